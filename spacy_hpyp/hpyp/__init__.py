@@ -1,0 +1,1 @@
+"""Hierarchical Pitman-Yor processes: probability that knows no words, tags or trees."""

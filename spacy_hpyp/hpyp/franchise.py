@@ -1,0 +1,495 @@
+"""Chinese restaurant franchises: the seating behind hierarchical Pitman-Yor processes.
+
+A *franchise* holds one or more *experts* that predict the same alphabet of dishes. An expert is one HPYP: a tree of
+restaurants in which the restaurant of a context prefix has the restaurant of the prefix that is one element shorter as
+its parent, and whose root's base distribution is uniform over the alphabet (B&B section 3.1). Expert ``m`` reads the
+elements ``columns[m]`` of a context row, most important first; its root is restaurant ``m``. All restaurants of one
+expert at one depth form a *tier* and share a discount and a strength.
+
+A *serving* is a dish as one restaurant serves it: its customers, its tables and, once there are two tables, the
+histogram of table sizes as a chain of *cells* (Blunsom, Cohn, Goldwater & Johnson 2009). With one table the histogram is
+the number of customers and takes no room.
+
+The state is a NamedTuple of flat arrays that compiled functions change in place. `reserve` makes room before a call;
+no compiled function allocates or writes beyond what has been reserved.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import compiled
+
+NONE = -1
+
+# Columns of `Franchise.restaurants`.
+PARENT, SYMBOL, TIER, CUSTOMERS, TABLES, FIRST = range(6)
+# Columns of `Franchise.servings`.
+RESTAURANT, DISH, SERVED, OPEN, CELL, ABOVE, NEXT = range(7)
+# Columns of `Franchise.cells`.
+SIZE, COUNT, LINK = range(3)
+# Entries of `Franchise.used`.
+N_RESTAURANTS, N_SERVINGS, N_CELLS, FREE_CELL = range(4)
+
+_SMALLEST = 64
+_FULLEST = 0.6
+
+
+class Franchise(NamedTuple):
+    """The seating of all experts of one distribution.
+
+    columns (int32[experts, depth]): The context-row element that each level of each expert reads, `NONE` past its end.
+    discount (float64[experts * (depth + 1)]): Discount d of each tier, 0 <= d < 1.
+    strength (float64[experts * (depth + 1)]): Strength theta of each tier, theta > -d.
+    alphabet (int64[1]): The number of dishes.
+    used (int64[4]): Restaurants, servings and cells in use, and the first free cell.
+    restaurants (int32[*, 6]): PARENT, SYMBOL (the context symbol that leads here from the parent), TIER, CUSTOMERS,
+        TABLES, FIRST (serving). A parent's number is smaller than its children's.
+    restaurant_index (int32[2**i]): Open addressing from (parent, symbol) to the restaurant.
+    servings (int32[*, 7]): RESTAURANT, DISH, SERVED (customers), OPEN (tables), CELL (first, or `NONE`), ABOVE (the
+        serving of the same dish in the parent restaurant), NEXT (serving of this restaurant).
+    serving_index (int32[2**i]): Open addressing from (restaurant, dish) to the serving.
+    cells (int32[*, 3]): SIZE of the table, COUNT of such tables, LINK to the next cell.
+    path (int32[depth + 1]), chain (int32[depth + 1]), value (float64[depth + 2]): Workspace of one `add` or `remove`.
+    """
+
+    columns: np.ndarray
+    discount: np.ndarray
+    strength: np.ndarray
+    alphabet: np.ndarray
+    used: np.ndarray
+    restaurants: np.ndarray
+    restaurant_index: np.ndarray
+    servings: np.ndarray
+    serving_index: np.ndarray
+    cells: np.ndarray
+    path: np.ndarray
+    chain: np.ndarray
+    value: np.ndarray
+
+
+def new_franchise(columns: np.ndarray, alphabet: int, discount: float = 0.5, strength: float = 0.5) -> Franchise:
+    """An empty franchise.
+
+    columns (int32[experts, depth]): What each expert reads, see `Franchise`.
+    alphabet (int): The number of dishes.
+    discount, strength (float): The first value of every tier's hyperparameters.
+    RETURNS (Franchise): With the experts' roots as its only restaurants.
+    RAISES (ValueError): If the alphabet is empty.
+    """
+    if alphabet < 1:
+        raise ValueError(f"An HPYP needs at least one dish to serve, but its alphabet has {alphabet}.")
+    columns = np.ascontiguousarray(columns, dtype=np.int32)
+    experts, depth = columns.shape
+    tiers = experts * (depth + 1)
+    franchise = Franchise(
+        columns=columns,
+        discount=np.full(tiers, discount),
+        strength=np.full(tiers, strength),
+        alphabet=np.array([alphabet], dtype=np.int64),
+        used=np.array([0, 0, 0, NONE], dtype=np.int64),
+        restaurants=np.empty((_SMALLEST, 6), dtype=np.int32),
+        restaurant_index=np.full(2 * _SMALLEST, NONE, dtype=np.int32),
+        servings=np.empty((_SMALLEST, 7), dtype=np.int32),
+        serving_index=np.full(2 * _SMALLEST, NONE, dtype=np.int32),
+        cells=np.empty((_SMALLEST, 3), dtype=np.int32),
+        path=np.empty(depth + 1, dtype=np.int32),
+        chain=np.empty(depth + 1, dtype=np.int32),
+        value=np.empty(depth + 2),
+    )
+    franchise = reserve_rows(franchise, experts, 0, 0)
+    for expert in range(experts):
+        franchise.restaurants[expert] = (NONE, NONE, expert * (depth + 1), 0, 0, NONE)
+    franchise.used[N_RESTAURANTS] = experts
+    return franchise
+
+
+def reserve(franchise: Franchise, events: int) -> Franchise:
+    """Make room for a number of events to be removed and added by every expert.
+
+    RETURNS (Franchise): The franchise to go on with; the one passed in must not be used any more.
+    """
+    experts, depth = franchise.columns.shape
+    servings = events * experts * (depth + 1)
+    return reserve_rows(franchise, events * experts * depth, servings, 3 * servings)
+
+
+def reserve_rows(franchise: Franchise, restaurants: int, servings: int, cells: int) -> Franchise:
+    """Make room for a number of new restaurants, servings and cells; see `reserve`."""
+    used = franchise.used
+    return franchise._replace(
+        restaurants=_longer(franchise.restaurants, used[N_RESTAURANTS] + restaurants),
+        servings=_longer(franchise.servings, used[N_SERVINGS] + servings),
+        cells=_longer(franchise.cells, used[N_CELLS] + cells),
+        restaurant_index=_wider(
+            franchise.restaurant_index, franchise.restaurants, PARENT, used[N_RESTAURANTS], restaurants
+        ),
+        serving_index=_wider(franchise.serving_index, franchise.servings, RESTAURANT, used[N_SERVINGS], servings),
+    )
+
+
+def _longer(rows: np.ndarray, needed: int) -> np.ndarray:
+    if needed <= len(rows):
+        return rows
+    if needed > np.iinfo(np.int32).max:
+        raise MemoryError(f"A franchise cannot hold {needed} entries. Use shorter contexts or less text.")
+    longer = np.empty((max(needed, len(rows) + len(rows) // 2), rows.shape[1]), dtype=np.int32)
+    longer[: len(rows)] = rows
+    return longer
+
+
+def _wider(index: np.ndarray, rows: np.ndarray, key: int, used: int, more: int) -> np.ndarray:
+    size = len(index)
+    while used + more > _FULLEST * size:
+        size *= 2
+    if size == len(index):
+        return index
+    index = np.full(size, NONE, dtype=np.int32)
+    fill_index(index, rows, key, used)
+    return index
+
+
+@compiled
+def fill_index(index, rows, key, used):
+    """Enter rows [0, used) into an empty open-addressing index under their columns (key, key + 1).
+
+    Rows whose key is `NONE` (roots) have no entry.
+    """
+    for row in range(used):
+        if rows[row, key] != NONE:
+            index[_slot(index, rows, key, rows[row, key], rows[row, key + 1])] = row
+
+
+@compiled
+def _slot(index, rows, key, first, second):
+    """Where (first, second) stands in an open-addressing index, or the empty slot where it belongs."""
+    mixed = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second) * np.uint64(0xC2B2AE3D27D4EB4F)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0xD6E8FEB86659FD93)
+    mixed ^= mixed >> np.uint64(32)
+    mask = np.uint64(len(index) - 1)
+    slot = np.int64(mixed & mask)
+    while True:
+        row = index[slot]
+        if row == NONE or (rows[row, key] == first and rows[row, key + 1] == second):
+            return slot
+        slot = (slot + 1) & np.int64(mask)
+
+
+@compiled
+def child(franchise, parent, symbol):
+    """The restaurant one context symbol below a restaurant, or `NONE`."""
+    return franchise.restaurant_index[
+        _slot(franchise.restaurant_index, franchise.restaurants, PARENT, parent, symbol)
+    ]
+
+
+@compiled
+def serving_of(franchise, restaurant, dish):
+    """The serving of a dish in a restaurant, or `NONE`."""
+    serving = franchise.restaurants[restaurant, FIRST]
+    if serving == NONE or franchise.servings[serving, DISH] == dish:
+        return serving
+    if franchise.servings[serving, NEXT] == NONE:
+        return NONE
+    return franchise.serving_index[_slot(franchise.serving_index, franchise.servings, RESTAURANT, restaurant, dish)]
+
+
+@compiled
+def depth_of(franchise, expert):
+    """The number of context elements that an expert reads."""
+    depth = 0
+    while depth < franchise.columns.shape[1] and franchise.columns[expert, depth] != NONE:
+        depth += 1
+    return depth
+
+
+@compiled
+def deepest(franchise, expert, row):
+    """The restaurant of the longest prefix of a context row that an expert has seen."""
+    restaurant = expert
+    for level in range(depth_of(franchise, expert)):
+        below = child(franchise, restaurant, row[franchise.columns[expert, level]])
+        if below == NONE:
+            break
+        restaurant = below
+    return restaurant
+
+
+@compiled
+def _open_path(franchise, expert, row):
+    """Find or found the restaurants of a context, root first, in `path`. Returns the depth."""
+    depth = depth_of(franchise, expert)
+    restaurants, index = franchise.restaurants, franchise.restaurant_index
+    restaurant = expert
+    franchise.path[0] = restaurant
+    for level in range(depth):
+        symbol = row[franchise.columns[expert, level]]
+        slot = _slot(index, restaurants, PARENT, restaurant, symbol)
+        below = index[slot]
+        if below == NONE:
+            below = franchise.used[N_RESTAURANTS]
+            franchise.used[N_RESTAURANTS] += 1
+            restaurants[below, PARENT] = restaurant
+            restaurants[below, SYMBOL] = symbol
+            restaurants[below, TIER] = restaurants[restaurant, TIER] + 1
+            restaurants[below, CUSTOMERS] = 0
+            restaurants[below, TABLES] = 0
+            restaurants[below, FIRST] = NONE
+            index[slot] = below
+        restaurant = below
+        franchise.path[level + 1] = restaurant
+    return depth
+
+
+@compiled
+def _open_serving(franchise, restaurant, dish, above):
+    servings, restaurants = franchise.servings, franchise.restaurants
+    serving = franchise.used[N_SERVINGS]
+    franchise.used[N_SERVINGS] += 1
+    servings[serving, RESTAURANT] = restaurant
+    servings[serving, DISH] = dish
+    servings[serving, SERVED] = 0
+    servings[serving, OPEN] = 0
+    servings[serving, CELL] = NONE
+    servings[serving, ABOVE] = above
+    servings[serving, NEXT] = restaurants[restaurant, FIRST]
+    restaurants[restaurant, FIRST] = serving
+    franchise.serving_index[_slot(franchise.serving_index, servings, RESTAURANT, restaurant, dish)] = serving
+    return serving
+
+
+@compiled
+def _open_chain(franchise, depth, dish):
+    """Find or make the servings of a dish along `path`, root first, in `chain`."""
+    level = depth
+    serving = NONE
+    while level >= 0 and serving == NONE:
+        serving = serving_of(franchise, franchise.path[level], dish)
+        if serving == NONE:
+            level -= 1
+    made = level
+    while level >= 0:
+        franchise.chain[level] = serving
+        serving = franchise.servings[serving, ABOVE]
+        level -= 1
+    for level in range(made + 1, depth + 1):
+        above = franchise.chain[level - 1] if level > 0 else NONE
+        franchise.chain[level] = _open_serving(franchise, franchise.path[level], dish, above)
+
+
+@compiled
+def restaurant_probability(franchise, restaurant, served, tables, above):
+    """Predictive probability of a dish in one restaurant (method, Teh 2006 equation 5).
+
+    served, tables (int): Customers and tables of the dish in the restaurant.
+    above (float): The dish's probability in the parent restaurant.
+    RETURNS (float): The probability; an empty restaurant passes its parent's value on.
+    """
+    customers = franchise.restaurants[restaurant, CUSTOMERS]
+    if customers == 0:
+        return above
+    tier = franchise.restaurants[restaurant, TIER]
+    discount = franchise.discount[tier]
+    strength = franchise.strength[tier]
+    fresh = strength + discount * franchise.restaurants[restaurant, TABLES]
+    return (served - discount * tables + fresh * above) / (strength + customers)
+
+
+@compiled
+def predictive_probability(franchise, expert, row, dish):
+    """Probability of a dish in a context under one expert, given the present seating.
+
+    row (int32[elements]): The context row.
+    RETURNS (float): p(dish | context).
+    """
+    restaurant = expert
+    depth = depth_of(franchise, expert)
+    probability = 1.0 / franchise.alphabet[0]
+    level = 0
+    while restaurant != NONE:
+        serving = serving_of(franchise, restaurant, dish)
+        if serving == NONE:
+            probability = restaurant_probability(franchise, restaurant, 0, 0, probability)
+        else:
+            probability = restaurant_probability(
+                franchise,
+                restaurant,
+                franchise.servings[serving, SERVED],
+                franchise.servings[serving, OPEN],
+                probability,
+            )
+        if level == depth:
+            break
+        restaurant = child(franchise, restaurant, row[franchise.columns[expert, level]])
+        level += 1
+    return probability
+
+
+@compiled
+def predictive_distribution(franchise, expert, row, out):
+    """Probabilities of all dishes in a context under one expert, given the present seating.
+
+    row (int32[elements]): The context row.
+    out (float64[alphabet]): Overwritten with p(. | context).
+    """
+    out[:] = 1.0 / franchise.alphabet[0]
+    restaurant = expert
+    depth = depth_of(franchise, expert)
+    level = 0
+    while restaurant != NONE:
+        customers = franchise.restaurants[restaurant, CUSTOMERS]
+        if customers > 0:
+            tier = franchise.restaurants[restaurant, TIER]
+            discount = franchise.discount[tier]
+            total = franchise.strength[tier] + customers
+            out *= (franchise.strength[tier] + discount * franchise.restaurants[restaurant, TABLES]) / total
+            serving = franchise.restaurants[restaurant, FIRST]
+            while serving != NONE:
+                held = franchise.servings[serving, SERVED] - discount * franchise.servings[serving, OPEN]
+                out[franchise.servings[serving, DISH]] += held / total
+                serving = franchise.servings[serving, NEXT]
+        if level == depth:
+            break
+        restaurant = child(franchise, restaurant, row[franchise.columns[expert, level]])
+        level += 1
+
+
+@compiled
+def _count_table(franchise, serving, size, change):
+    """Change the number of tables of one size in a serving's histogram."""
+    cells = franchise.cells
+    before = NONE
+    cell = franchise.servings[serving, CELL]
+    while cell != NONE and cells[cell, SIZE] != size:
+        before = cell
+        cell = cells[cell, LINK]
+    if cell == NONE:
+        cell = franchise.used[FREE_CELL]
+        if cell == NONE:
+            cell = franchise.used[N_CELLS]
+            franchise.used[N_CELLS] += 1
+        else:
+            franchise.used[FREE_CELL] = cells[cell, LINK]
+        cells[cell, SIZE] = size
+        cells[cell, COUNT] = change
+        cells[cell, LINK] = franchise.servings[serving, CELL]
+        franchise.servings[serving, CELL] = cell
+        return
+    cells[cell, COUNT] += change
+    if cells[cell, COUNT] == 0:
+        if before == NONE:
+            franchise.servings[serving, CELL] = cells[cell, LINK]
+        else:
+            cells[before, LINK] = cells[cell, LINK]
+        cells[cell, LINK] = franchise.used[FREE_CELL]
+        franchise.used[FREE_CELL] = cell
+
+
+@compiled
+def _join_table(franchise, serving, discount, rng):
+    """Seat a customer at an occupied table: one of size s with weight (s - d) times their number."""
+    row = franchise.servings[serving]
+    if row[OPEN] > 1:
+        left = rng.random() * (row[SERVED] - discount * row[OPEN])
+        cell = row[CELL]
+        while True:
+            size = franchise.cells[cell, SIZE]
+            left -= (size - discount) * franchise.cells[cell, COUNT]
+            if left < 0.0 or franchise.cells[cell, LINK] == NONE:
+                break
+            cell = franchise.cells[cell, LINK]
+        _count_table(franchise, serving, size, -1)
+        _count_table(franchise, serving, size + 1, 1)
+    row[SERVED] += 1
+    franchise.restaurants[row[RESTAURANT], CUSTOMERS] += 1
+
+
+@compiled
+def _open_table(franchise, serving):
+    """Seat a customer at a new table."""
+    row = franchise.servings[serving]
+    if row[OPEN] == 1:
+        _count_table(franchise, serving, row[SERVED], 1)
+    if row[OPEN] >= 1:
+        _count_table(franchise, serving, 1, 1)
+    row[SERVED] += 1
+    row[OPEN] += 1
+    franchise.restaurants[row[RESTAURANT], CUSTOMERS] += 1
+    franchise.restaurants[row[RESTAURANT], TABLES] += 1
+
+
+@compiled
+def _leave_table(franchise, serving, rng):
+    """Take a customer away, each as likely as the other. Returns whether its table closed."""
+    row = franchise.servings[serving]
+    size = row[SERVED]
+    if row[OPEN] > 1:
+        left = rng.random() * row[SERVED]
+        cell = row[CELL]
+        while True:
+            size = franchise.cells[cell, SIZE]
+            left -= size * franchise.cells[cell, COUNT]
+            if left < 0.0 or franchise.cells[cell, LINK] == NONE:
+                break
+            cell = franchise.cells[cell, LINK]
+        _count_table(franchise, serving, size, -1)
+        if size > 1:
+            _count_table(franchise, serving, size - 1, 1)
+    row[SERVED] -= 1
+    franchise.restaurants[row[RESTAURANT], CUSTOMERS] -= 1
+    if size > 1:
+        return False
+    row[OPEN] -= 1
+    franchise.restaurants[row[RESTAURANT], TABLES] -= 1
+    if row[OPEN] == 1:
+        _count_table(franchise, serving, franchise.cells[row[CELL], SIZE], -1)
+    return True
+
+
+@compiled
+def add(franchise, expert, row, dish, rng):
+    """Seat a customer for a dish in a context; a new table sends one customer to the parent restaurant.
+
+    row (int32[elements]): The context row.
+    rng (numpy.random.Generator): The source of randomness.
+    RETURNS (float): The predictive probability of the dish before the customer sat down.
+    """
+    depth = _open_path(franchise, expert, row)
+    _open_chain(franchise, depth, dish)
+    path, chain, value, servings = franchise.path, franchise.chain, franchise.value, franchise.servings
+    value[0] = 1.0 / franchise.alphabet[0]
+    for level in range(depth + 1):
+        value[level + 1] = restaurant_probability(
+            franchise, path[level], servings[chain[level], SERVED], servings[chain[level], OPEN], value[level]
+        )
+    for level in range(depth, -1, -1):
+        serving = chain[level]
+        tier = franchise.restaurants[path[level], TIER]
+        discount = franchise.discount[tier]
+        joining = servings[serving, SERVED] - discount * servings[serving, OPEN]
+        fresh = franchise.strength[tier] + discount * franchise.restaurants[path[level], TABLES]
+        if servings[serving, OPEN] > 0 and rng.random() * (joining + fresh * value[level]) < joining:
+            _join_table(franchise, serving, discount, rng)
+            break
+        _open_table(franchise, serving)
+    return value[depth + 1]
+
+
+@compiled
+def remove(franchise, expert, row, dish, rng):
+    """Take a customer for a dish in a context away; a table that closes takes one from the parent restaurant.
+
+    RETURNS (bool): False, with nothing changed, if no such customer is seated.
+    """
+    restaurant = expert
+    for level in range(depth_of(franchise, expert)):
+        restaurant = child(franchise, restaurant, row[franchise.columns[expert, level]])
+        if restaurant == NONE:
+            return False
+    serving = serving_of(franchise, restaurant, dish)
+    if serving == NONE or franchise.servings[serving, SERVED] == 0:
+        return False
+    while serving != NONE and _leave_table(franchise, serving, rng):
+        serving = franchise.servings[serving, ABOVE]
+    return True

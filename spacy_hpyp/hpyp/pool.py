@@ -1,0 +1,116 @@
+"""Pools: one conditional distribution made of several HPYP experts.
+
+Small alphabets multiply their experts, p(y|x) proportional to the product over m of p_m(y|c_m(x)) ** weight_m; words mix
+them, p(w|x) = sum over m of weight_m p_m(w|c_m(x)). One expert with weight 1 is the plain HPYP either way. A pool
+without experts says nothing: its outcome is not generated and has probability 1.
+"""
+
+from math import exp, log
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import compiled
+from .franchise import Franchise, add, deepest, predictive_distribution
+from .view import View, view_distribution, view_probability
+
+
+class SeatedPool(NamedTuple):
+    """A pool while it learns.
+
+    franchise (Franchise): The seating of all experts.
+    weights (float64[experts]): One weight for each expert.
+    elements (int32[elements, 3]): What the entries of a context row are; opaque here.
+    scratch (float64[2, alphabet]): Workspace.
+    """
+
+    franchise: Franchise
+    weights: np.ndarray
+    elements: np.ndarray
+    scratch: np.ndarray
+
+
+class FrozenPool(NamedTuple):
+    """A pool while it predicts: as `SeatedPool`, with the finished probabilities in place of the seating."""
+
+    view: View
+    weights: np.ndarray
+    elements: np.ndarray
+
+
+@compiled
+def multiply_expert(weight, expert, total):
+    """Multiply one expert's distribution into an unnormalised product of experts, in logs.
+
+    expert (float64[alphabet]): The expert's probabilities.
+    total (float64[alphabet]): The sum so far of weighted log-probabilities, changed in place.
+    """
+    for dish in range(len(expert)):
+        total[dish] += weight * log(expert[dish])
+
+
+@compiled
+def normalise(total):
+    """Turn unnormalised log-probabilities into probabilities in place."""
+    highest = total.max()
+    mass = 0.0
+    for dish in range(len(total)):
+        total[dish] = exp(total[dish] - highest)
+        mass += total[dish]
+    total /= mass
+
+
+@compiled
+def seat_product(pool, row, dish, rng):
+    """Add one event to every expert of a product pool.
+
+    RETURNS (float): The log-probability of the dish under the pool before it was added, in nats.
+    """
+    experts = pool.franchise.columns.shape[0]
+    if experts == 1:
+        return log(add(pool.franchise, 0, row, dish, rng))
+    total = pool.scratch[0]
+    total[:] = 0.0
+    for expert in range(experts):
+        predictive_distribution(pool.franchise, expert, row, pool.scratch[1])
+        multiply_expert(pool.weights[expert], pool.scratch[1], total)
+        add(pool.franchise, expert, row, dish, rng)
+    normalise(total)
+    return log(total[dish]) if experts > 0 else 0.0
+
+
+@compiled
+def seat_mixture(pool, row, dish, rng):
+    """Add one event to every expert of a mixture pool.
+
+    RETURNS (float): The log-probability of the dish under the pool before it was added, in nats.
+    """
+    experts = pool.franchise.columns.shape[0]
+    probability = 0.0
+    for expert in range(experts):
+        probability += pool.weights[expert] * add(pool.franchise, expert, row, dish, rng)
+    return log(probability) if experts > 0 else 0.0
+
+
+@compiled
+def product_distribution(pool, row, scratch, out):
+    """All probabilities of a product pool in a context.
+
+    scratch (float64[alphabet]): Workspace.
+    out (float64[alphabet]): Overwritten with p(. | context).
+    """
+    out[:] = 0.0
+    for expert in range(pool.view.columns.shape[0]):
+        view_distribution(pool.view, deepest(pool.view, expert, row), scratch)
+        multiply_expert(pool.weights[expert], scratch, out)
+    normalise(out)
+
+
+@compiled
+def mixture_probability(pool, row, dish):
+    """The probability of one dish under a mixture pool in a context."""
+    experts = pool.view.columns.shape[0]
+    probability = 0.0
+    for expert in range(experts):
+        probability += pool.weights[expert] * view_probability(pool.view, deepest(pool.view, expert, row), dish)
+    return probability if experts > 0 else 1.0

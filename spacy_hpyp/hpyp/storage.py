@@ -1,0 +1,272 @@
+"""Franchises as bytes: written compactly, and checked before anything compiled reads them.
+
+Empty restaurants are left out. Those that remain are numbered breadth first, expert by expert, and described by columns
+of small numbers (how many children, which symbol, how many dishes, ...), which compress to a few bits each. Everything
+else, such as parents, tiers and totals, follows from these and is rebuilt.
+"""
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+from ..compiled import compiled
+from .franchise import (
+    ABOVE,
+    CELL,
+    COUNT,
+    CUSTOMERS,
+    DISH,
+    FIRST,
+    LINK,
+    N_CELLS,
+    N_RESTAURANTS,
+    N_SERVINGS,
+    NEXT,
+    NONE,
+    OPEN,
+    PARENT,
+    RESTAURANT,
+    SERVED,
+    SIZE,
+    SYMBOL,
+    TABLES,
+    TIER,
+    Franchise,
+    fill_index,
+    new_franchise,
+    reserve_rows,
+    serving_of,
+)
+
+_LEVEL = 6
+
+
+def pack_integers(values: np.ndarray) -> dict[str, Any]:
+    """Compress an array of non-negative integers. Returns its item size, length and compressed bytes."""
+    values = np.asarray(values, dtype=np.int64)
+    highest = int(values.max(initial=0))
+    width = next(size for size in (1, 2, 4, 8) if highest < 1 << (8 * size))
+    # Bytes of equal significance stand together: nearly all of the higher ones are zero.
+    planes = values.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T
+    return {"width": width, "length": len(values), "data": zlib.compress(planes.tobytes(), _LEVEL)}
+
+
+def unpack_integers(packed: Any) -> np.ndarray:
+    """Read what `pack_integers` wrote.
+
+    RETURNS (int64[length]): The integers.
+    RAISES (ValueError): If the bytes are not what they say they are.
+    """
+    try:
+        width, length, data = packed["width"], packed["length"], packed["data"]
+        if width not in (1, 2, 4, 8) or not isinstance(length, int) or length < 0:
+            raise ValueError("an array has an impossible size")
+        # Decompress no more than is announced: a few edited bytes must not fill the memory.
+        reader = zlib.decompressobj()
+        raw = reader.decompress(data, max(1, width * length))
+    except (KeyError, TypeError, zlib.error) as error:
+        raise ValueError(f"an array cannot be decompressed ({error})") from error
+    if len(raw) != width * length or not reader.eof:
+        raise ValueError("an array is not as long as it says")
+    planes = np.frombuffer(raw, dtype=np.uint8).reshape(width, length)
+    values = np.ascontiguousarray(planes.T).view(f"<u{width}").ravel()
+    if width == 8 and len(values) and int(values.max()) > np.iinfo(np.int64).max:
+        raise ValueError("an array holds a number that is too large")
+    return values.astype(np.int64)
+
+
+def pack(franchise: Franchise) -> dict[str, Any]:
+    """A franchise as a dictionary that srsly can write."""
+    experts, depth = franchise.columns.shape
+    restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
+    servings = franchise.servings[: franchise.used[N_SERVINGS]]
+    # Number the restaurants that are not empty: roots, then each expert's, breadth first.
+    number = np.full(len(restaurants), NONE, dtype=np.int64)
+    number[:experts] = np.arange(experts)
+    order = [np.arange(experts)]
+    count = experts
+    sizes = []
+    occupied = np.flatnonzero(restaurants[:, CUSTOMERS] > 0)
+    by_tier = np.argsort(restaurants[occupied, TIER], kind="stable")
+    occupied = occupied[by_tier]
+    bounds = np.searchsorted(restaurants[occupied, TIER], np.arange(experts * (depth + 1) + 1))
+    for expert in range(experts):
+        start = count
+        for level in range(1, depth + 1):
+            tier = expert * (depth + 1) + level
+            found = occupied[bounds[tier] : bounds[tier + 1]]
+            found = found[np.lexsort((restaurants[found, SYMBOL], number[restaurants[found, PARENT]]))]
+            number[found] = np.arange(count, count + len(found))
+            count += len(found)
+            order.append(found)
+        sizes.append(count - start)
+    restaurants = restaurants[np.concatenate(order)]
+    parents = number[restaurants[experts:, PARENT]]
+    rows = np.flatnonzero(servings[:, SERVED] > 0)
+    place = number[servings[rows, RESTAURANT]]
+    rows = rows[np.lexsort((servings[rows, DISH], place))]
+    place = number[servings[rows, RESTAURANT]]
+    seated = servings[rows]
+    kinds, size, tables = _list_cells(franchise, rows)
+    return {
+        "discount": franchise.discount.tolist(),
+        "strength": franchise.strength.tolist(),
+        "restaurants": sizes,
+        "children": pack_integers(np.bincount(parents, minlength=count)),
+        "symbol": pack_integers(restaurants[experts:, SYMBOL]),
+        "dishes": pack_integers(np.bincount(place, minlength=count)),
+        "dish": pack_integers(seated[:, DISH]),
+        "customers": pack_integers(seated[:, SERVED]),
+        "tables": pack_integers(seated[:, OPEN]),
+        "kinds": pack_integers(kinds),
+        "size": pack_integers(size),
+        "count": pack_integers(tables),
+    }
+
+
+def _list_cells(franchise: Franchise, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For servings with several tables: how many table sizes each has; and all of their sizes and counts."""
+    rows = rows[franchise.servings[rows, OPEN] > 1]
+    kinds, cells = _walk_cells(franchise, rows)
+    owner = np.repeat(np.arange(len(rows)), kinds)
+    cells = cells[np.lexsort((cells[:, SIZE], owner))]
+    return kinds, cells[:, SIZE], cells[:, COUNT]
+
+
+@compiled
+def _walk_cells(franchise, rows):
+    kinds = np.zeros(len(rows), dtype=np.int64)
+    cells = np.empty((franchise.used[N_CELLS], 3), dtype=np.int32)
+    filled = 0
+    for i in range(len(rows)):
+        cell = franchise.servings[rows[i], CELL]
+        while cell != NONE:
+            cells[filled] = franchise.cells[cell]
+            filled += 1
+            kinds[i] += 1
+            cell = franchise.cells[cell, LINK]
+    return kinds, cells[:filled]
+
+
+def unpack(packed: Any, columns: np.ndarray, alphabet: int) -> Franchise:
+    """Rebuild a franchise from what `pack` made of it.
+
+    columns (int32[experts, depth]), alphabet (int): What the franchise has to fit, see `Franchise`.
+    RETURNS (Franchise): The seating; later draws from it are as valid as, but not the same as, those of the original.
+    RAISES (ValueError): If the content is damaged or is no seating of such a franchise.
+    """
+    franchise = new_franchise(columns, alphabet)
+    experts, depth = columns.shape
+    try:
+        discount = np.array(packed["discount"], dtype=np.float64)
+        strength = np.array(packed["strength"], dtype=np.float64)
+        sizes = [int(size) for size in packed["restaurants"]]
+        children, symbol, dishes, dish, customers, tables, kinds, size, count = (
+            unpack_integers(packed[name])
+            for name in ("children", "symbol", "dishes", "dish", "customers", "tables", "kinds", "size", "count")
+        )
+    except (KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"a part of a distribution is missing or of the wrong kind ({error})") from error
+    tiers = experts * (depth + 1)
+    _require(discount.shape == strength.shape == (tiers,), "the hyperparameters do not fit the context lists")
+    _require(bool(np.all((discount > 0) & (discount < 1) & np.isfinite(strength))), "a discount is not between 0 and 1")
+    _require(bool(np.all(strength > -discount)), "a strength is not above the negative discount")
+    n = experts + sum(sizes)
+    _require(len(sizes) == experts and min(sizes, default=0) >= 0, "the number of experts is not that of the context lists")
+    _require(len(children) == len(dishes) == n and len(symbol) == n - experts, "the restaurants are not all there")
+    for values in (symbol, customers, tables, size, count):
+        _require(int(values.max(initial=0)) < np.iinfo(np.int32).max, "a number is too large")
+    parent, tier = _parents(children, sizes, columns)
+    _require(_ascending(parent[experts:], symbol), "two restaurants have the same context")
+    _require(len(dish) == len(customers) == len(tables) == dishes.sum(), "the servings are not all there")
+    _require(int(dish.max(initial=0)) < alphabet, "a dish is not in the alphabet")
+    restaurant = np.repeat(np.arange(n), dishes)
+    _require(_ascending(restaurant, dish), "a restaurant serves a dish twice")
+    _require(bool(np.all((1 <= tables) & (tables <= customers))), "a serving has no table or more tables than customers")
+    several = np.flatnonzero(tables > 1)
+    _require(len(kinds) == len(several) and kinds.sum() == len(size) == len(count), "the table sizes are not all there")
+    owner = np.repeat(several, kinds)
+    _require(bool(np.all(size > 0) and np.all(count > 0)), "a table is empty")
+    _require(_ascending(owner, size), "a table size is listed twice")
+    seats = np.bincount(owner, weights=size * count, minlength=len(dish))[several]
+    at_tables = np.bincount(owner, weights=count, minlength=len(dish))[several]
+    _require(
+        np.array_equal(seats, customers[several]) and np.array_equal(at_tables, tables[several]),
+        "the table sizes do not add up",
+    )
+    franchise.discount[:] = discount
+    franchise.strength[:] = strength
+    franchise = reserve_rows(franchise, n, len(dish), len(size))
+    franchise.used[:N_CELLS + 1] = n, len(dish), len(size)
+    rows = franchise.restaurants[:n]
+    rows[:, PARENT], rows[:, TIER] = parent, tier
+    rows[:experts, SYMBOL], rows[experts:, SYMBOL] = NONE, symbol
+    rows[:, CUSTOMERS] = np.bincount(restaurant, weights=customers, minlength=n)
+    rows[:, TABLES] = np.bincount(restaurant, weights=tables, minlength=n)
+    first = np.cumsum(dishes) - dishes
+    rows[:, FIRST] = np.where(dishes > 0, first, NONE)
+    served = franchise.servings[: len(dish)]
+    served[:, RESTAURANT], served[:, DISH], served[:, SERVED], served[:, OPEN] = restaurant, dish, customers, tables
+    served[:, CELL] = NONE
+    served[several, CELL] = np.cumsum(kinds) - kinds
+    served[:, NEXT] = np.where(_ends(restaurant), NONE, np.arange(1, len(dish) + 1))
+    cells = franchise.cells[: len(size)]
+    cells[:, SIZE], cells[:, COUNT] = size, count
+    cells[:, LINK] = np.where(_ends(owner), NONE, np.arange(1, len(size) + 1))
+    fill_index(franchise.restaurant_index, franchise.restaurants, PARENT, n)
+    fill_index(franchise.serving_index, franchise.servings, RESTAURANT, len(dish))
+    _link_above(franchise)
+    above = served[:, ABOVE]
+    _require(bool(np.all((above != NONE) | (parent[restaurant] == NONE))), "a dish is unknown to the parent restaurant")
+    sent = np.bincount(above[above != NONE], weights=tables[above != NONE], minlength=len(dish))
+    levels = np.sum(columns != NONE, axis=1)
+    inner = (tier % (depth + 1) < levels[tier // (depth + 1)])[restaurant]
+    _require(np.array_equal(sent[inner], customers[inner]), "customers and the tables below them do not agree")
+    return franchise
+
+
+def _require(condition: bool, problem: str) -> None:
+    if not condition:
+        raise ValueError(problem)
+
+
+def _parents(children: np.ndarray, sizes: list[int], columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Parent and tier of every restaurant, from the numbers of children in breadth-first order."""
+    experts, depth = columns.shape
+    parent = np.full(len(children), NONE, dtype=np.int64)
+    tier = np.empty(len(children), dtype=np.int64)
+    start = experts
+    for expert, size in enumerate(sizes):
+        levels = int(np.sum(columns[expert] != NONE))
+        generation = np.array([expert])
+        tier[expert] = expert * (depth + 1)
+        end = start + size
+        for level in range(1, levels + 1):
+            born = int(children[generation].sum())
+            _require(start + born <= end, "there are more children than restaurants")
+            parent[start : start + born] = np.repeat(generation, children[generation])
+            generation = np.arange(start, start + born)
+            tier[generation] = expert * (depth + 1) + level
+            start += born
+        _require(start == end and not children[generation].any(), "the restaurants do not form a tree of contexts")
+    return parent, tier
+
+
+def _ascending(group: np.ndarray, value: np.ndarray) -> bool:
+    """Whether values ascend strictly within each run of equal groups."""
+    return bool(np.all((np.diff(group) != 0) | (np.diff(value) > 0)))
+
+
+def _ends(group: np.ndarray) -> np.ndarray:
+    """Whether each entry is the last of its run."""
+    return np.append(np.diff(group) != 0, True)[: len(group)]
+
+
+@compiled
+def _link_above(franchise):
+    """Enter every serving's serving of the same dish in the parent restaurant, `NONE` if there is none."""
+    servings = franchise.servings
+    for serving in range(franchise.used[N_SERVINGS]):
+        parent = franchise.restaurants[servings[serving, RESTAURANT], PARENT]
+        servings[serving, ABOVE] = NONE if parent == NONE else serving_of(franchise, parent, servings[serving, DISH])

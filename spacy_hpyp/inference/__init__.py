@@ -1,0 +1,1 @@
+"""Sweeps, particle filters and sums over the model."""

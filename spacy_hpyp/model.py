@@ -1,0 +1,291 @@
+"""The joint model of transitions, tags and words: three pools, what they are about, and what they have seen."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import srsly
+
+from .hpyp.franchise import Franchise, new_franchise, reserve
+from .hpyp.hyperparameters import resample
+from .hpyp.pool import FrozenPool, SeatedPool
+from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
+from .hpyp.view import best_by_class, freeze
+from .inference.gibbs import Learner, Sentences, visit_sentences
+from .inference.particle_filter import LABELS, Blocks, Parser, Parses, decode_blocks
+from .text.unknown_words import UnknownWordRule
+from .text.vocabulary import Vocabulary
+from .transitions.configuration import action_count, class_of
+from .transitions.contexts import compile_contexts
+
+FORMAT = 1
+_CHUNK = 2048
+_DISTRIBUTIONS = ("transition", "tag", "word")
+
+
+@dataclass(frozen=True)
+class ContextLists:
+    """The context elements of each distribution: a list of experts, each a list of names, most important first.
+
+    transition, tag, word (Sequence[Sequence[str]]): B&B Table 1 has one list for each. Without a list for words, words
+        are not generated: the model is unlexicalised and has to be given the tags.
+    """
+
+    transition: Sequence[Sequence[str]]
+    tag: Sequence[Sequence[str]]
+    word: Sequence[Sequence[str]]
+
+
+class JointModel:
+    """A distribution over sentences with their tags, trees and derivations.
+
+    contexts (ContextLists): What each distribution is conditioned on.
+    rule (UnknownWordRule): Maps words that are too rare to classes.
+    min_count (int): Words seen less often in training are known by their class only.
+    open_class_below (int): Words seen less often may have any open-class tag.
+
+    Until `initialize` or `from_bytes` has been called, the model has no alphabets (`is_initialized` is False).
+    """
+
+    def __init__(
+        self, contexts: ContextLists, rule: UnknownWordRule, *, min_count: int = 2, open_class_below: int = 50
+    ) -> None:
+        self.contexts = contexts
+        self.rule = rule
+        self.min_count = min_count
+        self.open_class_below = open_class_below
+        self.weights = {name: np.empty(0) for name in _DISTRIBUTIONS}
+        self._compiled = {
+            name: compile_contexts(getattr(contexts, name), name, next_tag=name == "word") for name in _DISTRIBUTIONS
+        }
+        for name in ("transition", "tag"):
+            if not getattr(contexts, name):
+                raise ValueError(f"'{name}' needs at least one context list, even if that is an empty one: [[]].")
+        for name in _DISTRIBUTIONS:
+            experts = len(getattr(contexts, name))
+            self.weights[name] = np.full(experts, 1.0 / max(experts, 1))
+        self.tags: list[str] = []
+        self.labels: list[str] = []
+        self.vocabulary: Vocabulary | None = None
+        self.seated: dict[bytes, int] = {}
+        self.steps = 0
+        self._franchises: dict[str, Franchise] = {}
+        self._parser: Parser | None = None
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether the model knows its words, tags and labels."""
+        return self.vocabulary is not None
+
+    @property
+    def is_lexicalised(self) -> bool:
+        """Whether the model generates words."""
+        return len(self.contexts.word) > 0
+
+    def initialize(self, tags: Sequence[str], labels: Sequence[str], vocabulary: Vocabulary) -> None:
+        """Fix the alphabets and forget everything that was seated."""
+        self.tags, self.labels, self.vocabulary = list(tags), list(labels), vocabulary
+        self.seated = {}
+        self.steps = 0
+        self._parser = None
+        self._franchises = {
+            name: new_franchise(self._compiled[name][1], size) for name, size in self._alphabets().items()
+        }
+
+    def _alphabets(self) -> dict[str, int]:
+        assert self.vocabulary is not None
+        return {
+            "transition": action_count(len(self.labels)),
+            "tag": max(1, len(self.tags)),
+            "word": len(self.vocabulary),
+        }
+
+    # Learning
+
+    def visit(self, sentences: Sentences, seated: np.ndarray, rng: np.random.Generator) -> float:
+        """One Gibbs step for each of some sentences: remove it if it is seated, and add it.
+
+        sentences (Sentences): Projective trees.
+        seated (bool[sentences]): Which of them are seated.
+        rng (numpy.random.Generator): The source of randomness.
+        RETURNS (float): The sum of their log-probabilities in nats, each predicted from everything but itself.
+        RAISES (ValueError): If a sentence that should be seated is not.
+        """
+        self._parser = None
+        total = 0.0
+        start = 0
+        while start < len(seated):
+            # A sentence at least, and otherwise no more than a chunk, so that little room is reserved in vain.
+            end = max(start + 1, int(np.searchsorted(sentences.offsets, sentences.offsets[start] + _CHUNK)) - 1)
+            tokens = int(sentences.offsets[end] - sentences.offsets[start])
+            for name, events in (("transition", 2 * tokens), ("tag", tokens), ("word", tokens)):
+                self._franchises[name] = reserve(self._franchises[name], events)
+            part = sentences._replace(offsets=sentences.offsets[start : end + 1])
+            log_probability, visited = visit_sentences(self._learner(), part, seated[start:end], rng)
+            if visited < end - start:
+                raise ValueError(
+                    "A training sentence cannot be removed from the model because it is not seated there as it should "
+                    "be. The model file and the training data do not belong together; train from the beginning."
+                )
+            total += log_probability
+            start = end
+        return total
+
+    def _learner(self) -> Learner:
+        return Learner(
+            *(
+                SeatedPool(
+                    franchise=self._franchises[name],
+                    weights=self.weights[name],
+                    elements=self._compiled[name][0],
+                    scratch=np.empty((2, size)),
+                )
+                for name, size in self._alphabets().items()
+            )
+        )
+
+    def resample(self, rng: np.random.Generator) -> None:
+        """Slice-sample the discounts and strengths of all distributions."""
+        self._parser = None
+        for franchise in self._franchises.values():
+            resample(franchise, rng)
+
+    # Prediction
+
+    @property
+    def parser(self) -> Parser:
+        """The frozen view of the present seating, made when it is first needed."""
+        if self._parser is None:
+            assert self.vocabulary is not None
+            pools = [
+                FrozenPool(view=freeze(self._franchises[name]), weights=self.weights[name], elements=self._compiled[name][0])
+                for name in _DISTRIBUTIONS
+            ]
+            if len(self.weights["transition"]) == 1:
+                actions = self._alphabets()["transition"]
+                kind = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
+                best = best_by_class(pools[0].view, kind, 4, LABELS)
+            else:
+                best = np.empty((0, 4, LABELS), dtype=np.int32), np.empty((0, 4, LABELS))
+            self._parser = Parser(
+                transition=pools[0],
+                tag=pools[1],
+                word=pools[2],
+                best_action=best[0],
+                best_probability=best[1],
+                tag_offsets=self.vocabulary.tag_offsets,
+                candidate_tags=self.vocabulary.candidate_tags,
+            )
+        return self._parser
+
+    def decode(self, blocks: Blocks, particles: int, threads: int = 1) -> Parses:
+        """Parse blocks of words by Algorithm 1.
+
+        blocks (Blocks): What to parse.
+        particles (int): K, at least 1.
+        threads (int): How many threads share the blocks; the result does not depend on it.
+        RETURNS (Parses): The best trees and the log-probabilities in nats.
+        """
+        tokens = len(blocks.tags)
+        parses = Parses(
+            heads=np.full(tokens, -1, dtype=np.int32),
+            labels=np.full(tokens, -1, dtype=np.int32),
+            tags=np.zeros(tokens, dtype=np.int32),
+            log_probability=np.zeros(tokens),
+        )
+        parser = self.parser
+        # The longest first, dealt out in turn: the threads finish at about the same time.
+        order = np.argsort(-np.diff(blocks.offsets), kind="stable")
+        hands = [order[thread::threads] for thread in range(min(threads, len(order)))]
+        if len(hands) == 1:
+            decode_blocks(parser, blocks, hands[0], particles, parses)
+        elif len(hands) > 1:
+            with ThreadPoolExecutor(len(hands)) as pool:
+                list(pool.map(lambda hand: decode_blocks(parser, blocks, hand, particles, parses), hands))
+        return parses
+
+    # Storage
+
+    def to_bytes(self) -> bytes:
+        """The whole model: alphabets, vocabulary, seating, and which sentences are seated."""
+        msg: dict[str, Any] = {
+            "format": FORMAT,
+            "contexts": {name: [list(expert) for expert in getattr(self.contexts, name)] for name in _DISTRIBUTIONS},
+            "steps": self.steps,
+        }
+        if self.vocabulary is not None:
+            keys = sorted(self.seated)
+            msg |= {
+                "tags": self.tags,
+                "labels": self.labels,
+                "words": self.vocabulary.words,
+                "classes": self.vocabulary.classes,
+                "tag_counts": pack_integers(np.diff(self.vocabulary.tag_offsets)),
+                "candidate_tags": pack_integers(self.vocabulary.candidate_tags),
+                "distributions": {name: pack(franchise) for name, franchise in self._franchises.items()},
+                "seated": b"".join(keys),
+                "copies": pack_integers(np.array([self.seated[key] for key in keys], dtype=np.int64)),
+            }
+        return srsly.msgpack_dumps(msg)
+
+    def from_bytes(self, data: bytes) -> "JointModel":
+        """Read what `to_bytes` wrote; on an error the model stays as it was.
+
+        RETURNS (JointModel): This model.
+        RAISES (ValueError): If the bytes are damaged or belong to a model with other context lists.
+        """
+        try:
+            msg = srsly.msgpack_loads(data)
+        except Exception as error:
+            raise ValueError(f"it cannot be unpacked ({error})") from error
+        if not isinstance(msg, dict) or msg.get("format") != FORMAT:
+            raise ValueError("it is not a model of this version of spacy-hpyp")
+        ours = {name: [list(expert) for expert in getattr(self.contexts, name)] for name in _DISTRIBUTIONS}
+        if msg.get("contexts") != ours:
+            raise ValueError(
+                "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
+            )
+        if "tags" not in msg:
+            return self
+        try:
+            loaded = JointModel(
+                self.contexts, self.rule, min_count=self.min_count, open_class_below=self.open_class_below
+            )
+            tags, labels, words, classes = (_strings(msg[name]) for name in ("tags", "labels", "words", "classes"))
+            candidates, counts = unpack_integers(msg["candidate_tags"]), unpack_integers(msg["tag_counts"])
+            if len(counts) != len(words) + len(classes) or np.any(counts < 1) or counts.sum() != len(candidates):
+                raise ValueError("the candidate tags do not fit the vocabulary")
+            if len(counts) == 0 or int(candidates.max(initial=0)) >= len(tags):
+                raise ValueError("a candidate tag does not exist")
+            offsets = np.concatenate([[0], np.cumsum(counts)])
+            loaded.tags, loaded.labels = tags, labels
+            loaded.vocabulary = Vocabulary(words, classes, offsets, candidates.astype(np.int32), self.rule)
+            for name, size in loaded._alphabets().items():
+                try:
+                    loaded._franchises[name] = unpack(msg["distributions"][name], self._compiled[name][1], size)
+                except ValueError as error:
+                    raise ValueError(f"its {name} distribution is damaged: {error}") from error
+            copies = unpack_integers(msg["copies"]).tolist()
+            keys = msg["seated"]
+            width = len(keys) // max(1, len(copies))
+            if width * len(copies) != len(keys):
+                raise ValueError("the list of seated sentences is damaged")
+            loaded.seated = {keys[width * i : width * (i + 1)]: copies[i] for i in range(len(copies))}
+            loaded.steps = int(msg["steps"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
+        self.tags, self.labels, self.vocabulary = loaded.tags, loaded.labels, loaded.vocabulary
+        self.seated, self.steps = loaded.seated, loaded.steps
+        self._franchises = loaded._franchises
+        self._parser = None
+        return self
+
+
+def _strings(values: Any) -> list[str]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError("a list of names is damaged")
+    if len(set(values)) < len(values):
+        raise ValueError("a name is listed twice")
+    return values

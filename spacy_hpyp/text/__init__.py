@@ -1,0 +1,1 @@
+"""Words, tags and labels as numbers."""

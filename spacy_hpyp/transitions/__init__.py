@@ -1,0 +1,1 @@
+"""What can happen next in an arc-standard derivation, and what it may be conditioned on."""

@@ -1,0 +1,162 @@
+"""Configurations of the arc-standard system with ROOT first, as immutable records.
+
+A record is a stack item: its tag and word, its outermost children, and the record of the item *below* it. As every
+transition makes exactly one record, the top item of a stack, a record also stands for a whole configuration, and with
+the *previous* configuration and the *action* that led here, for a whole derivation. Executing a transition copies one
+row; stacks that share their lower part share the records.
+
+Records are rows of an int32[*, 8] array. Row `NOWHERE` is the item that does not exist and row `ROOT` the initial
+configuration. Symbols are 0 for NULL, 1 for ROOT, and from 2 on the tags or the words.
+"""
+
+import numpy as np
+
+from ..compiled import compiled
+
+# Columns of a record.
+TAG, WORD, LEFT, RIGHT, BELOW, PREVIOUS, ACTION, DEPTH = range(8)
+FIELDS = 8
+
+# The first two records.
+NOWHERE, ROOT = 0, 1
+FIRST_RECORD = 2
+
+# Symbols of context elements.
+NULL_SYMBOL, ROOT_SYMBOL = 0, 1
+FIRST_SYMBOL = 2
+
+# Actions; from `FIRST_ARC` on, left-arcs are even and right-arcs are odd. `END` is the right-arc that attaches the head
+# word to ROOT, the last transition of a sentence.
+SHIFT, END = 0, 1
+FIRST_ARC = 2
+
+# Classes of actions.
+SHIFTS, ENDS, LEFT_ARCS, RIGHT_ARCS = range(4)
+
+
+@compiled
+def left_arc(label):
+    """The action that makes the second item a dependent of the top item."""
+    return FIRST_ARC + 2 * label
+
+
+@compiled
+def right_arc(label):
+    """The action that makes the top item a dependent of the second item."""
+    return FIRST_ARC + 2 * label + 1
+
+
+@compiled
+def label_of(action):
+    """The label of an arc action."""
+    return (action - FIRST_ARC) // 2
+
+
+@compiled
+def class_of(action):
+    """The class of an action: `SHIFTS`, `ENDS`, `LEFT_ARCS` or `RIGHT_ARCS`."""
+    if action < FIRST_ARC:
+        return action
+    return LEFT_ARCS + (action - FIRST_ARC) % 2
+
+
+def action_count(labels: int) -> int:
+    """The size of the action alphabet: shift, end, and a left- and a right-arc for each label."""
+    return FIRST_ARC + 2 * labels
+
+
+@compiled
+def begin(records):
+    """Write the records that every derivation starts from. Returns how many there are."""
+    records[NOWHERE] = 0
+    records[ROOT] = 0
+    records[ROOT, TAG] = ROOT_SYMBOL
+    records[ROOT, WORD] = ROOT_SYMBOL
+    records[ROOT, DEPTH] = 1
+    return FIRST_RECORD
+
+
+@compiled
+def shift(records, used, top, tag, word):
+    """Push a word. Writes record `used`.
+
+    tag, word (int): Their numbers (not symbols).
+    """
+    record = records[used]
+    record[TAG] = FIRST_SYMBOL + tag
+    record[WORD] = FIRST_SYMBOL + word
+    record[LEFT] = NOWHERE
+    record[RIGHT] = NOWHERE
+    record[BELOW] = top
+    record[PREVIOUS] = top
+    record[ACTION] = SHIFT
+    record[DEPTH] = records[top, DEPTH] + 1
+
+
+@compiled
+def reduce(records, used, top, action):
+    """Attach one of the two top items to the other, or the last item to ROOT. Writes record `used`."""
+    second = records[top, BELOW]
+    record = records[used]
+    if action == END:
+        record[:] = records[ROOT]
+    elif class_of(action) == LEFT_ARCS:
+        record[:] = records[top]
+        record[LEFT] = second
+        record[BELOW] = records[second, BELOW]
+    else:
+        record[:] = records[second]
+        record[RIGHT] = top
+    record[PREVIOUS] = top
+    record[ACTION] = action
+    record[DEPTH] = records[top, DEPTH] - 1
+
+
+@compiled
+def derivation(records, last, actions, tags):
+    """What led to a terminal configuration.
+
+    last (int): The record of the configuration.
+    actions (int32[2n]): Overwritten with the actions.
+    tags (int32[n]): Overwritten with the tags of the words that were shifted.
+    """
+    step = len(actions)
+    word = len(tags)
+    record = last
+    while record != ROOT:
+        step -= 1
+        actions[step] = records[record, ACTION]
+        if actions[step] == SHIFT:
+            word -= 1
+            tags[word] = records[record, TAG] - FIRST_SYMBOL
+        record = records[record, PREVIOUS]
+
+
+@compiled
+def tree_of(actions, heads, labels):
+    """Replay a derivation on word positions.
+
+    actions (int32[2n]): A derivation of n words, of one sentence or of several.
+    heads (int32[n]): Overwritten with each word's head, -1 for the words attached to ROOT.
+    labels (int32[n]): Overwritten with each arc's label, -1 for the words attached to ROOT.
+    """
+    stack = np.empty(len(heads), dtype=np.int32)
+    depth = 0
+    word = 0
+    for action in actions:
+        if action == SHIFT:
+            stack[depth] = word
+            depth += 1
+            word += 1
+            continue
+        depth -= 1
+        if action == END:
+            heads[stack[depth]] = -1
+            labels[stack[depth]] = -1
+            continue
+        dependent = stack[depth]
+        if class_of(action) == LEFT_ARCS:
+            dependent = stack[depth - 1]
+            stack[depth - 1] = stack[depth]
+        heads[dependent] = stack[depth - 1]
+        labels[dependent] = label_of(action)

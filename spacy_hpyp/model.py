@@ -160,13 +160,13 @@ class JointModel:
         if self._parser is None:
             assert self.vocabulary is not None
             pools = [
-                FrozenPool(view=freeze(self._franchises[name]), weights=self.weights[name], elements=self._compiled[name][0])
+                FrozenPool(frozen=freeze(self._franchises[name]), weights=self.weights[name], elements=self._compiled[name][0])
                 for name in _DISTRIBUTIONS
             ]
             if len(self.weights["transition"]) == 1:
                 actions = self._alphabets()["transition"]
                 kind = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
-                best = best_by_class(pools[0].view, kind, 4, LABELS)
+                best = best_by_class(pools[0].frozen, kind, 4, LABELS)
             else:
                 best = np.empty((0, 4, LABELS), dtype=np.int32), np.empty((0, 4, LABELS))
             self._parser = Parser(

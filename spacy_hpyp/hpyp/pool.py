@@ -33,7 +33,7 @@ class SeatedPool(NamedTuple):
 class FrozenPool(NamedTuple):
     """A pool while it predicts: as `SeatedPool`, with the finished probabilities in place of the seating."""
 
-    view: View
+    frozen: View
     weights: np.ndarray
     elements: np.ndarray
 
@@ -100,8 +100,8 @@ def product_distribution(pool, row, scratch, out):
     out (float64[alphabet]): Overwritten with p(. | context).
     """
     out[:] = 0.0
-    for expert in range(pool.view.columns.shape[0]):
-        view_distribution(pool.view, deepest(pool.view, expert, row), scratch)
+    for expert in range(pool.frozen.columns.shape[0]):
+        view_distribution(pool.frozen, deepest(pool.frozen, expert, row), scratch)
         multiply_expert(pool.weights[expert], scratch, out)
     normalise(out)
 
@@ -109,8 +109,8 @@ def product_distribution(pool, row, scratch, out):
 @compiled
 def mixture_probability(pool, row, dish):
     """The probability of one dish under a mixture pool in a context."""
-    experts = pool.view.columns.shape[0]
+    experts = pool.frozen.columns.shape[0]
     probability = 0.0
     for expert in range(experts):
-        probability += pool.weights[expert] * view_probability(pool.view, deepest(pool.view, expert, row), dish)
+        probability += pool.weights[expert] * view_probability(pool.frozen, deepest(pool.frozen, expert, row), dish)
     return probability if experts > 0 else 1.0

@@ -115,7 +115,7 @@ class Workspace(NamedTuple):
 @compiled
 def new_workspace(parser):
     """A workspace that fits a parser."""
-    alphabet = max(parser.transition.view.alphabet[0], parser.tag.view.alphabet[0])
+    alphabet = max(parser.transition.frozen.alphabet[0], parser.tag.frozen.alphabet[0])
     return Workspace(
         np.empty((4, LABELS), dtype=np.int32),
         np.empty((4, LABELS)),
@@ -133,11 +133,11 @@ def best_actions(parser, records, top, work):
     """Find the best actions of each class in a configuration: `work.action` and `work.action_probability`."""
     read_context(parser.transition.elements, records, top, 0, work.transition_row)
     if len(parser.best_action) > 0:
-        restaurant = deepest(parser.transition.view, 0, work.transition_row)
+        restaurant = deepest(parser.transition.frozen, 0, work.transition_row)
         work.action[:] = parser.best_action[restaurant]
         work.action_probability[:] = parser.best_probability[restaurant]
         return
-    alphabet = parser.transition.view.alphabet[0]
+    alphabet = parser.transition.frozen.alphabet[0]
     distribution = work.distribution[0, :alphabet]
     product_distribution(parser.transition, work.transition_row, work.distribution[1, :alphabet], distribution)
     work.action[:] = NONE
@@ -155,19 +155,19 @@ def best_tags(parser, records, top, word, given, work):
     given (int): Its tag where that is known, else `NONE`.
     """
     read_context(parser.tag.elements, records, top, 0, work.tag_row)
-    several = parser.tag.view.columns.shape[0] > 1
+    several = parser.tag.frozen.columns.shape[0] > 1
     restaurant = 0
-    distribution = work.distribution[0, : parser.tag.view.alphabet[0]]
+    distribution = work.distribution[0, : parser.tag.frozen.alphabet[0]]
     if several:
         product_distribution(parser.tag, work.tag_row, work.distribution[1, : len(distribution)], distribution)
     else:
-        restaurant = deepest(parser.tag.view, 0, work.tag_row)
+        restaurant = deepest(parser.tag.frozen, 0, work.tag_row)
     work.tag[:] = NONE
     work.tag_probability[:] = 0.0
     first, last = parser.tag_offsets[word], parser.tag_offsets[word + 1]
     for i in range(first, last if given == NONE else first + 1):
         tag = parser.candidate_tags[i] if given == NONE else given
-        probability = distribution[tag] if several else view_probability(parser.tag.view, restaurant, tag)
+        probability = distribution[tag] if several else view_probability(parser.tag.frozen, restaurant, tag)
         read_context(parser.word.elements, records, top, tag, work.word_row)
         probability *= mixture_probability(parser.word, work.word_row, word)
         keep_best(work.tag, work.tag_probability, tag, probability)

@@ -14,7 +14,7 @@ from .hpyp.pool import FrozenPool, SeatedPool
 from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .hpyp.view import best_by_class, freeze
 from .inference.gibbs import Learner, Sentences, visit_sentences
-from .inference.particle_filter import LABELS, Blocks, Parser, Parses, decode_blocks
+from .inference.particle_filter import LABELS, Blocks, Parser, Parses, bound_words, decode_blocks
 from .text.unknown_words import UnknownWordRule
 from .text.vocabulary import Vocabulary
 from .transitions.configuration import action_count, class_of
@@ -177,6 +177,7 @@ class JointModel:
                 best_probability=best[1],
                 tag_offsets=self.vocabulary.tag_offsets,
                 candidate_tags=self.vocabulary.candidate_tags,
+                highest=bound_words(pools[2], self.vocabulary.tag_offsets, self.vocabulary.candidate_tags),
             )
         return self._parser
 

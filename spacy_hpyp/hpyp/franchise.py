@@ -45,10 +45,11 @@ class Franchise(NamedTuple):
     used (int64[4]): Restaurants, servings and cells in use, and the first free cell.
     restaurants (int32[*, 6]): PARENT, SYMBOL (the context symbol that leads here from the parent), TIER, CUSTOMERS,
         TABLES, FIRST (serving). A parent's number is smaller than its children's.
-    restaurant_index (int32[2**i]): Open addressing from (parent, symbol) to the restaurant.
+    restaurant_index (int32[2**i, 3]): Open addressing from (parent, symbol) to the restaurant: the key and its value
+        stand together, so that a look-up touches one cache line.
     servings (int32[*, 7]): RESTAURANT, DISH, SERVED (customers), OPEN (tables), CELL (first, or `NONE`), ABOVE (the
         serving of the same dish in the parent restaurant), NEXT (serving of this restaurant).
-    serving_index (int32[2**i]): Open addressing from (restaurant, dish) to the serving.
+    serving_index (int32[2**i, 3]): Open addressing from (restaurant, dish) to the serving.
     cells (int32[*, 3]): SIZE of the table, COUNT of such tables, LINK to the next cell.
     path (int32[depth + 1]), chain (int32[depth + 1]), value (float64[depth + 2]): Workspace of one `add` or `remove`.
     """
@@ -89,9 +90,9 @@ def new_franchise(columns: np.ndarray, alphabet: int, discount: float = 0.5, str
         alphabet=np.array([alphabet], dtype=np.int64),
         used=np.array([0, 0, 0, NONE], dtype=np.int64),
         restaurants=np.empty((_SMALLEST, 6), dtype=np.int32),
-        restaurant_index=np.full(2 * _SMALLEST, NONE, dtype=np.int32),
+        restaurant_index=np.full((2 * _SMALLEST, 3), NONE, dtype=np.int32),
         servings=np.empty((_SMALLEST, 7), dtype=np.int32),
-        serving_index=np.full(2 * _SMALLEST, NONE, dtype=np.int32),
+        serving_index=np.full((2 * _SMALLEST, 3), NONE, dtype=np.int32),
         cells=np.empty((_SMALLEST, 3), dtype=np.int32),
         path=np.empty(depth + 1, dtype=np.int32),
         chain=np.empty(depth + 1, dtype=np.int32),
@@ -144,7 +145,7 @@ def _wider(index: np.ndarray, rows: np.ndarray, key: int, used: int, more: int) 
         size *= 2
     if size == len(index):
         return index
-    index = np.full(size, NONE, dtype=np.int32)
+    index = np.full((size, 3), NONE, dtype=np.int32)
     fill_index(index, rows, key, used)
     return index
 
@@ -157,31 +158,35 @@ def fill_index(index, rows, key, used):
     """
     for row in range(used):
         if rows[row, key] != NONE:
-            index[_slot(index, rows, key, rows[row, key], rows[row, key + 1])] = row
+            enter(index, slot_of(index, rows[row, key], rows[row, key + 1]), rows[row, key], rows[row, key + 1], row)
 
 
 @compiled
-def _slot(index, rows, key, first, second):
-    """Where (first, second) stands in an open-addressing index, or the empty slot where it belongs."""
+def slot_of(index, first, second):
+    """Where the key (first, second) stands in an open-addressing index, or the empty slot where it belongs."""
     mixed = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second) * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed ^= mixed >> np.uint64(32)
     mixed *= np.uint64(0xD6E8FEB86659FD93)
     mixed ^= mixed >> np.uint64(32)
-    mask = np.uint64(len(index) - 1)
-    slot = np.int64(mixed & mask)
-    while True:
-        row = index[slot]
-        if row == NONE or (rows[row, key] == first and rows[row, key + 1] == second):
-            return slot
-        slot = (slot + 1) & np.int64(mask)
+    mask = np.int64(len(index) - 1)
+    slot = np.int64(mixed & np.uint64(mask))
+    while index[slot, 2] != NONE and (index[slot, 0] != first or index[slot, 1] != second):
+        slot = (slot + 1) & mask
+    return slot
+
+
+@compiled
+def enter(index, slot, first, second, row):
+    """Write a key and its row into a slot of an open-addressing index."""
+    index[slot, 0] = first
+    index[slot, 1] = second
+    index[slot, 2] = row
 
 
 @compiled
 def child(franchise, parent, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
-    return franchise.restaurant_index[
-        _slot(franchise.restaurant_index, franchise.restaurants, PARENT, parent, symbol)
-    ]
+    return franchise.restaurant_index[slot_of(franchise.restaurant_index, parent, symbol), 2]
 
 
 @compiled
@@ -192,7 +197,7 @@ def serving_of(franchise, restaurant, dish):
         return serving
     if franchise.servings[serving, NEXT] == NONE:
         return NONE
-    return franchise.serving_index[_slot(franchise.serving_index, franchise.servings, RESTAURANT, restaurant, dish)]
+    return franchise.serving_index[slot_of(franchise.serving_index, restaurant, dish), 2]
 
 
 @compiled
@@ -225,8 +230,8 @@ def _open_path(franchise, expert, row):
     franchise.path[0] = restaurant
     for level in range(depth):
         symbol = row[franchise.columns[expert, level]]
-        slot = _slot(index, restaurants, PARENT, restaurant, symbol)
-        below = index[slot]
+        slot = slot_of(index, restaurant, symbol)
+        below = index[slot, 2]
         if below == NONE:
             below = franchise.used[N_RESTAURANTS]
             franchise.used[N_RESTAURANTS] += 1
@@ -236,7 +241,7 @@ def _open_path(franchise, expert, row):
             restaurants[below, CUSTOMERS] = 0
             restaurants[below, TABLES] = 0
             restaurants[below, FIRST] = NONE
-            index[slot] = below
+            enter(index, slot, restaurant, symbol, below)
         restaurant = below
         franchise.path[level + 1] = restaurant
     return depth
@@ -255,7 +260,8 @@ def _open_serving(franchise, restaurant, dish, above):
     servings[serving, ABOVE] = above
     servings[serving, NEXT] = restaurants[restaurant, FIRST]
     restaurants[restaurant, FIRST] = serving
-    franchise.serving_index[_slot(franchise.serving_index, servings, RESTAURANT, restaurant, dish)] = serving
+    index = franchise.serving_index
+    enter(index, slot_of(index, restaurant, dish), restaurant, dish, serving)
     return serving
 
 

@@ -99,8 +99,11 @@ def product_distribution(pool, row, scratch, out):
     scratch (float64[alphabet]): Workspace.
     out (float64[alphabet]): Overwritten with p(. | context).
     """
+    if len(pool.weights) == 1:
+        view_distribution(pool.frozen, deepest(pool.frozen, 0, row), out)
+        return
     out[:] = 0.0
-    for expert in range(pool.frozen.columns.shape[0]):
+    for expert in range(len(pool.weights)):
         view_distribution(pool.frozen, deepest(pool.frozen, expert, row), scratch)
         multiply_expert(pool.weights[expert], scratch, out)
     normalise(out)

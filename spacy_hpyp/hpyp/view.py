@@ -184,3 +184,21 @@ def best_by_class(view, kind, classes, best):
                 if serving_of(view, restaurant, found) == NONE:
                     keep_best(dish[restaurant, group], probability[restaurant, group], found, value)
     return dish, probability
+
+
+@compiled
+def highest_below(view):
+    """For every serving, the highest probability that the dish has there or in any restaurant below.
+
+    RETURNS (float64[servings]): Upper bounds of the dish's probability in contexts that pass through the restaurant.
+    """
+    highest = view.probability.copy()
+    # Children are numbered after their parents, so that going down the numbers passes on what came from below.
+    for restaurant in range(len(view.back_off) - 1, -1, -1):
+        serving = view.restaurants[restaurant, FIRST]
+        while serving != NONE:
+            above = view.servings[serving, ABOVE]
+            if above != NONE:
+                highest[above] = max(highest[above], highest[serving])
+            serving = view.servings[serving, NEXT]
+    return highest

@@ -14,13 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import compiled
-from ..hpyp.franchise import NONE, deepest
+from ..hpyp.franchise import NONE, child, deepest, serving_of
 from ..hpyp.pool import FrozenPool, mixture_probability, product_distribution
-from ..hpyp.view import keep_best, view_probability
+from ..hpyp.view import highest_below, keep_best, view_probability
 from ..transitions.configuration import (
     DEPTH,
     ENDS,
     FIELDS,
+    FIRST_SYMBOL,
     LEFT_ARCS,
     RIGHT_ARCS,
     ROOT,
@@ -32,16 +33,18 @@ from ..transitions.configuration import (
     shift,
     tree_of,
 )
-from ..transitions.contexts import read_context
+from ..transitions.contexts import NEXT_WORD, read_context
 from .beam import append, log_sum, longer, new_beam, select, share, with_room
 
 #: How many labels of a left- or right-arc, and how many tags of a word, a derivation is divided between.
-LABELS = 2
+LABELS = 1
 TAGS = 3
 
 # What one derivation can at most become: two labels of each arc, an end and the tags.
 _MOST_RECORDS = 2 * LABELS + 1 + TAGS
 _SMALLEST = 1024
+# How many results of `best_tags` are remembered: a power of two.
+_KNOWN = 4096
 
 
 class Parser(NamedTuple):
@@ -50,7 +53,8 @@ class Parser(NamedTuple):
     transition, tag, word (FrozenPool): A, T and W of B&B section 3.1.
     best_action (int16[*, 4, LABELS]), best_probability (float64[*, 4, LABELS]): For each restaurant of a transition
         distribution with one expert, the best actions of each class; empty with several experts.
-    tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have.
+    tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have, likely ones first.
+    highest (float64[*]): For each candidate tag, an upper bound of p(word | tag, context) over all contexts.
     """
 
     transition: FrozenPool
@@ -60,6 +64,7 @@ class Parser(NamedTuple):
     best_probability: np.ndarray
     tag_offsets: np.ndarray
     candidate_tags: np.ndarray
+    highest: np.ndarray
 
 
 class Blocks(NamedTuple):
@@ -100,6 +105,8 @@ class Workspace(NamedTuple):
     tag (int32[TAGS]), tag_probability (float64[TAGS]): The best tags, with p(tag) p(word | tag).
     transition_row, tag_row, word_row (int32[elements]): Context rows.
     distribution (float64[2, alphabet]): Dense distributions, for pools of several experts.
+    known_key (int32[_KNOWN, 1 + elements]), known_tag (int32[_KNOWN, TAGS]), known_probability (float64[_KNOWN, TAGS]):
+        What `best_tags` found lately, by word and context.
     """
 
     action: np.ndarray
@@ -110,6 +117,9 @@ class Workspace(NamedTuple):
     tag_row: np.ndarray
     word_row: np.ndarray
     distribution: np.ndarray
+    known_key: np.ndarray
+    known_tag: np.ndarray
+    known_probability: np.ndarray
 
 
 @compiled
@@ -125,6 +135,9 @@ def new_workspace(parser):
         np.empty(len(parser.tag.elements), dtype=np.int32),
         np.empty(len(parser.word.elements), dtype=np.int32),
         np.empty((2, alphabet)),
+        np.full((_KNOWN, 1 + len(parser.tag.elements) + len(parser.word.elements)), NONE, dtype=np.int32),
+        np.empty((_KNOWN, TAGS), dtype=np.int32),
+        np.empty((_KNOWN, TAGS)),
     )
 
 
@@ -148,29 +161,93 @@ def best_actions(parser, records, top, work):
 
 
 @compiled
-def best_tags(parser, records, top, word, given, work):
+def bound_words(pool, tag_offsets, candidate_tags):
+    """An upper bound of p(word | tag, context) over all contexts, for every word and candidate tag.
+
+    RETURNS (float64[candidates]): The bounds, see `Parser`.
+    """
+    view = pool.frozen
+    highest = highest_below(view)
+    bound = np.zeros(len(candidate_tags))
+    for word in range(len(tag_offsets) - 1):
+        for i in range(tag_offsets[word], tag_offsets[word + 1]):
+            for expert in range(view.columns.shape[0]):
+                restaurant = expert
+                serving = serving_of(view, restaurant, word)
+                if view.columns.shape[1] > 0 and pool.elements[view.columns[expert, 0], 0] == NEXT_WORD:
+                    restaurant = child(view, expert, FIRST_SYMBOL + candidate_tags[i])
+                    if restaurant != NONE and serving != NONE:
+                        serving = serving_of(view, restaurant, word)
+                if restaurant == NONE or serving == NONE:
+                    # What a restaurant does not serve, none below it serves either, and each only takes from it.
+                    bound[i] += pool.weights[expert] * view_probability(view, expert, word)
+                else:
+                    bound[i] += pool.weights[expert] * highest[serving]
+    return bound
+
+
+@compiled
+def best_tags(parser, records, top, word, given, negligible, work):
     """Find the best tags of the next word by p(tag) p(word | tag): `work.tag` and `work.tag_probability`.
+
+    Many derivations of a beam look the same to the tag and word distributions; they are looked up, not computed again.
 
     word (int): The next word.
     given (int): Its tag where that is known, else `NONE`.
+    negligible (float): A tag that is less likely than the best by this factor need not be found.
     """
     read_context(parser.tag.elements, records, top, 0, work.tag_row)
-    several = parser.tag.frozen.columns.shape[0] > 1
-    restaurant = 0
+    read_context(parser.word.elements, records, top, 0, work.word_row)
+    slot = np.uint64(word)
+    for symbol in work.tag_row:
+        slot = (slot ^ np.uint64(symbol)) * np.uint64(0x9E3779B97F4A7C15)
+    for symbol in work.word_row:
+        slot = (slot ^ np.uint64(symbol)) * np.uint64(0x9E3779B97F4A7C15)
+    slot = np.int64((slot >> np.uint64(32)) & np.uint64(_KNOWN - 1))
+    key = work.known_key[slot]
+    if not (given == NONE and _is_key(key, word, work.tag_row, work.word_row)):
+        key[0] = word if given == NONE else NONE
+        key[1 : 1 + len(work.tag_row)] = work.tag_row
+        key[1 + len(work.tag_row) :] = work.word_row
+        score_tags(parser, records, top, word, given, negligible, work, work.known_tag[slot], work.known_probability[slot])
+    work.tag[:] = work.known_tag[slot]
+    work.tag_probability[:] = work.known_probability[slot]
+
+
+@compiled
+def _is_key(key, word, tag_row, word_row):
+    if key[0] != word:
+        return False
+    for i in range(len(tag_row)):
+        if key[1 + i] != tag_row[i]:
+            return False
+    for i in range(len(word_row)):
+        if key[1 + len(tag_row) + i] != word_row[i]:
+            return False
+    return True
+
+
+@compiled
+def score_tags(parser, records, top, word, given, negligible, work, tags, probabilities):
+    """Compute what `best_tags` looks up; `work.tag_row` has been read.
+
+    tags (int32[TAGS]), probabilities (float64[TAGS]): Overwritten.
+    """
     distribution = work.distribution[0, : parser.tag.frozen.alphabet[0]]
-    if several:
-        product_distribution(parser.tag, work.tag_row, work.distribution[1, : len(distribution)], distribution)
-    else:
-        restaurant = deepest(parser.tag.frozen, 0, work.tag_row)
-    work.tag[:] = NONE
-    work.tag_probability[:] = 0.0
+    product_distribution(parser.tag, work.tag_row, work.distribution[1, : len(distribution)], distribution)
+    tags[:] = NONE
+    probabilities[:] = 0.0
     first, last = parser.tag_offsets[word], parser.tag_offsets[word + 1]
     for i in range(first, last if given == NONE else first + 1):
         tag = parser.candidate_tags[i] if given == NONE else given
-        probability = distribution[tag] if several else view_probability(parser.tag.frozen, restaurant, tag)
+        probability = distribution[tag]
+        if given == NONE:
+            bound = probability * parser.highest[i]
+            if bound < probabilities[TAGS - 1] or bound < negligible * probabilities[0]:
+                continue
         read_context(parser.word.elements, records, top, tag, work.word_row)
         probability *= mixture_probability(parser.word, work.word_row, word)
-        keep_best(work.tag, work.tag_probability, tag, probability)
+        keep_best(tags, probabilities, tag, probability)
 
 
 @compiled
@@ -243,6 +320,8 @@ def decode_block(parser, words, tags, may_start, total, work, records, heads, la
     used = begin(records)
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
     size = append(beam, 0, ROOT, 0.0, total)
+    # A tag with a smaller share than this would not get a particle.
+    negligible = 0.25 / total
     before = 0.0
     log_probability[:] = 0.0
     # The pass after the last word only reduces; what it leaves in `shifted` are the terminal configurations.
@@ -274,7 +353,7 @@ def decode_block(parser, words, tags, may_start, total, work, records, heads, la
                 used, size = divide_reduce(records, used, beam, size, i, n_reduce, work)
             if n_shift > 0:
                 form = words[word, 1 if depth == 1 else 0]
-                best_tags(parser, records, beam.record[i], form, tags[word], work)
+                best_tags(parser, records, beam.record[i], form, tags[word], negligible, work)
                 used, shifted_size = divide_shift(records, used, beam, i, shifted, shifted_size, n_shift, form, work)
             i += 1
         beam, shifted, size = shifted, beam, shifted_size

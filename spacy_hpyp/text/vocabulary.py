@@ -16,7 +16,8 @@ class Vocabulary:
 
     words (list[str]): The known words.
     classes (list[str]): The word classes; `UNKNOWN` is the first.
-    tag_offsets (int64[len + 1]), candidate_tags (int32[*]): The tags that each word or class may have.
+    tag_offsets (int64[len + 1]), candidate_tags (int32[*]): The tags that each word or class may have, those seen
+        most often with it first.
     """
 
     def __init__(
@@ -83,10 +84,11 @@ class Vocabulary:
             open_class = np.arange(tags)
         offsets, candidates = [0], []
         for name in known + ["\0" + name for name in names]:
-            found = set(tagged.get(name, ()))
+            found = tagged.get(name, Counter())
+            possible = set(found)
             if name.startswith("\0") or counts[name] < open_class_below:
-                found.update(open_class.tolist())
-            candidates.extend(sorted(found))
+                possible.update(open_class.tolist())
+            candidates.extend(sorted(possible, key=lambda tag: (-found[tag], tag)))
             offsets.append(len(candidates))
         return cls(known, names, np.array(offsets, dtype=np.int64), np.array(candidates, dtype=np.int32), rule)
 

@@ -20,11 +20,13 @@ _CHILDREN = {"left": LEFT, "right": RIGHT}
 _FIELDS = {"tag": TAG, "word": WORD}
 _NO_CHILD = -1
 _NEXT_TAG = "next.tag"
-_NEXT = (0, _NO_CHILD, TAG)
+
+#: The stack place of elements that belong to the word about to be generated.
+NEXT_WORD = 0
 
 
 def _elements() -> dict[str, tuple[int, int, int]]:
-    known = {_NEXT_TAG: _NEXT}
+    known = {_NEXT_TAG: (NEXT_WORD, _NO_CHILD, TAG)}
     for item, place in _ITEMS.items():
         for field, column in _FIELDS.items():
             known[f"{item}.{field}"] = (place, _NO_CHILD, column)
@@ -33,7 +35,7 @@ def _elements() -> dict[str, tuple[int, int, int]]:
     return known
 
 
-#: Every context element by its name: stack place (0: the next word), child column or -1, field column.
+#: Every context element by its name: stack place (`NEXT_WORD`, or 1 for the top), child column or -1, field column.
 ELEMENTS = _elements()
 
 
@@ -82,7 +84,7 @@ def read_context(elements, records, top, next_tag, row):
     row (int32[elements]): Overwritten with the symbols.
     """
     for i in range(len(elements)):
-        if elements[i, 0] == 0:
+        if elements[i, 0] == NEXT_WORD:
             row[i] = FIRST_SYMBOL + next_tag
             continue
         record = top

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..compiled import compiled
 from .franchise import Franchise, add, deepest, predictive_distribution
-from .view import View, view_distribution, view_probability
+from .view import View, view_context_probability, view_distribution
 
 
 class SeatedPool(NamedTuple):
@@ -115,5 +115,5 @@ def mixture_probability(pool, row, dish):
     experts = pool.frozen.columns.shape[0]
     probability = 0.0
     for expert in range(experts):
-        probability += pool.weights[expert] * view_probability(pool.frozen, deepest(pool.frozen, expert, row), dish)
+        probability += pool.weights[expert] * view_context_probability(pool.frozen, expert, row, dish)
     return probability if experts > 0 else 1.0

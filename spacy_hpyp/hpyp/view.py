@@ -28,6 +28,7 @@ from .franchise import (
     TABLES,
     TIER,
     Franchise,
+    child,
     restaurant_probability,
     serving_of,
 )
@@ -101,6 +102,35 @@ def view_probability(view, restaurant, dish):
         factor *= view.back_off[restaurant]
         restaurant = view.restaurants[restaurant, PARENT]
     return factor / view.alphabet[0]
+
+
+@compiled
+def view_context_probability(view, expert, row, dish):
+    """p(dish | context) under one expert, walking down; equal to `view_probability` of the deepest restaurant.
+
+    What a restaurant does not serve, none below it serves either: from there on only the back-off factors matter.
+
+    row (int32[elements]): The context row.
+    """
+    restaurant = expert
+    serving = serving_of(view, restaurant, dish)
+    if serving == NONE:
+        probability = view.back_off[restaurant] / view.alphabet[0]
+    else:
+        probability = view.probability[serving]
+    for level in range(view.columns.shape[1]):
+        if view.columns[expert, level] == NONE:
+            break
+        restaurant = child(view, restaurant, row[view.columns[expert, level]])
+        if restaurant == NONE:
+            break
+        if serving != NONE:
+            serving = serving_of(view, restaurant, dish)
+        if serving == NONE:
+            probability *= view.back_off[restaurant]
+        else:
+            probability = view.probability[serving]
+    return probability
 
 
 @compiled

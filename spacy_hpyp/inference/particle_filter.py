@@ -105,8 +105,8 @@ class Workspace(NamedTuple):
     tag (int32[TAGS]), tag_probability (float64[TAGS]): The best tags, with p(tag) p(word | tag).
     transition_row, tag_row, word_row (int32[elements]): Context rows.
     distribution (float64[2, alphabet]): Dense distributions, for pools of several experts.
-    known_key (int32[_KNOWN, 1 + elements]), known_tag (int32[_KNOWN, TAGS]), known_probability (float64[_KNOWN, TAGS]):
-        What `best_tags` found lately, by word and context.
+    known_key (int64[_KNOWN, 2 + elements]), known_tag (int32[_KNOWN, TAGS]), known_probability (float64[_KNOWN, TAGS]):
+        What `best_tags` found lately, by word, magnitude of the particles and context.
     """
 
     action: np.ndarray
@@ -135,7 +135,7 @@ def new_workspace(parser):
         np.empty(len(parser.tag.elements), dtype=np.int32),
         np.empty(len(parser.word.elements), dtype=np.int32),
         np.empty((2, alphabet)),
-        np.full((_KNOWN, 1 + len(parser.tag.elements) + len(parser.word.elements)), NONE, dtype=np.int32),
+        np.full((_KNOWN, 2 + len(parser.tag.elements) + len(parser.word.elements)), NONE, dtype=np.int64),
         np.empty((_KNOWN, TAGS), dtype=np.int32),
         np.empty((_KNOWN, TAGS)),
     )
@@ -173,56 +173,60 @@ def bound_words(pool, tag_offsets, candidate_tags):
         for i in range(tag_offsets[word], tag_offsets[word + 1]):
             for expert in range(view.columns.shape[0]):
                 restaurant = expert
-                serving = serving_of(view, restaurant, word)
                 if view.columns.shape[1] > 0 and pool.elements[view.columns[expert, 0], 0] == NEXT_WORD:
-                    restaurant = child(view, expert, FIRST_SYMBOL + candidate_tags[i])
-                    if restaurant != NONE and serving != NONE:
-                        serving = serving_of(view, restaurant, word)
-                if restaurant == NONE or serving == NONE:
-                    # What a restaurant does not serve, none below it serves either, and each only takes from it.
-                    bound[i] += pool.weights[expert] * view_probability(view, expert, word)
-                else:
+                    tagged = child(view, expert, FIRST_SYMBOL + candidate_tags[i])
+                    restaurant = expert if tagged == NONE else tagged
+                serving = serving_of(view, restaurant, word)
+                if serving != NONE:
                     bound[i] += pool.weights[expert] * highest[serving]
+                else:
+                    # What a restaurant does not serve, none below it serves either: each only takes from it.
+                    bound[i] += pool.weights[expert] * view_probability(view, restaurant, word)
     return bound
 
 
 @compiled
-def best_tags(parser, records, top, word, given, negligible, work):
+def best_tags(parser, records, top, word, given, particles, work):
     """Find the best tags of the next word by p(tag) p(word | tag): `work.tag` and `work.tag_probability`.
 
     Many derivations of a beam look the same to the tag and word distributions; they are looked up, not computed again.
 
     word (int): The next word.
     given (int): Its tag where that is known, else `NONE`.
-    negligible (float): A tag that is less likely than the best by this factor need not be found.
+    particles (int): How many particles will be divided: a tag that would not get one need not be found.
     """
+    # A few sizes instead of all, so that what is found depends on the look-up key alone.
+    magnitude = 8
+    while magnitude < particles:
+        magnitude *= 8
     read_context(parser.tag.elements, records, top, 0, work.tag_row)
     read_context(parser.word.elements, records, top, 0, work.word_row)
-    slot = np.uint64(word)
+    slot = np.uint64(word) ^ np.uint64(magnitude)
     for symbol in work.tag_row:
         slot = (slot ^ np.uint64(symbol)) * np.uint64(0x9E3779B97F4A7C15)
     for symbol in work.word_row:
         slot = (slot ^ np.uint64(symbol)) * np.uint64(0x9E3779B97F4A7C15)
     slot = np.int64((slot >> np.uint64(32)) & np.uint64(_KNOWN - 1))
     key = work.known_key[slot]
-    if not (given == NONE and _is_key(key, word, work.tag_row, work.word_row)):
+    if not (given == NONE and _is_key(key, word, magnitude, work.tag_row, work.word_row)):
         key[0] = word if given == NONE else NONE
-        key[1 : 1 + len(work.tag_row)] = work.tag_row
-        key[1 + len(work.tag_row) :] = work.word_row
-        score_tags(parser, records, top, word, given, negligible, work, work.known_tag[slot], work.known_probability[slot])
+        key[1] = magnitude
+        key[2 : 2 + len(work.tag_row)] = work.tag_row
+        key[2 + len(work.tag_row) :] = work.word_row
+        score_tags(parser, records, top, word, given, 0.25 / magnitude, work, work.known_tag[slot], work.known_probability[slot])
     work.tag[:] = work.known_tag[slot]
     work.tag_probability[:] = work.known_probability[slot]
 
 
 @compiled
-def _is_key(key, word, tag_row, word_row):
-    if key[0] != word:
+def _is_key(key, word, magnitude, tag_row, word_row):
+    if key[0] != word or key[1] != magnitude:
         return False
     for i in range(len(tag_row)):
-        if key[1 + i] != tag_row[i]:
+        if key[2 + i] != tag_row[i]:
             return False
     for i in range(len(word_row)):
-        if key[1 + len(tag_row) + i] != word_row[i]:
+        if key[2 + len(tag_row) + i] != word_row[i]:
             return False
     return True
 
@@ -320,8 +324,6 @@ def decode_block(parser, words, tags, may_start, total, work, records, heads, la
     used = begin(records)
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
     size = append(beam, 0, ROOT, 0.0, total)
-    # A tag with a smaller share than this would not get a particle.
-    negligible = 0.25 / total
     before = 0.0
     log_probability[:] = 0.0
     # The pass after the last word only reduces; what it leaves in `shifted` are the terminal configurations.
@@ -353,7 +355,7 @@ def decode_block(parser, words, tags, may_start, total, work, records, heads, la
                 used, size = divide_reduce(records, used, beam, size, i, n_reduce, work)
             if n_shift > 0:
                 form = words[word, 1 if depth == 1 else 0]
-                best_tags(parser, records, beam.record[i], form, tags[word], negligible, work)
+                best_tags(parser, records, beam.record[i], form, tags[word], n_shift, work)
                 used, shifted_size = divide_shift(records, used, beam, i, shifted, shifted_size, n_shift, form, work)
             i += 1
         beam, shifted, size = shifted, beam, shifted_size

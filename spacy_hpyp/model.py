@@ -94,6 +94,25 @@ class JointModel:
             name: new_franchise(self._compiled[name][1], size) for name, size in self._alphabets().items()
         }
 
+    def set_weights(self, weights: dict[str, np.ndarray]) -> None:
+        """Use other weights for the experts of the pools.
+
+        weights (dict[str, float64[experts]]): By the name of the distribution.
+        RAISES (ValueError): If there are not as many as there are experts, or one is negative.
+        """
+        self.check_weights(weights)
+        for name, ours in self.weights.items():
+            if not np.array_equal(ours, weights[name]):
+                self.weights[name] = weights[name].copy()
+                self._parser = None
+
+    def check_weights(self, weights: dict[str, np.ndarray]) -> None:
+        """Raise a ValueError if weights do not fit the pools, see `set_weights`."""
+        for name, ours in self.weights.items():
+            theirs = weights[name]
+            if theirs.shape != ours.shape or not np.all(np.isfinite(theirs)) or np.any(theirs < 0):
+                raise ValueError(f"the weights of the {name} distribution do not fit its {len(ours)} context lists")
+
     def _alphabets(self) -> dict[str, int]:
         assert self.vocabulary is not None
         return {

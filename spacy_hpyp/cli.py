@@ -1,0 +1,90 @@
+"""Commands under `python -m spacy hpyp`."""
+
+from pathlib import Path
+from typing import Any
+
+import spacy
+import srsly
+import typer
+from spacy.cli._util import app
+from wasabi import msg
+
+from .component import HPYPParser
+from .corpus import create_gold_corpus
+
+HELP = "Commands of the generative parser, the component hpyp_parser."
+
+hpyp = typer.Typer(name="hpyp", help=HELP, no_args_is_help=True)
+app.add_typer(hpyp)
+
+_ROWS = {
+    "TAG": "tag_acc",
+    "UAS": "dep_uas",
+    "LAS": "dep_las",
+    "SENT P": "sents_p",
+    "SENT R": "sents_r",
+    "SENT F": "sents_f",
+}
+
+
+@hpyp.callback()
+def main() -> None:
+    """Commands of the generative parser, the component hpyp_parser."""
+
+
+@hpyp.command("evaluate")
+def evaluate_cli(
+    model: str = typer.Argument(..., help="Name or path of a trained pipeline with an hpyp_parser"),
+    data_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
+    output: Path | None = typer.Option(None, "--output", "-o", help="JSON file for the metrics", dir_okay=False),
+    particles: int | None = typer.Option(None, "--particles", "-K", help="Particles, instead of the pipeline's setting"),
+    threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
+    gold_tags: bool = typer.Option(False, "--gold-tags", help="Give the gold tags to the parser"),
+) -> None:
+    """Evaluate a pipeline on gold tokens and gold sentence boundaries, as parsers are compared in the literature.
+
+    For raw documents, whose boundaries the model has to find, use 'spacy evaluate'.
+    """
+    scores = evaluate(model, data_path, particles=particles, threads=threads, gold_tags=gold_tags)
+    rows = {name: f"{100 * scores[key]:.2f}" for name, key in _ROWS.items() if scores.get(key) is not None}
+    rows["LOG PROB"] = f"{scores['log_prob_per_token']:.4f}"
+    rows["SPEED"] = f"{scores['speed']:.0f}"
+    msg.table(rows, title="Results (gold sentences)")
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        srsly.write_json(output, scores)
+        msg.good(f"Saved results to {output}")
+
+
+def evaluate(
+    model: str | Path,
+    data_path: Path,
+    *,
+    particles: int | None = None,
+    threads: int | None = None,
+    gold_tags: bool = False,
+) -> dict[str, Any]:
+    """Evaluate a pipeline on gold tokens and gold sentence boundaries.
+
+    model (str | Path): Name or path of the pipeline.
+    data_path (Path): A .spacy file or a directory of them.
+    particles, threads (int | None): Instead of the pipeline's settings.
+    gold_tags (bool): Whether the parser uses the gold tags.
+    RETURNS (dict[str, Any]): The scores of `nlp.evaluate`, and `log_prob_per_token` in nats.
+    """
+    nlp = spacy.load(model)
+    parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
+    if len(parsers) != 1:
+        msg.fail(f"The pipeline should have one hpyp_parser, but it has {len(parsers)}: {nlp.pipe_names}", exits=1)
+    parser = parsers[0]
+    parser.particles = parser.particles if particles is None else particles
+    parser.threads = parser.threads if threads is None else threads
+    parser.tags = "given" if gold_tags else parser.tags
+    examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
+    if not examples:
+        msg.fail("There is nothing to evaluate in", data_path, exits=1)
+    with nlp.select_pipes(disable=nlp.pipe_names[: nlp.pipe_names.index(parser.name)] if gold_tags else []):
+        scores = nlp.evaluate(examples)
+    tokens = sum(len(example.predicted) for example in examples)
+    scores["log_prob_per_token"] = sum(example.predicted._.log_prob for example in examples) / tokens
+    return scores

@@ -1,0 +1,25 @@
+"""What `spacy evaluate` reports of the component: TAG, UAS, LAS and SENT_F, by spaCy's own scorers."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from spacy.pipeline.dep_parser import parser_score
+from spacy.pipeline.tagger import tagger_score
+from spacy.training import Example
+from spacy.util import registry
+
+
+def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+    """Score tags, heads, labels and sentences.
+
+    examples (Iterable[Example]): Predicted and reference documents.
+    RETURNS (dict[str, Any]): tag_acc, dep_uas, dep_las (without punctuation), dep_las_per_type, sents_p, sents_r, sents_f.
+    """
+    examples = list(examples)
+    return {**tagger_score(examples, **kwargs), **parser_score(examples, **kwargs)}
+
+
+@registry.scorers("spacy-hpyp.scorer.v1")
+def make_scorer() -> Callable[..., dict[str, Any]]:
+    """The component's default scorer."""
+    return score

@@ -8,6 +8,7 @@ from spacy.util import registry
 from thinc.api import Model
 from thinc.model import deserialize_attr, serialize_attr
 
+from .inference.beam import Search
 from .inference.particle_filter import Blocks, Parses
 from .model import ContextLists, JointModel
 from .text.unknown_words import UnknownWordRule, english_unknown_words, universal_unknown_words
@@ -27,7 +28,7 @@ def HPYPModel(
     unknown_words: UnknownWordRule,
     min_count: int = 2,
     open_class_below: int = 50,
-) -> Model[tuple[Blocks, int, int], Parses]:
+) -> Model[tuple[Blocks, Search, int], Parses]:
     """The joint model of transitions, tags and words (Buys & Blunsom 2015) as a thinc model.
 
     Its attribute `joint_model` holds alphabets and seating, its parameters are the pools' weights.
@@ -38,7 +39,7 @@ def HPYPModel(
     min_count (int): Words seen less often in training are known by their class only.
     open_class_below (int): Words seen less often in training may have any open-class tag, and not only those that they
         were seen with.
-    RETURNS (Model): Takes blocks of words, the number of particles and of threads; gives their parses.
+    RETURNS (Model): Takes blocks of words, how to search, and the number of threads; gives their parses.
     RAISES (ValueError): If a context element is not known.
     """
     contexts = ContextLists(transition=transition, tag=tag, word=word)
@@ -51,10 +52,10 @@ def HPYPModel(
     )
 
 
-def forward(model: Model, request: tuple[Blocks, int, int], is_train: bool) -> tuple[Parses, Any]:
+def forward(model: Model, request: tuple[Blocks, Search, int], is_train: bool) -> tuple[Parses, Any]:
     """Decode. There is nothing to propagate back: the model learns by Gibbs sampling."""
-    blocks, particles, threads = request
-    return joint_model(model).decode(blocks, particles, threads), lambda gradient: gradient
+    blocks, search, threads = request
+    return joint_model(model).decode(blocks, search, threads), lambda gradient: gradient
 
 
 def joint_model(model: Model) -> JointModel:

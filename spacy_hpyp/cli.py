@@ -37,7 +37,9 @@ def evaluate_cli(
     model: str = typer.Argument(..., help="Name or path of a trained pipeline with an hpyp_parser"),
     data_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
     output: Path | None = typer.Option(None, "--output", "-o", help="JSON file for the metrics", dir_okay=False),
-    particles: int | None = typer.Option(None, "--particles", "-K", help="Particles, instead of the pipeline's setting"),
+    particles: int | None = typer.Option(
+        None, "--particles", "-K", help="Particles, instead of the pipeline's setting"
+    ),
     threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
     gold_tags: bool = typer.Option(False, "--gold-tags", help="Give the gold tags to the parser"),
 ) -> None:
@@ -47,7 +49,7 @@ def evaluate_cli(
     """
     scores = evaluate(model, data_path, particles=particles, threads=threads, gold_tags=gold_tags)
     rows = {name: f"{100 * scores[key]:.2f}" for name, key in _ROWS.items() if scores.get(key) is not None}
-    rows["LOG PROB"] = f"{scores['log_prob_per_token']:.4f}"
+    rows["LOG PROB"] = f"{scores['token_log_prob']:.4f}"
     rows["SPEED"] = f"{scores['speed']:.0f}"
     msg.table(rows, title="Results (gold sentences)")
     if output is not None:
@@ -70,7 +72,7 @@ def evaluate(
     data_path (Path): A .spacy file or a directory of them.
     particles, threads (int | None): Instead of the pipeline's settings.
     gold_tags (bool): Whether the parser uses the gold tags.
-    RETURNS (dict[str, Any]): The scores of `nlp.evaluate`, and `log_prob_per_token` in nats.
+    RETURNS (dict[str, Any]): The scores of `nlp.evaluate`.
     """
     nlp = spacy.load(model)
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
@@ -84,7 +86,4 @@ def evaluate(
     if not examples:
         msg.fail("There is nothing to evaluate in", data_path, exits=1)
     with nlp.select_pipes(disable=nlp.pipe_names[: nlp.pipe_names.index(parser.name)] if gold_tags else []):
-        scores = nlp.evaluate(examples)
-    tokens = sum(len(example.predicted) for example in examples)
-    scores["log_prob_per_token"] = sum(example.predicted._.log_prob for example in examples) / tokens
-    return scores
+        return nlp.evaluate(examples)

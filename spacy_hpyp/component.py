@@ -21,6 +21,7 @@ from .annotation import Encoder, GoldSentence, Layout, encode_docs, join, raw_se
 from .architectures import joint_model
 from .extensions import register_extensions
 from .hpyp.franchise import NONE
+from .inference.beam import Search
 from .inference.particle_filter import Parses
 from .model import JointModel
 from .scorer import score
@@ -31,6 +32,7 @@ register_extensions()
 DEFAULT_CONFIG = """
 [hpyp_parser]
 particles = 1000
+lookahead = 0.5
 threads = 1
 tags = "joint"
 seed = 0
@@ -77,6 +79,7 @@ def make_hpyp_parser(
     name: str,
     model: Model,
     particles: int,
+    lookahead: float,
     threads: int,
     tags: str,
     seed: int,
@@ -84,7 +87,15 @@ def make_hpyp_parser(
 ) -> "HPYPParser":
     """Make a generative tagger and parser; see `HPYPParser`."""
     return HPYPParser(
-        nlp.vocab, model, name, particles=particles, threads=threads, tags=tags, seed=seed, scorer=scorer
+        nlp.vocab,
+        model,
+        name,
+        particles=particles,
+        lookahead=lookahead,
+        threads=threads,
+        tags=tags,
+        seed=seed,
+        scorer=scorer,
     )
 
 
@@ -98,6 +109,9 @@ class HPYPParser(TrainablePipe):
     model (Model): Made by `spacy-hpyp.HPYPModel.v1`.
     name (str): The name of the component instance.
     particles (int): K of Algorithm 1; more particles search more and take longer.
+    lookahead (float): What the selection step expects a word that is still on the stack to cost, in nats. It keeps
+        derivations from putting attachments off, above all where sentence boundaries are not given; 0 is Algorithm 1
+        to the letter.
     threads (int): How many threads decode a batch. The result does not depend on it.
     tags (str): "joint" finds the tags together with the tree; "given" uses `token.tag_` as found, from a tagger or gold.
     seed (int): Fixes training bit for bit.
@@ -111,6 +125,7 @@ class HPYPParser(TrainablePipe):
         name: str = "hpyp_parser",
         *,
         particles: int = 1000,
+        lookahead: float = 0.5,
         threads: int = 1,
         tags: str = "joint",
         seed: int = 0,
@@ -121,6 +136,7 @@ class HPYPParser(TrainablePipe):
         self.name = name
         self.cfg: dict[str, Any] = {}
         self.particles = particles
+        self.lookahead = lookahead
         self.threads = threads
         self.tags = tags
         self.seed = seed
@@ -137,6 +153,17 @@ class HPYPParser(TrainablePipe):
     @particles.setter
     def particles(self, value: int) -> None:
         self._particles = _positive("particles", value)
+
+    @property
+    def lookahead(self) -> float:
+        """What the selection step expects a word that is still on the stack to cost, in nats."""
+        return self._lookahead
+
+    @lookahead.setter
+    def lookahead(self, value: float) -> None:
+        if not 0.0 <= value < float("inf"):
+            raise ValueError(f"'lookahead' must be a finite number of nats, 0 or more, not {value!r}.")
+        self._lookahead = float(value)
 
     @property
     def threads(self) -> int:
@@ -363,7 +390,8 @@ class HPYPParser(TrainablePipe):
         """
         model = self._initialized()
         blocks, layout = encode_docs(list(docs), Encoder(model), given_tags=self.tags == "given")
-        return layout, self.model.predict((blocks, self.particles, self.threads))
+        search = Search(self.particles, self.lookahead)
+        return layout, self.model.predict((blocks, search, self.threads))
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Parses]) -> None:
         """Write parses into documents.

@@ -13,6 +13,7 @@ from .hpyp.hyperparameters import resample
 from .hpyp.pool import FrozenPool, SeatedPool
 from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .hpyp.view import best_by_class, freeze
+from .inference.beam import Search
 from .inference.gibbs import Learner, Sentences, visit_sentences
 from .inference.particle_filter import LABELS, Blocks, Parser, Parses, bound_words, decode_blocks
 from .text.unknown_words import UnknownWordRule
@@ -179,7 +180,9 @@ class JointModel:
         if self._parser is None:
             assert self.vocabulary is not None
             pools = [
-                FrozenPool(frozen=freeze(self._franchises[name]), weights=self.weights[name], elements=self._compiled[name][0])
+                FrozenPool(
+                    frozen=freeze(self._franchises[name]), weights=self.weights[name], elements=self._compiled[name][0]
+                )
                 for name in _DISTRIBUTIONS
             ]
             if len(self.weights["transition"]) == 1:
@@ -200,11 +203,11 @@ class JointModel:
             )
         return self._parser
 
-    def decode(self, blocks: Blocks, particles: int, threads: int = 1) -> Parses:
+    def decode(self, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
         """Parse blocks of words by Algorithm 1.
 
         blocks (Blocks): What to parse.
-        particles (int): K, at least 1.
+        search (Search): K, at least 1, and what the selection step expects.
         threads (int): How many threads share the blocks; the result does not depend on it.
         RETURNS (Parses): The best trees and the log-probabilities in nats.
         """
@@ -220,10 +223,10 @@ class JointModel:
         order = np.argsort(-np.diff(blocks.offsets), kind="stable")
         hands = [order[thread::threads] for thread in range(min(threads, len(order)))]
         if len(hands) == 1:
-            decode_blocks(parser, blocks, hands[0], particles, parses)
+            decode_blocks(parser, blocks, hands[0], search, parses)
         elif len(hands) > 1:
             with ThreadPoolExecutor(len(hands)) as pool:
-                list(pool.map(lambda hand: decode_blocks(parser, blocks, hand, particles, parses), hands))
+                list(pool.map(lambda hand: decode_blocks(parser, blocks, hand, search, parses), hands))
         return parses
 
     # Storage

@@ -13,10 +13,21 @@ def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
     """Score tags, heads, labels and sentences.
 
     examples (Iterable[Example]): Predicted and reference documents.
-    RETURNS (dict[str, Any]): tag_acc, dep_uas, dep_las (without punctuation), dep_las_per_type, sents_p, sents_r, sents_f.
+    RETURNS (dict[str, Any]): tag_acc, dep_uas, dep_las (without punctuation), dep_las_per_type, sents_p, sents_r,
+        sents_f, and token_log_prob, the mean of `token._.log_prob` in nats, white space left out.
     """
     examples = list(examples)
-    return {**tagger_score(examples, **kwargs), **parser_score(examples, **kwargs)}
+    log_probs = [
+        token._.log_prob
+        for example in examples
+        for token in example.predicted
+        if not token.is_space and token._.log_prob is not None
+    ]
+    return {
+        **tagger_score(examples, **kwargs),
+        **parser_score(examples, **kwargs),
+        "token_log_prob": sum(log_probs) / len(log_probs) if log_probs else None,
+    }
 
 
 @registry.scorers("spacy-hpyp.scorer.v1")

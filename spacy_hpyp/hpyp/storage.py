@@ -173,7 +173,9 @@ def unpack(packed: Any, columns: np.ndarray, alphabet: int) -> Franchise:
     _require(bool(np.all((discount > 0) & (discount < 1) & np.isfinite(strength))), "a discount is not between 0 and 1")
     _require(bool(np.all(strength > -discount)), "a strength is not above the negative discount")
     n = experts + sum(sizes)
-    _require(len(sizes) == experts and min(sizes, default=0) >= 0, "the number of experts is not that of the context lists")
+    _require(
+        len(sizes) == experts and min(sizes, default=0) >= 0, "the number of experts is not that of the context lists"
+    )
     _require(len(children) == len(dishes) == n and len(symbol) == n - experts, "the restaurants are not all there")
     for values in (symbol, customers, tables, size, count):
         _require(int(values.max(initial=0)) < np.iinfo(np.int32).max, "a number is too large")
@@ -183,7 +185,9 @@ def unpack(packed: Any, columns: np.ndarray, alphabet: int) -> Franchise:
     _require(int(dish.max(initial=0)) < alphabet, "a dish is not in the alphabet")
     restaurant = np.repeat(np.arange(n), dishes)
     _require(_ascending(restaurant, dish), "a restaurant serves a dish twice")
-    _require(bool(np.all((1 <= tables) & (tables <= customers))), "a serving has no table or more tables than customers")
+    _require(
+        bool(np.all((1 <= tables) & (tables <= customers))), "a serving has no table or more tables than customers"
+    )
     several = np.flatnonzero(tables > 1)
     _require(len(kinds) == len(several) and kinds.sum() == len(size) == len(count), "the table sizes are not all there")
     owner = np.repeat(several, kinds)
@@ -198,7 +202,7 @@ def unpack(packed: Any, columns: np.ndarray, alphabet: int) -> Franchise:
     franchise.discount[:] = discount
     franchise.strength[:] = strength
     franchise = reserve_rows(franchise, n, len(dish), len(size))
-    franchise.used[:N_CELLS + 1] = n, len(dish), len(size)
+    franchise.used[: N_CELLS + 1] = n, len(dish), len(size)
     rows = franchise.restaurants[:n]
     rows[:, PARENT], rows[:, TIER] = parent, tier
     rows[:experts, SYMBOL], rows[experts:, SYMBOL] = NONE, symbol

@@ -6,6 +6,19 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import compiled
+from ..transitions.configuration import DEPTH
+
+
+class Search(NamedTuple):
+    """How to search.
+
+    particles (int): K, how many particles the beam's derivations share.
+    lookahead (float): In nats, what attaching a word that is on the stack can be expected to cost. With 0, the selection
+        step is that of Algorithm 1 to the letter.
+    """
+
+    particles: int
+    lookahead: float
 
 
 class Beam(NamedTuple):
@@ -49,7 +62,7 @@ def append(beam, size, record, weight, particles):
 
 @compiled
 def log_sum(weight, size):
-    """log of the sum of exp over the first entries of an array."""
+    """Log of the sum of exp over the first entries of an array."""
     highest = -inf
     for i in range(size):
         highest = max(highest, weight[i])
@@ -71,26 +84,38 @@ def share(particles, probability, mass):
 
 
 @compiled
-def select(beam, size, total):
+def select(beam, size, records, search):
     """Selection step: reallocate K particles in proportion to k * theta, and drop the derivations that get none.
 
-    beam (Beam): The derivations, changed in place.
-    total (int): K.
+    A word that waits on the stack for its head will still have to be attached. Derivations that put this off look better
+    than they are, and where no end of the sentence is in sight the beam would fill up with them; so theta is reduced for
+    the comparison by what each open word can be expected to cost.
+
+    beam (Beam): The derivations, changed in place; their weights stay as they are.
+    records (int32[*, FIELDS]): Their configurations.
+    search (Search): K and the expected cost.
     RETURNS (int): How many derivations are left; where none would be, the best one is kept.
     """
-    highest = beam.weight[:size].max()
+    highest = -inf
+    for i in range(size):
+        highest = max(highest, _expected(beam, i, records, search))
     mass = 0.0
     for i in range(size):
-        mass += beam.particles[i] * exp(beam.weight[i] - highest)
+        mass += beam.particles[i] * exp(_expected(beam, i, records, search) - highest)
     best, best_share = 0, -1.0
     left = 0
     for i in range(size):
-        proportion = beam.particles[i] * exp(beam.weight[i] - highest) / mass
+        proportion = beam.particles[i] * exp(_expected(beam, i, records, search) - highest) / mass
         if proportion > best_share:
             best, best_share = i, proportion
-        particles = np.int64(floor(total * proportion))
+        particles = np.int64(floor(search.particles * proportion))
         if particles > 0:
             left = append(beam, left, beam.record[i], beam.weight[i], particles)
     if left == 0:
-        left = append(beam, 0, beam.record[best], beam.weight[best], total)
+        left = append(beam, 0, beam.record[best], beam.weight[best], search.particles)
     return left
+
+
+@compiled
+def _expected(beam, i, records, search):
+    return beam.weight[i] - search.lookahead * records[beam.record[i], DEPTH]

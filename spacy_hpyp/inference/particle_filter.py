@@ -213,7 +213,17 @@ def best_tags(parser, records, top, word, given, particles, work):
         key[1] = magnitude
         key[2 : 2 + len(work.tag_row)] = work.tag_row
         key[2 + len(work.tag_row) :] = work.word_row
-        score_tags(parser, records, top, word, given, 0.25 / magnitude, work, work.known_tag[slot], work.known_probability[slot])
+        score_tags(
+            parser,
+            records,
+            top,
+            word,
+            given,
+            0.25 / magnitude,
+            work,
+            work.known_tag[slot],
+            work.known_probability[slot],
+        )
     work.tag[:] = work.known_tag[slot]
     work.tag_probability[:] = work.known_probability[slot]
 
@@ -311,11 +321,11 @@ def forbid(probability, depth, may_end):
 
 
 @compiled
-def decode_block(parser, words, tags, may_start, total, work, records, heads, labels, found, log_probability):
+def decode_block(parser, words, tags, may_start, search, work, records, heads, labels, found, log_probability):
     """Algorithm 1 on one block of words: write the best derivation's tree and each word's log-probability.
 
     words (int32[n, 2]), tags (int32[n]), may_start (bool[n]): See `Blocks`.
-    total (int): K, the number of particles.
+    search (Search): K, and what the selection step expects.
     work (Workspace), records (int32[*, FIELDS]): Written on.
     heads, labels, found (int32[n]), log_probability (float64[n]): Overwritten, see `Parses`; found are the tags.
     RETURNS (int32[*, FIELDS]): The records, grown as was needed.
@@ -323,7 +333,7 @@ def decode_block(parser, words, tags, may_start, total, work, records, heads, la
     n = len(tags)
     used = begin(records)
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
-    size = append(beam, 0, ROOT, 0.0, total)
+    size = append(beam, 0, ROOT, 0.0, search.particles)
     before = 0.0
     log_probability[:] = 0.0
     # The pass after the last word only reduces; what it leaves in `shifted` are the terminal configurations.
@@ -364,7 +374,7 @@ def decode_block(parser, words, tags, may_start, total, work, records, heads, la
         before = prefix
         # Selection step.
         if not all_shifted:
-            size = select(beam, size, total)
+            size = select(beam, size, records, search)
     best = 0
     for i in range(size):
         if beam.weight[i] > beam.weight[best]:
@@ -376,12 +386,12 @@ def decode_block(parser, words, tags, may_start, total, work, records, heads, la
 
 
 @compiled
-def decode_blocks(parser, blocks, chosen, total, parses):
+def decode_blocks(parser, blocks, chosen, search, parses):
     """Decode some blocks, each by itself; what one block gives does not depend on the others.
 
     blocks (Blocks): All blocks.
     chosen (int64[*]): Which of them to decode.
-    total (int): K, the number of particles.
+    search (Search): K, and what the selection step expects.
     parses (Parses): Overwritten for the chosen blocks.
     """
     work = new_workspace(parser)
@@ -393,7 +403,7 @@ def decode_blocks(parser, blocks, chosen, total, parses):
             blocks.words[start:end],
             blocks.tags[start:end],
             blocks.may_start[start:end],
-            total,
+            search,
             work,
             records,
             parses.heads[start:end],

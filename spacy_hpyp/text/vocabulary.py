@@ -63,7 +63,9 @@ class Vocabulary:
         for words, numbers in sentences:
             counts.update(words)
             seen.update((word, tag, i == 0) for i, (word, tag) in enumerate(zip(words, numbers)))
-        known = [word for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if count >= min_count]
+        known = [
+            word for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if count >= min_count
+        ]
         is_known = set(known)
         classes: Counter[str] = Counter()
         tagged: dict[str, Counter[int]] = {}

@@ -44,7 +44,7 @@ TAGS = 3
 _MOST_RECORDS = 2 * LABELS + 1 + TAGS
 _SMALLEST = 1024
 # How many results of `best_tags` are remembered: a power of two.
-_KNOWN = 4096
+_KNOWN = 1024
 
 
 class Parser(NamedTuple):
@@ -105,7 +105,7 @@ class Workspace(NamedTuple):
     tag (int32[TAGS]), tag_probability (float64[TAGS]): The best tags, with p(tag) p(word | tag).
     transition_row, tag_row, word_row (int32[elements]): Context rows.
     distribution (float64[2, alphabet]): Dense distributions, for pools of several experts.
-    known_key (int64[_KNOWN, 2 + elements]), known_tag (int32[_KNOWN, TAGS]), known_probability (float64[_KNOWN, TAGS]):
+    known_key (int32[_KNOWN, 2 + elements]), known_tag (int32[_KNOWN, TAGS]), known_probability (float64[_KNOWN, TAGS]):
         What `best_tags` found lately, by word, magnitude of the particles and context.
     """
 
@@ -135,7 +135,7 @@ def new_workspace(parser):
         np.empty(len(parser.tag.elements), dtype=np.int32),
         np.empty(len(parser.word.elements), dtype=np.int32),
         np.empty((2, alphabet)),
-        np.full((_KNOWN, 2 + len(parser.tag.elements) + len(parser.word.elements)), NONE, dtype=np.int64),
+        np.full((_KNOWN, 2 + len(parser.tag.elements) + len(parser.word.elements)), NONE, dtype=np.int32),
         np.empty((_KNOWN, TAGS), dtype=np.int32),
         np.empty((_KNOWN, TAGS)),
     )
@@ -196,9 +196,9 @@ def best_tags(parser, records, top, word, given, particles, work):
     particles (int): How many particles will be divided: a tag that would not get one need not be found.
     """
     # A few sizes instead of all, so that what is found depends on the look-up key alone.
-    magnitude = 8
-    while magnitude < particles:
-        magnitude *= 8
+    magnitude = 1
+    while 8.0**magnitude < particles:
+        magnitude += 1
     read_context(parser.tag.elements, records, top, 0, work.tag_row)
     read_context(parser.word.elements, records, top, 0, work.word_row)
     slot = np.uint64(word) ^ np.uint64(magnitude)
@@ -219,7 +219,7 @@ def best_tags(parser, records, top, word, given, particles, work):
             top,
             word,
             given,
-            0.25 / magnitude,
+            0.25 / 8.0**magnitude,
             work,
             work.known_tag[slot],
             work.known_probability[slot],

@@ -11,8 +11,10 @@ from thinc.model import deserialize_attr, serialize_attr
 from .inference.beam import Search
 from .inference.particle_filter import Blocks, Parses
 from .model import ContextLists, JointModel
-from .text.unknown_words import UnknownWordRule, english_unknown_words, universal_unknown_words
+from .text.unknown_words import UnknownWordRule, english_unknown_words, universal_unknown_words, unknown_words
+from .text.vocabulary import VocabularySettings
 
+registry.misc.register("spacy-hpyp.UnknownWords.v1", func=unknown_words)
 registry.misc.register("spacy-hpyp.EnglishUnknownWords.v1", func=english_unknown_words)
 registry.misc.register("spacy-hpyp.UniversalUnknownWords.v1", func=universal_unknown_words)
 
@@ -27,6 +29,7 @@ def HPYPModel(
     word: Sequence[Sequence[str]],
     unknown_words: UnknownWordRule,
     min_count: int = 2,
+    min_class_count: int = 5,
     open_class_below: int = 50,
 ) -> Model[tuple[Blocks, Search, int], Parses]:
     """The joint model of transitions, tags and words (Buys & Blunsom 2015) as a thinc model.
@@ -37,13 +40,15 @@ def HPYPModel(
         expert of its pool, most important first. An empty list of experts for words makes the model unlexicalised.
     unknown_words (UnknownWordRule): Maps words that are too rare to classes.
     min_count (int): Words seen less often in training are known by their class only.
+    min_class_count (int): Classes of unknown words seen less often in training give way to more general ones.
     open_class_below (int): Words seen less often in training may have any open-class tag, and not only those that they
         were seen with.
     RETURNS (Model): Takes blocks of words, how to search, and the number of threads; gives their parses.
     RAISES (ValueError): If a context element is not known.
     """
     contexts = ContextLists(transition=transition, tag=tag, word=word)
-    joint = JointModel(contexts, unknown_words, min_count=min_count, open_class_below=open_class_below)
+    settings = VocabularySettings(unknown_words, min_count, min_class_count, open_class_below)
+    joint = JointModel(contexts, settings)
     return Model(
         "hpyp",
         forward,

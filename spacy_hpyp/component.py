@@ -44,6 +44,7 @@ transition = [["s1.tag", "s2.tag", "s1.right.tag", "s1.left.tag", "s3.tag", "s2.
 tag = [["s1.tag", "s2.tag", "s1.right.tag", "s1.left.tag", "s3.tag", "s2.right.tag", "s1.word", "s2.word"]]
 word = [["next.tag", "s1.tag", "s1.right.tag", "s1.left.tag", "s1.word", "s2.word"]]
 min_count = 2
+min_class_count = 5
 open_class_below = 50
 
 [hpyp_parser.model.unknown_words]
@@ -267,12 +268,10 @@ class HPYPParser(TrainablePipe):
                 for key, sentence in usable.items()
                 for _ in range(copies[key])
             ),
-            tags=len(known_tags),
-            rule=model.rule,
-            min_count=model.min_count,
-            open_class_below=model.open_class_below,
+            labels["tags"],
+            model.vocabulary_settings,
         )
-        model.initialize(labels["tags"], labels["labels"], vocabulary)
+        model.initialize(labels["labels"], vocabulary)
         self._reset_training()
         encoder = Encoder(model)
         for key, sentence in gold.items():

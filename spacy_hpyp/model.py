@@ -16,8 +16,7 @@ from .hpyp.view import best_by_class, freeze
 from .inference.beam import Search
 from .inference.gibbs import Learner, Sentences, visit_sentences
 from .inference.particle_filter import LABELS, Blocks, Parser, Parses, bound_words, decode_blocks
-from .text.unknown_words import UnknownWordRule
-from .text.vocabulary import Vocabulary
+from .text.vocabulary import Vocabulary, VocabularySettings
 from .transitions.configuration import action_count, class_of
 from .transitions.contexts import compile_contexts
 
@@ -43,20 +42,14 @@ class JointModel:
     """A distribution over sentences with their tags, trees and derivations.
 
     contexts (ContextLists): What each distribution is conditioned on.
-    rule (UnknownWordRule): Maps words that are too rare to classes.
-    min_count (int): Words seen less often in training are known by their class only.
-    open_class_below (int): Words seen less often may have any open-class tag.
+    vocabulary_settings (VocabularySettings): How its vocabulary is made.
 
     Until `initialize` or `from_bytes` has been called, the model has no alphabets (`is_initialized` is False).
     """
 
-    def __init__(
-        self, contexts: ContextLists, rule: UnknownWordRule, *, min_count: int = 2, open_class_below: int = 50
-    ) -> None:
+    def __init__(self, contexts: ContextLists, vocabulary_settings: VocabularySettings) -> None:
         self.contexts = contexts
-        self.rule = rule
-        self.min_count = min_count
-        self.open_class_below = open_class_below
+        self.vocabulary_settings = vocabulary_settings
         self.weights = {name: np.empty(0) for name in _DISTRIBUTIONS}
         self._compiled = {
             name: compile_contexts(getattr(contexts, name), name, next_tag=name == "word") for name in _DISTRIBUTIONS
@@ -85,9 +78,9 @@ class JointModel:
         """Whether the model generates words."""
         return len(self.contexts.word) > 0
 
-    def initialize(self, tags: Sequence[str], labels: Sequence[str], vocabulary: Vocabulary) -> None:
+    def initialize(self, labels: Sequence[str], vocabulary: Vocabulary) -> None:
         """Fix the alphabets and forget everything that was seated."""
-        self.tags, self.labels, self.vocabulary = list(tags), list(labels), vocabulary
+        self.tags, self.labels, self.vocabulary = list(vocabulary.tags), list(labels), vocabulary
         self.seated = {}
         self.steps = 0
         self._parser = None
@@ -273,9 +266,7 @@ class JointModel:
         if "tags" not in msg:
             return self
         try:
-            loaded = JointModel(
-                self.contexts, self.rule, min_count=self.min_count, open_class_below=self.open_class_below
-            )
+            loaded = JointModel(self.contexts, self.vocabulary_settings)
             tags, labels, words, classes = (_strings(msg[name]) for name in ("tags", "labels", "words", "classes"))
             candidates, counts = unpack_integers(msg["candidate_tags"]), unpack_integers(msg["tag_counts"])
             if len(counts) != len(words) + len(classes) or np.any(counts < 1) or counts.sum() != len(candidates):
@@ -284,7 +275,9 @@ class JointModel:
                 raise ValueError("a candidate tag does not exist")
             offsets = np.concatenate([[0], np.cumsum(counts)])
             loaded.tags, loaded.labels = tags, labels
-            loaded.vocabulary = Vocabulary(words, classes, offsets, candidates.astype(np.int32), self.rule)
+            loaded.vocabulary = Vocabulary(
+                words, classes, tags, offsets, candidates.astype(np.int32), self.vocabulary_settings.rule
+            )
             for name, size in loaded._alphabets().items():
                 try:
                     loaded._franchises[name] = unpack(msg["distributions"][name], self._compiled[name][1], size)

@@ -1,14 +1,15 @@
 """Classes of unknown words: what is left of a word that was seen too seldom to be known.
 
-A rule maps a form, and whether it begins a sentence, to the name of a class. It is a registered function
-(`spacy.registry.misc`), so that a config can name it and a user can add another.
+A rule maps a form, whether it begins a sentence, and the usual tag of the same word in lower case where that is known, to
+names of classes, the most telling first. The vocabulary takes the first class that is frequent enough. A rule is a
+registered function (`spacy.registry.misc`), so that a config can name it and a user can add another.
 """
 
 import unicodedata
 from collections.abc import Callable
 
-#: (form, whether it is the first word of its sentence) -> the name of its class
-UnknownWordRule = Callable[[str, bool], str]
+#: (form, whether it is the first word of its sentence, tag of its lower-case form or "") -> class names, best first
+UnknownWordRule = Callable[[str, bool, str], list[str]]
 
 # Longer endings first, so that a word gets the most telling one.
 _ENGLISH_SUFFIXES = (
@@ -21,34 +22,51 @@ def english_unknown_words() -> UnknownWordRule:
     """Classes for English in the manner of the Stanford parser's signatures.
 
     Capitalisation (all capitals; capital at the beginning of a sentence or elsewhere; capital inside), digits, dash,
-    other punctuation and the most telling of a list of English suffixes.
+    other punctuation, and the usual tag in lower case or the most telling of a list of English suffixes.
     """
 
-    def rule(form: str, initial: bool) -> str:
-        suffix = ""
+    def rule(form: str, initial: bool, lower_tag: str) -> list[str]:
+        shape = _name(_case(form, initial), _digits(form), _marks(form))
         lower = form.lower()
-        if len(form) > 3 and lower[-1:].isalpha():
-            suffix = next((s for s in _ENGLISH_SUFFIXES if lower.endswith(s) and len(lower) > len(s) + 1), "")
-        return _name(_case(form, initial), _digits(form), _marks(form), suffix)
+        suffix = next((s for s in _ENGLISH_SUFFIXES if lower.endswith(s) and len(lower) > len(s) + 1), "")
+        return _chain(shape, lower_tag, [suffix] if suffix else [])
 
     return rule
 
 
-def universal_unknown_words(*, suffix_length: int = 3) -> UnknownWordRule:
+def universal_unknown_words(*, suffix_length: int = 4) -> UnknownWordRule:
     """Classes for any language: script, case, digits, dash, other punctuation, and the last characters of the word.
 
-    suffix_length (int): How many characters a suffix has; shorter words give less, at most half of the word.
+    suffix_length (int): How many characters a suffix has at the most; it is no more than about half of the word.
     RAISES (ValueError): If the length is negative.
     """
     if suffix_length < 0:
         raise ValueError(f"'suffix_length' must not be negative, but it is {suffix_length}.")
 
-    def rule(form: str, initial: bool) -> str:
-        length = min(suffix_length, len(form) // 2)
-        suffix = form[len(form) - length :].lower() if form[-1:].isalpha() or _is_mark(form[-1:]) else ""
-        return _name(_script(form), _case(form, initial), _digits(form), _marks(form), suffix)
+    def rule(form: str, initial: bool, lower_tag: str) -> list[str]:
+        shape = _name(_script(form), _case(form, initial), _digits(form), _marks(form))
+        longest = 0
+        if form[-1:].isalpha() or _is_mark(form[-1:]):
+            longest = min(suffix_length, len(form) // 2 + 1 if len(form) > 3 else 1)
+        elif not form[-1:].isdigit():
+            longest = min(suffix_length, 1)
+        return _chain(shape, lower_tag, [form[len(form) - n :].lower() for n in range(longest, 0, -1)])
 
     return rule
+
+
+def unknown_words(lang: str) -> UnknownWordRule:
+    """The rule for a language: the English one for "en", the universal one for all others.
+
+    lang (str): The language code, as in the config's `nlp.lang`.
+    """
+    return english_unknown_words() if lang == "en" else universal_unknown_words()
+
+
+def _chain(shape: str, lower_tag: str, suffixes: list[str]) -> list[str]:
+    """Class names from the most telling to the shape alone."""
+    tagged = [f"{shape}~{lower_tag}"] if lower_tag else []
+    return [*tagged, *(f"{shape}-{suffix}" for suffix in suffixes), shape]
 
 
 def _name(*parts: str) -> str:

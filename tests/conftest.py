@@ -1,0 +1,249 @@
+"""A toy treebank, pipelines trained on it, and what the tests ask of a parsed document."""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from spacy_hpyp import HPYPParser
+from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER
+
+NOUNS = "dog cat bird fish horse linguist parser".split()
+NAMES = "Ada Kim Mona".split()
+VERBS = "sees likes follows hears".split()
+STATES = "sleeps waits sings".split()
+ADJECTIVES = "old small green".split()
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence as columns; a head is a position in the sentence, the root's its own."""
+
+    words: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    heads: list[int] = field(default_factory=list)
+    deps: list[str] = field(default_factory=list)
+
+    def add(self, word: str, tag: str, head: int, dep: str) -> int:
+        """Add a token; returns its position."""
+        self.words.append(word)
+        self.tags.append(tag)
+        self.heads.append(head)
+        self.deps.append(dep)
+        return len(self.words) - 1
+
+
+#: Two of its arcs cross: "on the issue" belongs to "hearing" (McDonald & Satta 2007).
+NON_PROJECTIVE = Sentence(
+    "a hearing is scheduled on the issue today .".split(),
+    "DT NN VBZ VBN IN DT NN NN .".split(),
+    [1, 3, 3, 3, 6, 6, 1, 3, 3],
+    "det nsubj aux ROOT case det nmod obl punct".split(),
+)
+
+ONE_WORD = Sentence(["stop"], ["VB"], [0], ["ROOT"])
+
+
+def noun_phrase(sentence: Sentence, rng: random.Random) -> int:
+    """Add a noun phrase whose head has no head yet; returns the position of its head."""
+    if rng.random() < 0.2:
+        return sentence.add(rng.choice(NAMES), "NNP", 0, "")
+    modifiers = [sentence.add(rng.choice(["the", "a"]), "DT", 0, "det")]
+    if rng.random() < 0.4:
+        modifiers.append(sentence.add(rng.choice(ADJECTIVES), "JJ", 0, "amod"))
+    head = sentence.add(rng.choice(NOUNS), "NN", 0, "")
+    for modifier in modifiers:
+        sentence.heads[modifier] = head
+    return head
+
+
+def attach(sentence: Sentence, dependent: int, head: int, dep: str) -> None:
+    """Give a token its head."""
+    sentence.heads[dependent] = head
+    sentence.deps[dependent] = dep
+
+
+def make_sentence(rng: random.Random) -> Sentence:
+    """Draw a sentence from the templates."""
+    sentence = Sentence()
+    subject = noun_phrase(sentence, rng)
+    transitive = rng.random() < 0.6
+    verb = sentence.add(rng.choice(VERBS if transitive else STATES), "VBZ", 0, "ROOT")
+    sentence.heads[verb] = verb
+    attach(sentence, subject, verb, "nsubj")
+    if transitive:
+        attach(sentence, noun_phrase(sentence, rng), verb, "obj")
+    if rng.random() < 0.3:
+        case = sentence.add("near", "IN", 0, "case")
+        place = noun_phrase(sentence, rng)
+        attach(sentence, case, place, "case")
+        attach(sentence, place, verb, "obl")
+    sentence.add(".", ".", verb, "punct")
+    return sentence
+
+
+class ToyTreebank:
+    """Sentences, and the ways of the tests to make Docs, Examples and pipelines of them."""
+
+    non_projective = NON_PROJECTIVE
+    one_word = ONE_WORD
+    sentence = Sentence
+
+    def sentences(self, count: int = 40, seed: int = 0) -> list[Sentence]:
+        """Distinct sentences from the templates, the second of which is replaced by one that is not projective."""
+        rng = random.Random(seed)
+        found: dict[tuple[str, ...], Sentence] = {}
+        while len(found) < count:
+            sentence = make_sentence(rng)
+            found.setdefault(tuple(sentence.words), sentence)
+        sentences = list(found.values())
+        sentences[1:2] = [NON_PROJECTIVE]
+        return sentences
+
+    def doc(self, vocab: Vocab, *sentences: Sentence) -> Doc:
+        """An annotated Doc of some sentences."""
+        words: list[str] = []
+        tags: list[str] = []
+        heads: list[int] = []
+        deps: list[str] = []
+        for sentence in sentences:
+            heads += [len(words) + head for head in sentence.heads]
+            words += sentence.words
+            tags += sentence.tags
+            deps += sentence.deps
+        return Doc(vocab, words=words, tags=tags, heads=heads, deps=deps)
+
+    def examples(self, nlp: Language, sentences: Iterable[Sentence]) -> list[Example]:
+        """A new Example for each sentence."""
+        docs = [self.doc(nlp.vocab, sentence) for sentence in sentences]
+        return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+
+    def nlp(self, **settings: Any) -> Language:
+        """A blank pipeline with a parser; settings of the model, by their names, go to the model."""
+        settings = {"particles": 50, **settings}
+        model = {name: settings.pop(name) for name in [*settings] if name in _MODEL_SETTINGS}
+        if model:
+            settings["model"] = {"@architectures": "spacy-hpyp.HPYPModel.v1", **model}
+        nlp = spacy.blank("en")
+        nlp.add_pipe("hpyp_parser", config=settings)
+        return nlp
+
+    def train(self, nlp: Language, sentences: Sequence[Sentence], sweeps: int = 3) -> Language:
+        """Initialize a pipeline and sweep over the sentences, in new Examples each time."""
+        nlp.initialize(lambda: self.examples(nlp, sentences))
+        for _ in range(sweeps):
+            nlp.update(self.examples(nlp, sentences))
+        return nlp
+
+    def trained(self, sentences: Sequence[Sentence] | None = None, sweeps: int = 3, **settings: Any) -> Language:
+        """A trained pipeline."""
+        return self.train(self.nlp(**settings), self.sentences() if sentences is None else sentences, sweeps)
+
+    def parser(self, nlp: Language) -> HPYPParser:
+        """The parser of a pipeline."""
+        parser = nlp.get_pipe("hpyp_parser")
+        assert isinstance(parser, HPYPParser)
+        return parser
+
+    def copy(self, nlp: Language, **settings: Any) -> Language:
+        """A pipeline of its own with the same model, and perhaps other settings of the component."""
+        config = nlp.config.copy()
+        config["components"]["hpyp_parser"].update(settings)
+        return Language.from_config(config).from_bytes(nlp.to_bytes())
+
+    def customers(self, nlp: Language) -> dict[str, int]:
+        """The number of events that each distribution has seated, and seated in all of its experts alike."""
+        events = {}
+        for name, franchise in self.parser(nlp).joint._franchises.items():
+            experts, depth = franchise.columns.shape
+            restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
+            found = {
+                int(restaurants[restaurants[:, TIER] == expert * (depth + 1) + np.sum(row >= 0), CUSTOMERS].sum())
+                for expert, row in enumerate(franchise.columns)
+            }
+            assert len(found) <= 1, "the experts have not seen the same"
+            events[name] = found.pop() if found else 0
+        return events
+
+    def customers_of(self, sentences: Iterable[Sentence]) -> dict[str, int]:
+        """The number of events that sentences should have seated."""
+        tokens = sum(len(sentence.words) for sentence in sentences)
+        return {"transition": 2 * tokens, "tag": tokens, "word": tokens}
+
+    def hyperparameters(self, nlp: Language) -> np.ndarray:
+        """All discounts and strengths."""
+        franchises = self.parser(nlp).joint._franchises.values()
+        return np.concatenate([np.concatenate([f.discount, f.strength]) for f in franchises])
+
+
+_MODEL_SETTINGS = {"transition", "tag", "word", "unknown_words", "min_count", "open_class_below"}
+
+
+@pytest.fixture(scope="session")
+def toy() -> ToyTreebank:
+    """The toy treebank."""
+    return ToyTreebank()
+
+
+@pytest.fixture(scope="session")
+def trained(toy: ToyTreebank) -> Language:
+    """A pipeline trained on the toy treebank; tests do not change it."""
+    return toy.trained()
+
+
+@pytest.fixture(scope="session")
+def trained_on_documents(toy: ToyTreebank) -> Language:
+    """A pipeline trained on documents of several sentences; tests do not change it."""
+    nlp = toy.nlp()
+    sentences = toy.sentences(60)
+
+    def examples() -> list[Example]:
+        docs = [toy.doc(nlp.vocab, *sentences[i : i + 3]) for i in range(0, len(sentences), 3)]
+        return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+
+    nlp.initialize(examples)
+    for _ in range(5):
+        nlp.update(examples())
+    return nlp
+
+
+def assert_forest(doc: Doc) -> None:
+    """Assert that every token has a tag and a label, and every sentence is a tree of its own, in one piece."""
+    assert sum(len(sentence) for sentence in doc.sents) == len(doc)
+    for sentence in doc.sents:
+        roots = [token for token in sentence if token.head.i == token.i]
+        assert len(roots) == 1
+        assert {token.i for token in roots[0].subtree} == set(range(sentence.start, sentence.end))
+        assert sentence[0].is_sent_start
+        assert not any(token.is_sent_start for token in sentence[1:])
+    for token in doc:
+        assert token.tag_
+        assert token.dep_
+        assert (token.dep_ == "ROOT") == (token.head.i == token.i)
+        assert token._.log_prob <= 0.0
+        assert np.isfinite(token._.log_prob)
+
+
+def annotation(doc: Doc) -> list[tuple[Any, ...]]:
+    """Everything that the parser writes."""
+    return [(t.text, t.tag_, t.dep_, t.head.i, t.is_sent_start, t._.log_prob) for t in doc]
+
+
+@pytest.fixture(scope="session", name="assert_forest")
+def assert_forest_fixture() -> Any:
+    """The function `assert_forest`."""
+    return assert_forest
+
+
+@pytest.fixture(scope="session", name="annotation")
+def annotation_fixture() -> Any:
+    """The function `annotation`."""
+    return annotation

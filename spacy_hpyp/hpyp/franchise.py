@@ -222,13 +222,11 @@ def deepest(franchise, expert, row):
 
 
 @compiled
-def _open_path(franchise, expert, row):
-    """Find or found the restaurants of a context, root first, in `path`. Returns the depth."""
-    depth = depth_of(franchise, expert)
+def open_restaurant(franchise, expert, row):
+    """The restaurant of a context under one expert, founded with all that lead to it where they do not exist yet."""
     restaurants, index = franchise.restaurants, franchise.restaurant_index
     restaurant = expert
-    franchise.path[0] = restaurant
-    for level in range(depth):
+    for level in range(depth_of(franchise, expert)):
         symbol = row[franchise.columns[expert, level]]
         slot = slot_of(index, restaurant, symbol)
         below = index[slot, 2]
@@ -243,8 +241,7 @@ def _open_path(franchise, expert, row):
             restaurants[below, FIRST] = NONE
             enter(index, slot, restaurant, symbol, below)
         restaurant = below
-        franchise.path[level + 1] = restaurant
-    return depth
+    return restaurant
 
 
 @compiled
@@ -454,16 +451,20 @@ def _leave_table(franchise, serving, rng):
 
 
 @compiled
-def add(franchise, expert, row, dish, rng):
-    """Seat a customer for a dish in a context; a new table sends one customer to the parent restaurant.
+def seat(franchise, restaurant, dish, rng):
+    """Seat a customer for a dish in a restaurant; a new table sends one customer to the parent restaurant.
 
-    row (int32[elements]): The context row.
+    restaurant (int): Where a context leads under an expert, see `open_restaurant`.
     rng (numpy.random.Generator): The source of randomness.
     RETURNS (float): The predictive probability of the dish before the customer sat down.
     """
-    depth = _open_path(franchise, expert, row)
+    path, chain, value = franchise.path, franchise.chain, franchise.value
+    restaurants, servings = franchise.restaurants, franchise.servings
+    depth = restaurants[restaurant, TIER] % len(path)
+    for level in range(depth, -1, -1):
+        path[level] = restaurant
+        restaurant = restaurants[restaurant, PARENT]
     _open_chain(franchise, depth, dish)
-    path, chain, value, servings = franchise.path, franchise.chain, franchise.value, franchise.servings
     value[0] = 1.0 / franchise.alphabet[0]
     for level in range(depth + 1):
         value[level + 1] = restaurant_probability(
@@ -471,10 +472,10 @@ def add(franchise, expert, row, dish, rng):
         )
     for level in range(depth, -1, -1):
         serving = chain[level]
-        tier = franchise.restaurants[path[level], TIER]
+        tier = restaurants[path[level], TIER]
         discount = franchise.discount[tier]
         joining = servings[serving, SERVED] - discount * servings[serving, OPEN]
-        fresh = franchise.strength[tier] + discount * franchise.restaurants[path[level], TABLES]
+        fresh = franchise.strength[tier] + discount * restaurants[path[level], TABLES]
         if servings[serving, OPEN] > 0 and rng.random() * (joining + fresh * value[level]) < joining:
             _join_table(franchise, serving, discount, rng)
             break
@@ -483,19 +484,29 @@ def add(franchise, expert, row, dish, rng):
 
 
 @compiled
-def remove(franchise, expert, row, dish, rng):
-    """Take a customer for a dish in a context away; a table that closes takes one from the parent restaurant.
+def unseat(franchise, restaurant, dish, rng):
+    """Take a customer for a dish away from a restaurant; a table that closes takes one from the parent restaurant.
 
     RETURNS (bool): False, with nothing changed, if no such customer is seated.
     """
-    restaurant = expert
-    for level in range(depth_of(franchise, expert)):
-        restaurant = child(franchise, restaurant, row[franchise.columns[expert, level]])
-        if restaurant == NONE:
-            return False
     serving = serving_of(franchise, restaurant, dish)
     if serving == NONE or franchise.servings[serving, SERVED] == 0:
         return False
     while serving != NONE and _leave_table(franchise, serving, rng):
         serving = franchise.servings[serving, ABOVE]
     return True
+
+
+@compiled
+def add(franchise, expert, row, dish, rng):
+    """`seat` in the restaurant of a context row under one expert."""
+    return seat(franchise, open_restaurant(franchise, expert, row), dish, rng)
+
+
+@compiled
+def remove(franchise, expert, row, dish, rng):
+    """`unseat` from the restaurant of a context row under one expert; False if there is no such restaurant."""
+    restaurant = deepest(franchise, expert, row)
+    if franchise.restaurants[restaurant, TIER] % len(franchise.path) < depth_of(franchise, expert):
+        return False
+    return unseat(franchise, restaurant, dish, rng)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import compiled
-from .franchise import Franchise, add, deepest, predictive_distribution
+from .franchise import Franchise, deepest, open_restaurant, predictive_distribution, seat, unseat
 from .view import View, view_context_probability, view_distribution
 
 
@@ -61,35 +61,54 @@ def normalise(total):
 
 
 @compiled
-def seat_product(pool, row, dish, rng):
-    """Add one event to every expert of a product pool.
+def open_restaurants(franchise, row, restaurants):
+    """Find or found the restaurant of a context row under every expert.
 
-    RETURNS (float): The log-probability of the dish under the pool before it was added, in nats.
+    restaurants (int32[experts]): Overwritten.
     """
-    experts = pool.franchise.columns.shape[0]
-    if experts == 1:
-        return log(add(pool.franchise, 0, row, dish, rng))
-    total = pool.scratch[0]
-    total[:] = 0.0
-    for expert in range(experts):
-        predictive_distribution(pool.franchise, expert, row, pool.scratch[1])
-        multiply_expert(pool.weights[expert], pool.scratch[1], total)
-        add(pool.franchise, expert, row, dish, rng)
-    normalise(total)
-    return log(total[dish]) if experts > 0 else 0.0
+    for expert in range(len(restaurants)):
+        restaurants[expert] = open_restaurant(franchise, expert, row)
 
 
 @compiled
-def seat_mixture(pool, row, dish, rng):
-    """Add one event to every expert of a mixture pool.
+def unseat_all(franchise, restaurants, dish, rng):
+    """Remove one event from every expert. Returns False if it was not seated everywhere."""
+    removed = True
+    for restaurant in restaurants:
+        removed = unseat(franchise, restaurant, dish, rng) and removed
+    return removed
 
+
+@compiled
+def seat_product(pool, restaurants, row, dish, rng):
+    """Add one event to every expert of a product pool.
+
+    restaurants (int32[experts]): Where the row leads under each expert.
     RETURNS (float): The log-probability of the dish under the pool before it was added, in nats.
     """
-    experts = pool.franchise.columns.shape[0]
+    if len(restaurants) == 1:
+        return log(seat(pool.franchise, restaurants[0], dish, rng))
+    total = pool.scratch[0]
+    total[:] = 0.0
+    for expert in range(len(restaurants)):
+        predictive_distribution(pool.franchise, expert, row, pool.scratch[1])
+        multiply_expert(pool.weights[expert], pool.scratch[1], total)
+        seat(pool.franchise, restaurants[expert], dish, rng)
+    normalise(total)
+    return log(total[dish])
+
+
+@compiled
+def seat_mixture(pool, restaurants, dish, rng):
+    """Add one event to every expert of a mixture pool.
+
+    restaurants (int32[experts]): Where the context leads under each expert.
+    RETURNS (float): The log-probability of the dish under the pool before it was added, in nats.
+    """
     probability = 0.0
-    for expert in range(experts):
-        probability += pool.weights[expert] * add(pool.franchise, expert, row, dish, rng)
-    return log(probability) if experts > 0 else 0.0
+    for expert in range(len(restaurants)):
+        probability += pool.weights[expert] * seat(pool.franchise, restaurants[expert], dish, rng)
+    return log(probability) if len(restaurants) > 0 else 0.0
 
 
 @compiled

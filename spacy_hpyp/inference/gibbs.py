@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import compiled
-from ..hpyp.franchise import remove
-from ..hpyp.pool import SeatedPool, seat_mixture, seat_product
+from ..hpyp.pool import SeatedPool, open_restaurants, seat_mixture, seat_product, unseat_all
 from ..transitions.configuration import (
     FIELDS,
     FIRST_RECORD,
@@ -47,15 +46,20 @@ class Sentences(NamedTuple):
 
 
 class Events(NamedTuple):
-    """The outcomes of a derivation with the context row that each was conditioned on.
+    """The outcomes of a derivation, with the context row and the restaurants that each was conditioned on.
 
-    actions (int32[2n]), action_rows (int32[2n, elements]), tag_rows (int32[n, elements]), word_rows (int32[n, elements]).
+    actions (int32[2n]), action_rows (int32[2n, elements]), action_places (int32[2n, experts]): Of the transitions.
+    tag_rows (int32[n, elements]), tag_places (int32[n, experts]): Of the tags.
+    word_rows (int32[n, elements]), word_places (int32[n, experts]): Of the words.
     """
 
     actions: np.ndarray
     action_rows: np.ndarray
+    action_places: np.ndarray
     tag_rows: np.ndarray
+    tag_places: np.ndarray
     word_rows: np.ndarray
+    word_places: np.ndarray
 
 
 @compiled
@@ -64,27 +68,34 @@ def new_events(learner, n):
     return Events(
         np.empty(2 * n, dtype=np.int32),
         np.empty((2 * n, len(learner.transition.elements)), dtype=np.int32),
+        np.empty((2 * n, len(learner.transition.weights)), dtype=np.int32),
         np.empty((n, len(learner.tag.elements)), dtype=np.int32),
+        np.empty((n, len(learner.tag.weights)), dtype=np.int32),
         np.empty((n, len(learner.word.elements)), dtype=np.int32),
+        np.empty((n, len(learner.word.weights)), dtype=np.int32),
     )
 
 
 @compiled
 def read_events(learner, words, tags, events):
-    """Run a derivation and read the context of each of its events.
+    """Run a derivation, read the context of each of its events, and find or found the restaurants that it leads to.
 
     words, tags (int32[n]): The sentence.
-    events (Events): Holds the actions; its rows are overwritten.
+    events (Events): Holds the actions; its rows and places are overwritten.
     """
     records = np.empty((FIRST_RECORD + len(events.actions), FIELDS), dtype=np.int32)
     used = begin(records)
     top = ROOT
     word = 0
     for step in range(len(events.actions)):
-        read_context(learner.transition.elements, records, top, 0, events.action_rows[step])
+        row = events.action_rows[step]
+        read_context(learner.transition.elements, records, top, 0, row)
+        open_restaurants(learner.transition.franchise, row, events.action_places[step])
         if events.actions[step] == SHIFT:
             read_context(learner.tag.elements, records, top, 0, events.tag_rows[word])
+            open_restaurants(learner.tag.franchise, events.tag_rows[word], events.tag_places[word])
             read_context(learner.word.elements, records, top, tags[word], events.word_rows[word])
+            open_restaurants(learner.word.franchise, events.word_rows[word], events.word_places[word])
             shift(records, used, top, tags[word], words[word])
             word += 1
         else:
@@ -94,23 +105,15 @@ def read_events(learner, words, tags, events):
 
 
 @compiled
-def _remove_from_all(franchise, row, dish, rng):
-    removed = True
-    for expert in range(franchise.columns.shape[0]):
-        removed = remove(franchise, expert, row, dish, rng) and removed
-    return removed
-
-
-@compiled
 def remove_events(learner, words, tags, events, rng):
     """Take a sentence's customers away. Returns False if they were not all seated."""
     removed = True
     for step in range(len(events.actions)):
-        row = events.action_rows[step]
-        removed = _remove_from_all(learner.transition.franchise, row, events.actions[step], rng) and removed
+        place = events.action_places[step]
+        removed = unseat_all(learner.transition.franchise, place, events.actions[step], rng) and removed
     for i in range(len(words)):
-        removed = _remove_from_all(learner.tag.franchise, events.tag_rows[i], tags[i], rng) and removed
-        removed = _remove_from_all(learner.word.franchise, events.word_rows[i], words[i], rng) and removed
+        removed = unseat_all(learner.tag.franchise, events.tag_places[i], tags[i], rng) and removed
+        removed = unseat_all(learner.word.franchise, events.word_places[i], words[i], rng) and removed
     return removed
 
 
@@ -122,10 +125,11 @@ def add_events(learner, words, tags, events, rng):
     """
     total = 0.0
     for step in range(len(events.actions)):
-        total += seat_product(learner.transition, events.action_rows[step], events.actions[step], rng)
+        place, row = events.action_places[step], events.action_rows[step]
+        total += seat_product(learner.transition, place, row, events.actions[step], rng)
     for i in range(len(words)):
-        total += seat_product(learner.tag, events.tag_rows[i], tags[i], rng)
-        total += seat_mixture(learner.word, events.word_rows[i], words[i], rng)
+        total += seat_product(learner.tag, events.tag_places[i], events.tag_rows[i], tags[i], rng)
+        total += seat_mixture(learner.word, events.word_places[i], words[i], rng)
     return total
 
 

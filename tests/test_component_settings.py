@@ -1,0 +1,291 @@
+"""The factory: how a pipeline gets the component, and what its settings may be."""
+
+import subprocess
+import sys
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import ConfigValidationError
+
+TABLE_1 = ["s1.tag", "s2.tag", "s1.right.tag", "s1.left.tag", "s3.tag", "s2.right.tag", "s1.word", "s2.word"]
+TABLE_1_WORD = ["next.tag", "s1.tag", "s1.right.tag", "s1.left.tag", "s1.word", "s2.word"]
+
+#: Contexts without words.
+NO_WORDS = {
+    "transition": [TABLE_1[:6]],
+    "tag": [TABLE_1[:6]],
+    "word": [TABLE_1_WORD[:4]],
+}
+
+PAPER = {
+    "lexicalised": {},
+    "unlexicalised context": NO_WORDS,
+    "unlexicalised": {**NO_WORDS, "word": [], "tags": "given"},
+}
+
+POOLS = {
+    "transition": [TABLE_1[:4], ["s1.word", "s2.word"], []],
+    "tag": [TABLE_1[:3], ["s1.word"]],
+    "word": [TABLE_1_WORD, ["next.tag", "s1.word", "s2.word"], ["s1.word"]],
+}
+
+
+def test_add_pipe_needs_nothing_but_the_name():
+    nlp = spacy.blank("en")
+    parser = nlp.add_pipe("hpyp_parser")
+    assert type(parser).__name__ == "HPYPParser"
+    assert parser.particles == 1000
+    assert parser.tags == "joint"
+
+
+def test_component_can_have_another_name(toy):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hpyp_parser", name="generative", config={"particles": 20})
+    nlp.initialize(lambda: toy.examples(nlp, toy.sentences(10)))
+    losses = nlp.update(toy.examples(nlp, toy.sentences(10)))
+    assert list(losses) == ["generative"]
+    assert nlp("the dog sleeps .")[1].dep_
+
+
+@pytest.mark.parametrize("use", ["parse", "pipe", "update"])
+def test_untrained_use_says_what_to_do(toy, use):
+    nlp = toy.nlp()
+    with pytest.raises(ValueError, match="has not been trained.*spacy train.*nlp.initialize"):
+        if use == "parse":
+            nlp("the dog sleeps .")
+        elif use == "pipe":
+            list(nlp.pipe(["the dog sleeps ."]))
+        else:
+            nlp.update(toy.examples(nlp, toy.sentences(3)))
+
+
+def test_factory_meta_names_what_is_assigned(toy):
+    nlp = toy.nlp()
+    assigned = nlp.get_pipe_meta("hpyp_parser").assigns
+    assert set(assigned) >= {"token.tag", "token.dep", "token.head", "doc.sents", "doc._.log_prob", "token._.log_prob"}
+    analysis = nlp.analyze_pipes(keys=["assigns", "requires", "scores"])
+    assert analysis["summary"]["hpyp_parser"]["assigns"] == assigned
+    assert not analysis["problems"]["hpyp_parser"]
+    assert {"tag_acc", "dep_uas", "dep_las", "sents_f"} <= set(analysis["summary"]["hpyp_parser"]["scores"])
+
+
+def test_default_score_weights_sum_to_one(toy):
+    weights = toy.nlp().get_pipe_meta("hpyp_parser").default_score_weights
+    assert weights["dep_las"] > 0
+    assert weights["tag_acc"] > 0
+    assert sum(weight for weight in weights.values() if weight) == pytest.approx(1.0)
+
+
+def test_registered_functions_are_found_without_importing_the_package():
+    program = """
+import sys, spacy
+assert "spacy_hpyp" not in sys.modules
+from spacy.util import registry
+for kind, name in [
+    ("architectures", "spacy-hpyp.HPYPModel.v1"),
+    ("misc", "spacy-hpyp.EnglishUnknownWords.v1"),
+    ("misc", "spacy-hpyp.UniversalUnknownWords.v1"),
+    ("readers", "spacy-hpyp.GoldCorpus.v1"),
+    ("scorers", "spacy-hpyp.scorer.v1"),
+]:
+    assert callable(getattr(registry, kind).get(name)), name
+assert spacy.blank("en").add_pipe("hpyp_parser").name == "hpyp_parser"
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("particles", 0),
+        ("particles", -5),
+        ("threads", 0),
+        ("threads", -1),
+        ("lookahead", -0.1),
+        ("lookahead", float("nan")),
+        ("lookahead", float("inf")),
+        ("tags", "found"),
+        ("tags", ""),
+    ],
+)
+def test_impossible_setting_is_named_in_the_error(toy, setting, value):
+    with pytest.raises(ValueError, match=f"'{setting}'"):
+        toy.nlp(**{setting: value})
+    parser = toy.parser(toy.nlp())
+    before = getattr(parser, setting)
+    with pytest.raises(ValueError, match=f"'{setting}'"):
+        setattr(parser, setting, value)
+    assert getattr(parser, setting) == before
+
+
+@pytest.mark.parametrize(("setting", "value"), [("particles", 1.5), ("particles", True), ("particles", "many")])
+def test_setting_of_the_wrong_type_is_refused_in_python_too(toy, setting, value):
+    with pytest.raises(ValueError, match=f"'{setting}'"):
+        setattr(toy.parser(toy.nlp()), setting, value)
+
+
+@pytest.mark.parametrize("value", ["much", None, [1.0]])
+def test_lookahead_of_the_wrong_type_is_refused_in_python_too(toy, value):
+    with pytest.raises(ValueError, match="'lookahead'"):
+        toy.parser(toy.nlp()).lookahead = value
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5])
+def test_impossible_seed_is_refused_before_training(toy, seed):
+    with pytest.raises(ValueError, match="seed"):
+        toy.nlp(seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("min_count", -1), ("min_count", 0), ("open_class_below", -1)]
+)
+def test_vocabulary_settings_out_of_range_train_or_are_refused_by_name(toy, setting, value):
+    try:
+        nlp = toy.nlp(**{setting: value})
+    except ValueError as error:
+        assert setting in str(error)
+    else:
+        assert toy.train(nlp, toy.sentences(5), 1)("the dog sleeps .").has_annotation("DEP")
+
+
+def test_unknown_setting_is_refused_by_the_config():
+    with pytest.raises(ConfigValidationError, match="particle_count"):
+        spacy.blank("en").add_pipe("hpyp_parser", config={"particle_count": 3})
+
+
+@pytest.mark.parametrize("distribution", ["transition", "tag", "word"])
+def test_unknown_context_name_lists_the_known_ones(toy, distribution):
+    with pytest.raises(ValueError, match="'s9.tag' in '" + distribution) as caught:
+        toy.nlp(**{distribution: [["s1.tag", "s9.tag"]]})
+    for name in ("s1.tag", "s2.left.word", "next.tag"):
+        assert name in str(caught.value)
+
+
+def test_context_list_must_not_repeat_an_element(toy):
+    with pytest.raises(ValueError, match="names an element twice"):
+        toy.nlp(tag=[["s1.tag", "s1.tag"]])
+
+
+@pytest.mark.parametrize("distribution", ["transition", "tag"])
+def test_next_tag_exists_for_words_only(toy, distribution):
+    with pytest.raises(ValueError, match="not known before the tag is generated"):
+        toy.nlp(**{distribution: [["next.tag"]]})
+
+
+@pytest.mark.parametrize("distribution", ["transition", "tag"])
+def test_transitions_and_tags_need_a_context_list(toy, distribution):
+    with pytest.raises(ValueError, match=rf"'{distribution}' needs at least one context list"):
+        toy.nlp(**{distribution: []})
+
+
+def test_unlexicalised_model_needs_given_tags(toy):
+    with pytest.raises(ValueError, match='tags = "given"'):
+        toy.nlp(word=[])
+    parser = toy.parser(toy.nlp(word=[], tags="given"))
+    with pytest.raises(ValueError, match='tags = "given"'):
+        parser.tags = "joint"
+
+
+def with_gold_tags(toy, nlp: Language, sentence) -> Doc:
+    return Doc(nlp.vocab, words=sentence.words, tags=sentence.tags)
+
+
+@pytest.mark.parametrize("setting", PAPER)
+def test_settings_of_the_paper_train_and_parse(toy, assert_forest, setting):
+    sentences = toy.sentences()
+    nlp = toy.trained(sentences, **PAPER[setting])
+    doc = nlp(with_gold_tags(toy, nlp, sentences[0]))
+    assert_forest(doc)
+    assert [token.head.i for token in doc] == sentences[0].heads
+    assert toy.customers(nlp) == {
+        **toy.customers_of(sentences),
+        **({"word": 0} if setting == "unlexicalised" else {}),
+    }
+
+
+@pytest.mark.parametrize("setting", PAPER)
+def test_settings_of_the_paper_survive_saving(toy, annotation, tmp_path, setting):
+    nlp = toy.trained(toy.sentences(15), sweeps=1, **PAPER[setting])
+    nlp.to_disk(tmp_path)
+    sentence = toy.sentences(15)[3]
+    loaded = spacy.load(tmp_path)
+    assert annotation(loaded(with_gold_tags(toy, loaded, sentence))) == annotation(
+        nlp(with_gold_tags(toy, nlp, sentence))
+    )
+
+
+def test_pools_of_several_experts_train_parse_save_and_load(toy, assert_forest, annotation, tmp_path):
+    sentences = toy.sentences()
+    nlp = toy.trained(sentences, **POOLS)
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+    text = " ".join(sentences[0].words)
+    doc = nlp(text)
+    assert_forest(doc)
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    assert annotation(loaded(text)) == annotation(doc)
+    assert toy.parser(loaded).to_bytes(exclude=["vocab"]) == toy.parser(nlp).to_bytes(exclude=["vocab"])
+
+
+def test_empty_context_lists_are_a_model_without_conditions(toy, assert_forest):
+    nlp = toy.trained(toy.sentences(10), sweeps=1, transition=[[]], tag=[[]], word=[[]])
+    assert_forest(nlp("the dog sees a cat ."))
+
+
+def test_given_tags_are_kept_as_found(toy):
+    sentences = toy.sentences()
+    nlp = toy.trained(sentences, tags="given")
+    words = ["the", "dog", "sleeps", "."]
+    tags = ["DT", "VBZ", "NN", "IN"]
+    doc = nlp(Doc(nlp.vocab, words=words, tags=tags))
+    assert [token.tag_ for token in doc] == tags
+    assert doc.has_annotation("DEP")
+
+
+def test_given_tags_may_come_from_an_earlier_component(toy, assert_forest):
+    nlp = toy.trained(tags="given")
+    tag_of = {word: tag for s in toy.sentences() for word, tag in zip(s.words, s.tags)}
+
+    @Language.component("toy_tagger")
+    def toy_tagger(doc: Doc) -> Doc:
+        for token in doc:
+            token.tag_ = tag_of[token.text]
+        return doc
+
+    nlp.add_pipe("toy_tagger", first=True)
+    assert_forest(nlp("the dog sees a cat ."))
+
+
+@pytest.mark.parametrize(
+    ("tags", "problem"), [(["DT", "", "VBZ"], "no tag"), (["DT", "XYZ", "VBZ"], "the tag 'XYZ', which was not in the")]
+)
+def test_missing_or_unknown_given_tag_is_named_with_its_token(toy, tags, problem):
+    nlp = toy.trained(toy.sentences(10), sweeps=1, tags="given")
+    doc = Doc(nlp.vocab, words=["the", "dog", "sleeps"], tags=tags)
+    with pytest.raises(ValueError, match=rf"token 1 \('dog'\) has {problem}"):
+        nlp(doc)
+
+
+def test_given_tags_ignore_white_space(toy, assert_forest):
+    nlp = toy.trained(tags="given")
+    doc = Doc(nlp.vocab, words=["the", " ", "dog", "sleeps", "\n"], tags=["DT", "", "NN", "VBZ", ""])
+    assert_forest(nlp(doc))
+
+
+@pytest.mark.parametrize("rule", ["spacy-hpyp.EnglishUnknownWords.v1", "spacy-hpyp.UniversalUnknownWords.v1"])
+def test_rules_for_unknown_words_are_chosen_in_the_config(toy, rule):
+    nlp = toy.trained(toy.sentences(20), sweeps=1, unknown_words={"@misc": rule})
+    name = toy.parser(nlp).joint.rule("Unthinkingly", False)
+    assert "CAP" in name
+    assert nlp("the Unthinkingly sleeps .")[1].tag_
+
+
+def test_scorer_can_be_left_out(toy):
+    nlp = toy.trained(toy.sentences(10), sweeps=1, scorer=None)
+    example = toy.examples(nlp, toy.sentences(1))[0]
+    assert isinstance(example, Example)
+    assert "dep_uas" not in nlp.evaluate([example])

@@ -22,6 +22,7 @@ from .transitions.contexts import compile_contexts
 
 FORMAT = 1
 _CHUNK = 2048
+_HIGHEST_WEIGHT = 100.0
 _DISTRIBUTIONS = ("transition", "tag", "word")
 
 
@@ -92,7 +93,8 @@ class JointModel:
         """Use other weights for the experts of the pools.
 
         weights (dict[str, float64[experts]]): By the name of the distribution.
-        RAISES (ValueError): If there are not as many as there are experts, or one is negative.
+        RAISES (ValueError): If there are not as many as there are experts, one is negative or above 100, or those of
+            the words, which are mixed, do not add up to one.
         """
         self.check_weights(weights)
         for name, ours in self.weights.items():
@@ -104,8 +106,13 @@ class JointModel:
         """Raise a ValueError if weights do not fit the pools, see `set_weights`."""
         for name, ours in self.weights.items():
             theirs = weights[name]
-            if theirs.shape != ours.shape or not np.all(np.isfinite(theirs)) or np.any(theirs < 0):
+            if theirs.shape != ours.shape:
                 raise ValueError(f"the weights of the {name} distribution do not fit its {len(ours)} context lists")
+            if not np.all((theirs >= 0.0) & (theirs <= _HIGHEST_WEIGHT)):
+                raise ValueError(f"a weight of the {name} distribution is not between 0 and {_HIGHEST_WEIGHT:.0f}")
+        mixture = weights["word"]
+        if len(mixture) > 0 and abs(mixture.sum() - 1.0) > 1e-6:
+            raise ValueError("the weights of the word distribution do not add up to one")
 
     def _alphabets(self) -> dict[str, int]:
         assert self.vocabulary is not None

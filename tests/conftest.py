@@ -157,13 +157,13 @@ class ToyTreebank:
         """A pipeline of its own with the same model, and perhaps other settings of the component."""
         config = nlp.config.copy()
         config["components"]["hpyp_parser"].update(settings)
-        return Language.from_config(config).from_bytes(nlp.to_bytes())
+        return spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
 
     def customers(self, nlp: Language) -> dict[str, int]:
         """The number of events that each distribution has seated, and seated in all of its experts alike."""
         events = {}
         for name, franchise in self.parser(nlp).joint._franchises.items():
-            experts, depth = franchise.columns.shape
+            depth = franchise.columns.shape[1]
             restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
             found = {
                 int(restaurants[restaurants[:, TIER] == expert * (depth + 1) + np.sum(row >= 0), CUSTOMERS].sum())
@@ -184,7 +184,7 @@ class ToyTreebank:
         return np.concatenate([np.concatenate([f.discount, f.strength]) for f in franchises])
 
 
-_MODEL_SETTINGS = {"transition", "tag", "word", "unknown_words", "min_count", "open_class_below"}
+_MODEL_SETTINGS = {"transition", "tag", "word", "unknown_words", "min_count", "min_class_count", "open_class_below"}
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ registered function (`spacy.registry.misc`), so that a config can name it and a 
 
 import unicodedata
 from collections.abc import Callable
+from functools import partial
 
 #: (form, whether it is the first word of its sentence, tag of its lower-case form or "") -> class names, best first
 UnknownWordRule = Callable[[str, bool, str], list[str]]
@@ -24,14 +25,7 @@ def english_unknown_words() -> UnknownWordRule:
     Capitalisation (all capitals; capital at the beginning of a sentence or elsewhere; capital inside), digits, dash,
     other punctuation, and the usual tag in lower case or the most telling of a list of English suffixes.
     """
-
-    def rule(form: str, initial: bool, lower_tag: str) -> list[str]:
-        shape = _name(_case(form, initial), _digits(form), _marks(form))
-        lower = form.lower()
-        suffix = next((s for s in _ENGLISH_SUFFIXES if lower.endswith(s) and len(lower) > len(s) + 1), "")
-        return _chain(shape, lower_tag, [suffix] if suffix else [])
-
-    return rule
+    return _english_classes
 
 
 def universal_unknown_words(*, suffix_length: int = 4) -> UnknownWordRule:
@@ -42,17 +36,7 @@ def universal_unknown_words(*, suffix_length: int = 4) -> UnknownWordRule:
     """
     if suffix_length < 0:
         raise ValueError(f"'suffix_length' must not be negative, but it is {suffix_length}.")
-
-    def rule(form: str, initial: bool, lower_tag: str) -> list[str]:
-        shape = _name(_script(form), _case(form, initial), _digits(form), _marks(form))
-        longest = 0
-        if form[-1:].isalpha() or _is_mark(form[-1:]):
-            longest = min(suffix_length, len(form) // 2 + 1 if len(form) > 3 else 1)
-        elif not form[-1:].isdigit():
-            longest = min(suffix_length, 1)
-        return _chain(shape, lower_tag, [form[len(form) - n :].lower() for n in range(longest, 0, -1)])
-
-    return rule
+    return partial(_universal_classes, suffix_length)
 
 
 def unknown_words(lang: str) -> UnknownWordRule:
@@ -61,6 +45,24 @@ def unknown_words(lang: str) -> UnknownWordRule:
     lang (str): The language code, as in the config's `nlp.lang`.
     """
     return english_unknown_words() if lang == "en" else universal_unknown_words()
+
+
+# Rules are functions of the module, not closures, so that a pipeline can be sent to other processes.
+def _english_classes(form: str, initial: bool, lower_tag: str) -> list[str]:
+    shape = _name(_case(form, initial), _digits(form), _marks(form))
+    lower = form.lower()
+    suffix = next((s for s in _ENGLISH_SUFFIXES if lower.endswith(s) and len(lower) > len(s) + 1), "")
+    return _chain(shape, lower_tag, [suffix] if suffix else [])
+
+
+def _universal_classes(suffix_length: int, form: str, initial: bool, lower_tag: str) -> list[str]:
+    shape = _name(_script(form), _case(form, initial), _digits(form), _marks(form))
+    longest = 0
+    if form[-1:].isalpha() or _is_mark(form[-1:]):
+        longest = min(suffix_length, len(form) // 2 + 1 if len(form) > 3 else 1)
+    elif not form[-1:].isdigit():
+        longest = min(suffix_length, 1)
+    return _chain(shape, lower_tag, [form[len(form) - n :].lower() for n in range(longest, 0, -1)])
 
 
 def _chain(shape: str, lower_tag: str, suffixes: list[str]) -> list[str]:

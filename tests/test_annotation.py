@@ -1,0 +1,270 @@
+"""Parsing: whatever the text, every document becomes a forest, and boundaries that were set stay where they are."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc
+
+SMALL = settings(max_examples=50, deadline=None, derandomize=True)
+
+
+def starts(doc):
+    return [token.is_sent_start for token in doc]
+
+
+def test_parses_have_tags_heads_labels_and_boundaries(toy, trained):
+    for sentence in toy.sentences()[:10]:
+        doc = trained(" ".join(sentence.words))
+        for name in ("TAG", "DEP", "HEAD", "SENT_START"):
+            assert doc.has_annotation(name)
+
+
+def test_training_sentences_are_parsed_as_they_were_annotated(toy, trained):
+    sentences = toy.sentences()
+    docs = list(trained.pipe(" ".join(s.words) for s in sentences))
+    tokens = sum(map(len, docs))
+    heads = sum(t.head.i == head for doc, s in zip(docs, sentences) for t, head in zip(doc, s.heads))
+    tags = sum(t.tag_ == tag for doc, s in zip(docs, sentences) for t, tag in zip(doc, s.tags))
+    assert heads / tokens > 0.9
+    assert tags / tokens > 0.95
+
+
+def test_sentences_without_set_boundaries_are_found(toy, trained_on_documents, assert_forest):
+    first, second = (" ".join(s.words) for s in toy.sentences(60)[2:4])
+    doc = trained_on_documents(f"{first} {second}")
+    assert_forest(doc)
+    assert [sentence.text for sentence in doc.sents] == [first, second]
+
+
+def test_boundaries_of_an_earlier_component_are_kept(toy, trained, assert_forest):
+    nlp = toy.copy(trained)
+    nlp.add_pipe("sentencizer", first=True)
+    plain = Language()
+    plain.add_pipe("sentencizer")
+    for text in ("the dog . sees a cat .", "Ada sleeps . . Kim waits", "no end here", "stop ! the ! cat"):
+        doc = nlp(text)
+        assert_forest(doc)
+        assert [s.text for s in doc.sents] == [s.text for s in plain(text).sents]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_partly_set_boundaries_are_kept(toy, trained, assert_forest, seed):
+    rng = random.Random(seed)
+    words = [word for s in toy.sentences()[:4] for word in s.words]
+    rng.shuffle(words)
+    words += [" "] * 3 if seed % 2 else []
+    rng.shuffle(words)
+    given_starts = [rng.choice([True, False, None, None]) for _ in words]
+    given_starts[0] = rng.choice([True, None])
+    doc = Doc(trained.vocab, words=words)
+    for token, start in zip(doc[1:], given_starts[1:]):
+        token.is_sent_start = start
+    doc = trained(doc)
+    assert_forest(doc)
+    for i, start in enumerate(given_starts):
+        if start is not None and i > 0:
+            assert doc[i].is_sent_start == start, i
+
+
+def test_ruled_out_boundary_joins_what_would_be_two_sentences(toy, trained_on_documents, assert_forest):
+    nlp = trained_on_documents
+    words = [word for s in toy.sentences(60)[2:4] for word in s.words]
+    doc = Doc(nlp.vocab, words=words)
+    for token in doc[1:]:
+        token.is_sent_start = False
+    doc = nlp(doc)
+    assert_forest(doc)
+    assert len(list(doc.sents)) == 1
+
+
+def test_boundary_before_every_token_makes_sentences_of_one(trained, assert_forest):
+    doc = Doc(trained.vocab, words="the dog sleeps .".split(), sent_starts=[True] * 4)
+    doc = trained(doc)
+    assert_forest(doc)
+    assert all(token.dep_ == "ROOT" for token in doc)
+
+
+def test_parsing_again_keeps_the_sentences(toy, trained_on_documents, assert_forest):
+    text = " ".join(word for s in toy.sentences(60)[:4] for word in s.words)
+    doc = trained_on_documents(text)
+    before = starts(doc)
+    doc = trained_on_documents(doc)
+    assert_forest(doc)
+    assert starts(doc) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [" ", "the", "dog", "sleeps", "."],
+        ["\n\n", "\t", "the", "dog", "sleeps", "."],
+        ["the", " ", "dog", "\n", "\n", "sleeps", "."],
+        ["the", "dog", "sleeps", ".", "\n"],
+        ["the", "dog", "sleeps", ".", "\n", " ", "\u00a0"],
+        ["\n", "dog", "\n"],
+        [" "],
+        ["\n", " ", "\t"],
+    ],
+)
+def test_white_space_keeps_the_tree_valid_and_has_no_probability(trained, assert_forest, words):
+    doc = trained(Doc(trained.vocab, words=words))
+    assert_forest(doc)
+    assert all(token._.log_prob == 0.0 for token in doc if token.is_space)
+    assert all(token._.log_prob < 0.0 for token in doc if not token.is_space)
+    assert all(token.tag_ == "_SP" for token in doc if token.is_space)
+    assert not any(token.head.is_space for token in doc if not token.is_space)
+
+
+def test_white_space_changes_nothing_for_the_words(toy, trained):
+    words = toy.sentences()[0].words
+    plain = trained(Doc(trained.vocab, words=words))
+    spaced = trained(Doc(trained.vocab, words=[w for word in words for w in (" ", word, "\n")]))
+    kept = [token for token in spaced if not token.is_space]
+    assert [(t.tag_, t.dep_, t.head.text, t._.log_prob) for t in kept] == [
+        (t.tag_, t.dep_, t.head.text, t._.log_prob) for t in plain
+    ]
+
+
+@pytest.mark.parametrize("place", range(7))
+def test_boundary_set_on_white_space_is_kept(trained, assert_forest, place):
+    words = ["\n", "dog", "sleeps", " ", "\n", "Kim", "\n"]
+    doc = Doc(trained.vocab, words=words)
+    doc[place].is_sent_start = True
+    doc = trained(doc)
+    assert_forest(doc)
+    assert doc[place].is_sent_start
+
+
+def test_boundaries_around_white_space_alone_make_a_sentence_of_it(trained, assert_forest):
+    words = ["dog", "sleeps", "\n", "\n", "Kim", "waits"]
+    doc = Doc(trained.vocab, words=words, sent_starts=[True, False, True, False, True, False])
+    doc = trained(doc)
+    assert_forest(doc)
+    assert [(s.start, s.end) for s in doc.sents] == [(0, 2), (2, 4), (4, 6)]
+    assert doc[2:4].sent._.log_prob == 0.0
+
+
+def test_empty_document_stays_empty(trained):
+    for doc in [trained(""), *trained.pipe(["", "", "Ada sleeps", ""])]:
+        if not len(doc):
+            assert doc._.log_prob == 0.0
+            assert list(doc.sents) == []
+    assert list(trained.pipe([])) == []
+
+
+@pytest.mark.parametrize("text", ["dog", ".", "Zenobia", "\N{GRINNING FACE}", "9", "''", "\u0301", "\u200d"])
+def test_one_token_is_a_sentence(trained, assert_forest, text):
+    doc = trained(Doc(trained.vocab, words=[text]))
+    assert_forest(doc)
+    assert doc[0].head.i == 0
+    assert doc[0]._.log_prob < 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "colourless green ideas sleep furiously",
+        "\N{GRINNING FACE} \N{FAMILY} \N{WOMAN}\u200d\N{PERSONAL COMPUTER} the dog \N{DOG FACE} .",
+        "Съешь же ещё этих мягких французских булок , да выпей чаю .",
+        "இது ஒரு சிறிய நாய் .",
+        "犬 が 寝る 。",
+        "الكلب ينام .",
+        "\u202ethe\u202c dog\ufeff \u0000 \ufffd sleeps",
+        "a" * 1000 + " sleeps .",
+        "- - - ( ( [ [ . . . ? ! 3.14159 https://example.org @kim #now",
+    ],
+)
+def test_text_unlike_the_training_data_becomes_a_forest(trained, assert_forest, text):
+    assert_forest(trained(text))
+
+
+@SMALL
+@given(text=st.text(max_size=60))
+def test_any_text_becomes_a_forest(trained, assert_forest, text):
+    assert_forest(trained(text))
+
+
+@SMALL
+@given(
+    words=st.lists(
+        st.sampled_from("the a dog cat Kim sees sleeps near . issue \n Xyz".split(" ") + [" ", "\n\n"]), max_size=25
+    ),
+    data=st.data(),
+)
+def test_any_words_with_any_boundaries_become_a_forest(trained_on_documents, assert_forest, words, data):
+    words = [word for word in words if word]
+    sent_starts = data.draw(
+        st.lists(st.sampled_from([1, -1, 0, 0]), min_size=len(words), max_size=len(words)), label="sent_starts"
+    )
+    doc = Doc(trained_on_documents.vocab, words=words)
+    for token, start in zip(doc[1:], sent_starts[1:]):
+        token.is_sent_start = {1: True, -1: False, 0: None}[start]
+    doc = trained_on_documents(doc)
+    assert_forest(doc)
+    for token, start in zip(doc[1:], sent_starts[1:]):
+        if start:
+            assert token.is_sent_start == (start == 1)
+
+
+@pytest.mark.parametrize("model", ["trained", "trained_on_documents"])
+def test_long_document_without_boundaries_is_parsed_to_its_end(toy, assert_forest, request, model):
+    nlp = request.getfixturevalue(model)
+    rng = random.Random(0)
+    sentences = toy.sentences(60)
+    words = []
+    while len(words) < 20000:
+        words += rng.choice(sentences).words
+    doc = nlp(Doc(nlp.vocab, words=words))
+    assert_forest(doc)
+    assert len(list(doc.sents)) > 1000
+
+
+def test_long_document_of_unknown_words_without_punctuation_is_parsed_to_its_end(trained, assert_forest):
+    doc = trained(Doc(trained.vocab, words=[f"word{i % 977}" for i in range(5000)]))
+    assert_forest(doc)
+
+
+def test_one_sentence_of_many_words_is_parsed_to_its_end(trained, assert_forest):
+    words = ["dog"] * 2000
+    doc = trained(Doc(trained.vocab, words=words, sent_starts=[True] + [False] * 1999))
+    assert_forest(doc)
+    assert len(list(doc.sents)) == 1
+
+
+@pytest.mark.parametrize("particles", [1, 2, 3, 10, 1000])
+def test_any_number_of_particles_gives_a_forest(toy, trained, assert_forest, particles):
+    nlp = toy.copy(trained, particles=particles)
+    for text in ("the dog sees a cat . Ada sleeps .", "Zenobia", "near near near the the"):
+        assert_forest(nlp(text))
+
+
+@pytest.mark.parametrize("lookahead", [0.0, 1.0, 50.0])
+def test_any_lookahead_gives_a_forest(toy, trained, assert_forest, lookahead):
+    nlp = toy.copy(trained, lookahead=lookahead)
+    for text in ("the dog sees a cat . Ada sleeps .", "near near near the the"):
+        assert_forest(nlp(text))
+
+
+def test_documents_keep_what_else_they_hold(trained):
+    doc = trained.make_doc("the dog sleeps .")
+    doc.user_data["source"] = "toy"
+    doc[1].lemma_ = "dog"
+    doc.set_ents([doc[1:2].char_span(0, 3, label="ANIMAL")])
+    doc = trained(doc)
+    assert doc.user_data["source"] == "toy"
+    assert doc[1].lemma_ == "dog"
+    assert [entity.label_ for entity in doc.ents] == ["ANIMAL"]
+
+
+def test_predict_does_not_change_documents(toy, trained):
+    doc = trained.make_doc("the dog sleeps .")
+    before = doc.to_bytes()
+    parser = toy.parser(trained)
+    scores = parser.predict([doc])
+    assert doc.to_bytes() == before
+    parser.set_annotations([doc], scores)
+    assert doc.has_annotation("DEP")
+    parser.set_annotations([], parser.predict([]))

@@ -101,6 +101,8 @@ def read_gold(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
     strings = vocab.strings
     # In a Doc, numbers are unsigned.
     labels = [strings[label] for label in deps.view(np.uint64).tolist()]
+    if any(nonproj.DELIMITER in label for label in labels):
+        return f"with '{nonproj.DELIMITER}' in a label"
     projective, decorated = nonproj.projectivize(heads.tolist(), labels)
     return GoldSentence(
         words=[strings[orth] for orth in orths.view(np.uint64).tolist()],

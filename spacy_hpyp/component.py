@@ -100,6 +100,10 @@ def make_hpyp_parser(
     )
 
 
+class UnreadableModelError(ValueError):
+    """A model that is damaged or belongs to another version or config."""
+
+
 class HPYPParser(TrainablePipe):
     """A joint tagger and parser with a generative model (Buys & Blunsom 2015).
 
@@ -140,7 +144,7 @@ class HPYPParser(TrainablePipe):
         self.lookahead = lookahead
         self.threads = threads
         self.tags = tags
-        self.seed = seed
+        self.seed = _whole("seed", seed, least=0)
         self.scorer = scorer
         self._reset_training()
 
@@ -153,7 +157,7 @@ class HPYPParser(TrainablePipe):
 
     @particles.setter
     def particles(self, value: int) -> None:
-        self._particles = _positive("particles", value)
+        self._particles = _whole("particles", value, least=1)
 
     @property
     def lookahead(self) -> float:
@@ -162,7 +166,7 @@ class HPYPParser(TrainablePipe):
 
     @lookahead.setter
     def lookahead(self, value: float) -> None:
-        if not 0.0 <= value < float("inf"):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < float("inf"):
             raise ValueError(f"'lookahead' must be a finite number of nats, 0 or more, not {value!r}.")
         self._lookahead = float(value)
 
@@ -173,7 +177,7 @@ class HPYPParser(TrainablePipe):
 
     @threads.setter
     def threads(self, value: int) -> None:
-        self._threads = _positive("threads", value)
+        self._threads = _whole("threads", value, least=1)
 
     @property
     def tags(self) -> str:
@@ -239,7 +243,7 @@ class HPYPParser(TrainablePipe):
             for raw in raw_sentences(example.reference):
                 key = raw.key
                 if key not in gold:
-                    sentence = read_gold(raw, self.vocab)
+                    sentence = read_gold(raw, example.reference.vocab)
                     if isinstance(sentence, str):
                         skipped[sentence] += 1
                         continue
@@ -330,7 +334,7 @@ class HPYPParser(TrainablePipe):
             for raw in raw_sentences(example.reference):
                 key = raw.key
                 if key not in self._encoded:
-                    sentence = read_gold(raw, self.vocab)
+                    sentence = read_gold(raw, example.reference.vocab)
                     encoded = sentence if isinstance(sentence, str) else encoder.encode(sentence)
                     self._remember(key, encoded, 1)
                 rows = self._encoded[key]
@@ -422,10 +426,15 @@ class HPYPParser(TrainablePipe):
 
         RAISES (ValueError): If the bytes are damaged or belong to another model.
         """
-        readers = {"model": self._read_model, "vocab": lambda data: self.vocab.from_bytes(data, exclude=exclude)}
+        readers = {"vocab": lambda data: self.vocab.from_bytes(data, exclude=exclude), "model": self._read_model}
         try:
-            util.from_bytes(bytes_data, readers, exclude)
-        except ValueError:
+            message = srsly.msgpack_loads(bytes_data)
+            if "model" not in message and "model" not in exclude:
+                raise ValueError("there is no model in it")
+            for part, read in readers.items():
+                if part in message and part not in exclude:
+                    read(message[part])
+        except UnreadableModelError:
             raise
         except Exception as error:
             raise ValueError(f"The component '{self.name}' cannot be read: {error}.") from error
@@ -448,9 +457,10 @@ class HPYPParser(TrainablePipe):
 
         RAISES (ValueError): If the model file is damaged or belongs to another model.
         """
+        # The model comes last: if something is damaged, the component stays as it was.
         readers = {
-            "model": lambda file: self._read_model(file.read_bytes(), file),
             "vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude),
+            "model": lambda file: self._read_model(file.read_bytes(), file),
         }
         util.from_disk(path, readers, exclude)
         return self
@@ -466,16 +476,16 @@ class HPYPParser(TrainablePipe):
             for name, value in weights.items():
                 self.model.set_param(name, value)
         except Exception as error:
-            raise ValueError(
+            raise UnreadableModelError(
                 f"The model of the component '{self.name}' cannot be read{where}: {error}. "
                 "The file is damaged, or belongs to another version or another config; train or install it again."
             ) from error
         self._reset_training()
 
 
-def _positive(setting: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"'{setting}' must be a whole number of at least 1, not {value!r}.")
+def _whole(setting: str, value: int, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"'{setting}' must be a whole number of at least {least}, not {value!r}.")
     return int(value)
 
 

@@ -270,33 +270,10 @@ class JointModel:
             raise ValueError(
                 "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
             )
-        if "tags" not in msg:
-            return self
+        loaded = JointModel(self.contexts, self.vocabulary_settings)
         try:
-            loaded = JointModel(self.contexts, self.vocabulary_settings)
-            tags, labels, words, classes = (_strings(msg[name]) for name in ("tags", "labels", "words", "classes"))
-            candidates, counts = unpack_integers(msg["candidate_tags"]), unpack_integers(msg["tag_counts"])
-            if len(counts) != len(words) + len(classes) or np.any(counts < 1) or counts.sum() != len(candidates):
-                raise ValueError("the candidate tags do not fit the vocabulary")
-            if len(counts) == 0 or int(candidates.max(initial=0)) >= len(tags):
-                raise ValueError("a candidate tag does not exist")
-            offsets = np.concatenate([[0], np.cumsum(counts)])
-            loaded.tags, loaded.labels = tags, labels
-            loaded.vocabulary = Vocabulary(
-                words, classes, tags, offsets, candidates.astype(np.int32), self.vocabulary_settings.rule
-            )
-            for name, size in loaded._alphabets().items():
-                try:
-                    loaded._franchises[name] = unpack(msg["distributions"][name], self._compiled[name][1], size)
-                except ValueError as error:
-                    raise ValueError(f"its {name} distribution is damaged: {error}") from error
-            copies = unpack_integers(msg["copies"]).tolist()
-            keys = msg["seated"]
-            width = len(keys) // max(1, len(copies))
-            if width * len(copies) != len(keys):
-                raise ValueError("the list of seated sentences is damaged")
-            loaded.seated = {keys[width * i : width * (i + 1)]: copies[i] for i in range(len(copies))}
-            loaded.steps = int(msg["steps"])
+            if "distributions" in msg:
+                loaded._read(msg)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
         self.tags, self.labels, self.vocabulary = loaded.tags, loaded.labels, loaded.vocabulary
@@ -305,10 +282,40 @@ class JointModel:
         self._parser = None
         return self
 
+    def _read(self, msg: dict[str, Any]) -> None:
+        """Read the parts of a trained model."""
+        tags, labels, words, classes = (_strings(msg[name]) for name in ("tags", "labels", "words", "classes"))
+        if any(label.count("||") > 1 for label in labels):
+            raise ValueError("a label is decorated twice")
+        candidates, counts = unpack_integers(msg["candidate_tags"]), unpack_integers(msg["tag_counts"])
+        if len(counts) != len(words) + len(classes) or np.any(counts < 1) or counts.sum() != len(candidates):
+            raise ValueError("the candidate tags do not fit the vocabulary")
+        if len(counts) == 0 or int(candidates.max(initial=0)) >= len(tags):
+            raise ValueError("a candidate tag does not exist")
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        self.tags, self.labels = tags, labels
+        self.vocabulary = Vocabulary(
+            words, classes, tags, offsets, candidates.astype(np.int32), self.vocabulary_settings.rule
+        )
+        for name, size in self._alphabets().items():
+            try:
+                self._franchises[name] = unpack(msg["distributions"][name], self._compiled[name][1], size)
+            except ValueError as error:
+                raise ValueError(f"its {name} distribution is damaged: {error}") from error
+        copies = unpack_integers(msg["copies"]).tolist()
+        keys = msg["seated"]
+        width = len(keys) // max(1, len(copies))
+        if width * len(copies) != len(keys):
+            raise ValueError("the list of seated sentences is damaged")
+        self.seated = {keys[width * i : width * (i + 1)]: copies[i] for i in range(len(copies))}
+        self.steps = int(msg["steps"])
+
 
 def _strings(values: Any) -> list[str]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError("a list of names is damaged")
     if len(set(values)) < len(values):
         raise ValueError("a name is listed twice")
+    if "" in values:
+        raise ValueError("a name is empty")
     return values

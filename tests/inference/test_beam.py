@@ -1,0 +1,93 @@
+"""The arithmetic of particles."""
+
+from math import inf, log
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_hpyp.inference.beam import Search, append, log_sum, longer, new_beam, select, share, with_room
+from spacy_hpyp.transitions.configuration import DEPTH, FIELDS
+
+WEIGHTS = st.lists(st.floats(-200, 0), min_size=1, max_size=20)
+
+
+def beam_of(weights, particles):
+    beam = new_beam(len(weights))
+    for i, (weight, count) in enumerate(zip(weights, particles)):
+        append(beam, i, i, weight, count)
+    return beam
+
+
+def records_of(depths):
+    records = np.zeros((len(depths), FIELDS), dtype=np.int32)
+    records[:, DEPTH] = depths
+    return records
+
+
+@given(WEIGHTS)
+def test_log_sum_is_the_log_of_the_sum(weights):
+    assert log_sum(np.array(weights), len(weights)) == pytest.approx(np.logaddexp.reduce(weights), abs=1e-9)
+
+
+def test_log_sum_of_nothing_and_of_impossible_things_is_minus_infinity():
+    assert log_sum(np.empty(0), 0) == -inf
+    assert log_sum(np.array([-inf, -inf]), 2) == -inf
+
+
+@given(st.integers(1, 10**6), st.lists(st.floats(1e-6, 1), min_size=1, max_size=6))
+def test_shares_use_up_the_particles_and_give_each_option_its_due(particles, probabilities):
+    left, mass = particles, sum(probabilities)
+    for probability in sorted(probabilities, reverse=True):
+        if left == 0:
+            break
+        given_ = share(left, probability, mass)
+        assert 1 <= given_ <= left
+        assert abs(given_ - left * probability / mass) <= 1.0
+        left -= given_
+        mass = max(mass - probability, 1e-300)
+    assert left == 0
+
+
+@given(WEIGHTS, st.integers(1, 1000), st.data())
+def test_selection_reallocates_in_proportion_to_particles_times_weight(weights, particles, data):
+    counts = data.draw(st.lists(st.integers(1, 1000), min_size=len(weights), max_size=len(weights)))
+    beam = beam_of(weights, counts)
+    left = select(beam, len(weights), records_of([1] * len(weights)), Search(particles, 0.0))
+    proportion = np.array(weights) + np.log(counts)
+    proportion = np.exp(proportion - np.logaddexp.reduce(proportion))
+    kept = {int(record): int(count) for record, count in zip(beam.record[:left], beam.particles[:left])}
+    if np.floor(particles * proportion.max() - 1e-6) >= 1:
+        for i, part in enumerate(proportion):
+            assert abs(kept.get(i, 0) - np.floor(particles * part)) <= 1
+    else:
+        assert len(kept) >= 1
+    assert sum(kept.values()) <= particles
+    assert {i: weights[i] for i in kept} == dict(zip(kept, beam.weight[:left]))
+
+
+def test_selection_that_leaves_nothing_keeps_the_best():
+    beam = beam_of([log(0.3), log(0.4), log(0.3)], [1, 1, 1])
+    assert select(beam, 3, records_of([1, 1, 1]), Search(1, 0.0)) == 1
+    assert beam.record[0] == 1
+    assert beam.particles[0] == 1
+
+
+def test_lookahead_prefers_derivations_that_attached_more_and_leaves_weights_alone():
+    depths = [5, 1]
+    beam = beam_of([0.0, -1.0], [1, 1])
+    assert select(beam, 2, records_of(depths), Search(1, 0.0)) == 1
+    assert beam.record[0] == 0
+    beam = beam_of([0.0, -1.0], [1, 1])
+    assert select(beam, 2, records_of(depths), Search(1, 0.5)) == 1
+    assert beam.record[0] == 1
+    assert beam.weight[0] == -1.0
+
+
+def test_beams_grow_and_keep_their_content():
+    beam = with_room(beam_of([-1.0, -2.0, -3.0], [1, 2, 3]), 100)
+    assert len(beam.record) >= 100
+    assert beam.weight[:3].tolist() == [-1.0, -2.0, -3.0]
+    assert beam.particles[:3].tolist() == [1, 2, 3]
+    assert longer(np.ones((2, 3))).shape == (4, 3)

@@ -1,0 +1,219 @@
+"""A model so small that everything it can generate can be counted."""
+
+import itertools
+from functools import cache
+from math import log
+
+import numpy as np
+import pytest
+
+from spacy_hpyp.annotation import join
+from spacy_hpyp.hpyp.franchise import NONE, predictive_probability
+from spacy_hpyp.inference.beam import Search
+from spacy_hpyp.inference.particle_filter import Blocks
+from spacy_hpyp.model import ContextLists, JointModel
+from spacy_hpyp.text.unknown_words import universal_unknown_words
+from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
+from spacy_hpyp.transitions.configuration import (
+    DEPTH,
+    END,
+    FIELDS,
+    ROOT,
+    SHIFT,
+    begin,
+    class_of,
+    derivation,
+    reduce,
+    tree_of,
+)
+from spacy_hpyp.transitions.configuration import shift as push
+from spacy_hpyp.transitions.contexts import read_context
+
+EVERYTHING = 10**18
+
+#: Words, tags and heads; a, b are words and the numbers tags.
+TREES = [
+    ([0], [0], [NONE]),
+    ([0, 1], [0, 1], [1, NONE]),
+    ([0, 1], [1, 0], [NONE, 0]),
+    ([1, 0, 1], [1, 0, 1], [1, NONE, 1]),
+    ([0, 0, 1], [0, 1, 1], [2, 2, NONE]),
+    ([1, 1, 0, 0], [0, 1, 0, 0], [1, NONE, 3, 1]),
+]
+
+POOLS = {
+    "the paper's": ContextLists(
+        [["s1.tag", "s2.tag", "s1.right.tag", "s1.word"]],
+        [["s1.tag", "s2.tag", "s1.left.tag"]],
+        [["next.tag", "s1.word"]],
+    ),
+    "several experts": ContextLists(
+        [["s1.tag", "s2.tag"], ["s1.word"], []],
+        [["s1.tag", "s2.tag"], ["s1.word"]],
+        [["next.tag", "s1.tag"], ["s1.word"]],
+    ),
+}
+
+
+def make_model(contexts, labels=1, sweeps=3):
+    settings = VocabularySettings(universal_unknown_words(), min_count=1)
+    named = [([f"word{w}" for w in words], tags) for words, tags, _ in TREES]
+    model = JointModel(contexts, settings)
+    model.initialize([f"label{i}" for i in range(labels)], Vocabulary.collect(named, ["A", "B"], settings))
+    rng = np.random.default_rng(1)
+    rows = [
+        np.array(
+            [
+                [model.vocabulary.number(f"word{w}", False) for w in words],
+                tags,
+                heads,
+                [NONE if h == NONE else (i + h) % labels for i, h in enumerate(heads)],
+            ],
+            dtype=np.int32,
+        )
+        for words, tags, heads in TREES
+    ]
+    for sweep in range(sweeps):
+        model.visit(join(rows), np.full(len(rows), sweep > 0), rng)
+        model.resample(rng)
+    return model
+
+
+@pytest.fixture(scope="module", params=POOLS)
+def model(request):
+    return make_model(POOLS[request.param])
+
+
+class Counter:
+    """All derivations, one after the other, with probabilities from the live seating, expert by expert."""
+
+    def __init__(self, model):
+        self.model = model
+        self.records = np.zeros((64, FIELDS), dtype=np.int32)
+        self.first = begin(self.records)
+        self.sizes = model._alphabets()
+
+    def probability(self, name, top, dish, next_tag=0):
+        elements = self.model._compiled[name][0]
+        row = np.zeros(len(elements), dtype=np.int32)
+        read_context(elements, self.records, top, next_tag, row)
+        return self._probability(name, dish, tuple(row.tolist()))
+
+    @cache  # noqa: B019
+    def _probability(self, name, dish, row):
+        franchise, weights = self.model._franchises[name], self.model.weights[name]
+        row = np.array(row, dtype=np.int32)
+
+        def expert(m, y):
+            return predictive_probability(franchise, m, row, y)
+
+        if name == "word":
+            return sum(weight * expert(m, dish) for m, weight in enumerate(weights))
+        product = [np.prod([expert(m, y) ** w for m, w in enumerate(weights)]) for y in range(self.sizes[name])]
+        return product[dish] / sum(product)
+
+    def derivations(self, n, words=None):
+        """Yield (probability, last record) of all derivations of sentences of n words, or of the given words."""
+        yield from self._grow(1.0, ROOT, self.first, n, words, 0)
+
+    def _grow(self, probability, top, used, n, words, shifted):
+        if shifted == n and self.records[top, DEPTH] == 1:
+            yield probability, top
+            return
+        depth = self.records[top, DEPTH]
+        for action in range(self.sizes["transition"]):
+            p = probability * self.probability("transition", top, action)
+            if action == SHIFT and shifted < n:
+                for tag, word in itertools.product(
+                    range(self.sizes["tag"]), range(self.sizes["word"]) if words is None else [words[shifted]]
+                ):
+                    q = p * self.probability("tag", top, tag) * self.probability("word", top, word, tag)
+                    push(self.records, used, top, tag, word)
+                    yield from self._grow(q, used, used + 1, n, words, shifted + 1)
+            elif (action == END and depth == 2 and shifted == n) or (class_of(action) > 1 and depth > 2):
+                reduce(self.records, used, top, action)
+                yield from self._grow(p, used, used + 1, n, words, shifted)
+
+    def tree(self, last, n):
+        actions, tags = np.empty(2 * n, dtype=np.int32), np.empty(n, dtype=np.int32)
+        heads, labels = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+        derivation(self.records, last, actions, tags)
+        tree_of(actions, heads, labels)
+        return tags.tolist(), heads.tolist(), labels.tolist()
+
+
+def decode(model, words, particles=EVERYTHING, tags=None):
+    n = len(words)
+    blocks = Blocks(
+        words=np.array([[w, w] for w in words], dtype=np.int32),
+        tags=np.full(n, NONE, dtype=np.int32) if tags is None else np.array(tags, dtype=np.int32),
+        may_start=np.zeros(n, dtype=bool),
+        offsets=np.array([0, n]),
+    )
+    return model.decode(blocks, Search(particles, 0.0))
+
+
+def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_one(model):
+    counter = Counter(model)
+    total, totals = 0.0, []
+    for n in (1, 2, 3):
+        total += sum(p for p, _ in counter.derivations(n))
+        totals.append(total)
+    assert totals == sorted(set(totals))
+    assert 0.2 < totals[-1] < 1.0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_beam_with_enough_particles_is_exhaustive_search(model, n):
+    counter = Counter(model)
+    for words in itertools.product(range(2), repeat=n):
+        found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
+        parses = decode(model, words)
+        assert parses.log_probability.sum() == pytest.approx(log(sum(p for p, _ in found)), abs=1e-5)
+        highest = max(p for p, _ in found)
+        best = [tree for p, tree in found if p > highest * (1 - 1e-9)]
+        assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) in best
+
+
+def test_given_tags_leave_only_their_derivations(model):
+    counter = Counter(model)
+    words, tags = [0, 1, 0], [1, 1, 0]
+    sums = sum(p for p, last in counter.derivations(3, words) if counter.tree(last, 3)[0] == tags)
+    assert decode(model, words, tags=tags).log_probability.sum() == pytest.approx(log(sums), abs=1e-9)
+
+
+def test_words_of_a_prefix_have_what_all_derivations_that_shift_them_have(model):
+    # With shifting as the only thing left out of the sum, p(w1) p(w2 | w1) is what has been generated up to w2.
+    counter = Counter(model)
+    first = sum(
+        counter.probability("transition", ROOT, SHIFT)
+        * counter.probability("tag", ROOT, tag)
+        * counter.probability("word", ROOT, 1, tag)
+        for tag in range(2)
+    )
+    assert decode(model, [1, 0, 0]).log_probability[0] == pytest.approx(log(first), abs=1e-9)
+
+
+@pytest.mark.parametrize("particles", [1, 3, 10, 100])
+def test_fewer_particles_find_less_of_the_sum(model, particles):
+    for words in itertools.product(range(2), repeat=4):
+        less, all_of_it = decode(model, words, particles), decode(model, words)
+        assert less.log_probability.sum() <= all_of_it.log_probability.sum() + 1e-9
+
+
+def test_first_visit_predicts_from_nothing_but_the_sentence_itself():
+    model = make_model(POOLS["the paper's"], sweeps=0)
+    actions, tags, words = (model._alphabets()[name] for name in ("transition", "tag", "word"))
+    sentence = join([np.array([[0], [1], [NONE], [NONE]], dtype=np.int32)])
+    found = model.visit(sentence, np.array([False]), np.random.default_rng(0))
+    # The shift and the end meet at the root only, where the one customer leaves (0.5 + 0.5) / (0.5 + 1) to the base.
+    assert found == pytest.approx(log(1 / actions) + log(1 / 1.5 / actions) - log(tags) - log(words), abs=1e-12)
+
+
+def test_two_labels_share_the_best_ones_only():
+    model = make_model(POOLS["the paper's"], labels=2)
+    counter = Counter(model)
+    found = [(p, counter.tree(last, 3)) for p, last in counter.derivations(3, [1, 0, 1])]
+    parses = decode(model, [1, 0, 1])
+    assert parses.log_probability.sum() <= log(sum(p for p, _ in found)) + 1e-9
+    assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]

@@ -1,0 +1,86 @@
+"""What `project run all` does, on the treebank that comes with the project."""
+
+import json
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+from spacy import registry
+from spacy.cli import app
+from spacy.cli.train import train
+from typer.testing import CliRunner
+
+PROJECT = Path(__file__).parent.parent
+SAMPLE = PROJECT / "assets" / "sample"
+RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old boat to a friend from the harbour."
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sample")
+    for part in ("train", "dev", "test"):
+        run("convert", SAMPLE / f"en_sample-ud-{part}.conllu", folder, "--converter", "conllu", "--n-sents", 10)
+    overrides = {
+        "paths.train": str(folder / "en_sample-ud-train.spacy"),
+        "paths.dev": str(folder / "en_sample-ud-dev.spacy"),
+        "training.max_steps": 8,
+        "training.eval_frequency": 4,
+        "components.hpyp_parser.particles": 100,
+    }
+    train(PROJECT / "configs" / "paper.cfg", folder, overrides=overrides)
+    return folder
+
+
+def run(*arguments):
+    registry.cli.get_all()
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_training_writes_the_best_and_the_last_pipeline(trained):
+    for name in ("model-best", "model-last"):
+        nlp = spacy.load(trained / name)
+        assert nlp.pipe_names == ["hpyp_parser"]
+        assert nlp.meta["performance"]["dep_las"] > 0.5
+
+
+def test_raw_text_is_parsed_into_the_trees_that_a_reader_expects(trained, assert_forest):
+    doc = spacy.load(trained / "model-best")(RAW)
+    assert_forest(doc)
+    assert [sentence.text for sentence in doc.sents] == [
+        "The ferry leaves at noon.",
+        "Do not forget the bread.",
+        "My sister sold her old boat to a friend from the harbour.",
+    ]
+    leaves = doc[2]
+    assert leaves.dep_ == "ROOT"
+    assert (doc[1].head, doc[1].dep_, doc[0].head) == (leaves, "nsubj", doc[1])
+    assert doc._.log_prob == pytest.approx(sum(sentence._.log_prob for sentence in doc.sents))
+
+
+def test_likelier_sentences_have_higher_log_probability(trained):
+    nlp = spacy.load(trained / "model-best")
+    assert nlp("The ferry leaves at noon.")._.log_prob > nlp("Ferry the noon at leaves.")._.log_prob
+
+
+def test_evaluation_reports_tags_arcs_sentences_and_log_probability(trained, tmp_path):
+    data = trained / "en_sample-ud-test.spacy"
+    run("evaluate", trained / "model-best", data, "--output", tmp_path / "raw.json")
+    run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "gold.json")
+    run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "tags.json", "--gold-tags")
+    raw, gold, tags = (srsly.read_json(tmp_path / f"{name}.json") for name in ("raw", "gold", "tags"))
+    assert 0.5 < raw["sents_f"] <= 1.0
+    assert gold["sents_f"] == 1.0
+    assert raw["dep_uas"] <= gold["dep_uas"]
+    assert 0.7 < gold["dep_las"] < gold["dep_uas"] < tags["dep_uas"] + 0.05
+    assert tags["tag_acc"] == 1.0
+    assert gold["token_log_prob"] < 0.0
+
+
+def test_scores_of_the_command_are_those_that_it_prints(trained, tmp_path):
+    data = trained / "en_sample-ud-dev.spacy"
+    printed = run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "gold.json", "-K", 20)
+    scores = json.loads((tmp_path / "gold.json").read_text(encoding="utf8"))
+    assert f"{100 * scores['dep_las']:.2f}" in printed

@@ -1,7 +1,7 @@
 """Registered functions that a config is made of: the model and the rules for unknown words."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from spacy.util import registry
@@ -10,7 +10,7 @@ from thinc.model import deserialize_attr, serialize_attr
 
 from .inference.beam import Search
 from .inference.particle_filter import Blocks, Parses
-from .model import ContextLists, JointModel
+from .model import DISTRIBUTIONS, ContextLists, JointModel
 from .text.unknown_words import UnknownWordRule, english_unknown_words, universal_unknown_words, unknown_words
 from .text.vocabulary import VocabularySettings
 
@@ -19,7 +19,7 @@ registry.misc.register("spacy-hpyp.EnglishUnknownWords.v1", func=english_unknown
 registry.misc.register("spacy-hpyp.UniversalUnknownWords.v1", func=universal_unknown_words)
 
 JOINT_MODEL = "joint_model"
-_WEIGHTS = {name: f"{name}_weights" for name in ("transition", "tag", "word")}
+WEIGHTS = {name: f"{name}_weights" for name in DISTRIBUTIONS}
 
 
 @registry.architectures("spacy-hpyp.HPYPModel.v1")
@@ -28,6 +28,8 @@ def HPYPModel(
     tag: Sequence[Sequence[str]],
     word: Sequence[Sequence[str]],
     unknown_words: UnknownWordRule,
+    label: Sequence[Sequence[str]] = (),
+    seating: Literal["sampled", "kneser-ney"] = "sampled",
     min_count: int = 2,
     min_class_count: int = 5,
     open_class_below: int = 50,
@@ -39,6 +41,9 @@ def HPYPModel(
     transition, tag, word (Sequence[Sequence[str]]): The context elements of each distribution, a list of names for each
         expert of its pool, most important first. An empty list of experts for words makes the model unlexicalised.
     unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+    label (Sequence[Sequence[str]]): Context lists of the label given the direction of an arc. Without any, the label is
+        part of the transition, as in the paper.
+    seating (str): "sampled" for Gibbs sampling, or "kneser-ney" for one table at most for each dish of a restaurant.
     min_count (int): Words seen less often in training are known by their class only.
     min_class_count (int): Classes of unknown words seen less often in training give way to more general ones.
     open_class_below (int): Words seen less often in training may have any open-class tag, and not only those that they
@@ -46,14 +51,14 @@ def HPYPModel(
     RETURNS (Model): Takes blocks of words, how to search, and the number of threads; gives their parses.
     RAISES (ValueError): If a context element is not known.
     """
-    contexts = ContextLists(transition=transition, tag=tag, word=word)
+    contexts = ContextLists(transition=transition, label=label, tag=tag, word=word)
     settings = VocabularySettings(unknown_words, min_count, min_class_count, open_class_below)
-    joint = JointModel(contexts, settings)
+    joint = JointModel(contexts, settings, one_table=seating == "kneser-ney")
     return Model(
         "hpyp",
         forward,
         attrs={JOINT_MODEL: joint},
-        params={parameter: joint.weights[name] for name, parameter in _WEIGHTS.items()},
+        params={parameter: joint.weights[name] for name, parameter in WEIGHTS.items()},
     )
 
 
@@ -67,7 +72,7 @@ def joint_model(model: Model) -> JointModel:
     """The joint model inside a thinc model, with the thinc model's parameters as its weights."""
     joint: JointModel = model.attrs[JOINT_MODEL]
     joint.set_weights(
-        {name: np.asarray(model.get_param(parameter), dtype=np.float64) for name, parameter in _WEIGHTS.items()}
+        {name: np.asarray(model.get_param(parameter), dtype=np.float64) for name, parameter in WEIGHTS.items()}
     )
     return joint
 

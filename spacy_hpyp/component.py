@@ -18,7 +18,7 @@ from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer
 
 from .annotation import Encoder, GoldSentence, Layout, encode_docs, join, raw_sentences, read_gold, write_parses
-from .architectures import joint_model
+from .architectures import WEIGHTS, joint_model
 from .extensions import register_extensions
 from .hpyp.franchise import NONE
 from .inference.beam import Search
@@ -352,7 +352,11 @@ class HPYPParser(TrainablePipe):
             model.steps += 1
             sentences = join(batch)
             total, tokens = self._loss
-            total -= model.visit(sentences, np.array(seated), rng)
+            log_probability, gradient = model.visit(sentences, np.array(seated), rng)
+            total -= log_probability
+            # What is learned from sentences that the model has not seen before is not what it will need to know.
+            if all(seated):
+                self._learn_weights(gradient, len(sentences.words))
             self._loss = (total, tokens + len(sentences.words))
             losses[self.name] = total / self._loss[1]
             self._visited += len(batch)
@@ -361,6 +365,11 @@ class HPYPParser(TrainablePipe):
                 self._visited = 0
                 self._warn_of_skipped(self._copies.total() + sum(self._skipped.values()))
         return losses
+
+    def _learn_weights(self, gradient: dict[str, np.ndarray], tokens: int) -> None:
+        for name, values in gradient.items():
+            if values.size:
+                self.model.inc_grad(WEIGHTS[name], (-values / tokens).astype(np.float32))
 
     def get_loss(self, examples: Iterable[Example], scores: tuple[Layout, Parses]) -> tuple[float, None]:
         """The negative log-likelihood of parsed documents for each token, in nats, as the beam sums it up.

@@ -10,20 +10,20 @@ import srsly
 
 from .hpyp.franchise import Franchise, new_franchise, reserve
 from .hpyp.hyperparameters import resample
-from .hpyp.pool import FrozenPool, SeatedPool
+from .hpyp.pool import STANDINGS, FrozenPool, SeatedPool
 from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .hpyp.view import best_by_class, freeze
 from .inference.beam import Search
 from .inference.gibbs import Learner, Sentences, visit_sentences
 from .inference.particle_filter import LABELS, Blocks, Parser, Parses, bound_words, decode_blocks
 from .text.vocabulary import Vocabulary, VocabularySettings
-from .transitions.configuration import action_count, class_of
+from .transitions.configuration import DIRECTIONS, POSSIBLE, action_count, class_of
 from .transitions.contexts import compile_contexts
 
 FORMAT = 1
 _CHUNK = 2048
 _HIGHEST_WEIGHT = 100.0
-_DISTRIBUTIONS = ("transition", "tag", "word")
+DISTRIBUTIONS = ("transition", "label", "tag", "word")
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,12 @@ class ContextLists:
 
     transition, tag, word (Sequence[Sequence[str]]): B&B Table 1 has one list for each. Without a list for words, words
         are not generated: the model is unlexicalised and has to be given the tags.
+    label (Sequence[Sequence[str]]): With lists for labels, a transition is a direction, and an arc has a label besides.
+        Without any, the label is a part of the transition, as in the paper.
     """
 
     transition: Sequence[Sequence[str]]
+    label: Sequence[Sequence[str]]
     tag: Sequence[Sequence[str]]
     word: Sequence[Sequence[str]]
 
@@ -44,23 +47,22 @@ class JointModel:
 
     contexts (ContextLists): What each distribution is conditioned on.
     vocabulary_settings (VocabularySettings): How its vocabulary is made.
+    one_table (bool): Whether dishes have one table in each restaurant at most, see `Franchise`.
 
     Until `initialize` or `from_bytes` has been called, the model has no alphabets (`is_initialized` is False).
     """
 
-    def __init__(self, contexts: ContextLists, vocabulary_settings: VocabularySettings) -> None:
+    def __init__(
+        self, contexts: ContextLists, vocabulary_settings: VocabularySettings, *, one_table: bool = False
+    ) -> None:
         self.contexts = contexts
         self.vocabulary_settings = vocabulary_settings
-        self.weights = {name: np.empty(0) for name in _DISTRIBUTIONS}
-        self._compiled = {
-            name: compile_contexts(getattr(contexts, name), name, next_tag=name == "word") for name in _DISTRIBUTIONS
-        }
+        self._compiled = {name: compile_contexts(getattr(contexts, name), name) for name in DISTRIBUTIONS}
         for name in ("transition", "tag"):
             if not getattr(contexts, name):
                 raise ValueError(f"'{name}' needs at least one context list, even if that is an empty one: [[]].")
-        for name in _DISTRIBUTIONS:
-            experts = len(getattr(contexts, name))
-            self.weights[name] = np.full(experts, 1.0 / max(experts, 1))
+        self.one_table = one_table
+        self.weights = {name: self._first_weights(name) for name in DISTRIBUTIONS}
         self.tags: list[str] = []
         self.labels: list[str] = []
         self.vocabulary: Vocabulary | None = None
@@ -79,6 +81,25 @@ class JointModel:
         """Whether the model generates words."""
         return len(self.contexts.word) > 0
 
+    @property
+    def is_factored(self) -> bool:
+        """Whether a transition is a direction and a label."""
+        return len(self.contexts.label) > 0
+
+    def _possible(self, name: str) -> np.ndarray:
+        if name == "transition" and self.is_factored:
+            return POSSIBLE
+        return np.empty((0, 0), dtype=np.bool_)
+
+    def _first_weights(self, name: str) -> np.ndarray:
+        """Weights before any are learned: all experts of a pool are worth the same, deeper restaurants more."""
+        experts, depth = self._compiled[name][1].shape
+        if experts == 0 or (experts == 1 and len(self._possible(name)) == 0):
+            return np.empty((0, STANDINGS))
+        level = np.tile(np.arange(depth + 1), experts) / max(depth, 1)
+        weights = level if name == "word" else min(1.0, 1.5 / experts) * (0.5 + level)
+        return np.repeat(weights[:, None], STANDINGS, axis=1)
+
     def initialize(self, labels: Sequence[str], vocabulary: Vocabulary) -> None:
         """Fix the alphabets and forget everything that was seated."""
         self.tags, self.labels, self.vocabulary = list(vocabulary.tags), list(labels), vocabulary
@@ -86,15 +107,15 @@ class JointModel:
         self.steps = 0
         self._parser = None
         self._franchises = {
-            name: new_franchise(self._compiled[name][1], size) for name, size in self._alphabets().items()
+            name: new_franchise(self._compiled[name][1], size, one_table=self.one_table)
+            for name, size in self._alphabets().items()
         }
 
     def set_weights(self, weights: dict[str, np.ndarray]) -> None:
         """Use other weights for the experts of the pools.
 
-        weights (dict[str, float64[experts]]): By the name of the distribution.
-        RAISES (ValueError): If there are not as many as there are experts, one is negative or above 100, or those of
-            the words, which are mixed, do not add up to one.
+        weights (dict[str, float64[tiers, STANDINGS]]): By the name of the distribution.
+        RAISES (ValueError): If they are not of the right shape, or one is beyond all reason.
         """
         self.check_weights(weights)
         for name, ours in self.weights.items():
@@ -107,43 +128,45 @@ class JointModel:
         for name, ours in self.weights.items():
             theirs = weights[name]
             if theirs.shape != ours.shape:
-                raise ValueError(f"the weights of the {name} distribution do not fit its {len(ours)} context lists")
-            if not np.all((theirs >= 0.0) & (theirs <= _HIGHEST_WEIGHT)):
-                raise ValueError(f"a weight of the {name} distribution is not between 0 and {_HIGHEST_WEIGHT:.0f}")
-        mixture = weights["word"]
-        if len(mixture) > 0 and abs(mixture.sum() - 1.0) > 1e-6:
-            raise ValueError("the weights of the word distribution do not add up to one")
+                raise ValueError(f"the weights of the {name} distribution do not fit its context lists")
+            if not np.all(np.abs(theirs) <= _HIGHEST_WEIGHT):
+                raise ValueError(f"a weight of the {name} distribution is not between ±{_HIGHEST_WEIGHT:.0f}")
 
     def _alphabets(self) -> dict[str, int]:
         assert self.vocabulary is not None
         return {
-            "transition": action_count(len(self.labels)),
+            "transition": DIRECTIONS if self.is_factored else action_count(len(self.labels)),
+            "label": max(1, len(self.labels)),
             "tag": max(1, len(self.tags)),
             "word": len(self.vocabulary),
         }
 
     # Learning
 
-    def visit(self, sentences: Sentences, seated: np.ndarray, rng: np.random.Generator) -> float:
+    def visit(
+        self, sentences: Sentences, seated: np.ndarray, rng: np.random.Generator
+    ) -> tuple[float, dict[str, np.ndarray]]:
         """One Gibbs step for each of some sentences: remove it if it is seated, and add it.
 
         sentences (Sentences): Projective trees.
         seated (bool[sentences]): Which of them are seated.
         rng (numpy.random.Generator): The source of randomness.
-        RETURNS (float): The sum of their log-probabilities in nats, each predicted from everything but itself.
+        RETURNS (tuple): The sum of their log-probabilities in nats, each predicted from everything but itself, and the
+            gradient of it with respect to the weights (dict[str, float64[tiers, STANDINGS]]).
         RAISES (ValueError): If a sentence that should be seated is not.
         """
         self._parser = None
         total = 0.0
+        gradient = {name: np.zeros_like(weights) for name, weights in self.weights.items()}
         start = 0
         while start < len(seated):
             # A sentence at least, and otherwise no more than a chunk, so that little room is reserved in vain.
             end = max(start + 1, int(np.searchsorted(sentences.offsets, sentences.offsets[start] + _CHUNK)) - 1)
             tokens = int(sentences.offsets[end] - sentences.offsets[start])
-            for name, events in (("transition", 2 * tokens), ("tag", tokens), ("word", tokens)):
+            for name, events in (("transition", 2 * tokens), ("label", tokens), ("tag", tokens), ("word", tokens)):
                 self._franchises[name] = reserve(self._franchises[name], events)
             part = sentences._replace(offsets=sentences.offsets[start : end + 1])
-            log_probability, visited = visit_sentences(self._learner(), part, seated[start:end], rng)
+            log_probability, visited = visit_sentences(self._learner(gradient), part, seated[start:end], rng)
             if visited < end - start:
                 raise ValueError(
                     "A training sentence cannot be removed from the model because it is not seated there as it should "
@@ -151,20 +174,26 @@ class JointModel:
                 )
             total += log_probability
             start = end
-        return total
+        return total, gradient
 
-    def _learner(self) -> Learner:
+    def _learner(self, gradient: dict[str, np.ndarray]) -> Learner:
         return Learner(
             *(
                 SeatedPool(
                     franchise=self._franchises[name],
                     weights=self.weights[name],
+                    gradient=gradient[name],
+                    possible=self._possible(name),
                     elements=self._compiled[name][0],
-                    scratch=np.empty((2, size)),
+                    scratch=self._scratch(name, size),
                 )
                 for name, size in self._alphabets().items()
             )
         )
+
+    def _scratch(self, name: str, alphabet: int) -> np.ndarray:
+        experts = len(self._compiled[name][1])
+        return np.empty((2, experts) if name == "word" else (experts + 1, alphabet))
 
     def resample(self, rng: np.random.Generator) -> None:
         """Slice-sample the discounts and strengths of all distributions."""
@@ -181,11 +210,14 @@ class JointModel:
             assert self.vocabulary is not None
             pools = [
                 FrozenPool(
-                    frozen=freeze(self._franchises[name]), weights=self.weights[name], elements=self._compiled[name][0]
+                    frozen=freeze(self._franchises[name]),
+                    weights=self.weights[name],
+                    possible=self._possible(name),
+                    elements=self._compiled[name][0],
                 )
-                for name in _DISTRIBUTIONS
+                for name in DISTRIBUTIONS
             ]
-            if len(self.weights["transition"]) == 1:
+            if len(self.weights["transition"]) == 0:
                 actions = self._alphabets()["transition"]
                 kind = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
                 best = best_by_class(pools[0].frozen, kind, 4, LABELS)
@@ -193,13 +225,14 @@ class JointModel:
                 best = np.empty((0, 4, LABELS), dtype=np.int32), np.empty((0, 4, LABELS))
             self._parser = Parser(
                 transition=pools[0],
-                tag=pools[1],
-                word=pools[2],
+                label=pools[1],
+                tag=pools[2],
+                word=pools[3],
                 best_action=best[0],
                 best_probability=best[1],
                 tag_offsets=self.vocabulary.tag_offsets,
                 candidate_tags=self.vocabulary.candidate_tags,
-                highest=bound_words(pools[2], self.vocabulary.tag_offsets, self.vocabulary.candidate_tags),
+                highest=bound_words(pools[3], self.vocabulary.tag_offsets, self.vocabulary.candidate_tags),
             )
         return self._parser
 
@@ -235,7 +268,7 @@ class JointModel:
         """The whole model: alphabets, vocabulary, seating, and which sentences are seated."""
         msg: dict[str, Any] = {
             "format": FORMAT,
-            "contexts": {name: [list(expert) for expert in getattr(self.contexts, name)] for name in _DISTRIBUTIONS},
+            "contexts": {name: [list(expert) for expert in getattr(self.contexts, name)] for name in DISTRIBUTIONS},
             "steps": self.steps,
         }
         if self.vocabulary is not None:
@@ -265,12 +298,12 @@ class JointModel:
             raise ValueError(f"it cannot be unpacked ({error})") from error
         if not isinstance(msg, dict) or msg.get("format") != FORMAT:
             raise ValueError("it is not a model of this version of spacy-hpyp")
-        ours = {name: [list(expert) for expert in getattr(self.contexts, name)] for name in _DISTRIBUTIONS}
+        ours = {name: [list(expert) for expert in getattr(self.contexts, name)] for name in DISTRIBUTIONS}
         if msg.get("contexts") != ours:
             raise ValueError(
                 "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
             )
-        loaded = JointModel(self.contexts, self.vocabulary_settings)
+        loaded = JointModel(self.contexts, self.vocabulary_settings, one_table=self.one_table)
         try:
             if "distributions" in msg:
                 loaded._read(msg)
@@ -299,7 +332,8 @@ class JointModel:
         )
         for name, size in self._alphabets().items():
             try:
-                self._franchises[name] = unpack(msg["distributions"][name], self._compiled[name][1], size)
+                columns, packed = self._compiled[name][1], msg["distributions"][name]
+                self._franchises[name] = unpack(packed, columns, size, one_table=self.one_table)
             except ValueError as error:
                 raise ValueError(f"its {name} distribution is damaged: {error}") from error
         copies = unpack_integers(msg["copies"]).tolist()

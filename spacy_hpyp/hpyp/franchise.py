@@ -42,6 +42,8 @@ class Franchise(NamedTuple):
     discount (float64[experts * (depth + 1)]): Discount d of each tier, 0 <= d < 1.
     strength (float64[experts * (depth + 1)]): Strength theta of each tier, theta > -d.
     alphabet (int64[1]): The number of dishes.
+    one_table (bool[1]): Whether a restaurant has one table at most for each dish, instead of as many as are sampled.
+        These are the counts of interpolated Kneser-Ney smoothing (Teh 2006, section 5).
     used (int64[4]): Restaurants, servings and cells in use, and the first free cell.
     restaurants (int32[*, 6]): PARENT, SYMBOL (the context symbol that leads here from the parent), TIER, CUSTOMERS,
         TABLES, FIRST (serving). A parent's number is smaller than its children's.
@@ -58,6 +60,7 @@ class Franchise(NamedTuple):
     discount: np.ndarray
     strength: np.ndarray
     alphabet: np.ndarray
+    one_table: np.ndarray
     used: np.ndarray
     restaurants: np.ndarray
     restaurant_index: np.ndarray
@@ -69,12 +72,15 @@ class Franchise(NamedTuple):
     value: np.ndarray
 
 
-def new_franchise(columns: np.ndarray, alphabet: int, discount: float = 0.5, strength: float = 0.5) -> Franchise:
+def new_franchise(
+    columns: np.ndarray, alphabet: int, discount: float = 0.5, strength: float = 0.5, *, one_table: bool = False
+) -> Franchise:
     """An empty franchise.
 
     columns (int32[experts, depth]): What each expert reads, see `Franchise`.
     alphabet (int): The number of dishes.
     discount, strength (float): The first value of every tier's hyperparameters.
+    one_table (bool): See `Franchise`.
     RETURNS (Franchise): With the experts' roots as its only restaurants.
     RAISES (ValueError): If the alphabet is empty.
     """
@@ -88,6 +94,7 @@ def new_franchise(columns: np.ndarray, alphabet: int, discount: float = 0.5, str
         discount=np.full(tiers, discount),
         strength=np.full(tiers, strength),
         alphabet=np.array([alphabet], dtype=np.int64),
+        one_table=np.array([one_table]),
         used=np.array([0, 0, 0, NONE], dtype=np.int64),
         restaurants=np.empty((_SMALLEST, 6), dtype=np.int32),
         restaurant_index=np.full((2 * _SMALLEST, 3), NONE, dtype=np.int32),
@@ -211,11 +218,11 @@ def depth_of(franchise, expert):
 
 @compiled
 def deepest(franchise, expert, row):
-    """The restaurant of the longest prefix of a context row that an expert has seen."""
+    """The restaurant of the longest prefix of a context row that an expert has seen and that is not empty."""
     restaurant = expert
     for level in range(depth_of(franchise, expert)):
         below = child(franchise, restaurant, row[franchise.columns[expert, level]])
-        if below == NONE:
+        if below == NONE or franchise.restaurants[below, CUSTOMERS] == 0:
             break
         restaurant = below
     return restaurant
@@ -336,26 +343,33 @@ def predictive_distribution(franchise, expert, row, out):
     row (int32[elements]): The context row.
     out (float64[alphabet]): Overwritten with p(. | context).
     """
+    restaurant_distribution(franchise, deepest(franchise, expert, row), out)
+
+
+@compiled
+def restaurant_distribution(franchise, restaurant, out):
+    """Probabilities of all dishes in a restaurant, given the present seating.
+
+    out (float64[alphabet]): Overwritten with p(. | restaurant).
+    """
+    path = franchise.path
+    depth = franchise.restaurants[restaurant, TIER] % len(path)
+    for level in range(depth, -1, -1):
+        path[level] = restaurant
+        restaurant = franchise.restaurants[restaurant, PARENT]
     out[:] = 1.0 / franchise.alphabet[0]
-    restaurant = expert
-    depth = depth_of(franchise, expert)
-    level = 0
-    while restaurant != NONE:
-        customers = franchise.restaurants[restaurant, CUSTOMERS]
-        if customers > 0:
-            tier = franchise.restaurants[restaurant, TIER]
-            discount = franchise.discount[tier]
-            total = franchise.strength[tier] + customers
-            out *= (franchise.strength[tier] + discount * franchise.restaurants[restaurant, TABLES]) / total
-            serving = franchise.restaurants[restaurant, FIRST]
-            while serving != NONE:
-                held = franchise.servings[serving, SERVED] - discount * franchise.servings[serving, OPEN]
-                out[franchise.servings[serving, DISH]] += held / total
-                serving = franchise.servings[serving, NEXT]
-        if level == depth:
-            break
-        restaurant = child(franchise, restaurant, row[franchise.columns[expert, level]])
-        level += 1
+    for level in range(depth + 1):
+        row = franchise.restaurants[path[level]]
+        if row[CUSTOMERS] == 0:
+            continue
+        discount, strength = franchise.discount[row[TIER]], franchise.strength[row[TIER]]
+        total = strength + row[CUSTOMERS]
+        out *= (strength + discount * row[TABLES]) / total
+        serving = row[FIRST]
+        while serving != NONE:
+            held = franchise.servings[serving, SERVED] - discount * franchise.servings[serving, OPEN]
+            out[franchise.servings[serving, DISH]] += held / total
+            serving = franchise.servings[serving, NEXT]
 
 
 @compiled
@@ -476,7 +490,9 @@ def seat(franchise, restaurant, dish, rng):
         discount = franchise.discount[tier]
         joining = servings[serving, SERVED] - discount * servings[serving, OPEN]
         fresh = franchise.strength[tier] + discount * restaurants[path[level], TABLES]
-        if servings[serving, OPEN] > 0 and rng.random() * (joining + fresh * value[level]) < joining:
+        if servings[serving, OPEN] > 0 and (
+            franchise.one_table[0] or rng.random() * (joining + fresh * value[level]) < joining
+        ):
             _join_table(franchise, serving, discount, rng)
             break
         _open_table(franchise, serving)

@@ -149,14 +149,14 @@ def _walk_cells(franchise, rows):
     return kinds, cells[:filled]
 
 
-def unpack(packed: Any, columns: np.ndarray, alphabet: int) -> Franchise:
+def unpack(packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool = False) -> Franchise:
     """Rebuild a franchise from what `pack` made of it.
 
     columns (int32[experts, depth]), alphabet (int): What the franchise has to fit, see `Franchise`.
     RETURNS (Franchise): The seating; later draws from it are as valid as, but not the same as, those of the original.
     RAISES (ValueError): If the content is damaged or is no seating of such a franchise.
     """
-    franchise = new_franchise(columns, alphabet)
+    franchise = new_franchise(columns, alphabet, one_table=one_table)
     experts, depth = columns.shape
     try:
         discount = np.array(packed["discount"], dtype=np.float64)

@@ -15,26 +15,32 @@ import numpy as np
 
 from ..compiled import compiled
 from ..hpyp.franchise import NONE, child, deepest, serving_of
-from ..hpyp.pool import FrozenPool, mixture_probability, product_distribution
+from ..hpyp.pool import FrozenPool, is_plain, mixture_probability, product_distribution
 from ..hpyp.view import highest_below, keep_best, view_probability
 from ..transitions.configuration import (
     DEPTH,
+    END,
     ENDS,
     FIELDS,
     FIRST_SYMBOL,
     LEFT_ARCS,
     RIGHT_ARCS,
     ROOT,
+    SHIFT,
     SHIFTS,
     begin,
     class_of,
     derivation,
+    kind_of,
+    left_arc,
     reduce,
+    right_arc,
     shift,
     tree_of,
 )
-from ..transitions.contexts import NEXT_WORD, read_context
+from ..transitions.contexts import NEXT, read_context
 from .beam import append, log_sum, longer, new_beam, select, share, with_room
+from .memo import Memo, new_memo, recall
 
 #: How many labels of a left- or right-arc, and how many tags of a word, a derivation is divided between.
 LABELS = 1
@@ -43,14 +49,14 @@ TAGS = 3
 # What one derivation can at most become: two labels of each arc, an end and the tags.
 _MOST_RECORDS = 2 * LABELS + 1 + TAGS
 _SMALLEST = 1024
-# How many results of `best_tags` are remembered: a power of two.
-_KNOWN = 1024
+# How many results are remembered, as powers of two: what is read off one table, and what is multiplied together.
+_FEW, _MANY = 1024, 8192
 
 
 class Parser(NamedTuple):
-    """The three distributions while they predict, and what is known of the words.
+    """The distributions while they predict, and what is known of the words.
 
-    transition, tag, word (FrozenPool): A, T and W of B&B section 3.1.
+    transition, label, tag, word (FrozenPool): A, T and W of B&B section 3.1, and that of the labels where A has none.
     best_action (int16[*, 4, LABELS]), best_probability (float64[*, 4, LABELS]): For each restaurant of a transition
         distribution with one expert, the best actions of each class; empty with several experts.
     tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have, likely ones first.
@@ -58,6 +64,7 @@ class Parser(NamedTuple):
     """
 
     transition: FrozenPool
+    label: FrozenPool
     tag: FrozenPool
     word: FrozenPool
     best_action: np.ndarray
@@ -103,10 +110,10 @@ class Workspace(NamedTuple):
 
     action (int32[4, LABELS]), action_probability (float64[4, LABELS]): The best actions of each class.
     tag (int32[TAGS]), tag_probability (float64[TAGS]): The best tags, with p(tag) p(word | tag).
-    transition_row, tag_row, word_row (int32[elements]): Context rows.
-    distribution (float64[2, alphabet]): Dense distributions, for pools of several experts.
-    known_key (int32[_KNOWN, 2 + elements]), known_tag (int32[_KNOWN, TAGS]), known_probability (float64[_KNOWN, TAGS]):
-        What `best_tags` found lately, by word, magnitude of the particles and context.
+    transition_row, label_row, tag_key, word_row (int32[*]): Context rows; before the label's stands the direction, before
+        the tag's the word and the magnitude of the particles, and behind it what is known of the word's.
+    distribution (float64[2, alphabet]): Dense distributions.
+    directions, labels, tags (Memo): What was found lately.
     """
 
     action: np.ndarray
@@ -114,50 +121,106 @@ class Workspace(NamedTuple):
     tag: np.ndarray
     tag_probability: np.ndarray
     transition_row: np.ndarray
-    tag_row: np.ndarray
+    label_row: np.ndarray
+    tag_key: np.ndarray
     word_row: np.ndarray
     distribution: np.ndarray
-    known_key: np.ndarray
-    known_tag: np.ndarray
-    known_probability: np.ndarray
+    directions: Memo
+    labels: Memo
+    tags: Memo
 
 
 @compiled
 def new_workspace(parser):
     """A workspace that fits a parser."""
-    alphabet = max(parser.transition.frozen.alphabet[0], parser.tag.frozen.alphabet[0])
+    transition, label, tag = parser.transition, parser.label, parser.tag
+    alphabet = max(transition.frozen.alphabet[0], label.frozen.alphabet[0], tag.frozen.alphabet[0])
+    width = 2 + len(tag.elements) + len(parser.word.elements)
     return Workspace(
         np.empty((4, LABELS), dtype=np.int32),
         np.empty((4, LABELS)),
         np.empty(TAGS, dtype=np.int32),
         np.empty(TAGS),
-        np.empty(len(parser.transition.elements), dtype=np.int32),
-        np.empty(len(parser.tag.elements), dtype=np.int32),
+        np.empty(1 + len(transition.elements), dtype=np.int32),
+        np.empty(1 + len(label.elements), dtype=np.int32),
+        np.empty(width, dtype=np.int32),
         np.empty(len(parser.word.elements), dtype=np.int32),
         np.empty((2, alphabet)),
-        np.full((_KNOWN, 2 + len(parser.tag.elements) + len(parser.word.elements)), NONE, dtype=np.int32),
-        np.empty((_KNOWN, TAGS), dtype=np.int32),
-        np.empty((_KNOWN, TAGS)),
+        new_memo(_MANY if is_factored(parser) else 1, 1 + len(transition.elements), 4),
+        new_memo(_MANY if is_factored(parser) else 1, 1 + len(label.elements), LABELS),
+        new_memo(_FEW if is_plain(tag) else _MANY, width, TAGS),
     )
 
 
 @compiled
+def is_factored(parser):
+    """Whether an action is a direction and a label, each with a distribution of its own."""
+    return parser.label.frozen.columns.shape[0] > 0
+
+
+@compiled
 def best_actions(parser, records, top, work):
-    """Find the best actions of each class in a configuration: `work.action` and `work.action_probability`."""
-    read_context(parser.transition.elements, records, top, 0, work.transition_row)
+    """Find the best actions of each class in a configuration: `work.action` and `work.action_probability`.
+
+    With factored actions the labels are missing yet: each class has its probability, and `best_labels` fills them in.
+    """
+    if is_factored(parser):
+        _directions(parser, records, top, work)
+        return
+    row = work.transition_row[1:]
+    read_context(parser.transition.elements, records, top, 0, row)
     if len(parser.best_action) > 0:
-        restaurant = deepest(parser.transition.frozen, 0, work.transition_row)
+        restaurant = deepest(parser.transition.frozen, 0, row)
         work.action[:] = parser.best_action[restaurant]
         work.action_probability[:] = parser.best_probability[restaurant]
         return
     alphabet = parser.transition.frozen.alphabet[0]
     distribution = work.distribution[0, :alphabet]
-    product_distribution(parser.transition, work.transition_row, work.distribution[1, :alphabet], distribution)
+    product_distribution(parser.transition, row, 0, work.distribution[1, :alphabet], distribution)
     work.action[:] = NONE
     work.action_probability[:] = 0.0
     for action in range(alphabet):
         group = class_of(action)
         keep_best(work.action[group], work.action_probability[group], action, distribution[action])
+
+
+@compiled
+def _directions(parser, records, top, work):
+    kind = kind_of(records[top, DEPTH])
+    work.action[:] = NONE
+    work.action[SHIFTS, 0], work.action[ENDS, 0] = SHIFT, END
+    work.action_probability[:] = 0.0
+    if kind == 0:
+        work.action_probability[SHIFTS, 0] = 1.0
+        return
+    work.transition_row[0] = kind
+    read_context(parser.transition.elements, records, top, 0, work.transition_row[1:])
+    slot, known = recall(work.directions, work.transition_row)
+    found = work.directions.probability[slot]
+    if not known:
+        product_distribution(parser.transition, work.transition_row[1:], kind, work.distribution[1, :4], found)
+    work.action_probability[:, 0] = found
+
+
+@compiled
+def best_labels(parser, records, top, direction, work):
+    """Replace a direction by its best arcs in `work.action`, multiplying its probability by those of the labels."""
+    work.label_row[0] = direction
+    read_context(parser.label.elements, records, top, direction, work.label_row[1:])
+    slot, known = recall(work.labels, work.label_row)
+    best, probability = work.labels.outcome[slot], work.labels.probability[slot]
+    if not known:
+        alphabet = parser.label.frozen.alphabet[0]
+        distribution = work.distribution[0, :alphabet]
+        product_distribution(parser.label, work.label_row[1:], 0, work.distribution[1, :alphabet], distribution)
+        best[:] = NONE
+        probability[:] = 0.0
+        for label in range(alphabet):
+            keep_best(best, probability, label, distribution[label])
+    share_of_direction = work.action_probability[direction, 0]
+    for k in range(LABELS):
+        work.action[direction, k] = left_arc(best[k]) if direction == LEFT_ARCS else right_arc(best[k])
+        work.action_probability[direction, k] = share_of_direction * probability[k]
 
 
 @compiled
@@ -173,15 +236,15 @@ def bound_words(pool, tag_offsets, candidate_tags):
         for i in range(tag_offsets[word], tag_offsets[word + 1]):
             for expert in range(view.columns.shape[0]):
                 restaurant = expert
-                if view.columns.shape[1] > 0 and pool.elements[view.columns[expert, 0], 0] == NEXT_WORD:
+                if view.columns.shape[1] > 0 and pool.elements[view.columns[expert, 0], 0] == NEXT:
                     tagged = child(view, expert, FIRST_SYMBOL + candidate_tags[i])
                     restaurant = expert if tagged == NONE else tagged
                 serving = serving_of(view, restaurant, word)
                 if serving != NONE:
-                    bound[i] += pool.weights[expert] * highest[serving]
+                    bound[i] = max(bound[i], highest[serving])
                 else:
                     # What a restaurant does not serve, none below it serves either: each only takes from it.
-                    bound[i] += pool.weights[expert] * view_probability(view, restaurant, word)
+                    bound[i] = max(bound[i], view_probability(view, restaurant, word))
     return bound
 
 
@@ -199,56 +262,32 @@ def best_tags(parser, records, top, word, given, particles, work):
     magnitude = 1
     while 8.0**magnitude < particles:
         magnitude += 1
-    read_context(parser.tag.elements, records, top, 0, work.tag_row)
-    read_context(parser.word.elements, records, top, 0, work.word_row)
-    slot = np.uint64(word) ^ np.uint64(magnitude)
-    for symbol in work.tag_row:
-        slot = (slot ^ np.uint64(symbol)) * np.uint64(0x9E3779B97F4A7C15)
-    for symbol in work.word_row:
-        slot = (slot ^ np.uint64(symbol)) * np.uint64(0x9E3779B97F4A7C15)
-    slot = np.int64((slot >> np.uint64(32)) & np.uint64(_KNOWN - 1))
-    key = work.known_key[slot]
-    if not (given == NONE and _is_key(key, word, magnitude, work.tag_row, work.word_row)):
-        key[0] = word if given == NONE else NONE
-        key[1] = magnitude
-        key[2 : 2 + len(work.tag_row)] = work.tag_row
-        key[2 + len(work.tag_row) :] = work.word_row
-        score_tags(
-            parser,
-            records,
-            top,
-            word,
-            given,
-            0.25 / 8.0**magnitude,
-            work,
-            work.known_tag[slot],
-            work.known_probability[slot],
-        )
-    work.tag[:] = work.known_tag[slot]
-    work.tag_probability[:] = work.known_probability[slot]
+    key = work.tag_key
+    key[0] = word
+    key[1] = magnitude
+    tag_row, word_row = key[2 : 2 + len(parser.tag.elements)], key[2 + len(parser.tag.elements) :]
+    read_context(parser.tag.elements, records, top, 0, tag_row)
+    read_context(parser.word.elements, records, top, given, word_row)
+    if given != NONE:
+        score_tags(parser, records, top, word, given, 0.0, tag_row, work, work.tag, work.tag_probability)
+        return
+    slot, known = recall(work.tags, key)
+    if not known:
+        least = 0.25 / 8.0**magnitude
+        found, probability = work.tags.outcome[slot], work.tags.probability[slot]
+        score_tags(parser, records, top, word, given, least, tag_row, work, found, probability)
+    work.tag[:] = work.tags.outcome[slot]
+    work.tag_probability[:] = work.tags.probability[slot]
 
 
 @compiled
-def _is_key(key, word, magnitude, tag_row, word_row):
-    if key[0] != word or key[1] != magnitude:
-        return False
-    for i in range(len(tag_row)):
-        if key[2 + i] != tag_row[i]:
-            return False
-    for i in range(len(word_row)):
-        if key[2 + len(tag_row) + i] != word_row[i]:
-            return False
-    return True
-
-
-@compiled
-def score_tags(parser, records, top, word, given, negligible, work, tags, probabilities):
-    """Compute what `best_tags` looks up; `work.tag_row` has been read.
+def score_tags(parser, records, top, word, given, negligible, tag_row, work, tags, probabilities):
+    """Compute what `best_tags` looks up.
 
     tags (int32[TAGS]), probabilities (float64[TAGS]): Overwritten.
     """
     distribution = work.distribution[0, : parser.tag.frozen.alphabet[0]]
-    product_distribution(parser.tag, work.tag_row, work.distribution[1, : len(distribution)], distribution)
+    product_distribution(parser.tag, tag_row, 0, work.distribution[1, : len(distribution)], distribution)
     tags[:] = NONE
     probabilities[:] = 0.0
     first, last = parser.tag_offsets[word], parser.tag_offsets[word + 1]
@@ -362,6 +401,10 @@ def decode_block(parser, words, tags, may_start, search, work, records, heads, l
                 n_shift = np.int64(floor(beam.particles[i] * work.action_probability[SHIFTS, 0] + 0.5))
             n_reduce = beam.particles[i] - n_shift
             if n_reduce > 0:
+                if is_factored(parser):
+                    for direction in (LEFT_ARCS, RIGHT_ARCS):
+                        if work.action_probability[direction, 0] > 0.0:
+                            best_labels(parser, records, beam.record[i], direction, work)
                 used, size = divide_reduce(records, used, beam, size, i, n_reduce, work)
             if n_shift > 0:
                 form = words[word, 1 if depth == 1 else 0]

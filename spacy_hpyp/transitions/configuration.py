@@ -1,12 +1,13 @@
 """Configurations of the arc-standard system with ROOT first, as immutable records.
 
-A record is a stack item: its tag and word, its outermost children, and the record of the item *below* it. As every
-transition makes exactly one record, the top item of a stack, a record also stands for a whole configuration, and with
-the *previous* configuration and the *action* that led here, for a whole derivation. Executing a transition copies one
-row; stacks that share their lower part share the records.
+A record is a stack item: its tag, word and position, its outermost children with the labels of their arcs, how many
+there are, and the record of the item *below* it. As every transition makes exactly one record, the top item of a stack,
+a record also stands for a whole configuration, with the word that was shifted *last*, and with the *previous*
+configuration and the *action* that led here, for a whole derivation. Executing a transition copies one row, the size of
+a cache line; stacks that share their lower part share the records.
 
-Records are rows of an int32[*, 8] array. Row `NOWHERE` is the item that does not exist and row `ROOT` the initial
-configuration. Symbols are 0 for NULL, 1 for ROOT, and from 2 on the tags or the words.
+Records are rows of an int32[*, 16] array. Row `NOWHERE` is the item that does not exist and row `ROOT` the initial
+configuration. Symbols are 0 for NULL, 1 for ROOT, and from 2 on the tags, words, labels or actions.
 """
 
 import numpy as np
@@ -15,7 +16,8 @@ from ..compiled import compiled
 
 # Columns of a record.
 TAG, WORD, LEFT, RIGHT, BELOW, PREVIOUS, ACTION, DEPTH = range(8)
-FIELDS = 8
+POSITION, LAST, SECOND_LEFT, SECOND_RIGHT, LEFT_LABEL, RIGHT_LABEL, LEFT_COUNT, RIGHT_COUNT = range(8, 16)
+FIELDS = 16
 
 # The first two records.
 NOWHERE, ROOT = 0, 1
@@ -32,6 +34,7 @@ FIRST_ARC = 2
 
 # Classes of actions.
 SHIFTS, ENDS, LEFT_ARCS, RIGHT_ARCS = range(4)
+DIRECTIONS = 4
 
 
 @compiled
@@ -60,6 +63,18 @@ def class_of(action):
     return LEFT_ARCS + (action - FIRST_ARC) % 2
 
 
+@compiled
+def kind_of(depth):
+    """Which classes of actions exist at a depth of the stack: the row of `POSSIBLE`."""
+    return min(depth, 3) - 1
+
+
+#: Which classes of actions exist at depth 1, 2, and 3 or more (method, "The generative story").
+POSSIBLE = np.array(
+    [[True, False, False, False], [True, True, False, False], [True, False, True, True]], dtype=np.bool_
+)
+
+
 def action_count(labels: int) -> int:
     """The size of the action alphabet: shift, end, and a left- and a right-arc for each label."""
     return FIRST_ARC + 2 * labels
@@ -83,14 +98,15 @@ def shift(records, used, top, tag, word):
     tag, word (int): Their numbers (not symbols).
     """
     record = records[used]
+    record[:] = 0
     record[TAG] = FIRST_SYMBOL + tag
     record[WORD] = FIRST_SYMBOL + word
-    record[LEFT] = NOWHERE
-    record[RIGHT] = NOWHERE
     record[BELOW] = top
     record[PREVIOUS] = top
     record[ACTION] = SHIFT
     record[DEPTH] = records[top, DEPTH] + 1
+    record[POSITION] = records[records[top, LAST], POSITION] + 1
+    record[LAST] = used
 
 
 @compiled
@@ -102,11 +118,18 @@ def reduce(records, used, top, action):
         record[:] = records[ROOT]
     elif class_of(action) == LEFT_ARCS:
         record[:] = records[top]
+        record[SECOND_LEFT] = record[LEFT]
         record[LEFT] = second
+        record[LEFT_LABEL] = FIRST_SYMBOL + label_of(action)
+        record[LEFT_COUNT] += 1
         record[BELOW] = records[second, BELOW]
     else:
         record[:] = records[second]
+        record[SECOND_RIGHT] = record[RIGHT]
         record[RIGHT] = top
+        record[RIGHT_LABEL] = FIRST_SYMBOL + label_of(action)
+        record[RIGHT_COUNT] += 1
+        record[LAST] = records[top, LAST]
     record[PREVIOUS] = top
     record[ACTION] = action
     record[DEPTH] = records[top, DEPTH] - 1

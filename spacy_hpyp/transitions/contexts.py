@@ -1,8 +1,18 @@
 """Context elements: what a distribution may be conditioned on, by name.
 
-An element is named as a path: a stack item (`s1` is the top), optionally its outermost child on one side, and a field,
-as in `s1.tag`, `s2.word` or `s1.right.tag` (B&B's rc1(s1).t). `next.tag` is the tag of the word about to be generated
-(B&B's beta.t) and exists for the word distribution only. An item or child that does not exist has the symbol NULL.
+An element is named as a path: a word, optionally one or two steps to its children, and what is read there, as in `s1.tag`,
+`s2.word` or `s1.right.tag` (B&B's rc1(s1).t).
+
+* words: `s1` to `s4`, the stack from its top, and `w1` to `w3`, the words shifted last, the latest first;
+* steps: `left` and `right` to the outermost children, `left2` and `right2` to those before them;
+* what is read: `tag`, `word`, `label` (of the arc to the outermost child, as in `s1.left.label`), `count` (of the children
+  on a side, as in `s1.left.count`), and `distance` (of a stack item to the next one towards the front of the sentence, for
+  `s1` to the word that would be shifted next; in classes);
+* `depth` is the depth of the stack and `action` the transition before;
+* `next.tag` is the tag of the word about to be generated (B&B's beta.t) and exists for words only; `next.direction` is the
+  direction of the arc about to be labelled and exists for labels only.
+
+What does not exist has the symbol NULL.
 
 A *context row* holds the symbols of all elements that a pool's experts name, each once; an expert's context is a list of
 columns of that row.
@@ -13,41 +23,72 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..compiled import compiled
-from .configuration import BELOW, FIRST_SYMBOL, LEFT, RIGHT, TAG, WORD
+from .configuration import (
+    ACTION,
+    BELOW,
+    DEPTH,
+    FIRST_SYMBOL,
+    LAST,
+    LEFT,
+    LEFT_COUNT,
+    LEFT_LABEL,
+    POSITION,
+    PREVIOUS,
+    RIGHT,
+    RIGHT_COUNT,
+    RIGHT_LABEL,
+    SECOND_LEFT,
+    SECOND_RIGHT,
+    TAG,
+    WORD,
+)
 
-_ITEMS = {"s1": 1, "s2": 2, "s3": 3, "s4": 4}
-_CHILDREN = {"left": LEFT, "right": RIGHT}
-_FIELDS = {"tag": TAG, "word": WORD}
-_NO_CHILD = -1
-_NEXT_TAG = "next.tag"
+# What the path of an element begins with.
+NEXT, *_STACK, _WORD_1, _WORD_2, _WORD_3 = range(8)
+_STACK_WORDS = {f"s{place}": place for place in _STACK}
+_WORDS = {**_STACK_WORDS, "w1": _WORD_1, "w2": _WORD_2, "w3": _WORD_3}
+_STEPS = {"left": LEFT, "right": RIGHT, "left2": SECOND_LEFT, "right2": SECOND_RIGHT}
+_NO_STEP = -1
+_OUTERMOST = {"left": (LEFT_LABEL, LEFT_COUNT), "right": (RIGHT_LABEL, RIGHT_COUNT)}
 
-#: The stack place of elements that belong to the word about to be generated.
-NEXT_WORD = 0
+_MOST_CHILDREN = 4
+_MOST_DEPTH = 6
+
+#: What exists for one distribution only: the name of the element by the name of the distribution.
+_NEXT_OF = {"word": "next.tag", "label": "next.direction"}
 
 
-def _elements() -> dict[str, tuple[int, int, int]]:
-    known = {_NEXT_TAG: (NEXT_WORD, _NO_CHILD, TAG)}
-    for item, place in _ITEMS.items():
-        for field, column in _FIELDS.items():
-            known[f"{item}.{field}"] = (place, _NO_CHILD, column)
-            for child, side in _CHILDREN.items():
-                known[f"{item}.{child}.{field}"] = (place, side, column)
+def _elements() -> dict[str, tuple[int, int, int, int]]:
+    known = {name: (NEXT, _NO_STEP, _NO_STEP, TAG) for name in _NEXT_OF.values()}
+    known["action"] = (1, _NO_STEP, _NO_STEP, ACTION)
+    known["depth"] = (1, _NO_STEP, _NO_STEP, DEPTH)
+    paths = {word: (start, _NO_STEP, _NO_STEP) for word, start in _WORDS.items()}
+    for item, start in _STACK_WORDS.items():
+        known[f"{item}.distance"] = (start, _NO_STEP, _NO_STEP, POSITION)
+        for step, column in _STEPS.items():
+            paths[f"{item}.{step}"] = (start, column, _NO_STEP)
+            for other, below in _STEPS.items():
+                paths[f"{item}.{step}.{other}"] = (start, column, below)
+    for path, steps in paths.items():
+        known[f"{path}.tag"] = (*steps, TAG)
+        known[f"{path}.word"] = (*steps, WORD)
+        if path[0] == "s" and steps[2] == _NO_STEP:
+            for side, (label, count) in _OUTERMOST.items():
+                known[f"{path}.{side}.label"] = (*steps, label)
+                known[f"{path}.{side}.count"] = (*steps, count)
     return known
 
 
-#: Every context element by its name: stack place (`NEXT_WORD`, or 1 for the top), child column or -1, field column.
+#: Every context element by its name: what the path begins with, two steps (columns, or -1), and the column that is read.
 ELEMENTS = _elements()
 
 
-def compile_contexts(
-    experts: Sequence[Sequence[str]], setting: str, *, next_tag: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
+def compile_contexts(experts: Sequence[Sequence[str]], distribution: str) -> tuple[np.ndarray, np.ndarray]:
     """Translate context lists into what compiled code reads.
 
     experts (Sequence[Sequence[str]]): One list of element names for each expert, most important first.
-    setting (str): The name of the setting that the lists come from, for errors.
-    next_tag (bool): Whether `next.tag` exists, that is, whether a word is being predicted.
-    RETURNS (tuple): elements (int32[elements, 3]), rows of `ELEMENTS`, and columns (int32[experts, depth]), each
+    distribution (str): The name of the distribution that the lists are for.
+    RETURNS (tuple): elements (int32[elements, 4]), rows of `ELEMENTS`, and columns (int32[experts, depth]), each
         expert's positions in the context row, -1 past its end.
     RAISES (ValueError): If a name is not known, is repeated within an expert, or cannot be known yet.
     """
@@ -56,17 +97,18 @@ def compile_contexts(
         for name in expert:
             if name not in ELEMENTS:
                 known = ", ".join(sorted(ELEMENTS))
-                raise ValueError(f"'{name}' in '{setting}' is not a context element. The known ones are: {known}.")
-            if name == _NEXT_TAG and not next_tag:
+                raise ValueError(f"'{name}' in '{distribution}' is not a context element. The known ones are: {known}.")
+            if name in _NEXT_OF.values() and _NEXT_OF.get(distribution) != name:
+                only = next(other for other, theirs in _NEXT_OF.items() if theirs == name)
                 raise ValueError(
-                    f"'{_NEXT_TAG}' in '{setting}' is not known before the tag is generated: "
-                    "only the word distribution can be conditioned on it."
+                    f"'{name}' in '{distribution}' is not known yet when the {distribution} is predicted: "
+                    f"only the {only} distribution can be conditioned on it."
                 )
             if name not in names:
                 names.append(name)
         if len(set(expert)) < len(expert):
-            raise ValueError(f"A context list in '{setting}' names an element twice: {', '.join(expert)}.")
-    elements = np.array([ELEMENTS[name] for name in names], dtype=np.int32).reshape(-1, 3)
+            raise ValueError(f"A context list in '{distribution}' names an element twice: {', '.join(expert)}.")
+    elements = np.array([ELEMENTS[name] for name in names], dtype=np.int32).reshape(-1, 4)
     depth = max((len(expert) for expert in experts), default=0)
     columns = np.full((len(experts), depth), -1, dtype=np.int32)
     for number, expert in enumerate(experts):
@@ -75,21 +117,63 @@ def compile_contexts(
 
 
 @compiled
-def read_context(elements, records, top, next_tag, row):
+def read_context(elements, records, top, known, row):
     """Read a context row off a configuration.
 
-    elements (int32[elements, 3]): What to read.
+    elements (int32[elements, 4]): What to read.
     top (int): The record of the configuration.
-    next_tag (int): The tag of the word about to be generated; anything where the elements do not name it.
+    known (int): The tag of the word about to be generated, or the direction of the arc about to be labelled; anything
+        where the elements do not name it.
     row (int32[elements]): Overwritten with the symbols.
     """
+    second = records[top, BELOW]
+    third = records[second, BELOW]
+    last = records[top, LAST]
     for i in range(len(elements)):
-        if elements[i, 0] == NEXT_WORD:
-            row[i] = FIRST_SYMBOL + next_tag
+        start = elements[i, 0]
+        if start == NEXT:
+            row[i] = FIRST_SYMBOL + known
             continue
-        record = top
-        for _ in range(elements[i, 0] - 1):
-            record = records[record, BELOW]
-        if elements[i, 1] != _NO_CHILD:
+        front = last
+        if start == 1:
+            record = top
+        elif start == 2:
+            record = second
+            front = top
+        elif start == 3:
+            record = third
+            front = second
+        elif start == 4:
+            record = records[third, BELOW]
+            front = third
+        else:
+            record = last
+            for _ in range(start - _WORD_1):
+                record = records[records[record, PREVIOUS], LAST]
+        if elements[i, 1] != _NO_STEP:
             record = records[record, elements[i, 1]]
-        row[i] = records[record, elements[i, 2]]
+            if elements[i, 2] != _NO_STEP:
+                record = records[record, elements[i, 2]]
+        column = elements[i, 3]
+        value = records[record, column]
+        if column == POSITION:
+            row[i] = _distance(value, records[front, POSITION] + np.int32(start == 1))
+        elif column == LEFT_COUNT or column == RIGHT_COUNT:
+            row[i] = min(value, _MOST_CHILDREN)
+        elif column == DEPTH:
+            row[i] = min(value, _MOST_DEPTH)
+        elif column == ACTION:
+            row[i] = FIRST_SYMBOL + value if records[top, DEPTH] > 1 else 0
+        else:
+            row[i] = value
+
+
+@compiled
+def _distance(position, front):
+    """The class of a distance: 1 to 3 as they are, then 4 to 5, 6 to 9 and 10 or more; 0 from ROOT and from nowhere."""
+    distance = front - position
+    if position == 0:
+        return 0
+    if distance <= 3:
+        return distance
+    return 4 if distance <= 5 else 5 if distance <= 9 else 6

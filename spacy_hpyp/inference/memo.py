@@ -1,0 +1,51 @@
+"""What has been computed for equal contexts before: a table that forgets when it needs the room.
+
+Many derivations of a beam look the same to a distribution, because they differ in what it does not read.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import compiled
+
+
+class Memo(NamedTuple):
+    """Finished lists of outcomes by their keys; two keys that fall into one slot displace each other.
+
+    key (int32[2**i, width]): What was asked.
+    outcome (int32[2**i, best]), probability (float64[2**i, best]): What was found.
+    """
+
+    key: np.ndarray
+    outcome: np.ndarray
+    probability: np.ndarray
+
+
+@compiled
+def new_memo(size, width, best):
+    """An empty memo.
+
+    size (int): A power of two.
+    """
+    return Memo(np.full((size, width), -1, dtype=np.int32), np.empty((size, best), dtype=np.int32), np.empty((size, best)))
+
+
+@compiled
+def recall(memo, key):
+    """Look a key up and make it the key of its slot.
+
+    key (int32[width]): Not all -1.
+    RETURNS (tuple[int, bool]): The slot, and whether it already holds what was found for the key.
+    """
+    mixed = np.uint64(0)
+    for part in key:
+        mixed = (mixed ^ np.uint64(part)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(32)
+    slot = np.int64(mixed & np.uint64(len(memo.key) - 1))
+    known = memo.key[slot]
+    for i in range(len(key)):
+        if known[i] != key[i]:
+            known[:] = key
+            return slot, False
+    return slot, True

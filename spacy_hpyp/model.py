@@ -10,12 +10,12 @@ import srsly
 
 from .hpyp.franchise import Franchise, new_franchise, reserve
 from .hpyp.hyperparameters import resample
-from .hpyp.pool import STANDINGS, FrozenPool, SeatedPool
+from .hpyp.pool import STANDINGS, SeatedPool, freeze_pool
 from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
-from .hpyp.view import best_by_class, freeze
+from .hpyp.view import best_by_class
 from .inference.beam import Search
 from .inference.gibbs import Learner, Sentences, visit_sentences
-from .inference.particle_filter import LABELS, Blocks, Parser, Parses, bound_words, decode_blocks
+from .inference.particle_filter import LABELS, Blocks, Parser, Parses, decode_blocks, usual_probabilities
 from .text.vocabulary import Vocabulary, VocabularySettings
 from .transitions.configuration import DIRECTIONS, POSSIBLE, action_count, class_of
 from .transitions.contexts import compile_contexts
@@ -209,11 +209,12 @@ class JointModel:
         if self._parser is None:
             assert self.vocabulary is not None
             pools = [
-                FrozenPool(
-                    frozen=freeze(self._franchises[name]),
-                    weights=self.weights[name],
-                    possible=self._possible(name),
-                    elements=self._compiled[name][0],
+                freeze_pool(
+                    self._franchises[name],
+                    self.weights[name],
+                    self._possible(name),
+                    self._compiled[name][0],
+                    mixed=name == "word",
                 )
                 for name in DISTRIBUTIONS
             ]
@@ -232,7 +233,7 @@ class JointModel:
                 best_probability=best[1],
                 tag_offsets=self.vocabulary.tag_offsets,
                 candidate_tags=self.vocabulary.candidate_tags,
-                highest=bound_words(pools[3], self.vocabulary.tag_offsets, self.vocabulary.candidate_tags),
+                usual=usual_probabilities(pools[3], self.vocabulary.tag_offsets, self.vocabulary.candidate_tags),
             )
         return self._parser
 

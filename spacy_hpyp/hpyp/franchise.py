@@ -218,37 +218,75 @@ def depth_of(franchise, expert):
 
 @compiled
 def deepest(franchise, expert, row):
-    """The restaurant of the longest prefix of a context row that an expert has seen and that is not empty."""
+    """The restaurant of the longest prefix of a context row that an expert has seen."""
     restaurant = expert
     for level in range(depth_of(franchise, expert)):
         below = child(franchise, restaurant, row[franchise.columns[expert, level]])
-        if below == NONE or franchise.restaurants[below, CUSTOMERS] == 0:
+        if below == NONE:
             break
         restaurant = below
     return restaurant
 
 
 @compiled
+def deepest_of_all(franchise, row, restaurants):
+    """`deepest` for every expert at once: the look-ups of a level do not wait for each other.
+
+    restaurants (int32[experts]): Overwritten.
+    """
+    columns = franchise.columns
+    for expert in range(len(restaurants)):
+        restaurants[expert] = expert
+    for level in range(columns.shape[1]):
+        for expert in range(len(restaurants)):
+            if columns[expert, level] != NONE and restaurants[expert] >= 0:
+                below = child(franchise, restaurants[expert], row[columns[expert, level]])
+                restaurants[expert] = below if below != NONE else ~restaurants[expert]
+    for expert in range(len(restaurants)):
+        if restaurants[expert] < 0:
+            restaurants[expert] = ~restaurants[expert]
+
+
+@compiled
+def open_restaurants(franchise, row, restaurants):
+    """The restaurant of a context under every expert, founded with all that lead to it where they do not exist yet.
+
+    restaurants (int32[experts]): Overwritten.
+    """
+    columns = franchise.columns
+    for expert in range(len(restaurants)):
+        restaurants[expert] = expert
+    for level in range(columns.shape[1]):
+        for expert in range(len(restaurants)):
+            if columns[expert, level] != NONE:
+                restaurants[expert] = _open_child(franchise, restaurants[expert], row[columns[expert, level]])
+
+
+@compiled
 def open_restaurant(franchise, expert, row):
-    """The restaurant of a context under one expert, founded with all that lead to it where they do not exist yet."""
-    restaurants, index = franchise.restaurants, franchise.restaurant_index
+    """The restaurant of a context under one expert, see `open_restaurants`."""
     restaurant = expert
     for level in range(depth_of(franchise, expert)):
-        symbol = row[franchise.columns[expert, level]]
-        slot = slot_of(index, restaurant, symbol)
-        below = index[slot, 2]
-        if below == NONE:
-            below = franchise.used[N_RESTAURANTS]
-            franchise.used[N_RESTAURANTS] += 1
-            restaurants[below, PARENT] = restaurant
-            restaurants[below, SYMBOL] = symbol
-            restaurants[below, TIER] = restaurants[restaurant, TIER] + 1
-            restaurants[below, CUSTOMERS] = 0
-            restaurants[below, TABLES] = 0
-            restaurants[below, FIRST] = NONE
-            enter(index, slot, restaurant, symbol, below)
-        restaurant = below
+        restaurant = _open_child(franchise, restaurant, row[franchise.columns[expert, level]])
     return restaurant
+
+
+@compiled
+def _open_child(franchise, restaurant, symbol):
+    restaurants, index = franchise.restaurants, franchise.restaurant_index
+    slot = slot_of(index, restaurant, symbol)
+    below = index[slot, 2]
+    if below == NONE:
+        below = np.int32(franchise.used[N_RESTAURANTS])
+        franchise.used[N_RESTAURANTS] += 1
+        restaurants[below, PARENT] = restaurant
+        restaurants[below, SYMBOL] = symbol
+        restaurants[below, TIER] = restaurants[restaurant, TIER] + 1
+        restaurants[below, CUSTOMERS] = 0
+        restaurants[below, TABLES] = 0
+        restaurants[below, FIRST] = NONE
+        enter(index, slot, restaurant, symbol, below)
+    return below
 
 
 @compiled

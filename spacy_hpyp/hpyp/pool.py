@@ -17,17 +17,20 @@ import numpy as np
 from ..compiled import compiled
 from .franchise import (
     CUSTOMERS,
+    DISH,
+    FIRST,
+    NEXT,
     NONE,
     PARENT,
     TIER,
     Franchise,
     deepest,
-    open_restaurant,
+    deepest_of_all,
     restaurant_distribution,
     seat,
     unseat,
 )
-from .view import View, view_distribution, view_probability
+from .view import Energies, View, energies, freeze, view_context_probability, view_distribution, view_probability
 
 #: Restaurants are told apart by their customers: 1, 2, 3 to 4, 5 to 8, and so on, the last class being open.
 STANDINGS = 8
@@ -54,17 +57,49 @@ class SeatedPool(NamedTuple):
 
 
 class FrozenPool(NamedTuple):
-    """A pool while it predicts: as `SeatedPool`, with the finished probabilities in place of the seating."""
+    """A pool while it predicts: as `SeatedPool`, with finished probabilities in place of the seating.
+
+    weight (float64[restaurants]): What an expert's word counts when its context leads to a restaurant: the weight in a
+        product, the unnormalised share in a mixture; empty for a plain pool.
+    energies (Energies): Logs of the experts' distributions; empty unless they are multiplied.
+    """
 
     frozen: View
-    weights: np.ndarray
+    weight: np.ndarray
+    energies: Energies
     possible: np.ndarray
     elements: np.ndarray
 
 
+def freeze_pool(
+    franchise: Franchise, weights: np.ndarray, possible: np.ndarray, elements: np.ndarray, *, mixed: bool
+) -> FrozenPool:
+    """The view of a pool's present seating and weights.
+
+    mixed (bool): Whether the experts are mixed and not multiplied.
+    """
+    view = freeze(franchise)
+    weight = np.empty(0) if len(weights) == 0 else _weights_of_restaurants(view, weights)
+    found = energies(view, multiplied=len(weights) > 0 and not mixed)
+    return FrozenPool(view, np.exp(weight) if mixed else weight, found, possible, elements)
+
+
+@compiled
+def _weights_of_restaurants(view, weights):
+    weight = np.empty(len(view.back_off))
+    for restaurant in range(len(weight)):
+        row = view.restaurants[restaurant]
+        # An empty restaurant is as if it was not there.
+        if row[CUSTOMERS] == 0 and row[PARENT] != NONE:
+            weight[restaurant] = weight[row[PARENT]]
+        else:
+            weight[restaurant] = weights[row[TIER], standing(row[CUSTOMERS])]
+    return weight
+
+
 @compiled
 def is_plain(pool):
-    """Whether a pool's probabilities are those of its only expert."""
+    """Whether a seated pool's probabilities are those of its only expert."""
     return len(pool.weights) == 0
 
 
@@ -77,16 +112,6 @@ def standing(customers):
         customers >>= 1
         place += 1
     return place
-
-
-@compiled
-def open_restaurants(franchise, row, restaurants):
-    """Find or found the restaurant of a context row under every expert.
-
-    restaurants (int32[experts]): Overwritten.
-    """
-    for expert in range(len(restaurants)):
-        restaurants[expert] = open_restaurant(franchise, expert, row)
 
 
 @compiled
@@ -186,41 +211,82 @@ def seat_mixture(pool, restaurants, dish, rng):
     return log(total)
 
 
+class Scratch(NamedTuple):
+    """Workspace for predictions of a frozen pool, one for each thread.
+
+    places (int32[experts]): Restaurants.
+    mark (int64[alphabet]): When a dish was seen last.
+    clock (int64[1]): The time.
+    """
+
+    places: np.ndarray
+    mark: np.ndarray
+    clock: np.ndarray
+
+
+@compiled
+def new_scratch(pool):
+    """Workspace that fits a frozen pool."""
+    experts = pool.frozen.columns.shape[0]
+    return Scratch(
+        np.empty(experts, dtype=np.int32),
+        np.zeros(pool.frozen.alphabet[0], dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
 @compiled
 def product_distribution(pool, row, kind, scratch, out):
     """All probabilities of a product pool in a context.
 
     kind (int): Of the context: the row of `possible`.
-    scratch (float64[alphabet]): Workspace.
     out (float64[alphabet]): Overwritten with p(. | context).
     """
-    if is_plain(pool):
-        view_distribution(pool.frozen, deepest(pool.frozen, 0, row), out)
+    view = pool.frozen
+    if len(pool.weight) == 0:
+        view_distribution(view, deepest(view, 0, row), out)
         return
+    restaurant_numbers = scratch.places
+    deepest_of_all(view, row, restaurant_numbers)
     out[:] = 0.0
-    for expert in range(pool.frozen.columns.shape[0]):
-        restaurant = deepest(pool.frozen, expert, row)
-        found = pool.frozen.restaurants[restaurant]
-        weight = pool.weights[found[TIER], standing(found[CUSTOMERS])]
-        view_distribution(pool.frozen, restaurant, scratch)
-        for y in range(len(out)):
-            out[y] += weight * log(scratch[y])
+    for restaurant in restaurant_numbers:
+        add_energies(pool, restaurant, scratch, out)
     _normalise(out, pool.possible, kind, 0)
 
 
 @compiled
-def mixture_probability(pool, row, dish):
+def add_energies(pool, restaurant, scratch, total):
+    """Add one expert's weighted logs to those of others, up to a constant."""
+    view, found = pool.frozen, pool.energies
+    weight = pool.weight[restaurant]
+    place = found.row_of[restaurant]
+    row = found.row[place if place >= 0 else ~place]
+    for y in range(len(total)):
+        total[y] += weight * row[y]
+    scratch.clock[0] += 1
+    while place < 0:
+        serving = view.restaurants[restaurant, FIRST]
+        while serving != NONE:
+            y = view.servings[serving, DISH]
+            if scratch.mark[y] != scratch.clock[0]:
+                scratch.mark[y] = scratch.clock[0]
+                total[y] += weight * found.excess[serving]
+            serving = view.servings[serving, NEXT]
+        restaurant = view.restaurants[restaurant, PARENT]
+        place = found.row_of[restaurant]
+
+
+@compiled
+def mixture_probability(pool, row, dish, scratch):
     """The probability of one dish under a mixture pool in a context."""
-    experts = pool.frozen.columns.shape[0]
-    if experts == 0:
+    view = pool.frozen
+    if view.columns.shape[0] == 0:
         return 1.0
-    if is_plain(pool):
-        return view_probability(pool.frozen, deepest(pool.frozen, 0, row), dish)
+    if len(pool.weight) == 0:
+        return view_context_probability(view, 0, row, dish)
+    deepest_of_all(view, row, scratch.places)
     mass, total = 0.0, 0.0
-    for expert in range(experts):
-        restaurant = deepest(pool.frozen, expert, row)
-        found = pool.frozen.restaurants[restaurant]
-        share = exp(pool.weights[found[TIER], standing(found[CUSTOMERS])])
-        mass += share
-        total += share * view_probability(pool.frozen, restaurant, dish)
+    for restaurant in scratch.places:
+        mass += pool.weight[restaurant]
+        total += pool.weight[restaurant] * view_probability(view, restaurant, dish)
     return total / mass

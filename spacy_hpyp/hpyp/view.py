@@ -8,6 +8,7 @@ and keeps the best dishes of each *class* (shift, end, left-arcs, right-arcs) fo
 A view shares the franchise's rows and indices: it is dropped as soon as the seating changes.
 """
 
+from math import log
 from typing import NamedTuple
 
 import numpy as np
@@ -155,6 +156,80 @@ def view_distribution(view, restaurant, out):
             out[dish] = factor / view.alphabet[0]
 
 
+class Energies(NamedTuple):
+    """Logs of a view's probabilities, made to be added up over experts.
+
+    Restaurants that serve many dishes have a row with the logs of all dishes. Of the others, only the dishes they serve
+    differ from the row of the nearest restaurant above that has one, apart from a constant that a product of experts
+    loses when it is normalised; by how much is the serving's *excess*.
+
+    row (float32[rows, alphabet]): Logs.
+    row_of (int32[restaurants]): The row of each restaurant, or ~row of the nearest one above that has one.
+    excess (float32[servings]): What is to be added to the row for a dish served in a restaurant without one.
+    """
+
+    row: np.ndarray
+    row_of: np.ndarray
+    excess: np.ndarray
+
+
+#: Restaurants that serve at least this part of the alphabet have a row.
+_DENSE_SHARE = 0.12
+
+
+def energies(view: View, *, multiplied: bool) -> Energies:
+    """The logs of a view's probabilities.
+
+    multiplied (bool): Whether they are needed; else they are left empty.
+    """
+    if not multiplied:
+        return Energies(np.empty((0, 0), np.float32), np.empty(0, np.int32), np.empty(0, np.float32))
+    row_of, rows = _place_rows(view, _DENSE_SHARE * view.alphabet[0])
+    row = np.empty((rows, view.alphabet[0]), dtype=np.float32)
+    return Energies(row, row_of, _fill_rows(view, row_of, row))
+
+
+@compiled
+def _place_rows(view, least):
+    row_of = np.empty(len(view.back_off), dtype=np.int32)
+    rows = 0
+    for restaurant in range(len(row_of)):
+        served = 0
+        serving = view.restaurants[restaurant, FIRST]
+        while serving != NONE:
+            served += 1
+            serving = view.servings[serving, NEXT]
+        parent = view.restaurants[restaurant, PARENT]
+        if parent == NONE or served >= least:
+            row_of[restaurant] = rows
+            rows += 1
+        else:
+            above = row_of[parent]
+            row_of[restaurant] = ~above if above >= 0 else above
+    return row_of, rows
+
+
+@compiled
+def _fill_rows(view, row_of, row):
+    excess = np.zeros(len(view.probability), dtype=np.float32)
+    chain = np.zeros(len(row_of))
+    out = np.empty(view.alphabet[0])
+    for restaurant in range(len(row_of)):
+        place = row_of[restaurant]
+        if place >= 0:
+            view_distribution(view, restaurant, out)
+            for y in range(len(out)):
+                row[place, y] = log(out[y])
+            continue
+        chain[restaurant] = chain[view.restaurants[restaurant, PARENT]] + log(view.back_off[restaurant])
+        serving = view.restaurants[restaurant, FIRST]
+        while serving != NONE:
+            y = view.servings[serving, DISH]
+            excess[serving] = log(view.probability[serving]) - chain[restaurant] - row[~place, y]
+            serving = view.servings[serving, NEXT]
+    return excess
+
+
 @compiled
 def keep_best(dish, probability, found, value):
     """Enter a dish into a list of the best, kept in descending order; of equals the lower number comes first.
@@ -214,21 +289,3 @@ def best_by_class(view, kind, classes, best):
                 if serving_of(view, restaurant, found) == NONE:
                     keep_best(dish[restaurant, group], probability[restaurant, group], found, value)
     return dish, probability
-
-
-@compiled
-def highest_below(view):
-    """For every serving, the highest probability that the dish has there or in any restaurant below.
-
-    RETURNS (float64[servings]): Upper bounds of the dish's probability in contexts that pass through the restaurant.
-    """
-    highest = view.probability.copy()
-    # Children are numbered after their parents, so that going down the numbers passes on what came from below.
-    for restaurant in range(len(view.back_off) - 1, -1, -1):
-        serving = view.restaurants[restaurant, FIRST]
-        while serving != NONE:
-            above = view.servings[serving, ABOVE]
-            if above != NONE:
-                highest[above] = max(highest[above], highest[serving])
-            serving = view.servings[serving, NEXT]
-    return highest

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import compiled
-from ..hpyp.pool import SeatedPool, open_restaurants, seat_mixture, seat_product, unseat_all
+from ..hpyp.franchise import open_restaurants
+from ..hpyp.pool import SeatedPool, seat_mixture, seat_product, unseat_all
 from ..transitions.configuration import (
     DEPTH,
     FIELDS,

@@ -28,7 +28,9 @@ def new_memo(size, width, best):
 
     size (int): A power of two.
     """
-    return Memo(np.full((size, width), -1, dtype=np.int32), np.empty((size, best), dtype=np.int32), np.empty((size, best)))
+    return Memo(
+        np.full((size, width), -1, dtype=np.int32), np.empty((size, best), dtype=np.int32), np.empty((size, best))
+    )
 
 
 @compiled

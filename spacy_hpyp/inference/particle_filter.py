@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import compiled
-from ..hpyp.franchise import NONE, child, deepest, serving_of
-from ..hpyp.pool import FrozenPool, is_plain, mixture_probability, product_distribution
-from ..hpyp.view import highest_below, keep_best, view_probability
+from ..hpyp.franchise import NONE, child, deepest
+from ..hpyp.pool import FrozenPool, Scratch, mixture_probability, new_scratch, product_distribution
+from ..hpyp.view import keep_best, view_probability
 from ..transitions.configuration import (
     DEPTH,
     END,
@@ -60,7 +60,7 @@ class Parser(NamedTuple):
     best_action (int16[*, 4, LABELS]), best_probability (float64[*, 4, LABELS]): For each restaurant of a transition
         distribution with one expert, the best actions of each class; empty with several experts.
     tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have, likely ones first.
-    highest (float64[*]): For each candidate tag, an upper bound of p(word | tag, context) over all contexts.
+    usual (float64[*]): For each candidate tag, p(word | tag) without further context.
     """
 
     transition: FrozenPool
@@ -71,7 +71,7 @@ class Parser(NamedTuple):
     best_probability: np.ndarray
     tag_offsets: np.ndarray
     candidate_tags: np.ndarray
-    highest: np.ndarray
+    usual: np.ndarray
 
 
 class Blocks(NamedTuple):
@@ -112,7 +112,8 @@ class Workspace(NamedTuple):
     tag (int32[TAGS]), tag_probability (float64[TAGS]): The best tags, with p(tag) p(word | tag).
     transition_row, label_row, tag_key, word_row (int32[*]): Context rows; before the label's stands the direction, before
         the tag's the word and the magnitude of the particles, and behind it what is known of the word's.
-    distribution (float64[2, alphabet]): Dense distributions.
+    distribution, label_distribution, tag_distribution (float64[alphabet]): Dense distributions.
+    transition_scratch, label_scratch, tag_scratch, word_scratch (Scratch): Workspace of the pools.
     directions, labels, tags (Memo): What was found lately.
     """
 
@@ -125,6 +126,12 @@ class Workspace(NamedTuple):
     tag_key: np.ndarray
     word_row: np.ndarray
     distribution: np.ndarray
+    label_distribution: np.ndarray
+    tag_distribution: np.ndarray
+    transition_scratch: Scratch
+    label_scratch: Scratch
+    tag_scratch: Scratch
+    word_scratch: Scratch
     directions: Memo
     labels: Memo
     tags: Memo
@@ -134,7 +141,6 @@ class Workspace(NamedTuple):
 def new_workspace(parser):
     """A workspace that fits a parser."""
     transition, label, tag = parser.transition, parser.label, parser.tag
-    alphabet = max(transition.frozen.alphabet[0], label.frozen.alphabet[0], tag.frozen.alphabet[0])
     width = 2 + len(tag.elements) + len(parser.word.elements)
     return Workspace(
         np.empty((4, LABELS), dtype=np.int32),
@@ -145,10 +151,16 @@ def new_workspace(parser):
         np.empty(1 + len(label.elements), dtype=np.int32),
         np.empty(width, dtype=np.int32),
         np.empty(len(parser.word.elements), dtype=np.int32),
-        np.empty((2, alphabet)),
+        np.empty(transition.frozen.alphabet[0]),
+        np.empty(label.frozen.alphabet[0]),
+        np.empty(tag.frozen.alphabet[0]),
+        new_scratch(transition),
+        new_scratch(label),
+        new_scratch(tag),
+        new_scratch(parser.word),
         new_memo(_MANY if is_factored(parser) else 1, 1 + len(transition.elements), 4),
         new_memo(_MANY if is_factored(parser) else 1, 1 + len(label.elements), LABELS),
-        new_memo(_FEW if is_plain(tag) else _MANY, width, TAGS),
+        new_memo(_FEW if len(tag.weight) == 0 else _MANY, width, TAGS),
     )
 
 
@@ -174,12 +186,11 @@ def best_actions(parser, records, top, work):
         work.action[:] = parser.best_action[restaurant]
         work.action_probability[:] = parser.best_probability[restaurant]
         return
-    alphabet = parser.transition.frozen.alphabet[0]
-    distribution = work.distribution[0, :alphabet]
-    product_distribution(parser.transition, row, 0, work.distribution[1, :alphabet], distribution)
+    distribution = work.distribution
+    product_distribution(parser.transition, row, 0, work.transition_scratch, distribution)
     work.action[:] = NONE
     work.action_probability[:] = 0.0
-    for action in range(alphabet):
+    for action in range(len(distribution)):
         group = class_of(action)
         keep_best(work.action[group], work.action_probability[group], action, distribution[action])
 
@@ -198,7 +209,7 @@ def _directions(parser, records, top, work):
     slot, known = recall(work.directions, work.transition_row)
     found = work.directions.probability[slot]
     if not known:
-        product_distribution(parser.transition, work.transition_row[1:], kind, work.distribution[1, :4], found)
+        product_distribution(parser.transition, work.transition_row[1:], kind, work.transition_scratch, found)
     work.action_probability[:, 0] = found
 
 
@@ -210,12 +221,11 @@ def best_labels(parser, records, top, direction, work):
     slot, known = recall(work.labels, work.label_row)
     best, probability = work.labels.outcome[slot], work.labels.probability[slot]
     if not known:
-        alphabet = parser.label.frozen.alphabet[0]
-        distribution = work.distribution[0, :alphabet]
-        product_distribution(parser.label, work.label_row[1:], 0, work.distribution[1, :alphabet], distribution)
+        distribution = work.label_distribution
+        product_distribution(parser.label, work.label_row[1:], 0, work.label_scratch, distribution)
         best[:] = NONE
         probability[:] = 0.0
-        for label in range(alphabet):
+        for label in range(len(distribution)):
             keep_best(best, probability, label, distribution[label])
     share_of_direction = work.action_probability[direction, 0]
     for k in range(LABELS):
@@ -224,28 +234,21 @@ def best_labels(parser, records, top, direction, work):
 
 
 @compiled
-def bound_words(pool, tag_offsets, candidate_tags):
-    """An upper bound of p(word | tag, context) over all contexts, for every word and candidate tag.
+def usual_probabilities(pool, tag_offsets, candidate_tags):
+    """p(word | tag) for every word and candidate tag, as the first expert that begins with the tag has it.
 
-    RETURNS (float64[candidates]): The bounds, see `Parser`.
+    RETURNS (float64[candidates]): The probabilities, see `Parser`.
     """
     view = pool.frozen
-    highest = highest_below(view)
-    bound = np.zeros(len(candidate_tags))
-    for word in range(len(tag_offsets) - 1):
-        for i in range(tag_offsets[word], tag_offsets[word + 1]):
-            for expert in range(view.columns.shape[0]):
-                restaurant = expert
-                if view.columns.shape[1] > 0 and pool.elements[view.columns[expert, 0], 0] == NEXT:
+    usual = np.ones(len(candidate_tags))
+    for expert in range(view.columns.shape[0]):
+        if view.columns.shape[1] > 0 and pool.elements[view.columns[expert, 0], 0] == NEXT:
+            for word in range(len(tag_offsets) - 1):
+                for i in range(tag_offsets[word], tag_offsets[word + 1]):
                     tagged = child(view, expert, FIRST_SYMBOL + candidate_tags[i])
-                    restaurant = expert if tagged == NONE else tagged
-                serving = serving_of(view, restaurant, word)
-                if serving != NONE:
-                    bound[i] = max(bound[i], highest[serving])
-                else:
-                    # What a restaurant does not serve, none below it serves either: each only takes from it.
-                    bound[i] = max(bound[i], view_probability(view, restaurant, word))
-    return bound
+                    usual[i] = view_probability(view, expert if tagged == NONE else tagged, word)
+            break
+    return usual
 
 
 @compiled
@@ -286,20 +289,27 @@ def score_tags(parser, records, top, word, given, negligible, tag_row, work, tag
 
     tags (int32[TAGS]), probabilities (float64[TAGS]): Overwritten.
     """
-    distribution = work.distribution[0, : parser.tag.frozen.alphabet[0]]
-    product_distribution(parser.tag, tag_row, 0, work.distribution[1, : len(distribution)], distribution)
+    distribution = work.tag_distribution
+    product_distribution(parser.tag, tag_row, 0, work.tag_scratch, distribution)
     tags[:] = NONE
     probabilities[:] = 0.0
     first, last = parser.tag_offsets[word], parser.tag_offsets[word + 1]
-    for i in range(first, last if given == NONE else first + 1):
-        tag = parser.candidate_tags[i] if given == NONE else given
-        probability = distribution[tag]
-        if given == NONE:
-            bound = probability * parser.highest[i]
-            if bound < probabilities[TAGS - 1] or bound < negligible * probabilities[0]:
-                continue
+    if given != NONE:
+        read_context(parser.word.elements, records, top, given, work.word_row)
+        tags[0] = given
+        probabilities[0] = distribution[given] * mixture_probability(
+            parser.word, work.word_row, word, work.word_scratch
+        )
+        return
+    likely = 0.0
+    for i in range(first, last):
+        likely = max(likely, distribution[parser.candidate_tags[i]] * parser.usual[i])
+    for i in range(first, last):
+        tag = parser.candidate_tags[i]
+        if distribution[tag] * parser.usual[i] < negligible * likely:
+            continue
         read_context(parser.word.elements, records, top, tag, work.word_row)
-        probability *= mixture_probability(parser.word, work.word_row, word)
+        probability = distribution[tag] * mixture_probability(parser.word, work.word_row, word, work.word_scratch)
         keep_best(tags, probabilities, tag, probability)
 
 

@@ -352,8 +352,8 @@ class HPYPParser(TrainablePipe):
             model.steps += 1
             sentences = join(batch)
             total, tokens = self._loss
-            log_probability, gradient = model.visit(sentences, np.array(seated), rng)
-            total -= log_probability
+            log_probabilities, gradient = model.visit(sentences, np.array(seated), rng, self.threads)
+            total -= sum(log_probabilities.values())
             # What is learned from sentences that the model has not seen before is not what it will need to know.
             if all(seated):
                 self._learn_weights(gradient, len(sentences.words))

@@ -14,7 +14,7 @@ from .hpyp.pool import STANDINGS, SeatedPool, freeze_pool
 from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .hpyp.view import best_by_class
 from .inference.beam import Search
-from .inference.gibbs import Learner, Sentences, visit_sentences
+from .inference.gibbs import TRANSITION, Sentences, visit_sentences
 from .inference.particle_filter import LABELS, Blocks, Parser, Parses, decode_blocks, usual_probabilities
 from .text.vocabulary import Vocabulary, VocabularySettings
 from .transitions.configuration import DIRECTIONS, POSSIBLE, action_count, class_of
@@ -144,29 +144,52 @@ class JointModel:
     # Learning
 
     def visit(
-        self, sentences: Sentences, seated: np.ndarray, rng: np.random.Generator
-    ) -> tuple[float, dict[str, np.ndarray]]:
+        self, sentences: Sentences, seated: np.ndarray, rng: np.random.Generator, threads: int = 1
+    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
         """One Gibbs step for each of some sentences: remove it if it is seated, and add it.
 
         sentences (Sentences): Projective trees.
         seated (bool[sentences]): Which of them are seated.
         rng (numpy.random.Generator): The source of randomness.
-        RETURNS (tuple): The sum of their log-probabilities in nats, each predicted from everything but itself, and the
-            gradient of it with respect to the weights (dict[str, float64[tiers, STANDINGS]]).
+        threads (int): How many threads share the distributions; the result does not depend on it.
+        RETURNS (tuple): By distribution, the sum of the log-probabilities of its events in nats, each predicted from
+            everything but its sentence, and the gradient of it with respect to the weights (float64[tiers, STANDINGS]).
         RAISES (ValueError): If a sentence that should be seated is not.
         """
         self._parser = None
-        total = 0.0
         gradient = {name: np.zeros_like(weights) for name, weights in self.weights.items()}
+
+        def visit_one(number: int, generator: np.random.Generator) -> float:
+            return self._visit_distribution(number, sentences, seated, gradient[DISTRIBUTIONS[number]], generator)
+
+        generators = rng.spawn(len(DISTRIBUTIONS))
+        with ThreadPoolExecutor(threads) as pool:
+            totals = list(pool.map(visit_one, range(len(DISTRIBUTIONS)), generators))
+        return dict(zip(DISTRIBUTIONS, totals)), gradient
+
+    def _visit_distribution(
+        self, number: int, sentences: Sentences, seated: np.ndarray, gradient: np.ndarray, rng: np.random.Generator
+    ) -> float:
+        name = DISTRIBUTIONS[number]
+        size = self._alphabets()[name]
+        events_of_word = 2 if number == TRANSITION else 1
+        total = 0.0
         start = 0
         while start < len(seated):
             # A sentence at least, and otherwise no more than a chunk, so that little room is reserved in vain.
             end = max(start + 1, int(np.searchsorted(sentences.offsets, sentences.offsets[start] + _CHUNK)) - 1)
             tokens = int(sentences.offsets[end] - sentences.offsets[start])
-            for name, events in (("transition", 2 * tokens), ("label", tokens), ("tag", tokens), ("word", tokens)):
-                self._franchises[name] = reserve(self._franchises[name], events)
+            self._franchises[name] = reserve(self._franchises[name], events_of_word * tokens)
+            pool = SeatedPool(
+                franchise=self._franchises[name],
+                weights=self.weights[name],
+                gradient=gradient,
+                possible=self._possible(name),
+                elements=self._compiled[name][0],
+                scratch=self._scratch(name, size),
+            )
             part = sentences._replace(offsets=sentences.offsets[start : end + 1])
-            log_probability, visited = visit_sentences(self._learner(gradient), part, seated[start:end], rng)
+            log_probability, visited = visit_sentences(pool, number, self.is_factored, part, seated[start:end], rng)
             if visited < end - start:
                 raise ValueError(
                     "A training sentence cannot be removed from the model because it is not seated there as it should "
@@ -174,22 +197,7 @@ class JointModel:
                 )
             total += log_probability
             start = end
-        return total, gradient
-
-    def _learner(self, gradient: dict[str, np.ndarray]) -> Learner:
-        return Learner(
-            *(
-                SeatedPool(
-                    franchise=self._franchises[name],
-                    weights=self.weights[name],
-                    gradient=gradient[name],
-                    possible=self._possible(name),
-                    elements=self._compiled[name][0],
-                    scratch=self._scratch(name, size),
-                )
-                for name, size in self._alphabets().items()
-            )
-        )
+        return total
 
     def _scratch(self, name: str, alphabet: int) -> np.ndarray:
         experts = len(self._compiled[name][1])

@@ -1,8 +1,9 @@
 """Gibbs sampling of the seating, a sentence at a time (B&B section 3.1).
 
-A sentence is the block: its customers are removed from all three distributions and added again. What its events are
-follows from its derivation: an action in every configuration and, with a shift, a tag and a word. Where labels have a
-distribution of their own, an action is a direction and, with an arc, a label.
+A sentence is the block: its customers are removed from a distribution and added again. What its events are follows from
+its derivation: an action in every configuration and, with a shift, a tag and a word. Where labels have a distribution of
+their own, an action is a direction and, with an arc, a label. Given the derivations the distributions are independent
+of each other, so that each is visited on its own, in a thread of its own if need be.
 """
 
 from typing import NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..compiled import compiled
 from ..hpyp.franchise import open_restaurants
-from ..hpyp.pool import SeatedPool, seat_mixture, seat_product, unseat_all
+from ..hpyp.pool import seat_mixture, seat_product, unseat_all
 from ..transitions.configuration import (
     DEPTH,
     FIELDS,
@@ -29,14 +30,8 @@ from ..transitions.configuration import (
 from ..transitions.contexts import read_context
 from ..transitions.oracle import static_oracle
 
-
-class Learner(NamedTuple):
-    """The distributions while they learn: A, T and W of B&B section 3.1, and that of the labels where A has none."""
-
-    transition: SeatedPool
-    label: SeatedPool
-    tag: SeatedPool
-    word: SeatedPool
+# The distributions: A, T and W of B&B section 3.1, and that of the labels where A has none.
+TRANSITION, LABEL, TAG, WORD = range(4)
 
 
 class Sentences(NamedTuple):
@@ -70,39 +65,20 @@ class Events(NamedTuple):
     count: np.ndarray
 
 
-class Trace(NamedTuple):
-    """The events of a derivation, by distribution."""
-
-    transition: Events
-    label: Events
-    tag: Events
-    word: Events
-
-
 @compiled
-def _new_events(pool, most):
+def new_events(pool, n):
+    """Room for the events of a sentence of n words in one distribution."""
     return Events(
-        np.empty(most, dtype=np.int32),
-        np.empty(most, dtype=np.int32),
-        np.empty((most, pool.franchise.columns.shape[0]), dtype=np.int32),
+        np.empty(2 * n, dtype=np.int32),
+        np.empty(2 * n, dtype=np.int32),
+        np.empty((2 * n, pool.franchise.columns.shape[0]), dtype=np.int32),
         np.empty(len(pool.elements), dtype=np.int32),
         np.zeros(1, dtype=np.int64),
     )
 
 
 @compiled
-def new_trace(learner, n):
-    """Room for the events of a sentence of n words."""
-    return Trace(
-        _new_events(learner.transition, 2 * n),
-        _new_events(learner.label, n),
-        _new_events(learner.tag, n),
-        _new_events(learner.word, n),
-    )
-
-
-@compiled
-def _record(pool, events, records, top, known, kind, dish):
+def enter_event(pool, events, records, top, known, kind, dish):
     """Enter an event: read its context, and find or found the restaurants that it leads to."""
     i = events.count[0]
     events.dish[i] = dish
@@ -113,30 +89,33 @@ def _record(pool, events, records, top, known, kind, dish):
 
 
 @compiled
-def read_events(learner, words, tags, actions, trace):
-    """Run a derivation and read its events.
+def read_events(pool, distribution, factored, words, tags, actions, events):
+    """Run a derivation and read the events of one distribution.
 
+    distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
+    factored (bool): Whether an action is a direction and a label.
     words, tags (int32[n]): The sentence.
     actions (int32[2n]): The derivation.
-    trace (Trace): Overwritten.
+    events (Events): Overwritten.
     """
     records = np.empty((FIRST_RECORD + len(actions), FIELDS), dtype=np.int32)
     used = begin(records)
+    events.count[0] = 0
     top = ROOT
     word = 0
-    factored = learner.label.franchise.columns.shape[0] > 0
     for action in actions:
-        if not factored:
-            _record(learner.transition, trace.transition, records, top, 0, 0, action)
-        elif top != ROOT:
-            # What can only be a shift is not an event.
-            direction = class_of(action)
-            _record(learner.transition, trace.transition, records, top, 0, kind_of(records[top, DEPTH]), direction)
-            if action >= FIRST_ARC:
-                _record(learner.label, trace.label, records, top, direction, 0, label_of(action))
+        if distribution == TRANSITION and not factored:
+            enter_event(pool, events, records, top, 0, 0, action)
+        # What can only be a shift is not an event.
+        elif distribution == TRANSITION and top != ROOT:
+            enter_event(pool, events, records, top, 0, kind_of(records[top, DEPTH]), class_of(action))
+        elif distribution == LABEL and factored and action >= FIRST_ARC:
+            enter_event(pool, events, records, top, class_of(action), 0, label_of(action))
         if action == SHIFT:
-            _record(learner.tag, trace.tag, records, top, 0, 0, tags[word])
-            _record(learner.word, trace.word, records, top, tags[word], 0, words[word])
+            if distribution == TAG:
+                enter_event(pool, events, records, top, 0, 0, tags[word])
+            elif distribution == WORD:
+                enter_event(pool, events, records, top, tags[word], 0, words[word])
             shift(records, used, top, tags[word], words[word])
             word += 1
         else:
@@ -146,64 +125,35 @@ def read_events(learner, words, tags, actions, trace):
 
 
 @compiled
-def _remove(pool, events, rng):
-    removed = True
-    for i in range(events.count[0]):
-        removed = unseat_all(pool.franchise, events.place[i], events.dish[i], rng) and removed
-    return removed
+def visit_sentences(pool, distribution, factored, sentences, seated, rng):
+    """One Gibbs step of one distribution for each of some sentences, in order.
 
-
-@compiled
-def remove_events(learner, trace, rng):
-    """Take a sentence's customers away. Returns False if they were not all seated."""
-    removed = _remove(learner.transition, trace.transition, rng)
-    removed = _remove(learner.label, trace.label, rng) and removed
-    removed = _remove(learner.tag, trace.tag, rng) and removed
-    return _remove(learner.word, trace.word, rng) and removed
-
-
-@compiled
-def _add(pool, events, rng):
-    total = 0.0
-    for i in range(events.count[0]):
-        total += seat_product(pool, events.place[i], events.kind[i], events.dish[i], rng)
-    return total
-
-
-@compiled
-def add_events(learner, trace, rng):
-    """Seat a sentence's customers.
-
-    RETURNS (float): The sentence's log-probability with its derivation in nats, each event predicted before it is added.
-    """
-    total = _add(learner.transition, trace.transition, rng)
-    total += _add(learner.label, trace.label, rng)
-    total += _add(learner.tag, trace.tag, rng)
-    for i in range(trace.word.count[0]):
-        total += seat_mixture(learner.word, trace.word.place[i], trace.word.dish[i], rng)
-    return total
-
-
-@compiled
-def visit_sentences(learner, sentences, seated, rng):
-    """One Gibbs step for each of some sentences, in order.
-
+    distribution (int), factored (bool): See `read_events`.
     sentences (Sentences): Projective trees.
     seated (bool[sentences]): Whether a sentence is to be removed before it is added.
     rng (numpy.random.Generator): The source of randomness.
-    RETURNS (tuple[float, int]): The sum of the sentences' log-probabilities in nats, and how many sentences were visited:
-        fewer than there are if the next one could not be removed as seated or is no projective tree.
+    RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, each predicted before it is added, and
+        how many sentences were visited: fewer than there are if the next one could not be removed as seated or is no
+        projective tree.
     """
     total = 0.0
     for number in range(len(seated)):
         start, end = sentences.offsets[number], sentences.offsets[number + 1]
-        words, tags = sentences.words[start:end], sentences.tags[start:end]
         actions = np.empty(2 * (end - start), dtype=np.int32)
         if not static_oracle(sentences.heads[start:end], sentences.labels[start:end], actions):
             return total, number
-        trace = new_trace(learner, end - start)
-        read_events(learner, words, tags, actions, trace)
-        if seated[number] and not remove_events(learner, trace, rng):
-            return total, number
-        total += add_events(learner, trace, rng)
+        events = new_events(pool, end - start)
+        words, tags = sentences.words[start:end], sentences.tags[start:end]
+        read_events(pool, distribution, factored, words, tags, actions, events)
+        if seated[number]:
+            removed = True
+            for i in range(events.count[0]):
+                removed = unseat_all(pool.franchise, events.place[i], events.dish[i], rng) and removed
+            if not removed:
+                return total, number
+        for i in range(events.count[0]):
+            if distribution == WORD:
+                total += seat_mixture(pool, events.place[i], events.dish[i], rng)
+            else:
+                total += seat_product(pool, events.place[i], events.kind[i], events.dish[i], rng)
     return total, len(seated)

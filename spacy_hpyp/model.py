@@ -316,7 +316,7 @@ class JointModel:
         try:
             if "distributions" in msg:
                 loaded._read(msg)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
         self.tags, self.labels, self.vocabulary = loaded.tags, loaded.labels, loaded.vocabulary
         self.seated, self.steps = loaded.seated, loaded.steps

@@ -40,13 +40,15 @@ from .franchise import (
 )
 
 _LEVEL = 6
+_HIGHEST = np.iinfo(np.int32).max
+_HIGHEST_STRENGTH = 1e9
 
 
 def pack_integers(values: np.ndarray) -> dict[str, Any]:
-    """Compress an array of non-negative integers. Returns its item size, length and compressed bytes."""
+    """Compress an array of integers from 0 to 2 ** 31 - 2. Returns its item size, length and compressed bytes."""
     values = np.asarray(values, dtype=np.int64)
     highest = int(values.max(initial=0))
-    width = next(size for size in (1, 2, 4, 8) if highest < 1 << (8 * size))
+    width = next(size for size in (1, 2, 4) if highest < 1 << (8 * size))
     # Bytes of equal significance stand together: nearly all of the higher ones are zero.
     planes = values.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T
     return {"width": width, "length": len(values), "data": zlib.compress(planes.tobytes(), _LEVEL)}
@@ -55,12 +57,12 @@ def pack_integers(values: np.ndarray) -> dict[str, Any]:
 def unpack_integers(packed: Any) -> np.ndarray:
     """Read what `pack_integers` wrote.
 
-    RETURNS (int64[length]): The integers.
+    RETURNS (int64[length]): The integers, each below 2 ** 31 - 1 and together below 2 ** 62: sums of them do not overflow.
     RAISES (ValueError): If the bytes are not what they say they are.
     """
     try:
         width, length, data = packed["width"], packed["length"], packed["data"]
-        if width not in (1, 2, 4, 8) or not isinstance(length, int) or length < 0:
+        if type(width) is not int or width not in (1, 2, 4) or type(length) is not int or not 0 <= length <= _HIGHEST:
             raise ValueError("an array has an impossible size")
         # Decompress no more than is announced: a few edited bytes must not fill the memory.
         reader = zlib.decompressobj()
@@ -71,7 +73,7 @@ def unpack_integers(packed: Any) -> np.ndarray:
         raise ValueError("an array is not as long as it says")
     planes = np.frombuffer(raw, dtype=np.uint8).reshape(width, length)
     values = np.ascontiguousarray(planes.T).view(f"<u{width}").ravel()
-    if width == 8 and len(values) and int(values.max()) > np.iinfo(np.int64).max:
+    if int(values.max(initial=0)) >= _HIGHEST:
         raise ValueError("an array holds a number that is too large")
     return values.astype(np.int64)
 
@@ -172,13 +174,12 @@ def unpack(packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool =
     _require(discount.shape == strength.shape == (tiers,), "the hyperparameters do not fit the context lists")
     _require(bool(np.all((discount > 0) & (discount < 1) & np.isfinite(strength))), "a discount is not between 0 and 1")
     _require(bool(np.all(strength > -discount)), "a strength is not above the negative discount")
+    _require(bool(np.all(strength < _HIGHEST_STRENGTH)), "a strength is too large")
     n = experts + sum(sizes)
     _require(
         len(sizes) == experts and min(sizes, default=0) >= 0, "the number of experts is not that of the context lists"
     )
     _require(len(children) == len(dishes) == n and len(symbol) == n - experts, "the restaurants are not all there")
-    for values in (symbol, customers, tables, size, count):
-        _require(int(values.max(initial=0)) < np.iinfo(np.int32).max, "a number is too large")
     parent, tier = _parents(children, sizes, columns)
     _require(_ascending(parent[experts:], symbol), "two restaurants have the same context")
     _require(len(dish) == len(customers) == len(tables) == dishes.sum(), "the servings are not all there")
@@ -188,6 +189,8 @@ def unpack(packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool =
     _require(
         bool(np.all((1 <= tables) & (tables <= customers))), "a serving has no table or more tables than customers"
     )
+    crowd = np.bincount(restaurant, weights=customers, minlength=n)
+    _require(int(crowd.max(initial=0)) < _HIGHEST, "a restaurant has more customers than can be counted")
     several = np.flatnonzero(tables > 1)
     _require(len(kinds) == len(several) and kinds.sum() == len(size) == len(count), "the table sizes are not all there")
     owner = np.repeat(several, kinds)
@@ -206,7 +209,7 @@ def unpack(packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool =
     rows = franchise.restaurants[:n]
     rows[:, PARENT], rows[:, TIER] = parent, tier
     rows[:experts, SYMBOL], rows[experts:, SYMBOL] = NONE, symbol
-    rows[:, CUSTOMERS] = np.bincount(restaurant, weights=customers, minlength=n)
+    rows[:, CUSTOMERS] = crowd
     rows[:, TABLES] = np.bincount(restaurant, weights=tables, minlength=n)
     first = np.cumsum(dishes) - dishes
     rows[:, FIRST] = np.where(dishes > 0, first, NONE)

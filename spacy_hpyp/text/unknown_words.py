@@ -72,7 +72,7 @@ def _chain(shape: str, lower_tag: str, suffixes: list[str]) -> list[str]:
 
 
 def _name(*parts: str) -> str:
-    return "-".join(part for part in parts if part)
+    return "-".join(part for part in parts if part) or "OTHER"
 
 
 def _case(form: str, initial: bool) -> str:

@@ -1,0 +1,460 @@
+"""Seatings against a plain-Python Chinese restaurant franchise, in which a seating is a set of lists of table sizes."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from spacy_hpyp.hpyp.franchise import (
+    CELL,
+    COUNT,
+    CUSTOMERS,
+    DISH,
+    FIRST,
+    FREE_CELL,
+    LINK,
+    N_CELLS,
+    N_RESTAURANTS,
+    N_SERVINGS,
+    NEXT,
+    NONE,
+    OPEN,
+    PARENT,
+    RESTAURANT,
+    SERVED,
+    SIZE,
+    SYMBOL,
+    TABLES,
+    TIER,
+    add,
+    new_franchise,
+    predictive_distribution,
+    predictive_probability,
+    remove,
+    reserve,
+)
+from spacy_hpyp.hpyp.hyperparameters import histograms, log_likelihood
+
+ALPHABET = 3
+DISCOUNT = np.array([0.4, 0.6, 0.25])
+STRENGTH = np.array([0.9, -0.3, 1.7])
+COLUMNS = np.array([[0, 1]])
+
+
+def row_of(context):
+    return np.array(context, dtype=np.int32)
+
+
+def franchise_for(events, columns=COLUMNS, alphabet=ALPHABET):
+    franchise = reserve(new_franchise(columns, alphabet), events)
+    tiers = columns.shape[1] + 1
+    franchise.discount[:] = np.tile(DISCOUNT[:tiers], len(columns))
+    franchise.strength[:] = np.tile(STRENGTH[:tiers], len(columns))
+    return franchise
+
+
+def seating_of(franchise, expert=0):
+    """A seating as a set of ((context, dish), table sizes), read from the arrays; what is empty is left out."""
+    found = set()
+    for restaurant in range(franchise.used[N_RESTAURANTS]):
+        context, root = (), restaurant
+        while franchise.restaurants[root, PARENT] != NONE:
+            context = (int(franchise.restaurants[root, SYMBOL]), *context)
+            root = franchise.restaurants[root, PARENT]
+        serving = franchise.restaurants[restaurant, FIRST]
+        while root == expert and serving != NONE:
+            row = franchise.servings[serving]
+            sizes = [int(row[SERVED])] * int(row[OPEN] == 1)
+            cell = row[CELL]
+            while cell != NONE:
+                sizes += [int(franchise.cells[cell, SIZE])] * int(franchise.cells[cell, COUNT])
+                cell = franchise.cells[cell, LINK]
+            assert (sum(sizes), len(sizes)) == (row[SERVED], row[OPEN])
+            if sizes:
+                found.add(((context, int(row[DISH])), tuple(sorted(sizes))))
+            serving = row[NEXT]
+    return frozenset(found)
+
+
+def crowd(seating, context):
+    """Customers and tables of a restaurant."""
+    sizes = [size for (where, _), sizes in seating for size in sizes if where == context]
+    return sum(sizes), len(sizes)
+
+
+def arrivals(seating, context, dish):
+    """What one more customer may do, as pairs (seating after it, probability of the dish and of this); tables differ."""
+    discount, strength = DISCOUNT[len(context)], STRENGTH[len(context)]
+    customers, tables = crowd(seating, context)
+    sizes = dict(seating).get((context, dish), ())
+    total = strength + customers
+    fresh = (strength + discount * tables) / total if customers else 1.0
+    found = [
+        (reseated(seating, context, dish, (*sizes[:i], size + 1, *sizes[i + 1 :])), (size - discount) / total)
+        for i, size in enumerate(sizes)
+    ]
+    above = arrivals(seating, context[:-1], dish) if context else [(seating, 1 / ALPHABET)]
+    return found + [(reseated(other, context, dish, (*sizes, 1)), fresh * value) for other, value in above]
+
+
+def reseated(seating, context, dish, sizes):
+    return frozenset({**dict(seating), (context, dish): tuple(sorted(sizes))}.items())
+
+
+def probability_of(seating, context, dish):
+    return sum(value for _, value in arrivals(seating, context, dish))
+
+
+def enumerate_seatings(events):
+    """The probability of the dishes and of each seating that the events may end in."""
+    reached = {frozenset(): 1.0}
+    for context, dish in events:
+        after = Counter()
+        for seating, value in reached.items():
+            for other, factor in arrivals(seating, context, dish):
+                after[other] += value * factor
+        reached = after
+    return reached
+
+
+def closed_form(seating):
+    """The logarithm of the exchangeable partition probability of all restaurants, and of the root's base."""
+    total = 0.0
+    for context in {context for (context, _), _ in seating}:
+        discount, strength = DISCOUNT[len(context)], STRENGTH[len(context)]
+        customers, tables = crowd(seating, context)
+        total += sum(math.log(strength + i * discount) for i in range(1, tables))
+        total -= sum(math.log(strength + i) for i in range(1, customers))
+    for (context, _), sizes in seating:
+        total += sum(math.log(i - DISCOUNT[len(context)]) for size in sizes for i in range(1, size))
+        total -= math.log(ALPHABET) * len(sizes) * (context == ())
+    return total
+
+
+def package_form(franchise):
+    """The same from the package, as the sum over its tiers."""
+    counted = histograms(franchise)
+    tables = sum(len(sizes) for (context, _), sizes in seating_of(franchise) if context == ())
+    return -tables * math.log(ALPHABET) + sum(
+        log_likelihood(*(rows[rows[:, 0] == tier] for rows in counted), discount, strength)
+        for tier, (discount, strength) in enumerate(zip(franchise.discount, franchise.strength))
+    )
+
+
+def assert_sound(franchise, events):
+    """What must hold of every seating of these events."""
+    seating = dict(seating_of(franchise))
+    sent = Counter()
+    for (context, dish), sizes in seating.items():
+        if context:
+            sent[context[:-1], dish] += len(sizes)
+    seated = Counter({key: sum(sizes) for key, sizes in seating.items()})
+    assert seated == sent + Counter(events)
+    for row in franchise.restaurants[: franchise.used[N_RESTAURANTS]]:
+        assert row[TIER] == 0 or row[TIER] == franchise.restaurants[row[PARENT], TIER] + 1
+    servings = franchise.servings[: franchise.used[N_SERVINGS]]
+    for column, total in [(SERVED, CUSTOMERS), (OPEN, TABLES)]:
+        sums = np.bincount(servings[:, RESTAURANT], servings[:, column], franchise.used[N_RESTAURANTS])
+        np.testing.assert_array_equal(sums, franchise.restaurants[: franchise.used[N_RESTAURANTS], total])
+    chains = [*servings[:, CELL], franchise.used[FREE_CELL]]
+    cells = [cell for first in chains for cell in chain_from(franchise, first)]
+    assert sorted(cells) == list(range(franchise.used[N_CELLS]))
+
+
+def chain_from(franchise, cell):
+    while cell != NONE:
+        yield cell
+        cell = franchise.cells[cell, LINK]
+
+
+contexts = st.tuples(st.integers(0, 1), st.integers(0, 1))
+events = st.tuples(contexts, st.integers(0, ALPHABET - 1))
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.lists(events, max_size=60), st.integers(0, 2**32))
+def test_predictive_distributions_agree_with_the_reference_and_add_up_to_one(customers, seed):
+    rng = np.random.default_rng(seed)
+    franchise = franchise_for(len(customers))
+    for context, dish in customers:
+        add(franchise, 0, row_of(context), dish, rng)
+    seating = seating_of(franchise)
+    out = np.empty(ALPHABET)
+    for context in itertools.product(range(3), repeat=2):
+        row = row_of(context)
+        predictive_distribution(franchise, 0, row, out)
+        assert out.sum() == pytest.approx(1.0, rel=1e-12)
+        assert out.min() > 0.0
+        for dish in range(ALPHABET):
+            assert out[dish] == pytest.approx(probability_of(seating, context, dish), rel=1e-10)
+            assert predictive_probability(franchise, 0, row, dish) == pytest.approx(out[dish], rel=1e-12)
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.booleans(), events), max_size=60), st.integers(0, 2**32))
+def test_every_arrival_and_departure_is_one_that_the_reference_allows(moves, seed):
+    rng = np.random.default_rng(seed)
+    franchise = franchise_for(len(moves))
+    seated = Counter()
+    for arrives, (context, dish) in moves:
+        before = seating_of(franchise)
+        if arrives:
+            expected = probability_of(before, context, dish)
+            assert add(franchise, 0, row_of(context), dish, rng) == pytest.approx(expected, rel=1e-10)
+            assert seating_of(franchise) in [after for after, _ in arrivals(before, context, dish)]
+            seated[context, dish] += 1
+        else:
+            removed = remove(franchise, 0, row_of(context), dish, rng)
+            assert removed == (seated[context, dish] > 0)
+            after = seating_of(franchise)
+            if removed:
+                assert before in [other for other, _ in arrivals(after, context, dish)]
+                seated[context, dish] -= 1
+            else:
+                assert after == before
+        assert_sound(franchise, seated)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.lists(events, max_size=40), st.randoms(use_true_random=False), st.integers(0, 2**32))
+def test_who_comes_and_leaves_in_any_order_leaves_no_trace(customers, random, seed):
+    rng = np.random.default_rng(seed)
+    # The dishes of those who stay are not served to those who leave.
+    stay = [(context, dish) for context, dish in customers if dish == 0]
+    leave = [(context, dish) for context, dish in customers if dish > 0]
+    franchise = franchise_for(2 * len(customers))
+    for context, dish in stay:
+        add(franchise, 0, row_of(context), dish, rng)
+    before = seating_of(franchise)
+    for _ in range(2):
+        for change in (add, remove):
+            random.shuffle(leave)
+            for context, dish in leave:
+                change(franchise, 0, row_of(context), dish, rng)
+        assert seating_of(franchise) == before
+        assert_sound(franchise, stay)
+
+
+@pytest.mark.parametrize("dish", [0, 1, 2])
+def test_arrivals_are_as_frequent_as_their_probabilities(dish):
+    rng = np.random.default_rng(dish)
+    context, n = (0, 1), 3000
+    customers = [(0, 1, 0)] * 6 + [(0, 1, 1)] * 2 + [(0, 0, 0)] * 3 + [(1, 1, 0)] * 2
+    franchise = franchise_for(len(customers) + 1)
+    for first, second, served in customers:
+        add(franchise, 0, row_of((first, second)), served, rng)
+    before = seating_of(franchise)
+    expected = Counter()
+    for after, value in arrivals(before, context, dish):
+        expected[after] += value / probability_of(before, context, dish)
+    found = Counter()
+    for _ in range(n):
+        trial = franchise._replace(**{name: values.copy() for name, values in franchise._asdict().items()})
+        add(trial, 0, row_of(context), dish, rng)
+        found[seating_of(trial)] += 1
+    assert set(found) <= set(expected)
+    for after, value in expected.items():
+        assert abs(found[after] - n * value) <= 4 * math.sqrt(n * value * (1 - value)) + 1e-9
+
+
+def test_departures_take_each_customer_equally_often():
+    rng = np.random.default_rng(0)
+    franchise = franchise_for(12, columns=np.empty((1, 0)))
+    while dict(seating_of(franchise)).get(((), 0)) != (1, 2, 2, 4):
+        while remove(franchise, 0, row_of(()), 0, rng):
+            pass
+        for _ in range(9):
+            add(franchise, 0, row_of(()), 0, rng)
+    expected = {(2, 2, 4): 1 / 9, (1, 1, 2, 4): 4 / 9, (1, 2, 2, 3): 4 / 9}
+    found, n = Counter(), 3000
+    for _ in range(n):
+        trial = franchise._replace(**{name: values.copy() for name, values in franchise._asdict().items()})
+        remove(trial, 0, row_of(()), 0, rng)
+        found[dict(seating_of(trial))[(), 0]] += 1
+    assert set(found) == set(expected)
+    for after, value in expected.items():
+        assert abs(found[after] - n * value) < 4 * math.sqrt(n * value * (1 - value))
+
+
+@pytest.mark.parametrize("tier", range(len(DISCOUNT)))
+def test_stepwise_probabilities_of_every_partition_multiply_to_the_closed_form(tier):
+    discount, strength = DISCOUNT[tier], STRENGTH[tier]
+    total = 0.0
+    for tables in itertools.product(range(6), repeat=6):
+        if any(table > max(tables[:i], default=-1) + 1 for i, table in enumerate(tables)):
+            continue
+        product, sizes = 1.0, Counter()
+        for i, table in enumerate(tables):
+            if i > 0:
+                weight = sizes[table] - discount if sizes[table] else strength + discount * len(sizes)
+                product *= weight / (strength + i)
+            sizes[table] += 1
+        counts = [[(0, 6, 1)], [(0, len(sizes), 1)], [(0, size, 1) for size in sizes.values()]]
+        value = log_likelihood(*(np.array(rows, dtype=np.int64) for rows in counts), discount, strength)
+        assert value == pytest.approx(math.log(product), abs=1e-10)
+        total += product
+    assert total == pytest.approx(1.0)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.lists(events, min_size=1, max_size=8), st.randoms(use_true_random=False), st.integers(0, 2**32))
+def test_the_likelihood_of_a_seating_does_not_depend_on_the_order_of_arrival(customers, random, seed):
+    rng = np.random.default_rng(seed)
+    likelihood = {}
+    for _ in range(6):
+        random.shuffle(customers)
+        franchise = franchise_for(len(customers))
+        total, after = 0.0, frozenset()
+        for context, dish in customers:
+            before = after
+            add(franchise, 0, row_of(context), dish, rng)
+            after = seating_of(franchise)
+            total += math.log(next(value for other, value in arrivals(before, context, dish) if other == after))
+        assert total == pytest.approx(likelihood.setdefault(after, total), abs=1e-9)
+        assert total == pytest.approx(closed_form(after), abs=1e-9)
+        assert total == pytest.approx(package_form(franchise), abs=1e-9)
+
+
+@njit(error_model="numpy")
+def sweep(franchise, rows, dishes, sweeps, rng):
+    """Gibbs sweeps; returns after each the sum of squared table sizes of every serving, which tells partitions apart."""
+    squares = np.zeros((sweeps, franchise.used[N_SERVINGS]), dtype=np.int64)
+    for i in range(sweeps):
+        for event in range(len(dishes)):
+            remove(franchise, 0, rows[event], dishes[event], rng)
+            add(franchise, 0, rows[event], dishes[event], rng)
+        for serving in range(squares.shape[1]):
+            row = franchise.servings[serving]
+            cell = row[CELL]
+            if cell == NONE:
+                squares[i, serving] = row[SERVED] ** 2
+            while cell != NONE:
+                squares[i, serving] += franchise.cells[cell, COUNT] * franchise.cells[cell, SIZE] ** 2
+                cell = franchise.cells[cell, LINK]
+    return squares
+
+
+@pytest.mark.parametrize(
+    "customers",
+    [
+        [((), 0)] * 5 + [((), 1)],
+        [((0,), 0)] * 4 + [((0,), 1)] * 2,
+        [((0,), 0), ((0,), 0), ((1,), 0), ((1,), 0), ((1,), 1), ((0,), 1)],
+        [((0, 0), 0)] * 3 + [((0, 1), 0), ((1, 0), 0), ((0, 0), 1)],
+    ],
+    ids=["root", "one leaf", "two leaves", "depth two"],
+)
+def test_gibbs_sampling_visits_seatings_as_often_as_enumeration_says(customers):
+    rng = np.random.default_rng(11)
+    depth = len(customers[0][0])
+    franchise = franchise_for(2 * len(customers), columns=np.arange(depth).reshape(1, depth))
+    rows = np.array([context for context, _ in customers], dtype=np.int32).reshape(len(customers), depth)
+    dishes = np.array([dish for _, dish in customers])
+    for row, dish in zip(rows, dishes):
+        add(franchise, 0, row, dish, rng)
+    servings = [key for serving in range(franchise.used[N_SERVINGS]) for key in [serving_key(franchise, serving)]]
+    squares = sweep(franchise, rows, dishes, 60_000, rng)[100:]
+
+    exact = Counter()
+    reached = enumerate_seatings(customers)
+    for seating, value in reached.items():
+        sizes = dict(seating)
+        exact[tuple(sum(size**2 for size in sizes[key]) for key in servings)] += value / sum(reached.values())
+    visited, place = np.unique(squares, axis=0, return_inverse=True)
+    visited = [tuple(map(int, state)) for state in visited]
+    assert set(visited) <= set(exact)
+    tested = 0
+    for state, value in exact.items():
+        if value < 0.002:
+            continue
+        hits = (place.ravel() == visited.index(state)).astype(float)
+        batches = hits[: len(hits) // 100 * 100].reshape(100, -1).mean(axis=1)
+        error = batches.std(ddof=1) / math.sqrt(len(batches))
+        assert abs(hits.mean() - value) < 4 * error
+        tested += value
+    assert tested > 0.9
+
+
+def serving_key(franchise, serving):
+    context, restaurant = (), franchise.servings[serving, RESTAURANT]
+    while franchise.restaurants[restaurant, PARENT] != NONE:
+        context = (int(franchise.restaurants[restaurant, SYMBOL]), *context)
+        restaurant = franchise.restaurants[restaurant, PARENT]
+    return context, int(franchise.servings[serving, DISH])
+
+
+def test_enumerated_seatings_do_not_depend_on_the_order_of_events():
+    customers = [((0,), 0), ((0,), 0), ((1,), 0), ((1,), 1), ((0,), 1)]
+    expected = enumerate_seatings(customers)
+    for order in itertools.permutations(customers):
+        found = enumerate_seatings(order)
+        assert found.keys() == expected.keys()
+        for seating, value in found.items():
+            assert value == pytest.approx(expected[seating], rel=1e-12)
+
+
+SEVERAL = np.array([[0, 1], [1, NONE], [NONE, NONE]])
+
+
+def test_experts_with_random_numbers_of_their_own_are_seated_as_if_alone():
+    customers = np.random.default_rng(5)
+    together = franchise_for(300, columns=SEVERAL)
+    alone = [franchise_for(300, columns=SEVERAL[[expert]]) for expert in range(len(SEVERAL))]
+    shared, private = ([np.random.default_rng(seed) for seed in range(len(SEVERAL))] for _ in range(2))
+    for _ in range(200):
+        row, dish = customers.integers(3, size=2).astype(np.int32), int(customers.integers(ALPHABET))
+        change = add if customers.random() < 0.7 else remove
+        for expert, franchise in enumerate(alone):
+            assert change(together, expert, row, dish, shared[expert]) == change(
+                franchise, 0, row, dish, private[expert]
+            )
+    out, expected = np.empty(ALPHABET), np.empty(ALPHABET)
+    for expert, franchise in enumerate(alone):
+        assert seating_of(together, expert) == seating_of(franchise)
+        for context in itertools.product(range(4), repeat=2):
+            predictive_distribution(together, expert, row_of(context), out)
+            predictive_distribution(franchise, 0, row_of(context), expected)
+            np.testing.assert_array_equal(out, expected)
+
+
+def test_experts_have_hyperparameters_of_their_own():
+    rng = np.random.default_rng(0)
+    franchise = franchise_for(40, columns=SEVERAL, alphabet=40)
+    # A dish that is seen once has one way to be seated.
+    for dish in range(40):
+        for expert in range(len(SEVERAL)):
+            add(franchise, expert, rng.integers(3, size=2).astype(np.int32), dish, rng)
+    before = np.empty((len(SEVERAL), 40))
+    after = np.empty_like(before)
+    for expert in range(len(SEVERAL)):
+        predictive_distribution(franchise, expert, row_of((1, 1)), before[expert])
+    franchise.discount[3:6] = 0.9
+    for expert in range(len(SEVERAL)):
+        predictive_distribution(franchise, expert, row_of((1, 1)), after[expert])
+    np.testing.assert_array_equal(before[[0, 2]], after[[0, 2]])
+    assert np.abs(before[1] - after[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize("alphabet", [0, -1])
+def test_an_empty_alphabet_is_refused(alphabet):
+    with pytest.raises(ValueError, match="at least one dish"):
+        new_franchise(COLUMNS, alphabet)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 200)), max_size=300), st.integers(1, 50))
+def test_growing_in_small_steps_keeps_everything(customers, step):
+    rng, again = np.random.default_rng(0), np.random.default_rng(0)
+    large = franchise_for(len(customers), columns=np.array([[0]]), alphabet=201)
+    small = franchise_for(0, columns=np.array([[0]]), alphabet=201)
+    for i, (symbol, dish) in enumerate(customers):
+        if i % step == 0:
+            small = reserve(small, step)
+        add(large, 0, row_of((symbol,)), dish, rng)
+        add(small, 0, row_of((symbol,)), dish, again)
+    assert seating_of(small) == seating_of(large)

@@ -1,0 +1,196 @@
+"""Classes of unknown words: names by rule, from the most telling to the most general."""
+
+import pickle
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from spacy_hpyp.text.unknown_words import english_unknown_words, universal_unknown_words, unknown_words
+
+ENGLISH = english_unknown_words()
+UNIVERSAL = universal_unknown_words()
+RULES = pytest.mark.parametrize("rule", [ENGLISH, UNIVERSAL], ids=["english", "universal"])
+
+
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        ("table", ["LOW"]),
+        ("Table", ["CAP"]),
+        ("TABLE", ["CAPS"]),
+        ("I", ["CAP"]),
+        ("iPhone", ["MIXED"]),
+        ("McGraw", ["CAP"]),
+        ("walked", ["LOW-ed", "LOW"]),
+        ("Walked", ["CAP-ed", "CAP"]),
+        ("WALKED", ["CAPS-ed", "CAPS"]),
+        ("walking", ["LOW-ing", "LOW"]),
+        ("walks", ["LOW-s", "LOW"]),
+        ("quickly", ["LOW-ly", "LOW"]),
+        ("1987", ["YEAR"]),
+        ("2026", ["YEAR"]),
+        ("3026", ["NUM"]),
+        ("12", ["NUM"]),
+        ("19870", ["NUM"]),
+        ("12.5", ["DIGITS-MARK"]),
+        ("10-20", ["DIGITS-DASH"]),
+        ("10–20", ["DIGITS-DASH"]),
+        ("-1", ["DIGITS-DASH"]),
+        ("4th", ["LOW-DIGIT"]),
+        ("B2B", ["CAPS-DIGIT"]),
+        ("well-known", ["LOW-DASH"]),
+        ("well-meaning", ["LOW-DASH-ing", "LOW-DASH"]),
+        ("and/or", ["LOW-MARK-or", "LOW-MARK"]),
+        ("John's", ["CAP-MARK-'s", "CAP-MARK"]),
+        ("U.S.", ["CAPS-MARK"]),
+        ("--", ["DASH"]),
+        ("?!", ["MARK"]),
+        ("ada@example.org", ["LOW-ADDRESS"]),
+        ("http://example.org/a", ["LOW-ADDRESS"]),
+        ("WWW.EXAMPLE.ORG", ["CAPS-ADDRESS"]),
+        ("@ada", ["LOW-MARK"]),
+    ],
+)
+def test_english_names(form, names):
+    assert ENGLISH(form, False, "") == names
+
+
+@pytest.mark.parametrize(
+    ("word", "ending"),
+    [
+        ("station", "tion"),
+        ("mansion", "sion"),
+        ("onion", "ion"),
+        ("onions", "ions"),
+        ("friendship", "ship"),
+        ("capable", "able"),
+        ("musical", "ical"),
+        ("formal", "al"),
+        ("formally", "ally"),
+        ("kindly", "ly"),
+        ("happy", "y"),
+        ("calling", "ling"),
+        ("callings", "ings"),
+        ("runners", "ers"),
+        ("parties", "ies"),
+        ("dogs", "s"),
+        ("realist", "ist"),
+        ("fastest", "est"),
+    ],
+)
+def test_an_english_word_has_the_longest_of_its_endings(word, ending):
+    assert ENGLISH(word, False, "") == [f"LOW-{ending}", "LOW"]
+
+
+@pytest.mark.parametrize("word", ["is", "ly", "bed", "sing", "ring", "able", "tion", "stion", "y", "my", "as"])
+def test_an_english_ending_leaves_at_least_two_characters(word):
+    name = ENGLISH(word, False, "")[0]
+    ending = name.removeprefix("LOW").removeprefix("-")
+    assert word.endswith(ending)
+    assert not ending or len(word) - len(ending) >= 2
+
+
+@RULES
+def test_only_a_capital_that_begins_the_form_depends_on_the_place_in_the_sentence(rule):
+    assert rule("Table", True, "")[-1] == "FIRST"
+    assert rule("I", True, "")[-1] == "FIRST"
+    for form in ["table", "TABLE", "iPhone", "1987", "?"]:
+        assert rule(form, True, "") == rule(form, False, "")
+
+
+@RULES
+def test_the_tag_of_the_lower_case_form_makes_the_most_telling_class(rule):
+    without = rule("Walked", True, "")
+    assert rule("Walked", True, "VBD") == ["FIRST~VBD", *without]
+
+
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        ("table", ["LOW-ble", "LOW-le", "LOW-e", "LOW"]),
+        ("Häuser", ["CAP-user", "CAP-ser", "CAP-er", "CAP-r", "CAP"]),
+        ("ÉTÉS", ["CAPS-tés", "CAPS-és", "CAPS-s", "CAPS"]),
+        ("chat", ["LOW-hat", "LOW-at", "LOW-t", "LOW"]),
+        ("mes", ["LOW-s", "LOW"]),
+        ("à", ["LOW-à", "LOW"]),
+        ("Москва", ["CYRILLIC-CAP-сква", "CYRILLIC-CAP-ква", "CYRILLIC-CAP-ва", "CYRILLIC-CAP-а", "CYRILLIC-CAP"]),
+        ("она", ["CYRILLIC-LOW-а", "CYRILLIC-LOW"]),
+        ("СССР", ["CYRILLIC-CAPS-сср", "CYRILLIC-CAPS-ср", "CYRILLIC-CAPS-р", "CYRILLIC-CAPS"]),
+        ("中文", ["CJK-LOW-文", "CJK-LOW"]),
+        ("அவன்", ["TAMIL-LOW-வன்", "TAMIL-LOW-ன்", "TAMIL-LOW-்", "TAMIL-LOW"]),
+        ("மீ", ["TAMIL-LOW-ீ", "TAMIL-LOW"]),
+        ("Αθήνα", ["GREEK-CAP-ήνα", "GREEK-CAP-να", "GREEK-CAP-α", "GREEK-CAP"]),
+        ("1987", ["YEAR"]),
+        ("42", ["NUM"]),
+        ("௧௨", ["NUM"]),
+        ("12,5", ["DIGITS-MARK"]),
+        ("5%", ["DIGITS-MARK-%", "DIGITS-MARK"]),
+        ("T5", ["CAPS-DIGIT"]),
+        ("-", ["DASH--", "DASH"]),
+        ("—", ["DASH-—", "DASH"]),
+        ("...", ["MARK-.", "MARK"]),
+        ("l'", ["LOW-MARK-'", "LOW-MARK"]),
+        ("ex-roi", ["LOW-DASH--roi", "LOW-DASH-roi", "LOW-DASH-oi", "LOW-DASH-i", "LOW-DASH"]),
+    ],
+)
+def test_universal_names(form, names):
+    assert UNIVERSAL(form, False, "") == names
+
+
+@pytest.mark.parametrize("length", range(8))
+def test_universal_suffixes_have_at_most_the_length_that_was_set(length):
+    names = universal_unknown_words(suffix_length=length)("unbelievable", False, "")
+    longest = min(length, 7)
+    assert names == [f"LOW-{'unbelievable'[-n:]}" for n in range(longest, 0, -1)] + ["LOW"]
+
+
+@pytest.mark.parametrize("form", ["table", "5%", "?", "அவன்", "12"])
+def test_without_suffixes_there_is_the_shape_alone(form):
+    names = universal_unknown_words(suffix_length=0)(form, False, "")
+    assert names == UNIVERSAL(form, False, "")[-1:]
+
+
+def test_negative_suffix_length_is_an_error():
+    with pytest.raises(ValueError, match="'suffix_length' must not be negative, but it is -1"):
+        universal_unknown_words(suffix_length=-1)
+
+
+def test_vowel_signs_are_no_punctuation():
+    assert all("MARK" not in name for name in UNIVERSAL("இந்தியாவின்", False, ""))
+    assert "MARK" in UNIVERSAL("இந்தியாவின்.", False, "")[-1]
+
+
+@RULES
+@given(form=st.text(min_size=1), initial=st.booleans(), tag=st.sampled_from(["", "NN"]))
+@example(form="½", initial=False, tag="")
+@example(form="\u0301", initial=False, tag="")
+def test_any_text_has_names_and_none_is_empty(rule, form, initial, tag):
+    names = rule(form, initial, tag)
+    assert names
+    assert all(names)
+
+
+@RULES
+@given(form=st.text(min_size=1), initial=st.booleans(), tag=st.sampled_from(["", "NN"]))
+def test_names_differ_and_get_more_general(rule, form, initial, tag):
+    names = rule(form, initial, tag)
+    shape = names[-1]
+    assert len(set(names)) == len(names)
+    assert all(name.startswith(shape) for name in names)
+    suffixes = [name.removeprefix(f"{shape}-") for name in names[:-1] if not name.endswith("~NN")]
+    assert all(longer.endswith(shorter) for longer, shorter in zip(suffixes, suffixes[1:]))
+    assert ("NN" in names[0]) if tag else names == rule(form, initial, "")
+
+
+@given(form=st.text(min_size=1), initial=st.booleans(), tag=st.sampled_from(["", "NN"]))
+def test_rules_can_be_pickled(form, initial, tag):
+    for rule in [ENGLISH, UNIVERSAL, universal_unknown_words(suffix_length=2)]:
+        assert pickle.loads(pickle.dumps(rule))(form, initial, tag) == rule(form, initial, tag)
+
+
+@pytest.mark.parametrize("lang", ["en", "ta", "fr", "xx"])
+def test_the_rule_of_a_language_is_english_for_english_and_universal_otherwise(lang):
+    form = "unbelievable"
+    expected = (ENGLISH if lang == "en" else UNIVERSAL)(form, False, "")
+    assert unknown_words(lang)(form, False, "") == expected

@@ -1,0 +1,274 @@
+"""The vocabulary: which words are known, which class the others have, and which tags each may have."""
+
+import pickle
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_hpyp.text.unknown_words import english_unknown_words, universal_unknown_words
+from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
+
+TAGS = ["DT", "NN", "VB", "NNP", "."]
+DT, NN, VB, NNP, STOP = range(5)
+
+
+def by_shape(form, initial, lower_tag):
+    """Classes that can be read off the test: the first two characters, the first one, anything that is lower-case."""
+    general = ["lower"] if form.islower() else []
+    return [f"{form[:2]}*", f"{form[:1]}*", *general]
+
+
+def with_lower_tag(form, initial, lower_tag):
+    return [f"{'first' if initial else 'inside'}:{lower_tag}"]
+
+
+def collect(*sentences, rule=by_shape, **settings):
+    """A vocabulary of sentences as lists of words with tags; only the words that are repeated are known by default."""
+    settings = {"min_count": 2, "min_class_count": 1, "open_class_below": 0, **settings}
+    columns = [([word for word, _ in sentence], [tag for _, tag in sentence]) for sentence in sentences]
+    return Vocabulary.collect(columns, TAGS, VocabularySettings(rule, **settings))
+
+
+def times(count, word, tag):
+    return [[("the", DT), (word, tag)]] * count
+
+
+def candidates(vocabulary, number):
+    start, end = vocabulary.tag_offsets[number : number + 2]
+    return vocabulary.candidate_tags[start:end].tolist()
+
+
+def class_of(vocabulary, word, initial=False):
+    return vocabulary.name(vocabulary.number(word, initial))
+
+
+def content(vocabulary):
+    offsets, tags = vocabulary.tag_offsets.tolist(), vocabulary.candidate_tags.tolist()
+    return vocabulary.words, vocabulary.classes, vocabulary.tags, offsets, tags
+
+
+@pytest.mark.parametrize("min_count", [1, 2, 3, 4])
+def test_words_seen_often_enough_are_known(min_count):
+    sentences = [*times(3, "dog", NN), *times(2, "cat", NN), *times(1, "bird", NN)]
+    vocabulary = collect(*sentences, min_count=min_count)
+    counts = {"the": 6, "dog": 3, "cat": 2, "bird": 1}
+    assert vocabulary.words == [word for word, count in counts.items() if count >= min_count]
+    for word, count in counts.items():
+        assert (class_of(vocabulary, word) == word) == (count >= min_count)
+
+
+def test_the_count_of_a_word_does_not_depend_on_tag_and_place():
+    vocabulary = collect([("run", VB), ("run", NN)], [("the", DT), ("run", NN)], min_count=3)
+    assert vocabulary.words == ["run"]
+
+
+def test_frequent_words_come_first_and_ties_in_the_order_of_the_alphabet():
+    vocabulary = collect([(word, NN) for word in "z b b a a c c c".split()], min_count=1)
+    assert vocabulary.words == ["c", "a", "b", "z"]
+
+
+def test_words_are_known_as_they_are_written():
+    vocabulary = collect(*times(2, "dog", NN))
+    assert class_of(vocabulary, "Dog") == f"<{UNKNOWN}>"
+
+
+def test_classes_that_are_too_small_give_way_to_more_general_ones():
+    rare = [[(word, NN)] for word in ["aab", "aac", "abd", "bxy", "czz"]]
+    names = ["aab", "abq", "bxy", "czz", "Qzz"]
+    found = {
+        size: [class_of(collect(*rare, min_class_count=size), name) for name in names] for size in (1, 2, 3, 4, 5, 6)
+    }
+    unknown = f"<{UNKNOWN}>"
+    assert found == {
+        1: ["<aa*>", "<ab*>", "<bx*>", "<cz*>", unknown],
+        2: ["<aa*>", "<a*>", "<lower>", "<lower>", unknown],
+        3: ["<a*>", "<a*>", "<lower>", "<lower>", unknown],
+        4: ["<lower>", "<lower>", "<lower>", "<lower>", unknown],
+        5: ["<lower>", "<lower>", "<lower>", "<lower>", unknown],
+        6: [unknown] * 5,
+    }
+
+
+def test_words_with_repetitions_count_as_often_as_they_were_seen_for_their_classes():
+    vocabulary = collect(*times(3, "bird", NN), *times(1, "dog", NN), min_count=5, min_class_count=3)
+    assert class_of(vocabulary, "bison") == "<bi*>"
+    assert class_of(vocabulary, "doe") == "<lower>"
+
+
+def test_a_class_that_the_rule_names_twice_is_counted_once():
+    vocabulary = collect([("dog", NN)], rule=lambda *_: ["same", "same"], min_class_count=2)
+    assert vocabulary.classes == [UNKNOWN]
+
+
+def test_known_words_do_not_count_for_classes():
+    vocabulary = collect(*times(5, "dog", NN), [("deer", NN)], min_class_count=2)
+    assert vocabulary.classes == [UNKNOWN]
+
+
+def test_without_rare_words_everything_else_is_unknown_with_any_tag():
+    vocabulary = collect([("the", DT), ("dog", NN)], min_count=1)
+    assert vocabulary.classes == [UNKNOWN]
+    assert class_of(vocabulary, "cat") == f"<{UNKNOWN}>"
+    assert candidates(vocabulary, vocabulary.number("cat", False)) == list(range(len(TAGS)))
+
+
+def test_nothing_at_all_is_a_vocabulary_too():
+    vocabulary = collect()
+    assert len(vocabulary) == 1
+    assert class_of(vocabulary, "anything") == f"<{UNKNOWN}>"
+
+
+def test_a_rule_without_classes_leaves_the_unknown_one():
+    vocabulary = collect([("dog", NN)], rule=lambda *_: [])
+    assert vocabulary.classes == [UNKNOWN]
+    assert class_of(vocabulary, "dog") == f"<{UNKNOWN}>"
+
+
+def test_the_rule_hears_the_usual_tag_of_the_lower_case_form():
+    vocabulary = collect(
+        [("the", DT), ("run", NN), ("run", VB), ("run", VB)],
+        [("Run", VB), ("Zenobia", NNP), ("qualm", NN)],
+        rule=with_lower_tag,
+    )
+    assert set(vocabulary.classes) == {UNKNOWN, "first:VB", "inside:"}
+    assert class_of(vocabulary, "RUN", initial=True) == "<first:VB>"
+    assert class_of(vocabulary, "RUN", initial=False) == f"<{UNKNOWN}>"
+    assert class_of(vocabulary, "Qualm", initial=False) == "<inside:>"
+
+
+def test_a_tie_for_the_usual_tag_is_broken_alike_in_training_and_later():
+    vocabulary = collect([("the", DT), ("run", VB), ("run", NN)], [("Run", VB)], rule=with_lower_tag)
+    assert vocabulary.classes == [UNKNOWN, "first:NN"]
+    assert class_of(vocabulary, "Run", initial=True) == "<first:NN>"
+
+
+def test_open_classes_do_not_change_the_usual_tag():
+    sentences = [[("walk", VB), ("walk", VB)], [("Walk", VB)], [("dog", NN)], [("cat", NN)]]
+    vocabulary = collect(*sentences, rule=with_lower_tag, open_class_below=50)
+    assert class_of(vocabulary, "Walk", initial=True) == "<first:VB>"
+
+
+def test_the_lower_case_form_of_a_rare_word_says_nothing():
+    vocabulary = collect([("walk", VB)], [("Walk", VB)], rule=with_lower_tag)
+    assert vocabulary.classes == [UNKNOWN, "first:"]
+
+
+def test_the_same_rare_word_has_a_class_of_its_own_at_the_beginning():
+    vocabulary = collect(
+        [("Ada", NNP), ("sees", VB), ("Kim", NNP)], rule=english_unknown_words(), min_count=2, min_class_count=1
+    )
+    assert class_of(vocabulary, "Mona", initial=True) == "<FIRST>"
+    assert class_of(vocabulary, "Mona", initial=False) == "<CAP>"
+
+
+def test_tags_are_sorted_by_how_often_the_word_had_them():
+    words = [("x", tag) for tag in [VB, VB, VB, NN, DT, DT]]
+    vocabulary = collect(words)
+    assert candidates(vocabulary, vocabulary.number("x", False)) == [VB, DT, NN]
+
+
+def test_ties_of_tags_are_in_the_order_of_the_tags():
+    vocabulary = collect([("x", tag) for tag in [NNP, VB, DT]])
+    assert candidates(vocabulary, vocabulary.number("x", False)) == [DT, VB, NNP]
+
+
+@pytest.mark.parametrize("open_class_below", [0, 3, 4, 100])
+def test_open_classes_are_added_to_seldom_words_only(open_class_below):
+    sentences = [[("walk", VB)] * 3, [("rare", NN), ("Zenobia", NNP), ("seldom", NN)]]
+    vocabulary = collect(*sentences, open_class_below=open_class_below)
+    expected = [VB, NN, NNP] if open_class_below > 3 else [VB]
+    assert candidates(vocabulary, vocabulary.number("walk", False)) == expected
+
+
+def test_classes_have_their_own_tags_first_and_then_all_open_classes():
+    sentences = [[("noun", NN)], [("nouns", NN)], [("nod", VB)], [("verb", VB)]]
+    vocabulary = collect(*sentences, min_class_count=2)
+    assert candidates(vocabulary, vocabulary.number("nothing", False)) == [NN, VB]
+    assert candidates(vocabulary, vocabulary.number("violin", False)) == [VB, NN]
+    assert candidates(vocabulary, vocabulary.number("?", False)) == [NN, VB]
+
+
+def test_a_tag_that_hardly_any_rare_word_has_is_no_open_class():
+    rare = [[(f"noun{i}", NN)] for i in range(998)]
+    for closed, open_class in [(1, [NN]), (2, [NN, DT])]:
+        others = [[(f"the{i}", DT)] for i in range(closed)]
+        padding = [[(f"noun{i}", NN)] for i in range(998, 1000 - closed)]
+        vocabulary = collect(*rare, *others, *padding)
+        assert sorted(candidates(vocabulary, vocabulary.number("?", False))) == sorted(open_class)
+
+
+def test_a_class_keeps_a_tag_that_is_no_open_class():
+    rare = [[(f"noun{i}", NN)] for i in range(1000)] + [[("this", DT)]]
+    vocabulary = collect(*rare)
+    assert candidates(vocabulary, vocabulary.number("that", False)) == [DT, NN]
+
+
+WORDS = st.text(alphabet="aAbB1-", min_size=1, max_size=3)
+SENTENCES = st.lists(
+    st.lists(st.tuples(WORDS, st.integers(0, len(TAGS) - 1)), min_size=1, max_size=5), min_size=1, max_size=12
+)
+SETTINGS = st.fixed_dictionaries(
+    {
+        "rule": st.sampled_from([by_shape, english_unknown_words(), universal_unknown_words()]),
+        "min_count": st.integers(1, 3),
+        "min_class_count": st.integers(1, 4),
+        "open_class_below": st.integers(0, 4),
+    }
+)
+
+
+@given(SENTENCES, SETTINGS, st.randoms(use_true_random=False))
+def test_the_order_of_the_sentences_makes_no_difference(sentences, settings, rng):
+    shuffled = rng.sample(sentences, len(sentences))
+    assert content(collect(*shuffled, **settings)) == content(collect(*sentences, **settings))
+
+
+@given(SENTENCES, SETTINGS)
+def test_numbers_are_dense_and_names_distinct(sentences, settings):
+    vocabulary = collect(*sentences, **settings)
+    names = [vocabulary.name(number) for number in range(len(vocabulary))]
+    assert len(vocabulary) == len(vocabulary.words) + len(vocabulary.classes)
+    assert names == [*vocabulary.words, *(f"<{name}>" for name in vocabulary.classes)]
+    assert len(set(names)) == len(names)
+    assert [vocabulary.number(word, True) for word in vocabulary.words] == list(range(len(vocabulary.words)))
+    assert vocabulary.classes[0] == UNKNOWN
+
+
+@given(SENTENCES, SETTINGS)
+def test_every_word_may_have_each_tag_it_was_seen_with_and_none_twice(sentences, settings):
+    vocabulary = collect(*sentences, **settings)
+    for sentence in sentences:
+        for i, (word, tag) in enumerate(sentence):
+            assert tag in candidates(vocabulary, vocabulary.number(word, i == 0))
+    for number in range(len(vocabulary)):
+        found = candidates(vocabulary, number)
+        assert found
+        assert len(set(found)) == len(found)
+        assert set(found) <= set(range(len(TAGS)))
+    assert vocabulary.tag_offsets[0] == 0
+    assert vocabulary.tag_offsets[-1] == len(vocabulary.candidate_tags)
+
+
+@given(SENTENCES, SETTINGS, WORDS, st.booleans())
+def test_a_word_that_is_not_known_has_the_first_class_that_there_is(sentences, settings, word, initial):
+    vocabulary = collect(*sentences, **settings)
+    number = vocabulary.number(word, initial)
+    if word in vocabulary.words:
+        assert vocabulary.name(number) == word
+        return
+    lower_tag = ""
+    if word.lower() in vocabulary.words:
+        lower_tag = TAGS[candidates(vocabulary, vocabulary.words.index(word.lower()))[0]]
+    names = [name for name in settings["rule"](word, initial, lower_tag) if name in vocabulary.classes]
+    assert vocabulary.name(number) == f"<{[*names, UNKNOWN][0]}>"
+
+
+def test_a_vocabulary_can_be_pickled():
+    sentences = random.Random(0).choices([*times(2, "dog", NN), [("Zenobia", NNP)], [("qualms", NN)]], k=9)
+    vocabulary = collect(*sentences, rule=universal_unknown_words())
+    again = pickle.loads(pickle.dumps(vocabulary))
+    assert content(again) == content(vocabulary)
+    for word in ["dog", "Zenobia", "Ada", "qualms", "42"]:
+        assert again.number(word, True) == vocabulary.number(word, True)

@@ -17,7 +17,7 @@ from .inference.beam import Search
 from .inference.gibbs import TRANSITION, Sentences, visit_sentences
 from .inference.particle_filter import LABELS, Blocks, Parser, Parses, decode_blocks, usual_probabilities
 from .text.vocabulary import Vocabulary, VocabularySettings
-from .transitions.configuration import DIRECTIONS, POSSIBLE, action_count, class_of
+from .transitions.configuration import DIRECTIONS, FIRST_SYMBOL, POSSIBLE, action_count, class_of
 from .transitions.contexts import compile_contexts
 
 FORMAT = 1
@@ -57,7 +57,9 @@ class JointModel:
     ) -> None:
         self.contexts = contexts
         self.vocabulary_settings = vocabulary_settings
-        self._compiled = {name: compile_contexts(getattr(contexts, name), name) for name in DISTRIBUTIONS}
+        self._compiled = {
+            name: compile_contexts(getattr(contexts, name), name, self._gates(name)) for name in DISTRIBUTIONS
+        }
         for name in ("transition", "tag"):
             if not getattr(contexts, name):
                 raise ValueError(f"'{name}' needs at least one context list, even if that is an empty one: [[]].")
@@ -91,11 +93,23 @@ class JointModel:
             return POSSIBLE
         return np.empty((0, 0), dtype=np.bool_)
 
+    def _is_plain(self, name: str) -> bool:
+        return len(getattr(self.contexts, name)) < (1 if name == "transition" and self.is_factored else 2)
+
+    def _gates(self, name: str) -> tuple[str, ...]:
+        if self._is_plain(name):
+            return ()
+        return ("next.tag", "s1.tag") if name == "word" else ("s1.tag", "s2.tag")
+
+    def _first_gate_weights(self, name: str) -> np.ndarray:
+        _, columns, gates = self._compiled[name]
+        return np.zeros((len(gates), FIRST_SYMBOL + max(1, len(self.tags)), len(columns)))
+
     def _first_weights(self, name: str) -> np.ndarray:
         """Weights before any are learned: all experts of a pool are worth the same, deeper restaurants more."""
-        experts, depth = self._compiled[name][1].shape
-        if experts == 0 or (experts == 1 and len(self._possible(name)) == 0):
+        if self._is_plain(name):
             return np.empty((0, STANDINGS))
+        experts, depth = self._compiled[name][1].shape
         level = np.tile(np.arange(depth + 1), experts) / max(depth, 1)
         weights = level if name == "word" else min(1.0, 1.5 / experts) * (0.5 + level)
         return np.repeat(weights[:, None], STANDINGS, axis=1)
@@ -103,6 +117,7 @@ class JointModel:
     def initialize(self, labels: Sequence[str], vocabulary: Vocabulary) -> None:
         """Fix the alphabets and forget everything that was seated."""
         self.tags, self.labels, self.vocabulary = list(vocabulary.tags), list(labels), vocabulary
+        self.gate_weights = {name: self._first_gate_weights(name) for name in DISTRIBUTIONS}
         self.seated = {}
         self.steps = 0
         self._parser = None
@@ -157,7 +172,10 @@ class JointModel:
         RAISES (ValueError): If a sentence that should be seated is not.
         """
         self._parser = None
-        gradient = {name: np.zeros_like(weights) for name, weights in self.weights.items()}
+        gradient = {
+            name: (np.zeros_like(weights), np.zeros_like(self.gate_weights[name]))
+            for name, weights in self.weights.items()
+        }
 
         def visit_one(number: int, generator: np.random.Generator) -> float:
             return self._visit_distribution(number, sentences, seated, gradient[DISTRIBUTIONS[number]], generator)
@@ -183,7 +201,10 @@ class JointModel:
             pool = SeatedPool(
                 franchise=self._franchises[name],
                 weights=self.weights[name],
-                gradient=gradient,
+                gradient=gradient[0],
+                gates=self._compiled[name][2],
+                gate_weights=self.gate_weights[name],
+                gate_gradient=gradient[1],
                 possible=self._possible(name),
                 elements=self._compiled[name][0],
                 scratch=self._scratch(name, size),
@@ -220,6 +241,8 @@ class JointModel:
                 freeze_pool(
                     self._franchises[name],
                     self.weights[name],
+                    self._compiled[name][2],
+                    self.gate_weights[name],
                     self._possible(name),
                     self._compiled[name][0],
                     mixed=name == "word",

@@ -3,7 +3,8 @@
 Small alphabets multiply their experts, p(y|x) proportional to the product over m of p_m(y|c_m(x)) ** weight_m; words mix
 them, p(w|x) = sum over m of share_m p_m(w|c_m(x)). How much an expert has to say depends on how much it has seen: its
 weight is chosen by the *standing* of the restaurant that its context leads to, that is, by how deep it lies and how many
-customers it has. Shares are the weights' softmax. One expert is the plain HPYP either way. A pool without experts
+customers it has. And it depends on the situation: *gates* are columns of the context row (the tags of the two top
+items, say) whose symbols add to the weights of the experts. Shares are the weights' softmax. One expert is the plain HPYP either way. A pool without experts
 says nothing: its outcome is not generated and has probability 1.
 
 Weights are learned while the pool is: what it predicts for events that have just been removed is held out.
@@ -43,6 +44,8 @@ class SeatedPool(NamedTuple):
     weights (float64[tiers, STANDINGS]): The weight of an expert by the standing of its restaurant; empty for a pool of one
         expert whose every outcome is always possible.
     gradient (float64[tiers, STANDINGS]): Where the gradient of the log-likelihood is added up.
+    gates (int32[gates]): Columns of the context row.
+    gate_weights, gate_gradient (float64[gates, symbols, experts]): What a gate's symbol adds to an expert's weight.
     possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all do.
     elements (int32[elements, 4]): What the entries of a context row are; opaque here.
     scratch (float64[experts + 1, alphabet]): Workspace.
@@ -51,6 +54,9 @@ class SeatedPool(NamedTuple):
     franchise: Franchise
     weights: np.ndarray
     gradient: np.ndarray
+    gates: np.ndarray
+    gate_weights: np.ndarray
+    gate_gradient: np.ndarray
     possible: np.ndarray
     elements: np.ndarray
     scratch: np.ndarray
@@ -59,20 +65,29 @@ class SeatedPool(NamedTuple):
 class FrozenPool(NamedTuple):
     """A pool while it predicts: as `SeatedPool`, with finished probabilities in place of the seating.
 
-    weight (float64[restaurants]): What an expert's word counts when its context leads to a restaurant: the weight in a
-        product, the unnormalised share in a mixture; empty for a plain pool.
+    weight (float64[restaurants]): What an expert's word counts when its context leads to a restaurant: before its
+        gates add to it; empty for a plain pool.
     energies (Energies): Logs of the experts' distributions; empty unless they are multiplied.
     """
 
     frozen: View
     weight: np.ndarray
+    gates: np.ndarray
+    gate_weights: np.ndarray
     energies: Energies
     possible: np.ndarray
     elements: np.ndarray
 
 
 def freeze_pool(
-    franchise: Franchise, weights: np.ndarray, possible: np.ndarray, elements: np.ndarray, *, mixed: bool
+    franchise: Franchise,
+    weights: np.ndarray,
+    gates: np.ndarray,
+    gate_weights: np.ndarray,
+    possible: np.ndarray,
+    elements: np.ndarray,
+    *,
+    mixed: bool,
 ) -> FrozenPool:
     """The view of a pool's present seating and weights.
 
@@ -81,7 +96,7 @@ def freeze_pool(
     view = freeze(franchise)
     weight = np.empty(0) if len(weights) == 0 else _weights_of_restaurants(view, weights)
     found = energies(view, multiplied=len(weights) > 0 and not mixed)
-    return FrozenPool(view, np.exp(weight) if mixed else weight, found, possible, elements)
+    return FrozenPool(view, weight, gates, gate_weights, found, possible, elements)
 
 
 @compiled
@@ -132,10 +147,23 @@ def _seen(franchise, restaurant):
 
 
 @compiled
-def seat_product(pool, restaurants, kind, dish, rng):
+def gate_weight(pool, symbols, expert):
+    """What the gates add to an expert's weight.
+
+    symbols (int32[gates]): The symbols of the gates.
+    """
+    weight = 0.0
+    for gate in range(len(symbols)):
+        weight += pool.gate_weights[gate, symbols[gate], expert]
+    return weight
+
+
+@compiled
+def seat_product(pool, restaurants, symbols, kind, dish, rng):
     """Add one event to every expert of a product pool, and add the gradient of its log-probability up.
 
     restaurants (int32[experts]): Where the context leads under each expert.
+    symbols (int32[gates]): The symbols of the gates.
     kind (int): Of the context: the row of `possible`.
     RETURNS (float): The log-probability of the dish under the pool before it was added, in nats.
     """
@@ -146,7 +174,7 @@ def seat_product(pool, restaurants, kind, dish, rng):
     for expert in range(len(restaurants)):
         restaurant = _seen(pool.franchise, restaurants[expert])
         row = pool.franchise.restaurants[restaurant]
-        weight = pool.weights[row[TIER], standing(row[CUSTOMERS])]
+        weight = pool.weights[row[TIER], standing(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
         out = pool.scratch[expert]
         restaurant_distribution(pool.franchise, restaurant, out)
         for y in range(len(out)):
@@ -160,6 +188,8 @@ def seat_product(pool, restaurants, kind, dish, rng):
         for y in range(len(out)):
             expected += total[y] * out[y]
         pool.gradient[row[TIER], standing(row[CUSTOMERS])] += out[dish] - expected
+        for gate in range(len(symbols)):
+            pool.gate_gradient[gate, symbols[gate], expert] += out[dish] - expected
         seat(pool.franchise, restaurants[expert], dish, rng)
     return log_probability
 
@@ -182,10 +212,11 @@ def _normalise(total, possible, kind, dish):
 
 
 @compiled
-def seat_mixture(pool, restaurants, dish, rng):
+def seat_mixture(pool, restaurants, symbols, dish, rng):
     """Add one event to every expert of a mixture pool, and add the gradient of its log-probability up.
 
     restaurants (int32[experts]): Where the context leads under each expert.
+    symbols (int32[gates]): The symbols of the gates.
     RETURNS (float): The log-probability of the dish under the pool before it was added, in nats.
     """
     experts = len(restaurants)
@@ -199,7 +230,7 @@ def seat_mixture(pool, restaurants, dish, rng):
     for expert in range(experts):
         row = pool.franchise.restaurants[_seen(pool.franchise, restaurants[expert])]
         places[expert, 0], places[expert, 1] = row[TIER], standing(row[CUSTOMERS])
-        share[expert] = exp(pool.weights[places[expert, 0], places[expert, 1]])
+        share[expert] = exp(pool.weights[places[expert, 0], places[expert, 1]] + gate_weight(pool, symbols, expert))
         mass += share[expert]
     for expert in range(experts):
         share[expert] /= mass
@@ -208,18 +239,32 @@ def seat_mixture(pool, restaurants, dish, rng):
     for expert in range(experts):
         posterior = share[expert] * probability[expert] / total
         pool.gradient[places[expert, 0], places[expert, 1]] += posterior - share[expert]
+        for gate in range(len(symbols)):
+            pool.gate_gradient[gate, symbols[gate], expert] += posterior - share[expert]
     return log(total)
+
+
+@compiled
+def read_symbols(pool, row, symbols):
+    """The symbols of a pool's gates in a context row.
+
+    symbols (int32[gates]): Overwritten.
+    """
+    for gate in range(len(symbols)):
+        symbols[gate] = row[pool.gates[gate]]
 
 
 class Scratch(NamedTuple):
     """Workspace for predictions of a frozen pool, one for each thread.
 
     places (int32[experts]): Restaurants.
+    symbols (int32[gates]): Symbols of the gates.
     mark (int64[alphabet]): When a dish was seen last.
     clock (int64[1]): The time.
     """
 
     places: np.ndarray
+    symbols: np.ndarray
     mark: np.ndarray
     clock: np.ndarray
 
@@ -230,6 +275,7 @@ def new_scratch(pool):
     experts = pool.frozen.columns.shape[0]
     return Scratch(
         np.empty(experts, dtype=np.int32),
+        np.empty(len(pool.gates), dtype=np.int32),
         np.zeros(pool.frozen.alphabet[0], dtype=np.int64),
         np.zeros(1, dtype=np.int64),
     )
@@ -246,19 +292,20 @@ def product_distribution(pool, row, kind, scratch, out):
     if len(pool.weight) == 0:
         view_distribution(view, deepest(view, 0, row), out)
         return
-    restaurant_numbers = scratch.places
-    deepest_of_all(view, row, restaurant_numbers)
+    deepest_of_all(view, row, scratch.places)
+    read_symbols(pool, row, scratch.symbols)
     out[:] = 0.0
-    for restaurant in restaurant_numbers:
-        add_energies(pool, restaurant, scratch, out)
+    for expert in range(len(scratch.places)):
+        restaurant = scratch.places[expert]
+        weight = pool.weight[restaurant] + gate_weight(pool, scratch.symbols, expert)
+        add_energies(pool, restaurant, weight, scratch, out)
     _normalise(out, pool.possible, kind, 0)
 
 
 @compiled
-def add_energies(pool, restaurant, scratch, total):
+def add_energies(pool, restaurant, weight, scratch, total):
     """Add one expert's weighted logs to those of others, up to a constant."""
     view, found = pool.frozen, pool.energies
-    weight = pool.weight[restaurant]
     place = found.row_of[restaurant]
     row = found.row[place if place >= 0 else ~place]
     for y in range(len(total)):
@@ -285,8 +332,11 @@ def mixture_probability(pool, row, dish, scratch):
     if len(pool.weight) == 0:
         return view_context_probability(view, 0, row, dish)
     deepest_of_all(view, row, scratch.places)
+    read_symbols(pool, row, scratch.symbols)
     mass, total = 0.0, 0.0
-    for restaurant in scratch.places:
-        mass += pool.weight[restaurant]
-        total += pool.weight[restaurant] * view_probability(view, restaurant, dish)
+    for expert in range(len(scratch.places)):
+        restaurant = scratch.places[expert]
+        share = exp(pool.weight[restaurant] + gate_weight(pool, scratch.symbols, expert))
+        mass += share
+        total += share * view_probability(view, restaurant, dish)
     return total / mass

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..compiled import compiled
 from ..hpyp.franchise import open_restaurants
-from ..hpyp.pool import seat_mixture, seat_product, unseat_all
+from ..hpyp.pool import read_symbols, seat_mixture, seat_product, unseat_all
 from ..transitions.configuration import (
     DEPTH,
     FIELDS,
@@ -54,6 +54,7 @@ class Events(NamedTuple):
     dish (int32[*]): The outcomes.
     kind (int32[*]): The kinds of contexts, see `SeatedPool.possible`.
     place (int32[*, experts]): The restaurants that the contexts lead to.
+    symbols (int32[*, gates]): The symbols of the pool's gates.
     row (int32[elements]): Workspace.
     count (int64[1]): The number of events.
     """
@@ -61,6 +62,7 @@ class Events(NamedTuple):
     dish: np.ndarray
     kind: np.ndarray
     place: np.ndarray
+    symbols: np.ndarray
     row: np.ndarray
     count: np.ndarray
 
@@ -72,6 +74,7 @@ def new_events(pool, n):
         np.empty(2 * n, dtype=np.int32),
         np.empty(2 * n, dtype=np.int32),
         np.empty((2 * n, pool.franchise.columns.shape[0]), dtype=np.int32),
+        np.empty((2 * n, len(pool.gates)), dtype=np.int32),
         np.empty(len(pool.elements), dtype=np.int32),
         np.zeros(1, dtype=np.int64),
     )
@@ -85,6 +88,7 @@ def enter_event(pool, events, records, top, known, kind, dish):
     events.kind[i] = kind
     read_context(pool.elements, records, top, known, events.row)
     open_restaurants(pool.franchise, events.row, events.place[i])
+    read_symbols(pool, events.row, events.symbols[i])
     events.count[0] += 1
 
 
@@ -153,7 +157,7 @@ def visit_sentences(pool, distribution, factored, sentences, seated, rng):
                 return total, number
         for i in range(events.count[0]):
             if distribution == WORD:
-                total += seat_mixture(pool, events.place[i], events.dish[i], rng)
+                total += seat_mixture(pool, events.place[i], events.symbols[i], events.dish[i], rng)
             else:
-                total += seat_product(pool, events.place[i], events.kind[i], events.dish[i], rng)
+                total += seat_product(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i], rng)
     return total, len(seated)

@@ -83,13 +83,16 @@ def _elements() -> dict[str, tuple[int, int, int, int]]:
 ELEMENTS = _elements()
 
 
-def compile_contexts(experts: Sequence[Sequence[str]], distribution: str) -> tuple[np.ndarray, np.ndarray]:
+def compile_contexts(
+    experts: Sequence[Sequence[str]], distribution: str, gates: Sequence[str] = ()
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Translate context lists into what compiled code reads.
 
     experts (Sequence[Sequence[str]]): One list of element names for each expert, most important first.
     distribution (str): The name of the distribution that the lists are for.
-    RETURNS (tuple): elements (int32[elements, 4]), rows of `ELEMENTS`, and columns (int32[experts, depth]), each
-        expert's positions in the context row, -1 past its end.
+    gates (Sequence[str]): Names of elements that are read besides.
+    RETURNS (tuple): elements (int32[elements, 4]), rows of `ELEMENTS`; columns (int32[experts, depth]), each expert's
+        positions in the context row, -1 past its end; and the positions of the gates (int32[gates]).
     RAISES (ValueError): If a name is not known, is repeated within an expert, or cannot be known yet.
     """
     names: list[str] = []
@@ -108,12 +111,13 @@ def compile_contexts(experts: Sequence[Sequence[str]], distribution: str) -> tup
                 names.append(name)
         if len(set(expert)) < len(expert):
             raise ValueError(f"A context list in '{distribution}' names an element twice: {', '.join(expert)}.")
+    names += [name for name in gates if name not in names]
     elements = np.array([ELEMENTS[name] for name in names], dtype=np.int32).reshape(-1, 4)
     depth = max((len(expert) for expert in experts), default=0)
     columns = np.full((len(experts), depth), -1, dtype=np.int32)
     for number, expert in enumerate(experts):
         columns[number, : len(expert)] = [names.index(name) for name in expert]
-    return elements, columns
+    return elements, columns, np.array([names.index(name) for name in gates], dtype=np.int32)
 
 
 @compiled

@@ -45,9 +45,14 @@ _HIGHEST_STRENGTH = 1e9
 
 
 def pack_integers(values: np.ndarray) -> dict[str, Any]:
-    """Compress an array of integers from 0 to 2 ** 31 - 2. Returns its item size, length and compressed bytes."""
+    """Compress an array of integers from 0 to 2 ** 31 - 2. Returns its item size, length and compressed bytes.
+
+    RAISES (ValueError): If one is larger.
+    """
     values = np.asarray(values, dtype=np.int64)
     highest = int(values.max(initial=0))
+    if highest >= _HIGHEST:
+        raise ValueError(f"An integer of {highest} is too large to be stored.")
     width = next(size for size in (1, 2, 4) if highest < 1 << (8 * size))
     # Bytes of equal significance stand together: nearly all of the higher ones are zero.
     planes = values.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T

@@ -8,6 +8,7 @@ from spacy.util import registry
 from thinc.api import Model
 from thinc.model import deserialize_attr, serialize_attr
 
+from .hpyp.pool import Weights
 from .inference.beam import Search
 from .inference.particle_filter import Blocks, Parses
 from .model import DISTRIBUTIONS, ContextLists, JointModel
@@ -19,7 +20,11 @@ registry.misc.register("spacy-hpyp.EnglishUnknownWords.v1", func=english_unknown
 registry.misc.register("spacy-hpyp.UniversalUnknownWords.v1", func=universal_unknown_words)
 
 JOINT_MODEL = "joint_model"
-WEIGHTS = {name: f"{name}_weights" for name in DISTRIBUTIONS}
+
+# The symbols of gates are many and some are rare: their weights are learned at a slower pace than the others.
+_GATE_PACE = 0.3
+# How many tokens of the training data the weights that a pool begins with are worth.
+_PRIOR = 30.0
 
 
 @registry.architectures("spacy-hpyp.HPYPModel.v1")
@@ -54,12 +59,7 @@ def HPYPModel(
     contexts = ContextLists(transition=transition, label=label, tag=tag, word=word)
     settings = VocabularySettings(unknown_words, min_count, min_class_count, open_class_below)
     joint = JointModel(contexts, settings, one_table=seating == "kneser-ney")
-    return Model(
-        "hpyp",
-        forward,
-        attrs={JOINT_MODEL: joint},
-        params={parameter: joint.weights[name] for name, parameter in WEIGHTS.items()},
-    )
+    return set_joint_model(Model("hpyp", forward), joint)
 
 
 def forward(model: Model, request: tuple[Blocks, Search, int], is_train: bool) -> tuple[Parses, Any]:
@@ -71,10 +71,49 @@ def forward(model: Model, request: tuple[Blocks, Search, int], is_train: bool) -
 def joint_model(model: Model) -> JointModel:
     """The joint model inside a thinc model, with the thinc model's parameters as its weights."""
     joint: JointModel = model.attrs[JOINT_MODEL]
-    joint.set_weights(
-        {name: np.asarray(model.get_param(parameter), dtype=np.float64) for name, parameter in WEIGHTS.items()}
-    )
+    joint.set_weights(weights_of({name: model.get_param(name) for name in model.param_names}))
     return joint
+
+
+def set_joint_model(model: Model, joint: JointModel) -> Model:
+    """Put a joint model and its weights into a thinc model. Returns the thinc model."""
+    model.attrs[JOINT_MODEL] = joint
+    for name, weights in joint.weights.items():
+        model.set_param(f"{name}_standing", weights.standing.astype(np.float32))
+        model.set_param(f"{name}_gate", (weights.gate / _GATE_PACE).astype(np.float32))
+    return model
+
+
+def weights_of(parameters: dict[str, Any]) -> dict[str, Weights]:
+    """The weights of the pools, by distribution.
+
+    parameters (dict[str, float32[*, *] or float32[*, *, *]]): The parameters of the thinc model, by name.
+    """
+    weights = {}
+    for name in DISTRIBUTIONS:
+        standing, gate = (np.asarray(parameters[f"{name}_{part}"], dtype=np.float64) for part in Weights._fields)
+        weights[name] = Weights(standing, _GATE_PACE * gate)
+    return weights
+
+
+def add_gradients(model: Model, gradient: dict[str, Weights], tokens: int) -> None:
+    """Add the gradient of the loss to those of the parameters: of the negative log-likelihood for each token, and of a
+    Gaussian prior around the weights that the pools begin with.
+
+    gradient (dict[str, Weights]): The gradient of the log-likelihood of a batch.
+    tokens (int): The number of tokens in the batch.
+    """
+    joint: JointModel = model.attrs[JOINT_MODEL]
+    for name, weights in joint.weights.items():
+        if len(weights.standing) == 0:
+            continue
+        first = joint.first_weights(name)
+        standing, gate = (
+            _PRIOR / max(joint.tokens, 1) * (ours - prior) - likelihood / tokens
+            for ours, prior, likelihood in zip(weights, first, gradient[name])
+        )
+        model.inc_grad(f"{name}_standing", standing.astype(np.float32))
+        model.inc_grad(f"{name}_gate", (_GATE_PACE * gate).astype(np.float32))
 
 
 @serialize_attr.register(JointModel)

@@ -18,7 +18,7 @@ from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer
 
 from .annotation import Encoder, GoldSentence, Layout, encode_docs, join, raw_sentences, read_gold, write_parses
-from .architectures import WEIGHTS, joint_model
+from .architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of
 from .extensions import register_extensions
 from .hpyp.franchise import NONE
 from .inference.beam import Search
@@ -276,6 +276,7 @@ class HPYPParser(TrainablePipe):
             model.vocabulary_settings,
         )
         model.initialize(labels["labels"], vocabulary)
+        set_joint_model(self.model, model)
         self._reset_training()
         encoder = Encoder(model)
         for key, sentence in gold.items():
@@ -315,7 +316,8 @@ class HPYPParser(TrainablePipe):
 
         examples (Iterable[Example]): Their reference documents are learned.
         drop (float): Not used: a Bayesian model has no dropout.
-        sgd (Optimizer | None): Not used.
+        sgd (Optimizer | None): Updates the weights of pools, by the gradient of the log-likelihood of sentences that were
+            removed and not yet added again. Without one the gradient is kept for `finish_update`.
         losses (dict[str, float] | None): Gets, under the component's name, the negative log-likelihood for each token in
             nats, of all updates since the name was last missing. Every sentence is predicted from all others.
         RETURNS (dict[str, float]): The losses.
@@ -356,7 +358,7 @@ class HPYPParser(TrainablePipe):
             total -= sum(log_probabilities.values())
             # What is learned from sentences that the model has not seen before is not what it will need to know.
             if all(seated):
-                self._learn_weights(gradient, len(sentences.words))
+                add_gradients(self.model, gradient, len(sentences.words))
             self._loss = (total, tokens + len(sentences.words))
             losses[self.name] = total / self._loss[1]
             self._visited += len(batch)
@@ -364,12 +366,9 @@ class HPYPParser(TrainablePipe):
                 model.resample(rng)
                 self._visited = 0
                 self._warn_of_skipped(self._copies.total() + sum(self._skipped.values()))
+            if sgd is not None:
+                self.finish_update(sgd)
         return losses
-
-    def _learn_weights(self, gradient: dict[str, np.ndarray], tokens: int) -> None:
-        for name, values in gradient.items():
-            if values.size:
-                self.model.inc_grad(WEIGHTS[name], (-values / tokens).astype(np.float32))
 
     def get_loss(self, examples: Iterable[Example], scores: tuple[Layout, Parses]) -> tuple[float, None]:
         """The negative log-likelihood of parsed documents for each token, in nats, as the beam sums it up.
@@ -479,16 +478,14 @@ class HPYPParser(TrainablePipe):
         try:
             message = srsly.msgpack_loads(data)
             (attributes,), (parameters,) = message["attrs"], message["params"]
-            weights = {name: np.asarray(value, dtype=np.float64) for name, value in parameters.items()}
-            self.joint.check_weights({name.removesuffix("_weights"): value for name, value in weights.items()})
-            self.joint.from_bytes(attributes["joint_model"])
-            for name, value in weights.items():
-                self.model.set_param(name, value)
+            loaded = self.model.attrs[JOINT_MODEL].from_bytes(attributes["joint_model"])
+            loaded.set_weights(weights_of(parameters))
         except Exception as error:
             raise UnreadableModelError(
                 f"The model of the component '{self.name}' cannot be read{where}: {error}. "
                 "The file is damaged, or belongs to another version or another config; train or install it again."
             ) from error
+        set_joint_model(self.model, loaded)
         self._reset_training()
 
 

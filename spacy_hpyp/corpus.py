@@ -1,10 +1,11 @@
-"""A corpus reader that hands gold sentence boundaries, and gold tags, to the pipeline."""
+"""How training data come to the pipeline: a reader of gold sentences, and a batcher that divides a corpus into parts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from spacy.language import Language
 from spacy.training import Corpus, Example
+from spacy.training.batchers import minibatch_by_words
 from spacy.util import registry
 
 
@@ -33,3 +34,27 @@ def create_gold_corpus(
             yield example
 
     return read
+
+
+@registry.batchers("spacy-hpyp.batch_by_parts.v1")
+def create_parts_batcher(parts: int) -> Callable[[Iterable[Example]], Iterator[list[Example]]]:
+    """Create a batcher that divides the corpus into about so many batches, whatever its size.
+
+    So a step of training is the same part of a sweep for every treebank.
+
+    parts (int): How many batches the corpus is divided into, at least 1.
+    RAISES (ValueError): If there are fewer.
+    """
+    if parts < 1:
+        raise ValueError(f"'parts' must be at least 1, but it is {parts}.")
+
+    def batches(examples: Iterable[Example]) -> Iterator[list[Example]]:
+        examples = list(examples)
+        words = sum(len(example.reference) for example in examples)
+        return minibatch_by_words(examples, size=max(1, words // parts), tolerance=0.0, get_length=_length)
+
+    return batches
+
+
+def _length(example: Example) -> int:
+    return len(example.reference)

@@ -10,7 +10,7 @@ import srsly
 
 from .hpyp.franchise import Franchise, new_franchise, reserve
 from .hpyp.hyperparameters import resample
-from .hpyp.pool import STANDINGS, SeatedPool, freeze_pool
+from .hpyp.pool import STANDINGS, SeatedPool, Weights, freeze_pool
 from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .hpyp.view import best_by_class
 from .inference.beam import Search
@@ -64,11 +64,12 @@ class JointModel:
             if not getattr(contexts, name):
                 raise ValueError(f"'{name}' needs at least one context list, even if that is an empty one: [[]].")
         self.one_table = one_table
-        self.weights = {name: self._first_weights(name) for name in DISTRIBUTIONS}
         self.tags: list[str] = []
+        self.weights = {name: self.first_weights(name) for name in DISTRIBUTIONS}
         self.labels: list[str] = []
         self.vocabulary: Vocabulary | None = None
         self.seated: dict[bytes, int] = {}
+        self.tokens = 0
         self.steps = 0
         self._franchises: dict[str, Franchise] = {}
         self._parser: Parser | None = None
@@ -101,24 +102,28 @@ class JointModel:
             return ()
         return ("next.tag", "s1.tag") if name == "word" else ("s1.tag", "s2.tag")
 
-    def _first_gate_weights(self, name: str) -> np.ndarray:
-        _, columns, gates = self._compiled[name]
-        return np.zeros((len(gates), FIRST_SYMBOL + max(1, len(self.tags)), len(columns)))
+    def first_weights(self, name: str) -> Weights:
+        """Weights before any are learned: all experts of a pool are worth the same, and deeper restaurants more.
 
-    def _first_weights(self, name: str) -> np.ndarray:
-        """Weights before any are learned: all experts of a pool are worth the same, deeper restaurants more."""
-        if self._is_plain(name):
-            return np.empty((0, STANDINGS))
-        experts, depth = self._compiled[name][1].shape
+        name (str): The name of the distribution.
+        """
+        _, columns, gates = self._compiled[name]
+        experts, depth = columns.shape
         level = np.tile(np.arange(depth + 1), experts) / max(depth, 1)
-        weights = level if name == "word" else min(1.0, 1.5 / experts) * (0.5 + level)
-        return np.repeat(weights[:, None], STANDINGS, axis=1)
+        weights = level if name == "word" else min(1.0, 1.5 / max(experts, 1)) * (0.5 + level)
+        if self._is_plain(name):
+            weights = np.empty(0)
+        return Weights(
+            standing=np.repeat(weights[:, None], STANDINGS, axis=1),
+            gate=np.zeros((len(gates), FIRST_SYMBOL + len(self.tags), experts)),
+        )
 
     def initialize(self, labels: Sequence[str], vocabulary: Vocabulary) -> None:
         """Fix the alphabets and forget everything that was seated."""
         self.tags, self.labels, self.vocabulary = list(vocabulary.tags), list(labels), vocabulary
-        self.gate_weights = {name: self._first_gate_weights(name) for name in DISTRIBUTIONS}
+        self.weights = {name: self.first_weights(name) for name in DISTRIBUTIONS}
         self.seated = {}
+        self.tokens = 0
         self.steps = 0
         self._parser = None
         self._franchises = {
@@ -126,26 +131,26 @@ class JointModel:
             for name, size in self._alphabets().items()
         }
 
-    def set_weights(self, weights: dict[str, np.ndarray]) -> None:
+    def set_weights(self, weights: dict[str, Weights]) -> None:
         """Use other weights for the experts of the pools.
 
-        weights (dict[str, float64[tiers, STANDINGS]]): By the name of the distribution.
+        weights (dict[str, Weights]): By the name of the distribution.
         RAISES (ValueError): If they are not of the right shape, or one is beyond all reason.
         """
         self.check_weights(weights)
         for name, ours in self.weights.items():
-            if not np.array_equal(ours, weights[name]):
-                self.weights[name] = weights[name].copy()
+            if not all(np.array_equal(a, b) for a, b in zip(ours, weights[name])):
+                self.weights[name] = Weights(*(part.copy() for part in weights[name]))
                 self._parser = None
 
-    def check_weights(self, weights: dict[str, np.ndarray]) -> None:
+    def check_weights(self, weights: dict[str, Weights]) -> None:
         """Raise a ValueError if weights do not fit the pools, see `set_weights`."""
         for name, ours in self.weights.items():
-            theirs = weights[name]
-            if theirs.shape != ours.shape:
-                raise ValueError(f"the weights of the {name} distribution do not fit its context lists")
-            if not np.all(np.abs(theirs) <= _HIGHEST_WEIGHT):
-                raise ValueError(f"a weight of the {name} distribution is not between ±{_HIGHEST_WEIGHT:.0f}")
+            for part, theirs in zip(ours, weights[name]):
+                if theirs.shape != part.shape:
+                    raise ValueError(f"the weights of the {name} distribution do not fit its context lists")
+                if not np.all(np.abs(theirs) <= _HIGHEST_WEIGHT):
+                    raise ValueError(f"a weight of the {name} distribution is not between ±{_HIGHEST_WEIGHT:.0f}")
 
     def _alphabets(self) -> dict[str, int]:
         assert self.vocabulary is not None
@@ -160,7 +165,7 @@ class JointModel:
 
     def visit(
         self, sentences: Sentences, seated: np.ndarray, rng: np.random.Generator, threads: int = 1
-    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+    ) -> tuple[dict[str, float], dict[str, Weights]]:
         """One Gibbs step for each of some sentences: remove it if it is seated, and add it.
 
         sentences (Sentences): Projective trees.
@@ -168,14 +173,11 @@ class JointModel:
         rng (numpy.random.Generator): The source of randomness.
         threads (int): How many threads share the distributions; the result does not depend on it.
         RETURNS (tuple): By distribution, the sum of the log-probabilities of its events in nats, each predicted from
-            everything but its sentence, and the gradient of it with respect to the weights (float64[tiers, STANDINGS]).
+            everything but its sentence, and the gradient of it with respect to the weights.
         RAISES (ValueError): If a sentence that should be seated is not.
         """
         self._parser = None
-        gradient = {
-            name: (np.zeros_like(weights), np.zeros_like(self.gate_weights[name]))
-            for name, weights in self.weights.items()
-        }
+        gradient = {name: Weights(*(np.zeros_like(part) for part in weights)) for name, weights in self.weights.items()}
 
         def visit_one(number: int, generator: np.random.Generator) -> float:
             return self._visit_distribution(number, sentences, seated, gradient[DISTRIBUTIONS[number]], generator)
@@ -183,10 +185,11 @@ class JointModel:
         generators = rng.spawn(len(DISTRIBUTIONS))
         with ThreadPoolExecutor(threads) as pool:
             totals = list(pool.map(visit_one, range(len(DISTRIBUTIONS)), generators))
+        self.tokens += int(np.diff(sentences.offsets)[~seated].sum())
         return dict(zip(DISTRIBUTIONS, totals)), gradient
 
     def _visit_distribution(
-        self, number: int, sentences: Sentences, seated: np.ndarray, gradient: np.ndarray, rng: np.random.Generator
+        self, number: int, sentences: Sentences, seated: np.ndarray, gradient: Weights, rng: np.random.Generator
     ) -> float:
         name = DISTRIBUTIONS[number]
         size = self._alphabets()[name]
@@ -201,10 +204,8 @@ class JointModel:
             pool = SeatedPool(
                 franchise=self._franchises[name],
                 weights=self.weights[name],
-                gradient=gradient[0],
+                gradient=gradient,
                 gates=self._compiled[name][2],
-                gate_weights=self.gate_weights[name],
-                gate_gradient=gradient[1],
                 possible=self._possible(name),
                 elements=self._compiled[name][0],
                 scratch=self._scratch(name, size),
@@ -242,7 +243,6 @@ class JointModel:
                     self._franchises[name],
                     self.weights[name],
                     self._compiled[name][2],
-                    self.gate_weights[name],
                     self._possible(name),
                     self._compiled[name][0],
                     mixed=name == "word",
@@ -302,6 +302,7 @@ class JointModel:
             "format": FORMAT,
             "contexts": {name: [list(expert) for expert in getattr(self.contexts, name)] for name in DISTRIBUTIONS},
             "steps": self.steps,
+            "tokens": self.tokens,
         }
         if self.vocabulary is not None:
             keys = sorted(self.seated)
@@ -319,9 +320,9 @@ class JointModel:
         return srsly.msgpack_dumps(msg)
 
     def from_bytes(self, data: bytes) -> "JointModel":
-        """Read what `to_bytes` wrote; on an error the model stays as it was.
+        """Read what `to_bytes` wrote. The weights of pools are not part of it: they are those of `first_weights`.
 
-        RETURNS (JointModel): This model.
+        RETURNS (JointModel): A new model with the same settings.
         RAISES (ValueError): If the bytes are damaged or belong to a model with other context lists.
         """
         try:
@@ -341,11 +342,7 @@ class JointModel:
                 loaded._read(msg)
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
-        self.tags, self.labels, self.vocabulary = loaded.tags, loaded.labels, loaded.vocabulary
-        self.seated, self.steps = loaded.seated, loaded.steps
-        self._franchises = loaded._franchises
-        self._parser = None
-        return self
+        return loaded
 
     def _read(self, msg: dict[str, Any]) -> None:
         """Read the parts of a trained model."""
@@ -362,6 +359,7 @@ class JointModel:
         self.vocabulary = Vocabulary(
             words, classes, tags, offsets, candidates.astype(np.int32), self.vocabulary_settings.rule
         )
+        self.weights = {name: self.first_weights(name) for name in DISTRIBUTIONS}
         for name, size in self._alphabets().items():
             try:
                 columns, packed = self._compiled[name][1], msg["distributions"][name]
@@ -374,7 +372,13 @@ class JointModel:
         if width * len(copies) != len(keys):
             raise ValueError("the list of seated sentences is damaged")
         self.seated = {keys[width * i : width * (i + 1)]: copies[i] for i in range(len(copies))}
-        self.steps = int(msg["steps"])
+        self.steps, self.tokens = (_count(msg[name]) for name in ("steps", "tokens"))
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError("a count is damaged")
+    return value
 
 
 def _strings(values: Any) -> list[str]:

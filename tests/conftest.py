@@ -176,7 +176,7 @@ class ToyTreebank:
     def customers_of(self, sentences: Iterable[Sentence]) -> dict[str, int]:
         """The number of events that sentences should have seated."""
         tokens = sum(len(sentence.words) for sentence in sentences)
-        return {"transition": 2 * tokens, "tag": tokens, "word": tokens}
+        return {"transition": 2 * tokens, "label": 0, "tag": tokens, "word": tokens}
 
     def hyperparameters(self, nlp: Language) -> np.ndarray:
         """All discounts and strengths."""
@@ -184,7 +184,17 @@ class ToyTreebank:
         return np.concatenate([np.concatenate([f.discount, f.strength]) for f in franchises])
 
 
-_MODEL_SETTINGS = {"transition", "tag", "word", "unknown_words", "min_count", "min_class_count", "open_class_below"}
+_MODEL_SETTINGS = {
+    "transition",
+    "label",
+    "seating",
+    "tag",
+    "word",
+    "unknown_words",
+    "min_count",
+    "min_class_count",
+    "open_class_below",
+}
 
 
 @pytest.fixture(scope="session")

@@ -165,7 +165,7 @@ def test_context_list_must_not_repeat_an_element(toy):
 
 @pytest.mark.parametrize("distribution", ["transition", "tag"])
 def test_next_tag_exists_for_words_only(toy, distribution):
-    with pytest.raises(ValueError, match="not known before the tag is generated"):
+    with pytest.raises(ValueError, match="only the word distribution can be conditioned on it"):
         toy.nlp(**{distribution: [["next.tag"]]})
 
 

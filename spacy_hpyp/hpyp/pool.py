@@ -37,26 +37,34 @@ from .view import Energies, View, energies, freeze, view_context_probability, vi
 STANDINGS = 8
 
 
+class Weights(NamedTuple):
+    """The weights of a pool's experts, or a gradient with respect to them.
+
+    standing (float64[tiers, STANDINGS]): The weight of an expert by the standing of its restaurant; empty for a pool of one
+        expert whose every outcome is always possible, which needs none.
+    gate (float64[gates, symbols, experts]): What the symbol of a gate adds to the weight of each expert.
+    """
+
+    standing: np.ndarray
+    gate: np.ndarray
+
+
 class SeatedPool(NamedTuple):
     """A pool while it learns.
 
     franchise (Franchise): The seating of all experts.
-    weights (float64[tiers, STANDINGS]): The weight of an expert by the standing of its restaurant; empty for a pool of one
-        expert whose every outcome is always possible.
-    gradient (float64[tiers, STANDINGS]): Where the gradient of the log-likelihood is added up.
+    weights (Weights): The weights.
+    gradient (Weights): Where the gradient of the log-likelihood is added up.
     gates (int32[gates]): Columns of the context row.
-    gate_weights, gate_gradient (float64[gates, symbols, experts]): What a gate's symbol adds to an expert's weight.
     possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all do.
     elements (int32[elements, 4]): What the entries of a context row are; opaque here.
     scratch (float64[experts + 1, alphabet]): Workspace.
     """
 
     franchise: Franchise
-    weights: np.ndarray
-    gradient: np.ndarray
+    weights: Weights
+    gradient: Weights
     gates: np.ndarray
-    gate_weights: np.ndarray
-    gate_gradient: np.ndarray
     possible: np.ndarray
     elements: np.ndarray
     scratch: np.ndarray
@@ -65,15 +73,16 @@ class SeatedPool(NamedTuple):
 class FrozenPool(NamedTuple):
     """A pool while it predicts: as `SeatedPool`, with finished probabilities in place of the seating.
 
-    weight (float64[restaurants]): What an expert's word counts when its context leads to a restaurant: before its
-        gates add to it; empty for a plain pool.
+    weight (float64[restaurants]): The weight of an expert whose context leads to a restaurant, before gates add to it; empty
+        for a plain pool.
+    weights (Weights): The weights.
     energies (Energies): Logs of the experts' distributions; empty unless they are multiplied.
     """
 
     frozen: View
     weight: np.ndarray
+    weights: Weights
     gates: np.ndarray
-    gate_weights: np.ndarray
     energies: Energies
     possible: np.ndarray
     elements: np.ndarray
@@ -81,9 +90,8 @@ class FrozenPool(NamedTuple):
 
 def freeze_pool(
     franchise: Franchise,
-    weights: np.ndarray,
+    weights: Weights,
     gates: np.ndarray,
-    gate_weights: np.ndarray,
     possible: np.ndarray,
     elements: np.ndarray,
     *,
@@ -94,13 +102,14 @@ def freeze_pool(
     mixed (bool): Whether the experts are mixed and not multiplied.
     """
     view = freeze(franchise)
-    weight = np.empty(0) if len(weights) == 0 else _weights_of_restaurants(view, weights)
-    found = energies(view, multiplied=len(weights) > 0 and not mixed)
-    return FrozenPool(view, weight, gates, gate_weights, found, possible, elements)
+    plain = len(weights.standing) == 0
+    weight = np.empty(0) if plain else _weights_of_restaurants(view, weights.standing)
+    found = energies(view, multiplied=not plain and not mixed)
+    return FrozenPool(view, weight, weights, gates, found, possible, elements)
 
 
 @compiled
-def _weights_of_restaurants(view, weights):
+def _weights_of_restaurants(view, by_standing):
     weight = np.empty(len(view.back_off))
     for restaurant in range(len(weight)):
         row = view.restaurants[restaurant]
@@ -108,14 +117,14 @@ def _weights_of_restaurants(view, weights):
         if row[CUSTOMERS] == 0 and row[PARENT] != NONE:
             weight[restaurant] = weight[row[PARENT]]
         else:
-            weight[restaurant] = weights[row[TIER], standing(row[CUSTOMERS])]
+            weight[restaurant] = by_standing[row[TIER], standing(row[CUSTOMERS])]
     return weight
 
 
 @compiled
 def is_plain(pool):
     """Whether a seated pool's probabilities are those of its only expert."""
-    return len(pool.weights) == 0
+    return len(pool.weights.standing) == 0
 
 
 @compiled
@@ -154,7 +163,7 @@ def gate_weight(pool, symbols, expert):
     """
     weight = 0.0
     for gate in range(len(symbols)):
-        weight += pool.gate_weights[gate, symbols[gate], expert]
+        weight += pool.weights.gate[gate, symbols[gate], expert]
     return weight
 
 
@@ -174,7 +183,7 @@ def seat_product(pool, restaurants, symbols, kind, dish, rng):
     for expert in range(len(restaurants)):
         restaurant = _seen(pool.franchise, restaurants[expert])
         row = pool.franchise.restaurants[restaurant]
-        weight = pool.weights[row[TIER], standing(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
+        weight = pool.weights.standing[row[TIER], standing(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
         out = pool.scratch[expert]
         restaurant_distribution(pool.franchise, restaurant, out)
         for y in range(len(out)):
@@ -187,9 +196,9 @@ def seat_product(pool, restaurants, symbols, kind, dish, rng):
         expected = 0.0
         for y in range(len(out)):
             expected += total[y] * out[y]
-        pool.gradient[row[TIER], standing(row[CUSTOMERS])] += out[dish] - expected
+        pool.gradient.standing[row[TIER], standing(row[CUSTOMERS])] += out[dish] - expected
         for gate in range(len(symbols)):
-            pool.gate_gradient[gate, symbols[gate], expert] += out[dish] - expected
+            pool.gradient.gate[gate, symbols[gate], expert] += out[dish] - expected
         seat(pool.franchise, restaurants[expert], dish, rng)
     return log_probability
 
@@ -230,7 +239,9 @@ def seat_mixture(pool, restaurants, symbols, dish, rng):
     for expert in range(experts):
         row = pool.franchise.restaurants[_seen(pool.franchise, restaurants[expert])]
         places[expert, 0], places[expert, 1] = row[TIER], standing(row[CUSTOMERS])
-        share[expert] = exp(pool.weights[places[expert, 0], places[expert, 1]] + gate_weight(pool, symbols, expert))
+        share[expert] = exp(
+            pool.weights.standing[places[expert, 0], places[expert, 1]] + gate_weight(pool, symbols, expert)
+        )
         mass += share[expert]
     for expert in range(experts):
         share[expert] /= mass
@@ -238,9 +249,9 @@ def seat_mixture(pool, restaurants, symbols, dish, rng):
         total += share[expert] * probability[expert]
     for expert in range(experts):
         posterior = share[expert] * probability[expert] / total
-        pool.gradient[places[expert, 0], places[expert, 1]] += posterior - share[expert]
+        pool.gradient.standing[places[expert, 0], places[expert, 1]] += posterior - share[expert]
         for gate in range(len(symbols)):
-            pool.gate_gradient[gate, symbols[gate], expert] += posterior - share[expert]
+            pool.gradient.gate[gate, symbols[gate], expert] += posterior - share[expert]
     return log(total)
 
 

@@ -8,12 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_hpyp.hpyp.franchise import (
-    DISH,
-    N_RESTAURANTS,
-    N_SERVINGS,
     NONE,
-    PARENT,
-    RESTAURANT,
     add,
     deepest,
     new_franchise,
@@ -25,7 +20,6 @@ from spacy_hpyp.hpyp.franchise import (
 from spacy_hpyp.hpyp.view import (
     best_by_class,
     freeze,
-    highest_below,
     keep_best,
     view_context_probability,
     view_distribution,
@@ -144,18 +138,3 @@ def test_best_are_kept_in_descending_order_and_equals_by_number(values, best, ra
         keep_best(dish, probability, found, value)
     expected = sorted(order, key=lambda pair: (-pair[1], pair[0]))[:best]
     assert [(found, value) for found, value in zip(dish.tolist(), probability) if found != NONE] == expected
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_highest_below_is_the_highest_of_all_restaurants_below(seed):
-    franchise = busy_franchise(seed)
-    view = freeze(franchise)
-    expected = distributions(view)
-    for restaurant in range(franchise.used[N_RESTAURANTS] - 1, -1, -1):
-        parent = franchise.restaurants[restaurant, PARENT]
-        if parent != NONE:
-            np.maximum(expected[parent], expected[restaurant], out=expected[parent])
-    servings = franchise.servings[: franchise.used[N_SERVINGS]]
-    found = highest_below(view)
-    np.testing.assert_allclose(found, expected[servings[:, RESTAURANT], servings[:, DISH]], rtol=1e-10)
-    assert np.all(found >= view.probability)

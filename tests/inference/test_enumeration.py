@@ -9,7 +9,7 @@ import pytest
 
 from spacy_hpyp.annotation import join
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, NONE, TIER, deepest, predictive_probability
-from spacy_hpyp.hpyp.pool import standing
+from spacy_hpyp.hpyp.pool import Weights, standing
 from spacy_hpyp.inference.beam import Search
 from spacy_hpyp.inference.particle_filter import Blocks
 from spacy_hpyp.model import ContextLists, JointModel
@@ -100,7 +100,12 @@ def model(request):
     name, one_table = request.param
     model = make_model(POOLS[name], one_table=one_table)
     rng = np.random.default_rng(2)
-    model.set_weights({name: weights + rng.normal(0, 0.2, weights.shape) for name, weights in model.weights.items()})
+    model.set_weights(
+        {
+            name: Weights(*(part + rng.normal(0, 0.2, part.shape) for part in weights))
+            for name, weights in model.weights.items()
+        }
+    )
     return model
 
 
@@ -132,7 +137,14 @@ class Counter:
         row = np.array(row, dtype=np.int32)
         experts = len(franchise.columns)
         places = [franchise.restaurants[deepest(franchise, m, row)] for m in range(experts)]
-        weight = [weights[place[TIER], standing(place[CUSTOMERS])] if len(weights) else 1.0 for place in places]
+        gates = self.model._compiled[name][2]
+        weight = [
+            weights.standing[place[TIER], standing(place[CUSTOMERS])]
+            + sum(weights.gate[g, row[column], m] for g, column in enumerate(gates))
+            if len(weights.standing)
+            else 1.0
+            for m, place in enumerate(places)
+        ]
         if name == "word":
             shares = np.exp(weight) / np.exp(weight).sum()
             return sum(share * predictive_probability(franchise, m, row, dish) for m, share in enumerate(shares))

@@ -49,6 +49,15 @@ NON_PROJECTIVE = Sentence(
     "det nsubj aux ROOT case det nmod obl punct".split(),
 )
 
+#: Settings of a model whose distributions all have several experts.
+POOLS = {
+    "seating": "kneser-ney",
+    "transition": [["s1.tag", "s2.tag", "s3.tag"], ["s1.word", "s2.word"], ["w1.tag", "depth"]],
+    "label": [["next.direction", "s1.tag", "s2.tag"], ["next.direction", "s1.word"]],
+    "tag": [["s1.tag", "s2.tag"], ["w1.tag", "w2.tag"]],
+    "word": [["next.tag", "s1.word"], ["next.tag", "w1.word"]],
+}
+
 ONE_WORD = Sentence(["stop"], ["VB"], [0], ["ROOT"])
 
 
@@ -96,6 +105,7 @@ class ToyTreebank:
     non_projective = NON_PROJECTIVE
     one_word = ONE_WORD
     sentence = Sentence
+    pools = POOLS
 
     def sentences(self, count: int = 40, seed: int = 0) -> list[Sentence]:
         """Distinct sentences from the templates, the second of which is replaced by one that is not projective."""

@@ -36,6 +36,9 @@ from .view import Energies, View, energies, freeze, view_context_probability, vi
 #: Restaurants are told apart by their customers: 1, 2, 3 to 4, 5 to 8, and so on, the last class being open.
 STANDINGS = 8
 
+# What is possible keeps a probability that has a logarithm, however sure the experts are of something else.
+_LEAST = -200.0
+
 
 class Weights(NamedTuple):
     """The weights of a pool's experts, or a gradient with respect to them.
@@ -206,16 +209,18 @@ def seat_product(pool, restaurants, symbols, kind, dish, rng):
 @compiled
 def _normalise(total, possible, kind, dish):
     """Turn unnormalised log-probabilities into probabilities in place. Returns the log-probability of a dish."""
-    if len(possible) > 0:
-        for y in range(len(total)):
-            if not possible[kind, y]:
-                total[y] = -np.inf
-    highest = total.max()
-    chosen = total[dish] - highest
+    highest = -np.inf
+    for y in range(len(total)):
+        if len(possible) == 0 or possible[kind, y]:
+            highest = max(highest, total[y])
+    chosen = max(total[dish] - highest, _LEAST)
     mass = 0.0
     for y in range(len(total)):
-        total[y] = exp(total[y] - highest)
-        mass += total[y]
+        if len(possible) == 0 or possible[kind, y]:
+            total[y] = exp(max(total[y] - highest, _LEAST))
+            mass += total[y]
+        else:
+            total[y] = 0.0
     total /= mass
     return chosen - log(mass)
 

@@ -1,6 +1,21 @@
-"""The one way in which this package compiles a function."""
+"""How the numerical core is compiled: one decorator that says it once."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from numba import njit
 
-#: Cached on disk, so that a second process starts warm, and without the GIL, so that threads decode side by side.
-compiled = njit(cache=True, nogil=True, error_model="numpy")
+# Numba recompiles a function when its own file changes, but not when a function that it calls does, in another file: after
+# an update it would go on with the old one. So the stamp of every function is that of the whole package.
+_FILES = [file.stat() for file in Path(__file__).parent.rglob("*.py")]
+_STAMP = (max(file.st_mtime for file in _FILES), sum(file.st_size for file in _FILES))
+
+
+def compiled(function: Callable) -> Any:
+    """Compile a function with Numba: cached on disk, without the GIL, with the error model of NumPy."""
+    dispatcher = njit(cache=True, nogil=True, error_model="numpy")(function)
+    cache_file = getattr(dispatcher._cache, "_cache_file", None)
+    if cache_file is not None:
+        cache_file._source_stamp = _STAMP
+    return dispatcher

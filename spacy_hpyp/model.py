@@ -249,7 +249,7 @@ class JointModel:
                 )
                 for name in DISTRIBUTIONS
             ]
-            if len(self.weights["transition"]) == 0:
+            if self._is_plain("transition"):
                 actions = self._alphabets()["transition"]
                 kind = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
                 best = best_by_class(pools[0].frozen, kind, 4, LABELS)

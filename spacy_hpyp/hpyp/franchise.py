@@ -248,6 +248,24 @@ def deepest_of_all(franchise, row, restaurants):
 
 
 @compiled
+def path_of_all(franchise, row, path):
+    """Every restaurant on the way to `deepest`, for every expert at once.
+
+    path (int32[depth + 1, experts]): Overwritten, root first, with `NONE` below the last restaurant of an expert.
+    """
+    columns = franchise.columns
+    for expert in range(path.shape[1]):
+        path[0, expert] = expert
+    for level in range(columns.shape[1]):
+        for expert in range(path.shape[1]):
+            above = path[level, expert]
+            if above == NONE or columns[expert, level] == NONE:
+                path[level + 1, expert] = NONE
+            else:
+                path[level + 1, expert] = child(franchise, above, row[columns[expert, level]])
+
+
+@compiled
 def open_restaurants(franchise, row, restaurants):
     """The restaurant of a context under every expert, founded with all that lead to it where they do not exist yet.
 

@@ -27,11 +27,12 @@ from .franchise import (
     Franchise,
     deepest,
     deepest_of_all,
+    path_of_all,
     restaurant_distribution,
     seat,
     unseat,
 )
-from .view import Energies, View, energies, freeze, view_context_probability, view_distribution, view_probability
+from .view import Energies, View, energies, freeze, view_context_probability, view_distribution, view_path_probability
 
 #: Restaurants are told apart by their customers: 1, 2, 3 to 4, 5 to 8, and so on, the last class being open.
 STANDINGS = 8
@@ -274,12 +275,14 @@ class Scratch(NamedTuple):
     """Workspace for predictions of a frozen pool, one for each thread.
 
     places (int32[experts]): Restaurants.
+    path (int32[depth + 1, experts]): Restaurants, and those above them.
     symbols (int32[gates]): Symbols of the gates.
     mark (int64[alphabet]): When a dish was seen last.
     clock (int64[1]): The time.
     """
 
     places: np.ndarray
+    path: np.ndarray
     symbols: np.ndarray
     mark: np.ndarray
     clock: np.ndarray
@@ -291,6 +294,7 @@ def new_scratch(pool):
     experts = pool.frozen.columns.shape[0]
     return Scratch(
         np.empty(experts, dtype=np.int32),
+        np.empty((pool.frozen.columns.shape[1] + 1, experts), dtype=np.int32),
         np.empty(len(pool.gates), dtype=np.int32),
         np.zeros(pool.frozen.alphabet[0], dtype=np.int64),
         np.zeros(1, dtype=np.int64),
@@ -347,12 +351,15 @@ def mixture_probability(pool, row, dish, scratch):
         return 1.0
     if len(pool.weight) == 0:
         return view_context_probability(view, 0, row, dish)
-    deepest_of_all(view, row, scratch.places)
+    path_of_all(view, row, scratch.path)
     read_symbols(pool, row, scratch.symbols)
     mass, total = 0.0, 0.0
-    for expert in range(len(scratch.places)):
-        restaurant = scratch.places[expert]
-        share = exp(pool.weight[restaurant] + gate_weight(pool, scratch.symbols, expert))
+    for expert in range(scratch.path.shape[1]):
+        level = 0
+        while level + 1 < len(scratch.path) and scratch.path[level + 1, expert] != NONE:
+            level += 1
+        weight = pool.weight[scratch.path[level, expert]] + gate_weight(pool, scratch.symbols, expert)
+        share = exp(weight)
         mass += share
-        total += share * view_probability(view, restaurant, dish)
+        total += share * view_path_probability(view, scratch.path, expert, dish)
     return total / mass

@@ -42,6 +42,7 @@ class View(NamedTuple):
         read by the same functions (`child`, `serving_of`, `deepest`).
     probability (float64[*]): p(dish | restaurant) of every serving.
     back_off (float64[*]): What multiplies the parent's probability of a dish that a restaurant does not serve.
+    passed_on (float64[*]): The product of the back-off factors of a restaurant and all above it.
     """
 
     columns: np.ndarray
@@ -52,11 +53,12 @@ class View(NamedTuple):
     serving_index: np.ndarray
     probability: np.ndarray
     back_off: np.ndarray
+    passed_on: np.ndarray
 
 
 def freeze(franchise: Franchise) -> View:
     """The view of the present seating."""
-    probability, back_off = _finish(franchise)
+    probability, back_off, passed_on = _finish(franchise)
     return View(
         columns=franchise.columns,
         alphabet=franchise.alphabet,
@@ -66,6 +68,7 @@ def freeze(franchise: Franchise) -> View:
         serving_index=franchise.serving_index,
         probability=probability,
         back_off=back_off,
+        passed_on=passed_on,
     )
 
 
@@ -75,12 +78,15 @@ def _finish(franchise):
     restaurants, servings = franchise.restaurants, franchise.servings
     probability = np.empty(franchise.used[N_SERVINGS])
     back_off = np.ones(franchise.used[N_RESTAURANTS])
+    passed_on = np.ones(franchise.used[N_RESTAURANTS])
     for restaurant in range(franchise.used[N_RESTAURANTS]):
         row = restaurants[restaurant]
         if row[CUSTOMERS] > 0:
             tier = row[TIER]
             fresh = franchise.strength[tier] + franchise.discount[tier] * row[TABLES]
             back_off[restaurant] = fresh / (franchise.strength[tier] + row[CUSTOMERS])
+        above_it = 1.0 if row[PARENT] == NONE else passed_on[row[PARENT]]
+        passed_on[restaurant] = back_off[restaurant] * above_it
         serving = row[FIRST]
         while serving != NONE:
             above = servings[serving, ABOVE]
@@ -89,7 +95,7 @@ def _finish(franchise):
                 franchise, restaurant, servings[serving, SERVED], servings[serving, OPEN], base
             )
             serving = servings[serving, NEXT]
-    return probability, back_off
+    return probability, back_off, passed_on
 
 
 @compiled
@@ -135,6 +141,34 @@ def view_context_probability(view, expert, row, dish):
 
 
 @compiled
+def view_path_probability(view, path, expert, dish):
+    """p(dish | context) under one expert, on the path of its context.
+
+    Only the deepest restaurant that serves the dish matters, and those below it for what they pass on to it.
+
+    path (int32[depth + 1, experts]): See `path_of_all`.
+    """
+    serving = NONE
+    server = NONE
+    level = 0
+    while level < len(path) and path[level, expert] != NONE:
+        found = serving_of(view, path[level, expert], dish)
+        if found == NONE:
+            break
+        serving = found
+        server = path[level, expert]
+        level += 1
+    while level < len(path) and path[level, expert] != NONE:
+        level += 1
+    last = path[level - 1, expert]
+    if serving == NONE:
+        return view.passed_on[last] / view.alphabet[0]
+    if last == server:
+        return view.probability[serving]
+    return view.probability[serving] * view.passed_on[last] / view.passed_on[server]
+
+
+@compiled
 def view_distribution(view, restaurant, out):
     """p(. | restaurant) of all dishes.
 
@@ -173,8 +207,9 @@ class Energies(NamedTuple):
     excess: np.ndarray
 
 
-#: Restaurants that serve at least this part of the alphabet have a row.
+# Restaurants that serve at least this part of the alphabet, or so many dishes, have a row.
 _DENSE_SHARE = 0.12
+_DENSE = 5
 
 
 def energies(view: View, *, multiplied: bool) -> Energies:
@@ -184,7 +219,7 @@ def energies(view: View, *, multiplied: bool) -> Energies:
     """
     if not multiplied:
         return Energies(np.empty((0, 0), np.float32), np.empty(0, np.int32), np.empty(0, np.float32))
-    row_of, rows = _place_rows(view, _DENSE_SHARE * view.alphabet[0])
+    row_of, rows = _place_rows(view, min(_DENSE_SHARE * view.alphabet[0], _DENSE))
     row = np.empty((rows, view.alphabet[0]), dtype=np.float32)
     return Energies(row, row_of, _fill_rows(view, row_of, row))
 

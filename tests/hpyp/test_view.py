@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from spacy_hpyp.hpyp.franchise import (
     NONE,
+    PARENT,
     add,
     deepest,
     new_franchise,
+    path_of_all,
     predictive_distribution,
     predictive_probability,
     remove,
@@ -23,6 +25,7 @@ from spacy_hpyp.hpyp.view import (
     keep_best,
     view_context_probability,
     view_distribution,
+    view_path_probability,
     view_probability,
 )
 
@@ -138,3 +141,28 @@ def test_best_are_kept_in_descending_order_and_equals_by_number(values, best, ra
         keep_best(dish, probability, found, value)
     expected = sorted(order, key=lambda pair: (-pair[1], pair[0]))[:best]
     assert [(found, value) for found, value in zip(dish.tolist(), probability) if found != NONE] == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_path_ends_at_the_deepest_restaurant_and_goes_through_those_above_it(seed):
+    view = freeze(busy_franchise(seed))
+    path = np.empty((COLUMNS.shape[1] + 1, len(COLUMNS)), dtype=np.int32)
+    for row in contexts():
+        path_of_all(view, row, path)
+        for expert in range(len(COLUMNS)):
+            way = [restaurant for restaurant in path[:, expert] if restaurant != NONE]
+            assert way[-1] == deepest(view, expert, row)
+            assert way[0] == expert
+            assert [view.restaurants[restaurant, PARENT] for restaurant in way[1:]] == way[:-1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_probability_along_a_path_is_that_of_its_last_restaurant(seed):
+    view = freeze(busy_franchise(seed))
+    path = np.empty((COLUMNS.shape[1] + 1, len(COLUMNS)), dtype=np.int32)
+    for row in contexts():
+        path_of_all(view, row, path)
+        for expert in range(len(COLUMNS)):
+            for dish in range(ALPHABET):
+                expected = view_probability(view, deepest(view, expert, row), dish)
+                assert view_path_probability(view, path, expert, dish) == pytest.approx(expected, rel=1e-12)

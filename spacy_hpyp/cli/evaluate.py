@@ -1,21 +1,14 @@
-"""Commands under `python -m spacy hpyp`."""
+"""`hpyp evaluate`: tags, trees and speed on gold tokens and gold sentence boundaries."""
 
 from pathlib import Path
 from typing import Any
 
-import spacy
 import srsly
 import typer
-from spacy.cli._util import app
 from wasabi import msg
 
-from .component import HPYPParser
-from .corpus import create_gold_corpus
-
-HELP = "Commands of the generative parser, the component hpyp_parser."
-
-hpyp = typer.Typer(name="hpyp", help=HELP, no_args_is_help=True)
-app.add_typer(hpyp)
+from ..corpus import create_gold_corpus
+from .app import hpyp, load_parser
 
 _ROWS = {
     "TAG": "tag_acc",
@@ -25,11 +18,6 @@ _ROWS = {
     "SENT R": "sents_r",
     "SENT F": "sents_f",
 }
-
-
-@hpyp.callback()
-def main() -> None:
-    """Commands of the generative parser, the component hpyp_parser."""
 
 
 @hpyp.command("evaluate")
@@ -74,13 +62,7 @@ def evaluate(
     gold_tags (bool): Whether the parser uses the gold tags.
     RETURNS (dict[str, Any]): The scores of `nlp.evaluate`.
     """
-    nlp = spacy.load(model)
-    parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
-    if len(parsers) != 1:
-        msg.fail(f"The pipeline should have one hpyp_parser, but it has {len(parsers)}: {nlp.pipe_names}", exits=1)
-    parser = parsers[0]
-    parser.particles = parser.particles if particles is None else particles
-    parser.threads = parser.threads if threads is None else threads
+    nlp, parser = load_parser(model, particles=particles, threads=threads)
     parser.tags = "given" if gold_tags else parser.tags
     examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
     if not examples:

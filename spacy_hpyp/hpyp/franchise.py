@@ -229,35 +229,37 @@ def deepest(franchise, expert, row):
 
 
 @compiled
-def deepest_of_all(franchise, row, restaurants):
-    """`deepest` for every expert at once: the look-ups of a level do not wait for each other.
+def deepest_of(franchise, row, experts, restaurants):
+    """`deepest` for several experts at once: the look-ups of a level do not wait for each other.
 
-    restaurants (int32[experts]): Overwritten.
+    experts (int32[*]): Which experts.
+    restaurants (int32[*]): Overwritten where an expert is asked for.
     """
     columns = franchise.columns
-    for expert in range(len(restaurants)):
+    for expert in experts:
         restaurants[expert] = expert
     for level in range(columns.shape[1]):
-        for expert in range(len(restaurants)):
+        for expert in experts:
             if columns[expert, level] != NONE and restaurants[expert] >= 0:
                 below = child(franchise, restaurants[expert], row[columns[expert, level]])
                 restaurants[expert] = below if below != NONE else ~restaurants[expert]
-    for expert in range(len(restaurants)):
+    for expert in experts:
         if restaurants[expert] < 0:
             restaurants[expert] = ~restaurants[expert]
 
 
 @compiled
-def path_of_all(franchise, row, path):
-    """Every restaurant on the way to `deepest`, for every expert at once.
+def paths_of(franchise, row, experts, path):
+    """Every restaurant on the way to `deepest`, for several experts at once.
 
-    path (int32[depth + 1, experts]): Overwritten, root first, with `NONE` below the last restaurant of an expert.
+    experts (int32[*]): Which experts.
+    path (int32[depth + 1, *]): Overwritten where an expert is asked for, root first, with `NONE` below its last restaurant.
     """
     columns = franchise.columns
-    for expert in range(path.shape[1]):
+    for expert in experts:
         path[0, expert] = expert
     for level in range(columns.shape[1]):
-        for expert in range(path.shape[1]):
+        for expert in experts:
             above = path[level, expert]
             if above == NONE or columns[expert, level] == NONE:
                 path[level + 1, expert] = NONE

@@ -26,13 +26,12 @@ from .franchise import (
     TIER,
     Franchise,
     deepest,
-    deepest_of_all,
-    path_of_all,
     restaurant_distribution,
     seat,
     unseat,
 )
-from .view import Energies, View, energies, freeze, view_context_probability, view_distribution, view_path_probability
+from .recent import Recent, find_places, find_probabilities, new_recent
+from .view import Energies, View, energies, freeze, view_context_probability, view_distribution
 
 #: Restaurants are told apart by their customers: 1, 2, 3 to 4, 5 to 8, and so on, the last class being open.
 STANDINGS = 8
@@ -274,15 +273,13 @@ def read_symbols(pool, row, symbols):
 class Scratch(NamedTuple):
     """Workspace for predictions of a frozen pool, one for each thread.
 
-    places (int32[experts]): Restaurants.
-    path (int32[depth + 1, experts]): Restaurants, and those above them.
+    recent (Recent): What the experts have said lately.
     symbols (int32[gates]): Symbols of the gates.
     mark (int64[alphabet]): When a dish was seen last.
     clock (int64[1]): The time.
     """
 
-    places: np.ndarray
-    path: np.ndarray
+    recent: Recent
     symbols: np.ndarray
     mark: np.ndarray
     clock: np.ndarray
@@ -291,10 +288,8 @@ class Scratch(NamedTuple):
 @compiled
 def new_scratch(pool):
     """Workspace that fits a frozen pool."""
-    experts = pool.frozen.columns.shape[0]
     return Scratch(
-        np.empty(experts, dtype=np.int32),
-        np.empty((pool.frozen.columns.shape[1] + 1, experts), dtype=np.int32),
+        new_recent(pool.frozen),
         np.empty(len(pool.gates), dtype=np.int32),
         np.zeros(pool.frozen.alphabet[0], dtype=np.int64),
         np.zeros(1, dtype=np.int64),
@@ -312,11 +307,11 @@ def product_distribution(pool, row, kind, scratch, out):
     if len(pool.weight) == 0:
         view_distribution(view, deepest(view, 0, row), out)
         return
-    deepest_of_all(view, row, scratch.places)
+    find_places(view, row, scratch.recent)
     read_symbols(pool, row, scratch.symbols)
     out[:] = 0.0
-    for expert in range(len(scratch.places)):
-        restaurant = scratch.places[expert]
+    for expert in range(len(scratch.recent.place)):
+        restaurant = scratch.recent.place[expert]
         weight = pool.weight[restaurant] + gate_weight(pool, scratch.symbols, expert)
         add_energies(pool, restaurant, weight, scratch, out)
     _normalise(out, pool.possible, kind, 0)
@@ -351,15 +346,11 @@ def mixture_probability(pool, row, dish, scratch):
         return 1.0
     if len(pool.weight) == 0:
         return view_context_probability(view, 0, row, dish)
-    path_of_all(view, row, scratch.path)
+    find_probabilities(view, row, dish, scratch.recent)
     read_symbols(pool, row, scratch.symbols)
     mass, total = 0.0, 0.0
-    for expert in range(scratch.path.shape[1]):
-        level = 0
-        while level + 1 < len(scratch.path) and scratch.path[level + 1, expert] != NONE:
-            level += 1
-        weight = pool.weight[scratch.path[level, expert]] + gate_weight(pool, scratch.symbols, expert)
-        share = exp(weight)
+    for expert in range(len(scratch.recent.place)):
+        share = exp(pool.weight[scratch.recent.place[expert]] + gate_weight(pool, scratch.symbols, expert))
         mass += share
-        total += share * view_path_probability(view, scratch.path, expert, dish)
+        total += share * scratch.recent.probability[expert]
     return total / mass

@@ -146,7 +146,7 @@ def view_path_probability(view, path, expert, dish):
 
     Only the deepest restaurant that serves the dish matters, and those below it for what they pass on to it.
 
-    path (int32[depth + 1, experts]): See `path_of_all`.
+    path (int32[depth + 1, experts]): See `paths_of`.
     """
     serving = NONE
     server = NONE

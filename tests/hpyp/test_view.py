@@ -13,7 +13,7 @@ from spacy_hpyp.hpyp.franchise import (
     add,
     deepest,
     new_franchise,
-    path_of_all,
+    paths_of,
     predictive_distribution,
     predictive_probability,
     remove,
@@ -148,7 +148,7 @@ def test_a_path_ends_at_the_deepest_restaurant_and_goes_through_those_above_it(s
     view = freeze(busy_franchise(seed))
     path = np.empty((COLUMNS.shape[1] + 1, len(COLUMNS)), dtype=np.int32)
     for row in contexts():
-        path_of_all(view, row, path)
+        paths_of(view, row, np.arange(len(COLUMNS)), path)
         for expert in range(len(COLUMNS)):
             way = [restaurant for restaurant in path[:, expert] if restaurant != NONE]
             assert way[-1] == deepest(view, expert, row)
@@ -161,7 +161,7 @@ def test_the_probability_along_a_path_is_that_of_its_last_restaurant(seed):
     view = freeze(busy_franchise(seed))
     path = np.empty((COLUMNS.shape[1] + 1, len(COLUMNS)), dtype=np.int32)
     for row in contexts():
-        path_of_all(view, row, path)
+        paths_of(view, row, np.arange(len(COLUMNS)), path)
         for expert in range(len(COLUMNS)):
             for dish in range(ALPHABET):
                 expected = view_probability(view, deepest(view, expert, row), dish)

@@ -15,7 +15,9 @@ from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .hpyp.view import best_by_class
 from .inference.beam import Search
 from .inference.gibbs import TRANSITION, Sentences, visit_sentences
-from .inference.particle_filter import LABELS, Blocks, Parser, Parses, decode_blocks, usual_probabilities
+from .inference.particle_filter import Blocks, Parses, decode_all, decode_blocks
+from .inference.posterior import Posterior
+from .inference.proposals import LABELS, Parser, usual_probabilities
 from .text.vocabulary import Vocabulary, VocabularySettings
 from .transitions.configuration import DIRECTIONS, FIRST_SYMBOL, POSSIBLE, action_count, class_of
 from .transitions.contexts import compile_contexts
@@ -272,9 +274,9 @@ class JointModel:
         """Parse blocks of words by Algorithm 1.
 
         blocks (Blocks): What to parse.
-        search (Search): K, at least 1, and what the selection step expects.
+        search (Search): K, at least 1, what the selection step expects, and how a parse is chosen.
         threads (int): How many threads share the blocks; the result does not depend on it.
-        RETURNS (Parses): The best trees and the log-probabilities in nats.
+        RETURNS (Parses): The trees that were chosen and the log-probabilities in nats.
         """
         tokens = len(blocks.tags)
         parses = Parses(
@@ -282,6 +284,10 @@ class JointModel:
             labels=np.full(tokens, -1, dtype=np.int32),
             tags=np.zeros(tokens, dtype=np.int32),
             log_probability=np.zeros(tokens),
+            syntactic=np.zeros(tokens),
+            lexical=np.zeros(tokens),
+            head_probability=np.full(tokens, np.nan),
+            tag_probability=np.full(tokens, np.nan),
         )
         parser = self.parser
         # The longest first, dealt out in turn: the threads finish at about the same time.
@@ -293,6 +299,16 @@ class JointModel:
             with ThreadPoolExecutor(len(hands)) as pool:
                 list(pool.map(lambda hand: decode_blocks(parser, blocks, hand, search, parses), hands))
         return parses
+
+    def decode_all(self, blocks: Blocks, block: int, search: Search) -> Posterior:
+        """All parses of one block that Algorithm 1 ends with.
+
+        blocks (Blocks): What to parse.
+        block (int): Which of them.
+        search (Search): K, at least 1, and what the selection step expects.
+        RETURNS (Posterior): The parses and their probabilities.
+        """
+        return decode_all(self.parser, blocks, block, search)
 
     # Storage
 

@@ -15,24 +15,36 @@ class Search(NamedTuple):
     particles (int): K, how many particles the beam's derivations share.
     lookahead (float): In nats, what attaching a word that is on the stack can be expected to cost. With 0, the selection
         step is that of Algorithm 1 to the letter.
+    marginals (bool): Whether to find the posterior probabilities of heads and tags.
+    consensus (bool): Whether to choose the parse with the least expected loss and not the best derivation's; needs
+        `marginals`.
     """
 
     particles: int
     lookahead: float
+    marginals: bool = False
+    consensus: bool = False
 
 
 class Beam(NamedTuple):
-    """Derivations: their configurations' records (int32[*]), log-weights (float64[*]) and particles (int64[*])."""
+    """Derivations.
+
+    record (int32[*]): Their configurations.
+    weight (float64[*]): Their log-weights.
+    particles (int64[*]): Their particles.
+    lexical (float64[*]): The log-probability of the word shifted last, given its tag; written by `divide_shift`.
+    """
 
     record: np.ndarray
     weight: np.ndarray
     particles: np.ndarray
+    lexical: np.ndarray
 
 
 @compiled
 def new_beam(size):
     """Room for a number of derivations."""
-    return Beam(np.empty(size, dtype=np.int32), np.empty(size), np.empty(size, dtype=np.int64))
+    return Beam(np.empty(size, dtype=np.int32), np.empty(size), np.empty(size, dtype=np.int64), np.empty(size))
 
 
 @compiled
@@ -47,7 +59,7 @@ def longer(array):
 def with_room(beam, size):
     """The beam with room for at least `size` derivations."""
     while len(beam.record) < size:
-        beam = Beam(longer(beam.record), longer(beam.weight), longer(beam.particles))
+        beam = Beam(longer(beam.record), longer(beam.weight), longer(beam.particles), longer(beam.lexical))
     return beam
 
 
@@ -71,6 +83,21 @@ def log_sum(weight, size):
     total = 0.0
     for i in range(size):
         total += exp(weight[i] - highest)
+    return highest + log(total)
+
+
+@compiled
+def log_sum_without(weight, part, size):
+    """`log_sum` of weights from which a part has been taken, as of a factor that is not to be counted.
+
+    part (float64[*]): In logs, as the weights.
+    """
+    highest = -inf
+    for i in range(size):
+        highest = max(highest, weight[i] - part[i])
+    total = 0.0
+    for i in range(size):
+        total += exp(weight[i] - part[i] - highest)
     return highest + log(total)
 
 

@@ -1,0 +1,135 @@
+"""What the derivations of a final beam say together: posterior probabilities, and the parse to choose by them.
+
+The weights of the derivations, normalised, are taken for the posterior distribution over parses of the words. Several
+derivations may stand for the same parse.
+"""
+
+from math import exp
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import compiled
+from ..transitions.configuration import derivation, tree_of
+from .beam import log_sum
+
+
+class Posterior(NamedTuple):
+    """The derivations of a final beam as parses of n words.
+
+    heads (int32[m, n]): Positions, -1 for the words attached to ROOT.
+    labels (int32[m, n]): -1 for the words attached to ROOT.
+    tags (int32[m, n]): The tags.
+    log_weight (float64[m]): Log-probabilities of the derivations with the words, in nats.
+    probability (float64[m]): The weights, normalised.
+    """
+
+    heads: np.ndarray
+    labels: np.ndarray
+    tags: np.ndarray
+    log_weight: np.ndarray
+    probability: np.ndarray
+
+
+@compiled
+def read_parse(records, last, heads, labels, tags):
+    """Read the parse off a terminal configuration.
+
+    last (int): Its record.
+    heads, labels, tags (int32[n]): Overwritten.
+    """
+    actions = np.empty(2 * len(heads), dtype=np.int32)
+    derivation(records, last, actions, tags)
+    tree_of(actions, heads, labels)
+
+
+@compiled
+def read_posterior(records, beam, size, n):
+    """The derivations of a final beam.
+
+    beam (Beam): Terminal configurations of n words, at places up to `size`.
+    """
+    heads = np.empty((size, n), dtype=np.int32)
+    labels, tags = np.empty_like(heads), np.empty_like(heads)
+    for i in range(size):
+        read_parse(records, beam.record[i], heads[i], labels[i], tags[i])
+    log_weight = beam.weight[:size].copy()
+    total = log_sum(log_weight, size)
+    probability = np.empty(size)
+    for i in range(size):
+        probability[i] = exp(log_weight[i] - total)
+    return Posterior(heads, labels, tags, log_weight, probability)
+
+
+@compiled
+def choose(posterior, consensus, heads, labels, tags):
+    """Choose a parse: the best derivation's, or the one with the least expected loss (Kumar & Byrne 2004).
+
+    The loss is the number of words with a wrong head or label, so the tree chosen among the derivations' is the one that has
+    most in common with all of them, in proportion to their probabilities; and for each word the most probable tag.
+
+    consensus (bool): Whether to minimise the expected loss.
+    heads, labels, tags (int32[n]): Overwritten.
+    """
+    m, n = posterior.heads.shape
+    score = posterior.probability.copy()
+    if consensus:
+        score[:] = 0.0
+        arcs = np.empty((m, 2), dtype=np.int32)
+        mass = np.empty(m)
+        place = np.empty(m, dtype=np.int64)
+        for word in range(n):
+            found = 0
+            for i in range(m):
+                head, label = posterior.heads[i, word], posterior.labels[i, word]
+                k = 0
+                while k < found and (arcs[k, 0] != head or arcs[k, 1] != label):
+                    k += 1
+                if k == found:
+                    arcs[k, 0], arcs[k, 1], mass[k] = head, label, 0.0
+                    found += 1
+                mass[k] += posterior.probability[i]
+                place[i] = k
+            for i in range(m):
+                score[i] += mass[place[i]]
+    best = 0
+    for i in range(m):
+        if score[i] > score[best]:
+            best = i
+    heads[:] = posterior.heads[best]
+    labels[:] = posterior.labels[best]
+    tags[:] = posterior.tags[best]
+    if consensus:
+        for word in range(n):
+            highest = 0.0
+            for i in range(m):
+                agreed = 0.0
+                if i > 0 and posterior.tags[i, word] == posterior.tags[i - 1, word]:
+                    continue
+                for k in range(m):
+                    if posterior.tags[k, word] == posterior.tags[i, word]:
+                        agreed += posterior.probability[k]
+                if agreed > highest:
+                    highest = agreed
+                    tags[word] = posterior.tags[i, word]
+
+
+@compiled
+def find_marginals(posterior, heads, tags, head_probability, tag_probability):
+    """The posterior probability of each word's head and tag.
+
+    heads, tags (int32[n]): The parse that is asked about.
+    head_probability, tag_probability (float64[n]): Overwritten.
+    """
+    m, n = posterior.heads.shape
+    head_probability[:] = 0.0
+    tag_probability[:] = 0.0
+    for i in range(m):
+        for word in range(n):
+            if posterior.heads[i, word] == heads[word]:
+                head_probability[word] += posterior.probability[i]
+            if posterior.tags[i, word] == tags[word]:
+                tag_probability[word] += posterior.probability[i]
+    for word in range(n):
+        head_probability[word] = min(head_probability[word], 1.0)
+        tag_probability[word] = min(tag_probability[word], 1.0)

@@ -64,9 +64,3 @@ def test_functions_are_compiled_again_when_another_file_has_changed(tiny):
     assert call(tiny) == (31, 0)
     (tiny / "new.py").write_text("# A new file.\n")
     assert call(tiny) == (31, 0)
-
-
-def test_functions_of_the_package_have_its_stamp():
-    from spacy_hpyp.inference.particle_filter import decode_blocks
-
-    assert decode_blocks._cache._cache_file._source_stamp == spacy_hpyp.compiled._STAMP

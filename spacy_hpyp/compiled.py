@@ -1,15 +1,15 @@
 """How the numerical core is compiled: one decorator that says it once."""
 
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from numba import njit
 
 # Numba recompiles a function when its own file changes, but not when a function that it calls does, in another file: after
-# an update it would go on with the old one. So the stamp of every function is that of the whole package.
-_FILES = [file.stat() for file in Path(__file__).parent.rglob("*.py")]
-_STAMP = (max(file.st_mtime for file in _FILES), sum(file.st_size for file in _FILES))
+# an update it would go on with the old one. So the stamp of every function is the content of the whole package.
+_STAMP = sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py")))).hexdigest()
 
 
 def compiled(function: Callable) -> Any:

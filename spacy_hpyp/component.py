@@ -5,7 +5,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import srsly
@@ -306,7 +306,7 @@ class HPYPParser(TrainablePipe):
         examples: Iterable[Example],
         *,
         drop: float = 0.0,
-        sgd: Optimizer | None = None,
+        sgd: Optimizer | Literal[False] | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """One Gibbs step for each sentence: remove its customers, where they are seated, and add them again.
@@ -316,8 +316,8 @@ class HPYPParser(TrainablePipe):
 
         examples (Iterable[Example]): Their reference documents are learned.
         drop (float): Not used: a Bayesian model has no dropout.
-        sgd (Optimizer | None): Updates the weights of pools, by the gradient of the log-likelihood of sentences that were
-            removed and not yet added again. Without one the gradient is kept for `finish_update`.
+        sgd (Optimizer | Literal[False] | None): Updates the weights of pools, by the gradient of the log-likelihood of
+            sentences that were removed and not yet added again. Without one the gradient is kept for `finish_update`.
         losses (dict[str, float] | None): Gets, under the component's name, the negative log-likelihood for each token in
             nats, of all updates since the name was last missing. Every sentence is predicted from all others.
         RETURNS (dict[str, float]): The losses.
@@ -366,7 +366,7 @@ class HPYPParser(TrainablePipe):
                 model.resample(rng)
                 self._visited = 0
                 self._warn_of_skipped(self._copies.total() + sum(self._skipped.values()))
-            if sgd is not None:
+            if sgd:
                 self.finish_update(sgd)
         return losses
 

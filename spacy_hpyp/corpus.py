@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from spacy.errors import Errors
 from spacy.language import Language
 from spacy.training import Corpus, Example
 from spacy.training.batchers import minibatch_by_words
@@ -11,18 +12,21 @@ from spacy.util import registry
 
 @registry.readers("spacy-hpyp.GoldCorpus.v1")
 def create_gold_corpus(
-    path: str | Path, gold_tags: bool = False, limit: int = 0
+    path: str | Path | None, gold_tags: bool = False, limit: int = 0
 ) -> Callable[[Language], Iterator[Example]]:
     """Read a `.spacy` file one gold sentence at a time.
 
     Parsers are compared on gold tokens and sentences. spaCy's reader gives each sentence as a document of its own; this one
     also marks it as one sentence, so that a parser does not look for boundaries inside it.
 
-    path (str | Path): The file or directory.
+    path (str | Path | None): The file or directory.
     gold_tags (bool): Whether to put the gold tags into the document to be parsed, for `tags = "given"`.
     limit (int): Read only so many documents of the file, 0 for all.
     RETURNS (Callable): Yields the examples for a pipeline.
+    RAISES (ValueError): If there is no path, as in a config whose paths have not been filled in.
     """
+    if path is None:
+        raise ValueError(Errors.E913)
 
     def read(nlp: Language) -> Iterator[Example]:
         for example in Corpus(path, gold_preproc=True, limit=limit)(nlp):

@@ -183,10 +183,13 @@ class ToyTreebank:
             events[name] = found.pop() if found else 0
         return events
 
-    def customers_of(self, sentences: Iterable[Sentence]) -> dict[str, int]:
-        """The number of events that sentences should have seated."""
-        tokens = sum(len(sentence.words) for sentence in sentences)
-        return {"transition": 2 * tokens, "label": 0, "tag": tokens, "word": tokens}
+    def customers_of(self, sentences: Iterable[Sentence], *, factored: bool = False) -> dict[str, int]:
+        """The number of events that sentences should have seated, perhaps with labels apart from directions."""
+        lengths = [len(sentence.words) for sentence in sentences]
+        tokens = sum(lengths)
+        # The first action can only be a shift, and one word of each sentence has no arc.
+        directions, labels = (2 * tokens - len(lengths), tokens - len(lengths)) if factored else (2 * tokens, 0)
+        return {"transition": directions, "label": labels, "tag": tokens, "word": tokens}
 
     def hyperparameters(self, nlp: Language) -> np.ndarray:
         """All discounts and strengths."""

@@ -1,4 +1,4 @@
-"""What `project run all` does, on the treebank that comes with the project."""
+"""What `project run all` does, on the treebank that comes with the project, with both configs."""
 
 import json
 from pathlib import Path
@@ -16,19 +16,25 @@ SAMPLE = PROJECT / "assets" / "sample"
 RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old boat to a friend from the harbour."
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+#: Fewer steps and particles than the configs have.
+QUICK = {
+    "paper": {"training.max_steps": 8, "training.eval_frequency": 4},
+    "pool": {"training.max_steps": 24, "training.eval_frequency": 12, "training.batcher.parts": 6},
+}
+
+
+@pytest.fixture(scope="module", params=QUICK)
+def trained(tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("sample")
     for part in ("train", "dev", "test"):
         run("convert", SAMPLE / f"en_sample-ud-{part}.conllu", folder, "--converter", "conllu", "--n-sents", 10)
     overrides = {
         "paths.train": str(folder / "en_sample-ud-train.spacy"),
         "paths.dev": str(folder / "en_sample-ud-dev.spacy"),
-        "training.max_steps": 8,
-        "training.eval_frequency": 4,
         "components.hpyp_parser.particles": 100,
+        **QUICK[request.param],
     }
-    train(PROJECT / "configs" / "paper.cfg", folder, overrides=overrides)
+    train(PROJECT / "configs" / f"{request.param}.cfg", folder, overrides=overrides)
     return folder
 
 
@@ -37,6 +43,12 @@ def run(*arguments):
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert done.exit_code == 0, done.output
     return done.output
+
+
+def test_the_project_uses_a_config_that_is_tested_here():
+    project = srsly.read_yaml(PROJECT / "project.yml")
+    assert project["vars"]["config"] in QUICK
+    assert {f"{name}.cfg" for name in QUICK} == {file.name for file in (PROJECT / "configs").glob("*.cfg")}
 
 
 def test_training_writes_the_best_and_the_last_pipeline(trained):

@@ -159,7 +159,8 @@ def _walk_cells(franchise, rows):
 def unpack(packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool = False) -> Franchise:
     """Rebuild a franchise from what `pack` made of it.
 
-    columns (int32[experts, depth]), alphabet (int): What the franchise has to fit, see `Franchise`.
+    columns (int32[experts, depth]), alphabet (int), one_table (bool): What the franchise has to fit, see `Franchise`. With
+        one table at most for each dish it is a seating that could have been sampled too, but not the other way round.
     RETURNS (Franchise): The seating; later draws from it are as valid as, but not the same as, those of the original.
     RAISES (ValueError): If the content is damaged or is no seating of such a franchise.
     """
@@ -197,6 +198,7 @@ def unpack(packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool =
     crowd = np.bincount(restaurant, weights=customers, minlength=n)
     _require(int(crowd.max(initial=0)) < _HIGHEST, "a restaurant has more customers than can be counted")
     several = np.flatnonzero(tables > 1)
+    _require(not one_table or len(several) == 0, "a restaurant has several tables for a dish: its seating was sampled")
     _require(len(kinds) == len(several) and kinds.sum() == len(size) == len(count), "the table sizes are not all there")
     owner = np.repeat(several, kinds)
     _require(bool(np.all(size > 0) and np.all(count > 0)), "a table is empty")

@@ -34,9 +34,9 @@ COLUMNS = np.array([[0, 1], [1, NONE], [NONE, NONE]])
 FIELDS = "children symbol dishes dish customers tables kinds size count".split()
 
 
-def seated_franchise(customers, leaving=(), seed=0, columns=COLUMNS):
+def seated_franchise(customers, leaving=(), seed=0, columns=COLUMNS, one_table=False):
     rng = np.random.default_rng(seed)
-    franchise = reserve(new_franchise(columns, ALPHABET), len(customers) + len(leaving))
+    franchise = reserve(new_franchise(columns, ALPHABET, one_table=one_table), len(customers) + len(leaving))
     franchise.discount[:] = rng.uniform(0.05, 0.95, len(franchise.discount))
     franchise.strength[:] = rng.exponential(size=len(franchise.strength)) - franchise.discount
     for change, moving in ((add, customers), (remove, leaving)):
@@ -115,6 +115,24 @@ def test_everybody_can_leave_a_franchise_that_came_back(customers, seed):
             assert remove(again, expert, np.array(context, dtype=np.int32), dish, rng)
     empty = pack(new_franchise(COLUMNS, ALPHABET))
     assert {name: pack(again)[name] for name in FIELDS} == {name: empty[name] for name in FIELDS}
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(events, st.integers(0, 60), st.integers(0, 2**32))
+def test_one_table_for_each_dish_comes_back_under_either_seating(customers, stay, seed):
+    franchise = seated_franchise(customers, customers[stay:], seed, one_table=True)
+    packed = pack(franchise)
+    for one_table in (True, False):
+        again = unpack(packed, COLUMNS, ALPHABET, one_table=one_table)
+        assert again.one_table.tolist() == [one_table]
+        np.testing.assert_allclose(distributions(again), distributions(franchise), rtol=1e-12)
+        assert pack(again) == packed
+
+
+def test_several_tables_for_a_dish_are_refused_where_there_may_be_one(packed):
+    assert unpack_integers(packed["tables"]).max() > 1
+    with pytest.raises(ValueError, match="several tables for a dish: its seating was sampled"):
+        unpack(packed, COLUMNS, ALPHABET, one_table=True)
 
 
 def test_the_order_of_founding_does_not_change_the_bytes():

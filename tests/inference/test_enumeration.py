@@ -11,7 +11,7 @@ from spacy_hpyp.annotation import join
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, NONE, TIER, deepest, predictive_probability
 from spacy_hpyp.hpyp.pool import Weights, standing
 from spacy_hpyp.inference.beam import Search
-from spacy_hpyp.inference.particle_filter import Blocks
+from spacy_hpyp.inference.particle_filter import LABELS, Blocks
 from spacy_hpyp.model import ContextLists, JointModel
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
@@ -98,7 +98,10 @@ def make_model(contexts, labels=1, sweeps=3, one_table=False):
 @pytest.fixture(scope="module", params=[(name, one_table) for name in POOLS for one_table in (False, True)], ids=str)
 def model(request):
     name, one_table = request.param
-    model = make_model(POOLS[name], one_table=one_table)
+    return with_random_weights(make_model(POOLS[name], one_table=one_table))
+
+
+def with_random_weights(model):
     rng = np.random.default_rng(2)
     model.set_weights(
         {
@@ -112,8 +115,9 @@ def model(request):
 class Counter:
     """All derivations, one after the other, with probabilities from the live seating, expert by expert."""
 
-    def __init__(self, model):
+    def __init__(self, model, best_labels=False):
         self.model = model
+        self.best_labels = best_labels
         self.records = np.zeros((64, FIELDS), dtype=np.int32)
         self.first = begin(self.records)
         self.sizes = model._alphabets()
@@ -165,12 +169,20 @@ class Counter:
         """Yield (probability, last record) of all derivations of sentences of n words, or of the given words."""
         yield from self._grow(1.0, ROOT, self.first, n, words, 0)
 
+    def actions(self, top):
+        """The actions to try: all of them, or those with the likeliest labels."""
+        actions = range(action_count(len(self.model.labels)))
+        if not self.best_labels or self.records[top, DEPTH] < 3:
+            return actions
+        arcs = [max(actions[start::2], key=lambda action: self.action_probability(top, action)) for start in (2, 3)]
+        return [SHIFT, END, *arcs]
+
     def _grow(self, probability, top, used, n, words, shifted):
         if shifted == n and self.records[top, DEPTH] == 1:
             yield probability, top
             return
         depth = self.records[top, DEPTH]
-        for action in range(action_count(self.sizes["label"])):
+        for action in self.actions(top):
             if class_of(action) not in self.possible_directions(depth) and self.model.is_factored:
                 continue
             p = probability * self.action_probability(top, action)
@@ -263,10 +275,27 @@ def test_first_visit_predicts_from_nothing_but_the_sentence_itself():
     )
 
 
-def test_two_labels_share_the_best_ones_only():
-    model = make_model(POOLS["the paper's"], labels=2)
-    counter = Counter(model)
-    found = [(p, counter.tree(last, 3)) for p, last in counter.derivations(3, [1, 0, 1])]
-    parses = decode(model, [1, 0, 1])
-    assert parses.log_probability.sum() <= log(sum(p for p, _ in found)) + 1e-9
-    assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]
+@pytest.fixture(scope="module", params=zip(POOLS, (2, 2, 3)), ids=str)
+def model_with_labels(request):
+    name, labels = request.param
+    return with_random_weights(make_model(POOLS[name], labels=labels, one_table=labels == 3))
+
+
+def test_probability_of_all_sentences_with_all_labels_grows_and_stays_below_one(model_with_labels):
+    counter = Counter(model_with_labels)
+    totals = np.cumsum([sum(p for p, _ in counter.derivations(n)) for n in (1, 2, 3)])
+    assert 0.1 < totals[0] < totals[1] < totals[2] < 1.0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_beam_with_enough_particles_is_exhaustive_search_over_the_best_labels(model_with_labels, n):
+    assert LABELS == 1
+    counter = Counter(model_with_labels, best_labels=True)
+    labels_found = set()
+    for words in itertools.product(range(2), repeat=n):
+        found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
+        parses = decode(model_with_labels, words)
+        assert parses.log_probability.sum() == pytest.approx(log(sum(p for p, _ in found)), abs=1e-4)
+        assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]
+        labels_found.update(label for _, (_, _, labels) in found for label in labels)
+    assert n < 3 or not model_with_labels.is_factored or len(labels_found - {NONE}) > 1

@@ -1,0 +1,84 @@
+"""A memo may forget, but what it gives back is right."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_hpyp.annotation import Encoder, encode_docs
+from spacy_hpyp.inference.beam import Search
+from spacy_hpyp.inference.memo import new_memo, recall
+from spacy_hpyp.inference.particle_filter import decode_block, new_workspace
+from spacy_hpyp.transitions.configuration import FIELDS
+
+# Few keys, many of which share a slot, among them symbols as large as they get.
+PARTS = st.sampled_from([-1, 0, 1, 2, 3, 2**31 - 1])
+KEYS = st.integers(1, 4).flatmap(
+    lambda width: st.lists(st.tuples(*[PARTS] * width).filter(lambda key: set(key) != {-1}), max_size=60)
+)
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(KEYS, st.sampled_from([1, 2, 4, 64]))
+def test_what_is_recalled_was_found_for_the_same_key(keys, size):
+    memo = new_memo(size, len(keys[0]) if keys else 1, 1)
+    values = {key: number for number, key in enumerate(sorted(set(keys)))}
+    for key in keys:
+        slot, known = recall(memo, np.array(key, dtype=np.int32))
+        if known:
+            assert memo.outcome[slot, 0] == values[key]
+        memo.outcome[slot, 0] = values[key]
+        assert recall(memo, np.array(key, dtype=np.int32)) == (slot, True)
+
+
+def test_keys_that_share_a_slot_displace_each_other():
+    memo = new_memo(1, 2, 1)
+    one, two = np.array([1, 2], dtype=np.int32), np.array([1, 3], dtype=np.int32)
+    assert [recall(memo, key)[1] for key in (one, one, two, two, one)] == [False, True, False, True, False]
+
+
+def decode(joint, blocks, work, particles=40):
+    """Every block on the same workspace, or each on a new one; everything that was found."""
+    found = []
+    for start, end in zip(blocks.offsets[:-1], blocks.offsets[1:]):
+        n = end - start
+        heads, labels, tags = (np.full(n, -1, dtype=np.int32) for _ in range(3))
+        log_probability = np.zeros(n)
+        decode_block(
+            joint.parser,
+            blocks.words[start:end],
+            blocks.tags[start:end],
+            blocks.may_start[start:end],
+            Search(particles, 0.5),
+            work() if callable(work) else work,
+            np.empty((1024, FIELDS), dtype=np.int32),
+            heads,
+            labels,
+            tags,
+            log_probability,
+        )
+        found.append((heads.tolist(), labels.tolist(), tags.tolist(), log_probability.tolist()))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["pools", "pools, actions whole", "the paper's"])
+def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
+    settings = {"pools": toy.pools, "pools, actions whole": {**toy.pools, "label": []}, "the paper's": {}}[kind]
+    nlp = toy.trained(**settings)
+    joint = toy.parser(nlp).joint
+    texts = [" ".join(" ".join(s.words) for s in toy.sentences(40, seed=1)[i : i + 2]) for i in range(0, 40, 2)]
+    blocks, _ = encode_docs([nlp.make_doc(text) for text in texts], Encoder(joint), given_tags=False)
+    shared = new_workspace(joint.parser)
+    smallest = shared._replace(
+        **{
+            name: new_memo(1, memo.key.shape[1], memo.outcome.shape[1])
+            for name, memo in shared._asdict().items()
+            if name in ("directions", "labels", "tags")
+        }
+    )
+    expected = decode(joint, blocks, lambda: new_workspace(joint.parser))
+    assert decode(joint, blocks, shared) == expected
+    assert decode(joint, blocks, smallest) == expected
+    # With fewer particles, fewer tags are found for the same context.
+    few = decode(joint, blocks, lambda: new_workspace(joint.parser), particles=3)
+    assert decode(joint, blocks, shared, particles=3) == few != expected

@@ -1,0 +1,66 @@
+"""Compiled functions are kept on disk, and never used when something that they call has changed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import spacy_hpyp.compiled
+
+CALLER = """
+from .compiled import compiled
+from .called import called
+
+@compiled
+def caller(x):
+    return called(x) + 1
+"""
+CALLED = """
+from .compiled import compiled
+
+@compiled
+def called(x):
+    return {factor} * x
+"""
+PROGRAM = "from tiny.caller import caller; print(caller(10), sum(caller.stats.cache_hits.values()))"
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A package of two compiled functions, one of which calls the other in another file."""
+    package = tmp_path / "tiny"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    shutil.copy(Path(spacy_hpyp.compiled.__file__), package / "compiled.py")
+    (package / "caller.py").write_text(CALLER)
+    (package / "called.py").write_text(CALLED.format(factor=2))
+    return package
+
+
+def call(package):
+    """What the calling function returns in a new process, and whether it came from the disk."""
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        cwd=package.parent,
+        env={**environment, "PYTHONPATH": str(package.parent)},
+    )
+    assert done.returncode == 0, done.stderr
+    return tuple(int(number) for number in done.stdout.split())
+
+
+def test_functions_are_compiled_again_when_another_file_has_changed(tiny):
+    assert call(tiny) == (21, 0)
+    assert call(tiny) == (21, 1)
+    # As large and as old as before: what counts is the content.
+    times = (tiny / "called.py").stat()
+    (tiny / "called.py").write_text(CALLED.format(factor=3))
+    os.utime(tiny / "called.py", ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert call(tiny) == (31, 0)
+    (tiny / "new.py").write_text("# A new file.\n")
+    assert call(tiny) == (31, 0)

@@ -10,6 +10,7 @@ from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from .extensions import bits, write_extensions
 from .hpyp.franchise import NONE
 from .inference.gibbs import Sentences
 from .inference.particle_filter import Blocks, Parses
@@ -239,10 +240,14 @@ def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, model: Joi
             doc.from_array([TAG, DEP, HEAD], rows)
             if decorated:
                 nonproj.deprojectivize(doc)
-        values = np.zeros(len(doc))
-        values[token] = parses.log_probability[words]
-        for t, value in zip(doc, values.tolist()):
-            doc.user_data["._.", "log_prob", t.idx, None] = value
+        values = {
+            "log_prob": parses.log_probability[words],
+            "surprisal_lexical": bits(parses.lexical[words]),
+            "surprisal_syntactic": bits(parses.syntactic[words]),
+            "head_prob": parses.head_probability[words],
+            "tag_prob": parses.tag_probability[words],
+        }
+        write_extensions(doc, token, values)
 
 
 def _rows_of_spaces(doc: Doc, token: np.ndarray, block: np.ndarray) -> np.ndarray:

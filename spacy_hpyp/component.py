@@ -17,12 +17,14 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer
 
+from .alternatives import Alternative, Marginals, k_best, marginals
 from .annotation import Encoder, GoldSentence, Layout, encode_docs, join, raw_sentences, read_gold, write_parses
 from .architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of
 from .extensions import register_extensions
 from .hpyp.franchise import NONE
 from .inference.beam import Search
 from .inference.particle_filter import Parses
+from .inference.posterior import Posterior
 from .model import JointModel
 from .scorer import score
 from .text.vocabulary import Vocabulary
@@ -35,6 +37,8 @@ particles = 1000
 lookahead = 0.5
 threads = 1
 tags = "joint"
+decoding = "best"
+marginals = false
 seed = 0
 scorer = {"@scorers": "spacy-hpyp.scorer.v1"}
 
@@ -61,6 +65,9 @@ open_class_below = 50
         "token.is_sent_start",
         "doc.sents",
         "token._.log_prob",
+        "token._.surprisal",
+        "token._.head_prob",
+        "token._.tag_prob",
         "span._.log_prob",
         "doc._.log_prob",
     ],
@@ -83,6 +90,8 @@ def make_hpyp_parser(
     lookahead: float,
     threads: int,
     tags: str,
+    decoding: str,
+    marginals: bool,
     seed: int,
     scorer: Callable | None,
 ) -> "HPYPParser":
@@ -95,6 +104,8 @@ def make_hpyp_parser(
         lookahead=lookahead,
         threads=threads,
         tags=tags,
+        decoding=decoding,
+        marginals=marginals,
         seed=seed,
         scorer=scorer,
     )
@@ -119,6 +130,9 @@ class HPYPParser(TrainablePipe):
         to the letter.
     threads (int): How many threads decode a batch. The result does not depend on it.
     tags (str): "joint" finds the tags together with the tree; "given" uses `token.tag_` as found, from a tagger or gold.
+    decoding (str): "best" gives the tree of the most probable derivation; "mbr" the one with the least expected number of
+        wrong heads and labels, and the most probable tags, by the posterior probabilities in the final beam.
+    marginals (bool): Whether to find `token._.head_prob` and `token._.tag_prob`; "mbr" finds them anyway.
     seed (int): Fixes training bit for bit.
     scorer (Callable | None): What `score` calls.
     """
@@ -133,6 +147,8 @@ class HPYPParser(TrainablePipe):
         lookahead: float = 0.5,
         threads: int = 1,
         tags: str = "joint",
+        decoding: str = "best",
+        marginals: bool = False,
         seed: int = 0,
         scorer: Callable | None = score,
     ) -> None:
@@ -144,6 +160,8 @@ class HPYPParser(TrainablePipe):
         self.lookahead = lookahead
         self.threads = threads
         self.tags = tags
+        self.decoding = decoding
+        self.marginals = marginals
         self.seed = _whole("seed", seed, least=0)
         self.scorer = scorer
         self._reset_training()
@@ -194,6 +212,23 @@ class HPYPParser(TrainablePipe):
                 'Set tags = "given" and put a tagger before it.'
             )
         self._tags = value
+
+    @property
+    def decoding(self) -> str:
+        """How a parse is chosen from the final beam: "best" or "mbr"."""
+        return self._decoding
+
+    @decoding.setter
+    def decoding(self, value: str) -> None:
+        if value not in ("best", "mbr"):
+            raise ValueError(f"'decoding' of the component '{self.name}' must be \"best\" or \"mbr\", not {value!r}.")
+        self._decoding = value
+
+    @property
+    def search(self) -> Search:
+        """How documents are parsed."""
+        consensus = self.decoding == "mbr"
+        return Search(self.particles, self.lookahead, bool(self.marginals) or consensus, consensus)
 
     @property
     def joint(self) -> JointModel:
@@ -401,8 +436,7 @@ class HPYPParser(TrainablePipe):
         """
         model = self._initialized()
         blocks, layout = encode_docs(list(docs), Encoder(model), given_tags=self.tags == "given")
-        search = Search(self.particles, self.lookahead)
-        return layout, self.model.predict((blocks, search, self.threads))
+        return layout, self.model.predict((blocks, self.search, self.threads))
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Parses]) -> None:
         """Write parses into documents.
@@ -411,6 +445,31 @@ class HPYPParser(TrainablePipe):
         scores (tuple[Layout, Parses]): What `predict` returned for them.
         """
         write_parses(list(docs), *scores, self.joint)
+
+    def k_best(self, doc: Doc, k: int) -> list[Alternative]:
+        """The best parses of a document, without changing it.
+
+        doc (Doc): Where sentence boundaries are set they are kept.
+        k (int): How many, at least 1; fewer are returned if the final beam has no more.
+        RETURNS (list[Alternative]): Copies of the document with their log-probabilities, the best parse first.
+        """
+        k = _whole("k", k, least=1)
+        layout, posteriors = self._posteriors(doc)
+        return k_best(doc, layout, posteriors, k, self.joint)
+
+    def posterior(self, doc: Doc) -> Marginals:
+        """How probable each head, label and tag is, given the words, without changing the document.
+
+        doc (Doc): Where sentence boundaries are set they are kept.
+        RETURNS (Marginals): Probabilities of the tokens' heads, labels and tags.
+        """
+        layout, posteriors = self._posteriors(doc)
+        return marginals(doc, layout, posteriors, self.joint)
+
+    def _posteriors(self, doc: Doc) -> tuple[Layout, list[Posterior]]:
+        model = self._initialized()
+        blocks, layout = encode_docs([doc], Encoder(model), given_tags=self.tags == "given")
+        return layout, [model.decode_all(blocks, i, self.search) for i in range(len(blocks.offsets) - 1)]
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score parsed examples by the component's scorer."""

@@ -114,7 +114,7 @@ def allowed_actions(tree, records, top):
         projective tree with one root.
     """
     may_shift = records[records[top, LAST], POSITION] < len(tree.heads)
-    if records[top, DEPTH] == 1:
+    if records[top, DEPTH] == 1 or (records[top, DEPTH] == 2 and may_shift):
         return NO_ARC, may_shift
     below = records[top, BELOW]
     # ROOT has position 0, so that it becomes the -1 that the root has for a head.

@@ -196,7 +196,7 @@ def sample_derivation(parser, words, tags, heads, labels, particles, retained, r
     """Draw a derivation of a tree by a particle filter that is constrained to the tree.
 
     parser, words, tags, heads, labels, queries: See `tree_log_probability`.
-    particles (int): How many particles there are.
+    particles (int): How many particles there are, at least 1.
     retained (int32[2n] | int32[0]): A derivation of the tree that one particle follows and that resampling never drops,
         for particle Gibbs; or empty.
     rng (numpy.random.Generator): The source of randomness.

@@ -72,11 +72,11 @@ def action_probability(parser, records, top, action, queries):
     action (int): The action.
     queries (Queries): Written on.
     """
-    direction = class_of(action)
-    probability = 1.0
     if not is_factored(parser):
         _ask(parser.transition, records, top, 0, 0, action, queries.transition)
         return _product_probability(parser.transition, queries.transition)
+    direction = class_of(action)
+    probability = 1.0
     # At depth 1 there is only the shift.
     if records[top, DEPTH] > 1:
         kind = kind_of(records[top, DEPTH])

@@ -175,7 +175,7 @@ def test_what_is_no_projective_tree_with_one_root_has_probability_zero(model, he
 
 
 @pytest.mark.parametrize("heads", [SIX, HEADS[-1]], ids=str)
-@pytest.mark.parametrize("particles", [1, 2, 5])
+@pytest.mark.parametrize("particles", [1, 4])
 def test_estimate_of_the_trees_probability_is_unbiased(model, heads, particles):
     rows = sentence(heads)
     rng = np.random.default_rng(0)
@@ -207,16 +207,16 @@ def test_derivations_are_drawn_from_their_posterior(model, heads):
     rows = sentence(heads)
     actions, probabilities = posterior(enumerate_derivations(model[0], *rows))
     rng = np.random.default_rng(0)
-    assert_frequencies([draw(model, rows, 500, rng)[0] for _ in range(3000)], actions, probabilities)
+    assert_frequencies([draw(model, rows, 500, rng)[0] for _ in range(2000)], actions, probabilities)
 
 
 @pytest.mark.parametrize("heads", [SIX, HEADS[-1]], ids=str)
-@pytest.mark.parametrize("particles", [2, 3, 6])
+@pytest.mark.parametrize("particles", [2, 5])
 def test_particle_gibbs_leaves_the_posterior_as_it_is(model, heads, particles):
     rows = sentence(heads)
     actions, probabilities = posterior(enumerate_derivations(model[0], *rows))
     rng = np.random.default_rng(0)
-    before = rng.choice(len(actions), size=4000, p=probabilities)
+    before = rng.choice(len(actions), size=3000, p=probabilities)
     after = [draw(model, rows, particles, rng, actions[i])[0] for i in before]
     assert_frequencies(after, actions, probabilities)
     assert np.mean([actions[i] == own for i, own in zip(before, after)]) < 0.95

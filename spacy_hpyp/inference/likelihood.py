@@ -4,19 +4,16 @@ Where `particle_filter` looks for the best actions and tags, this module evaluat
 configurations look the same to a pool, so what a pool of several experts has predicted lately is remembered.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..compiled import compiled
-from ..hpyp.pool import Scratch, mixture_probability, new_scratch, product_distribution
+from ..hpyp.prediction import alphabet_of, predict, predict_one, workspace
 from ..transitions.configuration import DEPTH, FIRST_ARC, class_of, kind_of, label_of
 from ..transitions.contexts import read_context
 from .memo import Memo, new_memo, recall
-from .particle_filter import is_factored
-
-# How many probabilities are remembered of each distribution, as a power of two.
-_REMEMBERED = 8192
+from .proposals import is_factored
 
 
 class Query(NamedTuple):
@@ -24,13 +21,13 @@ class Query(NamedTuple):
 
     key (int32[2 + elements]): An outcome, the kind of its context, and its context row.
     distribution (float64[alphabet]): All probabilities of a context.
-    scratch (Scratch): Workspace of the pool.
+    scratch: Workspace of the pool.
     memo (Memo): The probabilities found lately, by the key.
     """
 
     key: np.ndarray
     distribution: np.ndarray
-    scratch: Scratch
+    scratch: Any
     memo: Memo
 
 
@@ -44,21 +41,28 @@ class Queries(NamedTuple):
 
 
 @compiled
-def new_queries(parser):
-    """Workspace that fits a parser (`Parser`) and is dropped with it."""
+def new_queries(parser, remembered):
+    """Workspace that fits a model, to be dropped when the seating changes.
+
+    parser (Parser | Distributions): The model, frozen or while it learns.
+    remembered (int): How many probabilities to remember of each distribution, a power of two.
+    """
     return Queries(
-        _new_query(parser.transition), _new_query(parser.label), _new_query(parser.tag), _new_query(parser.word)
+        _new_query(parser.transition, remembered),
+        _new_query(parser.label, remembered),
+        _new_query(parser.tag, remembered),
+        _new_query(parser.word, remembered),
     )
 
 
 @compiled
-def _new_query(pool):
+def _new_query(pool, remembered):
     width = 2 + len(pool.elements)
     return Query(
         np.empty(width, dtype=np.int32),
-        np.empty(pool.frozen.alphabet[0]),
-        new_scratch(pool),
-        new_memo(1 if len(pool.weight) == 0 else _REMEMBERED, width, 1),
+        np.empty(alphabet_of(pool)),
+        workspace(pool),
+        new_memo(1 if len(pool.weights.standing) == 0 else remembered, width, 1),
     )
 
 
@@ -117,11 +121,11 @@ def _product_probability(pool, query):
     """The answer of a pool that multiplies its experts."""
     outcome, kind, row = query.key[0], query.key[1], query.key[2:]
     # A pool of one expert multiplies and mixes alike, and with less effort than it takes to look the answer up.
-    if len(pool.weight) == 0:
-        return mixture_probability(pool, row, outcome, query.scratch)
+    if len(pool.weights.standing) == 0:
+        return predict_one(pool, row, outcome, query.scratch)
     slot, is_known = recall(query.memo, query.key)
     if not is_known:
-        product_distribution(pool, row, kind, query.scratch, query.distribution)
+        predict(pool, row, kind, query.scratch, query.distribution)
         query.memo.probability[slot, 0] = query.distribution[outcome]
     return query.memo.probability[slot, 0]
 
@@ -130,9 +134,9 @@ def _product_probability(pool, query):
 def _mixture_probability(pool, query):
     """The answer of a pool that mixes its experts."""
     outcome, row = query.key[0], query.key[2:]
-    if len(pool.weight) == 0:
-        return mixture_probability(pool, row, outcome, query.scratch)
+    if len(pool.weights.standing) == 0:
+        return predict_one(pool, row, outcome, query.scratch)
     slot, is_known = recall(query.memo, query.key)
     if not is_known:
-        query.memo.probability[slot, 0] = mixture_probability(pool, row, outcome, query.scratch)
+        query.memo.probability[slot, 0] = predict_one(pool, row, outcome, query.scratch)
     return query.memo.probability[slot, 0]

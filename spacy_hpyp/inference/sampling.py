@@ -40,6 +40,7 @@ from ..transitions.configuration import (
 )
 from ..transitions.contexts import read_context
 from .beam import append, log_sum, longer, new_beam, with_room
+from .proposals import is_factored
 from .resampling import resample
 
 _SMALLEST = 1024
@@ -113,7 +114,7 @@ def weigh_actions(model, records, top, options):
     action = options.action
     action[:] = 0.0
     read_context(model.transition.elements, records, top, 0, options.transition_row)
-    if len(model.transition.possible) == 0:
+    if not is_factored(model):
         predict(model.transition, options.transition_row, 0, options.transition_scratch, action)
         if depth < 3:
             action[END + 1 :] = 0.0

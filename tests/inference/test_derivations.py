@@ -41,7 +41,7 @@ def model_of(name):
     model.set_weights(
         {name: Weights(*(part + rng.normal(0, 1, part.shape) for part in w)) for name, w in model.weights.items()}
     )
-    return model, new_queries(model.parser)
+    return model, new_queries(model.parser, 1024)
 
 
 @pytest.fixture(params=POOLS)
@@ -251,7 +251,7 @@ def test_a_seed_fixes_what_is_drawn(model):
 def test_what_was_asked_before_does_not_change_a_sum():
     joint, queries = model_of("several experts")
     rows = sentence(HEADS[-1])
-    fresh = tree_log_probability(joint.parser, *rows, 1000, new_queries(joint.parser))
+    fresh = tree_log_probability(joint.parser, *rows, 1000, new_queries(joint.parser, 1024))
     for heads in HEADS:
         exact((joint, queries), sentence(heads))
     assert exact((joint, queries), rows) == fresh
@@ -262,5 +262,5 @@ def test_an_unlexicalised_model_sums_over_derivations_of_tags():
     joint = make_model(contexts, labels=2)
     rows = sentence(SIX)
     expected = np.logaddexp.reduce(list(enumerate_derivations(joint, *rows).values()))
-    found, _ = exact((joint, new_queries(joint.parser)), rows)
+    found, _ = exact((joint, new_queries(joint.parser, 1024)), rows)
     assert found == pytest.approx(expected, abs=1e-6)

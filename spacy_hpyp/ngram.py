@@ -83,7 +83,10 @@ def collect_vocabulary(
     lang (str): The language code.
     min_count (int): Words seen less often are known by their class only.
     min_class_count (int): Classes seen less often give way to more general ones.
+    RAISES (ValueError): If a threshold is not a whole number of at least 1.
     """
+    whole("min_count", min_count)
+    whole("min_class_count", min_class_count)
     unknown_words = {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": lang}
     settings = VocabularySettings(resolve_rule(unknown_words), min_count, min_class_count)
     # All words have one and the same tag, whose name is empty: it says nothing about a word's class.
@@ -244,10 +247,10 @@ def columns_of(order: int) -> np.ndarray:
 
 def train_ngram_model(
     sentences: Iterable[Sequence[str]],
-    words: NGramVocabulary | None = None,
+    words: NGramVocabulary | Callable[[Iterable[Sequence[str]]], NGramVocabulary] = collect_vocabulary,
     *,
     order: int = 5,
-    sweeps: int = 50,
+    sweeps: int = 20,
     samples: int = 10,
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
@@ -259,7 +262,7 @@ def train_ngram_model(
     one that after the last sweep.
 
     sentences (Iterable[Sequence[str]]): The words of each sentence. They are read once and kept in a temporary file.
-    words (NGramVocabulary | None): The vocabulary; without one, `collect_vocabulary` of the sentences.
+    words (NGramVocabulary | Callable): The vocabulary, or what makes one of the sentences.
     order (int): n, from 1 to 20.
     sweeps (int): How many sweeps.
     samples (int): How many samples are averaged, no more than there are sweeps.
@@ -278,12 +281,13 @@ def train_ngram_model(
     with Spool(sentences) as spool:
         if spool.sentences == 0:
             raise ValueError("There is no sentence to train on.")
-        words = words or collect_vocabulary(spool.texts())
+        words = words(spool.texts()) if callable(words) else words
         franchise = new_franchise(columns_of(order), len(words.vocabulary) + 1)
+        numbers = spool.encode(words.vocabulary)
         predictions = spool.words + spool.sentences
         for sweep in range(1, sweeps + 1):
             log_prob, visited = 0.0, 0
-            for stream in spool.streams(words.vocabulary):
+            for stream in spool.streams(numbers):
                 franchise = reserve(franchise, len(stream))
                 log_prob += visit_stream(franchise, stream, sweep > 1, rng)
                 visited += len(stream)

@@ -52,16 +52,23 @@ class Spool:
                 yield [words[number] for number in part[start:end].tolist()]
                 start = end + 1
 
-    def streams(self, vocabulary: Vocabulary) -> Iterator[np.ndarray]:
-        """The sentences as numbers of a vocabulary, some at a time.
+    def encode(self, vocabulary: Vocabulary) -> np.ndarray:
+        """What stands for each number of the file in a stream of a vocabulary's numbers, see `streams`.
 
-        RETURNS (Iterator[int32[*]]): The numbers of the words, and after each sentence the first number that is no word:
-            the vocabulary's length.
+        RETURNS (int32[types + 1]): The numbers of the word types; and for the end of a sentence the first number that is
+            no word, which is the vocabulary's length.
         """
         numbers = [len(vocabulary), *(vocabulary.number(word, initial) for word, initial in self._types)]
-        number = np.array(numbers, dtype=np.int32)
+        return np.array(numbers, dtype=np.int32)
+
+    def streams(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
+        """The sentences as numbers of a vocabulary, some at a time.
+
+        numbers (int32[types + 1]): Made by `encode`.
+        RETURNS (Iterator[int32[*]]): The numbers of the words, and that of the end after each sentence.
+        """
         for part in self._parts():
-            yield number[part]
+            yield numbers[part]
 
     def _parts(self) -> Iterator[np.ndarray]:
         self._file.seek(0)

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
-from spacy.vocab import Vocab
 
 # How many texts are read between two moments at which spaCy may forget their strings.
 _BATCH = 256
@@ -47,12 +47,14 @@ def _gold_sentences(path: Path) -> Iterator[list[str]]:
     files = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
     if not files:
         raise ValueError(f"There is no .spacy file in the directory '{path}'.")
+    # What is white space, a vocabulary knows from its language; that of no language in particular is good for all.
+    vocab = spacy.blank("xx").vocab
     for file in files:
         try:
             content = DocBin().from_disk(file)
         except ValueError as error:
             raise ValueError(f"'{file}' is not a .spacy file, or it is damaged: {error}") from error
-        for doc in content.get_docs(Vocab()):
+        for doc in content.get_docs(vocab):
             yield from _sentences(doc)
 
 

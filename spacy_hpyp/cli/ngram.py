@@ -96,7 +96,7 @@ def vocabulary_of_pipeline(model: str | Path) -> NGramVocabulary:
     vocabulary = parser.joint.vocabulary
     if vocabulary is None:
         raise ValueError(f"The hpyp_parser of the pipeline '{model}' has not been trained, so it has no vocabulary.")
-    unknown_words = nlp.get_pipe_config(parser.name)["model"]["unknown_words"]
+    unknown_words = nlp.config.interpolate()["components"][parser.name]["model"]["unknown_words"]
     return NGramVocabulary(vocabulary, dict(unknown_words), nlp.lang)
 
 

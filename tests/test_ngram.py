@@ -7,8 +7,9 @@ import pytest
 import srsly
 
 from spacy_hpyp import ngram
-from spacy_hpyp.ngram import NGramModel, collect_vocabulary, train_ngram_model
+from spacy_hpyp.ngram import NGramModel, NGramVocabulary, collect_vocabulary, resolve_rule, train_ngram_model
 from spacy_hpyp.perplexity import ScoredSentence, perplexity_of
+from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 
 SETTINGS = {"order": 3, "sweeps": 6, "samples": 3}
 
@@ -157,14 +158,19 @@ def test_a_vocabulary_can_come_from_other_text(text):
     assert len(words.vocabulary) < len(collect_vocabulary(text).vocabulary)
 
 
-def test_a_parser_s_vocabulary_survives_with_the_usual_tags_of_its_words(toy, text, unseen):
-    vocabulary = toy.parser(toy.trained(unknown_words={"@misc": "spacy-hpyp.EnglishUnknownWords.v1"})).joint.vocabulary
-    words = ngram.NGramVocabulary(vocabulary, {"@misc": "spacy-hpyp.EnglishUnknownWords.v1"}, "en")
-    again = NGramModel.from_bytes(train_ngram_model(text, words, **SETTINGS).to_bytes()).words.vocabulary
-    for sentence in [*text, *unseen, ["Near", "NEAR", "NEAr"]]:
-        for word in sentence:
-            for initial in (False, True):
-                assert again.number(word, initial) == vocabulary.number(word, initial)
+def test_a_vocabulary_with_tags_survives_with_the_usual_tags_of_its_words(toy, text, unseen):
+    sentences = toy.sentences(60)
+    tags = sorted({tag for sentence in sentences for tag in sentence.tags})
+    block = {"@misc": "spacy-hpyp.EnglishUnknownWords.v1"}
+    tagged = [(sentence.words, [tags.index(tag) for tag in sentence.tags]) for sentence in sentences]
+    settings = VocabularySettings(resolve_rule(block), min_class_count=1)
+    vocabulary = Vocabulary.collect([*tagged, (["Near", "NEAR"], [0, 0])], tags, settings)
+    assert any("~" in name for name in vocabulary.classes)
+    model = train_ngram_model(text, NGramVocabulary(vocabulary, block, "en"), **SETTINGS)
+    again = NGramModel.from_bytes(model.to_bytes()).words.vocabulary
+    for word in [word for words in [*text, *unseen] for word in words] + ["Near", "NEAR", "NEAr"]:
+        for initial in (False, True):
+            assert again.number(word, initial) == vocabulary.number(word, initial)
 
 
 # Storage

@@ -43,7 +43,8 @@ def average(views: Iterable[View], samples: int) -> Average:
     RAISES (ValueError): If their restaurants or servings are not the same.
     """
     first: View | None = None
-    for sample, view in enumerate(views):
+    sample = 0
+    for view in views:
         if first is None:
             first = view
             probability = np.empty((len(view.probability), samples))
@@ -52,6 +53,9 @@ def average(views: Iterable[View], samples: int) -> Average:
             raise ValueError("samples can be averaged only if they have seated the same events")
         probability[:, sample] = view.probability
         passed_on[:, sample] = view.passed_on
+        sample += 1
+        # Views are large: let go of this one before the next is made.
+        del view
     if first is None:
         raise ValueError("an average needs at least one sample")
     return Average(

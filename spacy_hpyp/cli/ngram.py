@@ -18,6 +18,9 @@ from .app import hpyp, load_parser
 TOKENIZED = "The words of text are separated by spaces already, instead of by the tokenizer of the language"
 SEGMENT_WITH = "Pipeline that finds the words and sentences of running text, instead of one sentence a line"
 
+#: What is raised when a file, a pipeline or a language is not there or is damaged, or a setting is out of its range.
+UNREADABLE = (ValueError, OSError, ImportError)
+
 
 @hpyp.command("ngram")
 def ngram_cli(
@@ -48,15 +51,15 @@ def ngram_cli(
     The progress bar shows the mean log-probability of a word or end of sentence in nats, each sentence predicted from all
     others.
     """
-    nlp = reader_of(lang, tokenized=tokenized, segment_with=segment_with)
-
-    def read(path: str | Path) -> Iterator[list[str]]:
-        return read_sentences(path, nlp, per_line=segment_with is None)
-
     words: NGramVocabulary | Callable[[Iterable[Sequence[str]]], NGramVocabulary] = partial(
         collect_vocabulary, lang=lang, min_count=min_count, min_class_count=min_class_count
     )
     try:
+        nlp = reader_of(lang, tokenized=tokenized, segment_with=segment_with)
+
+        def read(path: str | Path) -> Iterator[list[str]]:
+            return read_sentences(path, nlp, per_line=segment_with is None)
+
         if vocab_from is not None:
             words = vocabulary_of_pipeline(vocab_from) if _is_pipeline(vocab_from) else words(read(vocab_from))
         sentences = tqdm(chain.from_iterable(map(read, train)), desc="Reading", unit=" sentences", leave=False)
@@ -66,7 +69,7 @@ def ngram_cli(
             )
         output.parent.mkdir(parents=True, exist_ok=True)
         model.to_disk(output)
-    except ValueError as error:
+    except UNREADABLE as error:
         msg.fail(str(error), exits=1)
     vocabulary = model.words.vocabulary
     msg.good(

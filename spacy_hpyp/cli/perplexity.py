@@ -11,7 +11,7 @@ from ..ngram import NGramModel
 from ..perplexity import CONVENTION, Perplexity
 from ..raw_text import read_sentences
 from .app import hpyp
-from .ngram import SEGMENT_WITH, TOKENIZED, reader_of
+from .ngram import SEGMENT_WITH, TOKENIZED, UNREADABLE, reader_of
 
 _ROWS = {
     "perplexity": "PERPLEXITY",
@@ -49,7 +49,7 @@ def perplexity_cli(
     """
     try:
         found = perplexity(model, data, tokenized=tokenized, segment_with=segment_with)
-    except ValueError as error:
+    except UNREADABLE as error:
         msg.fail(str(error), exits=1)
     figures = found.to_dict()
     if output == Output.json:

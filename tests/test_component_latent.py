@@ -38,10 +38,10 @@ def test_latent_derivations_keep_the_trees(toy):
     static, latent = toy.parser(toy.trained()), toy.parser(trained(toy, "derivations", sweeps=6))
     orders = 0
     for key, paths in latent.joint.derivations.items():
-        words, tags, heads, labels = static._encoded[key]
+        words, tags, heads, labels = static._treebank.encoded[key]
         for path in paths:
             assert tree(path) == (heads.tolist(), labels.tolist(), tags.tolist())
-            sentence = static.joint.static_derivations(_sentences(static._encoded[key]))
+            sentence = static.joint.static_derivations(_sentences(static._treebank.encoded[key]))
             orders += sentence.actions.tolist() != path[: 2 * len(words)].tolist()
     assert orders > 0
 
@@ -55,7 +55,7 @@ def _sentences(rows):
 def test_latent_parses_leave_the_trees(toy):
     static, latent = toy.parser(toy.trained()), toy.parser(trained(toy, "parses"))
     changed = [
-        tree(path)[0] != static._encoded[key][2].tolist()
+        tree(path)[0] != static._treebank.encoded[key][2].tolist()
         for key, paths in latent.joint.derivations.items()
         for path in paths
     ]

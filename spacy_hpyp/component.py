@@ -310,7 +310,7 @@ class HPYPParser(TrainablePipe):
                 f"a tag for every token and a complete tree{_listed(corpus.skipped)}. Is the right file in the corpus?"
             )
         model = self.joint
-        corpus.initialize(model, labels or corpus.label_data())
+        corpus.initialize(model, corpus.label_data() if labels is None else labels)
         set_joint_model(self.model, model)
         self._reset_training(Treebank.of_corpus(model, corpus))
         self._warn_of_skipped()

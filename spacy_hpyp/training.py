@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from spacy.training import Example
 
-from .annotation import Encoder, GoldSentence, join, raw_sentences, read_gold
+from .annotation import UNLABELLED, Encoder, GoldSentence, join, raw_sentences, read_gold
 from .hpyp.franchise import NONE
 from .hpyp.pool import Weights
 from .inference.gibbs import Sentences
@@ -66,7 +66,7 @@ class GoldCorpus:
             for _ in range(self.copies[key])
         )
         vocabulary = Vocabulary.collect(words, label_data["tags"], model.vocabulary_settings)
-        model.initialize(label_data["labels"], vocabulary)
+        model.initialize(label_data["labels"] if model.labelled else [UNLABELLED], vocabulary)
 
 
 @dataclass

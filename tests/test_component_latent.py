@@ -127,3 +127,13 @@ def test_the_score_of_a_document_is_the_sum_over_the_derivations_of_its_trees(to
     assert parser.score(best.doc) >= best.log_prob - 1e-9
     with pytest.raises(ValueError, match="without tags"):
         parser.score(nlp.make_doc("no tags"))
+
+
+def test_arcs_without_labels_all_have_the_same_one(toy, assert_forest):
+    nlp = toy.trained(labelled=False)
+    assert toy.parser(nlp).labels == ("dep",)
+    doc = nlp(" ".join(toy.sentences()[3].words))
+    assert_forest(doc)
+    assert {token.dep_ for token in doc} == {"ROOT", "dep"}
+    again = toy.copy(nlp)(doc.text)
+    assert [token.head.i for token in again] == [token.head.i for token in doc]

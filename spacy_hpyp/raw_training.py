@@ -153,6 +153,7 @@ def learn_from_text(
     checkpoint_words (int): After how many words the pipeline is saved.
     YIELDS (Progress): After each batch, what has been learned since the beginning.
     """
+    output.mkdir(parents=True, exist_ok=True)
     done = last_checkpoint(output)[1]
     remaining = iter(texts)
     for _ in range(done.texts):

@@ -61,7 +61,6 @@ def learn_cli(
             msg.fail(f"There is no checkpoint in '{output}' to go on from", exits=1)
         nlp, parser = load_parser(model if checkpoint is None else checkpoint, threads=threads)
         parser.particles = particles
-        output.mkdir(parents=True, exist_ok=True)
         bar = Bar(text, done)
         steps = learn_from_text(
             nlp,

@@ -39,6 +39,7 @@ threads = 1
 tags = "joint"
 decoding = "best"
 marginals = false
+temperature = 1.0
 seed = 0
 scorer = {"@scorers": "spacy-hpyp.scorer.v1"}
 
@@ -92,6 +93,7 @@ def make_hpyp_parser(
     tags: str,
     decoding: str,
     marginals: bool,
+    temperature: float,
     seed: int,
     scorer: Callable | None,
 ) -> "HPYPParser":
@@ -106,6 +108,7 @@ def make_hpyp_parser(
         tags=tags,
         decoding=decoding,
         marginals=marginals,
+        temperature=temperature,
         seed=seed,
         scorer=scorer,
     )
@@ -149,6 +152,7 @@ class HPYPParser(TrainablePipe):
         tags: str = "joint",
         decoding: str = "best",
         marginals: bool = False,
+        temperature: float = 1.0,
         seed: int = 0,
         scorer: Callable | None = score,
     ) -> None:
@@ -162,6 +166,7 @@ class HPYPParser(TrainablePipe):
         self.tags = tags
         self.decoding = decoding
         self.marginals = marginals
+        self.temperature = temperature
         self.seed = _whole("seed", seed, least=0)
         self.scorer = scorer
         self._reset_training()
@@ -225,10 +230,21 @@ class HPYPParser(TrainablePipe):
         self._decoding = value
 
     @property
+    def temperature(self) -> float:
+        """What log-weights are divided by before they are normalised into posterior probabilities."""
+        return self._temperature
+
+    @temperature.setter
+    def temperature(self, value: float) -> None:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < float("inf"):
+            raise ValueError(f"'temperature' must be a finite number above 0, not {value!r}.")
+        self._temperature = float(value)
+
+    @property
     def search(self) -> Search:
         """How documents are parsed."""
         consensus = self.decoding == "mbr"
-        return Search(self.particles, self.lookahead, bool(self.marginals) or consensus, consensus)
+        return Search(self.particles, self.lookahead, bool(self.marginals) or consensus, consensus, self.temperature)
 
     @property
     def joint(self) -> JointModel:

@@ -18,12 +18,15 @@ class Search(NamedTuple):
     marginals (bool): Whether to find the posterior probabilities of heads and tags.
     consensus (bool): Whether to choose the parse with the least expected loss and not the best derivation's; needs
         `marginals`.
+    temperature (float): What log-weights are divided by before they are normalised into posterior probabilities; 1 for
+        those of the model.
     """
 
     particles: int
     lookahead: float
     marginals: bool = False
     consensus: bool = False
+    temperature: float = 1.0
 
 
 class Beam(NamedTuple):

@@ -1,6 +1,5 @@
 """The trainable spaCy component `hpyp_parser`."""
 
-import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +20,7 @@ from .alternatives import Alternative, Marginals, k_best, marginals
 from .annotation import Encoder, GoldSentence, Layout, encode_docs, join, raw_sentences, read_gold, write_parses
 from .architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of
 from .extensions import register_extensions
+from .files import replace_file
 from .hpyp.franchise import NONE
 from .inference.beam import Search
 from .inference.particle_filter import Parses
@@ -530,7 +530,7 @@ class HPYPParser(TrainablePipe):
         interrupt leaves what was there before.
         """
         parts = {
-            "model": lambda file: _replace_file(file, self.model.to_bytes()),
+            "model": lambda file: replace_file(file, self.model.to_bytes()),
             "vocab": lambda folder: self.vocab.to_disk(folder, exclude=exclude),
         }
         util.to_disk(path, parts, exclude)
@@ -574,16 +574,3 @@ def _listed(problems: Counter[str]) -> str:
     if not problems:
         return ""
     return " (" + ", ".join(f"{count} {problem}" for problem, count in problems.most_common()) + ")"
-
-
-def _replace_file(path: Path, data: bytes) -> None:
-    """Write a file so that at every moment either the old or the new content stands under its name."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -151,7 +151,7 @@ def unseat_all(franchise, restaurants, dish, rng):
 
 
 @compiled
-def _seen(franchise, restaurant):
+def seen(franchise, restaurant):
     """The restaurant, or the nearest above it that is not empty, or the root."""
     while franchise.restaurants[restaurant, CUSTOMERS] == 0 and franchise.restaurants[restaurant, PARENT] != NONE:
         restaurant = franchise.restaurants[restaurant, PARENT]
@@ -184,7 +184,7 @@ def seat_product(pool, restaurants, symbols, kind, dish, rng):
     total = pool.scratch[len(restaurants)]
     total[:] = 0.0
     for expert in range(len(restaurants)):
-        restaurant = _seen(pool.franchise, restaurants[expert])
+        restaurant = seen(pool.franchise, restaurants[expert])
         row = pool.franchise.restaurants[restaurant]
         weight = pool.weights.standing[row[TIER], standing(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
         out = pool.scratch[expert]
@@ -192,9 +192,9 @@ def seat_product(pool, restaurants, symbols, kind, dish, rng):
         for y in range(len(out)):
             out[y] = log(out[y])
             total[y] += weight * out[y]
-    log_probability = _normalise(total, pool.possible, kind, dish)
+    log_probability = normalise(total, pool.possible, kind, dish)
     for expert in range(len(restaurants)):
-        row = pool.franchise.restaurants[_seen(pool.franchise, restaurants[expert])]
+        row = pool.franchise.restaurants[seen(pool.franchise, restaurants[expert])]
         out = pool.scratch[expert]
         expected = 0.0
         for y in range(len(out)):
@@ -207,7 +207,7 @@ def seat_product(pool, restaurants, symbols, kind, dish, rng):
 
 
 @compiled
-def _normalise(total, possible, kind, dish):
+def normalise(total, possible, kind, dish):
     """Turn unnormalised log-probabilities into probabilities in place. Returns the log-probability of a dish."""
     highest = -np.inf
     for y in range(len(total)):
@@ -242,7 +242,7 @@ def seat_mixture(pool, restaurants, symbols, dish, rng):
     places = np.empty((experts, 2), dtype=np.int64)
     mass, total = 0.0, 0.0
     for expert in range(experts):
-        row = pool.franchise.restaurants[_seen(pool.franchise, restaurants[expert])]
+        row = pool.franchise.restaurants[seen(pool.franchise, restaurants[expert])]
         places[expert, 0], places[expert, 1] = row[TIER], standing(row[CUSTOMERS])
         share[expert] = exp(
             pool.weights.standing[places[expert, 0], places[expert, 1]] + gate_weight(pool, symbols, expert)
@@ -314,7 +314,7 @@ def product_distribution(pool, row, kind, scratch, out):
         restaurant = scratch.recent.place[expert]
         weight = pool.weight[restaurant] + gate_weight(pool, scratch.symbols, expert)
         add_energies(pool, restaurant, weight, scratch, out)
-    _normalise(out, pool.possible, kind, 0)
+    normalise(out, pool.possible, kind, 0)
 
 
 @compiled

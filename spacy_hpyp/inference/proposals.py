@@ -121,7 +121,7 @@ def new_workspace(parser):
 @compiled
 def is_factored(parser):
     """Whether an action is a direction and a label, each with a distribution of its own."""
-    return parser.label.frozen.columns.shape[0] > 0
+    return len(parser.transition.possible) > 0
 
 
 @compiled

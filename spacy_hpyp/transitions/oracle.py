@@ -1,9 +1,32 @@
-"""The static oracle: from a projective tree to the derivation that adds each arc as soon as it is valid (B&B section 2)."""
+"""Oracles: from a projective tree to the derivations that lead to it (B&B section 2).
+
+An arc between the two top items is *valid* once its dependent has all its own dependents. The static oracle adds each
+arc as soon as it is valid. The non-deterministic oracle finds all derivations: while the top item has right dependents to
+come, a valid left-arc to the second item may be delayed. A valid right-arc cannot be: the two items would never meet
+again. So every word attaches its l left and its r right dependents in any order that begins on each side with the
+nearest, and a tree has the product over its words of (l + r)! / (l! r!) derivations.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import compiled
-from .configuration import END, SHIFT, left_arc, right_arc
+from .configuration import (
+    BELOW,
+    DEPTH,
+    END,
+    LAST,
+    LEFT_COUNT,
+    POSITION,
+    RIGHT_COUNT,
+    SHIFT,
+    left_arc,
+    right_arc,
+)
+
+#: What stands for an arc where none is valid.
+NO_ARC = -1
 
 
 @compiled
@@ -48,3 +71,64 @@ def static_oracle(heads, labels, out):
         else:
             return False
     return True
+
+
+class GoldTree(NamedTuple):
+    """The tree that derivations are to lead to.
+
+    heads (int32[n]): The head of each word by position, -1 for the root.
+    labels (int32[n]): The labels; the root's is not read.
+    left_count, right_count (int32[n]): How many dependents each word has on either side.
+    """
+
+    heads: np.ndarray
+    labels: np.ndarray
+    left_count: np.ndarray
+    right_count: np.ndarray
+
+
+@compiled
+def gold_tree(heads, labels):
+    """A tree with what the non-deterministic oracle asks of it.
+
+    heads, labels (int32[n]): See `GoldTree`.
+    """
+    left_count = np.zeros(len(heads), dtype=np.int32)
+    right_count = np.zeros(len(heads), dtype=np.int32)
+    for word in range(len(heads)):
+        if heads[word] > word:
+            left_count[heads[word]] += 1
+        elif heads[word] >= 0:
+            right_count[heads[word]] += 1
+    return GoldTree(heads, labels, left_count, right_count)
+
+
+@compiled
+def allowed_actions(tree, records, top):
+    """The non-deterministic oracle: what may come next in a derivation of a tree.
+
+    tree (GoldTree): The tree of one sentence.
+    records (int32[*, FIELDS]), top (int): A configuration that allowed actions have led to.
+    RETURNS (tuple[int, bool]): The valid arc (there is one at most) or `NO_ARC`, and whether the next word may be
+        shifted. Both: a left-arc that may be delayed. Neither, before the sentence has ended: the heads are not a
+        projective tree with one root.
+    """
+    may_shift = records[records[top, LAST], POSITION] < len(tree.heads)
+    if records[top, DEPTH] == 1 or (records[top, DEPTH] == 2 and may_shift):
+        return NO_ARC, may_shift
+    below = records[top, BELOW]
+    # ROOT has position 0, so that it becomes the -1 that the root has for a head.
+    first, second = records[top, POSITION] - 1, records[below, POSITION] - 1
+    more = records[top, RIGHT_COUNT] < tree.right_count[first]
+    if second >= 0 and tree.heads[second] == first and _is_complete(tree, records, below, second):
+        return left_arc(tree.labels[second]), may_shift and more
+    if tree.heads[first] == second and _is_complete(tree, records, top, first):
+        return END if second < 0 else right_arc(tree.labels[first]), False
+    return NO_ARC, may_shift
+
+
+@compiled
+def _is_complete(tree, records, record, word):
+    """Whether an item has all its dependents."""
+    left, right = records[record, LEFT_COUNT], records[record, RIGHT_COUNT]
+    return left == tree.left_count[word] and right == tree.right_count[word]

@@ -11,7 +11,8 @@ from spacy_hpyp.annotation import join
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, NONE, TIER, deepest, predictive_probability
 from spacy_hpyp.hpyp.pool import Weights, standing
 from spacy_hpyp.inference.beam import Search
-from spacy_hpyp.inference.particle_filter import LABELS, Blocks
+from spacy_hpyp.inference.particle_filter import Blocks
+from spacy_hpyp.inference.proposals import LABELS
 from spacy_hpyp.model import ContextLists, JointModel
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from spacy_hpyp.annotation import Encoder, encode_docs
 from spacy_hpyp.inference.beam import Search
 from spacy_hpyp.inference.memo import new_memo, recall
-from spacy_hpyp.inference.particle_filter import decode_block, new_workspace
+from spacy_hpyp.inference.particle_filter import search
+from spacy_hpyp.inference.posterior import read_posterior
+from spacy_hpyp.inference.proposals import new_workspace
 from spacy_hpyp.transitions.configuration import FIELDS
 
 # Few keys, many of which share a slot, among them symbols as large as they get.
@@ -42,9 +44,8 @@ def decode(joint, blocks, work, particles=40):
     found = []
     for start, end in zip(blocks.offsets[:-1], blocks.offsets[1:]):
         n = end - start
-        heads, labels, tags = (np.full(n, -1, dtype=np.int32) for _ in range(3))
-        log_probability = np.zeros(n)
-        decode_block(
+        syntactic, lexical, log_probability = np.empty(n), np.empty(n), np.empty(n)
+        records, beam, size = search(
             joint.parser,
             blocks.words[start:end],
             blocks.tags[start:end],
@@ -52,12 +53,12 @@ def decode(joint, blocks, work, particles=40):
             Search(particles, 0.5),
             work() if callable(work) else work,
             np.empty((1024, FIELDS), dtype=np.int32),
-            heads,
-            labels,
-            tags,
+            syntactic,
+            lexical,
             log_probability,
         )
-        found.append((heads.tolist(), labels.tolist(), tags.tolist(), log_probability.tolist()))
+        parses = read_posterior(records, beam, size, n)
+        found.append([part.tolist() for part in (*parses, syntactic, lexical, log_probability)])
     return found
 
 

@@ -1,0 +1,132 @@
+"""`hpyp ngram`: train an n-gram model, the baseline that a parser's perplexity is compared with."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import spacy
+import typer
+from spacy.language import Language
+from tqdm import tqdm
+from wasabi import msg
+
+from ..ngram import NGramVocabulary, Progress, collect_vocabulary, train_ngram_model
+from ..raw_text import read_sentences
+from .app import hpyp, load_parser
+
+TOKENIZED = "The words of text are separated by spaces already, instead of by the tokenizer of the language"
+SEGMENT_WITH = "Pipeline that finds the words and sentences of running text, instead of one sentence a line"
+
+#: What is raised when a file, a pipeline or a language is not there or is damaged, or a setting is out of its range.
+UNREADABLE = (ValueError, OSError, ImportError)
+
+
+@hpyp.command("ngram")
+def ngram_cli(
+    train: list[Path] = typer.Argument(
+        ...,
+        help="Training data: .spacy files with gold sentences, or text in UTF-8 with one sentence a line",
+        exists=True,
+    ),
+    output: Path = typer.Argument(..., help="File for the model", dir_okay=False),
+    order: int = typer.Option(5, "--order", "-n", help="Length of the longest n-gram"),
+    sweeps: int = typer.Option(20, "--sweeps", help="Gibbs sweeps over the training data"),
+    samples: int = typer.Option(10, "--samples", help="Samples to average over, from the second half of the sweeps"),
+    min_count: int = typer.Option(2, "--min-count", help="Rarer words are known by their class only"),
+    min_class_count: int = typer.Option(5, "--min-class-count", help="Rarer classes give way to more general ones"),
+    lang: str = typer.Option("en", "--lang", "-l", help="Language: of the tokenizer, and of the classes of rare words"),
+    seed: int = typer.Option(0, "--seed", help="Fixes the model bit for bit"),
+    tokenized: bool = typer.Option(False, "--tokenized", help=TOKENIZED),
+    segment_with: str | None = typer.Option(None, "--segment-with", help=SEGMENT_WITH),
+    vocab_from: str | None = typer.Option(
+        None,
+        "--vocab-from",
+        help="Take the vocabulary from this: data as for training, or a trained pipeline with an hpyp_parser, whose own "
+        "rule and thresholds hold then. Perplexities can only be compared between models with the same vocabulary",
+    ),
+) -> None:
+    """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
+
+    The progress bar shows the mean log-probability of a word or end of sentence in nats, each sentence predicted from all
+    others.
+    """
+    words: NGramVocabulary | Callable[[Iterable[Sequence[str]]], NGramVocabulary] = partial(
+        collect_vocabulary, lang=lang, min_count=min_count, min_class_count=min_class_count
+    )
+    try:
+        nlp = reader_of(lang, tokenized=tokenized, segment_with=segment_with)
+
+        def read(path: str | Path) -> Iterator[list[str]]:
+            return read_sentences(path, nlp, per_line=segment_with is None)
+
+        if vocab_from is not None:
+            words = vocabulary_of_pipeline(vocab_from) if _is_pipeline(vocab_from) else words(read(vocab_from))
+        sentences = tqdm(chain.from_iterable(map(read, train)), desc="Reading", unit=" sentences", leave=False)
+        with ProgressBar(sweeps) as bar:
+            model = train_ngram_model(
+                sentences, words, order=order, sweeps=sweeps, samples=samples, seed=seed, progress=bar.update
+            )
+        output.parent.mkdir(parents=True, exist_ok=True)
+        model.to_disk(output)
+    except UNREADABLE as error:
+        msg.fail(str(error), exits=1)
+    vocabulary = model.words.vocabulary
+    msg.good(
+        f"Saved a {order}-gram model of {len(vocabulary.words)} words and {len(vocabulary.classes)} classes to {output}"
+    )
+
+
+def reader_of(lang: str, *, tokenized: bool, segment_with: str | None) -> Language | None:
+    """What finds the words of text, see `read_sentences`.
+
+    lang (str): The language of the tokenizer.
+    tokenized (bool): Whether words are separated by spaces already, so that nothing is needed.
+    segment_with (str | None): Name or path of a pipeline that finds sentences as well.
+    """
+    if segment_with is not None:
+        return spacy.load(segment_with)
+    return None if tokenized else spacy.blank(lang)
+
+
+def vocabulary_of_pipeline(model: str | Path) -> NGramVocabulary:
+    """The vocabulary of a trained pipeline's hpyp_parser.
+
+    model (str | Path): Name or path of the pipeline.
+    RAISES (ValueError): If the parser has not been trained.
+    """
+    nlp, parser = load_parser(model)
+    vocabulary = parser.joint.vocabulary
+    if vocabulary is None:
+        raise ValueError(f"The hpyp_parser of the pipeline '{model}' has not been trained, so it has no vocabulary.")
+    unknown_words = nlp.config.interpolate()["components"][parser.name]["model"]["unknown_words"]
+    return NGramVocabulary(vocabulary, dict(unknown_words), nlp.lang)
+
+
+def _is_pipeline(name: str) -> bool:
+    return not Path(name).exists() or (Path(name) / "config.cfg").exists()
+
+
+class ProgressBar:
+    """A bar for the words of all sweeps, with words/s, the time left, and the likelihood.
+
+    sweeps (int): The number of sweeps.
+    """
+
+    def __init__(self, sweeps: int) -> None:
+        self._sweeps = sweeps
+        self._bar: tqdm | None = None
+
+    def __enter__(self) -> "ProgressBar":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def update(self, done: Progress) -> None:
+        """Show how far training is."""
+        if self._bar is None:
+            self._bar = tqdm(total=done.total, desc="Training", unit=" words", unit_scale=True)
+        self._bar.set_postfix_str(f"sweep {done.sweep}/{self._sweeps}, {done.log_prob:.4f} nats", refresh=False)
+        self._bar.update(done.predictions)

@@ -1,0 +1,81 @@
+"""Text that is gone through many times, on disk instead of in memory."""
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+
+import numpy as np
+
+from .vocabulary import Vocabulary
+
+_PART = 1 << 14
+
+
+class Spool:
+    """The sentences of a text in a temporary file.
+
+    They are read once, whatever it costs to find them. What stays in memory is the text's word types. A spool is a context
+    manager, and at its end the file is gone.
+
+    sentences (Iterable[Sequence[str]]): The words of each sentence; empty sentences are left out.
+    """
+
+    def __init__(self, sentences: Iterable[Sequence[str]]) -> None:
+        #: The number of sentences, and the number of their words.
+        self.sentences = 0
+        self.words = 0
+        # A word type is a word and whether it begins a sentence. The file has their numbers, and 0 after each sentence.
+        self._types: dict[tuple[str, bool], int] = {}
+        self._file = tempfile.TemporaryFile()
+        for sentence in sentences:
+            if len(sentence) > 0:
+                keys = ((word, i == 0) for i, word in enumerate(sentence))
+                numbers = [self._types.setdefault(key, len(self._types) + 1) for key in keys]
+                self._file.write(np.array([*numbers, 0], dtype=np.int32).tobytes())
+                self.sentences += 1
+                self.words += len(numbers)
+
+    def __enter__(self) -> "Spool":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def texts(self) -> Iterator[list[str]]:
+        """The words of each sentence."""
+        words = ["", *(word for word, _ in self._types)]
+        for part in self._parts():
+            start = 0
+            for end in np.flatnonzero(part == 0).tolist():
+                yield [words[number] for number in part[start:end].tolist()]
+                start = end + 1
+
+    def encode(self, vocabulary: Vocabulary) -> np.ndarray:
+        """What stands for each number of the file in a stream of a vocabulary's numbers, see `streams`.
+
+        RETURNS (int32[types + 1]): The numbers of the word types; and for the end of a sentence the first number that is
+            no word, which is the vocabulary's length.
+        """
+        numbers = [len(vocabulary), *(vocabulary.number(word, initial) for word, initial in self._types)]
+        return np.array(numbers, dtype=np.int32)
+
+    def streams(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
+        """The sentences as numbers of a vocabulary, some at a time.
+
+        numbers (int32[types + 1]): Made by `encode`.
+        RETURNS (Iterator[int32[*]]): The numbers of the words, and that of the end after each sentence.
+        """
+        for part in self._parts():
+            yield numbers[part]
+
+    def _parts(self) -> Iterator[np.ndarray]:
+        self._file.seek(0)
+        rest = np.empty(0, dtype=np.int32)
+        while data := self._file.read(_PART * rest.itemsize):
+            rest = np.concatenate([rest, np.frombuffer(data, dtype=np.int32)])
+            whole = len(rest) - int(np.argmax(rest[::-1] == 0))
+            if rest[whole - 1] == 0:
+                yield rest[:whole]
+                rest = rest[whole:]

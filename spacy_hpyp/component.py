@@ -136,6 +136,8 @@ class HPYPParser(TrainablePipe):
     decoding (str): "best" gives the tree of the most probable derivation; "mbr" the one with the least expected number of
         wrong heads and labels, and the most probable tags, by the posterior probabilities in the final beam.
     marginals (bool): Whether to find `token._.head_prob` and `token._.tag_prob`; "mbr" finds them anyway.
+    temperature (float): What the log-probabilities of derivations are divided by before they are normalised into posterior
+        probabilities. More than 1 makes the parser less sure of what it chose, 1 takes the model at its word.
     seed (int): Fixes training bit for bit.
     scorer (Callable | None): What `score` calls.
     """
@@ -465,9 +467,13 @@ class HPYPParser(TrainablePipe):
     def k_best(self, doc: Doc, k: int) -> list[Alternative]:
         """The best parses of a document, without changing it.
 
-        doc (Doc): Where sentence boundaries are set they are kept.
+        The probability of a parse is summed over its derivations, so with several of them the first parse can be another one
+        than that of the most probable derivation, which `decoding = "best"` gives.
+
+        doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them.
         k (int): How many, at least 1; fewer are returned if the final beam has no more.
         RETURNS (list[Alternative]): Copies of the document with their log-probabilities, the best parse first.
+        RAISES (ValueError): If k is not a whole number of at least 1.
         """
         k = _whole("k", k, least=1)
         layout, posteriors = self._posteriors(doc)

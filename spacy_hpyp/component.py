@@ -135,7 +135,8 @@ class HPYPParser(TrainablePipe):
     tags (str): "joint" finds the tags together with the tree; "given" uses `token.tag_` as found, from a tagger or gold.
     decoding (str): "best" gives the tree of the most probable derivation; "mbr" the one with the least expected number of
         wrong heads and labels, and the most probable tags, by the posterior probabilities in the final beam.
-    marginals (bool): Whether to find `token._.head_prob` and `token._.tag_prob`; "mbr" finds them anyway.
+    marginals (bool): Whether to find `token._.head_prob` and `token._.tag_prob`; "mbr" finds them anyway. The beam then keeps
+        more derivations for the same number of particles, so parsing takes longer.
     temperature (float): What the log-probabilities of derivations are divided by before they are normalised into posterior
         probabilities. More than 1 makes the parser less sure of what it chose, 1 takes the model at its word.
     seed (int): Fixes training bit for bit.
@@ -491,7 +492,8 @@ class HPYPParser(TrainablePipe):
     def _posteriors(self, doc: Doc) -> tuple[Layout, list[Posterior]]:
         model = self._initialized()
         blocks, layout = encode_docs([doc], Encoder(model), given_tags=self.tags == "given")
-        return layout, [model.decode_all(blocks, i, self.search) for i in range(len(blocks.offsets) - 1)]
+        search = self.search._replace(marginals=True)
+        return layout, [model.decode_all(blocks, i, search) for i in range(len(blocks.offsets) - 1)]
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score parsed examples by the component's scorer."""

@@ -22,7 +22,9 @@ from .architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_mo
 from .extensions import register_extensions
 from .files import replace_file
 from .hpyp.franchise import NONE
+from .hpyp.pool import Weights
 from .inference.beam import Search
+from .inference.gibbs import Sentences
 from .inference.particle_filter import Parses
 from .inference.posterior import Posterior
 from .model import JointModel
@@ -40,6 +42,9 @@ tags = "joint"
 decoding = "best"
 marginals = false
 temperature = 1.0
+latent = "nothing"
+latent_after = 10
+latent_particles = 100
 seed = 0
 scorer = {"@scorers": "spacy-hpyp.scorer.v1"}
 
@@ -94,6 +99,9 @@ def make_hpyp_parser(
     decoding: str,
     marginals: bool,
     temperature: float,
+    latent: str,
+    latent_after: int,
+    latent_particles: int,
     seed: int,
     scorer: Callable | None,
 ) -> "HPYPParser":
@@ -109,9 +117,17 @@ def make_hpyp_parser(
         decoding=decoding,
         marginals=marginals,
         temperature=temperature,
+        latent=latent,
+        latent_after=latent_after,
+        latent_particles=latent_particles,
         seed=seed,
         scorer=scorer,
     )
+
+
+_LATENT = ("nothing", "derivations", "parses")
+# While derivations are latent, hyperparameters are resampled after so many sweeps (method, "Pitman-Yor process").
+_LATENT_INTERVAL = 5
 
 
 class UnreadableModelError(ValueError):
@@ -139,6 +155,11 @@ class HPYPParser(TrainablePipe):
         more derivations for the same number of particles, so parsing takes longer.
     temperature (float): What the log-probabilities of derivations are divided by before they are normalised into posterior
         probabilities. More than 1 makes the parser less sure of what it chose, 1 takes the model at its word.
+    latent (str): What training does not take from the treebank, after its first sweeps: "nothing"; "derivations", the order
+        of the actions that make a tree, which the static oracle fixes otherwise (B&B section 2); or "parses", tags and trees
+        as well, so that the model learns from the words alone (B&B section 5.4). Drawn by particle Gibbs sampling.
+    latent_after (int): After how many sweeps.
+    latent_particles (int): How many particles a derivation is drawn with.
     seed (int): Fixes training bit for bit.
     scorer (Callable | None): What `score` calls.
     """
@@ -156,6 +177,9 @@ class HPYPParser(TrainablePipe):
         decoding: str = "best",
         marginals: bool = False,
         temperature: float = 1.0,
+        latent: str = "nothing",
+        latent_after: int = 10,
+        latent_particles: int = 100,
         seed: int = 0,
         scorer: Callable | None = score,
     ) -> None:
@@ -170,6 +194,9 @@ class HPYPParser(TrainablePipe):
         self.decoding = decoding
         self.marginals = marginals
         self.temperature = temperature
+        self.latent = latent
+        self.latent_after = _whole("latent_after", latent_after, least=0)
+        self.latent_particles = _whole("latent_particles", latent_particles, least=1)
         self.seed = _whole("seed", seed, least=0)
         self.scorer = scorer
         self._reset_training()
@@ -242,6 +269,18 @@ class HPYPParser(TrainablePipe):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < float("inf"):
             raise ValueError(f"'temperature' must be a finite number above 0, not {value!r}.")
         self._temperature = float(value)
+
+    @property
+    def latent(self) -> str:
+        """What training does not take from the treebank: "nothing", "derivations" or "parses"."""
+        return self._latent
+
+    @latent.setter
+    def latent(self, value: str) -> None:
+        if value not in _LATENT:
+            known = ", ".join(f'"{name}"' for name in _LATENT)
+            raise ValueError(f"'latent' of the component '{self.name}' must be one of {known}, not {value!r}.")
+        self._latent = value
 
     @property
     def search(self) -> Search:
@@ -385,6 +424,7 @@ class HPYPParser(TrainablePipe):
         model = self._initialized()
         encoder = Encoder(model)
         batch: list[np.ndarray] = []
+        keys: list[bytes] = []
         seated: list[bool] = []
         for example in examples:
             for raw in raw_sentences(example.reference):
@@ -403,12 +443,13 @@ class HPYPParser(TrainablePipe):
                 if not seated[-1]:
                     model.seated[key] = present + 1
                 batch.append(rows)
+                keys.append(key)
         if batch:
             rng = np.random.default_rng([self.seed, model.steps])
             model.steps += 1
             sentences = join(batch)
             total, tokens = self._loss
-            log_probabilities, gradient = model.visit(sentences, np.array(seated), rng, self.threads)
+            log_probabilities, gradient = self._visit(keys, sentences, np.array(seated), rng)
             total -= sum(log_probabilities.values())
             # What is learned from sentences that the model has not seen before is not what it will need to know.
             if all(seated):
@@ -417,12 +458,51 @@ class HPYPParser(TrainablePipe):
             losses[self.name] = total / self._loss[1]
             self._visited += len(batch)
             if self._visited >= self._copies.total():
-                model.resample(rng)
+                if not self._is_latent() or model.sweeps % _LATENT_INTERVAL == 0:
+                    model.resample(rng)
+                model.sweeps += 1
                 self._visited = 0
                 self._warn_of_skipped(self._copies.total() + sum(self._skipped.values()))
             if sgd:
                 self.finish_update(sgd)
         return losses
+
+    def _is_latent(self) -> bool:
+        return self.latent != "nothing" and self.joint.sweeps > self.latent_after
+
+    def _visit(
+        self, keys: list[bytes], sentences: Sentences, seated: np.ndarray, rng: np.random.Generator
+    ) -> tuple[dict[str, float], dict[str, Weights]]:
+        """A Gibbs step for each sentence, whose derivation is the static oracle's until another one has been drawn."""
+        model = self.joint
+        derivations = model.static_derivations(sentences)
+        spans = list(zip(sentences.offsets[:-1].tolist(), sentences.offsets[1:].tolist()))
+        drawn = self._is_latent()
+        kept = []
+        for i, (key, (start, end)) in enumerate(zip(keys, spans)):
+            paths = model.derivations.get(key) if seated[i] else None
+            if paths:
+                path = paths.pop()
+                if len(path) != 3 * (end - start):
+                    raise ValueError(
+                        f"The component '{self.name}' has a derivation of another sentence; train it again."
+                    )
+                derivations.actions[2 * start : 2 * end] = path[: 2 * (end - start)]
+                derivations.tags[start:end] = path[2 * (end - start) :]
+            if paths is not None or (drawn and seated[i]):
+                kept.append(i)
+        if drawn:
+            given_trees = self.latent == "derivations"
+            found = model.visit_latent(
+                sentences, derivations, seated, rng, given_trees=given_trees, particles=self.latent_particles
+            )
+        else:
+            found = model.visit(sentences, derivations, seated, rng, self.threads)
+        for i in kept:
+            start, end = spans[i]
+            path = np.concatenate([derivations.actions[2 * start : 2 * end], derivations.tags[start:end]])
+            model.derivations.setdefault(keys[i], []).append(path)
+        return found
 
     def get_loss(self, examples: Iterable[Example], scores: tuple[Layout, Parses]) -> tuple[float, None]:
         """The negative log-likelihood of parsed documents for each token, in nats, as the beam sums it up.
@@ -495,11 +575,33 @@ class HPYPParser(TrainablePipe):
         search = self.search._replace(marginals=True)
         return layout, [model.decode_all(blocks, i, search) for i in range(len(blocks.offsets) - 1)]
 
-    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """Score parsed examples by the component's scorer."""
+    def score(self, examples: Iterable[Example] | Doc, **kwargs: Any) -> dict[str, Any] | float:
+        """Score parsed examples by the component's scorer, or say how probable the parse of one document is.
+
+        examples (Iterable[Example] | Doc): Examples, or a Doc with tags and trees that anybody may have given it.
+        RETURNS (dict[str, Any] | float): The scores of examples; of a Doc, the log-probability of its words with their tags
+            and trees, in nats, summed over the derivations of the trees.
+        RAISES (ValueError): If a sentence of the Doc has not all tags and a tree, or some that the model does not have.
+        """
+        if isinstance(examples, Doc):
+            return self._score_doc(examples)
         if self.scorer is None:
             return {}
         return self.scorer(examples, **kwargs)
+
+    def _score_doc(self, doc: Doc) -> float:
+        model = self._initialized()
+        encoder = Encoder(model)
+        rows = []
+        for number, raw in enumerate(raw_sentences(doc)):
+            sentence = read_gold(raw, doc.vocab)
+            encoded = sentence if isinstance(sentence, str) else encoder.encode(sentence)
+            if isinstance(encoded, str):
+                raise ValueError(
+                    f"The component '{self.name}' cannot score the document: its sentence {number + 1} is {encoded}."
+                )
+            rows.append(encoded)
+        return float(model.tree_log_probabilities(join(rows), seed=self.seed).sum()) if rows else 0.0
 
     # Storage
 

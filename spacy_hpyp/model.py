@@ -1,6 +1,6 @@
 """The joint model of transitions, tags and words: three pools, what they are about, and what they have seen."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -14,18 +14,29 @@ from .hpyp.pool import STANDINGS, SeatedPool, Weights, freeze_pool
 from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .hpyp.view import best_by_class
 from .inference.beam import Search
-from .inference.gibbs import TRANSITION, Sentences, visit_sentences
+from .inference.derivations import sample_derivation, tree_log_probability
+from .inference.gibbs import Derivations, Sentences, static_derivations, visit_sentences
+from .inference.latent import visit_latent
+from .inference.likelihood import new_queries
 from .inference.particle_filter import Blocks, Parses, decode_all, decode_blocks
 from .inference.posterior import Posterior
 from .inference.proposals import LABELS, Parser, usual_probabilities
+from .inference.sampling import Distributions
 from .text.vocabulary import Vocabulary, VocabularySettings
 from .transitions.configuration import DIRECTIONS, FIRST_SYMBOL, POSSIBLE, action_count, class_of
 from .transitions.contexts import compile_contexts
+from .transitions.oracle import is_derivation
 
 FORMAT = 1
 _CHUNK = 2048
 _HIGHEST_WEIGHT = 100.0
+# How many configurations the exact sum over a tree's derivations may keep, and how many probabilities it remembers.
+_AFFORDABLE, _REMEMBERED = 10_000, 8192
 DISTRIBUTIONS = ("transition", "label", "tag", "word")
+_NOT_SEATED = (
+    "A training sentence cannot be removed from the model because it is not seated there as it should be. The model file and "
+    "the training data do not belong together; train from the beginning."
+)
 
 
 @dataclass(frozen=True)
@@ -71,8 +82,10 @@ class JointModel:
         self.labels: list[str] = []
         self.vocabulary: Vocabulary | None = None
         self.seated: dict[bytes, int] = {}
+        self.derivations: dict[bytes, list[np.ndarray]] = {}
         self.tokens = 0
         self.steps = 0
+        self.sweeps = 0
         self._franchises: dict[str, Franchise] = {}
         self._parser: Parser | None = None
 
@@ -125,8 +138,10 @@ class JointModel:
         self.tags, self.labels, self.vocabulary = list(vocabulary.tags), list(labels), vocabulary
         self.weights = {name: self.first_weights(name) for name in DISTRIBUTIONS}
         self.seated = {}
+        self.derivations = {}
         self.tokens = 0
         self.steps = 0
+        self.sweeps = 0
         self._parser = None
         self._franchises = {
             name: new_franchise(self._compiled[name][1], size, one_table=self.one_table)
@@ -166,66 +181,144 @@ class JointModel:
     # Learning
 
     def visit(
-        self, sentences: Sentences, seated: np.ndarray, rng: np.random.Generator, threads: int = 1
+        self,
+        sentences: Sentences,
+        derivations: Derivations,
+        seated: np.ndarray,
+        rng: np.random.Generator,
+        threads: int = 1,
+        distributions: Sequence[str] = DISTRIBUTIONS,
     ) -> tuple[dict[str, float], dict[str, Weights]]:
         """One Gibbs step for each of some sentences: remove it if it is seated, and add it.
 
-        sentences (Sentences): Projective trees.
+        sentences (Sentences): The sentences; of them only the words are read.
+        derivations (Derivations): How they are derived.
         seated (bool[sentences]): Which of them are seated.
         rng (numpy.random.Generator): The source of randomness.
         threads (int): How many threads share the distributions; the result does not depend on it.
+        distributions (Sequence[str]): Which distributions learn.
         RETURNS (tuple): By distribution, the sum of the log-probabilities of its events in nats, each predicted from
             everything but its sentence, and the gradient of it with respect to the weights.
         RAISES (ValueError): If a sentence that should be seated is not.
         """
         self._parser = None
-        gradient = {name: Weights(*(np.zeros_like(part) for part in weights)) for name, weights in self.weights.items()}
+        gradient = self._no_gradient()
 
-        def visit_one(number: int, generator: np.random.Generator) -> float:
-            return self._visit_distribution(number, sentences, seated, gradient[DISTRIBUTIONS[number]], generator)
+        def visit_one(name: str, generator: np.random.Generator) -> float:
+            return self._visit_distribution(name, sentences, derivations, seated, gradient[name], generator)
 
-        generators = rng.spawn(len(DISTRIBUTIONS))
+        generators = rng.spawn(len(distributions))
         with ThreadPoolExecutor(threads) as pool:
-            totals = list(pool.map(visit_one, range(len(DISTRIBUTIONS)), generators))
+            totals = list(pool.map(visit_one, distributions, generators))
         self.tokens += int(np.diff(sentences.offsets)[~seated].sum())
-        return dict(zip(DISTRIBUTIONS, totals)), gradient
+        return dict(zip(distributions, totals)), gradient
 
-    def _visit_distribution(
-        self, number: int, sentences: Sentences, seated: np.ndarray, gradient: Weights, rng: np.random.Generator
-    ) -> float:
-        name = DISTRIBUTIONS[number]
-        size = self._alphabets()[name]
-        events_of_word = 2 if number == TRANSITION else 1
-        total = 0.0
-        start = 0
-        while start < len(seated):
-            # A sentence at least, and otherwise no more than a chunk, so that little room is reserved in vain.
-            end = max(start + 1, int(np.searchsorted(sentences.offsets, sentences.offsets[start] + _CHUNK)) - 1)
-            tokens = int(sentences.offsets[end] - sentences.offsets[start])
-            self._franchises[name] = reserve(self._franchises[name], events_of_word * tokens)
-            pool = SeatedPool(
-                franchise=self._franchises[name],
-                weights=self.weights[name],
-                gradient=gradient,
-                gates=self._compiled[name][2],
-                possible=self._possible(name),
-                elements=self._compiled[name][0],
-                scratch=self._scratch(name, size),
+    def visit_latent(
+        self,
+        sentences: Sentences,
+        derivations: Derivations,
+        seated: np.ndarray,
+        rng: np.random.Generator,
+        *,
+        given_trees: bool,
+        particles: int,
+    ) -> tuple[dict[str, float], dict[str, Weights]]:
+        """One particle Gibbs step for each of some sentences: remove it, draw a new derivation, and add it.
+
+        A sentence that is not seated is added as it is derived.
+
+        sentences (Sentences), seated (bool[sentences]), rng (numpy.random.Generator): As for `visit`.
+        derivations (Derivations): How they are derived; overwritten with the new derivations.
+        given_trees (bool): Whether tags and trees are given; else only the words are.
+        particles (int): How many particles there are.
+        RETURNS (tuple), RAISES (ValueError): As `visit`.
+        """
+        self._parser = None
+        assert self.vocabulary is not None
+        gradient = self._no_gradient()
+        totals = np.zeros(len(DISTRIBUTIONS))
+        for start, end in self._chunks(sentences.offsets):
+            self._reserve(sentences.offsets[end] - sentences.offsets[start], DISTRIBUTIONS)
+            model = Distributions(
+                *(self._seated_pool(name, gradient[name]) for name in DISTRIBUTIONS),
+                self.vocabulary.tag_offsets,
+                self.vocabulary.candidate_tags,
             )
             part = sentences._replace(offsets=sentences.offsets[start : end + 1])
-            log_probability, visited = visit_sentences(pool, number, self.is_factored, part, seated[start:end], rng)
+            visited = visit_latent(model, part, derivations, seated[start:end], given_trees, particles, rng, totals)
             if visited < end - start:
-                raise ValueError(
-                    "A training sentence cannot be removed from the model because it is not seated there as it should "
-                    "be. The model file and the training data do not belong together; train from the beginning."
-                )
-            total += log_probability
+                raise ValueError(_NOT_SEATED)
+        self.tokens += int(np.diff(sentences.offsets)[~seated].sum())
+        return dict(zip(DISTRIBUTIONS, totals.tolist())), gradient
+
+    def _no_gradient(self) -> dict[str, Weights]:
+        return {name: Weights(*(np.zeros_like(part) for part in weights)) for name, weights in self.weights.items()}
+
+    def _chunks(self, offsets: np.ndarray) -> Iterator[tuple[int, int]]:
+        """A sentence at least, and otherwise no more than a chunk, so that little room is reserved in vain."""
+        start = 0
+        while start < len(offsets) - 1:
+            end = max(start + 1, int(np.searchsorted(offsets, offsets[start] + _CHUNK)) - 1)
+            yield start, end
             start = end
+
+    def _reserve(self, tokens: int, distributions: Sequence[str]) -> None:
+        for name in distributions:
+            events_of_word = 2 if name == "transition" else 1
+            self._franchises[name] = reserve(self._franchises[name], events_of_word * int(tokens))
+
+    def _seated_pool(self, name: str, gradient: Weights) -> SeatedPool:
+        return SeatedPool(
+            franchise=self._franchises[name],
+            weights=self.weights[name],
+            gradient=gradient,
+            gates=self._compiled[name][2],
+            possible=self._possible(name),
+            elements=self._compiled[name][0],
+            scratch=self._scratch(name, self._alphabets()[name]),
+        )
+
+    def _visit_distribution(
+        self,
+        name: str,
+        sentences: Sentences,
+        derivations: Derivations,
+        seated: np.ndarray,
+        gradient: Weights,
+        rng: np.random.Generator,
+    ) -> float:
+        total = 0.0
+        for start, end in self._chunks(sentences.offsets):
+            offsets = sentences.offsets[start : end + 1]
+            self._reserve(offsets[-1] - offsets[0], [name])
+            log_probability, visited = visit_sentences(
+                self._seated_pool(name, gradient),
+                DISTRIBUTIONS.index(name),
+                self.is_factored,
+                sentences.words,
+                offsets,
+                derivations,
+                seated[start:end],
+                rng,
+            )
+            if visited < end - start:
+                raise ValueError(_NOT_SEATED)
+            total += log_probability
         return total
 
     def _scratch(self, name: str, alphabet: int) -> np.ndarray:
         experts = len(self._compiled[name][1])
         return np.empty((2, experts) if name == "word" else (experts + 1, alphabet))
+
+    def static_derivations(self, sentences: Sentences) -> Derivations:
+        """The derivations of the static oracle.
+
+        RAISES (ValueError): If a sentence is no projective tree.
+        """
+        actions = np.empty(2 * len(sentences.words), dtype=np.int32)
+        if static_derivations(sentences, actions) < len(sentences.offsets) - 1:
+            raise ValueError("A training sentence is not a projective tree with one root.")
+        return Derivations(actions, sentences.tags.copy())
 
     def resample(self, rng: np.random.Generator) -> None:
         """Slice-sample the discounts and strengths of all distributions."""
@@ -310,6 +403,28 @@ class JointModel:
         """
         return decode_all(self.parser, blocks, block, search)
 
+    def tree_log_probabilities(self, sentences: Sentences, *, particles: int = 1000, seed: int = 0) -> np.ndarray:
+        """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's derivations.
+
+        The sum is exact where dynamic programming can afford it, and estimated by a particle filter elsewhere (for very
+        few sentences, those whose words have very many dependents on both sides).
+
+        sentences (Sentences): Projective trees.
+        particles (int): How many particles an estimate is made with.
+        seed (int): Fixes the estimates.
+        RETURNS (float64[sentences]): The log-probabilities.
+        """
+        queries = new_queries(self.parser, _REMEMBERED)
+        rng = np.random.default_rng(seed)
+        found = np.empty(len(sentences.offsets) - 1)
+        for i, (start, end) in enumerate(zip(sentences.offsets[:-1], sentences.offsets[1:])):
+            rows = [part[start:end] for part in sentences[:4]]
+            found[i], affordable = tree_log_probability(self.parser, *rows, _AFFORDABLE, queries)
+            if not affordable:
+                none, actions = np.empty(0, dtype=np.int32), np.empty(2 * (end - start), dtype=np.int32)
+                found[i] = sample_derivation(self.parser, *rows, particles, none, rng, queries, actions)
+        return found
+
     # Storage
 
     def to_bytes(self) -> bytes:
@@ -319,6 +434,7 @@ class JointModel:
             "contexts": {name: [list(expert) for expert in getattr(self.contexts, name)] for name in DISTRIBUTIONS},
             "steps": self.steps,
             "tokens": self.tokens,
+            "sweeps": self.sweeps,
         }
         if self.vocabulary is not None:
             keys = sorted(self.seated)
@@ -332,6 +448,7 @@ class JointModel:
                 "distributions": {name: pack(franchise) for name, franchise in self._franchises.items()},
                 "seated": b"".join(keys),
                 "copies": pack_integers(np.array([self.seated[key] for key in keys], dtype=np.int64)),
+                "derivations": self._pack_derivations(),
             }
         return srsly.msgpack_dumps(msg)
 
@@ -388,7 +505,35 @@ class JointModel:
         if width * len(copies) != len(keys):
             raise ValueError("the list of seated sentences is damaged")
         self.seated = {keys[width * i : width * (i + 1)]: copies[i] for i in range(len(copies))}
-        self.steps, self.tokens = (_count(msg[name]) for name in ("steps", "tokens"))
+        self.derivations = self._unpack_derivations(msg["derivations"])
+        self.steps, self.tokens, self.sweeps = (_count(msg[name]) for name in ("steps", "tokens", "sweeps"))
+
+    def _pack_derivations(self) -> dict[str, Any]:
+        found = [(key, path) for key in sorted(self.derivations) for path in self.derivations[key]]
+        paths = [path for _, path in found] or [np.empty(0, dtype=np.int32)]
+        return {
+            "keys": b"".join(key for key, _ in found),
+            "words": pack_integers(np.array([len(path) // 3 for _, path in found], dtype=np.int64)),
+            "paths": pack_integers(np.concatenate(paths)),
+        }
+
+    def _unpack_derivations(self, msg: dict[str, Any]) -> dict[bytes, list[np.ndarray]]:
+        """Read the derivations of seated sentences and check that they are what they should be."""
+        words, paths, keys = unpack_integers(msg["words"]), unpack_integers(msg["paths"]), msg["keys"]
+        width = len(keys) // max(1, len(words))
+        if width * len(words) != len(keys) or np.any(words < 1) or 3 * words.sum() != len(paths):
+            raise ValueError("the derivations of its sentences are damaged")
+        found: dict[bytes, list[np.ndarray]] = {}
+        end = np.cumsum(3 * words)
+        for i, n in enumerate(words.tolist()):
+            path = paths[end[i] - 3 * n : end[i]]
+            actions, tags = path[: 2 * n], path[2 * n :]
+            if not is_derivation(actions, n, len(self.labels)) or tags.max() >= len(self.tags):
+                raise ValueError("the derivation of a sentence is damaged")
+            found.setdefault(keys[width * i : width * (i + 1)], []).append(path.astype(np.int32))
+        if any(len(paths_of) > self.seated.get(key, 0) for key, paths_of in found.items()):
+            raise ValueError("it has derivations of sentences that are not seated")
+        return found
 
 
 def _count(value: Any) -> int:

@@ -44,6 +44,38 @@ def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: b
     return _running_text(path, nlp)
 
 
+def read_paragraphs(path: str | Path, nlp: Language | None = None) -> Iterator[list[str]]:
+    """The words of each paragraph of running text, see `read_sentences`. White space is no word.
+
+    path (str | Path): The file.
+    nlp (Language | None): Its tokenizer finds the words; without one they are separated by white space.
+    RAISES (ValueError): If it is not text in UTF-8.
+    """
+    for paragraphs in minibatch(locate_paragraphs(path), _BATCH):
+        if nlp is None:
+            found = [text.split() for _, text in paragraphs]
+        else:
+            with nlp.memory_zone():
+                found = [[t.text for t in nlp.make_doc(text) if not t.is_space] for _, text in paragraphs]
+        yield from filter(None, found)
+
+
+def locate_paragraphs(path: str | Path, *, per_line: bool = False) -> Iterator[tuple[int, str]]:
+    """The paragraphs of a text file, and where they stand in it.
+
+    An empty line ends a paragraph. One of more than 20,000 characters is cut at white space. Line ends are left as they are.
+
+    path (str | Path): A file in UTF-8. A byte order mark is a character of the file, but of no paragraph.
+    per_line (bool): Whether every line that is not empty is a paragraph, however long.
+    RETURNS (Iterator[tuple[int, str]]): How many characters of the file come before the paragraph, and its text.
+    RAISES (ValueError): If the file is not text in UTF-8.
+    """
+    path = Path(path)
+    with path.open(encoding="utf8", newline="") as file:
+        lines = _with_offsets(_decoded(file, path))
+        yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines)
+
+
 def _gold_sentences(path: Path) -> Iterator[list[str]]:
     files = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
     if not files:
@@ -74,24 +106,8 @@ def _tokenized_lines(path: Path, nlp: Language) -> Iterator[list[str]]:
             yield from filter(None, found)
 
 
-def read_paragraphs(path: str | Path, *, per_line: bool = False) -> Iterator[tuple[int, str]]:
-    """The paragraphs of a text file, and where they stand in it.
-
-    An empty line ends a paragraph. One of more than 20,000 characters is cut at white space. Line ends are left as they are.
-
-    path (str | Path): A file in UTF-8. A byte order mark is a character of the file, but of no paragraph.
-    per_line (bool): Whether every line that is not empty is a paragraph, however long.
-    RETURNS (Iterator[tuple[int, str]]): How many characters of the file come before the paragraph, and its text.
-    RAISES (ValueError): If the file is not text in UTF-8.
-    """
-    path = Path(path)
-    with path.open(encoding="utf8", newline="") as file:
-        lines = _with_offsets(_decoded(file, path))
-        yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines)
-
-
 def _running_text(path: Path, nlp: Language) -> Iterator[list[str]]:
-    for paragraphs in minibatch(read_paragraphs(path), _BATCH):
+    for paragraphs in minibatch(locate_paragraphs(path), _BATCH):
         with nlp.memory_zone():
             docs = list(nlp.pipe(text for _, text in paragraphs))
             if not all(doc.has_annotation("SENT_START") for doc in docs):

@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from .raw_text import read_paragraphs
+from .raw_text import locate_paragraphs
 
 # How many paragraphs are parsed together.
 _BATCH = 256
@@ -74,7 +74,7 @@ def read_surprisals(nlp: Language, path: str | Path, *, per_line: bool = False) 
     RAISES (ValueError): If the file is not text in UTF-8, or the pipeline cannot parse it.
     """
     number = 0
-    for paragraphs in minibatch(read_paragraphs(path, per_line=per_line), _BATCH):
+    for paragraphs in minibatch(locate_paragraphs(path, per_line=per_line), _BATCH):
         rows: list[TokenRow] = []
         with nlp.memory_zone():
             docs = [nlp.make_doc(text) for _, text in paragraphs]

@@ -212,7 +212,7 @@ def test_gradient_of_a_visit_is_that_of_its_log_likelihood(toy, sentences, poole
     def visit(weights):
         model = joint.from_bytes(data)
         model.set_weights(weights)
-        return model.visit(batch, seated, np.random.default_rng(0))
+        return model.visit(batch, model.static_derivations(batch), seated, np.random.default_rng(0))
 
     _, gradient = visit(weights)
     step = 1e-4

@@ -4,6 +4,9 @@ A sentence is the block: its customers are removed from a distribution and added
 its derivation: an action in every configuration and, with a shift, a tag and a word. Where labels have a distribution of
 their own, an action is a direction and, with an arc, a label. Given the derivations the distributions are independent
 of each other, so that each is visited on its own, in a thread of its own if need be.
+
+Derivations may be latent: then a new one is drawn between removing and adding, given the tree and the tags or given
+nothing but the words, by a particle filter in which one particle follows the previous derivation (particle Gibbs).
 """
 
 from typing import NamedTuple
@@ -46,6 +49,32 @@ class Sentences(NamedTuple):
     heads: np.ndarray
     labels: np.ndarray
     offsets: np.ndarray
+
+
+class Derivations(NamedTuple):
+    """How each of some sentences is derived.
+
+    actions (int32[2 tokens]): The derivations, one after the other.
+    tags (int32[tokens]): The tags.
+    """
+
+    actions: np.ndarray
+    tags: np.ndarray
+
+
+@compiled
+def static_derivations(sentences, actions):
+    """The derivations of the static oracle.
+
+    sentences (Sentences): Projective trees.
+    actions (int32[2 tokens]): Overwritten.
+    RETURNS (int): How many sentences have one; fewer than there are if the next one is no projective tree.
+    """
+    for number in range(len(sentences.offsets) - 1):
+        start, end = sentences.offsets[number], sentences.offsets[number + 1]
+        if not static_oracle(sentences.heads[start:end], sentences.labels[start:end], actions[2 * start : 2 * end]):
+            return number
+    return len(sentences.offsets) - 1
 
 
 class Events(NamedTuple):
@@ -129,35 +158,45 @@ def read_events(pool, distribution, factored, words, tags, actions, events):
 
 
 @compiled
-def visit_sentences(pool, distribution, factored, sentences, seated, rng):
+def remove(pool, events, rng):
+    """Remove the events of a sentence. Returns False if they were not all seated."""
+    removed = True
+    for i in range(events.count[0]):
+        removed = unseat_all(pool.franchise, events.place[i], events.dish[i], rng) and removed
+    return removed
+
+
+@compiled
+def add(pool, distribution, events, rng):
+    """Add the events of a sentence. Returns the sum of their log-probabilities in nats, each before it is added."""
+    total = 0.0
+    for i in range(events.count[0]):
+        if distribution == WORD:
+            total += seat_mixture(pool, events.place[i], events.symbols[i], events.dish[i], rng)
+        else:
+            total += seat_product(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i], rng)
+    return total
+
+
+@compiled
+def visit_sentences(pool, distribution, factored, words, offsets, derivations, seated, rng):
     """One Gibbs step of one distribution for each of some sentences, in order.
 
     distribution (int), factored (bool): See `read_events`.
-    sentences (Sentences): Projective trees.
+    words (int32[tokens]), offsets (int64[sentences + 1]): The sentences.
+    derivations (Derivations): How they are derived.
     seated (bool[sentences]): Whether a sentence is to be removed before it is added.
     rng (numpy.random.Generator): The source of randomness.
     RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, each predicted before it is added, and
-        how many sentences were visited: fewer than there are if the next one could not be removed as seated or is no
-        projective tree.
+        how many sentences were visited: fewer than there are if the next one could not be removed as seated.
     """
     total = 0.0
     for number in range(len(seated)):
-        start, end = sentences.offsets[number], sentences.offsets[number + 1]
-        actions = np.empty(2 * (end - start), dtype=np.int32)
-        if not static_oracle(sentences.heads[start:end], sentences.labels[start:end], actions):
-            return total, number
+        start, end = offsets[number], offsets[number + 1]
         events = new_events(pool, end - start)
-        words, tags = sentences.words[start:end], sentences.tags[start:end]
-        read_events(pool, distribution, factored, words, tags, actions, events)
-        if seated[number]:
-            removed = True
-            for i in range(events.count[0]):
-                removed = unseat_all(pool.franchise, events.place[i], events.dish[i], rng) and removed
-            if not removed:
-                return total, number
-        for i in range(events.count[0]):
-            if distribution == WORD:
-                total += seat_mixture(pool, events.place[i], events.symbols[i], events.dish[i], rng)
-            else:
-                total += seat_product(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i], rng)
+        tags, actions = derivations.tags[start:end], derivations.actions[2 * start : 2 * end]
+        read_events(pool, distribution, factored, words[start:end], tags, actions, events)
+        if seated[number] and not remove(pool, events, rng):
+            return total, number
+        total += add(pool, distribution, events, rng)
     return total, len(seated)

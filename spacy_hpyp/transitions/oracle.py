@@ -16,6 +16,7 @@ from .configuration import (
     BELOW,
     DEPTH,
     END,
+    FIRST_ARC,
     LAST,
     LEFT_COUNT,
     POSITION,
@@ -132,3 +133,30 @@ def _is_complete(tree, records, record, word):
     """Whether an item has all its dependents."""
     left, right = records[record, LEFT_COUNT], records[record, RIGHT_COUNT]
     return left == tree.left_count[word] and right == tree.right_count[word]
+
+
+@compiled
+def is_derivation(actions, n, labels):
+    """Whether actions derive a sentence.
+
+    actions (int32[2n]): The actions.
+    n (int): The number of words.
+    labels (int): The number of labels.
+    """
+    if len(actions) != 2 * n:
+        return False
+    depth, shifted = 1, 0
+    for step in range(len(actions)):
+        action = actions[step]
+        if action < 0 or action >= FIRST_ARC + 2 * labels:
+            return False
+        if action == SHIFT:
+            depth += 1
+            shifted += 1
+        else:
+            if depth < 3 and (action != END or depth != 2 or step != len(actions) - 1):
+                return False
+            if depth >= 3 and action == END:
+                return False
+            depth -= 1
+    return depth == 1 and shifted == n

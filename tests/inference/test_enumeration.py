@@ -91,7 +91,8 @@ def make_model(contexts, labels=1, sweeps=3, one_table=False):
         for words, tags, heads in TREES
     ]
     for sweep in range(sweeps):
-        model.visit(join(rows), np.full(len(rows), sweep > 0), rng)
+        sentences = join(rows)
+        model.visit(sentences, model.static_derivations(sentences), np.full(len(rows), sweep > 0), rng)
         model.resample(rng)
     return model
 
@@ -269,7 +270,7 @@ def test_first_visit_predicts_from_nothing_but_the_sentence_itself():
     model = make_model(POOLS["the paper's"], sweeps=0)
     actions, tags, words = (model._alphabets()[name] for name in ("transition", "tag", "word"))
     sentence = join([np.array([[0], [1], [NONE], [NONE]], dtype=np.int32)])
-    found, _ = model.visit(sentence, np.array([False]), np.random.default_rng(0))
+    found, _ = model.visit(sentence, model.static_derivations(sentence), np.array([False]), np.random.default_rng(0))
     # The shift and the end meet at the root only, where the one customer leaves (0.5 + 0.5) / (0.5 + 1) to the base.
     assert sum(found.values()) == pytest.approx(
         log(1 / actions) + log(1 / 1.5 / actions) - log(tags) - log(words), abs=1e-12

@@ -121,7 +121,7 @@ def random_posterior(seed):
 
 
 def chosen(posterior, consensus):
-    m, n = posterior.heads.shape
+    n = posterior.heads.shape[1]
     heads, labels, tags = (np.full(n, -7, dtype=np.int32) for _ in range(3))
     choose(posterior, consensus, heads, labels, tags)
     return heads, labels, tags

@@ -170,7 +170,7 @@ def test_broad_search_and_narrow_search_agree_on_everything_with_enough_particle
     for words in SENTENCES:
         parses = model.decode(blocks_of(words), Search(EVERYTHING, 0.0, marginals=marginals))
         expected = decode(model, words)
-        assert parses.log_probability == pytest.approx(expected.log_probability, abs=1e-9)
+        assert parses.log_probability == pytest.approx(expected.log_probability, abs=ROUNDING)
         assert parses.heads.tolist() == expected.heads.tolist()
 
 

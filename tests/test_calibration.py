@@ -20,7 +20,7 @@ def test_the_error_is_the_mean_distance_between_confidence_and_accuracy():
     assert found.accuracy[[1, 5, 9]] == pytest.approx([0.5, 1.0, 2 / 3])
     assert np.isnan(found.accuracy[0])
     assert found.error == pytest.approx((2 * 0.375 + 1 * 0.45 + 3 * (2.95 / 3 - 2 / 3)) / 6)
-    assert found.mean_confidence == pytest.approx(4.75 / 6)
+    assert found.mean_confidence == pytest.approx(3.75 / 6)
     assert found.mean_accuracy == pytest.approx(4 / 6)
 
 

@@ -17,7 +17,7 @@ from .model import JointModel
 class Alternative:
     """A parse of a document.
 
-    doc (Doc): A copy of the document with the parse.
+    doc (Doc): A copy of the document with the parse. The attributes of its tokens that hold probabilities are None.
     log_prob (float): The log-probability of the words with their tags and trees in nats, summed over the derivations in the
         final beam that give this parse: a lower bound.
     """
@@ -32,9 +32,12 @@ class Marginals:
 
     heads (float64[tokens, tokens]): Of each token (row), the probability of each head (column); on the diagonal, of
         being a root.
-    labels (float64[tokens, labels + 1]): Of each token, the probability of the label of its arc, whatever the head; the
-        last column is the root's.
-    tags (float64[tokens, tags]): Of each token, the probability of each tag.
+    labels (float64[tokens, labels + 1]): Of each token, the probability of the label of its arc, whatever the head, in the
+        order of `HPYPParser.labels`; the last column is the root's.
+    tags (float64[tokens, tags]): Of each token, the probability of each tag, in the order of `HPYPParser.label_data`.
+
+    Trees are those of the model: where an arc was lifted to make one projective (Nivre & Nilsson 2005), the head is the one
+    that it was lifted to, and the label says so.
     """
 
     heads: np.ndarray

@@ -38,6 +38,7 @@ threads = 1
 tags = "joint"
 decoding = "best"
 marginals = false
+temperature = 1.0
 latent = "nothing"
 latent_after = 10
 latent_particles = 100
@@ -94,6 +95,7 @@ def make_hpyp_parser(
     tags: str,
     decoding: str,
     marginals: bool,
+    temperature: float,
     latent: str,
     latent_after: int,
     latent_particles: int,
@@ -111,6 +113,7 @@ def make_hpyp_parser(
         tags=tags,
         decoding=decoding,
         marginals=marginals,
+        temperature=temperature,
         latent=latent,
         latent_after=latent_after,
         latent_particles=latent_particles,
@@ -145,7 +148,10 @@ class HPYPParser(TrainablePipe):
     tags (str): "joint" finds the tags together with the tree; "given" uses `token.tag_` as found, from a tagger or gold.
     decoding (str): "best" gives the tree of the most probable derivation; "mbr" the one with the least expected number of
         wrong heads and labels, and the most probable tags, by the posterior probabilities in the final beam.
-    marginals (bool): Whether to find `token._.head_prob` and `token._.tag_prob`; "mbr" finds them anyway.
+    marginals (bool): Whether to find `token._.head_prob` and `token._.tag_prob`; "mbr" finds them anyway. The beam then keeps
+        more derivations for the same number of particles, so parsing takes longer.
+    temperature (float): What the log-probabilities of derivations are divided by before they are normalised into posterior
+        probabilities. More than 1 makes the parser less sure of what it chose, 1 takes the model at its word.
     latent (str): What training does not take from the treebank, after its first sweeps: "nothing"; "derivations", the order
         of the actions that make a tree, which the static oracle fixes otherwise (B&B section 2); or "parses", tags and trees
         as well, so that the model learns from the words alone (B&B section 5.4). Drawn by particle Gibbs sampling.
@@ -167,6 +173,7 @@ class HPYPParser(TrainablePipe):
         tags: str = "joint",
         decoding: str = "best",
         marginals: bool = False,
+        temperature: float = 1.0,
         latent: str = "nothing",
         latent_after: int = 10,
         latent_particles: int = 100,
@@ -183,6 +190,7 @@ class HPYPParser(TrainablePipe):
         self.tags = tags
         self.decoding = decoding
         self.marginals = marginals
+        self.temperature = temperature
         self.latent = latent
         self.latent_after = _whole("latent_after", latent_after, least=0)
         self.latent_particles = _whole("latent_particles", latent_particles, least=1)
@@ -249,6 +257,17 @@ class HPYPParser(TrainablePipe):
         self._decoding = value
 
     @property
+    def temperature(self) -> float:
+        """What log-weights are divided by before they are normalised into posterior probabilities."""
+        return self._temperature
+
+    @temperature.setter
+    def temperature(self, value: float) -> None:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < float("inf"):
+            raise ValueError(f"'temperature' must be a finite number above 0, not {value!r}.")
+        self._temperature = float(value)
+
+    @property
     def latent(self) -> str:
         """What training does not take from the treebank: "nothing", "derivations" or "parses"."""
         return self._latent
@@ -264,7 +283,7 @@ class HPYPParser(TrainablePipe):
     def search(self) -> Search:
         """How documents are parsed."""
         consensus = self.decoding == "mbr"
-        return Search(self.particles, self.lookahead, bool(self.marginals) or consensus, consensus)
+        return Search(self.particles, self.lookahead, bool(self.marginals) or consensus, consensus, self.temperature)
 
     @property
     def joint(self) -> JointModel:
@@ -421,9 +440,13 @@ class HPYPParser(TrainablePipe):
     def k_best(self, doc: Doc, k: int) -> list[Alternative]:
         """The best parses of a document, without changing it.
 
-        doc (Doc): Where sentence boundaries are set they are kept.
+        The probability of a parse is summed over its derivations, so with several of them the first parse can be another one
+        than that of the most probable derivation, which `decoding = "best"` gives.
+
+        doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them.
         k (int): How many, at least 1; fewer are returned if the final beam has no more.
         RETURNS (list[Alternative]): Copies of the document with their log-probabilities, the best parse first.
+        RAISES (ValueError): If k is not a whole number of at least 1.
         """
         k = _whole("k", k, least=1)
         layout, posteriors = self._posteriors(doc)
@@ -441,7 +464,8 @@ class HPYPParser(TrainablePipe):
     def _posteriors(self, doc: Doc) -> tuple[Layout, list[Posterior]]:
         model = self._initialized()
         blocks, layout = encode_docs([doc], Encoder(model), given_tags=self.tags == "given")
-        return layout, [model.decode_all(blocks, i, self.search) for i in range(len(blocks.offsets) - 1)]
+        search = self.search._replace(marginals=True)
+        return layout, [model.decode_all(blocks, i, search) for i in range(len(blocks.offsets) - 1)]
 
     def score(self, examples: Iterable[Example] | Doc, **kwargs: Any) -> dict[str, Any] | float:
         """Score parsed examples by the component's scorer, or say how probable the parse of one document is.

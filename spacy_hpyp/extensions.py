@@ -27,8 +27,9 @@ def register_extensions() -> None:
     """Set the extension attributes. They are None where the parser has not been.
 
     `log_prob` of tokens, spans and documents, in nats: a token's value is what it adds to the log-probability of the words
-    up to it, given what came before, as summed over the parser's beam; the end of a sentence is counted with the token
-    after which nothing else was shifted. A span's and a document's value is the sum of its tokens': for a sentence its
+    up to it, given what came before, as summed over the parser's beam. What is parsed as one block ends with its last word,
+    whose value has the end of the sentence in it; where the parser finds boundaries inside a block, the end of a sentence is
+    counted with the word after it. A span's and a document's value is the sum of its tokens': for a sentence its
     log-probability, for a document that of its sentences. As the beam leaves derivations out, sums over whole blocks are
     lower bounds.
 
@@ -37,7 +38,8 @@ def register_extensions() -> None:
     the word given its tag and what stands before it (Roark et al. 2009).
 
     `head_prob` and `tag_prob` of tokens: the posterior probability of the arc (without its label) and of the tag that were
-    chosen, in the final beam. None unless the parser is set to find them, and for white space.
+    chosen, in the final beam. None unless the parser is set to find them, and for white space. Where an arc was lifted to
+    make a tree projective, the probability is that of the lifted arc.
     """
     for name in WRITTEN:
         if not Token.has_extension(name):
@@ -58,7 +60,8 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
     """
     offsets = [t.idx for t in doc]
     for name, found in values.items():
-        column: list[float | None] = [None if name in ("head_prob", "tag_prob") else 0.0] * len(doc)
+        unknown = name in ("head_prob", "tag_prob") or bool(np.isnan(found).any())
+        column: list[float | None] = [None if unknown else 0.0] * len(doc)
         for place, value in zip(token.tolist(), found.tolist()):
             column[place] = None if isnan(value) else value
         for offset, value in zip(offsets, column):

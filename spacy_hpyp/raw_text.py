@@ -12,6 +12,7 @@ from spacy.util import minibatch
 _BATCH = 256
 # The longest text, in characters, that a pipeline gets at once.
 _LONGEST = 20_000
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: bool = True) -> Iterator[list[str]]:
@@ -50,15 +51,29 @@ def read_paragraphs(path: str | Path, nlp: Language | None = None) -> Iterator[l
     nlp (Language | None): Its tokenizer finds the words; without one they are separated by white space.
     RAISES (ValueError): If it is not text in UTF-8.
     """
+    for paragraphs in minibatch(locate_paragraphs(path), _BATCH):
+        if nlp is None:
+            found = [text.split() for _, text in paragraphs]
+        else:
+            with nlp.memory_zone():
+                found = [[t.text for t in nlp.make_doc(text) if not t.is_space] for _, text in paragraphs]
+        yield from filter(None, found)
+
+
+def locate_paragraphs(path: str | Path, *, per_line: bool = False) -> Iterator[tuple[int, str]]:
+    """The paragraphs of a text file, and where they stand in it.
+
+    An empty line ends a paragraph. One of more than 20,000 characters is cut at white space. Line ends are left as they are.
+
+    path (str | Path): A file in UTF-8. A byte order mark is a character of the file, but of no paragraph.
+    per_line (bool): Whether every line that is not empty is a paragraph, however long.
+    RETURNS (Iterator[tuple[int, str]]): How many characters of the file come before the paragraph, and its text.
+    RAISES (ValueError): If the file is not text in UTF-8.
+    """
     path = Path(path)
-    with path.open(encoding="utf8") as file:
-        for texts in minibatch(_paragraphs(_decoded(file, path)), _BATCH):
-            if nlp is None:
-                found = [text.split() for text in texts]
-            else:
-                with nlp.memory_zone():
-                    found = [[t.text for t in nlp.make_doc(text) if not t.is_space] for text in texts]
-            yield from filter(None, found)
+    with path.open(encoding="utf8", newline="") as file:
+        lines = _with_offsets(_decoded(file, path))
+        yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines)
 
 
 def _gold_sentences(path: Path) -> Iterator[list[str]]:
@@ -92,18 +107,17 @@ def _tokenized_lines(path: Path, nlp: Language) -> Iterator[list[str]]:
 
 
 def _running_text(path: Path, nlp: Language) -> Iterator[list[str]]:
-    with path.open(encoding="utf8") as file:
-        for texts in minibatch(_paragraphs(_decoded(file, path)), _BATCH):
-            with nlp.memory_zone():
-                docs = list(nlp.pipe(texts))
-                if not all(doc.has_annotation("SENT_START") for doc in docs):
-                    raise ValueError(
-                        f"The pipeline does not find the sentences of '{path}': it has neither a parser nor another "
-                        "component that sets sentence boundaries."
-                    )
-                found = [sentence for doc in docs for sentence in _sentences(doc)]
-                del docs
-            yield from found
+    for paragraphs in minibatch(locate_paragraphs(path), _BATCH):
+        with nlp.memory_zone():
+            docs = list(nlp.pipe(text for _, text in paragraphs))
+            if not all(doc.has_annotation("SENT_START") for doc in docs):
+                raise ValueError(
+                    f"The pipeline does not find the sentences of '{path}': it has neither a parser nor another "
+                    "component that sets sentence boundaries."
+                )
+            found = [sentence for doc in docs for sentence in _sentences(doc)]
+            del docs
+        yield from found
 
 
 def _sentences(doc: Doc) -> Iterator[list[str]]:
@@ -113,22 +127,35 @@ def _sentences(doc: Doc) -> Iterator[list[str]]:
             yield words
 
 
-def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
-    text = ""
+def _with_offsets(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    end = 0
     for line in lines:
-        if line.isspace():
+        start, end = end, end + len(line)
+        if start == 0 and line.startswith(_BYTE_ORDER_MARK):
+            yield 1, line[1:]
+        else:
+            yield start, line
+
+
+def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    text, start = "", 0
+    for offset, line in lines:
+        if not line.strip():
             if text:
-                yield text
+                yield start, text
             text = ""
             continue
+        if not text:
+            start = offset
         text += line
         while len(text) > _LONGEST:
             cut = 1 + max(text.rfind(space, 0, _LONGEST) for space in " \n\t")
             cut = cut or _LONGEST
-            yield text[:cut]
+            yield start, text[:cut]
             text = text[cut:]
+            start += cut
     if text.strip():
-        yield text
+        yield start, text
 
 
 def _decoded(file: Iterable[str], path: Path) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Log-probabilities of documents, sentences and tokens, and what becomes of them elsewhere."""
 
+from math import log
+
 import pytest
 from spacy.tokens import Doc, DocBin, Span, Token
 
@@ -139,3 +141,53 @@ def test_copied_document_has_its_own_probabilities(trained):
     assert log_probs(copy) == log_probs(doc)
     copy[0]._.log_prob = -1000.0
     assert doc[0]._.log_prob > -1000.0
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_surprisal_is_the_sum_of_its_parts_and_of_its_tokens(trained, text):
+    doc = trained(text)
+    for token in doc:
+        assert token._.surprisal == token._.surprisal_lexical + token._.surprisal_syntactic
+        assert token._.surprisal_lexical >= 0.0
+        assert token._.surprisal_syntactic >= 0.0
+    for name in ("surprisal", "surprisal_lexical", "surprisal_syntactic"):
+        assert doc._.get(name) == pytest.approx(sum(token._.get(name) for token in doc))
+        assert doc[1:3]._.get(name) == pytest.approx(sum(token._.get(name) for token in doc[1:3]))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_surprisal_is_the_log_probability_in_bits_without_the_end(trained, text):
+    doc = trained(text)
+    words = [token for token in doc if not token.is_space]
+    for token in words[:-1]:
+        assert token._.surprisal == pytest.approx(-token._.log_prob / log(2))
+    assert 0.0 < words[-1]._.surprisal < -words[-1]._.log_prob / log(2)
+
+
+def test_white_space_is_no_surprise(trained):
+    doc = trained("Zenobia \n sleeps  ")
+    assert [token._.surprisal for token in doc if token.is_space] == [0.0, 0.0]
+
+
+def test_nothing_is_surprising_before_parsing(trained):
+    doc = trained.make_doc("the dog sleeps .")
+    for owner in (doc, doc[1:2], doc[0]):
+        assert owner._.surprisal is None
+        assert owner._.surprisal_lexical is None
+        assert owner._.surprisal_syntactic is None
+
+
+def test_where_there_is_no_choice_there_is_no_surprise(toy):
+    nlp = toy.trained([toy.one_word] * 5, tags="given", **{**toy.pools, "word": []})
+    doc = nlp.make_doc("stop")
+    doc[0].tag_ = "VB"
+    assert nlp(doc)[0]._.surprisal == 0.0
+    assert doc[0]._.log_prob <= 0.0
+
+
+def test_model_without_words_is_surprised_by_tags_only(toy):
+    nlp = toy.trained(tags="given", word=[])
+    doc = toy.doc(nlp.vocab, toy.sentences()[0])
+    for token in nlp(doc):
+        assert token._.surprisal_lexical == 0.0
+        assert token._.surprisal == token._.surprisal_syntactic > 0.0

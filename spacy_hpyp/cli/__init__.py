@@ -1,9 +1,11 @@
 """Commands under `python -m spacy hpyp`."""
 
 from .app import hpyp
+from .calibrate import calibrate_cli
 from .evaluate import evaluate
 from .learn import learn_cli
 from .ngram import ngram_cli
 from .perplexity import perplexity
+from .surprisal import surprisal_cli
 
-__all__ = ["evaluate", "hpyp", "learn_cli", "ngram_cli", "perplexity"]
+__all__ = ["calibrate_cli", "evaluate", "hpyp", "learn_cli", "ngram_cli", "perplexity", "surprisal_cli"]

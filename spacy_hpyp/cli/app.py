@@ -1,6 +1,9 @@
 """The sub-app of spaCy's command line that the commands belong to, and what several of them need."""
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
+from typing import NoReturn
 
 import spacy
 import typer
@@ -12,6 +15,9 @@ from ..component import HPYPParser
 
 HELP = "Commands of the generative parser, the component hpyp_parser."
 
+#: What is raised when a file, a pipeline or a language is not there or is damaged, or a setting is out of its range.
+UNREADABLE = (ValueError, OSError, ImportError)
+
 hpyp = typer.Typer(name="hpyp", help=HELP, no_args_is_help=True)
 app.add_typer(hpyp)
 
@@ -19,6 +25,13 @@ app.add_typer(hpyp)
 @hpyp.callback()
 def main() -> None:
     """Commands of the generative parser, the component hpyp_parser."""
+
+
+def fail(problem: object) -> NoReturn:
+    """End the program with a message, on stderr: what stdout has may be read by another program."""
+    with redirect_stdout(sys.stderr):
+        msg.fail(str(problem))
+    raise typer.Exit(1)
 
 
 def load_parser(

@@ -30,12 +30,13 @@ def evaluate_cli(
     ),
     threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
     gold_tags: bool = typer.Option(False, "--gold-tags", help="Give the gold tags to the parser"),
+    decoding: str | None = typer.Option(None, "--decoding", help="best or mbr, instead of the pipeline's setting"),
 ) -> None:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries, as parsers are compared in the literature.
 
     For raw documents, whose boundaries the model has to find, use 'spacy evaluate'.
     """
-    scores = evaluate(model, data_path, particles=particles, threads=threads, gold_tags=gold_tags)
+    scores = evaluate(model, data_path, particles=particles, threads=threads, gold_tags=gold_tags, decoding=decoding)
     rows = {name: f"{100 * scores[key]:.2f}" for name, key in _ROWS.items() if scores.get(key) is not None}
     rows["LOG PROB"] = f"{scores['token_log_prob']:.4f}"
     rows["SPEED"] = f"{scores['speed']:.0f}"
@@ -53,6 +54,7 @@ def evaluate(
     particles: int | None = None,
     threads: int | None = None,
     gold_tags: bool = False,
+    decoding: str | None = None,
 ) -> dict[str, Any]:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries.
 
@@ -60,10 +62,12 @@ def evaluate(
     data_path (Path): A .spacy file or a directory of them.
     particles, threads (int | None): Instead of the pipeline's settings.
     gold_tags (bool): Whether the parser uses the gold tags.
+    decoding (str | None): "best" or "mbr", instead of the pipeline's setting.
     RETURNS (dict[str, Any]): The scores of `nlp.evaluate`.
     """
     nlp, parser = load_parser(model, particles=particles, threads=threads)
     parser.tags = "given" if gold_tags else parser.tags
+    parser.decoding = parser.decoding if decoding is None else decoding
     examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
     if not examples:
         msg.fail("There is nothing to evaluate in", data_path, exits=1)

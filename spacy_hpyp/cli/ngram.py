@@ -13,13 +13,10 @@ from wasabi import msg
 
 from ..ngram import NGramVocabulary, Progress, collect_vocabulary, train_ngram_model
 from ..raw_text import read_sentences
-from .app import hpyp, load_parser
+from .app import UNREADABLE, hpyp, load_parser
 
 TOKENIZED = "The words of text are separated by spaces already, instead of by the tokenizer of the language"
 SEGMENT_WITH = "Pipeline that finds the words and sentences of running text, instead of one sentence a line"
-
-#: What is raised when a file, a pipeline or a language is not there or is damaged, or a setting is out of its range.
-UNREADABLE = (ValueError, OSError, ImportError)
 
 
 @hpyp.command("ngram")

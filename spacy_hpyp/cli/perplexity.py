@@ -10,8 +10,8 @@ from wasabi import msg
 from ..ngram import NGramModel
 from ..perplexity import CONVENTION, Perplexity
 from ..raw_text import read_sentences
-from .app import hpyp
-from .ngram import SEGMENT_WITH, TOKENIZED, UNREADABLE, reader_of
+from .app import UNREADABLE, hpyp
+from .ngram import SEGMENT_WITH, TOKENIZED, reader_of
 
 _ROWS = {
     "perplexity": "PERPLEXITY",

@@ -15,15 +15,19 @@ class Search(NamedTuple):
     particles (int): K, how many particles the beam's derivations share.
     lookahead (float): In nats, what attaching a word that is on the stack can be expected to cost. With 0, the selection
         step is that of Algorithm 1 to the letter.
-    marginals (bool): Whether to find the posterior probabilities of heads and tags.
+    marginals (bool): Whether to find the posterior probabilities of heads and tags. The selection step then keeps what
+        stands for the posterior, and not only what may still be the best.
     consensus (bool): Whether to choose the parse with the least expected loss and not the best derivation's; needs
         `marginals`.
+    temperature (float): With `marginals`, what log-weights are divided by before they are normalised, in the selection step
+        and in the end; 1 for the posterior of the model.
     """
 
     particles: int
     lookahead: float
     marginals: bool = False
     consensus: bool = False
+    temperature: float = 1.0
 
 
 class Beam(NamedTuple):
@@ -114,13 +118,17 @@ def share(particles, probability, mass):
 def select(beam, size, records, search):
     """Selection step: reallocate K particles in proportion to k * theta, and drop the derivations that get none.
 
+    As k has come about in proportion to what theta was before, k * theta counts the past again at each step, and soon one
+    derivation has all particles. That serves the search for the best one. For marginals, K particles are shared in
+    proportion to theta ** (1 / temperature) alone.
+
     A word that waits on the stack for its head will still have to be attached. Derivations that put this off look better
     than they are, and where no end of the sentence is in sight the beam would fill up with them; so theta is reduced for
     the comparison by what each open word can be expected to cost.
 
     beam (Beam): The derivations, changed in place; their weights stay as they are.
     records (int32[*, FIELDS]): Their configurations.
-    search (Search): K and the expected cost.
+    search (Search): K, the expected cost, and what the beam is for.
     RETURNS (int): How many derivations are left; where none would be, the best one is kept.
     """
     highest = -inf
@@ -128,11 +136,11 @@ def select(beam, size, records, search):
         highest = max(highest, _expected(beam, i, records, search))
     mass = 0.0
     for i in range(size):
-        mass += beam.particles[i] * exp(_expected(beam, i, records, search) - highest)
+        mass += _claim(beam, i, search) * exp(_expected(beam, i, records, search) - highest)
     best, best_share = 0, -1.0
     left = 0
     for i in range(size):
-        proportion = beam.particles[i] * exp(_expected(beam, i, records, search) - highest) / mass
+        proportion = _claim(beam, i, search) * exp(_expected(beam, i, records, search) - highest) / mass
         if proportion > best_share:
             best, best_share = i, proportion
         particles = np.int64(floor(search.particles * proportion))
@@ -144,5 +152,11 @@ def select(beam, size, records, search):
 
 
 @compiled
+def _claim(beam, i, search):
+    return 1 if search.marginals else beam.particles[i]
+
+
+@compiled
 def _expected(beam, i, records, search):
-    return beam.weight[i] - search.lookahead * records[beam.record[i], DEPTH]
+    expected = beam.weight[i] - search.lookahead * records[beam.record[i], DEPTH]
+    return expected / search.temperature if search.marginals else expected

@@ -126,7 +126,7 @@ def search(parser, words, tags, may_start, settings, work, records, syntactic, l
     """Algorithm 1 on one block of words.
 
     words (int32[n, 2]), tags (int32[n]), may_start (bool[n]): See `Blocks`.
-    settings (Search): K, and what the selection step expects.
+    settings (Search): K, at least 1, and what the selection step expects.
     work (Workspace), records (int32[*, FIELDS]): Written on.
     syntactic, lexical, log_probability (float64[n]): Overwritten, see `Parses`.
     RETURNS (tuple): The records (int32[*, FIELDS]), grown as was needed, the final beam (Beam) and its size.
@@ -136,7 +136,6 @@ def search(parser, words, tags, may_start, settings, work, records, syntactic, l
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
     size = append(beam, 0, ROOT, 0.0, settings.particles)
     before = 0.0
-    log_probability[:] = 0.0
     # The pass after the last word only reduces; what it leaves in `shifted` are the terminal configurations.
     for word in range(n + 1):
         all_shifted = word == n
@@ -175,13 +174,17 @@ def search(parser, words, tags, may_start, settings, work, records, syntactic, l
             i += 1
         beam, shifted, size = shifted, beam, shifted_size
         prefix = log_sum(beam.weight, size)
-        log_probability[min(word, n - 1)] += prefix - before
-        # Selection step.
-        if not all_shifted:
-            lexical[word] = prefix - log_sum_without(beam.weight, beam.lexical, size)
-            syntactic[word] = prefix - before - lexical[word]
-            size = select(beam, size, records, settings)
+        if all_shifted:
+            log_probability[n - 1] += min(prefix - before, 0.0)
+            break
+        # Nothing is added on the way, and where there is no choice nothing is lost: what is above 0 has been rounded.
+        tagged = log_sum_without(beam.weight, beam.lexical, size)
+        syntactic[word] = min(tagged - before, 0.0)
+        lexical[word] = min(prefix - tagged, 0.0)
+        log_probability[word] = syntactic[word] + lexical[word]
         before = prefix
+        # Selection step.
+        size = select(beam, size, records, settings)
     return records, beam, size
 
 
@@ -218,7 +221,7 @@ def decode_blocks(parser, blocks, chosen, settings, parses):
                     best = i
             read_parse(records, beam.record[best], heads, labels, tags)
             continue
-        posterior = read_posterior(records, beam, size, end - start)
+        posterior = read_posterior(records, beam, size, end - start, settings.temperature)
         choose(posterior, settings.consensus, heads, labels, tags)
         find_marginals(posterior, heads, tags, parses.head_probability[start:end], parses.tag_probability[start:end])
 
@@ -244,4 +247,4 @@ def decode_all(parser, blocks, block, settings):
         np.empty(n),
         np.empty(n),
     )
-    return read_posterior(records, beam, size, n)
+    return read_posterior(records, beam, size, n, settings.temperature)

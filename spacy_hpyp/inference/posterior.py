@@ -1,7 +1,8 @@
 """What the derivations of a final beam say together: posterior probabilities, and the parse to choose by them.
 
 The weights of the derivations, normalised, are taken for the posterior distribution over parses of the words. Several
-derivations may stand for the same parse.
+derivations may stand for the same parse. A model that takes its events for more independent than they are is too sure of its
+best parse; a temperature above 1 flattens the distribution.
 """
 
 from math import exp
@@ -21,7 +22,7 @@ class Posterior(NamedTuple):
     labels (int32[m, n]): -1 for the words attached to ROOT.
     tags (int32[m, n]): The tags.
     log_weight (float64[m]): Log-probabilities of the derivations with the words, in nats.
-    probability (float64[m]): The weights, normalised.
+    probability (float64[m]): The weights, each to the power of 1 / temperature, normalised.
     """
 
     heads: np.ndarray
@@ -44,21 +45,49 @@ def read_parse(records, last, heads, labels, tags):
 
 
 @compiled
-def read_posterior(records, beam, size, n):
+def read_posterior(records, beam, size, n, temperature):
     """The derivations of a final beam.
 
     beam (Beam): Terminal configurations of n words, at places up to `size`.
+    temperature (float): What log-weights are divided by before they are normalised.
     """
     heads = np.empty((size, n), dtype=np.int32)
     labels, tags = np.empty_like(heads), np.empty_like(heads)
     for i in range(size):
         read_parse(records, beam.record[i], heads[i], labels[i], tags[i])
     log_weight = beam.weight[:size].copy()
-    total = log_sum(log_weight, size)
+    tempered = log_weight / temperature
+    total = log_sum(tempered, size)
     probability = np.empty(size)
     for i in range(size):
-        probability[i] = exp(log_weight[i] - total)
+        probability[i] = exp(tempered[i] - total)
     return Posterior(heads, labels, tags, log_weight, probability)
+
+
+@compiled
+def find_agreement(probability, one, other, agreement):
+    """How probable it is that a word has the two outcomes that each derivation gives it.
+
+    probability (float64[m]): Of the derivations.
+    one, other (int32[m]): What the derivations say.
+    agreement (float64[m]): Overwritten.
+    """
+    m = len(probability)
+    place = np.empty(m, dtype=np.int64)
+    mass = np.empty(m)
+    example = np.empty(m, dtype=np.int64)
+    found = 0
+    for i in range(m):
+        k = 0
+        while k < found and (one[example[k]] != one[i] or other[example[k]] != other[i]):
+            k += 1
+        if k == found:
+            example[k], mass[k] = i, 0.0
+            found += 1
+        mass[k] += probability[i]
+        place[i] = k
+    for i in range(m):
+        agreement[i] = mass[place[i]]
 
 
 @compiled
@@ -72,46 +101,22 @@ def choose(posterior, consensus, heads, labels, tags):
     heads, labels, tags (int32[n]): Overwritten.
     """
     m, n = posterior.heads.shape
-    score = posterior.probability.copy()
+    probability = posterior.probability
+    agreement = np.empty(m)
+    score = probability
     if consensus:
-        score[:] = 0.0
-        arcs = np.empty((m, 2), dtype=np.int32)
-        mass = np.empty(m)
-        place = np.empty(m, dtype=np.int64)
+        score = np.zeros(m)
         for word in range(n):
-            found = 0
-            for i in range(m):
-                head, label = posterior.heads[i, word], posterior.labels[i, word]
-                k = 0
-                while k < found and (arcs[k, 0] != head or arcs[k, 1] != label):
-                    k += 1
-                if k == found:
-                    arcs[k, 0], arcs[k, 1], mass[k] = head, label, 0.0
-                    found += 1
-                mass[k] += posterior.probability[i]
-                place[i] = k
-            for i in range(m):
-                score[i] += mass[place[i]]
-    best = 0
-    for i in range(m):
-        if score[i] > score[best]:
-            best = i
+            find_agreement(probability, posterior.heads[:, word], posterior.labels[:, word], agreement)
+            score += agreement
+    best = np.argmax(score)
     heads[:] = posterior.heads[best]
     labels[:] = posterior.labels[best]
     tags[:] = posterior.tags[best]
     if consensus:
         for word in range(n):
-            highest = 0.0
-            for i in range(m):
-                agreed = 0.0
-                if i > 0 and posterior.tags[i, word] == posterior.tags[i - 1, word]:
-                    continue
-                for k in range(m):
-                    if posterior.tags[k, word] == posterior.tags[i, word]:
-                        agreed += posterior.probability[k]
-                if agreed > highest:
-                    highest = agreed
-                    tags[word] = posterior.tags[i, word]
+            find_agreement(probability, posterior.tags[:, word], posterior.tags[:, word], agreement)
+            tags[word] = posterior.tags[np.argmax(agreement), word]
 
 
 @compiled

@@ -1,0 +1,129 @@
+"""Calibration: whether of what the parser is sure of by p, the part p is right (Guo et al. 2017)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from spacy.tokens import Token
+from spacy.training import Example
+
+#: Labels that are left out, as spaCy's scorer leaves them out of UAS and LAS.
+PUNCTUATION = ("p", "punct")
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A reliability table: tokens in bins of equal width by the probability of what was chosen for them.
+
+    tokens (int64[bins]): How many there are.
+    confidence (float64[bins]): The mean of the probabilities; not a number in empty bins.
+    accuracy (float64[bins]): How many of the choices are right, as a proportion; not a number in empty bins.
+    """
+
+    tokens: np.ndarray
+    confidence: np.ndarray
+    accuracy: np.ndarray
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: the mean over all tokens of |accuracy - confidence| of their bins."""
+        return self._mean(np.abs(self.accuracy - self.confidence))
+
+    @property
+    def mean_confidence(self) -> float:
+        """The mean of all probabilities."""
+        return self._mean(self.confidence)
+
+    @property
+    def mean_accuracy(self) -> float:
+        """How many of all choices are right, as a proportion."""
+        return self._mean(self.accuracy)
+
+    def _mean(self, values: np.ndarray) -> float:
+        filled = self.tokens > 0
+        return float(np.average(values[filled], weights=self.tokens[filled])) if filled.any() else float("nan")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures and the table; nothing that JSON does not have."""
+        edges = np.linspace(0.0, 1.0, len(self.tokens) + 1)
+        return {
+            "tokens": int(self.tokens.sum()),
+            "confidence": self.mean_confidence,
+            "accuracy": self.mean_accuracy,
+            "expected_calibration_error": self.error,
+            "bins": [
+                {"from": low, "to": high, "tokens": tokens, "confidence": confidence, "accuracy": accuracy}
+                for low, high, tokens, confidence, accuracy in zip(
+                    edges[:-1].tolist(),
+                    edges[1:].tolist(),
+                    self.tokens.tolist(),
+                    self.confidence.tolist(),
+                    self.accuracy.tolist(),
+                )
+                if tokens
+            ],
+        }
+
+
+def calibrate(confidence: Iterable[float], correct: Iterable[bool], bins: int = 10) -> Calibration:
+    """Make a reliability table.
+
+    confidence (Iterable[float]): Of each choice, its probability, from 0 to 1; 1 belongs to the last bin.
+    correct (Iterable[bool]): Whether it was right.
+    bins (int): The number of bins, at least 1.
+    RETURNS (Calibration): The table.
+    RAISES (ValueError): If there are no bins, or a probability is none.
+    """
+    if bins < 1:
+        raise ValueError(f"A reliability table has at least 1 bin, not {bins}.")
+    p, right = np.array([*confidence], dtype=np.float64), np.array([*correct], dtype=np.float64)
+    if not np.all((p >= 0.0) & (p <= 1.0)):
+        raise ValueError("A confidence is not between 0 and 1.")
+    place = np.minimum((p * bins).astype(np.int64), bins - 1)
+    tokens = np.bincount(place, minlength=bins)
+    with np.errstate(invalid="ignore"):
+        return Calibration(
+            tokens=tokens,
+            confidence=np.bincount(place, p, minlength=bins) / tokens,
+            accuracy=np.bincount(place, right, minlength=bins) / tokens,
+        )
+
+
+def calibrate_heads(examples: Iterable[Example], bins: int = 10, *, punctuation: bool = False) -> Calibration:
+    """How well `token._.head_prob` is calibrated.
+
+    A head is right if it is the gold one, whatever the label, as in UAS. Tokens without a gold head, white space and, unless
+    asked for, punctuation by its gold label are left out.
+
+    examples (Iterable[Example]): Parsed documents with gold tokens, and their references.
+    bins (int): The number of bins.
+    punctuation (bool): Whether punctuation counts.
+    RETURNS (Calibration): The table.
+    """
+    pairs = [
+        (token, gold)
+        for token, gold in _tokens(examples)
+        if token._.head_prob is not None and gold.has_dep() and (punctuation or gold.dep_.lower() not in PUNCTUATION)
+    ]
+    right = [token.head.i == gold.head.i for token, gold in pairs]
+    return calibrate([token._.head_prob for token, _ in pairs], right, bins)
+
+
+def calibrate_tags(examples: Iterable[Example], bins: int = 10) -> Calibration:
+    """How well `token._.tag_prob` is calibrated. Tokens without a gold tag and white space are left out.
+
+    examples (Iterable[Example]): Parsed documents with gold tokens, and their references.
+    bins (int): The number of bins.
+    RETURNS (Calibration): The table.
+    """
+    pairs = [(token, gold) for token, gold in _tokens(examples) if token._.tag_prob is not None and gold.tag_]
+    right = [token.tag_ == gold.tag_ for token, gold in pairs]
+    return calibrate([token._.tag_prob for token, _ in pairs], right, bins)
+
+
+def _tokens(examples: Iterable[Example]) -> Iterable[tuple[Token, Token]]:
+    for example in examples:
+        if len(example.predicted) != len(example.reference):
+            raise ValueError("Calibration is measured on gold tokens, but a document has others.")
+        yield from zip(example.predicted, example.reference)

@@ -1,0 +1,96 @@
+"""`hpyp calibrate`: whether the probabilities of heads and tags are what they say."""
+
+from pathlib import Path
+
+import srsly
+import typer
+from wasabi import msg
+
+from ..calibration import Calibration, calibrate_heads, calibrate_tags
+from ..corpus import create_gold_corpus
+from .app import UNREADABLE, fail, hpyp, load_parser
+from .perplexity import Output
+
+
+@hpyp.command("calibrate")
+def calibrate_cli(
+    model: str = typer.Argument(..., help="Name or path of a trained pipeline with an hpyp_parser"),
+    data_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
+    bins: int = typer.Option(10, "--bins", "-b", help="Bins of equal width", min=1),
+    punctuation: bool = typer.Option(False, "--punctuation", help="Count the heads of punctuation"),
+    particles: int | None = typer.Option(
+        None, "--particles", "-K", help="Particles, instead of the pipeline's setting"
+    ),
+    temperature: float | None = typer.Option(
+        None, "--temperature", "-T", help="Temperature, instead of the pipeline's setting"
+    ),
+    threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
+    output: Output = typer.Option(Output.table, "--output", "-o", help="Print tables, or JSON"),
+) -> None:
+    """Print reliability tables of `token._.head_prob` and `token._.tag_prob`, and their expected calibration error.
+
+    Gold tokens and gold sentence boundaries. A head is right whatever its label, and punctuation is left out, as in UAS. The
+    expected calibration error is the mean over all tokens of the distance between confidence and accuracy in their bins.
+    """
+    try:
+        heads, tags = calibrate(
+            model,
+            data_path,
+            bins=bins,
+            punctuation=punctuation,
+            particles=particles,
+            temperature=temperature,
+            threads=threads,
+        )
+    except UNREADABLE as error:
+        fail(error)
+    if output == Output.json:
+        print(srsly.json_dumps({"heads": heads.to_dict(), "tags": tags.to_dict()}, indent=2))
+        return
+    for name, found in (("head_prob", heads), ("tag_prob", tags)):
+        _print(name, found)
+
+
+def calibrate(
+    model: str | Path,
+    data_path: Path,
+    *,
+    bins: int = 10,
+    punctuation: bool = False,
+    particles: int | None = None,
+    temperature: float | None = None,
+    threads: int | None = None,
+) -> tuple[Calibration, Calibration]:
+    """Measure how well the probabilities of heads and tags are calibrated, on gold tokens and sentences.
+
+    model (str | Path): Name or path of the pipeline.
+    data_path (Path): A .spacy file or a directory of them.
+    bins (int): The number of bins.
+    punctuation (bool): Whether the heads of punctuation count.
+    particles, temperature, threads (int | float | None): Instead of the pipeline's settings.
+    RETURNS (tuple[Calibration, Calibration]): Of the heads and of the tags.
+    RAISES (ValueError): If there is nothing to parse, or a setting is out of its range.
+    """
+    nlp, parser = load_parser(model, particles=particles, threads=threads)
+    parser.marginals = True
+    parser.temperature = parser.temperature if temperature is None else temperature
+    examples = list(create_gold_corpus(data_path)(nlp))
+    if not examples:
+        raise ValueError(f"There is nothing to parse in '{data_path}'.")
+    for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
+        example.predicted = doc
+    return calibrate_heads(examples, bins, punctuation=punctuation), calibrate_tags(examples, bins)
+
+
+def _print(name: str, found: Calibration) -> None:
+    table = found.to_dict()
+    rows = [
+        (f"{row['from']:.2f}-{row['to']:.2f}", row["tokens"], f"{row['confidence']:.4f}", f"{row['accuracy']:.4f}")
+        for row in table["bins"]
+    ]
+    footer = ("all", table["tokens"], f"{table['confidence']:.4f}", f"{table['accuracy']:.4f}")
+    header = (name, "tokens", "confidence", "accuracy")
+    msg.table(
+        rows, header=header, footer=footer, divider=True, aligns=("l", "r", "r", "r"), title=f"Reliability of {name}"
+    )
+    msg.text(f"Expected calibration error: {table['expected_calibration_error']:.4f}")

@@ -1,0 +1,67 @@
+"""`hpyp surprisal`: the surprisal of each token or word of text files, as a table."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TextIO
+
+import typer
+from tqdm import tqdm
+from wasabi import msg
+
+from ..files import replacing
+from ..surprisal import TokenRow, WordRow, read_surprisals, sum_words
+from .app import UNREADABLE, fail, hpyp, load_parser
+
+
+@hpyp.command("surprisal")
+def surprisal_cli(
+    model: str = typer.Argument(..., help="Name or path of a trained pipeline with an hpyp_parser"),
+    texts: list[Path] = typer.Argument(..., help="Text files in UTF-8", exists=True, dir_okay=False),
+    output: Path | None = typer.Option(None, "--output", "-o", help="TSV file, instead of stdout", dir_okay=False),
+    words: bool = typer.Option(False, "--words", "-w", help="One row a word between white space: sums over its tokens"),
+    per_line: bool = typer.Option(False, "--per-line", "-l", help="Each line is one sentence, without context"),
+    particles: int | None = typer.Option(
+        None, "--particles", "-K", help="Particles, instead of the pipeline's setting"
+    ),
+    threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
+) -> None:
+    """Write a table of surprisals in bits, one row a token, tab-separated, with a header.
+
+    Paragraphs are separated by empty lines and parsed one by one; the parser finds their sentences. The columns start and end
+    count characters of the file; sentences, words and tokens are numbered in each paragraph. A field that contains a
+    quotation mark is quoted, as read.delim of R and pandas.read_csv expect.
+    """
+    try:
+        nlp, _ = load_parser(model, particles=particles, threads=threads)
+        rows = chain.from_iterable(read_surprisals(nlp, path, per_line=per_line) for path in texts)
+        if output is None:
+            write_table(typer.get_text_stream("stdout", encoding="utf8"), rows, words=words)
+            return
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(output, "w", encoding="utf8", newline="") as file:
+            # A bar only where somebody looks on.
+            write_table(file, tqdm(rows, unit=" tokens", leave=False, disable=None), words=words)
+    except BrokenPipeError:
+        # Who reads stdout has seen enough; typer ends without a word.
+        raise
+    except UNREADABLE as error:
+        fail(error)
+    msg.good(f"Saved surprisals to {output}")
+
+
+def write_table(file: TextIO, tokens: Iterator[TokenRow], *, words: bool = False) -> None:
+    """Write a table of tokens, or of words between white space, tab-separated.
+
+    file (TextIO): Where to.
+    tokens (Iterator[TokenRow]): The tokens.
+    words (bool): Whether to sum over words.
+    """
+    writer = csv.writer(file, dialect="excel-tab", lineterminator="\n")
+    writer.writerow((WordRow if words else TokenRow)._fields)
+    writer.writerows(_formatted(row) for row in (sum_words(tokens) if words else tokens))
+
+
+def _formatted(row: Sequence[str | int | float]) -> list[str | int]:
+    return [f"{value:.6f}" if isinstance(value, float) else value for value in row]

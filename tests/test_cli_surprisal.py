@@ -1,0 +1,180 @@
+"""The command `hpyp surprisal`: tables of tokens and of words for text files."""
+
+import csv
+import io
+
+import pytest
+import spacy
+from spacy import registry
+from spacy.cli import app
+from typer.testing import CliRunner
+
+COLUMNS = (
+    "file paragraph sentence word token start end text tag surprisal surprisal_lexical surprisal_syntactic log_prob"
+).split()
+SUMMED = ("surprisal", "surprisal_lexical", "surprisal_syntactic", "log_prob")
+TEXT = """the dog sees a cat. Ada waits near
+the old parser.
+
+  \t
+Don't stop, Kim! "the cat" sleeps.
+
+"""
+
+
+def run(*arguments, exit_code=0):
+    registry.cli.get_all()
+    done = CliRunner().invoke(app, ["hpyp", "surprisal", *(str(argument) for argument in arguments)])
+    assert done.exit_code == exit_code, done.output
+    return done
+
+
+def rows(table):
+    return list(csv.DictReader(io.StringIO(table, newline=""), dialect="excel-tab"))
+
+
+@pytest.fixture(scope="module")
+def model(trained, tmp_path_factory):
+    path = tmp_path_factory.mktemp("surprisal") / "model"
+    trained.to_disk(path)
+    return path
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="text.txt"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf8"))
+        return path
+
+    return write
+
+
+def test_a_row_has_the_surprisal_of_a_token(model, trained, write):
+    path = write(TEXT)
+    found = rows(run(model, path).stdout)
+    docs = [trained(TEXT[: TEXT.index("\n\n")]), trained(TEXT[TEXT.index("Don") :])]
+    expected = [(doc, token) for doc in docs for token in doc if not token.is_space]
+    assert [row["text"] for row in found] == [token.text for _, token in expected]
+    assert list(found[0]) == COLUMNS
+    for row, (doc, token) in zip(found, expected):
+        assert row["file"] == str(path)
+        assert int(row["paragraph"]) == 1 + docs.index(doc)
+        assert int(row["sentence"]) == 1 + [*doc.sents].index(token.sent)
+        assert row["tag"] == token.tag_
+        for name in SUMMED:
+            assert float(row[name]) == pytest.approx(token._.get(name), abs=1e-6)
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "text", [TEXT, "\n\n" + TEXT, "Zoë  sees 😀\tthe naïve\u00a0cat.\n\n日本 sleeps", "\ufeffAda sleeps."]
+)
+@pytest.mark.parametrize("options", [(), ("--words",), ("--per-line",), ("--per-line", "--words")])
+def test_offsets_point_at_the_text_in_the_file(model, write, text, line_end, options):
+    path = write(text.replace("\n", line_end))
+    with path.open(encoding="utf8", newline="") as file:
+        content = file.read()
+    found = rows(run(model, path, *options).stdout)
+    assert "".join(row["text"] for row in found) == "".join(content.removeprefix("\ufeff").split())
+    for row in found:
+        assert content[int(row["start"]) : int(row["end"])] == row["text"]
+
+
+def test_line_ends_of_other_systems_change_nothing_but_offsets(model, write):
+    tables = [rows(run(model, write(text, "same.txt")).stdout) for text in (TEXT, TEXT.replace("\n", "\r\n"))]
+    for table in tables:
+        for row in table:
+            del row["start"], row["end"]
+    assert tables[0] == tables[1]
+
+
+def test_words_are_sums_over_the_tokens_between_white_space(model, write):
+    path = write(TEXT)
+    tokens, words = rows(run(model, path).stdout), rows(run(model, path, "--words").stdout)
+    assert [word["text"] for word in words] == TEXT.split()
+    assert list(words[0]) == [name if name != "token" else "tokens" for name in COLUMNS if name != "tag"]
+    for word in words:
+        parts = [t for t in tokens if (t["paragraph"], t["word"]) == (word["paragraph"], word["word"])]
+        assert int(word["tokens"]) == len(parts)
+        assert word["text"] == "".join(part["text"] for part in parts)
+        assert (word["start"], word["end"]) == (parts[0]["start"], parts[-1]["end"])
+        for name in SUMMED:
+            assert float(word[name]) == pytest.approx(sum(float(part[name]) for part in parts), abs=1e-5)
+    assert {word["text"]: int(word["tokens"]) for word in words} | {"Don't": 2, "stop,": 2, '"the': 2} == {
+        word["text"]: int(word["tokens"]) for word in words
+    }
+
+
+def test_numbers_count_from_one_in_each_paragraph(model, write):
+    found = rows(run(model, write("Ada sleeps.\n\nKim waits near Mona.\n")).stdout)
+    assert [row["paragraph"] for row in found] == ["1"] * 3 + ["2"] * 5
+    assert [row["token"] for row in found] == ["1", "2", "3", "1", "2", "3", "4", "5"]
+    assert [row["word"] for row in found] == ["1", "2", "2", "1", "2", "3", "4", "4"]
+    assert {row["sentence"] for row in found} == {"1"}
+
+
+def test_each_line_may_be_a_sentence(model, trained, write):
+    lines = ["Ada sleeps . Kim waits .", "the dog", "", "  sees a cat ."]
+    found = rows(run(model, write("\n".join(lines)), "--per-line").stdout)
+    assert [int(row["paragraph"]) for row in found] == [1] * 6 + [2] * 2 + [3] * 4
+    assert {row["sentence"] for row in found} == {"1"}
+    doc = trained.make_doc(lines[0])
+    for token in doc:
+        token.is_sent_start = token.i == 0
+    doc = trained(doc)
+    assert [float(row["surprisal"]) for row in found[:6]] == pytest.approx([t._.surprisal for t in doc], abs=1e-6)
+
+
+def test_several_files_are_one_table(model, write):
+    paths = [write("Ada sleeps.", "a.txt"), write("", "b.txt"), write("Kim waits.", "c.txt")]
+    found = rows(run(model, *paths).stdout)
+    assert [row["file"] for row in found] == [str(paths[0])] * 3 + [str(paths[2])] * 3
+    assert {row["paragraph"] for row in found} == {"1"}
+
+
+@pytest.mark.parametrize("text", ["", "\n", " \r\n\t\n", "\ufeff", "\ufeff\n"])
+def test_a_file_without_words_has_no_rows(model, write, text):
+    assert run(model, write(text)).stdout == "\t".join(COLUMNS) + "\n"
+
+
+def test_more_particles_and_threads_can_be_asked_for(model, write):
+    path = write(TEXT)
+    one, two, few = (
+        rows(run(model, path, *options).stdout)
+        for options in (("-K", 50), ("-K", 50, "--threads", 2), ("--particles", 1))
+    )
+    assert one == two
+    assert sum(float(row["log_prob"]) for row in few) <= sum(float(row["log_prob"]) for row in one)
+
+
+def test_a_file_gets_what_the_screen_would_get(model, write, tmp_path):
+    path, output = write(TEXT), tmp_path / "new" / "table.tsv"
+    done = run(model, path, "--output", output)
+    assert "Saved" in done.output
+    assert output.read_bytes().decode("utf8") == run(model, path).stdout
+    assert [file.name for file in output.parent.iterdir()] == ["table.tsv"]
+
+
+def test_a_table_that_is_not_complete_does_not_replace_another(model, write, tmp_path):
+    output = tmp_path / "tables" / "table.tsv"
+    output.parent.mkdir()
+    output.write_text("old")
+    good, bad = write(TEXT), write(b"the dog \xff sleeps", "bad.txt")
+    done = run(model, good, bad, "--output", output, exit_code=1)
+    assert "bad.txt" in done.stderr.replace("\n", "")
+    assert "UTF-8" in done.stderr
+    assert [file.name for file in output.parent.iterdir()] == ["table.tsv"]
+    assert output.read_text() == "old"
+
+
+def test_what_is_wrong_is_said_on_stderr(model, write, tmp_path):
+    path = write(TEXT)
+    assert "missing.txt" in run(model, tmp_path / "missing.txt", exit_code=2).stderr
+    done = run(tmp_path / "nowhere", path, exit_code=1)
+    assert "nowhere" in done.stderr
+    assert done.stdout == ""
+    done = run(model, path, "-K", 0, exit_code=1)
+    assert "'particles' must be a whole number of at least 1" in done.stderr
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    assert "one hpyp_parser" in run(tmp_path / "blank", path, exit_code=1).output

@@ -8,8 +8,9 @@ from typing import Any
 from numba import njit
 
 # Numba recompiles a function when its own file changes, but not when a function that it calls does, in another file: after
-# an update it would go on with the old one. So the stamp of every function is the content of the whole package.
-_STAMP = sha256(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py")))).hexdigest()
+# an update it would go on with the old one. So the stamp of every function is the content of all files that have some.
+_FILES = [file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py"))]
+_STAMP = sha256(b"".join(file for file in _FILES if b"@compiled" in file)).hexdigest()
 
 
 def compiled(function: Callable) -> Any:

@@ -582,7 +582,9 @@ class HPYPParser(TrainablePipe):
         if any(not word or word.isspace() for word in words):
             raise ValueError("'begin_with' has a word that is empty or white space, which no sentence begins with.")
         if len(words) > max_length:
-            raise ValueError(f"'begin_with' has {len(words)} words, but sentences are to have {max_length} at the most.")
+            raise ValueError(
+                f"'begin_with' has {len(words)} words, but sentences are to have {max_length} at the most."
+            )
         return generate_docs(
             model,
             self.vocab,
@@ -594,11 +596,33 @@ class HPYPParser(TrainablePipe):
             threads=self.threads,
         )
 
-    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """Score parsed examples by the component's scorer."""
+    def score(self, examples: Iterable[Example] | Doc, **kwargs: Any) -> dict[str, Any] | float:
+        """Score parsed examples by the component's scorer, or say how probable the parse of one document is.
+
+        examples (Iterable[Example] | Doc): Examples, or a Doc with tags and trees that anybody may have given it.
+        RETURNS (dict[str, Any] | float): The scores of examples; of a Doc, the log-probability of its words with their tags
+            and trees, in nats, summed over the derivations of the trees.
+        RAISES (ValueError): If a sentence of the Doc has not all tags and a tree, or some that the model does not have.
+        """
+        if isinstance(examples, Doc):
+            return self._score_doc(examples)
         if self.scorer is None:
             return {}
         return self.scorer(examples, **kwargs)
+
+    def _score_doc(self, doc: Doc) -> float:
+        model = self._initialized()
+        encoder = Encoder(model)
+        rows = []
+        for number, raw in enumerate(raw_sentences(doc)):
+            sentence = read_gold(raw, doc.vocab)
+            encoded = sentence if isinstance(sentence, str) else encoder.encode(sentence)
+            if isinstance(encoded, str):
+                raise ValueError(
+                    f"The component '{self.name}' cannot score the document: its sentence {number + 1} is {encoded}."
+                )
+            rows.append(encoded)
+        return float(model.tree_log_probabilities(join(rows), seed=self.seed).sum()) if rows else 0.0
 
     # Storage
 

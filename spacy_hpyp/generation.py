@@ -77,9 +77,7 @@ def _draw(
     return drawn._replace(actions=drawn.actions[: 2 * n], tags=drawn.tags[:n], words=drawn.words[:n])
 
 
-def _annotation(
-    model: JointModel, drawn: Sequence[Derivation], search: Search, threads: int
-) -> tuple[Layout, Parses]:
+def _annotation(model: JointModel, drawn: Sequence[Derivation], search: Search, threads: int) -> tuple[Layout, Parses]:
     """The trees that were drawn, and what the beam says of the words."""
     lengths = [len(one.words) for one in drawn]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

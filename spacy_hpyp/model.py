@@ -14,8 +14,10 @@ from .hpyp.pool import STANDINGS, SeatedPool, Weights, freeze_pool
 from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .hpyp.view import best_by_class
 from .inference.beam import Search
+from .inference.derivations import sample_derivation, tree_log_probability
 from .inference.gibbs import Derivations, Sentences, static_derivations, visit_sentences
 from .inference.latent import visit_latent
+from .inference.likelihood import new_queries
 from .inference.particle_filter import Blocks, Parses, decode_all, decode_blocks
 from .inference.posterior import Posterior
 from .inference.proposals import LABELS, Parser, usual_probabilities
@@ -28,6 +30,8 @@ from .transitions.oracle import is_derivation
 FORMAT = 1
 _CHUNK = 2048
 _HIGHEST_WEIGHT = 100.0
+# How many configurations the exact sum over a tree's derivations may keep, and how many probabilities it remembers.
+_AFFORDABLE, _REMEMBERED = 10_000, 8192
 DISTRIBUTIONS = ("transition", "label", "tag", "word")
 _NOT_SEATED = (
     "A training sentence cannot be removed from the model because it is not seated there as it should be. The model file and "
@@ -407,6 +411,28 @@ class JointModel:
         RETURNS (Posterior): The parses and their probabilities.
         """
         return decode_all(self.parser, blocks, block, search)
+
+    def tree_log_probabilities(self, sentences: Sentences, *, particles: int = 1000, seed: int = 0) -> np.ndarray:
+        """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's derivations.
+
+        The sum is exact where dynamic programming can afford it, and estimated by a particle filter elsewhere (for very
+        few sentences, those whose words have very many dependents on both sides).
+
+        sentences (Sentences): Projective trees.
+        particles (int): How many particles an estimate is made with.
+        seed (int): Fixes the estimates.
+        RETURNS (float64[sentences]): The log-probabilities.
+        """
+        queries = new_queries(self.parser, _REMEMBERED)
+        rng = np.random.default_rng(seed)
+        found = np.empty(len(sentences.offsets) - 1)
+        for i, (start, end) in enumerate(zip(sentences.offsets[:-1], sentences.offsets[1:])):
+            rows = [part[start:end] for part in sentences[:4]]
+            found[i], affordable = tree_log_probability(self.parser, *rows, _AFFORDABLE, queries)
+            if not affordable:
+                none, actions = np.empty(0, dtype=np.int32), np.empty(2 * (end - start), dtype=np.int32)
+                found[i] = sample_derivation(self.parser, *rows, particles, none, rng, queries, actions)
+        return found
 
     # Storage
 

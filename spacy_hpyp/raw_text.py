@@ -43,6 +43,24 @@ def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: b
     return _running_text(path, nlp)
 
 
+def read_paragraphs(path: str | Path, nlp: Language | None = None) -> Iterator[list[str]]:
+    """The words of each paragraph of running text, see `read_sentences`. White space is no word.
+
+    path (str | Path): The file.
+    nlp (Language | None): Its tokenizer finds the words; without one they are separated by white space.
+    RAISES (ValueError): If it is not text in UTF-8.
+    """
+    path = Path(path)
+    with path.open(encoding="utf8") as file:
+        for texts in minibatch(_paragraphs(_decoded(file, path)), _BATCH):
+            if nlp is None:
+                found = [text.split() for text in texts]
+            else:
+                with nlp.memory_zone():
+                    found = [[t.text for t in nlp.make_doc(text) if not t.is_space] for text in texts]
+            yield from filter(None, found)
+
+
 def _gold_sentences(path: Path) -> Iterator[list[str]]:
     files = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
     if not files:

@@ -2,7 +2,8 @@
 
 from .app import hpyp
 from .evaluate import evaluate
+from .learn import learn_cli
 from .ngram import ngram_cli
 from .perplexity import perplexity
 
-__all__ = ["evaluate", "hpyp", "ngram_cli", "perplexity"]
+__all__ = ["evaluate", "hpyp", "learn_cli", "ngram_cli", "perplexity"]

@@ -26,7 +26,9 @@ def generate_cli(
     begin_with: str = typer.Option("", "--begin-with", help="Text that every sentence begins with"),
     seed: int = typer.Option(0, "--seed", help="Fixes the sentences"),
     trees: bool = typer.Option(False, "--trees", help="Show tags and trees"),
-    output: Path | None = typer.Option(None, "--output", "-o", help="File for the best, .jsonl or .spacy", dir_okay=False),
+    output: Path | None = typer.Option(
+        None, "--output", "-o", help="File for the best, .jsonl or .spacy", dir_okay=False
+    ),
     particles: int | None = typer.Option(
         None, "--particles", "-K", help="Particles, instead of the pipeline's setting"
     ),

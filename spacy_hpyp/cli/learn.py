@@ -1,0 +1,120 @@
+"""`hpyp learn`: a trained pipeline learns from raw text."""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from pathlib import Path
+
+import typer
+from spacy.language import Language
+from tqdm import tqdm
+from wasabi import msg
+
+from ..raw_text import read_paragraphs, read_sentences
+from ..raw_training import Progress, last_checkpoint, learn_from_text
+from .app import hpyp, load_parser
+
+
+class Learning(str, Enum):
+    """Which distributions learn."""
+
+    words = "words"
+    all = "all"
+
+
+@hpyp.command("learn")
+def learn_cli(
+    model: Path = typer.Argument(..., help="Path of a trained pipeline with an hpyp_parser", exists=True),
+    text: Path = typer.Argument(..., help="Text in UTF-8", exists=True, dir_okay=False),
+    output: Path = typer.Argument(..., help="Directory for the pipeline (model-last) and checkpoints", file_okay=False),
+    learning: Learning = typer.Option(
+        Learning.words, "--learning", help="What learns from the best parses: the word distribution, or all of them"
+    ),
+    running: bool = typer.Option(
+        False, "--running", help="The text is running text, whose sentences the parser finds; else a line is a sentence"
+    ),
+    tokenized: bool = typer.Option(
+        False, "--tokenized", help="Words are separated by spaces already, instead of by the pipeline's tokenizer"
+    ),
+    particles: int = typer.Option(100, "--particles", "-K", help="Particles that a sentence is parsed with"),
+    threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
+    batch_words: int = typer.Option(
+        50_000, "--batch-words", help="Words that are parsed before what they say is added"
+    ),
+    checkpoint_words: int = typer.Option(1_000_000, "--checkpoint-words", help="Words between two checkpoints"),
+    resume: bool = typer.Option(False, "--resume", help="Go on from the last checkpoint in the output directory"),
+) -> None:
+    """Let a pipeline learn from raw text: parse a batch, take the best parses for trees, and add them to the model.
+
+    The text is read once and not held in memory. The progress bar shows the mean log-probability of a word in nats, predicted
+    before it was added. Interrupted, the command goes on from the last checkpoint with --resume; use the same model, text
+    and options.
+    """
+    try:
+        checkpoint, done = last_checkpoint(output)
+        if checkpoint is not None and not resume:
+            msg.fail(
+                f"'{output}' has a checkpoint of an interrupted run",
+                "Go on with --resume, or remove the directory.",
+                exits=1,
+            )
+        if checkpoint is None and resume:
+            msg.fail(f"There is no checkpoint in '{output}' to go on from", exits=1)
+        nlp, parser = load_parser(model if checkpoint is None else checkpoint, threads=threads)
+        parser.particles = particles
+        output.mkdir(parents=True, exist_ok=True)
+        bar = Bar(text, done)
+        steps = learn_from_text(
+            nlp,
+            parser,
+            bar.follow(read_words(text, nlp, running=running, tokenized=tokenized)),
+            output,
+            segmented=not running,
+            learning=learning.value,
+            batch_words=batch_words,
+            checkpoint_words=checkpoint_words,
+        )
+        for done in steps:
+            bar.show(done)
+        bar.close()
+    except ValueError as error:
+        msg.fail(str(error), exits=1)
+    if done.words == 0:
+        msg.fail(f"There are no words in '{text}'", exits=1)
+    msg.good(f"Learned from {done.words:,} words in {done.sentences:,} sentences; saved {output / 'model-last'}")
+
+
+def read_words(text: Path, nlp: Language, *, running: bool, tokenized: bool) -> Iterator[list[str]]:
+    """The words of each line, or of each paragraph of running text."""
+    if running:
+        return read_paragraphs(text, None if tokenized else nlp)
+    return read_sentences(text, None if tokenized else nlp)
+
+
+class Bar:
+    """A progress bar over a file, which cannot be counted in advance but has a size.
+
+    file (Path): The file.
+    done (Progress): What had been learned from it before.
+    """
+
+    def __init__(self, file: Path, done: Progress) -> None:
+        self._before = done.words
+        self._bar = tqdm(total=file.stat().st_size, unit="B", unit_scale=True, desc="Learning")
+        self._read = 0
+
+    def follow(self, texts: Iterator[Sequence[str]]) -> Iterator[Sequence[str]]:
+        """Pass texts on and remember how much has been read: words and the spaces between them."""
+        for text in texts:
+            self._read += sum(len(word.encode()) + 1 for word in text)
+            yield text
+
+    def show(self, done: Progress) -> None:
+        """Show how far learning is."""
+        self._bar.n = min(self._read, self._bar.total)
+        seconds = self._bar.format_dict["elapsed"]
+        rate = (done.words - self._before) / max(seconds, 1e-9)
+        self._bar.set_postfix_str(f"{rate:,.0f} words/s, {done.log_prob / max(done.words, 1):.4f} nats/word")
+
+    def close(self) -> None:
+        """End the bar."""
+        self._bar.close()

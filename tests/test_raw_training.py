@@ -1,0 +1,131 @@
+"""Learning from raw text."""
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from spacy_hpyp.cli import hpyp
+from spacy_hpyp.inference.particle_filter import Parses
+from spacy_hpyp.raw_training import Blocks, last_checkpoint, learn_from_text, parsed_sentences, save_checkpoint
+
+
+@pytest.fixture(scope="module")
+def pipeline(toy, tmp_path_factory):
+    path = tmp_path_factory.mktemp("pipeline") / "model"
+    toy.trained(**toy.pools).to_disk(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def text(toy, tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text("\n".join(" ".join(s.words) for s in toy.sentences(60, seed=3)) + "\n", encoding="utf8")
+    return path
+
+
+def words_of(text):
+    return [line.split() for line in text.read_text(encoding="utf8").splitlines()]
+
+
+def run(*arguments):
+    return CliRunner().invoke(hpyp, ["learn", *map(str, arguments)])
+
+
+def load(toy, path):
+    return toy.nlp(**toy.pools).from_disk(path)
+
+
+def test_found_sentences_begin_where_another_tree_begins():
+    none = np.full(5, np.nan)
+    blocks = Blocks(
+        words=np.array([[i, 10 + i] for i in range(5)], dtype=np.int32),
+        tags=np.full(5, -1, dtype=np.int32),
+        may_start=np.ones(5, dtype=bool),
+        offsets=np.array([0, 4, 5]),
+    )
+    heads, labels = np.array([1, -1, -1, 2, -1], dtype=np.int32), np.array([0, -1, -1, 1, -1], dtype=np.int32)
+    parses = Parses(heads, labels, np.arange(5, dtype=np.int32), none, none, none, none, none)
+    sentences = parsed_sentences(blocks, parses)
+    assert sentences.offsets.tolist() == [0, 2, 4, 5]
+    assert sentences.words.tolist() == [10, 1, 12, 3, 14]
+    assert sentences.heads.tolist() == [1, -1, -1, 0, -1]
+    assert sentences.labels.tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize(
+    ("learning", "learned"), [("words", ["word"]), ("all", ["transition", "label", "tag", "word"])]
+)
+def test_only_the_chosen_distributions_learn(toy, pipeline, text, tmp_path, learning, learned):
+    before = toy.customers(load(toy, pipeline))
+    assert run(pipeline, text, tmp_path, "--tokenized", "--learning", learning).exit_code == 0
+    after = toy.customers(load(toy, tmp_path / "model-last"))
+    assert sorted(name for name in after if after[name] > before[name]) == sorted(learned)
+    assert after["word"] - before["word"] == sum(map(len, words_of(text)))
+
+
+def test_text_that_was_read_becomes_more_probable(toy, pipeline, text, tmp_path):
+    before = load(toy, pipeline)
+    assert run(pipeline, text, tmp_path, "--tokenized").exit_code == 0
+    after = load(toy, tmp_path / "model-last")
+    found = [sum(nlp(" ".join(words))._.log_prob for words in words_of(text)) for nlp in (before, after)]
+    assert found[1] > found[0]
+
+
+def test_running_text_is_segmented_by_the_parser(toy, pipeline, text, tmp_path):
+    running = tmp_path / "running.txt"
+    running.write_text(text.read_text(encoding="utf8").replace("\n", " "), encoding="utf8")
+    result = run(pipeline, running, tmp_path / "out", "--running")
+    assert result.exit_code == 0
+    sentences = int(result.stdout.split(" words in ")[1].split()[0].replace(",", ""))
+    assert 40 < sentences < 90
+
+
+def test_an_interrupted_run_goes_on_from_its_checkpoint(toy, pipeline, text, tmp_path):
+    options = {"segmented": True, "batch_words": 60, "checkpoint_words": 100}
+
+    def steps(output, nlp):
+        return learn_from_text(nlp, toy.parser(nlp), words_of(text), output, **options)
+
+    whole = load(toy, pipeline)
+    *_, end = steps(tmp_path / "whole", whole)
+    killed = steps(tmp_path / "killed", load(toy, pipeline))
+    for _ in range(4):
+        next(killed)
+    killed.close()
+    checkpoint, done = last_checkpoint(tmp_path / "killed")
+    assert 0 < done.words < end.words
+    resumed = load(toy, checkpoint)
+    *_, again = steps(tmp_path / "killed", resumed)
+    assert again == end
+    assert toy.parser(resumed).joint.to_bytes() == toy.parser(whole).joint.to_bytes()
+    assert last_checkpoint(tmp_path / "killed")[0] is None
+    assert sorted(path.name for path in (tmp_path / "killed").iterdir()) == ["model-last"]
+
+
+def test_a_checkpoint_is_not_written_over_by_mistake(toy, pipeline, text, tmp_path):
+    nlp = load(toy, pipeline)
+    steps = learn_from_text(
+        nlp, toy.parser(nlp), words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=60
+    )
+    next(steps)
+    steps.close()
+    assert "--resume" in run(pipeline, text, tmp_path, "--tokenized").stdout
+    assert run(pipeline, text, tmp_path, "--tokenized", "--resume").exit_code == 0
+
+
+def test_a_damaged_checkpoint_is_reported(toy, pipeline, text, tmp_path):
+    nlp = load(toy, pipeline)
+    save_checkpoint(nlp, tmp_path, last_checkpoint(tmp_path)[1])
+    (tmp_path / "progress.json").write_text("{", encoding="utf8")
+    result = run(pipeline, text, tmp_path, "--resume")
+    assert result.exit_code == 1
+    assert "cannot be read" in result.stdout
+
+
+def test_bad_input_has_a_message(pipeline, tmp_path):
+    empty, binary = tmp_path / "empty.txt", tmp_path / "binary.txt"
+    empty.write_text("\n \n", encoding="utf8")
+    binary.write_bytes(b"\xff\xfe\x00")
+    assert "no words" in run(pipeline, empty, tmp_path / "a").stdout
+    assert "UTF-8" in run(pipeline, binary, tmp_path / "b").stdout
+    assert "no checkpoint" in run(pipeline, empty, tmp_path / "c", "--resume").stdout

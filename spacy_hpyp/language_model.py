@@ -66,6 +66,8 @@ def score_by_particles(
     threads (int): How many threads share the sentences; the result does not depend on it.
     RAISES (ValueError): If a sentence has no words, or there are too few filters.
     """
+    if particles < 1:
+        raise ValueError(f"'particles' must be at least 1, but it is {particles}.")
     if replicates < 2:
         raise ValueError(f"'replicates' must be at least 2, or there is no standard error, but it is {replicates}.")
     distributions = model.distributions

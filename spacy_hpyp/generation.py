@@ -18,7 +18,7 @@ from .transitions.configuration import tree_of
 
 #: How often a derivation is begun before a sentence is given up.
 ATTEMPTS = 10_000
-_BATCH = 100
+_BATCH = 50
 
 
 def generate_docs(

@@ -20,6 +20,8 @@ from .text.vocabulary import Vocabulary
 ROOT_LABEL = "ROOT"
 SPACE_TAG = "_SP"
 SPACE_LABEL = "dep"
+#: The label of all arcs of a model that does not tell labels apart.
+UNLABELLED = "dep"
 
 
 @dataclass(frozen=True)
@@ -124,12 +126,14 @@ class Encoder:
         self.vocabulary: Vocabulary = model.vocabulary
         self.tags = {tag: number for number, tag in enumerate(model.tags)}
         self.labels = {label: number for number, label in enumerate(model.labels)}
+        self.labelled = model.labelled
 
     def encode(self, sentence: GoldSentence) -> np.ndarray | str:
         """A sentence as int32[4, tokens]: words, tags, heads and labels; or what keeps it from being used."""
         if not self.tags.keys() >= set(sentence.tags):
             return "with tags that the model does not have"
-        arcs = [label for label, head in zip(sentence.labels, sentence.heads) if head != NONE]
+        labels = sentence.labels if self.labelled else [UNLABELLED] * len(sentence.labels)
+        arcs = [label for label, head in zip(labels, sentence.heads) if head != NONE]
         if not self.labels.keys() >= set(arcs):
             return "with labels that the model does not have"
         return np.array(
@@ -137,7 +141,7 @@ class Encoder:
                 [self.vocabulary.number(word, i == 0) for i, word in enumerate(sentence.words)],
                 [self.tags[tag] for tag in sentence.tags],
                 sentence.heads,
-                [NONE if head == NONE else self.labels[label] for label, head in zip(sentence.labels, sentence.heads)],
+                [NONE if head == NONE else self.labels[label] for label, head in zip(labels, sentence.heads)],
             ],
             dtype=np.int32,
         )

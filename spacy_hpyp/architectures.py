@@ -42,6 +42,7 @@ def HPYPModel(
     unknown_words: UnknownWordRule,
     label: Sequence[Sequence[str]] = (),
     seating: Literal["sampled", "kneser-ney"] = "sampled",
+    labelled: bool = True,
     min_count: int = 2,
     min_class_count: int = 5,
     open_class_below: int = 50,
@@ -56,6 +57,7 @@ def HPYPModel(
     label (Sequence[Sequence[str]]): Context lists of the label given the direction of an arc. Without any, the label is
         part of the transition, as in the paper.
     seating (str): "sampled" for Gibbs sampling, or "kneser-ney" for one table at most for each dish of a restaurant.
+    labelled (bool): Whether arcs have labels; else all have the same one, "dep".
     min_count (int): Words seen less often in training are known by their class only.
     min_class_count (int): Classes of unknown words seen less often in training give way to more general ones.
     open_class_below (int): Words seen less often in training may have any open-class tag, and not only those that they
@@ -65,7 +67,7 @@ def HPYPModel(
     """
     contexts = ContextLists(transition=transition, label=label, tag=tag, word=word)
     settings = VocabularySettings(unknown_words, min_count, min_class_count, open_class_below)
-    joint = JointModel(contexts, settings, one_table=seating == "kneser-ney")
+    joint = JointModel(contexts, settings, one_table=seating == "kneser-ney", labelled=labelled)
     return set_joint_model(Model("hpyp", forward), joint)
 
 

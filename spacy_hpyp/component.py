@@ -17,20 +17,17 @@ from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer
 
 from .alternatives import Alternative, Marginals, k_best, marginals
-from .annotation import Encoder, GoldSentence, Layout, encode_docs, join, raw_sentences, read_gold, write_parses
+from .annotation import Encoder, Layout, encode_docs, join, raw_sentences, read_gold, write_parses
 from .architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of
 from .extensions import register_extensions
 from .files import replace_file
 from .generation import generate_docs
-from .hpyp.franchise import NONE
-from .hpyp.pool import Weights
 from .inference.beam import Search
-from .inference.gibbs import Sentences
 from .inference.particle_filter import Parses
 from .inference.posterior import Posterior
 from .model import JointModel
 from .scorer import score
-from .text.vocabulary import Vocabulary
+from .training import GoldCorpus, Treebank, visit
 
 register_extensions()
 
@@ -287,12 +284,8 @@ class HPYPParser(TrainablePipe):
 
     # Training
 
-    def _reset_training(self) -> None:
-        #: How many copies of each sentence the corpus has, as far as it is known.
-        self._copies: Counter[bytes] = Counter(self.joint.seated)
-        self._visited = 0
-        self._encoded: dict[bytes, np.ndarray | None] = {}
-        self._skipped: Counter[str] = Counter()
+    def _reset_training(self, treebank: Treebank | None = None) -> None:
+        self._treebank = treebank or Treebank(self.joint)
         self._warned = False
         self._loss = (0.0, 0)
 
@@ -311,68 +304,25 @@ class HPYPParser(TrainablePipe):
         RAISES (ValueError): If no sentence has tags and a tree.
         """
         validate_get_examples(get_examples, "HPYPParser.initialize")
-        gold: dict[bytes, GoldSentence] = {}
-        copies: Counter[bytes] = Counter()
-        skipped: Counter[str] = Counter()
-        for example in get_examples():
-            for raw in raw_sentences(example.reference):
-                key = raw.key
-                if key not in gold:
-                    sentence = read_gold(raw, example.reference.vocab)
-                    if isinstance(sentence, str):
-                        skipped[sentence] += 1
-                        continue
-                    gold[key] = sentence
-                copies[key] += 1
-        if not gold:
+        corpus = GoldCorpus.read(get_examples())
+        if not corpus.sentences:
             raise ValueError(
                 f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence with "
-                f"a tag for every token and a complete tree{_listed(skipped)}. Is the right file in the corpus?"
+                f"a tag for every token and a complete tree{_listed(corpus.skipped)}. Is the right file in the corpus?"
             )
-        if labels is None:
-            tags = sorted({tag for sentence in gold.values() for tag in sentence.tags})
-            arcs = {
-                label
-                for sentence in gold.values()
-                for label, head in zip(sentence.labels, sentence.heads)
-                if head != NONE
-            }
-            labels = {"tags": tags, "labels": sorted(arcs)}
-        known_tags = {tag: number for number, tag in enumerate(labels["tags"])}
         model = self.joint
-        usable = {key: s for key, s in gold.items() if known_tags.keys() >= set(s.tags)}
-        vocabulary = Vocabulary.collect(
-            (
-                (sentence.words, [known_tags[tag] for tag in sentence.tags])
-                for key, sentence in usable.items()
-                for _ in range(copies[key])
-            ),
-            labels["tags"],
-            model.vocabulary_settings,
-        )
-        model.initialize(labels["labels"], vocabulary)
+        corpus.initialize(model, corpus.label_data() if labels is None else labels)
         set_joint_model(self.model, model)
-        self._reset_training()
-        encoder = Encoder(model)
-        for key, sentence in gold.items():
-            self._remember(key, encoder.encode(sentence), copies[key])
-        self._copies = Counter({key: copies[key] for key, rows in self._encoded.items() if rows is not None})
-        self._skipped.update(skipped)
-        self._warn_of_skipped(sum(copies.values()) + sum(skipped.values()))
+        self._reset_training(Treebank.of_corpus(model, corpus))
+        self._warn_of_skipped()
 
-    def _remember(self, key: bytes, encoded: np.ndarray | str, count: int) -> None:
-        if isinstance(encoded, str):
-            self._skipped[encoded] += count
-            self._encoded[key] = None
-        else:
-            self._encoded[key] = encoded
-
-    def _warn_of_skipped(self, total: int) -> None:
-        if self._skipped and not self._warned:
+    def _warn_of_skipped(self) -> None:
+        skipped = self._treebank.skipped
+        if skipped and not self._warned:
             self._warned = True
-            number = sum(self._skipped.values())
             warnings.warn(
-                f"The component '{self.name}' skips {number} of {total} training sentences{_listed(self._skipped)}.",
+                f"The component '{self.name}' skips {skipped.total()} of {self._treebank.size} training "
+                f"sentences{_listed(skipped)}.",
                 stacklevel=3,
             )
 
@@ -404,87 +354,29 @@ class HPYPParser(TrainablePipe):
         examples = list(examples)
         validate_examples(examples, "HPYPParser.update")
         model = self._initialized()
-        encoder = Encoder(model)
-        batch: list[np.ndarray] = []
-        keys: list[bytes] = []
-        seated: list[bool] = []
-        for example in examples:
-            for raw in raw_sentences(example.reference):
-                key = raw.key
-                if key not in self._encoded:
-                    sentence = read_gold(raw, example.reference.vocab)
-                    encoded = sentence if isinstance(sentence, str) else encoder.encode(sentence)
-                    self._remember(key, encoded, 1)
-                rows = self._encoded[key]
-                if rows is None:
-                    continue
-                present = model.seated.get(key, 0)
-                if self._copies[key] == 0:
-                    self._copies[key] = 1
-                seated.append(present >= self._copies[key])
-                if not seated[-1]:
-                    model.seated[key] = present + 1
-                batch.append(rows)
-                keys.append(key)
-        if batch:
+        batch = self._treebank.batch(examples)
+        if batch.keys:
             rng = np.random.default_rng([self.seed, model.steps])
             model.steps += 1
-            sentences = join(batch)
-            total, tokens = self._loss
-            log_probabilities, gradient = self._visit(keys, sentences, np.array(seated), rng)
-            total -= sum(log_probabilities.values())
+            tokens = sum(rows.shape[1] for rows in batch.rows)
+            is_latent = self.latent != "nothing" and model.sweeps > self.latent_after
+            latent = self.latent if is_latent else "nothing"
+            log_probabilities, gradient = visit(
+                model, batch, rng, latent=latent, particles=self.latent_particles, threads=self.threads
+            )
             # What is learned from sentences that the model has not seen before is not what it will need to know.
-            if all(seated):
-                add_gradients(self.model, gradient, len(sentences.words))
-            self._loss = (total, tokens + len(sentences.words))
-            losses[self.name] = total / self._loss[1]
-            self._visited += len(batch)
-            if self._visited >= self._copies.total():
-                if not self._is_latent() or model.sweeps % _LATENT_INTERVAL == 0:
+            if all(batch.seated):
+                add_gradients(self.model, gradient, tokens)
+            self._loss = (self._loss[0] - sum(log_probabilities.values()), self._loss[1] + tokens)
+            losses[self.name] = self._loss[0] / self._loss[1]
+            if self._treebank.sweep(len(batch.keys)):
+                if not is_latent or model.sweeps % _LATENT_INTERVAL == 0:
                     model.resample(rng)
                 model.sweeps += 1
-                self._visited = 0
-                self._warn_of_skipped(self._copies.total() + sum(self._skipped.values()))
+                self._warn_of_skipped()
             if sgd:
                 self.finish_update(sgd)
         return losses
-
-    def _is_latent(self) -> bool:
-        return self.latent != "nothing" and self.joint.sweeps > self.latent_after
-
-    def _visit(
-        self, keys: list[bytes], sentences: Sentences, seated: np.ndarray, rng: np.random.Generator
-    ) -> tuple[dict[str, float], dict[str, Weights]]:
-        """A Gibbs step for each sentence, whose derivation is the static oracle's until another one has been drawn."""
-        model = self.joint
-        derivations = model.static_derivations(sentences)
-        spans = list(zip(sentences.offsets[:-1].tolist(), sentences.offsets[1:].tolist()))
-        drawn = self._is_latent()
-        kept = []
-        for i, (key, (start, end)) in enumerate(zip(keys, spans)):
-            paths = model.derivations.get(key) if seated[i] else None
-            if paths:
-                path = paths.pop()
-                if len(path) != 3 * (end - start):
-                    raise ValueError(
-                        f"The component '{self.name}' has a derivation of another sentence; train it again."
-                    )
-                derivations.actions[2 * start : 2 * end] = path[: 2 * (end - start)]
-                derivations.tags[start:end] = path[2 * (end - start) :]
-            if paths is not None or (drawn and seated[i]):
-                kept.append(i)
-        if drawn:
-            given_trees = self.latent == "derivations"
-            found = model.visit_latent(
-                sentences, derivations, seated, rng, given_trees=given_trees, particles=self.latent_particles
-            )
-        else:
-            found = model.visit(sentences, derivations, seated, rng, self.threads)
-        for i in kept:
-            start, end = spans[i]
-            path = np.concatenate([derivations.actions[2 * start : 2 * end], derivations.tags[start:end]])
-            model.derivations.setdefault(keys[i], []).append(path)
-        return found
 
     def get_loss(self, examples: Iterable[Example], scores: tuple[Layout, Parses]) -> tuple[float, None]:
         """The negative log-likelihood of parsed documents for each token, in nats, as the beam sums it up.

@@ -70,6 +70,7 @@ def score_by_particles(
         raise ValueError(f"'particles' must be at least 1, but it is {particles}.")
     if replicates < 2:
         raise ValueError(f"'replicates' must be at least 2, or there is no standard error, but it is {replicates}.")
+    _vocabulary(model)
     distributions = model.distributions
 
     def score(job: tuple[int, np.ndarray]) -> ScoredSentence:

@@ -61,12 +61,18 @@ class JointModel:
     contexts (ContextLists): What each distribution is conditioned on.
     vocabulary_settings (VocabularySettings): How its vocabulary is made.
     one_table (bool): Whether dishes have one table in each restaurant at most, see `Franchise`.
+    labelled (bool): Whether it tells the labels of arcs apart; else all arcs have the same one.
 
     Until `initialize` or `from_bytes` has been called, the model has no alphabets (`is_initialized` is False).
     """
 
     def __init__(
-        self, contexts: ContextLists, vocabulary_settings: VocabularySettings, *, one_table: bool = False
+        self,
+        contexts: ContextLists,
+        vocabulary_settings: VocabularySettings,
+        *,
+        one_table: bool = False,
+        labelled: bool = True,
     ) -> None:
         self.contexts = contexts
         self.vocabulary_settings = vocabulary_settings
@@ -77,6 +83,7 @@ class JointModel:
             if not getattr(contexts, name):
                 raise ValueError(f"'{name}' needs at least one context list, even if that is an empty one: [[]].")
         self.one_table = one_table
+        self.labelled = labelled
         self.tags: list[str] = []
         self.weights = {name: self.first_weights(name) for name in DISTRIBUTIONS}
         self.labels: list[str] = []
@@ -478,7 +485,7 @@ class JointModel:
             raise ValueError(
                 "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
             )
-        loaded = JointModel(self.contexts, self.vocabulary_settings, one_table=self.one_table)
+        loaded = JointModel(self.contexts, self.vocabulary_settings, one_table=self.one_table, labelled=self.labelled)
         try:
             if "distributions" in msg:
                 loaded._read(msg)

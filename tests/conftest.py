@@ -200,6 +200,7 @@ class ToyTreebank:
 _MODEL_SETTINGS = {
     "transition",
     "label",
+    "labelled",
     "seating",
     "tag",
     "word",

@@ -56,7 +56,7 @@ def test_particles_give_an_estimate_with_its_error(toy, trained, files, sentence
     assert found == pytest.approx(expected.to_dict())
     assert found["standard_error"] > 0.0
     table = run(files / "pipeline", files / "dev.txt", *arguments, "--tokenized").output
-    assert f"{expected.perplexity:.2f} ± {expected.perplexity * expected.standard_error:.2f}" in table
+    assert f"{expected.perplexity:.2f} ± {expected.perplexity * expected.standard_error:.2f}" in " ".join(table.split())
 
 
 def test_text_is_read_by_the_pipeline_s_tokenizer_or_by_another_pipeline(files, tmp_path):
@@ -74,7 +74,7 @@ def test_text_is_read_by_the_pipeline_s_tokenizer_or_by_another_pipeline(files, 
 def test_more_particles_make_the_bound_tighter(files):
     few, many = (
         json.loads(run(files / "pipeline", files / "dev.spacy", "-K", k, "--output", "json").stdout)["perplexity"]
-        for k in (1, 1000)
+        for k in (1, 100_000)
     )
     assert many < few
 
@@ -101,4 +101,5 @@ def test_what_is_wrong_with_the_files_is_said(toy, files, sentences, tmp_path):
     assert "no sentence" in run(files / "pipeline", tmp_path / "empty.txt", exit_code=1).output
     nlp = toy.trained(tags="given", word=[], sweeps=1)
     nlp.to_disk(tmp_path / "unlexicalised")
-    assert "no probability" in run(tmp_path / "unlexicalised", files / "dev.txt", exit_code=1).output
+    shown = run(tmp_path / "unlexicalised", files / "dev.txt", exit_code=1).output
+    assert "gives no probability" in " ".join(shown.split())

@@ -38,10 +38,10 @@ def test_latent_derivations_keep_the_trees(toy):
     static, latent = toy.parser(toy.trained()), toy.parser(trained(toy, "derivations", sweeps=6))
     orders = 0
     for key, paths in latent.joint.derivations.items():
-        words, tags, heads, labels = static._encoded[key]
+        words, tags, heads, labels = static._treebank.encoded[key]
         for path in paths:
             assert tree(path) == (heads.tolist(), labels.tolist(), tags.tolist())
-            sentence = static.joint.static_derivations(_sentences(static._encoded[key]))
+            sentence = static.joint.static_derivations(_sentences(static._treebank.encoded[key]))
             orders += sentence.actions.tolist() != path[: 2 * len(words)].tolist()
     assert orders > 0
 
@@ -55,7 +55,7 @@ def _sentences(rows):
 def test_latent_parses_leave_the_trees(toy):
     static, latent = toy.parser(toy.trained()), toy.parser(trained(toy, "parses"))
     changed = [
-        tree(path)[0] != static._encoded[key][2].tolist()
+        tree(path)[0] != static._treebank.encoded[key][2].tolist()
         for key, paths in latent.joint.derivations.items()
         for path in paths
     ]
@@ -127,3 +127,13 @@ def test_the_score_of_a_document_is_the_sum_over_the_derivations_of_its_trees(to
     assert parser.score(best.doc) >= best.log_prob - 1e-9
     with pytest.raises(ValueError, match="without tags"):
         parser.score(nlp.make_doc("no tags"))
+
+
+def test_arcs_without_labels_all_have_the_same_one(toy, assert_forest):
+    nlp = toy.trained(labelled=False)
+    assert toy.parser(nlp).labels == ("dep",)
+    doc = nlp(" ".join(toy.sentences()[3].words))
+    assert_forest(doc)
+    assert {token.dep_ for token in doc} == {"ROOT", "dep"}
+    again = toy.copy(nlp)(doc.text)
+    assert [token.head.i for token in again] == [token.head.i for token in doc]

@@ -78,7 +78,7 @@ def test_sentences_begin_with_given_words(toy, trained, assert_forest, begin_wit
     assert len({doc.text for doc in docs}) > 5
 
 
-@pytest.mark.parametrize("max_length", [1, 4, 7])
+@pytest.mark.parametrize("max_length", [3, 4, 7])
 def test_no_sentence_is_longer_than_asked_for(toy, trained, max_length):
     lengths = [len(doc) for doc in toy.parser(trained).generate(100, max_length=max_length)]
     assert max(lengths) == max_length

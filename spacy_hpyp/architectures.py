@@ -12,10 +12,17 @@ from .hpyp.pool import Weights
 from .inference.beam import Search
 from .inference.particle_filter import Blocks, Parses
 from .model import DISTRIBUTIONS, ContextLists, JointModel
-from .text.unknown_words import UnknownWordRule, english_unknown_words, universal_unknown_words, unknown_words
+from .text.unknown_words import (
+    UnknownWordRule,
+    english_signatures,
+    english_unknown_words,
+    universal_unknown_words,
+    unknown_words,
+)
 from .text.vocabulary import VocabularySettings
 
 registry.misc.register("spacy-hpyp.UnknownWords.v1", func=unknown_words)
+registry.misc.register("spacy-hpyp.EnglishSignatures.v1", func=english_signatures)
 registry.misc.register("spacy-hpyp.EnglishUnknownWords.v1", func=english_unknown_words)
 registry.misc.register("spacy-hpyp.UniversalUnknownWords.v1", func=universal_unknown_words)
 

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from .annotation import Encoder, Layout, encode_docs, join, raw_sentences, read_
 from .architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of
 from .extensions import register_extensions
 from .files import replace_file
+from .generation import generate_docs
 from .inference.beam import Search
 from .inference.particle_filter import Parses
 from .inference.posterior import Posterior
@@ -466,6 +467,50 @@ class HPYPParser(TrainablePipe):
         blocks, layout = encode_docs([doc], Encoder(model), given_tags=self.tags == "given")
         search = self.search._replace(marginals=True)
         return layout, [model.decode_all(blocks, i, search) for i in range(len(blocks.offsets) - 1)]
+
+    def generate(
+        self, count: int, *, begin_with: Sequence[str] | str = (), max_length: int = 60, seed: int = 0
+    ) -> Iterator[Doc]:
+        """Draw sentences from the model, with their tags and trees.
+
+        Rare words are known to the model by their class: such a word is written as the name of the class in angle
+        brackets. A sentence is drawn from the model's distribution given that it is not too long, and in a model whose
+        labels are part of the actions, given that all actions are ones that exist. Spaces follow common rules of
+        punctuation. `_.log_prob` and surprisals are those of the words, as after parsing: they do not depend on
+        which of their derivations was drawn.
+
+        count (int): How many sentences.
+        begin_with (Sequence[str] | str): Words that all of them begin with; a string is divided at white space. What a
+            word is attached to and tagged as is drawn by a particle filter with the component's number of particles.
+        max_length (int): The most words of a sentence.
+        seed (int): Fixes the sentences. The first ones are the same for every count.
+        RETURNS (Iterator[Doc]): One sentence in each.
+        RAISES (ValueError): If the component has not been trained or generates no words, if a setting is out of its range,
+            or if no sentence that is short enough is found.
+        """
+        model = self._initialized()
+        if not model.is_lexicalised:
+            raise ValueError(
+                f"The component '{self.name}' has no context list for words: an unlexicalised model generates tags only."
+            )
+        count, max_length = _whole("count", count, least=1), _whole("max_length", max_length, least=1)
+        words = begin_with.split() if isinstance(begin_with, str) else list(begin_with)
+        if any(not word or word.isspace() for word in words):
+            raise ValueError("'begin_with' has a word that is empty or white space, which no sentence begins with.")
+        if len(words) > max_length:
+            raise ValueError(
+                f"'begin_with' has {len(words)} words, but sentences are to have {max_length} at the most."
+            )
+        return generate_docs(
+            model,
+            self.vocab,
+            count,
+            begin_with=words,
+            max_length=max_length,
+            seed=_whole("seed", seed, least=0),
+            search=self.search,
+            threads=self.threads,
+        )
 
     def score(self, examples: Iterable[Example] | Doc, **kwargs: Any) -> dict[str, Any] | float:
         """Score parsed examples by the component's scorer, or say how probable the parse of one document is.

@@ -370,6 +370,15 @@ class JointModel:
             )
         return self._parser
 
+    @property
+    def distributions(self) -> Distributions:
+        """What sentences are generated from, frozen; see `parser`."""
+        parser, vocabulary = self.parser, self.vocabulary
+        assert vocabulary is not None
+        return Distributions(
+            parser.transition, parser.label, parser.tag, parser.word, vocabulary.tag_offsets, vocabulary.candidate_tags
+        )
+
     def decode(self, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
         """Parse blocks of words by Algorithm 1.
 

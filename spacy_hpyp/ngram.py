@@ -30,6 +30,8 @@ FORMAT = 1
 KIND = "spacy-hpyp n-gram model"
 HIGHEST_ORDER = 20
 _BATCH = 512
+# The rule that has to be told the language.
+_BY_LANGUAGE = "spacy-hpyp.UnknownWords.v1"
 # What all samples have in common: which restaurants there are, and what they serve.
 _STRUCTURE = ("restaurants", "children", "symbol", "dishes", "dish")
 
@@ -74,24 +76,40 @@ def resolve_rule(unknown_words: dict[str, Any]) -> UnknownWordRule:
     return registry.resolve({"rule": unknown_words})["rule"]
 
 
+def usual_rule(lang: str) -> str:
+    """The registered rule for unknown words that n-gram models of a language use.
+
+    lang (str): The language code.
+    """
+    return "spacy-hpyp.EnglishSignatures.v1" if lang == "en" else _BY_LANGUAGE
+
+
 def collect_vocabulary(
-    sentences: Iterable[Sequence[str]], *, lang: str = "en", min_count: int = 2, min_class_count: int = 5
+    sentences: Iterable[Sequence[str]],
+    *,
+    lang: str = "en",
+    unknown_words: str | None = None,
+    min_count: int = 2,
+    min_class_count: int = 5,
 ) -> NGramVocabulary:
-    """The vocabulary of a text: its frequent words, and the classes of the others by the rule of its language.
+    """The vocabulary of a text: its frequent words, and the classes of the others by a rule.
 
     sentences (Iterable[Sequence[str]]): The words of each sentence.
     lang (str): The language code.
+    unknown_words (str | None): The name of the rule, a function in `spacy.registry.misc` that can be called without arguments,
+        or "spacy-hpyp.UnknownWords.v1"; by default `usual_rule`.
     min_count (int): Words seen less often are known by their class only.
     min_class_count (int): Classes seen less often give way to more general ones.
-    RAISES (ValueError): If a threshold is not a whole number of at least 1.
+    RAISES (ValueError): If a threshold is not a whole number of at least 1, or there is no such rule.
     """
     whole("min_count", min_count)
     whole("min_class_count", min_class_count)
-    unknown_words = {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": lang}
-    settings = VocabularySettings(resolve_rule(unknown_words), min_count, min_class_count)
+    name = usual_rule(lang) if unknown_words is None else unknown_words
+    rule = {"@misc": name, "lang": lang} if name == _BY_LANGUAGE else {"@misc": name}
+    settings = VocabularySettings(resolve_rule(rule), min_count, min_class_count)
     # All words have one and the same tag, whose name is empty: it says nothing about a word's class.
     untagged = ((words, [0] * len(words)) for words in sentences)
-    return NGramVocabulary(Vocabulary.collect(untagged, [""], settings), unknown_words, lang)
+    return NGramVocabulary(Vocabulary.collect(untagged, [""], settings), rule, lang)
 
 
 class NGramModel:

@@ -7,7 +7,7 @@ models whose vocabularies and classes are the same, and only between these.
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from math import exp
+from math import exp, sqrt
 from typing import Any, NamedTuple
 
 CONVENTION = "closed vocabulary: a rare or unknown word counts as its class; one prediction a word and one for the end"
@@ -19,11 +19,13 @@ class ScoredSentence(NamedTuple):
     log_prob (float): The log-probability of its words and its end, in nats.
     words (int): The number of its words.
     unknown (int): How many of them the model knows by their class only.
+    variance (float): Of the log-probability where that is an estimate, else 0.
     """
 
     log_prob: float
     words: int
     unknown: int
+    variance: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,14 @@ class Perplexity:
 
     sentences, words, unknown (int): Numbers of sentences, of words, and of words known by their class only.
     log_prob (float): The log-probability of the text in nats.
+    variance (float): Of the log-probability where that is an estimate, else 0.
     """
 
     sentences: int
     words: int
     unknown: int
     log_prob: float
+    variance: float = 0.0
 
     @property
     def predictions(self) -> int:
@@ -54,9 +58,14 @@ class Perplexity:
         """exp(-log_prob / predictions)."""
         return exp(-self.log_prob_per_prediction)
 
+    @property
+    def standard_error(self) -> float:
+        """Of `log_prob_per_prediction`, in nats; multiplied by the perplexity, it is that of the perplexity."""
+        return sqrt(self.variance) / self.predictions
+
     def to_dict(self) -> dict[str, Any]:
         """All figures by name, and the convention."""
-        figures = ("predictions", "log_prob_per_prediction", "perplexity")
+        figures = ("predictions", "log_prob_per_prediction", "perplexity", "standard_error")
         return asdict(self) | {name: getattr(self, name) for name in figures} | {"convention": CONVENTION}
 
 
@@ -68,12 +77,13 @@ def perplexity_of(sentences: Iterable[ScoredSentence]) -> Perplexity:
     RAISES (ValueError): If there are no sentences.
     """
     count = words = unknown = 0
-    log_prob = 0.0
+    log_prob = variance = 0.0
     for sentence in sentences:
         count += 1
         words += sentence.words
         unknown += sentence.unknown
         log_prob += sentence.log_prob
+        variance += sentence.variance
     if count == 0:
         raise ValueError("There is no sentence in the text, and so it has no perplexity.")
-    return Perplexity(sentences=count, words=words, unknown=unknown, log_prob=log_prob)
+    return Perplexity(sentences=count, words=words, unknown=unknown, log_prob=log_prob, variance=variance)

@@ -3,9 +3,19 @@
 from .app import hpyp
 from .calibrate import calibrate_cli
 from .evaluate import evaluate
+from .generate import generate_cli
 from .learn import learn_cli
 from .ngram import ngram_cli
 from .perplexity import perplexity
 from .surprisal import surprisal_cli
 
-__all__ = ["calibrate_cli", "evaluate", "hpyp", "learn_cli", "ngram_cli", "perplexity", "surprisal_cli"]
+__all__ = [
+    "calibrate_cli",
+    "evaluate",
+    "generate_cli",
+    "hpyp",
+    "learn_cli",
+    "ngram_cli",
+    "perplexity",
+    "surprisal_cli",
+]

@@ -33,6 +33,12 @@ def ngram_cli(
     min_count: int = typer.Option(2, "--min-count", help="Rarer words are known by their class only"),
     min_class_count: int = typer.Option(5, "--min-class-count", help="Rarer classes give way to more general ones"),
     lang: str = typer.Option("en", "--lang", "-l", help="Language: of the tokenizer, and of the classes of rare words"),
+    unknown_words: str | None = typer.Option(
+        None,
+        "--unknown-words",
+        help="Registered function that maps rare words to classes, as spacy-hpyp.EnglishSignatures.v1; by default that of "
+        "the language",
+    ),
     seed: int = typer.Option(0, "--seed", help="Fixes the model bit for bit"),
     tokenized: bool = typer.Option(False, "--tokenized", help=TOKENIZED),
     segment_with: str | None = typer.Option(None, "--segment-with", help=SEGMENT_WITH),
@@ -49,7 +55,11 @@ def ngram_cli(
     others.
     """
     words: NGramVocabulary | Callable[[Iterable[Sequence[str]]], NGramVocabulary] = partial(
-        collect_vocabulary, lang=lang, min_count=min_count, min_class_count=min_class_count
+        collect_vocabulary,
+        lang=lang,
+        unknown_words=unknown_words,
+        min_count=min_count,
+        min_class_count=min_class_count,
     )
     try:
         nlp = reader_of(lang, tokenized=tokenized, segment_with=segment_with)

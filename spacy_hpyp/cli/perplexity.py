@@ -1,27 +1,36 @@
 """`hpyp perplexity`: how well a model predicts text."""
 
+import sys
 from enum import Enum
 from pathlib import Path
 
 import srsly
 import typer
+from tqdm import tqdm
 from wasabi import msg
 
+from ..language_model import score_by_beam, score_by_particles
 from ..ngram import NGramModel
-from ..perplexity import CONVENTION, Perplexity
+from ..perplexity import CONVENTION, Perplexity, perplexity_of
 from ..raw_text import read_sentences
-from .app import UNREADABLE, hpyp
+from .app import UNREADABLE, hpyp, load_parser
 from .ngram import SEGMENT_WITH, TOKENIZED, reader_of
 
 _ROWS = {
     "perplexity": "PERPLEXITY",
     "log_prob_per_prediction": "LOG PROB (nats a prediction)",
+    "standard_error": "STANDARD ERROR (nats a prediction)",
     "log_prob": "LOG PROB (nats)",
     "sentences": "SENTENCES",
     "words": "WORDS",
     "predictions": "WORDS AND ENDS",
     "unknown": "WORDS KNOWN BY THEIR CLASS ONLY",
 }
+_FORMATS = {"perplexity": ".2f", "log_prob_per_prediction": ".4f", "standard_error": ".5f", "log_prob": ".1f"}
+
+# Of the particle estimate, unless something else is asked for.
+_PARTICLES = 100
+_REPLICATES = 5
 
 
 class Output(str, Enum):
@@ -31,15 +40,47 @@ class Output(str, Enum):
     json = "json"
 
 
+class Method(str, Enum):
+    """How the derivations of a sentence are summed up."""
+
+    beam = "beam"
+    particles = "particles"
+
+
 @hpyp.command("perplexity")
 def perplexity_cli(
-    model: Path = typer.Argument(..., help="Model saved by 'hpyp ngram'", exists=True, dir_okay=False),
+    model: str = typer.Argument(
+        ..., help="Model saved by 'hpyp ngram', or name or path of a trained pipeline with an hpyp_parser"
+    ),
     data: Path = typer.Argument(
         ..., help="A .spacy file with gold sentences, or text in UTF-8 with one sentence a line", exists=True
     ),
     output: Output = typer.Option(Output.table, "--output", "-o", help="Print a table, or JSON"),
     tokenized: bool = typer.Option(False, "--tokenized", help=TOKENIZED),
     segment_with: str | None = typer.Option(None, "--segment-with", help=SEGMENT_WITH),
+    method: Method | None = typer.Option(
+        None,
+        "--method",
+        "-m",
+        help="Of a parser: 'beam' sums over the beam, which leaves derivations out, so that the perplexity is an upper bound; "
+        "'particles' estimates the whole sum without bias, with a standard error",
+    ),
+    particles: int | None = typer.Option(
+        None,
+        "--particles",
+        "-K",
+        help=f"Of a parser: by default the pipeline's setting for the beam, and {_PARTICLES} for the estimate",
+    ),
+    replicates: int | None = typer.Option(
+        None,
+        "--replicates",
+        "-R",
+        help=f"Independent particle filters for each sentence, by default {_REPLICATES}",
+    ),
+    threads: int | None = typer.Option(
+        None, "--threads", "-t", help="Of a parser: threads, instead of the pipeline's setting"
+    ),
+    seed: int | None = typer.Option(None, "--seed", help="Fixes the particle estimate; by default 0"),
 ) -> None:
     """Print the perplexity of a text: exp of minus the mean log-probability of a word or end of sentence.
 
@@ -48,31 +89,95 @@ def perplexity_cli(
     be compared, see 'hpyp ngram --vocab-from'.
     """
     try:
-        found = perplexity(model, data, tokenized=tokenized, segment_with=segment_with)
+        found = perplexity(
+            model,
+            data,
+            tokenized=tokenized,
+            segment_with=segment_with,
+            method=method and method.value,
+            particles=particles,
+            replicates=replicates,
+            threads=threads,
+            seed=seed,
+        )
     except UNREADABLE as error:
         msg.fail(str(error), exits=1)
     figures = found.to_dict()
     if output == Output.json:
         print(srsly.json_dumps(figures, indent=2))
         return
-    shown = {"perplexity": ".2f", "log_prob_per_prediction": ".4f", "log_prob": ".1f"}
-    msg.table({label: format(figures[name], shown.get(name, "d")) for name, label in _ROWS.items()}, title="Perplexity")
+    if method != Method.particles:
+        del figures["standard_error"]
+    rows = {label: format(figures[name], _FORMATS.get(name, "d")) for name, label in _ROWS.items() if name in figures}
+    msg.table(rows, title="Perplexity")
     msg.info(CONVENTION[0].upper() + CONVENTION[1:])
+    if method == Method.particles:
+        error = found.perplexity * found.standard_error
+        msg.info(f"Estimated without bias in each sentence's probability: {found.perplexity:.2f} ± {error:.2f}")
+    elif not Path(model).is_file():
+        msg.info("Summed over the beam, which leaves derivations out: the perplexity is an upper bound")
 
 
 def perplexity(
-    model: str | Path, data: str | Path, *, tokenized: bool = False, segment_with: str | None = None
+    model: str | Path,
+    data: str | Path,
+    *,
+    tokenized: bool = False,
+    segment_with: str | None = None,
+    method: str | None = None,
+    particles: int | None = None,
+    replicates: int | None = None,
+    threads: int | None = None,
+    seed: int | None = None,
 ) -> Perplexity:
     """The perplexity of a text.
 
-    model (str | Path): The file of an n-gram model.
+    model (str | Path): The file of an n-gram model, or the name or path of a pipeline with a parser.
     data (str | Path): The text, see `read_sentences`.
-    tokenized (bool): Whether the words of text are separated by spaces already; else the tokenizer of the model's language
-        finds them.
+    tokenized (bool): Whether the words of text are separated by spaces already; else the tokenizer of the n-gram model's
+        language or of the pipeline finds them.
     segment_with (str | None): Name or path of a pipeline that finds words and sentences of running text, instead.
+    method (str | None): Of a parser: "beam", the default, or "particles"; see `spacy_hpyp.language_model`.
+    particles (int | None): Of a parser: K.
+    replicates (int | None): Of the particle estimate: how many filters.
+    threads (int | None): Of a parser: how many threads, instead of the pipeline's setting.
+    seed (int | None): Of the particle estimate.
     RETURNS (Perplexity): The perplexity.
-    RAISES (ValueError): If the model or the text cannot be read, or there are no sentences.
+    RAISES (ValueError): If the model or the text cannot be read, there are no sentences, or a setting does not belong to the
+        model.
     """
-    ngrams = NGramModel.from_disk(model)
-    nlp = reader_of(ngrams.words.lang, tokenized=tokenized, segment_with=segment_with)
-    return ngrams.perplexity(read_sentences(data, nlp, per_line=segment_with is None))
+    estimated = {"replicates": replicates, "seed": seed}
+    if Path(model).is_file():
+        _refuse(
+            {"method": method, "particles": particles, "threads": threads, **estimated}, "a parser", "an n-gram model"
+        )
+        ngrams = NGramModel.from_disk(model)
+        nlp = reader_of(ngrams.words.lang, tokenized=tokenized, segment_with=segment_with)
+        return ngrams.perplexity(read_sentences(data, nlp, per_line=segment_with is None))
+    if method != "particles":
+        _refuse(estimated, "the method 'particles'", "the method 'beam'")
+    nlp, parser = load_parser(model, threads=threads)
+    reader = reader_of(nlp.lang, tokenized=tokenized, segment_with=segment_with) if tokenized or segment_with else nlp
+    sentences = read_sentences(data, reader, per_line=segment_with is None)
+    sentences = tqdm(sentences, desc="Scoring", unit=" sentences", leave=False, file=sys.stderr)
+    if method == "particles":
+        scores = score_by_particles(
+            parser.joint,
+            sentences,
+            particles=_PARTICLES if particles is None else particles,
+            replicates=_REPLICATES if replicates is None else replicates,
+            seed=seed or 0,
+            threads=parser.threads,
+        )
+    else:
+        parser.particles = parser.particles if particles is None else particles
+        search = parser.search._replace(marginals=False, consensus=False)
+        scores = score_by_beam(parser.joint, sentences, search, threads=parser.threads)
+    return perplexity_of(scores)
+
+
+def _refuse(settings: dict[str, object], owner: str, other: str) -> None:
+    """Raise a ValueError if something is set that only another model or method has."""
+    for name, value in settings.items():
+        if value is not None:
+            raise ValueError(f"--{name} is a setting of {owner}, but here is {other}.")

@@ -293,3 +293,21 @@ def read_path(records, last, actions, tags):
         record = records[record, PREVIOUS]
     actions[steps:] = NONE
     derivation(records, last, actions[:steps], tags)
+
+
+@compiled
+def estimate_log_probabilities(model, words, particles, rng, estimates):
+    """Estimate the probability of a sentence several times, by particle filters that are independent of each other.
+
+    model (Distributions), words (int32[n]), particles (int), rng (numpy.random.Generator): See `sample_parse`. All tags are
+        tried, so that the estimates (not their logs) are unbiased.
+    estimates (float64[replicates]): Overwritten with the logs of the estimates, in nats.
+    """
+    n = len(words)
+    nothing = np.empty(0, dtype=np.int32)
+    unknown = np.full(n, NONE, dtype=np.int32)
+    actions, tags = np.empty(2 * n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    for replicate in range(len(estimates)):
+        estimates[replicate] = sample_parse(
+            model, words, unknown, True, particles, nothing, nothing, True, rng, actions, tags
+        )

@@ -17,10 +17,22 @@ _ENGLISH_SUFFIXES = (
     "tion sion ment ness ship able ible less ical ally ling ings ions ity ism ist ing ion ous ive ful ish ate ize ise ian "
     "ers ors ies est ed er or ly al ic an en es 's y s"
 ).split()
+# Those of the Stanford parser's signatures, besides the plural.
+_SIGNATURE_SUFFIXES = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
+
+
+def english_signatures() -> UnknownWordRule:
+    """Few classes for English, after the Stanford parser's signatures.
+
+    Capitalisation (all capitals; capital at the beginning of a sentence, of a word that is known in lower case or not;
+    capital elsewhere), digits, dash, and one of ten suffixes. With so few classes more words share one, so that they are easier
+    to predict and say less: what suits an n-gram model, which has no tags to predict besides.
+    """
+    return _signatures
 
 
 def english_unknown_words() -> UnknownWordRule:
-    """Classes for English in the manner of the Stanford parser's signatures.
+    """Many classes for English, in the manner of the Stanford parser's signatures.
 
     Capitalisation (all capitals; capital at the beginning of a sentence or elsewhere; capital inside), digits, dash,
     other punctuation, and the usual tag in lower case or the most telling of a list of English suffixes.
@@ -53,6 +65,38 @@ def _english_classes(form: str, initial: bool, lower_tag: str) -> list[str]:
     lower = form.lower()
     suffix = next((s for s in _ENGLISH_SUFFIXES if lower.endswith(s) and len(lower) > len(s) + 1), "")
     return _chain(shape, lower_tag, [suffix] if suffix else [])
+
+
+def _signatures(form: str, initial: bool, lower_tag: str) -> list[str]:
+    shape = _name(
+        _signature_case(form, initial, lower_tag),
+        "DIGIT" if any(c.isdigit() for c in form) else "",
+        "DASH" if "-" in form else "",
+    )
+    suffix = _signature_suffix(form)
+    return [f"{shape}-{suffix}", shape] if suffix else [shape]
+
+
+def _signature_case(form: str, initial: bool, lower_tag: str) -> str:
+    capitals = sum(c.isupper() for c in form)
+    if capitals == 0:
+        return "LOW" if any(c.isalpha() for c in form) else ""
+    if form.isupper() and sum(c.isalpha() for c in form) > 1:
+        return "CAPS"
+    if initial and capitals == 1 and form[0].isupper():
+        return "FIRST-KNOWN" if lower_tag else "FIRST"
+    return "CAP" if form[0].isupper() or not form[0].isalpha() else "LOW"
+
+
+def _signature_suffix(form: str) -> str:
+    lower = form.lower()
+    if len(lower) > 2 and lower.endswith("s"):
+        # Not the plural: "glass", "basis", "bonus".
+        return "" if lower[-2] in "siu" else "s"
+    has_dash_or_code = "-" in form or (any(c.isdigit() for c in form) and any(c.isupper() for c in form))
+    if len(lower) < 5 or has_dash_or_code:
+        return ""
+    return next((suffix for suffix in _SIGNATURE_SUFFIXES if lower.endswith(suffix)), "")
 
 
 def _universal_classes(suffix_length: int, form: str, initial: bool, lower_tag: str) -> list[str]:

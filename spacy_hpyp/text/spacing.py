@@ -1,0 +1,45 @@
+"""Where the spaces go between words that were generated one after the other."""
+
+import unicodedata
+from collections.abc import Sequence
+
+_APOSTROPHES = "'’"
+_OPENING, _CLOSING, _CURRENCY = ("Ps", "Pi"), ("Pe", "Pf"), "Sc"
+# Marks that follow a word immediately, and quotation marks as treebanks write them.
+_FOLLOWING = frozenset(".,;:!?…%")
+_BEGIN_QUOTE, _END_QUOTE, _QUOTE = "``", "''", '"'
+
+
+def spaces_between(words: Sequence[str], *, separated: bool = True) -> list[bool]:
+    """Whether there is a space after each word, by common rules of punctuation.
+
+    No space stands before closing brackets and quotes, before marks such as the comma, and before endings such as 's and n't;
+    none after opening brackets and quotes, currency signs, and words that end in an apostrophe such as l'. Straight
+    quotes open and close in turn. These are no more than habits: what was written cannot be known.
+
+    words (Sequence[str]): The words.
+    separated (bool): Whether the writing system separates words at all.
+    RETURNS (list[bool]): One value for each word; the last is False.
+    """
+    if not separated:
+        return [False] * len(words)
+    closes, opens = [], []
+    in_quotes = False
+    for word in words:
+        closes.append(_closes(word) or (word == _QUOTE and in_quotes))
+        opens.append(_opens(word) or (word == _QUOTE and not in_quotes))
+        in_quotes ^= word == _QUOTE
+    return [i + 1 < len(words) and not opens[i] and not closes[i + 1] for i in range(len(words))]
+
+
+def _closes(word: str) -> bool:
+    if word == _END_QUOTE or word[0] in _APOSTROPHES or word.lower() in ("n't", "n’t"):
+        return True
+    return unicodedata.category(word[0]) in _CLOSING or _FOLLOWING.issuperset(word)
+
+
+def _opens(word: str) -> bool:
+    if word == _BEGIN_QUOTE or (len(word) > 1 and word[-1] in _APOSTROPHES and word[0].isalpha()):
+        return True
+    category = unicodedata.category(word[-1])
+    return category in _OPENING or (category == _CURRENCY and len(word) == 1)

@@ -1,0 +1,120 @@
+"""Generated Docs: trees, probabilities, forced beginnings, and what the settings do."""
+
+import pytest
+from spacy.tokens import Doc
+
+from spacy_hpyp import generation
+
+
+@pytest.fixture(scope="module")
+def docs(toy, trained):
+    return list(toy.parser(trained).generate(60))
+
+
+def columns(docs):
+    return [[(t.text, t.tag_, t.dep_, t.head.i, t.whitespace_, t._.log_prob) for t in doc] for doc in docs]
+
+
+def test_each_doc_is_a_sentence_with_a_tree(docs, assert_forest):
+    assert len(docs) == 60
+    for doc in docs:
+        assert_forest(doc)
+        assert len(list(doc.sents)) == 1
+        assert len(doc) <= 60
+    assert len({doc.text for doc in docs}) > 20
+
+
+def test_words_are_those_of_the_vocabulary_or_names_of_classes(toy, trained, docs):
+    vocabulary = toy.parser(trained).joint.vocabulary
+    names = {vocabulary.name(number) for number in range(len(vocabulary))}
+    assert {token.text for doc in docs for token in doc} <= names
+    assert any(token.text == "." and token.nbor(-1).whitespace_ == "" for doc in docs for token in doc if token.i > 0)
+
+
+@pytest.mark.parametrize("pools", [False, True])
+def test_probabilities_are_those_that_parsing_finds(toy, trained, pools, assert_forest):
+    nlp = toy.trained(**toy.pools) if pools else trained
+    parser = toy.parser(nlp)
+    known = set(parser.joint.vocabulary.words)
+    docs = [doc for doc in parser.generate(60) if all(token.text in known for token in doc)]
+    assert len(docs) > 10
+    for doc in docs:
+        assert_forest(doc)
+        parsed = Doc(nlp.vocab, words=[t.text for t in doc], sent_starts=[t.i == 0 for t in doc])
+        parser(parsed)
+        assert doc._.log_prob == pytest.approx(parsed._.log_prob, rel=1e-12)
+        assert doc._.surprisal == pytest.approx(parsed._.surprisal, rel=1e-12)
+        assert all(token._.head_prob is None for token in doc)
+
+
+def test_labels_of_lifted_arcs_are_not_left_decorated(toy):
+    sentences = [toy.non_projective] * 3
+    nlp = toy.trained(sentences, sweeps=3)
+    parser = toy.parser(nlp)
+    assert any("||" in label for label in parser.labels)
+    assert not any("||" in token.dep_ for doc in parser.generate(100) for token in doc)
+
+
+def test_a_seed_fixes_the_sentences_and_a_larger_count_begins_with_the_same(toy, trained, docs, monkeypatch):
+    parser = toy.parser(trained)
+    assert columns(parser.generate(60)) == columns(docs)
+    monkeypatch.setattr(generation, "_BATCH", 7)
+    assert columns(parser.generate(20, seed=0)) == columns(docs[:20])
+    assert columns(parser.generate(60, seed=1)) != columns(docs)
+
+
+def test_threads_do_not_change_the_sentences(toy, trained, docs):
+    parser = toy.parser(toy.copy(trained, threads=3))
+    assert columns(parser.generate(60)) == columns(docs)
+
+
+@pytest.mark.parametrize("begin_with", ["the dog", ["the", "dog"], "the Zyzzyva"])
+def test_sentences_begin_with_given_words(toy, trained, assert_forest, begin_with):
+    words = begin_with.split() if isinstance(begin_with, str) else begin_with
+    docs = list(toy.parser(trained).generate(30, begin_with=begin_with))
+    for doc in docs:
+        assert [token.text for token in doc[: len(words)]] == words
+        assert_forest(doc)
+    assert len({doc.text for doc in docs}) > 5
+
+
+@pytest.mark.parametrize("max_length", [3, 4, 7])
+def test_no_sentence_is_longer_than_asked_for(toy, trained, max_length):
+    lengths = [len(doc) for doc in toy.parser(trained).generate(100, max_length=max_length)]
+    assert max(lengths) == max_length
+
+
+def test_generating_does_not_change_the_model(toy, trained):
+    parser = toy.parser(trained)
+    before = parser.to_bytes(exclude=["vocab"])
+    list(parser.generate(5, begin_with="the"))
+    assert parser.to_bytes(exclude=["vocab"]) == before
+
+
+def test_a_sentence_that_cannot_be_found_is_an_error(toy, trained, monkeypatch):
+    monkeypatch.setattr(generation, "ATTEMPTS", 0)
+    with pytest.raises(ValueError, match="none made a sentence of 5 words or fewer that begins with 'the dog'"):
+        list(toy.parser(trained).generate(1, max_length=5, begin_with="the dog"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"count": 0}, "'count' must be a whole number of at least 1"),
+        ({"max_length": 0}, "'max_length' must be a whole number of at least 1"),
+        ({"seed": -1}, "'seed' must be a whole number of at least 0"),
+        ({"begin_with": "the old dog", "max_length": 2}, "'begin_with' has 3 words"),
+        ({"begin_with": ["the", ""]}, "empty or white space"),
+        ({"begin_with": [" "]}, "empty or white space"),
+    ],
+)
+def test_settings_out_of_range_are_explained_at_once(toy, trained, settings, problem):
+    with pytest.raises(ValueError, match=problem):
+        toy.parser(trained).generate(**{"count": 1, **settings})
+
+
+def test_models_that_cannot_generate_say_so(toy):
+    with pytest.raises(ValueError, match="has not been trained"):
+        toy.parser(toy.nlp()).generate(1)
+    with pytest.raises(ValueError, match="generates tags only"):
+        toy.parser(toy.trained(tags="given", word=[], sweeps=1)).generate(1)

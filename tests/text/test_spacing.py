@@ -1,0 +1,45 @@
+"""Spaces between words."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_hpyp.text.spacing import spaces_between
+
+
+def joined(words, **settings):
+    spaces = spaces_between(words, **settings)
+    return "".join(word + " " * space for word, space in zip(words, spaces))
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ('He said , " Yes " , and left .', 'He said, "Yes", and left.'),
+        ("She did n't ( or would n't ) say it 's .", "She didn't (or wouldn't) say it's."),
+        ("`` Yes '' , “ Yes ” , « Yes » .", "``Yes'', “Yes”, «Yes»."),
+        ("It costs $ 5.00 , or € 4 ; 20 % less !", "It costs $5.00, or €4; 20% less!"),
+        ("L' homme d' État ?", "L'homme d'État?"),
+        ("the dogs ' bones", "the dogs' bones"),
+        ('" one " two " three "', '"one" two "three"'),
+    ],
+)
+def test_punctuation_has_the_spaces_that_people_give_it(words, text):
+    assert joined(words.split()) == text
+
+
+@pytest.mark.parametrize("words", [["-", "and"], ["<CAP-ed>", "<NUM>"], ["well", "-", "known"], ["#", "1"]])
+def test_other_words_stand_apart(words):
+    assert joined(words) == " ".join(words)
+
+
+def test_where_writing_does_not_separate_words_there_are_no_spaces():
+    assert joined(["我", "喜欢", "。"], separated=False) == "我喜欢。"
+
+
+@settings(deadline=None, derandomize=True)
+@given(words=st.lists(st.text(min_size=1)))
+def test_there_is_a_value_for_each_word_and_none_after_the_last(words):
+    spaces = spaces_between(words)
+    assert len(spaces) == len(words)
+    assert not any(spaces[-1:])

@@ -89,7 +89,7 @@ class JointModel:
         """Whether a transition is a direction and a label."""
         return len(self.contexts.label) > 0
 
-    def _possible(self, name: str) -> np.ndarray:
+    def possible(self, name: str) -> np.ndarray:
         if name == "transition" and self.is_factored:
             return POSSIBLE
         return np.empty((0, 0), dtype=np.bool_)
@@ -128,7 +128,7 @@ class JointModel:
         self._parser = None
         self._franchises = {
             name: new_franchise(self._compiled[name][1], size, one_table=self.one_table)
-            for name, size in self._alphabets().items()
+            for name, size in self.alphabets().items()
         }
 
     def set_weights(self, weights: dict[str, Weights]) -> None:
@@ -152,7 +152,7 @@ class JointModel:
                 if not np.all(np.abs(theirs) <= _HIGHEST_WEIGHT):
                     raise ValueError(f"a weight of the {name} distribution is not between ±{_HIGHEST_WEIGHT:.0f}")
 
-    def _alphabets(self) -> dict[str, int]:
+    def alphabets(self) -> dict[str, int]:
         assert self.vocabulary is not None
         return {
             "transition": DIRECTIONS if self.is_factored else action_count(len(self.labels)),
@@ -192,7 +192,7 @@ class JointModel:
         self, number: int, sentences: Sentences, seated: np.ndarray, gradient: Weights, rng: np.random.Generator
     ) -> float:
         name = DISTRIBUTIONS[number]
-        size = self._alphabets()[name]
+        size = self.alphabets()[name]
         events_of_word = 2 if number == TRANSITION else 1
         total = 0.0
         start = 0
@@ -206,7 +206,7 @@ class JointModel:
                 weights=self.weights[name],
                 gradient=gradient,
                 gates=self._compiled[name][2],
-                possible=self._possible(name),
+                possible=self.possible(name),
                 elements=self._compiled[name][0],
                 scratch=self._scratch(name, size),
             )
@@ -243,14 +243,14 @@ class JointModel:
                     self._franchises[name],
                     self.weights[name],
                     self._compiled[name][2],
-                    self._possible(name),
+                    self.possible(name),
                     self._compiled[name][0],
                     mixed=name == "word",
                 )
                 for name in DISTRIBUTIONS
             ]
             if self._is_plain("transition"):
-                actions = self._alphabets()["transition"]
+                actions = self.alphabets()["transition"]
                 kind = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
                 best = best_by_class(pools[0].frozen, kind, 4, LABELS)
             else:
@@ -360,7 +360,7 @@ class JointModel:
             words, classes, tags, offsets, candidates.astype(np.int32), self.vocabulary_settings.rule
         )
         self.weights = {name: self.first_weights(name) for name in DISTRIBUTIONS}
-        for name, size in self._alphabets().items():
+        for name, size in self.alphabets().items():
             try:
                 columns, packed = self._compiled[name][1], msg["distributions"][name]
                 self._franchises[name] = unpack(packed, columns, size, one_table=self.one_table)

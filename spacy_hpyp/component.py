@@ -455,7 +455,7 @@ class HPYPParser(TrainablePipe):
         interrupt leaves what was there before.
         """
         parts = {
-            "model": lambda file: _replace_file(file, self.model.to_bytes()),
+            "model": lambda file: replace_file(file, self.model.to_bytes()),
             "vocab": lambda folder: self.vocab.to_disk(folder, exclude=exclude),
         }
         util.to_disk(path, parts, exclude)
@@ -501,7 +501,7 @@ def _listed(problems: Counter[str]) -> str:
     return " (" + ", ".join(f"{count} {problem}" for problem, count in problems.most_common()) + ")"
 
 
-def _replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes) -> None:
     """Write a file so that at every moment either the old or the new content stands under its name."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -90,6 +90,7 @@ class JointModel:
         return len(self.contexts.label) > 0
 
     def possible(self, name: str) -> np.ndarray:
+        """Which outcomes of a distribution exist in which kind of context (bool[kinds, alphabet]); empty where all do."""
         if name == "transition" and self.is_factored:
             return POSSIBLE
         return np.empty((0, 0), dtype=np.bool_)
@@ -153,6 +154,7 @@ class JointModel:
                     raise ValueError(f"a weight of the {name} distribution is not between ±{_HIGHEST_WEIGHT:.0f}")
 
     def alphabets(self) -> dict[str, int]:
+        """The number of outcomes of each distribution of an initialised model."""
         assert self.vocabulary is not None
         return {
             "transition": DIRECTIONS if self.is_factored else action_count(len(self.labels)),

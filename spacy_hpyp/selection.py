@@ -42,7 +42,7 @@ GIVEN: dict[str, Expert] = {"label": ("next.direction",), "word": ("next.tag",)}
 LONGEST = 8
 
 # How many candidates are kept from round to round, and how many of these are tried with all weights fitted.
-_KEPT = 120
+_KEPT = 60
 _TRIED = 5
 # The weight of a candidate, relative to the others', before its weights in a mixture are fitted.
 _FIRST_IN_MIXTURE = -2.0
@@ -106,8 +106,8 @@ def select_experts(
     distribution: str,
     *,
     max_experts: int,
-    min_gain: float = 0.001,
-    sample: int = 500,
+    min_gain: float = 0.002,
+    sample: int = 1000,
     seed: int = 0,
     threads: int = 1,
     report: Callable[[Selection], None] | None = None,
@@ -132,7 +132,9 @@ def select_experts(
     if not own:
         raise ValueError(f"The model has no context lists for the {distribution} distribution.")
     first = first_candidates(distribution, own)
-    bank = _Bank(model, sentences, distribution, max(len(first), max_experts + _KEPT) + len(TAIL), sample, seed, threads)
+    bank = _Bank(
+        model, sentences, distribution, max(len(first), max_experts + _KEPT) + len(TAIL), sample, seed, threads
+    )
     bank.add(first)
     selection = Selection(distribution, bank.fit(own)[1], bank.events)
     pool: list[Expert] = []

@@ -2,5 +2,6 @@
 
 from .app import hpyp
 from .evaluate import evaluate
+from .select import select_cli
 
-__all__ = ["evaluate", "hpyp"]
+__all__ = ["evaluate", "hpyp", "select_cli"]

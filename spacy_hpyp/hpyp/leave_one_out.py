@@ -61,19 +61,20 @@ def seat_observations(
     """
     context = np.array(columns, dtype=np.int32).reshape(1, -1)
     franchise = new_franchise(context, observations.possible.shape[1], one_table=one_table)
-    events = len(observations.dish)
-    for start in range(0, events, _CHUNK):
-        end = min(start + _CHUNK, events)
-        franchise = reserve(franchise, end - start)
-        _seat_events(franchise, observations.row, observations.dish, start, end, rng)
+    # Contexts that share a prefix one after the other find its restaurants in the cache.
+    order = np.lexsort(observations.row[:, columns[::-1]].T) if columns else np.arange(len(observations.dish))
+    for start in range(0, len(order), _CHUNK):
+        part = order[start : start + _CHUNK]
+        franchise = reserve(franchise, len(part))
+        _seat_events(franchise, observations.row, observations.dish, part, rng)
     for _ in range(_SAMPLES):
         resample(franchise, rng)
     return franchise
 
 
 @compiled
-def _seat_events(franchise, row, dish, start, end, rng):
-    for event in range(start, end):
+def _seat_events(franchise, row, dish, events, rng):
+    for event in events:
         seat(franchise, open_restaurant(franchise, 0, row[event]), dish[event], rng)
 
 
@@ -118,7 +119,9 @@ def _predict_left_out(franchise, row, dish, offsets, groups, whole, rng, log_pro
             unseat(franchise, place[event - start], dish[event], rng)
         for event in range(start, end):
             restaurant = place[event - start]
-            while franchise.restaurants[restaurant, CUSTOMERS] == 0 and franchise.restaurants[restaurant, PARENT] != NONE:
+            while (
+                franchise.restaurants[restaurant, CUSTOMERS] == 0 and franchise.restaurants[restaurant, PARENT] != NONE
+            ):
                 restaurant = franchise.restaurants[restaurant, PARENT]
             depth[i] = franchise.restaurants[restaurant, TIER]
             if whole:

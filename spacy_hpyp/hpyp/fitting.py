@@ -18,6 +18,9 @@ _PRECISION = 1.0
 _STEPS = 12
 # A fit ends when a step adds less than this for each event, in nats.
 _TOLERANCE = 1e-5
+# A candidate's share of a mixture before EM, and what keeps the share defined at depths that do not occur.
+_FIRST_SHARE = 0.05
+_FEW = 1e-9
 
 
 class Predictions(NamedTuple):
@@ -236,24 +239,26 @@ def _mixture_gains(predictions, experts, weights, candidates):
     events = len(predictions.dish)
     gains = np.empty(len(candidates))
     pool, share, posterior = np.zeros(events), np.empty(len(experts)), np.empty(len(experts))
-    for event in range(events):
-        if len(experts) > 0:
-            pool[event] = exp(_shares(predictions, experts, weights, event, share, posterior))
+    present = 0.0
+    if len(experts) > 0:
+        for event in range(events):
+            log_probability = _shares(predictions, experts, weights, event, share, posterior)
+            pool[event] = exp(log_probability)
+            present += log_probability
     for c in range(len(candidates)):
-        log_probability, depth = predictions.log_probability[candidates[c], :, 0], predictions.depth[candidates[c]]
-        mine = np.full(depths, 0.05 if len(experts) > 0 else 1.0)
-        gain = 0.0
-        for _ in range(_STEPS):
-            hits, visits = np.zeros(depths), np.full(depths, 1e-9)
-            gain = 0.0
-            for event in range(events):
-                own = mine[depth[event]] * exp(log_probability[event])
-                both = own + (1.0 - mine[depth[event]]) * pool[event]
-                hits[depth[event]] += own / both
-                visits[depth[event]] += 1.0
-                gain += log(both) - (log(pool[event]) if len(experts) > 0 else 0.0)
-            if len(experts) == 0:
-                break
-            mine = hits / visits
-        gains[c] = gain
+        own = np.exp(predictions.log_probability[candidates[c], :, 0])
+        depth = predictions.depth[candidates[c]]
+        mine = np.ones(depths)
+        if len(experts) > 0:
+            mine[:] = _FIRST_SHARE
+            for _ in range(_STEPS):
+                hits, visits = np.zeros(depths), np.full(depths, _FEW)
+                for event in range(events):
+                    share_of_own = mine[depth[event]] * own[event]
+                    hits[depth[event]] += share_of_own / (share_of_own + (1.0 - mine[depth[event]]) * pool[event])
+                    visits[depth[event]] += 1.0
+                mine = hits / visits
+        gains[c] = -present
+        for event in range(events):
+            gains[c] += log(mine[depth[event]] * own[event] + (1.0 - mine[depth[event]]) * pool[event])
     return gains

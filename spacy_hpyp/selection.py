@@ -38,8 +38,8 @@ TAIL = (
 )
 #: What every list of some distributions begins with.
 GIVEN: dict[str, Expert] = {"label": ("next.direction",), "word": ("next.tag",)}
-#: The most elements that a list is extended to.
-LONGEST = 8
+#: The most elements that a list is extended to; a config's own lists may be longer.
+LONGEST = 5
 
 # How many candidates are kept from round to round, and how many of these are tried with all weights fitted.
 _KEPT = 60
@@ -118,7 +118,7 @@ def select_experts(
     sentences (Sentences): The treebank: projective trees.
     distribution (str): One of those that the model generates.
     max_experts (int): The most experts that a pool may have, at least 1.
-    min_gain (float): What a round has to add to the log-likelihood, in nats for each event, above 0.
+    min_gain (float): What a round has to add to the log-likelihood, in nats for each word of the sample, above 0.
     sample (int): How many sentences, drawn at random, are left out in turn to be predicted; all if there are fewer.
     seed (int): Fixes the selection bit for bit.
     threads (int): How many threads predict; the result does not depend on it.
@@ -126,8 +126,8 @@ def select_experts(
     RETURNS (Selection): The experts, and how they were found.
     RAISES (ValueError): If a setting is out of range, the model does not generate the distribution, or nothing happens in it.
     """
-    if max_experts < 1 or sample < 1 or not min_gain > 0.0:
-        raise ValueError("'max_experts' and 'sample' must be at least 1 and 'min_gain' above 0.")
+    if max_experts < 1 or sample < 1 or not 0.0 < min_gain < np.inf:
+        raise ValueError("'max_experts' and 'sample' must be at least 1 and 'min_gain' a number above 0.")
     own = [tuple(expert) for expert in getattr(model.contexts, distribution)]
     if not own:
         raise ValueError(f"The model has no context lists for the {distribution} distribution.")
@@ -139,6 +139,7 @@ def select_experts(
     selection = Selection(distribution, bank.fit(own)[1], bank.events)
     pool: list[Expert] = []
     weights, value = bank.no_weights, -np.inf
+    gain = min_gain * bank.words / bank.events
     while True:
         selection.experts, selection.considered = pool, bank.considered
         if report is not None:
@@ -149,11 +150,11 @@ def select_experts(
         order = np.argsort(-gains, kind="stable")
         best: tuple[float, list[Expert], np.ndarray] | None = None
         for number in order[:_TRIED]:
-            found = _join(bank, pool, weights, candidates[number], value + min_gain, full=full)
-            if found is not None and (best is None or found[0] > best[0]):
+            found = _join(bank, pool, weights, candidates[number], value + gain, full=full)
+            if best is None or found[0] > best[0]:
                 best = found
                 expert = candidates[number]
-        if best is None or best[0] < value + min_gain:
+        if best is None or best[0] < value + gain:
             return selection
         value, joined, weights = best
         instead_of = next((other for other in pool if other not in joined), None)
@@ -165,10 +166,10 @@ def select_experts(
 
 def _join(
     bank: "_Bank", pool: list[Expert], weights: np.ndarray, expert: Expert, enough: float, *, full: bool
-) -> tuple[float, list[Expert], np.ndarray] | None:
-    """A pool with one more expert: in the place of the list that it extends, where that is good enough.
+) -> tuple[float, list[Expert], np.ndarray]:
+    """A pool with one more expert: in the place of the list that it extends, where that is good enough or the pool is full.
 
-    RETURNS (tuple | None): The log-likelihood, the pool and its weights, or None if there is no room for the expert.
+    RETURNS (tuple): The log-likelihood, the pool and its weights.
     """
     if expert[:-1] in pool:
         replaced = [expert if other == expert[:-1] else other for other in pool]
@@ -207,6 +208,7 @@ class _Bank:
         self._groups = np.sort(rng.choice(groups, min(sample, groups), replace=False))
         self._sampled = _events_of(self._observations, self._groups)
         self.events = len(self._sampled)
+        self.words = int(np.diff(sentences.offsets)[self._groups].sum())
         if self.events == 0:
             raise ValueError(f"There is no event of the {distribution} distribution in the training data.")
         self._mixed = distribution == "word"

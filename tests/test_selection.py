@@ -191,7 +191,8 @@ def test_the_first_expert_begins_with_the_element_that_decides(echo_bank):
 def test_the_log_likelihood_rises_with_every_step(bank, distribution):
     selection = select(bank, distribution, sample=20)
     values = [step.log_likelihood for step in selection.steps]
-    assert all(after >= before + 0.004 for before, after in zip(values, values[1:]))
+    # A word is two transitions at most, so that 0.004 nats for each word are no less than 0.002 for each event.
+    assert all(after >= before + 0.002 for before, after in zip(values, values[1:]))
     assert 1 <= len(set(selection.experts)) == len(selection.experts) <= 3
     for step in selection.steps:
         assert step.instead_of in (None, step.expert[:-1])
@@ -212,7 +213,10 @@ def test_sampled_seating_and_labels_within_transitions_can_be_selected_for(toy):
         select(bank, "label")
 
 
-@pytest.mark.parametrize("setting", [{"max_experts": 0}, {"min_gain": 0.0}, {"sample": 0}, {"min_gain": float("nan")}])
+@pytest.mark.parametrize(
+    "setting",
+    [{"max_experts": 0}, {"min_gain": 0.0}, {"sample": 0}, {"min_gain": float("nan")}, {"min_gain": float("inf")}],
+)
 def test_settings_out_of_range_are_refused(bank, setting):
     with pytest.raises(ValueError, match="must be at least 1"):
         select(bank, **setting)
@@ -286,7 +290,7 @@ def test_data_without_trees_are_refused(files, tmp_path):
     [
         (["--max-experts", "tags=3"], "transition=3, label=2, tag=2, word=2"),
         (["--max-experts", "0"], "number of at least 1"),
-        (["--min-gain", "0"], "must be above 0"),
+        (["--min-gain", "0"], "must be a number above 0"),
         (["--components.hpyp_parser.model.tag", '[["s9.tag"]]'], "'s9.tag' in 'tag' is not a context element"),
     ],
 )

@@ -36,7 +36,7 @@ def select_cli(
         help="The most experts of every distribution, as 12, or of one, as tag=12; otherwise as many as the config has",
     ),
     min_gain: float = typer.Option(
-        0.002, "--min-gain", "-g", help="What another expert has to add to the log-likelihood, in nats for each event"
+        0.002, "--min-gain", "-g", help="What another expert has to add to the log-likelihood, in nats for each word"
     ),
     sentences: int = typer.Option(
         1000, "--sentences", "-n", min=1, help="How many sentences are left out and predicted"
@@ -50,8 +50,8 @@ def select_cli(
     likely, until another one adds too little. Candidates are the config's experts and lists generated from the context
     elements. Settings of the config can be overridden as for 'spacy train', as in --nlp.lang fr.
     """
-    if not min_gain > 0.0:
-        msg.fail(f"--min-gain must be above 0, but it is {min_gain}: otherwise the selection would not end.", exits=1)
+    if not 0.0 < min_gain < float("inf"):
+        msg.fail(f"--min-gain must be a number above 0, but it is {min_gain}.", exits=1)
     overrides = parse_config_overrides(ctx.args)
     with show_validation_error(config_path):
         treebank = read_treebank(config_path, data_path, overrides)

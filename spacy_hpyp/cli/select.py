@@ -21,6 +21,8 @@ from ..selection import Selection, select_experts
 from .app import hpyp
 
 _FACTORY = "hpyp_parser"
+# The time that is left is anyone's guess: a pool may stay smaller than it may be.
+_BAR = "{n}/{total} experts |{bar:30}| {elapsed}"
 
 
 @hpyp.command("select", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -61,7 +63,7 @@ def select_cli(
     selected = {}
     for name, limit in limits.items():
         msg.divider(name)
-        with tqdm(total=limit, desc=name, unit="expert", leave=False) as progress:
+        with tqdm(total=limit, bar_format=_BAR, leave=False) as progress:
             selection = select_experts(
                 treebank.parser.joint,
                 treebank.sentences,

@@ -106,7 +106,7 @@ def select_experts(
     distribution: str,
     *,
     max_experts: int,
-    min_gain: float = 0.002,
+    min_gain: float = 0.0005,
     sample: int = 1000,
     seed: int = 0,
     threads: int = 1,

@@ -38,7 +38,7 @@ def select_cli(
         help="The most experts of every distribution, as 12, or of one, as tag=12; otherwise as many as the config has",
     ),
     min_gain: float = typer.Option(
-        0.002, "--min-gain", "-g", help="What another expert has to add to the log-likelihood, in nats for each word"
+        0.0005, "--min-gain", "-g", help="What another expert has to add to the log-likelihood, in nats for each word"
     ),
     sentences: int = typer.Option(
         1000, "--sentences", "-n", min=1, help="How many sentences are left out and predicted"

@@ -111,7 +111,8 @@ class JointModel:
         """Whether a transition is a direction and a label."""
         return len(self.contexts.label) > 0
 
-    def _possible(self, name: str) -> np.ndarray:
+    def possible(self, name: str) -> np.ndarray:
+        """Which outcomes of a distribution exist in which kind of context (bool[kinds, alphabet]); empty where all do."""
         if name == "transition" and self.is_factored:
             return POSSIBLE
         return np.empty((0, 0), dtype=np.bool_)
@@ -152,7 +153,7 @@ class JointModel:
         self._parser = None
         self._franchises = {
             name: new_franchise(self._compiled[name][1], size, one_table=self.one_table)
-            for name, size in self._alphabets().items()
+            for name, size in self.alphabets().items()
         }
 
     def set_weights(self, weights: dict[str, Weights]) -> None:
@@ -176,7 +177,8 @@ class JointModel:
                 if not np.all(np.abs(theirs) <= _HIGHEST_WEIGHT):
                     raise ValueError(f"a weight of the {name} distribution is not between ±{_HIGHEST_WEIGHT:.0f}")
 
-    def _alphabets(self) -> dict[str, int]:
+    def alphabets(self) -> dict[str, int]:
+        """The number of outcomes of each distribution of an initialised model."""
         assert self.vocabulary is not None
         return {
             "transition": DIRECTIONS if self.is_factored else action_count(len(self.labels)),
@@ -280,9 +282,9 @@ class JointModel:
             weights=self.weights[name],
             gradient=gradient,
             gates=self._compiled[name][2],
-            possible=self._possible(name),
+            possible=self.possible(name),
             elements=self._compiled[name][0],
-            scratch=self._scratch(name, self._alphabets()[name]),
+            scratch=self._scratch(name, self.alphabets()[name]),
         )
 
     def _visit_distribution(
@@ -345,14 +347,14 @@ class JointModel:
                     self._franchises[name],
                     self.weights[name],
                     self._compiled[name][2],
-                    self._possible(name),
+                    self.possible(name),
                     self._compiled[name][0],
                     mixed=name == "word",
                 )
                 for name in DISTRIBUTIONS
             ]
             if self._is_plain("transition"):
-                actions = self._alphabets()["transition"]
+                actions = self.alphabets()["transition"]
                 kind = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
                 best = best_by_class(pools[0].frozen, kind, 4, LABELS)
             else:
@@ -509,7 +511,7 @@ class JointModel:
             words, classes, tags, offsets, candidates.astype(np.int32), self.vocabulary_settings.rule
         )
         self.weights = {name: self.first_weights(name) for name in DISTRIBUTIONS}
-        for name, size in self._alphabets().items():
+        for name, size in self.alphabets().items():
             try:
                 columns, packed = self._compiled[name][1], msg["distributions"][name]
                 self._franchises[name] = unpack(packed, columns, size, one_table=self.one_table)

@@ -82,7 +82,9 @@ def test_training_goes_on_from_what_was_saved(toy, latent):
     assert one.sweeps == two.sweeps
     assert one.seated == two.seated
     # What is saved leaves empty restaurants out, so the last digits of predictions may differ, and with them a draw.
-    same = sum(a.tolist() == b.tolist() for key in one.seated for a, b in zip(one.derivations[key], two.derivations[key]))
+    same = sum(
+        a.tolist() == b.tolist() for key in one.seated for a, b in zip(one.derivations[key], two.derivations[key])
+    )
     assert same > 0.9 * len(one.seated)
 
 

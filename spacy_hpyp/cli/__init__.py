@@ -7,6 +7,7 @@ from .generate import generate_cli
 from .learn import learn_cli
 from .ngram import ngram_cli
 from .perplexity import perplexity
+from .select import select_cli
 from .surprisal import surprisal_cli
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "learn_cli",
     "ngram_cli",
     "perplexity",
+    "select_cli",
     "surprisal_cli",
 ]

@@ -122,7 +122,7 @@ class Counter:
         self.best_labels = best_labels
         self.records = np.zeros((64, FIELDS), dtype=np.int32)
         self.first = begin(self.records)
-        self.sizes = model._alphabets()
+        self.sizes = model.alphabets()
 
     def probability(self, name, top, dish, known=0):
         elements = self.model._compiled[name][0]
@@ -268,7 +268,7 @@ def test_fewer_particles_find_less_of_the_sum(model, particles):
 
 def test_first_visit_predicts_from_nothing_but_the_sentence_itself():
     model = make_model(POOLS["the paper's"], sweeps=0)
-    actions, tags, words = (model._alphabets()[name] for name in ("transition", "tag", "word"))
+    actions, tags, words = (model.alphabets()[name] for name in ("transition", "tag", "word"))
     sentence = join([np.array([[0], [1], [NONE], [NONE]], dtype=np.int32)])
     found, _ = model.visit(sentence, model.static_derivations(sentence), np.array([False]), np.random.default_rng(0))
     # The shift and the end meet at the root only, where the one customer leaves (0.5 + 0.5) / (0.5 + 1) to the base.

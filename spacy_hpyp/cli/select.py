@@ -1,0 +1,175 @@
+"""`hpyp select`: the experts that a treebank asks for."""
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from spacy import util
+from spacy.cli._util import parse_config_overrides, show_validation_error
+from spacy.training import Corpus
+from thinc.api import Config
+from tqdm import tqdm
+from wasabi import msg
+
+from ..annotation import Encoder, join, raw_sentences, read_gold
+from ..component import HPYPParser
+from ..files import replace_file
+from ..inference.gibbs import Sentences
+from ..model import DISTRIBUTIONS
+from ..selection import Selection, select_experts
+from .app import hpyp
+
+_FACTORY = "hpyp_parser"
+# The time that is left is anyone's guess: a pool may stay smaller than it may be.
+_BAR = "{n}/{total} experts |{bar:30}| {elapsed}"
+
+
+@hpyp.command("select", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def select_cli(
+    ctx: typer.Context,
+    config_path: Path = typer.Argument(..., help="Config with an hpyp_parser", exists=True, dir_okay=False),
+    data_path: Path = typer.Argument(..., help="Training data in .spacy format", exists=True),
+    output: Path = typer.Argument(..., help="Where to write the config with the selected experts", dir_okay=False),
+    max_experts: list[str] = typer.Option(
+        [],
+        "--max-experts",
+        "-m",
+        help="The most experts of every distribution, as 12, or of one, as tag=12; otherwise as many as the config has",
+    ),
+    min_gain: float = typer.Option(
+        0.0005, "--min-gain", "-g", help="What another expert has to add to the log-likelihood, in nats for each word"
+    ),
+    sentences: int = typer.Option(
+        1000, "--sentences", "-n", min=1, help="How many sentences are left out and predicted"
+    ),
+    seed: int = typer.Option(0, "--seed", "-s", min=0, help="Fixes which sentences these are"),
+    threads: int = typer.Option(1, "--threads", "-t", min=1, help="Threads; the result does not depend on it"),
+) -> None:
+    """Select the context lists of an hpyp_parser for a treebank, and write a config that has them.
+
+    The pool of each distribution begins empty. In each round it gets the expert that makes sentences that are left out most
+    likely, until another one adds too little. Candidates are the config's experts and lists generated from the context
+    elements. Settings of the config can be overridden as for 'spacy train', as in --nlp.lang fr.
+    """
+    if not 0.0 < min_gain < float("inf"):
+        msg.fail(f"--min-gain must be a number above 0, but it is {min_gain}.", exits=1)
+    overrides = parse_config_overrides(ctx.args)
+    with show_validation_error(config_path):
+        treebank = read_treebank(config_path, data_path, overrides)
+    contexts = treebank.parser.joint.contexts
+    limits = _limits(max_experts, {name: len(getattr(contexts, name)) for name in DISTRIBUTIONS})
+    msg.info(f"{len(treebank.sentences.offsets) - 1} sentences, {len(treebank.sentences.words)} words")
+    selected = {}
+    for name, limit in limits.items():
+        msg.divider(name)
+        with tqdm(total=limit, bar_format=_BAR, leave=False) as progress:
+            selection = select_experts(
+                treebank.parser.joint,
+                treebank.sentences,
+                name,
+                max_experts=limit,
+                min_gain=min_gain,
+                sample=sentences,
+                seed=seed,
+                threads=threads,
+                report=lambda found, bar=progress, own=len(getattr(contexts, name)): _report(found, own, bar),
+            )
+        selected[name] = [list(expert) for expert in selection.experts]
+        msg.good(f"{len(selection.experts)} experts, selected from {selection.considered}")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    config = replace_contexts(treebank.config, treebank.parser.name, selected)
+    replace_file(output, config.to_str(interpolate=False).encode())
+    msg.good(f"Saved the config to {output}")
+    msg.text(f"Train with: python -m spacy train {output} --paths.train {data_path} ...")
+
+
+@dataclass(frozen=True)
+class Treebank:
+    """A config and the training data to select experts for.
+
+    config (Config): The config with overrides, not interpolated.
+    parser (HPYPParser): The config's parser, initialised for the training data.
+    sentences (Sentences): The training data.
+    """
+
+    config: Config
+    parser: HPYPParser
+    sentences: Sentences
+
+
+def read_treebank(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> Treebank:
+    """Read a config and training data.
+
+    config_path (Path): The config.
+    data_path (Path): A .spacy file or a directory of them.
+    overrides (dict[str, Any]): Settings to override, by their names with dots.
+    RETURNS (Treebank): What was read; ends the program with a message if there is nothing to select for.
+    """
+    config = util.load_config(config_path, overrides=overrides)
+    settings = config.interpolate()
+    names = [name for name, pipe in settings.get("components", {}).items() if pipe.get("factory") == _FACTORY]
+    if len(names) != 1:
+        msg.fail(
+            f'The config should have one component with factory = "{_FACTORY}", but it has {len(names)}: {config_path}',
+            exits=1,
+        )
+    component = {name: value for name, value in settings["components"][names[0]].items() if name != "factory"}
+    if "model" not in component:
+        msg.fail(f"The component '{names[0]}' has no model. Run 'python -m spacy init fill-config' first.", exits=1)
+    try:
+        nlp = util.get_lang_class(settings["nlp"]["lang"])()
+        parser = nlp.add_pipe(_FACTORY, names[0], config=component)
+        assert isinstance(parser, HPYPParser)
+        examples = list(Corpus(data_path)(nlp))
+        with warnings.catch_warnings(record=True) as skipped:
+            parser.initialize(lambda: examples, nlp=nlp)
+    except ValueError as error:
+        msg.fail(f"Experts cannot be selected for {data_path} with {config_path}", str(error), exits=1)
+    for warning in skipped:
+        msg.warn(str(warning.message))
+    encoder = Encoder(parser.joint)
+    gold = (read_gold(raw, nlp.vocab) for example in examples for raw in raw_sentences(example.reference))
+    encoded = [encoder.encode(sentence) for sentence in gold if not isinstance(sentence, str)]
+    return Treebank(config, parser, join([rows for rows in encoded if not isinstance(rows, str)]))
+
+
+def replace_contexts(config: Config, component: str, experts: dict[str, list[list[str]]]) -> Config:
+    """A config with other context lists.
+
+    component (str): The name of its hpyp_parser.
+    experts (dict[str, list[list[str]]]): The context lists of each distribution that is changed.
+    """
+    replaced = config.copy()
+    replaced["components"][component]["model"].update(experts)
+    return replaced
+
+
+def _limits(max_experts: list[str], own: dict[str, int]) -> dict[str, int]:
+    """The most experts of each distribution that the config has context lists for."""
+    limits = {name: number for name, number in own.items() if number > 0}
+    for setting in max_experts:
+        name, _, number = setting.rpartition("=")
+        if not number.isdecimal() or int(number) < 1 or (name and name not in limits):
+            known = ", ".join(f"{name}={number}" for name, number in limits.items())
+            msg.fail(
+                f"--max-experts is a number of at least 1, or that of one distribution of the config, not '{setting}'.",
+                f"The config has {known}.",
+                exits=1,
+            )
+        for each in [name] if name else limits:
+            limits[each] = int(number)
+    return limits
+
+
+def _report(selection: Selection, own: int, progress: Any) -> None:
+    if not selection.steps:
+        progress.write(
+            f"{'':3} {selection.own_log_likelihood:9.4f}  the config's own {own} experts ({selection.events} events)"
+        )
+        return
+    step = selection.steps[-1]
+    instead = f" instead of {', '.join(step.instead_of)}" if step.instead_of else ""
+    progress.write(f"{len(selection.experts):3} {step.log_likelihood:9.4f}  {', '.join(step.expert)}{instead}")
+    progress.update(len(selection.experts) - progress.n)

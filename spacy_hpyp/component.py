@@ -39,7 +39,7 @@ threads = 1
 tags = "joint"
 decoding = "best"
 marginals = false
-temperature = 1.0
+temperature = 2.0
 latent = "nothing"
 latent_after = 10
 latent_particles = 100
@@ -152,7 +152,8 @@ class HPYPParser(TrainablePipe):
     marginals (bool): Whether to find `token._.head_prob` and `token._.tag_prob`; "mbr" finds them anyway. The beam then keeps
         more derivations for the same number of particles, so parsing takes longer.
     temperature (float): What the log-probabilities of derivations are divided by before they are normalised into posterior
-        probabilities. More than 1 makes the parser less sure of what it chose, 1 takes the model at its word.
+        probabilities. With 1 these are the model's own, which is surer of its choices than it is right: it takes its
+        events for more independent than they are. See 'hpyp calibrate'.
     latent (str): What training does not take from the treebank, after its first sweeps: "nothing"; "derivations", the order
         of the actions that make a tree, which the static oracle fixes otherwise (B&B section 2); or "parses", tags and trees
         as well, so that the model learns from the words alone (B&B section 5.4). Drawn by particle Gibbs sampling.
@@ -174,7 +175,7 @@ class HPYPParser(TrainablePipe):
         tags: str = "joint",
         decoding: str = "best",
         marginals: bool = False,
-        temperature: float = 1.0,
+        temperature: float = 2.0,
         latent: str = "nothing",
         latent_after: int = 10,
         latent_particles: int = 100,

@@ -57,7 +57,7 @@ def decode(joint, blocks, work, particles=40):
             lexical,
             log_probability,
         )
-        parses = read_posterior(records, beam, size, n)
+        parses = read_posterior(records, beam, size, n, 1.0)
         found.append([part.tolist() for part in (*parses, syntactic, lexical, log_probability)])
     return found
 

@@ -89,6 +89,16 @@ def test_the_vocabulary_can_come_from_other_data(files, tmp_path):
     assert words[0].classes == words[1].classes
 
 
+def test_the_rule_for_rare_words_is_a_setting(files, tmp_path):
+    name = "spacy-hpyp.UniversalUnknownWords.v1"
+    run("ngram", files / "train.spacy", tmp_path / "model", "--unknown-words", name, *SHORT)
+    assert NGramModel.from_disk(tmp_path / "model").words.unknown_words == {"@misc": name}
+    shown = run(
+        "ngram", files / "train.spacy", tmp_path / "other", "--unknown-words", "no.such.rule", exit_code=1
+    ).output
+    assert "no.such.rule" in shown
+
+
 def test_the_vocabulary_can_come_from_a_parser(files, toy, tmp_path):
     rule = {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": "en"}
     trained = toy.trained(unknown_words=rule)

@@ -158,6 +158,29 @@ def test_a_vocabulary_can_come_from_other_text(text):
     assert len(words.vocabulary) < len(collect_vocabulary(text).vocabulary)
 
 
+@pytest.mark.parametrize(
+    ("settings", "block"),
+    [
+        ({}, {"@misc": "spacy-hpyp.EnglishSignatures.v1"}),
+        ({"lang": "ta"}, {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": "ta"}),
+        ({"unknown_words": "spacy-hpyp.UnknownWords.v1"}, {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": "en"}),
+        (
+            {"lang": "fr", "unknown_words": "spacy-hpyp.UniversalUnknownWords.v1"},
+            {"@misc": "spacy-hpyp.UniversalUnknownWords.v1"},
+        ),
+    ],
+)
+def test_classes_are_made_by_the_usual_rule_of_the_language_or_another_one(text, settings, block):
+    words = collect_vocabulary([*text, ["Zyzzyvas", "Zyzzyvas-"]], min_class_count=1, **settings)
+    assert words.unknown_words == block
+    assert resolve_rule(block)("Zyzzyvas", True, "")[0] in words.vocabulary.classes
+
+
+def test_a_rule_that_is_not_registered_is_an_error(text):
+    with pytest.raises(ValueError, match=r"no\.such\.rule"):
+        collect_vocabulary(text, unknown_words="no.such.rule")
+
+
 def test_a_vocabulary_with_tags_survives_with_the_usual_tags_of_its_words(toy, text, unseen):
     sentences = toy.sentences(60)
     tags = sorted({tag for sentence in sentences for tag in sentence.tags})

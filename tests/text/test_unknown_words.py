@@ -6,10 +6,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from spacy_hpyp.text.unknown_words import english_unknown_words, universal_unknown_words, unknown_words
+from spacy_hpyp.text.unknown_words import (
+    english_signatures,
+    english_unknown_words,
+    universal_unknown_words,
+    unknown_words,
+)
 
 ENGLISH = english_unknown_words()
 UNIVERSAL = universal_unknown_words()
+SIGNATURES = english_signatures()
 RULES = pytest.mark.parametrize("rule", [ENGLISH, UNIVERSAL], ids=["english", "universal"])
 
 
@@ -186,10 +192,71 @@ def test_names_differ_and_get_more_general(rule, form, initial, tag):
     assert ("NN" in names[0]) if tag else names == rule(form, initial, "")
 
 
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        ("table", ["LOW"]),
+        ("Table", ["CAP"]),
+        ("TABLE", ["CAPS"]),
+        ("I", ["CAP"]),
+        ("McGraw", ["CAP"]),
+        ("iPhone", ["LOW"]),
+        ("walked", ["LOW-ed", "LOW"]),
+        ("WALKED", ["CAPS-ed", "CAPS"]),
+        ("walking", ["LOW-ing", "LOW"]),
+        ("station", ["LOW-ion", "LOW"]),
+        ("runner", ["LOW-er", "LOW"]),
+        ("fastest", ["LOW-est", "LOW"]),
+        ("quickly", ["LOW-ly", "LOW"]),
+        ("density", ["LOW-ity", "LOW"]),
+        ("happy", ["LOW-y", "LOW"]),
+        ("formal", ["LOW-al", "LOW"]),
+        ("walks", ["LOW-s", "LOW"]),
+        ("as", ["LOW"]),
+        ("cds", ["LOW-s", "LOW"]),
+        ("glass", ["LOW"]),
+        ("basis", ["LOW"]),
+        ("bonus", ["LOW"]),
+        ("bed", ["LOW"]),
+        ("well-meaning", ["LOW-DASH"]),
+        ("well-doers", ["LOW-DASH-s", "LOW-DASH"]),
+        ("1987", ["DIGIT"]),
+        ("1980s", ["LOW-DIGIT-s", "LOW-DIGIT"]),
+        ("10-20", ["DIGIT-DASH"]),
+        ("B2Bed", ["CAP-DIGIT"]),
+        ("2nder", ["LOW-DIGIT-er", "LOW-DIGIT"]),
+        ("3M", ["CAP-DIGIT"]),
+        ("--", ["DASH"]),
+        ("?!", ["OTHER"]),
+        ("中文", ["LOW"]),
+    ],
+)
+def test_english_signatures(form, names):
+    assert SIGNATURES(form, False, "") == names
+    assert SIGNATURES(form, False, "NN") == names
+
+
+def test_a_signature_tells_sentence_initial_capitals_apart_and_whether_the_word_is_known():
+    assert SIGNATURES("Walked", True, "") == ["FIRST-ed", "FIRST"]
+    assert SIGNATURES("Walked", True, "VBD") == ["FIRST-KNOWN-ed", "FIRST-KNOWN"]
+    for form in ["walked", "WALKED", "McGraw", "1987"]:
+        assert SIGNATURES(form, True, "") == SIGNATURES(form, False, "")
+
+
+@settings(deadline=None, derandomize=True)
+@given(form=st.text(min_size=1), initial=st.booleans(), tag=st.sampled_from(["", "NN"]))
+@example(form="\u0130", initial=True, tag="")
+def test_any_text_has_a_signature_and_its_shape(form, initial, tag):
+    *longer, shape = SIGNATURES(form, initial, tag)
+    assert shape
+    assert all(name.startswith(f"{shape}-") for name in longer)
+    assert len(longer) <= 1
+
+
 @settings(deadline=None, derandomize=True)
 @given(form=st.text(min_size=1), initial=st.booleans(), tag=st.sampled_from(["", "NN"]))
 def test_rules_can_be_pickled(form, initial, tag):
-    for rule in [ENGLISH, UNIVERSAL, universal_unknown_words(suffix_length=2)]:
+    for rule in [ENGLISH, UNIVERSAL, SIGNATURES, universal_unknown_words(suffix_length=2)]:
         assert pickle.loads(pickle.dumps(rule))(form, initial, tag) == rule(form, initial, tag)
 
 

@@ -42,8 +42,8 @@ def test_config_leaves_nothing_to_defaults(config):
     given = load_config(config)
     nlp = load_model_from_config(given, auto_fill=True)
     filled, given = (c.interpolate()["components"]["hpyp_parser"] for c in (nlp.config, given))
-    # Labels apart from directions and Kneser-Ney seating are not the paper's: these settings may be left out.
-    given["model"] = {"label": [], "seating": "sampled", **given["model"]}
+    # Labels apart from directions, Kneser-Ney seating and arcs without labels are not the paper's: these may be left out.
+    given["model"] = {"label": [], "seating": "sampled", "labelled": True, **given["model"]}
     filled["model"]["label"] = [list(expert) for expert in filled["model"]["label"]]
     assert given == filled
     joint = nlp.get_pipe("hpyp_parser").joint

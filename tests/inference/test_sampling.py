@@ -140,25 +140,25 @@ def test_estimate_of_the_probability_of_a_beginning_is_unbiased(model, n):
 
 def test_estimates_come_closer_with_more_particles(model):
     spread = []
-    for particles in (1, 10, 100, 1000):
+    for particles in (1, 10, 100):
         estimates = np.empty(200)
         estimate_log_probabilities(
             model.distributions, integers(WORDS[4]), particles, np.random.default_rng(0), estimates
         )
         spread.append(estimates.std())
     assert spread == sorted(spread, reverse=True)
-    assert spread[-1] < 0.1 * spread[0]
+    assert spread[-1] < 0.2 * spread[0]
 
 
 def test_derivations_are_drawn_from_their_posterior(model):
     rng = np.random.default_rng(0)
-    found = [model.sample(WORDS[3], rng, 300)[0] for _ in range(1500)]
+    found = [model.sample(WORDS[3], rng, 200)[0] for _ in range(1000)]
     assert_drawn_from(found, model.derivations(WORDS[3]))
 
 
 def test_beginnings_are_drawn_from_their_posterior(model):
     rng = np.random.default_rng(0)
-    found = [model.sample(WORDS[3], rng, 300, to_the_end=False)[0] for _ in range(1500)]
+    found = [model.sample(WORDS[3], rng, 200, to_the_end=False)[0] for _ in range(1000)]
     assert_drawn_from(found, model.derivations(WORDS[3], to_the_end=False))
 
 

@@ -56,7 +56,7 @@ def score_by_particles(
 
     The mean of the filters' estimates is an unbiased estimate of the probability. Its log has the variance s² / (R p²), where
     s² is the variance of the R estimates and p their mean (the delta method), and is too low by half of that on
-    average.
+    average (`Perplexity.bias`).
 
     model (JointModel): A trained model that generates words.
     sentences (Iterable[Sequence[str]]): The words of each sentence, at least one; some are held in memory at a time.

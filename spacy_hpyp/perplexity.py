@@ -63,9 +63,16 @@ class Perplexity:
         """Of `log_prob_per_prediction`, in nats; multiplied by the perplexity, it is that of the perplexity."""
         return sqrt(self.variance) / self.predictions
 
+    @property
+    def bias(self) -> float:
+        """About how much `log_prob_per_prediction` is off on average, in nats: the log of an unbiased estimate is too low by
+        half of its variance.
+        """
+        return -0.5 * self.variance / self.predictions + 0.0
+
     def to_dict(self) -> dict[str, Any]:
         """All figures by name, and the convention."""
-        figures = ("predictions", "log_prob_per_prediction", "perplexity", "standard_error")
+        figures = ("predictions", "log_prob_per_prediction", "perplexity", "standard_error", "bias")
         return asdict(self) | {name: getattr(self, name) for name in figures} | {"convention": CONVENTION}
 
 

@@ -69,6 +69,23 @@ def test_standard_error_is_the_spread_of_independent_estimates(model, sentences)
     assert 1 - 4 / 78**0.5 < stated / spread < 1 + 4 / 78**0.5
 
 
+def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
+    """With estimates of known mean and variance in place of a particle filter's: the true log-probability is zero."""
+
+    def estimate(distributions, words, particles, rng, estimates):
+        estimates[:] = np.log(rng.gamma(5.0, 0.2, len(estimates)))
+
+    monkeypatch.setattr(language_model, "estimate_log_probabilities", estimate)
+    found = [
+        perplexity_of(score_by_particles(model, [["stop"]] * 500, particles=1, replicates=20, seed=seed))
+        for seed in range(40)
+    ]
+    log_probs = np.array([one.log_prob_per_prediction for one in found])
+    error = log_probs.std(ddof=1) / 40**0.5
+    assert log_probs.mean() < -4 * error
+    assert abs(log_probs.mean() - np.mean([one.bias for one in found])) < 4 * error
+
+
 def test_more_filters_make_the_error_smaller(model, sentences):
     errors = [
         perplexity_of(score_by_particles(model, sentences, particles=20, replicates=n)).standard_error for n in (4, 100)

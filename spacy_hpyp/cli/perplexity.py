@@ -20,13 +20,20 @@ _ROWS = {
     "perplexity": "PERPLEXITY",
     "log_prob_per_prediction": "LOG PROB (nats a prediction)",
     "standard_error": "STANDARD ERROR (nats a prediction)",
+    "bias": "BIAS, ABOUT (nats a prediction)",
     "log_prob": "LOG PROB (nats)",
     "sentences": "SENTENCES",
     "words": "WORDS",
     "predictions": "WORDS AND ENDS",
     "unknown": "WORDS KNOWN BY THEIR CLASS ONLY",
 }
-_FORMATS = {"perplexity": ".2f", "log_prob_per_prediction": ".4f", "standard_error": ".5f", "log_prob": ".1f"}
+_FORMATS = {
+    "perplexity": ".2f",
+    "log_prob_per_prediction": ".4f",
+    "standard_error": ".5f",
+    "bias": ".5f",
+    "log_prob": ".1f",
+}
 
 # Of the particle estimate, unless something else is asked for.
 _PARTICLES = 100
@@ -63,7 +70,7 @@ def perplexity_cli(
         "--method",
         "-m",
         help="Of a parser: 'beam' sums over the beam, which leaves derivations out, so that the perplexity is an upper bound; "
-        "'particles' estimates the whole sum without bias, with a standard error",
+        "'particles' estimates the whole sum of each sentence without bias, with a standard error",
     ),
     particles: int | None = typer.Option(
         None,
@@ -107,13 +114,13 @@ def perplexity_cli(
         print(srsly.json_dumps(figures, indent=2))
         return
     if method != Method.particles:
-        del figures["standard_error"]
+        del figures["standard_error"], figures["bias"]
     rows = {label: format(figures[name], _FORMATS.get(name, "d")) for name, label in _ROWS.items() if name in figures}
     msg.table(rows, title="Perplexity")
     msg.info(CONVENTION[0].upper() + CONVENTION[1:])
     if method == Method.particles:
         error = found.perplexity * found.standard_error
-        msg.info(f"Estimated without bias in each sentence's probability: {found.perplexity:.2f} ± {error:.2f}")
+        msg.info(f"An estimate: {found.perplexity:.2f} ± {error:.2f}, by about {-found.bias:.2%} too high on average")
     elif not Path(model).is_file():
         msg.info("Summed over the beam, which leaves derivations out: the perplexity is an upper bound")
 

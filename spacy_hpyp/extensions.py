@@ -1,6 +1,6 @@
 """Extension attributes: probabilities of tokens, and of the sentences and documents that they make up."""
 
-from collections.abc import Callable
+from functools import partial
 from math import isnan, log
 
 import numpy as np
@@ -10,12 +10,9 @@ from spacy.tokens import Doc, Span, Token
 WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
 
 
-def _sum_of_tokens(name: str) -> Callable[[Doc | Span], float | None]:
-    def total(tokens: Doc | Span) -> float | None:
-        values = [token._.get(name) for token in tokens]
-        return None if None in values else sum(values, 0.0)
-
-    return total
+def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
+    values = [token._.get(name) for token in tokens]
+    return None if None in values else sum(values, 0.0)
 
 
 def _surprisal(token: Token) -> float | None:
@@ -49,7 +46,7 @@ def register_extensions() -> None:
     for owner in (Doc, Span):
         for name in ("log_prob", "surprisal", "surprisal_lexical", "surprisal_syntactic"):
             if not owner.has_extension(name):
-                owner.set_extension(name, getter=_sum_of_tokens(name))
+                owner.set_extension(name, getter=partial(_sum_of_tokens, name))
 
 
 def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray]) -> None:

@@ -223,13 +223,13 @@ def test_long_document_without_boundaries_is_parsed_to_its_end(toy, assert_fores
 
 
 def test_long_document_of_unknown_words_without_punctuation_is_parsed_to_its_end(trained, assert_forest):
-    doc = trained(Doc(trained.vocab, words=[f"word{i % 977}" for i in range(5000)]))
+    doc = trained(Doc(trained.vocab, words=[f"word{i % 977}" for i in range(1500)]))
     assert_forest(doc)
 
 
 def test_one_sentence_of_many_words_is_parsed_to_its_end(trained, assert_forest):
-    words = ["dog"] * 2000
-    doc = trained(Doc(trained.vocab, words=words, sent_starts=[True] + [False] * 1999))
+    words = ["dog"] * 500
+    doc = trained(Doc(trained.vocab, words=words, sent_starts=[True] + [False] * 499))
     assert_forest(doc)
     assert len(list(doc.sents)) == 1
 

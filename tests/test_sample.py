@@ -45,6 +45,12 @@ def run(*arguments):
     return done.output
 
 
+@pytest.mark.parametrize("workflow", ["all", "lm", "generate"])
+def test_every_workflow_of_the_project_can_be_run(workflow):
+    # What is wrong anywhere in project.yml keeps every workflow from running.
+    assert "Running command" in run("project", "run", workflow, PROJECT, "--dry")
+
+
 def test_the_project_uses_a_config_that_is_tested_here():
     project = srsly.read_yaml(PROJECT / "project.yml")
     assert project["vars"]["config"] in QUICK

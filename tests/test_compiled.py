@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
 import spacy_hpyp.compiled
+from spacy_hpyp.compiled import borrowing, compiled
 
 CALLER = """
 from .compiled import compiled
@@ -64,3 +67,22 @@ def test_functions_are_compiled_again_when_another_file_has_changed(tiny):
     assert call(tiny) == (31, 0)
     (tiny / "new.py").write_text("# A file without any.\n")
     assert call(tiny) == (31, 1)
+
+
+def make(n):
+    return np.empty(n).sum()
+
+
+def give(array):
+    return len(array), array
+
+
+def test_a_function_that_borrows_cannot_make_arrays():
+    with pytest.raises(NumbaError):
+        borrowing(make).compile("(int64,)")
+    assert compiled(make).compile("(int64,)") is not None
+
+
+def test_a_function_that_borrows_returns_no_arrays():
+    with pytest.raises(TypeError, match="give must not be borrowing"):
+        borrowing(give).compile("(float64[:],)")

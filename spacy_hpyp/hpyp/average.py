@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing
 from .franchise import DISH, NONE, PARENT, RESTAURANT, SYMBOL, child, serving_of
 from .view import View
 
@@ -84,7 +84,7 @@ def _alike(one: View, other: View) -> bool:
     )
 
 
-@compiled
+@borrowing
 def average_probability(average, row, dish):
     """The mean over the samples of p_s(dish | context).
 

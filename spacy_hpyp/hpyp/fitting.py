@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled
 
 # The precision of the prior on the weights.
 _PRECISION = 1.0
@@ -76,7 +76,7 @@ def _penalty(weights: np.ndarray) -> float:
     return 0.5 * _PRECISION * float(np.sum(weights**2))
 
 
-@compiled
+@borrowing
 def _energies(predictions, experts, weights, event, total):
     """A product pool's unnormalised log-probabilities; impossible outcomes have minus infinity."""
     total[:] = 0.0
@@ -95,7 +95,7 @@ def _energies(predictions, experts, weights, event, total):
     return highest
 
 
-@compiled
+@borrowing
 def _distribution(predictions, experts, weights, event, total):
     """A product pool's probabilities. Returns the log-probability of what was observed."""
     highest = _energies(predictions, experts, weights, event, total)
@@ -153,7 +153,7 @@ def _product_step(predictions, experts, weights):
     return gradient, curvature
 
 
-@compiled
+@borrowing
 def _shares(predictions, experts, weights, event, share, posterior):
     """A mixture's shares before and after the outcome is known. Returns the outcome's log-probability."""
     mass, total = 0.0, 0.0

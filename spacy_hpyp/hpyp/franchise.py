@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled
 
 NONE = -1
 
@@ -168,7 +168,7 @@ def fill_index(index, rows, key, used):
             enter(index, slot_of(index, rows[row, key], rows[row, key + 1]), rows[row, key], rows[row, key + 1], row)
 
 
-@compiled
+@borrowing
 def slot_of(index, first, second):
     """Where the key (first, second) stands in an open-addressing index, or the empty slot where it belongs."""
     mixed = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -182,7 +182,7 @@ def slot_of(index, first, second):
     return slot
 
 
-@compiled
+@borrowing
 def enter(index, slot, first, second, row):
     """Write a key and its row into a slot of an open-addressing index."""
     index[slot, 0] = first
@@ -190,13 +190,13 @@ def enter(index, slot, first, second, row):
     index[slot, 2] = row
 
 
-@compiled
+@borrowing
 def child(franchise, parent, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
     return franchise.restaurant_index[slot_of(franchise.restaurant_index, parent, symbol), 2]
 
 
-@compiled
+@borrowing
 def serving_of(franchise, restaurant, dish):
     """The serving of a dish in a restaurant, or `NONE`."""
     serving = franchise.restaurants[restaurant, FIRST]
@@ -207,7 +207,7 @@ def serving_of(franchise, restaurant, dish):
     return franchise.serving_index[slot_of(franchise.serving_index, restaurant, dish), 2]
 
 
-@compiled
+@borrowing
 def depth_of(franchise, expert):
     """The number of context elements that an expert reads."""
     depth = 0
@@ -216,7 +216,7 @@ def depth_of(franchise, expert):
     return depth
 
 
-@compiled
+@borrowing
 def deepest(franchise, expert, row):
     """The restaurant of the longest prefix of a context row that an expert has seen."""
     restaurant = expert
@@ -228,7 +228,7 @@ def deepest(franchise, expert, row):
     return restaurant
 
 
-@compiled
+@borrowing
 def deepest_of(franchise, row, experts, restaurants):
     """`deepest` for several experts at once: the look-ups of a level do not wait for each other.
 
@@ -248,7 +248,7 @@ def deepest_of(franchise, row, experts, restaurants):
             restaurants[expert] = ~restaurants[expert]
 
 
-@compiled
+@borrowing
 def paths_of(franchise, row, experts, path):
     """Every restaurant on the way to `deepest`, for several experts at once.
 
@@ -267,7 +267,7 @@ def paths_of(franchise, row, experts, path):
                 path[level + 1, expert] = child(franchise, above, row[columns[expert, level]])
 
 
-@compiled
+@borrowing
 def open_restaurants(franchise, row, restaurants):
     """The restaurant of a context under every expert, founded with all that lead to it where they do not exist yet.
 
@@ -282,7 +282,7 @@ def open_restaurants(franchise, row, restaurants):
                 restaurants[expert] = _open_child(franchise, restaurants[expert], row[columns[expert, level]])
 
 
-@compiled
+@borrowing
 def open_restaurant(franchise, expert, row):
     """The restaurant of a context under one expert, see `open_restaurants`."""
     restaurant = expert
@@ -291,7 +291,7 @@ def open_restaurant(franchise, expert, row):
     return restaurant
 
 
-@compiled
+@borrowing
 def _open_child(franchise, restaurant, symbol):
     restaurants, index = franchise.restaurants, franchise.restaurant_index
     slot = slot_of(index, restaurant, symbol)
@@ -309,7 +309,7 @@ def _open_child(franchise, restaurant, symbol):
     return below
 
 
-@compiled
+@borrowing
 def _open_serving(franchise, restaurant, dish, above):
     servings, restaurants = franchise.servings, franchise.restaurants
     serving = franchise.used[N_SERVINGS]
@@ -327,7 +327,7 @@ def _open_serving(franchise, restaurant, dish, above):
     return serving
 
 
-@compiled
+@borrowing
 def _open_chain(franchise, depth, dish):
     """Find or make the servings of a dish along `path`, root first, in `chain`."""
     level = depth
@@ -346,7 +346,7 @@ def _open_chain(franchise, depth, dish):
         franchise.chain[level] = _open_serving(franchise, franchise.path[level], dish, above)
 
 
-@compiled
+@borrowing
 def restaurant_probability(franchise, restaurant, served, tables, above):
     """Predictive probability of a dish in one restaurant (method, Teh 2006 equation 5).
 
@@ -364,7 +364,7 @@ def restaurant_probability(franchise, restaurant, served, tables, above):
     return (served - discount * tables + fresh * above) / (strength + customers)
 
 
-@compiled
+@borrowing
 def predictive_probability(franchise, expert, row, dish):
     """Probability of a dish in a context under one expert, given the present seating.
 
@@ -394,7 +394,7 @@ def predictive_probability(franchise, expert, row, dish):
     return probability
 
 
-@compiled
+@borrowing
 def predictive_distribution(franchise, expert, row, out):
     """Probabilities of all dishes in a context under one expert, given the present seating.
 
@@ -404,7 +404,7 @@ def predictive_distribution(franchise, expert, row, out):
     restaurant_distribution(franchise, deepest(franchise, expert, row), out)
 
 
-@compiled
+@borrowing
 def restaurant_distribution(franchise, restaurant, out):
     """Probabilities of all dishes in a restaurant, given the present seating.
 
@@ -430,7 +430,7 @@ def restaurant_distribution(franchise, restaurant, out):
             serving = franchise.servings[serving, NEXT]
 
 
-@compiled
+@borrowing
 def _count_table(franchise, serving, size, change):
     """Change the number of tables of one size in a serving's histogram."""
     cells = franchise.cells
@@ -461,7 +461,7 @@ def _count_table(franchise, serving, size, change):
         franchise.used[FREE_CELL] = cell
 
 
-@compiled
+@borrowing
 def _join_table(franchise, serving, discount, rng):
     """Seat a customer at an occupied table: one of size s with weight (s - d) times their number."""
     row = franchise.servings[serving]
@@ -480,7 +480,7 @@ def _join_table(franchise, serving, discount, rng):
     franchise.restaurants[row[RESTAURANT], CUSTOMERS] += 1
 
 
-@compiled
+@borrowing
 def _open_table(franchise, serving):
     """Seat a customer at a new table."""
     row = franchise.servings[serving]
@@ -494,7 +494,7 @@ def _open_table(franchise, serving):
     franchise.restaurants[row[RESTAURANT], TABLES] += 1
 
 
-@compiled
+@borrowing
 def _leave_table(franchise, serving, rng):
     """Take a customer away, each as likely as the other. Returns whether its table closed."""
     row = franchise.servings[serving]
@@ -522,7 +522,7 @@ def _leave_table(franchise, serving, rng):
     return True
 
 
-@compiled
+@borrowing
 def seat(franchise, restaurant, dish, rng):
     """Seat a customer for a dish in a restaurant; a new table sends one customer to the parent restaurant.
 
@@ -557,7 +557,7 @@ def seat(franchise, restaurant, dish, rng):
     return value[depth + 1]
 
 
-@compiled
+@borrowing
 def unseat(franchise, restaurant, dish, rng):
     """Take a customer for a dish away from a restaurant; a table that closes takes one from the parent restaurant.
 
@@ -571,13 +571,13 @@ def unseat(franchise, restaurant, dish, rng):
     return True
 
 
-@compiled
+@borrowing
 def add(franchise, expert, row, dish, rng):
     """`seat` in the restaurant of a context row under one expert."""
     return seat(franchise, open_restaurant(franchise, expert, row), dish, rng)
 
 
-@compiled
+@borrowing
 def remove(franchise, expert, row, dish, rng):
     """`unseat` from the restaurant of a context row under one expert; False if there is no such restaurant."""
     restaurant = deepest(franchise, expert, row)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled
 from .franchise import (
     CUSTOMERS,
     NONE,
@@ -72,7 +72,7 @@ def seat_observations(
     return franchise
 
 
-@compiled
+@borrowing
 def _seat_events(franchise, row, dish, events, rng):
     for event in events:
         seat(franchise, open_restaurant(franchise, 0, row[event]), dish[event], rng)

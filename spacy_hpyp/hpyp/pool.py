@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled
 from .franchise import (
     CUSTOMERS,
     DISH,
@@ -124,7 +124,7 @@ def _weights_of_restaurants(view, by_standing):
     return weight
 
 
-@compiled
+@borrowing
 def is_plain(pool):
     """Whether a seated pool's probabilities are those of its only expert."""
     return len(pool.weights.standing) == 0
@@ -141,7 +141,7 @@ def standing(customers):
     return place
 
 
-@compiled
+@borrowing
 def unseat_all(franchise, restaurants, dish, rng):
     """Remove one event from every expert. Returns False if it was not seated everywhere."""
     removed = True
@@ -150,7 +150,7 @@ def unseat_all(franchise, restaurants, dish, rng):
     return removed
 
 
-@compiled
+@borrowing
 def seen(franchise, restaurant):
     """The restaurant, or the nearest above it that is not empty, or the root."""
     while franchise.restaurants[restaurant, CUSTOMERS] == 0 and franchise.restaurants[restaurant, PARENT] != NONE:
@@ -158,7 +158,7 @@ def seen(franchise, restaurant):
     return restaurant
 
 
-@compiled
+@borrowing
 def gate_weight(pool, symbols, expert):
     """What the gates add to an expert's weight.
 
@@ -170,7 +170,7 @@ def gate_weight(pool, symbols, expert):
     return weight
 
 
-@compiled
+@borrowing
 def seat_product(pool, restaurants, symbols, kind, dish, rng):
     """Add one event to every expert of a product pool, and add the gradient of its log-probability up.
 
@@ -206,7 +206,7 @@ def seat_product(pool, restaurants, symbols, kind, dish, rng):
     return log_probability
 
 
-@compiled
+@borrowing
 def normalise(total, possible, kind, dish):
     """Turn unnormalised log-probabilities into probabilities in place. Returns the log-probability of a dish."""
     highest = -np.inf
@@ -260,7 +260,7 @@ def seat_mixture(pool, restaurants, symbols, dish, rng):
     return log(total)
 
 
-@compiled
+@borrowing
 def read_symbols(pool, row, symbols):
     """The symbols of a pool's gates in a context row.
 
@@ -296,7 +296,7 @@ def new_scratch(pool):
     )
 
 
-@compiled
+@borrowing
 def product_distribution(pool, row, kind, scratch, out):
     """All probabilities of a product pool in a context.
 
@@ -317,7 +317,7 @@ def product_distribution(pool, row, kind, scratch, out):
     normalise(out, pool.possible, kind, 0)
 
 
-@compiled
+@borrowing
 def add_energies(pool, restaurant, weight, scratch, total):
     """Add one expert's weighted logs to those of others, up to a constant."""
     view, found = pool.frozen, pool.energies
@@ -338,7 +338,7 @@ def add_energies(pool, restaurant, weight, scratch, total):
         place = found.row_of[restaurant]
 
 
-@compiled
+@borrowing
 def mixture_probability(pool, row, dish, scratch):
     """The probability of one dish under a mixture pool in a context."""
     view = pool.frozen

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled
 from .franchise import NONE, deepest_of, paths_of
 from .view import view_path_probability
 
@@ -51,18 +51,18 @@ def new_recent(view):
     )
 
 
-@compiled
+@borrowing
 def find_places(view, row, recent):
     """Find the deepest restaurant of a context under every expert: `recent.place`."""
-    missing = _recall(view, row, NONE, recent)
+    missing = recent.missing[: _recall(view, row, NONE, recent)]
     deepest_of(view, row, missing, recent.place)
     _remember(recent, missing)
 
 
-@compiled
+@borrowing
 def find_probabilities(view, row, dish, recent):
     """Find the deepest restaurant and p(dish | context) under every expert: `recent.place` and `recent.probability`."""
-    missing = _recall(view, row, dish, recent)
+    missing = recent.missing[: _recall(view, row, dish, recent)]
     paths_of(view, row, missing, recent.path)
     for expert in missing:
         last = 0
@@ -73,9 +73,9 @@ def find_probabilities(view, row, dish, recent):
     _remember(recent, missing)
 
 
-@compiled
+@borrowing
 def _recall(view, row, dish, recent):
-    """Read off the table what it has. Returns the experts that it has nothing of."""
+    """Read off the table what it has. Returns how many experts it has nothing of: the first in `recent.missing`."""
     columns = view.columns
     count = 0
     for expert in range(len(columns)):
@@ -94,7 +94,7 @@ def _recall(view, row, dish, recent):
         else:
             recent.missing[count] = expert
             count += 1
-    return recent.missing[:count]
+    return count
 
 
 @compiled
@@ -103,7 +103,7 @@ def _mix(mixed, symbol):
     return mixed ^ (mixed >> np.uint64(29))
 
 
-@compiled
+@borrowing
 def _remember(recent, experts):
     for expert in experts:
         slot = np.int64(recent.print_of[expert] & np.uint64(_SLOTS - 1))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled
 from .franchise import (
     ABOVE,
     CUSTOMERS,
@@ -98,7 +98,7 @@ def _finish(franchise):
     return probability, back_off, passed_on
 
 
-@compiled
+@borrowing
 def view_probability(view, restaurant, dish):
     """p(dish | restaurant), walking towards the root until a restaurant serves the dish."""
     factor = 1.0
@@ -111,7 +111,7 @@ def view_probability(view, restaurant, dish):
     return factor / view.alphabet[0]
 
 
-@compiled
+@borrowing
 def view_context_probability(view, expert, row, dish):
     """p(dish | context) under one expert, walking down; equal to `view_probability` of the deepest restaurant.
 
@@ -140,7 +140,7 @@ def view_context_probability(view, expert, row, dish):
     return probability
 
 
-@compiled
+@borrowing
 def view_path_probability(view, path, expert, dish):
     """p(dish | context) under one expert, on the path of its context.
 
@@ -168,7 +168,7 @@ def view_path_probability(view, path, expert, dish):
     return view.probability[serving] * view.passed_on[last] / view.passed_on[server]
 
 
-@compiled
+@borrowing
 def view_distribution(view, restaurant, out):
     """p(. | restaurant) of all dishes.
 
@@ -265,7 +265,7 @@ def _fill_rows(view, row_of, row):
     return excess
 
 
-@compiled
+@borrowing
 def keep_best(dish, probability, found, value):
     """Enter a dish into a list of the best, kept in descending order; of equals the lower number comes first.
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled, overwrite
 from ..transitions.configuration import DEPTH
 
 
@@ -55,7 +55,7 @@ def new_beam(size):
 def longer(array):
     """A copy with twice the room."""
     copy = np.empty((2 * len(array),) + array.shape[1:], dtype=array.dtype)
-    copy[: len(array)] = array
+    overwrite(copy.reshape(-1), array.reshape(-1))
     return copy
 
 
@@ -67,7 +67,7 @@ def with_room(beam, size):
     return beam
 
 
-@compiled
+@borrowing
 def append(beam, size, record, weight, particles):
     """Enter a derivation at place `size`. Returns the new size."""
     beam.record[size] = record
@@ -76,7 +76,7 @@ def append(beam, size, record, weight, particles):
     return size + 1
 
 
-@compiled
+@borrowing
 def log_sum(weight, size):
     """Log of the sum of exp over the first entries of an array."""
     highest = -inf
@@ -90,7 +90,7 @@ def log_sum(weight, size):
     return highest + log(total)
 
 
-@compiled
+@borrowing
 def log_sum_without(weight, part, size):
     """`log_sum` of weights from which a part has been taken, as of a factor that is not to be counted.
 
@@ -114,7 +114,7 @@ def share(particles, probability, mass):
     return max(1, min(particles, np.int64(floor(particles * probability / mass + 0.5))))
 
 
-@compiled
+@borrowing
 def select(beam, size, records, search):
     """Selection step: reallocate K particles in proportion to k * theta, and drop the derivations that get none.
 
@@ -151,12 +151,12 @@ def select(beam, size, records, search):
     return left
 
 
-@compiled
+@borrowing
 def _claim(beam, i, search):
     return 1 if search.marginals else beam.particles[i]
 
 
-@compiled
+@borrowing
 def _expected(beam, i, records, search):
     expected = beam.weight[i] - search.lookahead * records[beam.record[i], DEPTH]
     return expected / search.temperature if search.marginals else expected

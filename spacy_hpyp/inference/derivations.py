@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled
 from ..transitions.configuration import (
     ACTION,
     BELOW,
@@ -44,7 +44,7 @@ from .resampling import divide, resample
 _SMALLEST = 1024
 
 
-@compiled
+@borrowing
 def generate(parser, words, tags, records, used, top, action, queries):
     """Execute an action of a derivation. Writes record `used`.
 
@@ -88,7 +88,7 @@ def new_chart(size):
     )
 
 
-@compiled
+@borrowing
 def enter(chart, size, records, record, weight, signature, by_action):
     """Enter a configuration, or add its weight to that of an equal one.
 
@@ -111,7 +111,7 @@ def enter(chart, size, records, record, weight, signature, by_action):
     return size + 1
 
 
-@compiled
+@borrowing
 def is_equal(records, one, other, by_action):
     """Whether two configurations on the way to the same tree have the same words on the stack."""
     if by_action and records[one, ACTION] != records[other, ACTION]:
@@ -123,7 +123,7 @@ def is_equal(records, one, other, by_action):
     return True
 
 
-@compiled
+@borrowing
 def sign(records, signature, top, action, new):
     """The signature of the stack after an action: with the word that was shifted, or without the one that was attached.
 
@@ -140,7 +140,7 @@ def sign(records, signature, top, action, new):
     return signature ^ mixed ^ (mixed >> np.uint64(27))
 
 
-@compiled
+@borrowing
 def reads_action(parser):
     """Whether some context holds the action before."""
     for pool in (parser.transition, parser.label, parser.tag, parser.word):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled
 from ..hpyp.franchise import open_restaurants
 from ..hpyp.pool import read_symbols, seat_mixture, seat_product, unseat_all
 from ..transitions.configuration import (
@@ -109,7 +109,7 @@ def new_events(pool, n):
     )
 
 
-@compiled
+@borrowing
 def enter_event(pool, events, records, top, known, kind, dish):
     """Enter an event: read its context, and find or found the restaurants that it leads to."""
     i = events.count[0]
@@ -157,7 +157,7 @@ def read_events(pool, distribution, factored, words, tags, actions, events):
         used += 1
 
 
-@compiled
+@borrowing
 def remove(pool, events, rng):
     """Remove the events of a sentence. Returns False if they were not all seated."""
     removed = True
@@ -166,7 +166,7 @@ def remove(pool, events, rng):
     return removed
 
 
-@compiled
+@borrowing
 def add(pool, distribution, events, rng):
     """Add the events of a sentence. Returns the sum of their log-probabilities in nats, each before it is added."""
     total = 0.0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled, overwrite
 
 
 class Memo(NamedTuple):
@@ -33,7 +33,7 @@ def new_memo(size, width, best):
     )
 
 
-@compiled
+@borrowing
 def recall(memo, key):
     """Look a key up and make it the key of its slot.
 
@@ -48,6 +48,6 @@ def recall(memo, key):
     known = memo.key[slot]
     for i in range(len(key)):
         if known[i] != key[i]:
-            known[:] = key
+            overwrite(known, key)
             return slot, False
     return slot, True

@@ -9,12 +9,12 @@ from math import log
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled
 from ..hpyp.average import average_probability
 from ..hpyp.franchise import open_restaurant, seat, unseat
 
 
-@compiled
+@borrowing
 def read_history(stream, start, place, boundary, row):
     """Read the context of a place in a stream.
 

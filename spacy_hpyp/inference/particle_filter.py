@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled, inner
 from ..transitions.configuration import DEPTH, ENDS, FIELDS, LEFT_ARCS, RIGHT_ARCS, ROOT, SHIFTS, begin, reduce, shift
 from .beam import append, log_sum, log_sum_without, longer, new_beam, select, share, with_room
 from .posterior import choose, find_marginals, read_parse, read_posterior
@@ -64,7 +64,7 @@ class Parses(NamedTuple):
     tag_probability: np.ndarray
 
 
-@compiled
+@inner
 def divide_reduce(records, used, beam, size, i, n_reduce, work):
     """Divide particles of derivation i between the best left- and right-arcs, and the end where it is possible.
 
@@ -90,28 +90,30 @@ def divide_reduce(records, used, beam, size, i, n_reduce, work):
     return used, size
 
 
-@compiled
-def divide_shift(records, used, beam, i, shifted, size, n_shift, word, work):
+@inner
+def divide_shift(records, used, beam, i, shifted, size, n_shift, word, found, work):
     """Divide particles of derivation i between the best tags of the word that it shifts.
 
+    found (int): Where `work.tags` has them.
     RETURNS (tuple[int, int]): The new `used` and the new size of `shifted`.
     """
-    mass = work.tag_probability.sum()
+    tag, probability = work.tags.outcome[found], work.tags.probability[found]
+    mass = probability[:TAGS].sum()
     for j in range(TAGS):
-        if n_shift == 0 or work.tag_probability[j] == 0.0:
+        if n_shift == 0 or probability[j] == 0.0:
             break
-        given = share(n_shift, work.tag_probability[j], mass)
-        shift(records, used, beam.record[i], work.tag[j], word)
-        theta = beam.weight[i] + log(work.action_probability[SHIFTS, 0]) + log(work.tag_probability[j])
+        given = share(n_shift, probability[j], mass)
+        shift(records, used, beam.record[i], tag[j], word)
+        theta = beam.weight[i] + log(work.action_probability[SHIFTS, 0]) + log(probability[j])
         size = append(shifted, size, used, theta, given)
-        shifted.lexical[size - 1] = log(work.word_probability[j])
+        shifted.lexical[size - 1] = log(probability[TAGS + j])
         used += 1
         n_shift -= given
-        mass -= work.tag_probability[j]
+        mass -= probability[j]
     return used, size
 
 
-@compiled
+@borrowing
 def forbid(probability, depth, may_end):
     """Set the probabilities of the reduce transitions that do not exist at a stack depth to zero."""
     if depth < 3:
@@ -169,8 +171,10 @@ def search(parser, words, tags, may_start, settings, work, records, syntactic, l
                 used, size = divide_reduce(records, used, beam, size, i, n_reduce, work)
             if n_shift > 0:
                 form = words[word, 1 if depth == 1 else 0]
-                best_tags(parser, records, beam.record[i], form, tags[word], n_shift, work)
-                used, shifted_size = divide_shift(records, used, beam, i, shifted, shifted_size, n_shift, form, work)
+                found = best_tags(parser, records, beam.record[i], form, tags[word], n_shift, work)
+                used, shifted_size = divide_shift(
+                    records, used, beam, i, shifted, shifted_size, n_shift, form, found, work
+                )
             i += 1
         beam, shifted, size = shifted, beam, shifted_size
         prefix = log_sum(beam.weight, size)

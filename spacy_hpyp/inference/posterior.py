@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled, overwrite
 from ..transitions.configuration import derivation, tree_of
 from .beam import log_sum
 
@@ -110,16 +110,16 @@ def choose(posterior, consensus, heads, labels, tags):
             find_agreement(probability, posterior.heads[:, word], posterior.labels[:, word], agreement)
             score += agreement
     best = np.argmax(score)
-    heads[:] = posterior.heads[best]
-    labels[:] = posterior.labels[best]
-    tags[:] = posterior.tags[best]
+    overwrite(heads, posterior.heads[best])
+    overwrite(labels, posterior.labels[best])
+    overwrite(tags, posterior.tags[best])
     if consensus:
         for word in range(n):
             find_agreement(probability, posterior.tags[:, word], posterior.tags[:, word], agreement)
             tags[word] = posterior.tags[np.argmax(agreement), word]
 
 
-@compiled
+@borrowing
 def find_marginals(posterior, heads, tags, head_probability, tag_probability):
     """The posterior probability of each word's head and tag.
 

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import compiled, inner, overwrite
 from ..hpyp.franchise import NONE, child, deepest
 from ..hpyp.pool import FrozenPool, Scratch, mixture_probability, new_scratch, product_distribution
 from ..hpyp.view import keep_best, view_probability
 from ..transitions.configuration import (
     DEPTH,
+    DIRECTIONS,
     END,
     ENDS,
     FIRST_SYMBOL,
@@ -60,20 +61,16 @@ class Workspace(NamedTuple):
     """What one thread writes on.
 
     action (int32[4, LABELS]), action_probability (float64[4, LABELS]): The best actions of each class.
-    tag (int32[TAGS]), tag_probability (float64[TAGS]): The best tags, with p(tag) p(word | tag).
-    word_probability (float64[TAGS]): p(word | tag) of the best tags.
     transition_row, label_row, tag_key, word_row (int32[*]): Context rows; before the label's stands the direction, before
         the tag's the word and the magnitude of the particles (or the given tag, negated), and behind it what is known of the word's.
     distribution, label_distribution, tag_distribution (float64[alphabet]): Dense distributions.
     transition_scratch, label_scratch, tag_scratch, word_scratch (Scratch): Workspace of the pools.
-    directions, labels, tags (Memo): What was found lately.
+    directions, labels (Memo): What was found lately.
+    tags (Memo): The best tags found lately, with p(tag) p(word | tag) and, behind these, p(word | tag) alone.
     """
 
     action: np.ndarray
     action_probability: np.ndarray
-    tag: np.ndarray
-    tag_probability: np.ndarray
-    word_probability: np.ndarray
     transition_row: np.ndarray
     label_row: np.ndarray
     tag_key: np.ndarray
@@ -98,9 +95,6 @@ def new_workspace(parser):
     return Workspace(
         np.empty((4, LABELS), dtype=np.int32),
         np.empty((4, LABELS)),
-        np.empty(TAGS, dtype=np.int32),
-        np.empty(TAGS),
-        np.empty(TAGS),
         np.empty(1 + len(transition.elements), dtype=np.int32),
         np.empty(1 + len(label.elements), dtype=np.int32),
         np.empty(width, dtype=np.int32),
@@ -118,13 +112,13 @@ def new_workspace(parser):
     )
 
 
-@compiled
+@inner
 def is_factored(parser):
     """Whether an action is a direction and a label, each with a distribution of its own."""
     return len(parser.transition.possible) > 0
 
 
-@compiled
+@inner
 def best_actions(parser, records, top, work):
     """Find the best actions of each class in a configuration: `work.action` and `work.action_probability`.
 
@@ -137,8 +131,9 @@ def best_actions(parser, records, top, work):
     read_context(parser.transition.elements, records, top, 0, row)
     if len(parser.best_action) > 0:
         restaurant = deepest(parser.transition.frozen, 0, row)
-        work.action[:] = parser.best_action[restaurant]
-        work.action_probability[:] = parser.best_probability[restaurant]
+        for group in range(DIRECTIONS):
+            overwrite(work.action[group], parser.best_action[restaurant, group])
+            overwrite(work.action_probability[group], parser.best_probability[restaurant, group])
         return
     distribution = work.distribution
     product_distribution(parser.transition, row, 0, work.transition_scratch, distribution)
@@ -149,7 +144,7 @@ def best_actions(parser, records, top, work):
         keep_best(work.action[group], work.action_probability[group], action, distribution[action])
 
 
-@compiled
+@inner
 def _directions(parser, records, top, work):
     kind = kind_of(records[top, DEPTH])
     work.action[:] = NONE
@@ -164,10 +159,10 @@ def _directions(parser, records, top, work):
     found = work.directions.probability[slot]
     if not known:
         product_distribution(parser.transition, work.transition_row[1:], kind, work.transition_scratch, found)
-    work.action_probability[:, 0] = found
+    overwrite(work.action_probability[:, 0], found)
 
 
-@compiled
+@inner
 def best_labels(parser, records, top, direction, work):
     """Replace a direction by its best arcs in `work.action`, multiplying its probability by those of the labels."""
     work.label_row[0] = direction
@@ -205,15 +200,16 @@ def usual_probabilities(pool, tag_offsets, candidate_tags):
     return usual
 
 
-@compiled
+@inner
 def best_tags(parser, records, top, word, given, particles, work):
-    """Find the best tags of the next word by p(tag) p(word | tag): `work.tag` and `work.tag_probability`.
+    """Find the best tags of the next word by p(tag) p(word | tag).
 
     Many derivations of a beam look the same to the tag and word distributions; they are looked up, not computed again.
 
     word (int): The next word.
     given (int): Its tag where that is known, else `NONE`.
     particles (int): How many particles will be divided: a tag that would not get one need not be found.
+    RETURNS (int): Where `work.tags` has them.
     """
     # A few sizes instead of all, so that what is found depends on the look-up key alone.
     magnitude = 1
@@ -226,22 +222,19 @@ def best_tags(parser, records, top, word, given, particles, work):
     read_context(parser.tag.elements, records, top, 0, tag_row)
     read_context(parser.word.elements, records, top, given, word_row)
     slot, known = recall(work.tags, key)
-    found, probability = work.tags.outcome[slot, :TAGS], work.tags.probability[slot]
     if not known:
-        score_tags(parser, records, top, word, given, 0.25 / 8.0**magnitude, tag_row, work, found, probability)
-    work.tag[:] = found
-    work.tag_probability[:] = probability[:TAGS]
-    work.word_probability[:] = probability[TAGS:]
+        score_tags(parser, records, top, word, given, 0.25 / 8.0**magnitude, tag_row, work, slot)
+    return slot
 
 
-@compiled
-def score_tags(parser, records, top, word, given, negligible, tag_row, work, tags, probabilities):
+@inner
+def score_tags(parser, records, top, word, given, negligible, tag_row, work, slot):
     """Compute what `best_tags` looks up.
 
     negligible (float): What a tag's share may at least be expected to be, beside the best one's.
-    tags (int32[TAGS]): Overwritten with the tags.
-    probabilities (float64[2 TAGS]): Overwritten with p(tag) p(word | tag), and after them p(word | tag).
+    slot (int): Where to write it in `work.tags`.
     """
+    tags, probabilities = work.tags.outcome[slot, :TAGS], work.tags.probability[slot]
     distribution = work.tag_distribution
     product_distribution(parser.tag, tag_row, 0, work.tag_scratch, distribution)
     tags[:] = NONE

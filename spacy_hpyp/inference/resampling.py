@@ -8,7 +8,7 @@ numbers of its derivation are then more probable in proportion to their size, an
 
 from math import ceil, exp, floor, inf, log
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled
 
 # Particles are resampled when their effective number falls below this part of them.
 _EFFECTIVE = 0.5
@@ -49,7 +49,7 @@ def divide(particles, first, second, is_held, holds_first, rng):
     return floor(expected) + int(offset(expected, is_held, rng) < expected - floor(expected))
 
 
-@compiled
+@borrowing
 def resample(beam, size, held, particles, rng):
     """Systematic resampling of a beam, where the weights have become too unequal.
 

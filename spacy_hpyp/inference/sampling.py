@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled
 from ..hpyp.franchise import NONE
 from ..hpyp.prediction import alphabet_of, predict, predict_one, workspace
 from ..transitions.configuration import (
@@ -107,7 +107,7 @@ def new_options(model):
     )
 
 
-@compiled
+@borrowing
 def weigh_actions(model, records, top, options):
     """Find the probability of every action that exists in a configuration: `options.action`, 0 for the others."""
     depth = records[top, DEPTH]
@@ -136,7 +136,7 @@ def weigh_actions(model, records, top, options):
                 action[arc] = options.direction[direction] * options.label[label]
 
 
-@compiled
+@borrowing
 def weigh_tags(model, records, top, word, given, every_tag, options):
     """Find p(tag) p(word | tag) of every tag that a word may have: `options.tag`, 0 for the others.
 
@@ -157,7 +157,7 @@ def weigh_tags(model, records, top, word, given, every_tag, options):
         options.tag[tag] = options.tag_only[tag] * predict_one(model.word, options.word_row, word, options.word_scratch)
 
 
-@compiled
+@borrowing
 def draw(weights, mass, rng):
     """Draw an option in proportion to its weight.
 
@@ -174,7 +174,7 @@ def draw(weights, mass, rng):
     return last
 
 
-@compiled
+@borrowing
 def draw_counts(weights, mass, count, held, rng, counts):
     """Let each of some particles draw an option.
 
@@ -283,7 +283,7 @@ def sample_parse(model, words, tags, to_the_end, particles, retained, retained_t
     return total - log(particles)
 
 
-@compiled
+@borrowing
 def read_path(records, last, actions, tags):
     """The actions and tags that led to a configuration, `NONE` behind them if there is room."""
     steps = 0

@@ -12,7 +12,7 @@ configuration. Symbols are 0 for NULL, 1 for ROOT, and from 2 on the tags, words
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled, overwrite
 
 # Columns of a record.
 TAG, WORD, LEFT, RIGHT, BELOW, PREVIOUS, ACTION, DEPTH = range(8)
@@ -80,7 +80,7 @@ def action_count(labels: int) -> int:
     return FIRST_ARC + 2 * labels
 
 
-@compiled
+@borrowing
 def begin(records):
     """Write the records that every derivation starts from. Returns how many there are."""
     records[NOWHERE] = 0
@@ -91,7 +91,7 @@ def begin(records):
     return FIRST_RECORD
 
 
-@compiled
+@borrowing
 def shift(records, used, top, tag, word):
     """Push a word. Writes record `used`.
 
@@ -109,22 +109,22 @@ def shift(records, used, top, tag, word):
     record[LAST] = used
 
 
-@compiled
+@borrowing
 def reduce(records, used, top, action):
     """Attach one of the two top items to the other, or the last item to ROOT. Writes record `used`."""
     second = records[top, BELOW]
     record = records[used]
     if action == END:
-        record[:] = records[ROOT]
+        overwrite(record, records[ROOT])
     elif class_of(action) == LEFT_ARCS:
-        record[:] = records[top]
+        overwrite(record, records[top])
         record[SECOND_LEFT] = record[LEFT]
         record[LEFT] = second
         record[LEFT_LABEL] = FIRST_SYMBOL + label_of(action)
         record[LEFT_COUNT] += 1
         record[BELOW] = records[second, BELOW]
     else:
-        record[:] = records[second]
+        overwrite(record, records[second])
         record[SECOND_RIGHT] = record[RIGHT]
         record[RIGHT] = top
         record[RIGHT_LABEL] = FIRST_SYMBOL + label_of(action)
@@ -135,7 +135,7 @@ def reduce(records, used, top, action):
     record[DEPTH] = records[top, DEPTH] - 1
 
 
-@compiled
+@borrowing
 def derivation(records, last, actions, tags):
     """What led to a terminal configuration.
 

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled
 from .configuration import (
     ACTION,
     BELOW,
@@ -120,7 +120,7 @@ def compile_contexts(
     return elements, columns, np.array([names.index(name) for name in gates], dtype=np.int32)
 
 
-@compiled
+@borrowing
 def read_context(elements, records, top, known, row):
     """Read a context row off a configuration.
 

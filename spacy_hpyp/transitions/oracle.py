@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import borrowing, compiled
 from .configuration import (
     BELOW,
     DEPTH,
@@ -104,7 +104,7 @@ def gold_tree(heads, labels):
     return GoldTree(heads, labels, left_count, right_count)
 
 
-@compiled
+@borrowing
 def allowed_actions(tree, records, top):
     """The non-deterministic oracle: what may come next in a derivation of a tree.
 
@@ -128,7 +128,7 @@ def allowed_actions(tree, records, top):
     return NO_ARC, may_shift
 
 
-@compiled
+@borrowing
 def _is_complete(tree, records, record, word):
     """Whether an item has all its dependents."""
     left, right = records[record, LEFT_COUNT], records[record, RIGHT_COUNT]

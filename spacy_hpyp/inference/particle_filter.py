@@ -15,11 +15,11 @@ import numpy as np
 
 from ..compiled import borrowing, compiled, inner
 from ..transitions.configuration import DEPTH, ENDS, FIELDS, LEFT_ARCS, RIGHT_ARCS, ROOT, SHIFTS, begin, reduce, shift
-from .beam import append, log_sum, log_sum_without, longer, new_beam, select, share, with_room
+from .beam import append, log_sum, log_sum_without, longer, longer_beam, new_beam, select, share
 from .posterior import choose, find_marginals, read_parse, read_posterior
 from .proposals import LABELS, TAGS, best_actions, best_labels, best_tags, is_factored, new_workspace
 
-# What one derivation can at most become: two labels of each arc, an end and the tags.
+# What one derivation can at most become: the labels of two arcs, an end and the tags.
 _MOST_RECORDS = 2 * LABELS + 1 + TAGS
 _SMALLEST = 1024
 
@@ -148,8 +148,10 @@ def search(parser, words, tags, may_start, settings, work, records, syntactic, l
         while i < size:
             if used + _MOST_RECORDS > len(records):
                 records = longer(records)
-            beam = with_room(beam, size + _MOST_RECORDS)
-            shifted = with_room(shifted, shifted_size + _MOST_RECORDS)
+            if size + _MOST_RECORDS > len(beam.record):
+                beam = longer_beam(beam)
+            if shifted_size + _MOST_RECORDS > len(shifted.record):
+                shifted = longer_beam(shifted)
             depth = records[beam.record[i], DEPTH]
             if all_shifted and depth == 1:
                 shifted_size = append(shifted, shifted_size, beam.record[i], beam.weight[i], beam.particles[i])

@@ -39,7 +39,7 @@ from ..transitions.configuration import (
     shift,
 )
 from ..transitions.contexts import read_context
-from .beam import append, log_sum, longer, new_beam, with_room
+from .beam import append, log_sum, longer, longer_beam, new_beam
 from .proposals import is_factored
 from .resampling import resample
 
@@ -225,8 +225,10 @@ def sample_parse(model, words, tags, to_the_end, particles, retained, retained_t
         i = 0
         while i < size:
             top, weight, count = np.int64(beam.record[i]), beam.weight[i], beam.particles[i]
-            beam = with_room(beam, size + count)
-            shifted = with_room(shifted, shifted_size + count)
+            while size + count > len(beam.record):
+                beam = longer_beam(beam)
+            while shifted_size + count > len(shifted.record):
+                shifted = longer_beam(shifted)
             is_held = i == held
             i += 1
             if all_shifted and records[top, DEPTH] == 1:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import borrowing, compiled, inner
 from .franchise import (
     CUSTOMERS,
     DISH,
@@ -317,7 +317,7 @@ def product_distribution(pool, row, kind, scratch, out):
     normalise(out, pool.possible, kind, 0)
 
 
-@borrowing
+@inner
 def add_energies(pool, restaurant, weight, scratch, total):
     """Add one expert's weighted logs to those of others, up to a constant."""
     view, found = pool.frozen, pool.energies

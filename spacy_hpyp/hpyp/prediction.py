@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from ..compiled import borrowing, compiled
+from ..compiled import borrowing, compiled, inner
 from .franchise import CUSTOMERS, TIER, deepest, deepest_of, predictive_probability, restaurant_distribution
 from .pool import (
     FrozenPool,
@@ -108,7 +108,7 @@ def _seated_workspace(pool):
     )
 
 
-@borrowing
+@inner
 def _seated_distribution(pool, row, kind, scratch, out):
     franchise = pool.franchise
     if len(pool.weights.standing) == 0:
@@ -126,7 +126,7 @@ def _seated_distribution(pool, row, kind, scratch, out):
     normalise(out, pool.possible, kind, 0)
 
 
-@borrowing
+@inner
 def _seated_probability(pool, row, dish, scratch):
     franchise = pool.franchise
     if len(franchise.columns) == 0:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import borrowing, compiled, inner
 from ..transitions.configuration import (
     ACTION,
     BELOW,
@@ -44,7 +44,7 @@ from .resampling import divide, resample
 _SMALLEST = 1024
 
 
-@borrowing
+@inner
 def generate(parser, words, tags, records, used, top, action, queries):
     """Execute an action of a derivation. Writes record `used`.
 
@@ -140,7 +140,7 @@ def sign(records, signature, top, action, new):
     return signature ^ mixed ^ (mixed >> np.uint64(27))
 
 
-@borrowing
+@inner
 def reads_action(parser):
     """Whether some context holds the action before."""
     for pool in (parser.transition, parser.label, parser.tag, parser.word):

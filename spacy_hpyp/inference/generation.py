@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import compiled, inner
 from ..hpyp.franchise import NONE, deepest
 from ..hpyp.pool import gate_weight, read_symbols
 from ..hpyp.prediction import alphabet_of, predict, predict_one
@@ -39,7 +39,7 @@ class Derivation(NamedTuple):
     log_probability: np.ndarray
 
 
-@borrowing
+@inner
 def draw_word(pool, row, scratch, shares, out, rng):
     """Draw a word from a frozen pool that mixes its experts: first the expert, then one of its words.
 

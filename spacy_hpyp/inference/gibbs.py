@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import borrowing, compiled, inner
 from ..hpyp.franchise import open_restaurants
 from ..hpyp.pool import read_symbols, seat_mixture, seat_product, unseat_all
 from ..transitions.configuration import (
@@ -109,7 +109,7 @@ def new_events(pool, n):
     )
 
 
-@borrowing
+@inner
 def enter_event(pool, events, records, top, known, kind, dish):
     """Enter an event: read its context, and find or found the restaurants that it leads to."""
     i = events.count[0]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import borrowing, compiled, inner
 from ..hpyp.prediction import alphabet_of, predict, predict_one, workspace
 from ..transitions.configuration import DEPTH, FIRST_ARC, class_of, kind_of, label_of
 from ..transitions.contexts import read_context
@@ -104,7 +104,7 @@ def token_probability(parser, records, top, tag, word, queries):
     return _product_probability(parser.tag, queries.tag) * _mixture_probability(parser.word, queries.word)
 
 
-@borrowing
+@inner
 def _ask(pool, records, top, known, kind, outcome, query):
     """Enter what is asked of a pool into the key of a query.
 
@@ -116,7 +116,7 @@ def _ask(pool, records, top, known, kind, outcome, query):
     read_context(pool.elements, records, top, known, query.key[2:])
 
 
-@borrowing
+@inner
 def _product_probability(pool, query):
     """The answer of a pool that multiplies its experts."""
     outcome, kind, row = query.key[0], query.key[1], query.key[2:]
@@ -130,7 +130,7 @@ def _product_probability(pool, query):
     return query.memo.probability[slot, 0]
 
 
-@borrowing
+@inner
 def _mixture_probability(pool, query):
     """The answer of a pool that mixes its experts."""
     outcome, row = query.key[0], query.key[2:]

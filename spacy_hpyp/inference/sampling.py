@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import borrowing, compiled, inner
 from ..hpyp.franchise import NONE
 from ..hpyp.prediction import alphabet_of, predict, predict_one, workspace
 from ..transitions.configuration import (
@@ -107,7 +107,7 @@ def new_options(model):
     )
 
 
-@borrowing
+@inner
 def weigh_actions(model, records, top, options):
     """Find the probability of every action that exists in a configuration: `options.action`, 0 for the others."""
     depth = records[top, DEPTH]
@@ -136,7 +136,7 @@ def weigh_actions(model, records, top, options):
                 action[arc] = options.direction[direction] * options.label[label]
 
 
-@borrowing
+@inner
 def weigh_tags(model, records, top, word, given, every_tag, options):
     """Find p(tag) p(word | tag) of every tag that a word may have: `options.tag`, 0 for the others.
 

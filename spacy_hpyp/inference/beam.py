@@ -113,6 +113,12 @@ def share(particles, probability, mass):
 
 
 @borrowing
+def expected_weight(beam, i, records, search):
+    """The log-weight of a derivation, less what attaching its open words can be expected to cost; see `select`."""
+    return beam.weight[i] - search.lookahead * records[beam.record[i], DEPTH]
+
+
+@borrowing
 def select(beam, size, records, search):
     """Selection step: reallocate K particles in proportion to k * theta, and drop the derivations that get none.
 
@@ -156,5 +162,5 @@ def _claim(beam, i, search):
 
 @borrowing
 def _expected(beam, i, records, search):
-    expected = beam.weight[i] - search.lookahead * records[beam.record[i], DEPTH]
+    expected = expected_weight(beam, i, records, search)
     return expected / search.temperature if search.marginals else expected

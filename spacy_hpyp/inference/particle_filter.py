@@ -8,20 +8,24 @@ The log-sum of the weights after word i has been shifted is a lower bound of the
 with everything that may precede them, and that of the finished derivations a lower bound of the sentence's.
 """
 
-from math import floor, log
+from math import floor, inf, log
 from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import borrowing, compiled, inner
 from ..transitions.configuration import DEPTH, ENDS, FIELDS, LEFT_ARCS, RIGHT_ARCS, ROOT, SHIFTS, begin, reduce, shift
-from .beam import append, log_sum, log_sum_without, longer, longer_beam, new_beam, select, share
+from .beam import append, expected_weight, log_sum, log_sum_without, longer, longer_beam, new_beam, select, share
 from .posterior import choose, find_marginals, read_parse, read_posterior
 from .proposals import LABELS, TAGS, best_actions, best_labels, best_tags, is_factored, new_workspace
 
 # What one derivation can at most become: the labels of two arcs, an end and the tags.
 _MOST_RECORDS = 2 * LABELS + 1 + TAGS
 _SMALLEST = 1024
+
+# A derivation so many nats behind one that has shifted is not pursued: it would reduce, a particle at a time, down to the
+# bottom of its stack, and that for every word of a text in which nothing can be attached.
+_HOPELESS = 50.0
 
 
 class Blocks(NamedTuple):
@@ -144,6 +148,7 @@ def search(parser, words, tags, may_start, settings, work, records, syntactic, l
         may_end = all_shifted or may_start[word]
         # Search step.
         shifted_size = 0
+        best = -inf
         i = 0
         while i < size:
             if used + _MOST_RECORDS > len(records):
@@ -155,6 +160,9 @@ def search(parser, words, tags, may_start, settings, work, records, syntactic, l
             depth = records[beam.record[i], DEPTH]
             if all_shifted and depth == 1:
                 shifted_size = append(shifted, shifted_size, beam.record[i], beam.weight[i], beam.particles[i])
+                i += 1
+                continue
+            if expected_weight(beam, i, records, settings) < best - _HOPELESS:
                 i += 1
                 continue
             best_actions(parser, records, beam.record[i], work)
@@ -173,10 +181,13 @@ def search(parser, words, tags, may_start, settings, work, records, syntactic, l
                 used, size = divide_reduce(records, used, beam, size, i, n_reduce, work)
             if n_shift > 0:
                 form = words[word, 1 if depth == 1 else 0]
+                first = shifted_size
                 found = best_tags(parser, records, beam.record[i], form, tags[word], n_shift, work)
                 used, shifted_size = divide_shift(
                     records, used, beam, i, shifted, shifted_size, n_shift, form, found, work
                 )
+                if shifted_size > first:
+                    best = max(best, expected_weight(shifted, first, records, settings))
             i += 1
         beam, shifted, size = shifted, beam, shifted_size
         prefix = log_sum(beam.weight, size)

@@ -1,8 +1,9 @@
 """A toy treebank, pipelines trained on it, and what the tests ask of a parsed document."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -237,6 +238,18 @@ def trained_on_documents(toy: ToyTreebank) -> Language:
     for _ in range(5):
         nlp.update(examples())
     return nlp
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a text to a file, and gives its path."""
+
+    def write(text: str | bytes, name: str = "text.txt") -> Path:
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf8"))
+        return path
+
+    return write
 
 
 def assert_forest(doc: Doc) -> None:

@@ -1,16 +1,17 @@
 """Reliability tables and expected calibration errors, by hand; and the command `hpyp calibrate`."""
 
 import json
+from functools import partial
 
+import command_line
 import numpy as np
 import pytest
-from spacy import registry
-from spacy.cli import app
 from spacy.tokens import DocBin
 from spacy.training import Example
-from typer.testing import CliRunner
 
 from spacy_hpyp.calibration import calibrate, calibrate_heads, calibrate_tags
+
+run = partial(command_line.run, "hpyp")
 
 
 def test_the_error_is_the_mean_distance_between_confidence_and_accuracy():
@@ -83,13 +84,6 @@ def test_documents_with_other_tokens_are_refused(trained):
     example = Example(trained("Ada sleeps ."), trained.make_doc("Ada sleeps."[:-1]))
     with pytest.raises(ValueError, match="gold tokens"):
         calibrate_heads([example])
-
-
-def run(*arguments, exit_code=0):
-    registry.cli.get_all()
-    done = CliRunner().invoke(app, ["hpyp", *(str(argument) for argument in arguments)])
-    assert done.exit_code == exit_code, done.output
-    return done
 
 
 @pytest.fixture(scope="module")

@@ -1,19 +1,14 @@
 """The command `hpyp generate`."""
 
+from functools import partial
+
+import command_line
 import pytest
 import spacy
 import srsly
-from spacy import registry
-from spacy.cli import app
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
 
-
-def run(*arguments, exit_code=0):
-    registry.cli.get_all()
-    done = CliRunner().invoke(app, ["hpyp", "generate", *(str(argument) for argument in arguments)])
-    assert done.exit_code == exit_code, done.output
-    return done
+run = partial(command_line.run, "hpyp", "generate")
 
 
 @pytest.fixture(scope="module")

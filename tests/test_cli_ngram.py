@@ -1,25 +1,18 @@
 """The commands `hpyp ngram` and `hpyp perplexity`."""
 
 import json
+from functools import partial
 
+import command_line
 import pytest
 import spacy
-from spacy import registry
-from spacy.cli import app
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
 
 from spacy_hpyp.ngram import NGramModel, train_ngram_model
 from spacy_hpyp.raw_text import read_sentences
 
+run = partial(command_line.run, "hpyp")
 SHORT = ("--order", 3, "--sweeps", 4, "--samples", 2)
-
-
-def run(*arguments, exit_code=0):
-    registry.cli.get_all()
-    done = CliRunner().invoke(app, ["hpyp", *(str(argument) for argument in arguments)])
-    assert done.exit_code == exit_code, done.output
-    return done
 
 
 @pytest.fixture(scope="module")

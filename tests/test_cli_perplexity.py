@@ -1,24 +1,18 @@
 """The command `hpyp perplexity` for a parser; for an n-gram model see test_cli_ngram.py."""
 
 import json
+from functools import partial
 
+import command_line
 import pytest
 import spacy
-from spacy import registry
-from spacy.cli import app
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
 
 from spacy_hpyp.language_model import score_by_beam, score_by_particles
 from spacy_hpyp.ngram import train_ngram_model
 from spacy_hpyp.perplexity import perplexity_of
 
-
-def run(*arguments, exit_code=0):
-    registry.cli.get_all()
-    done = CliRunner().invoke(app, ["hpyp", "perplexity", *(str(argument) for argument in arguments)])
-    assert done.exit_code == exit_code, done.output
-    return done
+run = partial(command_line.run, "hpyp", "perplexity")
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,13 @@
 
 import csv
 import io
+from functools import partial
 
+import command_line
 import pytest
 import spacy
-from spacy import registry
-from spacy.cli import app
-from typer.testing import CliRunner
 
+run = partial(command_line.run, "hpyp", "surprisal")
 COLUMNS = (
     "file paragraph sentence word token start end text tag surprisal surprisal_lexical surprisal_syntactic log_prob"
 ).split()
@@ -22,13 +22,6 @@ Don't stop, Kim! "the cat" sleeps.
 """
 
 
-def run(*arguments, exit_code=0):
-    registry.cli.get_all()
-    done = CliRunner().invoke(app, ["hpyp", "surprisal", *(str(argument) for argument in arguments)])
-    assert done.exit_code == exit_code, done.output
-    return done
-
-
 def rows(table):
     return list(csv.DictReader(io.StringIO(table, newline=""), dialect="excel-tab"))
 
@@ -38,16 +31,6 @@ def model(trained, tmp_path_factory):
     path = tmp_path_factory.mktemp("surprisal") / "model"
     trained.to_disk(path)
     return path
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(text, name="text.txt"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf8"))
-        return path
-
-    return write
 
 
 def test_a_row_has_the_surprisal_of_a_token(model, trained, write):

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.cli import app
-from spacy.util import load_config, load_model_from_config, registry
-from typer.testing import CliRunner
+from command_line import run
+from spacy.util import load_config, load_model_from_config
 
 from spacy_hpyp.model import DISTRIBUTIONS
 
@@ -23,17 +22,10 @@ def corpus(tmp_path_factory):
     return folder
 
 
-def run(*arguments):
-    registry.cli.get_all()
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.name)
 def test_config_passes_the_checks_of_spacy(config, corpus):
     train, dev = (corpus / f"en_sample-ud-{part}.spacy" for part in ("train", "dev"))
-    output = run("debug", "config", config, "--paths.train", train, "--paths.dev", dev)
+    output = run("debug", "config", config, "--paths.train", train, "--paths.dev", dev).output
     assert "Config is valid" in output
 
 

@@ -8,16 +8,6 @@ from spacy_hpyp import raw_text
 from spacy_hpyp.raw_text import read_sentences
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(text, name="text.txt"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf8"))
-        return path
-
-    return write
-
-
 @pytest.fixture(scope="module")
 def nlp():
     nlp = spacy.blank("en")

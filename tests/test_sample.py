@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 import spacy
 import srsly
-from spacy import registry
-from spacy.cli import app
+from command_line import run
 from spacy.cli.train import train
-from typer.testing import CliRunner
 
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
@@ -38,17 +36,10 @@ def trained(tmp_path_factory, request):
     return folder
 
 
-def run(*arguments):
-    registry.cli.get_all()
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
 @pytest.mark.parametrize("workflow", ["all", "lm", "generate"])
 def test_every_workflow_of_the_project_can_be_run(workflow):
     # What is wrong anywhere in project.yml keeps every workflow from running.
-    assert "Running command" in run("project", "run", workflow, PROJECT, "--dry")
+    assert "Running command" in run("project", "run", workflow, PROJECT, "--dry").output
 
 
 def test_the_project_uses_a_config_that_is_tested_here():
@@ -98,6 +89,6 @@ def test_evaluation_reports_tags_arcs_sentences_and_log_probability(trained, tmp
 
 def test_scores_of_the_command_are_those_that_it_prints(trained, tmp_path):
     data = trained / "en_sample-ud-dev.spacy"
-    printed = run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "gold.json", "-K", 20)
+    printed = run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "gold.json", "-K", 20).output
     scores = json.loads((tmp_path / "gold.json").read_text(encoding="utf8"))
     assert f"{100 * scores['dep_las']:.2f}" in printed

@@ -5,9 +5,11 @@ import os
 import subprocess
 import sys
 import zlib
+from functools import partial
 
 import numpy as np
 import pytest
+import seating
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,19 +33,8 @@ from spacy_hpyp.hpyp.storage import pack, pack_integers, unpack, unpack_integers
 
 ALPHABET = 5
 COLUMNS = np.array([[0, 1], [1, NONE], [NONE, NONE]])
+seated_franchise = partial(seating.seated_franchise, columns=COLUMNS, alphabet=ALPHABET)
 FIELDS = "children symbol dishes dish customers tables kinds size count".split()
-
-
-def seated_franchise(customers, leaving=(), seed=0, columns=COLUMNS, one_table=False):
-    rng = np.random.default_rng(seed)
-    franchise = reserve(new_franchise(columns, ALPHABET, one_table=one_table), len(customers) + len(leaving))
-    franchise.discount[:] = rng.uniform(0.05, 0.95, len(franchise.discount))
-    franchise.strength[:] = rng.exponential(size=len(franchise.strength)) - franchise.discount
-    for change, moving in ((add, customers), (remove, leaving)):
-        for context, dish in moving:
-            for expert in range(len(columns)):
-                change(franchise, expert, np.array(context, dtype=np.int32), dish, rng)
-    return franchise
 
 
 def distributions(franchise):

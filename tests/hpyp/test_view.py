@@ -1,23 +1,22 @@
 """A frozen view gives the probabilities of the seating that it was taken from."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
+import seating
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_hpyp.hpyp.franchise import (
     NONE,
     PARENT,
-    add,
     deepest,
     new_franchise,
     paths_of,
     predictive_distribution,
     predictive_probability,
-    remove,
-    reserve,
 )
 from spacy_hpyp.hpyp.view import (
     best_by_class,
@@ -32,18 +31,7 @@ from spacy_hpyp.hpyp.view import (
 ALPHABET = 7
 COLUMNS = np.array([[0, 1, 2], [2, 0, NONE], [NONE, NONE, NONE]])
 KIND = np.array([0, 1, 1, NONE, 1, 0, 1], dtype=np.int32)
-
-
-def seated_franchise(customers, leaving=(), seed=0, columns=COLUMNS, alphabet=ALPHABET):
-    rng = np.random.default_rng(seed)
-    franchise = reserve(new_franchise(columns, alphabet), len(customers) + len(leaving))
-    franchise.discount[:] = rng.uniform(0.05, 0.95, len(franchise.discount))
-    franchise.strength[:] = rng.exponential(size=len(franchise.strength)) - franchise.discount
-    for change, moving in ((add, customers), (remove, leaving)):
-        for context, dish in moving:
-            for expert in range(len(columns)):
-                change(franchise, expert, np.array(context, dtype=np.int32), dish, rng)
-    return franchise
+seated_franchise = partial(seating.seated_franchise, columns=COLUMNS, alphabet=ALPHABET)
 
 
 def busy_franchise(seed):

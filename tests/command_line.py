@@ -1,0 +1,16 @@
+"""SpaCy's command line, for the tests."""
+
+from typing import Any
+
+from click.testing import Result
+from spacy import registry
+from spacy.cli import app
+from typer.testing import CliRunner
+
+
+def run(*arguments: Any, exit_code: int = 0) -> Result:
+    """Run `spacy` with some arguments, and assert how it ends."""
+    registry.cli.get_all()
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == exit_code, done.output
+    return done

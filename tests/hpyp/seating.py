@@ -1,0 +1,30 @@
+"""Seatings for the tests."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spacy_hpyp.hpyp.franchise import Franchise, add, new_franchise, remove, reserve
+
+Customer = tuple[tuple[int, ...], int]
+
+
+def seated_franchise(
+    customers: Sequence[Customer],
+    leaving: Sequence[Customer] = (),
+    seed: int = 0,
+    *,
+    columns: np.ndarray,
+    alphabet: int,
+    one_table: bool = False,
+) -> Franchise:
+    """Customers, each with a context and a dish, sit down under random hyperparameters, and some leave again."""
+    rng = np.random.default_rng(seed)
+    franchise = reserve(new_franchise(columns, alphabet, one_table=one_table), len(customers) + len(leaving))
+    franchise.discount[:] = rng.uniform(0.05, 0.95, len(franchise.discount))
+    franchise.strength[:] = rng.exponential(size=len(franchise.strength)) - franchise.discount
+    for change, moving in ((add, customers), (remove, leaving)):
+        for context, dish in moving:
+            for expert in range(len(columns)):
+                change(franchise, expert, np.array(context, dtype=np.int32), dish, rng)
+    return franchise

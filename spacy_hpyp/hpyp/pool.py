@@ -61,7 +61,7 @@ class SeatedPool(NamedTuple):
     gates (int32[gates]): Columns of the context row.
     possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all do.
     elements (int32[elements, 4]): What the entries of a context row are; opaque here.
-    scratch (float64[experts + 1, alphabet]): Workspace.
+    scratch (float64[experts + 1, alphabet]): Workspace; of a pool that mixes its experts float64[2, experts].
     """
 
     franchise: Franchise

@@ -131,9 +131,11 @@ def read_events(pool, distribution, factored, words, tags, actions, events):
     actions (int32[2n]): The derivation.
     events (Events): Overwritten.
     """
+    events.count[0] = 0
+    if distribution == LABEL and not factored:
+        return
     records = np.empty((FIRST_RECORD + len(actions), FIELDS), dtype=np.int32)
     used = begin(records)
-    events.count[0] = 0
     top = ROOT
     word = 0
     for action in actions:

@@ -10,7 +10,7 @@ import srsly
 
 from .hpyp.franchise import Franchise, new_franchise, reserve
 from .hpyp.hyperparameters import resample
-from .hpyp.pool import STANDINGS, SeatedPool, Weights, freeze_pool
+from .hpyp.pool import STANDINGS, FrozenPool, SeatedPool, Weights, freeze_pool
 from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .hpyp.view import best_by_class
 from .inference.beam import Search
@@ -342,17 +342,8 @@ class JointModel:
         """The frozen view of the present seating, made when it is first needed."""
         if self._parser is None:
             assert self.vocabulary is not None
-            pools = [
-                freeze_pool(
-                    self._franchises[name],
-                    self.weights[name],
-                    self._compiled[name][2],
-                    self.possible(name),
-                    self._compiled[name][0],
-                    mixed=name == "word",
-                )
-                for name in DISTRIBUTIONS
-            ]
+            with ThreadPoolExecutor() as executor:
+                pools = list(executor.map(self._frozen_pool, DISTRIBUTIONS))
             if self._is_plain("transition"):
                 actions = self.alphabets()["transition"]
                 kind = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
@@ -371,6 +362,11 @@ class JointModel:
                 usual=usual_probabilities(pools[3], self.vocabulary.tag_offsets, self.vocabulary.candidate_tags),
             )
         return self._parser
+
+    def _frozen_pool(self, name: str) -> FrozenPool:
+        elements, _, gates = self._compiled[name]
+        franchise, weights = self._franchises[name], self.weights[name]
+        return freeze_pool(franchise, weights, gates, self.possible(name), elements, mixed=name == "word")
 
     @property
     def distributions(self) -> Distributions:
@@ -511,12 +507,17 @@ class JointModel:
             words, classes, tags, offsets, candidates.astype(np.int32), self.vocabulary_settings.rule
         )
         self.weights = {name: self.first_weights(name) for name in DISTRIBUTIONS}
-        for name, size in self.alphabets().items():
+        alphabets = self.alphabets()
+
+        def read(name: str) -> Franchise:
             try:
                 columns, packed = self._compiled[name][1], msg["distributions"][name]
-                self._franchises[name] = unpack(packed, columns, size, one_table=self.one_table)
+                return unpack(packed, columns, alphabets[name], one_table=self.one_table)
             except ValueError as error:
                 raise ValueError(f"its {name} distribution is damaged: {error}") from error
+
+        with ThreadPoolExecutor() as executor:
+            self._franchises = dict(zip(DISTRIBUTIONS, executor.map(read, DISTRIBUTIONS)))
         copies = unpack_integers(msg["copies"]).tolist()
         keys = msg["seated"]
         width = len(keys) // max(1, len(copies))

@@ -538,7 +538,7 @@ class JointModel:
 
     def _unpack_derivations(self, msg: dict[str, Any]) -> dict[bytes, list[np.ndarray]]:
         """Read the derivations of seated sentences and check that they are what they should be."""
-        words, paths, keys = unpack_integers(msg["words"]), unpack_integers(msg["paths"]), msg["keys"]
+        words, paths, keys = unpack_integers(msg["words"]).astype(np.int64), unpack_integers(msg["paths"]), msg["keys"]
         width = len(keys) // max(1, len(words))
         if width * len(words) != len(keys) or np.any(words < 1) or 3 * words.sum() != len(paths):
             raise ValueError("the derivations of its sentences are damaged")

@@ -62,7 +62,8 @@ def pack_integers(values: np.ndarray) -> dict[str, Any]:
 def unpack_integers(packed: Any) -> np.ndarray:
     """Read what `pack_integers` wrote.
 
-    RETURNS (int64[length]): The integers, each below 2 ** 31 - 1 and together below 2 ** 62: sums of them do not overflow.
+    RETURNS (int32[length]): The integers, each below 2 ** 31 - 1. There are no more of them, so that sums in 64 bits, as NumPy
+        adds them up, do not overflow.
     RAISES (ValueError): If the bytes are not what they say they are.
     """
     try:
@@ -80,7 +81,7 @@ def unpack_integers(packed: Any) -> np.ndarray:
     values = np.ascontiguousarray(planes.T).view(f"<u{width}").ravel()
     if int(values.max(initial=0)) >= _HIGHEST:
         raise ValueError("an array holds a number that is too large")
-    return values.astype(np.int64)
+    return values.astype(np.int32)
 
 
 def pack(franchise: Franchise) -> dict[str, Any]:
@@ -190,7 +191,7 @@ def unpack(packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool =
     _require(_ascending(parent[experts:], symbol), "two restaurants have the same context")
     _require(len(dish) == len(customers) == len(tables) == dishes.sum(), "the servings are not all there")
     _require(int(dish.max(initial=0)) < alphabet, "a dish is not in the alphabet")
-    restaurant = np.repeat(np.arange(n), dishes)
+    restaurant = np.repeat(np.arange(n, dtype=np.int32), dishes)
     _require(_ascending(restaurant, dish), "a restaurant serves a dish twice")
     _require(
         bool(np.all((1 <= tables) & (tables <= customers))), "a serving has no table or more tables than customers"
@@ -203,7 +204,7 @@ def unpack(packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool =
     owner = np.repeat(several, kinds)
     _require(bool(np.all(size > 0) and np.all(count > 0)), "a table is empty")
     _require(_ascending(owner, size), "a table size is listed twice")
-    seats = np.bincount(owner, weights=size * count, minlength=len(dish))[several]
+    seats = np.bincount(owner, weights=size.astype(np.int64) * count, minlength=len(dish))[several]
     at_tables = np.bincount(owner, weights=count, minlength=len(dish))[several]
     _require(
         np.array_equal(seats, customers[several]) and np.array_equal(at_tables, tables[several]),
@@ -248,8 +249,8 @@ def _require(condition: bool, problem: str) -> None:
 def _parents(children: np.ndarray, sizes: list[int], columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Parent and tier of every restaurant, from the numbers of children in breadth-first order."""
     experts, depth = columns.shape
-    parent = np.full(len(children), NONE, dtype=np.int64)
-    tier = np.empty(len(children), dtype=np.int64)
+    parent = np.full(len(children), NONE, dtype=np.int32)
+    tier = np.empty(len(children), dtype=np.int32)
     start = experts
     for expert, size in enumerate(sizes):
         levels = int(np.sum(columns[expert] != NONE))

@@ -187,7 +187,7 @@ numbers = st.integers(0, 6) | st.sampled_from([255, 2**31 - 2, 2**31 - 1, 2**32 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.sampled_from(FIELDS), st.integers(0, 10**6), numbers), min_size=1, max_size=3))
 def test_wrong_numbers_are_noticed_or_harmless(packed, changes):
-    damaged = {name: unpack_integers(packed[name]) for name, _, _ in changes}
+    damaged = {name: unpack_integers(packed[name]).astype(np.int64) for name, _, _ in changes}
     for name, place, number in changes:
         damaged[name][place % len(damaged[name])] = number
     assert_refused_or_sound({**packed, **{name: pack_anything(values) for name, values in damaged.items()}})
@@ -301,7 +301,7 @@ def test_extreme_hyperparameters_are_refused_or_can_be_resampled(packed, name, v
 
 @pytest.mark.parametrize("name", ["children", "dishes", "kinds"])
 def test_counts_that_overflow_their_sum_are_refused(packed, name, tmp_path):
-    values = unpack_integers(packed[name])
+    values = unpack_integers(packed[name]).astype(np.int64)
     # Of two that run over, the sum is back where it was.
     first = 3 if name == "children" else 0
     values[first + 2] += int(values[first]) + int(values[first + 1]) + 2

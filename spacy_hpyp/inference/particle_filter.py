@@ -128,15 +128,25 @@ def forbid(probability, depth, may_end):
 
 
 @compiled
-def search(parser, words, tags, may_start, settings, work, records, syntactic, lexical, log_probability):
-    """Algorithm 1 on one block of words.
+def only(blocks, block):
+    """One of some blocks by itself."""
+    start, end = blocks.offsets[block], blocks.offsets[block + 1]
+    return Blocks(
+        blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], np.array([0, end - start])
+    )
 
-    words (int32[n, 2]), tags (int32[n]), may_start (bool[n]): See `Blocks`.
+
+@compiled
+def search(parser, block, settings, work, records, syntactic, lexical, log_probability):
+    """Algorithm 1 on one block of n words.
+
+    block (Blocks): The block by itself.
     settings (Search): K, at least 1, and what the selection step expects.
     work (Workspace), records (int32[*, FIELDS]): Written on.
     syntactic, lexical, log_probability (float64[n]): Overwritten, see `Parses`.
     RETURNS (tuple): The records (int32[*, FIELDS]), grown as was needed, the final beam (Beam) and its size.
     """
+    words, tags, may_start = block.words, block.tags, block.may_start
     n = len(tags)
     used = begin(records)
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
@@ -220,9 +230,7 @@ def decode_blocks(parser, blocks, chosen, settings, parses):
         start, end = blocks.offsets[block], blocks.offsets[block + 1]
         records, beam, size = search(
             parser,
-            blocks.words[start:end],
-            blocks.tags[start:end],
-            blocks.may_start[start:end],
+            only(blocks, block),
             settings,
             work,
             records,
@@ -250,18 +258,8 @@ def decode_all(parser, blocks, block, settings):
     block (int): Which of the blocks.
     RETURNS (Posterior): Their trees and probabilities.
     """
-    start, end = blocks.offsets[block], blocks.offsets[block + 1]
-    n = end - start
-    records, beam, size = search(
-        parser,
-        blocks.words[start:end],
-        blocks.tags[start:end],
-        blocks.may_start[start:end],
-        settings,
-        new_workspace(parser),
-        np.empty((_SMALLEST, FIELDS), dtype=np.int32),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-    )
+    one = only(blocks, block)
+    n = len(one.tags)
+    work, records = new_workspace(parser), np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    records, beam, size = search(parser, one, settings, work, records, np.empty(n), np.empty(n), np.empty(n))
     return read_posterior(records, beam, size, n, settings.temperature)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spacy_hpyp.annotation import Encoder, encode_docs
 from spacy_hpyp.inference.beam import Search
 from spacy_hpyp.inference.memo import new_memo, recall
-from spacy_hpyp.inference.particle_filter import search
+from spacy_hpyp.inference.particle_filter import only, search
 from spacy_hpyp.inference.posterior import read_posterior
 from spacy_hpyp.inference.proposals import new_workspace
 from spacy_hpyp.transitions.configuration import FIELDS
@@ -42,14 +42,11 @@ def test_keys_that_share_a_slot_displace_each_other():
 def decode(joint, blocks, work, particles=40):
     """Every block on the same workspace, or each on a new one; everything that was found."""
     found = []
-    for start, end in zip(blocks.offsets[:-1], blocks.offsets[1:]):
-        n = end - start
+    for block, n in enumerate(np.diff(blocks.offsets)):
         syntactic, lexical, log_probability = np.empty(n), np.empty(n), np.empty(n)
         records, beam, size = search(
             joint.parser,
-            blocks.words[start:end],
-            blocks.tags[start:end],
-            blocks.may_start[start:end],
+            only(blocks, block),
             Search(particles, 0.5),
             work() if callable(work) else work,
             np.empty((1024, FIELDS), dtype=np.int32),

@@ -19,9 +19,7 @@ def count_records(nlp, words, particles):
     found = [np.empty(len(words)) for _ in range(3)]
     _, beam, size = search(
         joint.parser,
-        blocks.words,
-        blocks.tags,
-        blocks.may_start,
+        blocks,
         Search(particles, 0.5),
         new_workspace(joint.parser),
         room,

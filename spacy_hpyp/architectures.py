@@ -12,6 +12,7 @@ from .hpyp.pool import Weights
 from .inference.beam import Search
 from .inference.particle_filter import Blocks, Parses
 from .model import DISTRIBUTIONS, ContextLists, JointModel
+from .model_storage import model_from_bytes, model_to_bytes
 from .text.unknown_words import (
     UnknownWordRule,
     english_signatures,
@@ -127,9 +128,9 @@ def add_gradients(model: Model, gradient: dict[str, Weights], tokens: int) -> No
 
 @serialize_attr.register(JointModel)
 def _serialize(_: JointModel, value: JointModel, name: str, model: Model) -> bytes:
-    return value.to_bytes()
+    return model_to_bytes(value)
 
 
 @deserialize_attr.register(JointModel)
 def _deserialize(default: JointModel, value: bytes, name: str, model: Model) -> JointModel:
-    return default.from_bytes(value)
+    return model_from_bytes(default, value)

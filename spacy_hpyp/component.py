@@ -26,6 +26,7 @@ from .inference.beam import Search
 from .inference.particle_filter import Parses
 from .inference.posterior import Posterior
 from .model import JointModel
+from .model_storage import model_from_bytes
 from .scorer import score
 from .training import GoldCorpus, Treebank, visit
 
@@ -601,7 +602,7 @@ class HPYPParser(TrainablePipe):
         try:
             message = srsly.msgpack_loads(data)
             (attributes,), (parameters,) = message["attrs"], message["params"]
-            loaded = self.model.attrs[JOINT_MODEL].from_bytes(attributes["joint_model"])
+            loaded = model_from_bytes(self.model.attrs[JOINT_MODEL], attributes["joint_model"])
             loaded.set_weights(weights_of(parameters))
         except Exception as error:
             raise UnreadableModelError(

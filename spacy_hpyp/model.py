@@ -3,15 +3,12 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import srsly
 
 from .hpyp.franchise import Franchise, new_franchise, reserve
 from .hpyp.hyperparameters import resample
 from .hpyp.pool import STANDINGS, FrozenPool, SeatedPool, Weights, freeze_pool
-from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .hpyp.view import best_by_class
 from .inference.beam import Search
 from .inference.derivations import sample_derivation, tree_log_probability
@@ -25,9 +22,7 @@ from .inference.sampling import Distributions
 from .text.vocabulary import Vocabulary, VocabularySettings
 from .transitions.configuration import DIRECTIONS, FIRST_SYMBOL, POSSIBLE, action_count, class_of
 from .transitions.contexts import compile_contexts
-from .transitions.oracle import is_derivation
 
-FORMAT = 1
 _CHUNK = 2048
 _HIGHEST_WEIGHT = 100.0
 # How many configurations the exact sum over a tree's derivations may keep, and how many probabilities it remembers.
@@ -63,7 +58,8 @@ class JointModel:
     one_table (bool): Whether dishes have one table in each restaurant at most, see `Franchise`.
     labelled (bool): Whether it tells the labels of arcs apart; else all arcs have the same one.
 
-    Until `initialize` or `from_bytes` has been called, the model has no alphabets (`is_initialized` is False).
+    Until `initialize` has been called, or the model has been read from a file, it has no alphabets (`is_initialized` is False).
+    franchises (dict[str, Franchise]): The seating of each distribution, by its name; empty until then.
     """
 
     def __init__(
@@ -93,7 +89,7 @@ class JointModel:
         self.tokens = 0
         self.steps = 0
         self.sweeps = 0
-        self._franchises: dict[str, Franchise] = {}
+        self.franchises: dict[str, Franchise] = {}
         self._parser: Parser | None = None
 
     @property
@@ -151,8 +147,8 @@ class JointModel:
         self.steps = 0
         self.sweeps = 0
         self._parser = None
-        self._franchises = {
-            name: new_franchise(self._compiled[name][1], size, one_table=self.one_table)
+        self.franchises = {
+            name: new_franchise(self.columns(name), size, one_table=self.one_table)
             for name, size in self.alphabets().items()
         }
 
@@ -176,6 +172,10 @@ class JointModel:
                     raise ValueError(f"the weights of the {name} distribution do not fit its context lists")
                 if not np.all(np.abs(theirs) <= _HIGHEST_WEIGHT):
                     raise ValueError(f"a weight of the {name} distribution is not between ±{_HIGHEST_WEIGHT:.0f}")
+
+    def columns(self, name: str) -> np.ndarray:
+        """What each expert of a distribution reads, see `Franchise`."""
+        return self._compiled[name][1]
 
     def alphabets(self) -> dict[str, int]:
         """The number of outcomes of each distribution of an initialised model."""
@@ -274,11 +274,11 @@ class JointModel:
     def _reserve(self, tokens: int, distributions: Sequence[str]) -> None:
         for name in distributions:
             events_of_word = 2 if name == "transition" else 1
-            self._franchises[name] = reserve(self._franchises[name], events_of_word * int(tokens))
+            self.franchises[name] = reserve(self.franchises[name], events_of_word * int(tokens))
 
     def _seated_pool(self, name: str, gradient: Weights) -> SeatedPool:
         return SeatedPool(
-            franchise=self._franchises[name],
+            franchise=self.franchises[name],
             weights=self.weights[name],
             gradient=gradient,
             gates=self._compiled[name][2],
@@ -316,7 +316,7 @@ class JointModel:
         return total
 
     def _scratch(self, name: str, alphabet: int) -> np.ndarray:
-        experts = len(self._compiled[name][1])
+        experts = len(self.columns(name))
         return np.empty((2, experts) if name == "word" else (experts + 1, alphabet))
 
     def static_derivations(self, sentences: Sentences) -> Derivations:
@@ -332,7 +332,7 @@ class JointModel:
     def resample(self, rng: np.random.Generator) -> None:
         """Slice-sample the discounts and strengths of all distributions."""
         self._parser = None
-        for franchise in self._franchises.values():
+        for franchise in self.franchises.values():
             resample(franchise, rng)
 
     # Prediction
@@ -365,7 +365,7 @@ class JointModel:
 
     def _frozen_pool(self, name: str) -> FrozenPool:
         elements, _, gates = self._compiled[name]
-        franchise, weights = self._franchises[name], self.weights[name]
+        franchise, weights = self.franchises[name], self.weights[name]
         return freeze_pool(franchise, weights, gates, self.possible(name), elements, mixed=name == "word")
 
     @property
@@ -438,134 +438,3 @@ class JointModel:
                 none, actions = np.empty(0, dtype=np.int32), np.empty(2 * (end - start), dtype=np.int32)
                 found[i] = sample_derivation(self.parser, *rows, particles, none, rng, queries, actions)
         return found
-
-    # Storage
-
-    def to_bytes(self) -> bytes:
-        """The whole model: alphabets, vocabulary, seating, and which sentences are seated."""
-        msg: dict[str, Any] = {
-            "format": FORMAT,
-            "contexts": {name: [list(expert) for expert in getattr(self.contexts, name)] for name in DISTRIBUTIONS},
-            "steps": self.steps,
-            "tokens": self.tokens,
-            "sweeps": self.sweeps,
-        }
-        if self.vocabulary is not None:
-            keys = sorted(self.seated)
-            msg |= {
-                "tags": self.tags,
-                "labels": self.labels,
-                "words": self.vocabulary.words,
-                "classes": self.vocabulary.classes,
-                "tag_counts": pack_integers(np.diff(self.vocabulary.tag_offsets)),
-                "candidate_tags": pack_integers(self.vocabulary.candidate_tags),
-                "distributions": {name: pack(franchise) for name, franchise in self._franchises.items()},
-                "seated": b"".join(keys),
-                "copies": pack_integers(np.array([self.seated[key] for key in keys], dtype=np.int64)),
-                "derivations": self._pack_derivations(),
-            }
-        return srsly.msgpack_dumps(msg)
-
-    def from_bytes(self, data: bytes) -> "JointModel":
-        """Read what `to_bytes` wrote. The weights of pools are not part of it: they are those of `first_weights`.
-
-        RETURNS (JointModel): A new model with the same settings.
-        RAISES (ValueError): If the bytes are damaged or belong to a model with other context lists.
-        """
-        try:
-            msg = srsly.msgpack_loads(data)
-        except Exception as error:
-            raise ValueError(f"it cannot be unpacked ({error})") from error
-        if not isinstance(msg, dict) or msg.get("format") != FORMAT:
-            raise ValueError("it is not a model of this version of spacy-hpyp")
-        ours = {name: [list(expert) for expert in getattr(self.contexts, name)] for name in DISTRIBUTIONS}
-        if msg.get("contexts") != ours:
-            raise ValueError(
-                "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
-            )
-        loaded = JointModel(self.contexts, self.vocabulary_settings, one_table=self.one_table, labelled=self.labelled)
-        try:
-            if "distributions" in msg:
-                loaded._read(msg)
-        except (KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
-        return loaded
-
-    def _read(self, msg: dict[str, Any]) -> None:
-        """Read the parts of a trained model."""
-        tags, labels, words, classes = (_strings(msg[name]) for name in ("tags", "labels", "words", "classes"))
-        if any(label.count("||") > 1 for label in labels):
-            raise ValueError("a label is decorated twice")
-        candidates, counts = unpack_integers(msg["candidate_tags"]), unpack_integers(msg["tag_counts"])
-        if len(counts) != len(words) + len(classes) or np.any(counts < 1) or counts.sum() != len(candidates):
-            raise ValueError("the candidate tags do not fit the vocabulary")
-        if len(counts) == 0 or int(candidates.max(initial=0)) >= len(tags):
-            raise ValueError("a candidate tag does not exist")
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        self.tags, self.labels = tags, labels
-        self.vocabulary = Vocabulary(
-            words, classes, tags, offsets, candidates.astype(np.int32), self.vocabulary_settings.rule
-        )
-        self.weights = {name: self.first_weights(name) for name in DISTRIBUTIONS}
-        alphabets = self.alphabets()
-
-        def read(name: str) -> Franchise:
-            try:
-                columns, packed = self._compiled[name][1], msg["distributions"][name]
-                return unpack(packed, columns, alphabets[name], one_table=self.one_table)
-            except ValueError as error:
-                raise ValueError(f"its {name} distribution is damaged: {error}") from error
-
-        with ThreadPoolExecutor() as executor:
-            self._franchises = dict(zip(DISTRIBUTIONS, executor.map(read, DISTRIBUTIONS)))
-        copies = unpack_integers(msg["copies"]).tolist()
-        keys = msg["seated"]
-        width = len(keys) // max(1, len(copies))
-        if width * len(copies) != len(keys):
-            raise ValueError("the list of seated sentences is damaged")
-        self.seated = {keys[width * i : width * (i + 1)]: copies[i] for i in range(len(copies))}
-        self.derivations = self._unpack_derivations(msg["derivations"])
-        self.steps, self.tokens, self.sweeps = (_count(msg[name]) for name in ("steps", "tokens", "sweeps"))
-
-    def _pack_derivations(self) -> dict[str, Any]:
-        found = [(key, path) for key in sorted(self.derivations) for path in self.derivations[key]]
-        paths = [path for _, path in found] or [np.empty(0, dtype=np.int32)]
-        return {
-            "keys": b"".join(key for key, _ in found),
-            "words": pack_integers(np.array([len(path) // 3 for _, path in found], dtype=np.int64)),
-            "paths": pack_integers(np.concatenate(paths)),
-        }
-
-    def _unpack_derivations(self, msg: dict[str, Any]) -> dict[bytes, list[np.ndarray]]:
-        """Read the derivations of seated sentences and check that they are what they should be."""
-        words, paths, keys = unpack_integers(msg["words"]).astype(np.int64), unpack_integers(msg["paths"]), msg["keys"]
-        width = len(keys) // max(1, len(words))
-        if width * len(words) != len(keys) or np.any(words < 1) or 3 * words.sum() != len(paths):
-            raise ValueError("the derivations of its sentences are damaged")
-        found: dict[bytes, list[np.ndarray]] = {}
-        end = np.cumsum(3 * words)
-        for i, n in enumerate(words.tolist()):
-            path = paths[end[i] - 3 * n : end[i]]
-            actions, tags = path[: 2 * n], path[2 * n :]
-            if not is_derivation(actions, n, len(self.labels)) or tags.max() >= len(self.tags):
-                raise ValueError("the derivation of a sentence is damaged")
-            found.setdefault(keys[width * i : width * (i + 1)], []).append(path.astype(np.int32))
-        if any(len(paths_of) > self.seated.get(key, 0) for key, paths_of in found.items()):
-            raise ValueError("it has derivations of sentences that are not seated")
-        return found
-
-
-def _count(value: Any) -> int:
-    if not isinstance(value, int) or value < 0:
-        raise ValueError("a count is damaged")
-    return value
-
-
-def _strings(values: Any) -> list[str]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError("a list of names is damaged")
-    if len(set(values)) < len(values):
-        raise ValueError("a name is listed twice")
-    if "" in values:
-        raise ValueError("a name is empty")
-    return values

@@ -11,6 +11,7 @@ from spacy_hpyp.architectures import add_gradients, weights_of
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, OPEN
 from spacy_hpyp.hpyp.pool import Weights
 from spacy_hpyp.model import DISTRIBUTIONS
+from spacy_hpyp.model_storage import model_from_bytes, model_to_bytes
 
 TEXTS = ["the dog sees a cat . Zenobia sleeps near Kim .", "a small bird hears the old horse", "sings"]
 
@@ -109,7 +110,7 @@ def test_probability_of_a_document_is_that_of_its_tokens(pooled, assert_forest):
 
 
 def several_tables(toy, nlp):
-    franchises = toy.parser(nlp).joint._franchises.values()
+    franchises = toy.parser(nlp).joint.franchises.values()
     return any(np.any(f.servings[: f.used[N_SERVINGS], OPEN] > 1) for f in franchises)
 
 
@@ -204,13 +205,13 @@ def moved(weights, direction, step):
 def test_gradient_of_a_visit_is_that_of_its_log_likelihood(toy, sentences, pooled, seed):
     # Kneser-Ney seating does not depend on the weights, so that the log-likelihood of a batch is a smooth function of them.
     joint = toy.parser(pooled).joint
-    data = joint.to_bytes()
+    data = model_to_bytes(joint)
     batch = encoded(toy, pooled, sentences[:10])
     seated = np.ones(10, dtype=bool)
     weights = moved(joint.weights, random_weights(joint.weights, 1.0, 100 + seed), 0.2)
 
     def visit(weights):
-        model = joint.from_bytes(data)
+        model = model_from_bytes(joint, data)
         model.set_weights(weights)
         return model.visit(batch, model.static_derivations(batch), seated, np.random.default_rng(0))
 

@@ -139,7 +139,7 @@ class Counter:
 
     @cache  # noqa: B019
     def _probability(self, name, dish, row, possible):
-        franchise, weights = self.model._franchises[name], self.model.weights[name]
+        franchise, weights = self.model.franchises[name], self.model.weights[name]
         row = np.array(row, dtype=np.int32)
         experts = len(franchise.columns)
         places = [franchise.restaurants[deepest(franchise, m, row)] for m in range(experts)]

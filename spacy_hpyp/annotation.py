@@ -138,7 +138,7 @@ class Encoder:
             return "with labels that the model does not have"
         return np.array(
             [
-                [self.vocabulary.number(word, i == 0) for i, word in enumerate(sentence.words)],
+                self.vocabulary.numbers(sentence.words),
                 [self.tags[tag] for tag in sentence.tags],
                 sentence.heads,
                 [NONE if head == NONE else self.labels[label] for label, head in zip(labels, sentence.heads)],

@@ -8,10 +8,9 @@ from spacy.util import minibatch
 from spacy.vocab import Vocab
 
 from .annotation import Layout, write_parses
-from .hpyp.franchise import NONE
 from .inference.beam import Search
 from .inference.generation import Derivation, draw_sentence
-from .inference.particle_filter import Blocks, Parses
+from .inference.particle_filter import Parses, sentence_blocks
 from .model import JointModel
 from .text.spacing import spaces_between
 from .transitions.configuration import tree_of
@@ -60,14 +59,14 @@ def _draw(
     model: JointModel, begin_with: Sequence[str], max_length: int, particles: int, rng: np.random.Generator
 ) -> Derivation:
     assert model.vocabulary is not None
-    beginning = [model.vocabulary.number(word, i == 0) for i, word in enumerate(begin_with)]
+    beginning = np.array(model.vocabulary.numbers(begin_with), dtype=np.int32)
     drawn = Derivation(
         actions=np.empty(2 * max_length, dtype=np.int32),
         tags=np.empty(max_length, dtype=np.int32),
         words=np.empty(max_length, dtype=np.int32),
         log_probability=np.empty(1),
     )
-    n = draw_sentence(model.distributions, np.array(beginning, dtype=np.int32), particles, ATTEMPTS, rng, drawn)
+    n = draw_sentence(model.distributions, beginning, particles, ATTEMPTS, rng, drawn)
     if n == 0:
         beginning_with = f" that begins with '{' '.join(begin_with)}'" if begin_with else ""
         raise ValueError(
@@ -79,20 +78,13 @@ def _draw(
 
 def _annotation(model: JointModel, drawn: Sequence[Derivation], search: Search, threads: int) -> tuple[Layout, Parses]:
     """The trees that were drawn, and what the beam says of the words."""
-    lengths = [len(one.words) for one in drawn]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    words = np.concatenate([one.words for one in drawn])
-    blocks = Blocks(
-        words=np.stack([words, words], axis=1),
-        tags=np.full(len(words), NONE, dtype=np.int32),
-        may_start=np.zeros(len(words), dtype=bool),
-        offsets=offsets,
-    )
+    blocks = sentence_blocks([one.words for one in drawn])
+    offsets = blocks.offsets
     parses = model.decode(blocks, search._replace(marginals=False, consensus=False), threads)
     parses.tags[:] = np.concatenate([one.tags for one in drawn])
     for one, start, end in zip(drawn, offsets[:-1], offsets[1:]):
         tree_of(one.actions, parses.heads[start:end], parses.labels[start:end])
-    token = np.concatenate([np.arange(length) for length in lengths])
+    token = np.concatenate([np.arange(len(one.words)) for one in drawn])
     return Layout(token=token, docs=offsets, offsets=offsets), parses
 
 

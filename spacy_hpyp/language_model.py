@@ -6,9 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from spacy.util import minibatch
 
-from .hpyp.franchise import NONE
 from .inference.beam import Search
-from .inference.particle_filter import Blocks
+from .inference.particle_filter import sentence_blocks
 from .inference.sampling import estimate_log_probabilities
 from .model import JointModel
 from .perplexity import ScoredSentence
@@ -30,16 +29,9 @@ def score_by_beam(
     """
     for batch in minibatch(sentences, _BATCH):
         numbers = [_numbers(model, words) for words in batch]
-        offsets = np.concatenate([[0], np.cumsum([len(words) for words in numbers])]).astype(np.int64)
-        words = np.concatenate(numbers)
-        blocks = Blocks(
-            words=np.stack([words, words], axis=1),
-            tags=np.full(len(words), NONE, dtype=np.int32),
-            may_start=np.zeros(len(words), dtype=bool),
-            offsets=offsets,
-        )
+        blocks = sentence_blocks(numbers)
         log_probability = model.decode(blocks, search, threads).log_probability
-        for own, total in zip(numbers, np.add.reduceat(log_probability, offsets[:-1]).tolist()):
+        for own, total in zip(numbers, np.add.reduceat(log_probability, blocks.offsets[:-1]).tolist()):
             yield ScoredSentence(total, len(own), _unknown(model, own))
 
 
@@ -102,7 +94,7 @@ def _numbers(model: JointModel, words: Sequence[str]) -> np.ndarray:
     if not words:
         raise ValueError("A sentence without words has no probability.")
     vocabulary = _vocabulary(model)
-    return np.array([vocabulary.number(word, i == 0) for i, word in enumerate(words)], dtype=np.int32)
+    return np.array(vocabulary.numbers(words), dtype=np.int32)
 
 
 def _unknown(model: JointModel, numbers: np.ndarray) -> int:

@@ -142,7 +142,7 @@ class NGramModel:
             vocabulary has the probability of its class.
         """
         vocabulary = self.words.vocabulary
-        stream = [vocabulary.number(word, i == 0) for i, word in enumerate(words)]
+        stream = vocabulary.numbers(words)
         return self._score(np.array([*stream, len(vocabulary)], dtype=np.int32))
 
     def score(self, sentences: Iterable[Sequence[str]]) -> Iterator[ScoredSentence]:
@@ -153,7 +153,7 @@ class NGramModel:
         vocabulary = self.words.vocabulary
         end = len(vocabulary)
         for batch in minibatch(sentences, _BATCH):
-            numbers = [[*(vocabulary.number(word, i == 0) for i, word in enumerate(words)), end] for words in batch]
+            numbers = [[*vocabulary.numbers(words), end] for words in batch]
             values = self._score(np.concatenate(numbers, dtype=np.int32, casting="unsafe"))
             bounds = np.cumsum([len(stream) for stream in numbers])[:-1]
             for stream, log_probs in zip(numbers, np.split(values, bounds)):
@@ -251,7 +251,7 @@ def _read_vocabulary(message: dict[str, Any]) -> NGramVocabulary:
         raise ValueError("the language is damaged")
     rule = resolve_rule(message["unknown_words"])
     offsets = np.arange(len(usual) + 1)
-    vocabulary = Vocabulary(**names, tag_offsets=offsets, candidate_tags=usual.astype(np.int32), rule=rule)
+    vocabulary = Vocabulary(**names, tag_offsets=offsets, candidate_tags=usual, rule=rule)
     return NGramVocabulary(vocabulary, message["unknown_words"], message["lang"])
 
 

@@ -8,12 +8,14 @@ The log-sum of the weights after word i has been shifted is a lower bound of the
 with everything that may precede them, and that of the finished derivations a lower bound of the sentence's.
 """
 
+from collections.abc import Sequence
 from math import floor, inf, log
 from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import borrowing, compiled, inner
+from ..hpyp.franchise import NONE
 from ..transitions.configuration import DEPTH, ENDS, FIELDS, LEFT_ARCS, RIGHT_ARCS, ROOT, SHIFTS, begin, reduce, shift
 from .beam import append, expected_weight, log_sum, log_sum_without, longer, longer_beam, new_beam, select, share
 from .posterior import choose, find_marginals, read_parse, read_posterior
@@ -41,6 +43,20 @@ class Blocks(NamedTuple):
     tags: np.ndarray
     may_start: np.ndarray
     offsets: np.ndarray
+
+
+def sentence_blocks(sentences: Sequence[np.ndarray]) -> Blocks:
+    """Untagged sentences, each as a block of its own.
+
+    sentences (Sequence[int32[*]]): The numbers of their words.
+    """
+    words = np.concatenate(sentences)
+    return Blocks(
+        words=np.stack([words, words], axis=1),
+        tags=np.full(len(words), NONE, dtype=np.int32),
+        may_start=np.zeros(len(words), dtype=bool),
+        offsets=np.concatenate([[0], np.cumsum([len(sentence) for sentence in sentences])]).astype(np.int64),
+    )
 
 
 class Parses(NamedTuple):

@@ -134,6 +134,10 @@ class Vocabulary:
                 return number
         return len(self.words)
 
+    def numbers(self, words: Sequence[str]) -> list[int]:
+        """The number of each word of a sentence, see `number`."""
+        return [self.number(word, i == 0) for i, word in enumerate(words)]
+
     def name(self, number: int) -> str:
         """The word with a number, or its class in angle brackets."""
         if number < len(self.words):

@@ -10,8 +10,7 @@ from tqdm import tqdm
 from wasabi import msg
 
 from ..files import replace_file
-from .app import hpyp, load_parser
-from .ngram import UNREADABLE
+from .app import UNREADABLE, hpyp, load_parser
 
 _FORMATS = (".jsonl", ".spacy")
 

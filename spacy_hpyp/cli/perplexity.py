@@ -163,7 +163,7 @@ def perplexity(
         return ngrams.perplexity(read_sentences(data, nlp, per_line=segment_with is None))
     if method != "particles":
         _refuse(estimated, "the method 'particles'", "the method 'beam'")
-    nlp, parser = load_parser(model, threads=threads)
+    nlp, parser = load_parser(model, particles=None if method == "particles" else particles, threads=threads)
     reader = reader_of(nlp.lang, tokenized=tokenized, segment_with=segment_with) if tokenized or segment_with else nlp
     sentences = read_sentences(data, reader, per_line=segment_with is None)
     sentences = tqdm(sentences, desc="Scoring", unit=" sentences", leave=False, file=sys.stderr)
@@ -177,7 +177,6 @@ def perplexity(
             threads=parser.threads,
         )
     else:
-        parser.particles = parser.particles if particles is None else particles
         search = parser.search._replace(marginals=False, consensus=False)
         scores = score_by_beam(parser.joint, sentences, search, threads=parser.threads)
     return perplexity_of(scores)

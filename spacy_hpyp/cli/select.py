@@ -57,17 +57,17 @@ def select_cli(
         msg.fail(f"--min-gain must be a number above 0, but it is {min_gain}.", exits=1)
     overrides = parse_config_overrides(ctx.args)
     with show_validation_error(config_path):
-        treebank = read_treebank(config_path, data_path, overrides)
-    contexts = treebank.parser.joint.contexts
+        task = read_task(config_path, data_path, overrides)
+    contexts = task.parser.joint.contexts
     limits = _limits(max_experts, {name: len(getattr(contexts, name)) for name in DISTRIBUTIONS})
-    msg.info(f"{len(treebank.sentences.offsets) - 1} sentences, {len(treebank.sentences.words)} words")
+    msg.info(f"{len(task.sentences.offsets) - 1} sentences, {len(task.sentences.words)} words")
     selected = {}
     for name, limit in limits.items():
         msg.divider(name)
         with tqdm(total=limit, bar_format=_BAR, leave=False) as progress:
             selection = select_experts(
-                treebank.parser.joint,
-                treebank.sentences,
+                task.parser.joint,
+                task.sentences,
                 name,
                 max_experts=limit,
                 min_gain=min_gain,
@@ -79,15 +79,15 @@ def select_cli(
         selected[name] = [list(expert) for expert in selection.experts]
         msg.good(f"{len(selection.experts)} experts, selected from {selection.considered}")
     output.parent.mkdir(parents=True, exist_ok=True)
-    config = replace_contexts(treebank.config, treebank.parser.name, selected)
+    config = replace_contexts(task.config, task.parser.name, selected)
     replace_file(output, config.to_str(interpolate=False).encode())
     msg.good(f"Saved the config to {output}")
     msg.text(f"Train with: python -m spacy train {output} --paths.train {data_path} ...")
 
 
 @dataclass(frozen=True)
-class Treebank:
-    """A config and the training data to select experts for.
+class Task:
+    """What experts are to be selected for: a config and training data.
 
     config (Config): The config with overrides, not interpolated.
     parser (HPYPParser): The config's parser, initialised for the training data.
@@ -99,13 +99,13 @@ class Treebank:
     sentences: Sentences
 
 
-def read_treebank(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> Treebank:
+def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> Task:
     """Read a config and training data.
 
     config_path (Path): The config.
     data_path (Path): A .spacy file or a directory of them.
     overrides (dict[str, Any]): Settings to override, by their names with dots.
-    RETURNS (Treebank): What was read; ends the program with a message if there is nothing to select for.
+    RETURNS (Task): What was read; ends the program with a message if there is nothing to select for.
     """
     config = util.load_config(config_path, overrides=overrides)
     settings = config.interpolate()
@@ -132,7 +132,7 @@ def read_treebank(config_path: Path, data_path: Path, overrides: dict[str, Any])
     encoder = Encoder(parser.joint)
     gold = (read_gold(raw, nlp.vocab) for example in examples for raw in raw_sentences(example.reference))
     encoded = [encoder.encode(sentence) for sentence in gold if not isinstance(sentence, str)]
-    return Treebank(config, parser, join([rows for rows in encoded if not isinstance(rows, str)]))
+    return Task(config, parser, join([rows for rows in encoded if not isinstance(rows, str)]))
 
 
 def replace_contexts(config: Config, component: str, experts: dict[str, list[list[str]]]) -> Config:

@@ -39,7 +39,7 @@ def trained(tmp_path_factory, request):
 @pytest.mark.parametrize("workflow", ["all", "lm", "generate"])
 def test_every_workflow_of_the_project_can_be_run(workflow):
     # What is wrong anywhere in project.yml keeps every workflow from running.
-    assert "Running command" in run("project", "run", workflow, PROJECT, "--dry").output
+    assert "Running command" in run("project", "run", workflow, PROJECT, "--dry", "--force").output
 
 
 def test_the_project_uses_a_config_that_is_tested_here():

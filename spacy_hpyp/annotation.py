@@ -82,13 +82,13 @@ def _without_spaces(rows: np.ndarray) -> np.ndarray:
     return rows
 
 
-def read_gold(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
-    """A raw sentence as what the model can learn from.
+def problem_of(rows: np.ndarray) -> str | None:
+    """What keeps a sentence from being one with all tags and a complete tree, if anything does.
 
-    RETURNS (GoldSentence | str): The sentence, or what keeps it from being used.
+    rows (int64[tokens, 4]): See `RawSentence`.
     """
-    orths, tags, deps, offsets = sentence.rows.T
-    n = len(orths)
+    _, tags, deps, offsets = rows.T
+    n = len(rows)
     if not tags.all():
         return "without tags"
     if not deps.all():
@@ -101,6 +101,19 @@ def read_gold(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
         ancestors = ancestors[ancestors]
     if not np.all(offsets[ancestors] == 0):
         return "with cyclic heads"
+    return None
+
+
+def read_gold(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
+    """A raw sentence as what the model can learn from.
+
+    RETURNS (GoldSentence | str): The sentence, or what keeps it from being used.
+    """
+    problem = problem_of(sentence.rows)
+    if problem is not None:
+        return problem
+    orths, tags, deps, offsets = sentence.rows.T
+    heads = np.arange(len(offsets)) + offsets
     strings = vocab.strings
     # In a Doc, numbers are unsigned.
     labels = [strings[label] for label in deps.view(np.uint64).tolist()]

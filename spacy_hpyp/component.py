@@ -16,6 +16,7 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer
 
+from .alignment import SENTENCES
 from .alternatives import Alternative, Marginals, k_best, marginals
 from .annotation import Encoder, Layout, encode_docs, join, raw_sentences, read_gold, write_parses
 from .architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of
@@ -38,6 +39,7 @@ particles = 1000
 lookahead = 0.5
 threads = 1
 tags = "joint"
+tokens = "tokenizer"
 decoding = "best"
 marginals = false
 temperature = 2.0
@@ -95,6 +97,7 @@ def make_hpyp_parser(
     lookahead: float,
     threads: int,
     tags: str,
+    tokens: str,
     decoding: str,
     marginals: bool,
     temperature: float,
@@ -113,6 +116,7 @@ def make_hpyp_parser(
         lookahead=lookahead,
         threads=threads,
         tags=tags,
+        tokens=tokens,
         decoding=decoding,
         marginals=marginals,
         temperature=temperature,
@@ -148,6 +152,8 @@ class HPYPParser(TrainablePipe):
         to the letter.
     threads (int): How many threads decode a batch. The result does not depend on it.
     tags (str): "joint" finds the tags together with the tree; "given" uses `token.tag_` as found, from a tagger or gold.
+    tokens (str): What training learns: "tokenizer", the tokens that the pipeline's tokenizer makes of the text, with the gold
+        trees carried over to them (`spacy_hpyp.alignment`); or "gold", those of the treebank, for figures on gold tokens.
     decoding (str): "best" gives the tree of the most probable derivation; "mbr" the one with the least expected number of
         wrong heads and labels, and the most probable tags, by the posterior probabilities in the final beam.
     marginals (bool): Whether to find `token._.head_prob` and `token._.tag_prob`; "mbr" finds them anyway. The beam then keeps
@@ -174,6 +180,7 @@ class HPYPParser(TrainablePipe):
         lookahead: float = 0.5,
         threads: int = 1,
         tags: str = "joint",
+        tokens: str = "tokenizer",
         decoding: str = "best",
         marginals: bool = False,
         temperature: float = 2.0,
@@ -191,6 +198,7 @@ class HPYPParser(TrainablePipe):
         self.lookahead = lookahead
         self.threads = threads
         self.tags = tags
+        self.tokens = tokens
         self.decoding = decoding
         self.marginals = marginals
         self.temperature = temperature
@@ -247,6 +255,18 @@ class HPYPParser(TrainablePipe):
                 'Set tags = "given" and put a tagger before it.'
             )
         self._tags = value
+
+    @property
+    def tokens(self) -> str:
+        """Whose tokens training learns: the tokenizer's ("tokenizer") or the treebank's ("gold")."""
+        return self._tokens
+
+    @tokens.setter
+    def tokens(self, value: str) -> None:
+        if value not in SENTENCES:
+            known = ", ".join(f'"{name}"' for name in SENTENCES)
+            raise ValueError(f"'tokens' of the component '{self.name}' must be one of {known}, not {value!r}.")
+        self._tokens = value
 
     @property
     def decoding(self) -> str:
@@ -319,13 +339,13 @@ class HPYPParser(TrainablePipe):
     ) -> None:
         """Collect the vocabulary, the tags and the labels of the training data, and forget what was learned before.
 
-        get_examples (Callable): Returns examples with gold annotation; their reference documents are what is learned.
+        get_examples (Callable): Returns examples with gold annotation.
         nlp (Language | None): The pipeline.
         labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
         RAISES (ValueError): If no sentence has tags and a tree.
         """
         validate_get_examples(get_examples, "HPYPParser.initialize")
-        corpus = GoldCorpus.read(get_examples())
+        corpus = GoldCorpus.read(get_examples(), self.tokens)
         if not corpus.sentences:
             raise ValueError(
                 f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence with "
@@ -360,7 +380,7 @@ class HPYPParser(TrainablePipe):
         When every sentence that the corpus is known to have has been visited, the discounts and strengths are resampled.
         A sentence is recognised by its content, so it does not matter who made the Example.
 
-        examples (Iterable[Example]): Their reference documents are learned.
+        examples (Iterable[Example]): What is learned are the reference documents, on the tokens that `tokens` says.
         drop (float): Not used: a Bayesian model has no dropout.
         sgd (Optimizer | Literal[False] | None): Updates the weights of pools, by the gradient of the log-likelihood of
             sentences that were removed and not yet added again. Without one the gradient is kept for `finish_update`.
@@ -375,7 +395,7 @@ class HPYPParser(TrainablePipe):
         examples = list(examples)
         validate_examples(examples, "HPYPParser.update")
         model = self._initialized()
-        batch = self._treebank.batch(examples)
+        batch = self._treebank.batch(examples, self.tokens)
         if batch.keys:
             rng = np.random.default_rng([self.seed, model.steps])
             model.steps += 1

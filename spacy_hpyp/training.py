@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from spacy.training import Example
 
-from .annotation import UNLABELLED, Encoder, GoldSentence, join, raw_sentences, read_gold
+from .alignment import SENTENCES
+from .annotation import UNLABELLED, Encoder, GoldSentence, join, read_gold
 from .hpyp.franchise import NONE
 from .hpyp.pool import Weights
 from .inference.gibbs import Sentences
@@ -33,11 +34,14 @@ class GoldCorpus:
     skipped: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def read(cls, examples: Iterable[Example]) -> "GoldCorpus":
-        """Read the reference documents of examples."""
+    def read(cls, examples: Iterable[Example], tokens: str = "gold") -> "GoldCorpus":
+        """Read the sentences of examples.
+
+        tokens (str): Whose tokens they have: "gold" or "tokenizer", see `alignment.SENTENCES`.
+        """
         corpus = cls()
         for example in examples:
-            for raw in raw_sentences(example.reference):
+            for raw in SENTENCES[tokens](example):
                 key = raw.key
                 if key not in corpus.sentences:
                     sentence = read_gold(raw, example.reference.vocab)
@@ -118,13 +122,16 @@ class Treebank:
         self.encoded[key] = None if isinstance(encoded, str) else encoded
         return self.encoded[key]
 
-    def batch(self, examples: Iterable[Example]) -> Batch:
-        """The sentences of examples, which from now on count as seated."""
+    def batch(self, examples: Iterable[Example], tokens: str = "gold") -> Batch:
+        """The sentences of examples, which from now on count as seated.
+
+        tokens (str): Whose tokens they have: "gold" or "tokenizer", see `alignment.SENTENCES`.
+        """
         batch = Batch()
         encoder = Encoder(self.model)
         seated = self.model.seated
         for example in examples:
-            for raw in raw_sentences(example.reference):
+            for raw in SENTENCES[tokens](example):
                 key = raw.key
                 if key not in self.encoded:
                     sentence = read_gold(raw, example.reference.vocab)

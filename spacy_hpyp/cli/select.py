@@ -13,7 +13,8 @@ from thinc.api import Config
 from tqdm import tqdm
 from wasabi import msg
 
-from ..annotation import Encoder, join, raw_sentences, read_gold
+from ..alignment import SENTENCES
+from ..annotation import Encoder, join, read_gold
 from ..component import HPYPParser
 from ..files import replace_file
 from ..inference.gibbs import Sentences
@@ -130,7 +131,7 @@ def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> 
     for warning in skipped:
         msg.warn(str(warning.message))
     encoder = Encoder(parser.joint)
-    gold = (read_gold(raw, nlp.vocab) for example in examples for raw in raw_sentences(example.reference))
+    gold = (read_gold(raw, nlp.vocab) for example in examples for raw in SENTENCES[parser.tokens](example))
     encoded = [encoder.encode(sentence) for sentence in gold if not isinstance(sentence, str)]
     return Task(config, parser, join([rows for rows in encoded if not isinstance(rows, str)]))
 

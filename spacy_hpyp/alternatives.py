@@ -8,6 +8,7 @@ from spacy.tokens import Doc
 
 from .annotation import Layout, write_parses
 from .hpyp.franchise import NONE
+from .inference.decoding import Share
 from .inference.particle_filter import Parses
 from .inference.posterior import Posterior
 from .model import JointModel
@@ -86,17 +87,20 @@ def _parses(posteriors: Sequence[Posterior], chosen: Sequence[int]) -> Parses:
     return Parses(heads, labels, tags, unknown, unknown, unknown, unknown, unknown)
 
 
-def marginals(doc: Doc, layout: Layout, posteriors: Sequence[Posterior], model: JointModel) -> Marginals:
-    """The posterior probabilities of heads, labels and tags, see `Marginals`."""
+def marginals(doc: Doc, layout: Layout, shares: Sequence[Share], model: JointModel) -> Marginals:
+    """The posterior probabilities of heads, labels and tags, see `Marginals`.
+
+    layout (Layout): Where the words stand.
+    shares (Sequence[Share]): What they may be.
+    """
     n = len(doc)
     found = Marginals(np.zeros((n, n)), np.zeros((n, len(model.labels) + 1)), np.zeros((n, len(model.tags))))
-    for start, posterior in zip(layout.offsets, posteriors):
-        size = posterior.heads.shape[1]
-        token = layout.token[start : start + size]
+    for words, posterior, weight in shares:
+        token = layout.token[words]
         for heads, labels, tags, probability in zip(
             posterior.heads, posterior.labels, posterior.tags, posterior.probability
         ):
-            np.add.at(found.heads, (token, np.where(heads == NONE, token, token[heads])), probability)
-            np.add.at(found.labels, (token, labels), probability)
-            np.add.at(found.tags, (token, tags), probability)
+            np.add.at(found.heads, (token, np.where(heads == NONE, token, token[heads])), probability * weight)
+            np.add.at(found.labels, (token, labels), probability * weight)
+            np.add.at(found.tags, (token, tags), probability * weight)
     return found

@@ -3,6 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +26,6 @@ from .files import replace_file
 from .generation import generate_docs
 from .inference.beam import Search
 from .inference.particle_filter import Parses
-from .inference.posterior import Posterior
 from .model import JointModel
 from .model_storage import model_from_bytes
 from .scorer import score
@@ -472,8 +472,10 @@ class HPYPParser(TrainablePipe):
         RAISES (ValueError): If k is not a whole number of at least 1.
         """
         k = _whole("k", k, least=1)
-        layout, posteriors = self._posteriors(doc)
-        return k_best(doc, layout, posteriors, k, self.joint)
+        model = self._initialized()
+        blocks, layout = encode_docs([doc], Encoder(model), given_tags=self.tags == "given")
+        sentences, posteriors = model.posteriors(blocks, self.search._replace(marginals=True), self.threads)
+        return k_best(doc, replace(layout, offsets=sentences.offsets), posteriors, k, model)
 
     def posterior(self, doc: Doc) -> Marginals:
         """How probable each head, label and tag is, given the words, without changing the document.
@@ -481,14 +483,10 @@ class HPYPParser(TrainablePipe):
         doc (Doc): Where sentence boundaries are set they are kept.
         RETURNS (Marginals): Probabilities of the tokens' heads, labels and tags.
         """
-        layout, posteriors = self._posteriors(doc)
-        return marginals(doc, layout, posteriors, self.joint)
-
-    def _posteriors(self, doc: Doc) -> tuple[Layout, list[Posterior]]:
         model = self._initialized()
         blocks, layout = encode_docs([doc], Encoder(model), given_tags=self.tags == "given")
-        search = self.search._replace(marginals=True)
-        return layout, [model.decode_all(blocks, i, search) for i in range(len(blocks.offsets) - 1)]
+        shares = model.mixture(blocks, self.search._replace(marginals=True), self.threads)
+        return marginals(doc, layout, shares, model)
 
     def generate(
         self, count: int, *, begin_with: Sequence[str] | str = (), max_length: int = 60, seed: int = 0

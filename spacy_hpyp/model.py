@@ -11,11 +11,12 @@ from .hpyp.hyperparameters import resample
 from .hpyp.pool import STANDINGS, FrozenPool, SeatedPool, Weights, freeze_pool
 from .hpyp.view import best_by_class
 from .inference.beam import Search
+from .inference.decoding import Share, decode, mixture, posteriors
 from .inference.derivations import sample_derivation, tree_log_probability
 from .inference.gibbs import Derivations, Sentences, static_derivations, visit_sentences
 from .inference.latent import visit_latent
 from .inference.likelihood import new_queries
-from .inference.particle_filter import Blocks, Parses, decode_all, decode_blocks
+from .inference.particle_filter import Blocks, Parses, decode_all
 from .inference.posterior import Posterior
 from .inference.proposals import LABELS, Parser, usual_probabilities
 from .inference.sampling import Distributions
@@ -378,34 +379,16 @@ class JointModel:
         )
 
     def decode(self, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
-        """Parse blocks of words by Algorithm 1.
+        """Parse blocks of words, see `inference.decoding.decode`."""
+        return decode(self.parser, blocks, search, threads)
 
-        blocks (Blocks): What to parse.
-        search (Search): K, at least 1, what the selection step expects, and how a parse is chosen.
-        threads (int): How many threads share the blocks; the result does not depend on it.
-        RETURNS (Parses): The trees that were chosen and the log-probabilities in nats.
-        """
-        tokens = len(blocks.tags)
-        parses = Parses(
-            heads=np.full(tokens, -1, dtype=np.int32),
-            labels=np.full(tokens, -1, dtype=np.int32),
-            tags=np.zeros(tokens, dtype=np.int32),
-            log_probability=np.zeros(tokens),
-            syntactic=np.zeros(tokens),
-            lexical=np.zeros(tokens),
-            head_probability=np.full(tokens, np.nan),
-            tag_probability=np.full(tokens, np.nan),
-        )
-        parser = self.parser
-        # The longest first, dealt out in turn: the threads finish at about the same time.
-        order = np.argsort(-np.diff(blocks.offsets), kind="stable")
-        hands = [order[thread::threads] for thread in range(min(threads, len(order)))]
-        if len(hands) == 1:
-            decode_blocks(parser, blocks, hands[0], search, parses)
-        elif len(hands) > 1:
-            with ThreadPoolExecutor(len(hands)) as pool:
-                list(pool.map(lambda hand: decode_blocks(parser, blocks, hand, search, parses), hands))
-        return parses
+    def mixture(self, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
+        """All parses of all words that are left in the end, see `inference.decoding.mixture`."""
+        return mixture(self.parser, blocks, search, threads)
+
+    def posteriors(self, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, list[Posterior]]:
+        """All parses of each sentence of some blocks that are left in the end, see `inference.decoding.posteriors`."""
+        return posteriors(self.parser, blocks, search, threads)
 
     def decode_all(self, blocks: Blocks, block: int, search: Search) -> Posterior:
         """All parses of one block that Algorithm 1 ends with.

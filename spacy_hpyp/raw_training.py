@@ -19,6 +19,7 @@ from .component import HPYPParser
 from .files import replace_file
 from .hpyp.franchise import NONE
 from .inference.beam import Search
+from .inference.decoding import block_starts, cut
 from .inference.gibbs import Sentences
 from .inference.particle_filter import Blocks, Parses
 from .model import DISTRIBUTIONS
@@ -86,23 +87,16 @@ def _batch(rows: list[tuple[int, int]], offsets: list[int], segmented: bool) -> 
 
 def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
     """The sentences that a parser has found in some blocks."""
-    n = len(parses.heads)
-    own = np.arange(n)
-    starts = np.repeat(blocks.offsets[:-1], np.diff(blocks.offsets))
-    heads = np.where(parses.heads == NONE, own, parses.heads + starts)
-    roots = heads
-    while np.any(heads[roots] != roots):
-        roots = heads[roots]
-    begins = np.ones(n, dtype=bool)
-    begins[1:] = roots[1:] != roots[:-1]
-    offsets = np.append(np.flatnonzero(begins), n)
-    start_of = np.repeat(offsets[:-1], np.diff(offsets))
+    offsets = cut(blocks, parses.heads).offsets
+    words = blocks.words[:, 0].copy()
+    words[offsets[:-1]] = blocks.words[offsets[:-1], 1]
+    heads = parses.heads + block_starts(blocks.offsets) - block_starts(offsets)
     return Sentences(
-        words=np.where(begins, blocks.words[:, 1], blocks.words[:, 0]),
+        words=words,
         tags=parses.tags,
-        heads=np.where(parses.heads == NONE, NONE, heads - start_of).astype(np.int32),
+        heads=np.where(parses.heads == NONE, NONE, heads).astype(np.int32),
         labels=parses.labels,
-        offsets=offsets.astype(np.int64),
+        offsets=offsets,
     )
 
 

@@ -34,10 +34,18 @@ def parse_of(doc):
     return tuple((t.tag_, t.dep_, t.head.i) for t in doc)
 
 
+def one_sentence(nlp, text):
+    """A text in which no sentence ends before the last word."""
+    doc = nlp.make_doc(text)
+    for token in doc:
+        token.is_sent_start = token.i == 0
+    return doc
+
+
 def posterior_of_block(toy, nlp, text):
-    """The derivations of a text that is one block."""
+    """The derivations of a text that is one sentence."""
     parser = toy.parser(nlp)
-    blocks, _ = encode_docs([nlp.make_doc(text)], Encoder(parser.joint), given_tags=False)
+    blocks, _ = encode_docs([one_sentence(nlp, text)], Encoder(parser.joint), given_tags=False)
     search = Search(parser.particles, parser.lookahead, marginals=True, temperature=parser.temperature)
     return parser.joint.decode_all(blocks, 0, search)
 
@@ -64,15 +72,15 @@ def test_probabilities_of_parses_are_sums_over_their_derivations(toy, nlp, text)
     for i, weight in enumerate(posterior.log_weight):
         parse = (*posterior.heads[i].tolist(), *posterior.labels[i].tolist(), *posterior.tags[i].tolist())
         sums[parse] = sums.get(parse, 0.0) + exp(weight)
-    found = toy.parser(nlp).k_best(nlp.make_doc(text), 10**6)
+    found = toy.parser(nlp).k_best(one_sentence(nlp, text), 10**6)
     assert [one.log_prob for one in found] == pytest.approx(sorted(map(log, sums.values()), reverse=True), rel=1e-9)
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_probabilities_of_all_parses_sum_up_to_that_of_the_text(toy, nlp, with_marginals, text):
-    found = toy.parser(nlp).k_best(nlp.make_doc(text), 10**6)
+    found = toy.parser(nlp).k_best(one_sentence(nlp, text), 10**6)
     total = np.logaddexp.reduce([one.log_prob for one in found])
-    assert total == pytest.approx(with_marginals(text)._.log_prob, rel=1e-9)
+    assert total == pytest.approx(with_marginals(one_sentence(nlp, text))._.log_prob, rel=1e-9)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -154,7 +162,7 @@ def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp, text, de
 @pytest.mark.parametrize("text", [text for text in TEXTS if "\n" not in text])
 def test_consensus_expects_no_fewer_right_arcs_and_tags_than_the_best_derivation(toy, nlp, text, temperature):
     nlp = toy.copy(nlp, marginals=True, temperature=temperature)
-    best, consensus = (toy.copy(nlp, decoding=decoding)(text) for decoding in ("best", "mbr"))
+    best, consensus = (toy.copy(nlp, decoding=decoding)(one_sentence(nlp, text)) for decoding in ("best", "mbr"))
     posterior = posterior_of_block(toy, nlp, text)
     labels = [*toy.parser(nlp).labels, "ROOT"]
 

@@ -1,12 +1,15 @@
 """Beams of weighted derivations, and the arithmetic of their particles."""
 
-from math import exp, floor, inf, log
+from math import exp, floor, inf, log, log1p
 from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import borrowing, compiled, overwrite
 from ..transitions.configuration import DEPTH
+
+# How many words a derivation that is behind may still attach before the next one is shifted.
+_ATTACHMENTS = 10
 
 
 class Search(NamedTuple):
@@ -36,19 +39,17 @@ class Beam(NamedTuple):
     record (int32[*]): Their configurations.
     weight (float64[*]): Their log-weights.
     particles (int64[*]): Their particles.
-    lexical (float64[*]): The log-probability of the word shifted last, given its tag; written by `divide_shift`.
     """
 
     record: np.ndarray
     weight: np.ndarray
     particles: np.ndarray
-    lexical: np.ndarray
 
 
 @compiled
 def new_beam(size):
     """Room for a number of derivations."""
-    return Beam(np.empty(size, dtype=np.int32), np.empty(size), np.empty(size, dtype=np.int64), np.empty(size))
+    return Beam(np.empty(size, dtype=np.int32), np.empty(size), np.empty(size, dtype=np.int64))
 
 
 @compiled
@@ -62,7 +63,7 @@ def longer(array):
 @compiled
 def longer_beam(beam):
     """A copy with room for twice as many derivations."""
-    return Beam(longer(beam.record), longer(beam.weight), longer(beam.particles), longer(beam.lexical))
+    return Beam(longer(beam.record), longer(beam.weight), longer(beam.particles))
 
 
 @borrowing
@@ -89,18 +90,12 @@ def log_sum(weight, size):
 
 
 @borrowing
-def log_sum_without(weight, part, size):
-    """`log_sum` of weights from which a part has been taken, as of a factor that is not to be counted.
-
-    part (float64[*]): In logs, as the weights.
-    """
-    highest = -inf
-    for i in range(size):
-        highest = max(highest, weight[i] - part[i])
-    total = 0.0
-    for i in range(size):
-        total += exp(weight[i] - part[i] - highest)
-    return highest + log(total)
+def log_add(total, weight):
+    """Log of the sum of the exp of two numbers; -inf stands for nothing."""
+    highest = max(total, weight)
+    if highest == -inf:
+        return -inf
+    return highest + log1p(exp(min(total, weight) - highest))
 
 
 @compiled
@@ -116,6 +111,18 @@ def share(particles, probability, mass):
 def expected_weight(beam, i, records, search):
     """The log-weight of a derivation, less what attaching its open words can be expected to cost; see `select`."""
     return beam.weight[i] - search.lookahead * records[beam.record[i], DEPTH]
+
+
+@borrowing
+def lead_of_the_last(search):
+    """How far behind the best one, in nats of `expected_weight`, a derivation gets no particle in the selection step.
+
+    Selected by k * theta, one particle at best against K, it would need 1 / K of the mass; selected by
+    theta ** (1 / temperature), the same without k. A derivation that goes on to attach words gains on the others what it does
+    not cost: so much is allowed for `_ATTACHMENTS` of them.
+    """
+    nats = search.temperature if search.marginals else 2.0
+    return nats * log(float(search.particles)) + _ATTACHMENTS * search.lookahead
 
 
 @borrowing

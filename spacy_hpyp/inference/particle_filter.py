@@ -17,17 +17,24 @@ import numpy as np
 from ..compiled import borrowing, compiled, inner
 from ..hpyp.franchise import NONE
 from ..transitions.configuration import DEPTH, ENDS, FIELDS, LEFT_ARCS, RIGHT_ARCS, ROOT, SHIFTS, begin, reduce, shift
-from .beam import append, expected_weight, log_sum, log_sum_without, longer, longer_beam, new_beam, select, share
+from .beam import (
+    append,
+    expected_weight,
+    lead_of_the_last,
+    log_add,
+    log_sum,
+    longer,
+    longer_beam,
+    new_beam,
+    select,
+    share,
+)
 from .posterior import choose, find_marginals, read_parse, read_posterior
 from .proposals import LABELS, TAGS, best_actions, best_labels, best_tags, is_factored, new_workspace
 
 # What one derivation can at most become: the labels of two arcs, an end and the tags.
 _MOST_RECORDS = 2 * LABELS + 1 + TAGS
 _SMALLEST = 1024
-
-# A derivation so many nats behind one that has shifted is not pursued: it would reduce, a particle at a time, down to the
-# bottom of its stack, and that for every word of a text in which nothing can be attached.
-_HOPELESS = 50.0
 
 
 class Blocks(NamedTuple):
@@ -68,8 +75,10 @@ class Parses(NamedTuple):
     log_probability (float64[tokens]): What each word adds to the log-probability of its block, in nats; a block's sum is
         the log of the sum over the final beam. The end of the last sentence is counted with the last word.
     syntactic, lexical (float64[tokens]): The log of the ratio of two successive prefix probabilities, in nats, in two
-        parts: up to the word's tag, and the word itself (Roark et al. 2009). Where no end is counted they add up to
-        `log_probability`.
+        parts (Roark et al. 2009). Where no end is counted they add up to `log_probability`. The syntactic part is that of
+        the words before and a tag that the word may have: the sum, over the derivations that shift it, of all of these tags,
+        whether they are tried or not. So it does not depend on how many are. The lexical part is the rest: which of the
+        words with such a tag it is.
     head_probability, tag_probability (float64[tokens]): Of the chosen arc without its label and of the chosen tag, the
         posterior probability in the final beam; not a number unless asked for.
     """
@@ -126,7 +135,6 @@ def divide_shift(records, used, beam, i, shifted, size, n_shift, word, found, wo
         shift(records, used, beam.record[i], tag[j], word)
         theta = beam.weight[i] + log(work.action_probability[SHIFTS, 0]) + log(probability[j])
         size = append(shifted, size, used, theta, given)
-        shifted.lexical[size - 1] = log(probability[TAGS + j])
         used += 1
         n_shift -= given
         mass -= probability[j]
@@ -168,12 +176,16 @@ def search(parser, block, settings, work, records, syntactic, lexical, log_proba
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
     size = append(beam, 0, ROOT, 0.0, settings.particles)
     before = 0.0
+    # What is so far behind a derivation that has shifted is not pursued: it would reduce, a particle at a time, down to the
+    # bottom of its stack, and that for every word of a text in which nothing can be attached.
+    hopeless = lead_of_the_last(settings)
     # The pass after the last word only reduces; what it leaves in `shifted` are the terminal configurations.
     for word in range(n + 1):
         all_shifted = word == n
         may_end = all_shifted or may_start[word]
         # Search step.
         shifted_size = 0
+        tagged = -inf
         best = -inf
         i = 0
         while i < size:
@@ -188,7 +200,7 @@ def search(parser, block, settings, work, records, syntactic, lexical, log_proba
                 shifted_size = append(shifted, shifted_size, beam.record[i], beam.weight[i], beam.particles[i])
                 i += 1
                 continue
-            if expected_weight(beam, i, records, settings) < best - _HOPELESS:
+            if expected_weight(beam, i, records, settings) < best - hopeless:
                 i += 1
                 continue
             best_actions(parser, records, beam.record[i], work)
@@ -209,6 +221,8 @@ def search(parser, block, settings, work, records, syntactic, lexical, log_proba
                 form = words[word, 1 if depth == 1 else 0]
                 first = shifted_size
                 found = best_tags(parser, records, beam.record[i], form, tags[word], n_shift, work)
+                mass = work.action_probability[SHIFTS, 0] * work.tags.probability[found, TAGS]
+                tagged = log_add(tagged, beam.weight[i] + log(mass))
                 used, shifted_size = divide_shift(
                     records, used, beam, i, shifted, shifted_size, n_shift, form, found, work
                 )
@@ -221,7 +235,6 @@ def search(parser, block, settings, work, records, syntactic, lexical, log_proba
             log_probability[n - 1] += min(prefix - before, 0.0)
             break
         # Nothing is added on the way, and where there is no choice nothing is lost: what is above 0 has been rounded.
-        tagged = log_sum_without(beam.weight, beam.lexical, size)
         syntactic[word] = min(tagged - before, 0.0)
         lexical[word] = min(prefix - tagged, 0.0)
         log_probability[word] = syntactic[word] + lexical[word]
@@ -232,12 +245,13 @@ def search(parser, block, settings, work, records, syntactic, lexical, log_proba
 
 
 @compiled
-def decode_blocks(parser, blocks, chosen, settings, parses):
+def decode_blocks(parser, blocks, chosen, settings, given, parses):
     """Decode some blocks, each by itself; what one block gives does not depend on the others.
 
     blocks (Blocks): All blocks.
     chosen (int64[*]): Which of them to decode.
     settings (Search): How to search, and what to choose from the final beam.
+    given (bool): Whether the heads, labels and tags in `parses` are to be kept, and only their probabilities to be found.
     parses (Parses): Overwritten for the chosen blocks.
     """
     work = new_workspace(parser)
@@ -263,7 +277,8 @@ def decode_blocks(parser, blocks, chosen, settings, parses):
             read_parse(records, beam.record[best], heads, labels, tags)
             continue
         posterior = read_posterior(records, beam, size, end - start, settings.temperature)
-        choose(posterior, settings.consensus, heads, labels, tags)
+        if not given:
+            choose(posterior, settings.consensus, heads, labels, tags)
         find_marginals(posterior, heads, tags, parses.head_probability[start:end], parses.tag_probability[start:end])
 
 

@@ -66,7 +66,8 @@ class Workspace(NamedTuple):
     distribution, label_distribution, tag_distribution (float64[alphabet]): Dense distributions.
     transition_scratch, label_scratch, tag_scratch, word_scratch (Scratch): Workspace of the pools.
     directions, labels (Memo): What was found lately.
-    tags (Memo): The best tags found lately, with p(tag) p(word | tag) and, behind these, p(word | tag) alone.
+    tags (Memo): The best tags found lately, with p(tag) p(word | tag); behind these stands the sum of p(tag) over all tags that
+        the word may have.
     """
 
     action: np.ndarray
@@ -108,7 +109,7 @@ def new_workspace(parser):
         new_scratch(parser.word),
         new_memo(_MANY if is_factored(parser) else 1, 1 + len(transition.elements), 4),
         new_memo(_MANY if is_factored(parser) else 1, 1 + len(label.elements), LABELS),
-        new_memo(_FEW if len(tag.weight) == 0 else _MANY, width, 2 * TAGS),
+        new_memo(_FEW if len(tag.weight) == 0 else _MANY, width, TAGS + 1),
     )
 
 
@@ -243,12 +244,15 @@ def score_tags(parser, records, top, word, given, negligible, tag_row, work, slo
     if given != NONE:
         read_context(parser.word.elements, records, top, given, work.word_row)
         tags[0] = given
-        probabilities[TAGS] = mixture_probability(parser.word, work.word_row, word, work.word_scratch)
-        probabilities[0] = distribution[given] * probabilities[TAGS]
+        probabilities[TAGS] = distribution[given]
+        probabilities[0] = distribution[given] * mixture_probability(
+            parser.word, work.word_row, word, work.word_scratch
+        )
         return
     likely = 0.0
     for i in range(first, last):
         likely = max(likely, distribution[parser.candidate_tags[i]] * parser.usual[i])
+        probabilities[TAGS] += distribution[parser.candidate_tags[i]]
     for i in range(first, last):
         tag = parser.candidate_tags[i]
         if distribution[tag] * parser.usual[i] < negligible * likely:
@@ -256,6 +260,3 @@ def score_tags(parser, records, top, word, given, negligible, tag_row, work, slo
         read_context(parser.word.elements, records, top, tag, work.word_row)
         probability = mixture_probability(parser.word, work.word_row, word, work.word_scratch)
         keep_best(tags, probabilities[:TAGS], tag, distribution[tag] * probability)
-    for j in range(TAGS):
-        if tags[j] != NONE:
-            probabilities[TAGS + j] = probabilities[j] / distribution[tags[j]]

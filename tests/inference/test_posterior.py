@@ -214,6 +214,14 @@ def test_surprisal_and_its_parts_are_ratios_of_sums_over_all_prefixes(model, wor
     assert exp((parses.syntactic + parses.lexical).sum()) == pytest.approx(with_word[-1], rel=ROUNDING)
 
 
+@pytest.mark.parametrize("particles", [1, 2, 5])
+def test_the_parts_of_surprisal_do_not_depend_on_how_many_tags_are_tried(model, particles):
+    # What leads to the first word is one configuration, whatever the beam can hold.
+    all_tags, some_tags = decode(model, [1, 0]), decode(model, [1, 0], particles)
+    assert some_tags.syntactic[0] == pytest.approx(all_tags.syntactic[0], abs=1e-12)
+    assert some_tags.lexical[0] <= all_tags.lexical[0]
+
+
 @pytest.mark.parametrize("particles", [1, 5, 100, EVERYTHING])
 def test_parts_of_surprisal_add_up_to_the_log_probability_but_for_the_end(model, particles):
     for words in SENTENCES:

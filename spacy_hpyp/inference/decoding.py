@@ -1,0 +1,259 @@
+"""Decoding of many blocks in several threads, and of text whose sentences have to be found.
+
+By the end of a long block all derivations in a beam share their past, but for the last words: they agree on it, and are sure of
+it without reason. So what has no boundaries is decoded more than once:
+
+1. Algorithm 1 finds the boundaries, and the probabilities of the words, which know nothing of what follows.
+2. Each sentence that was found is decoded by itself. Another sentence may still begin inside of it.
+3. Where it is plausible that two neighbours are one sentence, they are decoded as one. The posterior probabilities of heads
+   and tags are the mean over these possibilities, in proportion to the probabilities that they give to the words.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from ..hpyp.franchise import NONE
+from .beam import Search, log_sum
+from .particle_filter import Blocks, Parses, decode_all, decode_blocks
+from .posterior import Posterior
+from .proposals import Parser
+
+# Particles that are enough to see whether two sentences may be one, and how many nats less likely that may then be.
+_FEW = 10
+_IMPLAUSIBLE = 8.0
+# The logarithm of odds beyond which nothing changes.
+_CERTAIN = 50.0
+
+
+def decode(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
+    """Parse blocks of words by Algorithm 1, with sentences that have to be found as the module says.
+
+    blocks (Blocks): What to parse.
+    search (Search): K, at least 1, what the selection step expects, and how a parse is chosen.
+    threads (int): How many threads share the blocks; the result does not depend on it.
+    RETURNS (Parses): The trees that were chosen and the log-probabilities in nats.
+    """
+    if not _is_open(blocks).any():
+        return _decode(parser, blocks, search, threads)
+    sentences, first = segment(parser, blocks, search, threads)
+    second = _decode(parser, sentences, search, threads)
+    if search.marginals:
+        _doubt_boundaries(parser, blocks, sentences, second, search, threads)
+    is_open = np.repeat(_is_open(blocks), np.diff(blocks.offsets))
+    heads = second.heads + block_starts(sentences.offsets) - block_starts(blocks.offsets)
+    return second._replace(
+        heads=np.where(second.heads == NONE, NONE, heads).astype(np.int32),
+        log_probability=np.where(is_open, first.log_probability, second.log_probability),
+        syntactic=np.where(is_open, first.syntactic, second.syntactic),
+        lexical=np.where(is_open, first.lexical, second.lexical),
+    )
+
+
+def segment(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, Parses]:
+    """Find the sentences of blocks.
+
+    parser, blocks, search, threads: As for `decode`.
+    RETURNS (tuple[Blocks, Parses]): The blocks, those in which sentences may begin cut into sentences; and the parses by which
+        they were found, which mean nothing for the other blocks.
+    """
+    search = search._replace(marginals=False, consensus=False)
+    parses = _decode(parser, blocks, search, threads, np.flatnonzero(_is_open(blocks)))
+    return cut(blocks, parses.heads), parses
+
+
+def posteriors(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, list[Posterior]]:
+    """All parses of each sentence that are left in the end.
+
+    parser, blocks, threads: As for `decode`.
+    search (Search): With `marginals`.
+    RETURNS (tuple[Blocks, list[Posterior]]): The sentences, and the parses of each.
+    """
+    sentences, _ = segment(parser, blocks, search, threads)
+    return sentences, _decode_all(parser, sentences, search, threads)
+
+
+class Share(NamedTuple):
+    """What some words may be, as a part of everything that they may be.
+
+    words (int64[n]): Their places among the tokens of all blocks.
+    posterior (Posterior): Their parses.
+    weight (float64[n]): How probable it is, for each word, that it is one of these parses.
+    """
+
+    words: np.ndarray
+    posterior: Posterior
+    weight: np.ndarray
+
+
+def mixture(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
+    """All parses of all words that are left in the end: of each sentence, and of plausible pairs of sentences as one.
+
+    parser, blocks, threads: As for `decode`.
+    search (Search): With `marginals`.
+    RETURNS (list[Share]): The weights of each word sum up to 1.
+    """
+    sentences, found = posteriors(parser, blocks, search, threads)
+    evidence = np.array([log_sum(posterior.log_weight, len(posterior.log_weight)) for posterior in found])
+    left = _plausible_pairs(parser, blocks, sentences, evidence, search, threads)
+    pairs, words = _joined(sentences, left)
+    as_one = _decode_all(parser, pairs, search, threads)
+    together = np.array([log_sum(posterior.log_weight, len(posterior.log_weight)) for posterior in as_one])
+    odds = _odds(together, evidence, left, search)
+    total = np.ones(len(blocks.tags))
+    np.add.at(total, words, np.repeat(odds, np.diff(pairs.offsets)))
+    places = [np.arange(len(total))[a:b] for a, b in zip(sentences.offsets, sentences.offsets[1:])]
+    places += [words[a:b] for a, b in zip(pairs.offsets, pairs.offsets[1:])]
+    weights = [*np.ones(len(found)), *odds]
+    return [
+        Share(place, posterior, weight / total[place])
+        for place, posterior, weight in zip(places, [*found, *as_one], weights)
+    ]
+
+
+def block_starts(offsets: np.ndarray) -> np.ndarray:
+    """Where the block of each token begins.
+
+    offsets (int64[blocks + 1]): Where each block begins.
+    RETURNS (int64[tokens]): The beginnings.
+    """
+    return np.repeat(offsets[:-1], np.diff(offsets))
+
+
+def cut(blocks: Blocks, heads: np.ndarray) -> Blocks:
+    """Blocks cut where sentences have been found to begin.
+
+    heads (int32[tokens]): As in `Parses`.
+    RETURNS (Blocks): The sentences; where another one might begin inside of one, it still may.
+    """
+    roots = np.where(heads == NONE, np.arange(len(heads)), heads + block_starts(blocks.offsets))
+    while np.any(roots[roots] != roots):
+        roots = roots[roots]
+    begins = np.zeros(len(heads), dtype=bool)
+    begins[1:] = roots[1:] != roots[:-1]
+    begins &= blocks.may_start
+    begins[blocks.offsets[:-1]] = True
+    return blocks._replace(offsets=np.append(np.flatnonzero(begins), len(heads)).astype(np.int64))
+
+
+def _is_open(blocks: Blocks) -> np.ndarray:
+    """Whether another sentence may begin inside of each block (bool[blocks])."""
+    inside = blocks.may_start.copy()
+    inside[blocks.offsets[:-1]] = False
+    return np.diff(np.concatenate([[0], np.cumsum(inside)])[blocks.offsets]) > 0
+
+
+def _decode(
+    parser: Parser,
+    blocks: Blocks,
+    search: Search,
+    threads: int,
+    chosen: np.ndarray | None = None,
+    given: Parses | None = None,
+) -> Parses:
+    """Parse blocks, each by itself.
+
+    chosen (int64[*] | None): Which blocks; what is returned for the others means nothing.
+    given (Parses | None): Parses whose heads and tags are to be rated instead; their other fields are overwritten.
+    """
+    tokens = len(blocks.tags)
+    parses = given or Parses(
+        heads=np.full(tokens, NONE, dtype=np.int32),
+        labels=np.full(tokens, NONE, dtype=np.int32),
+        tags=np.zeros(tokens, dtype=np.int32),
+        log_probability=np.zeros(tokens),
+        syntactic=np.zeros(tokens),
+        lexical=np.zeros(tokens),
+        head_probability=np.full(tokens, np.nan),
+        tag_probability=np.full(tokens, np.nan),
+    )
+    lengths = np.diff(blocks.offsets)
+    chosen = np.arange(len(lengths)) if chosen is None else chosen
+    # The longest first, dealt out in turn: the threads finish at about the same time.
+    order = chosen[np.argsort(-lengths[chosen], kind="stable")]
+    hands = [order[thread::threads] for thread in range(min(threads, len(order)))]
+    if len(hands) == 1:
+        decode_blocks(parser, blocks, hands[0], search, given is not None, parses)
+    elif len(hands) > 1:
+        with ThreadPoolExecutor(len(hands)) as pool:
+            list(pool.map(lambda hand: decode_blocks(parser, blocks, hand, search, given is not None, parses), hands))
+    return parses
+
+
+def _decode_all(parser: Parser, blocks: Blocks, search: Search, threads: int) -> list[Posterior]:
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda i: decode_all(parser, blocks, i, search), range(len(blocks.offsets) - 1)))
+
+
+def _doubt_boundaries(
+    parser: Parser, blocks: Blocks, sentences: Blocks, parses: Parses, search: Search, threads: int
+) -> None:
+    """Let the probabilities of heads and tags know that two neighbours may be one sentence, as `mixture` has it.
+
+    sentences (Blocks): What was found in `blocks`.
+    parses (Parses): Their parses; `head_probability` and `tag_probability` are overwritten.
+    """
+    evidence = _sums(parses.log_probability, sentences)
+    left = _plausible_pairs(parser, blocks, sentences, evidence, search, threads)
+    pairs, words = _joined(sentences, left)
+    heads = np.where(parses.heads == NONE, NONE, parses.heads + block_starts(sentences.offsets))[words]
+    given = Parses(
+        heads=np.where(heads == NONE, NONE, heads - words[block_starts(pairs.offsets)]).astype(np.int32),
+        labels=parses.labels[words],
+        tags=parses.tags[words],
+        log_probability=np.zeros(len(words)),
+        syntactic=np.zeros(len(words)),
+        lexical=np.zeros(len(words)),
+        head_probability=np.empty(len(words)),
+        tag_probability=np.empty(len(words)),
+    )
+    rated = _decode(parser, pairs, search, threads, given=given)
+    odds = np.repeat(_odds(_sums(rated.log_probability, pairs), evidence, left, search), np.diff(pairs.offsets))
+    total = np.ones(len(parses.heads))
+    np.add.at(total, words, odds)
+    for name in ("head_probability", "tag_probability"):
+        mean = getattr(parses, name)
+        np.add.at(mean, words, odds * getattr(rated, name))
+        mean /= total
+
+
+def _plausible_pairs(
+    parser: Parser, blocks: Blocks, sentences: Blocks, evidence: np.ndarray, search: Search, threads: int
+) -> np.ndarray:
+    """Sentences that may be one with the next. Most boundaries are beyond doubt, as a quick look shows.
+
+    evidence (float64[sentences]): The log-probability of each sentence.
+    RETURNS (int64[pairs]): The left ones.
+    """
+    left = np.flatnonzero(~np.isin(sentences.offsets[1:-1], blocks.offsets))
+    pairs, _ = _joined(sentences, left)
+    few = search._replace(particles=min(_FEW, search.particles), marginals=False, consensus=False)
+    together = _sums(_decode(parser, pairs, few, threads).log_probability, pairs)
+    return left[together > evidence[left] + evidence[left + 1] - _IMPLAUSIBLE]
+
+
+def _odds(together: np.ndarray, evidence: np.ndarray, left: np.ndarray, search: Search) -> np.ndarray:
+    """How much more probable pairs of sentences are as one, to the power of 1 / temperature as everything is."""
+    return np.exp(np.minimum((together - evidence[left] - evidence[left + 1]) / search.temperature, _CERTAIN))
+
+
+def _joined(sentences: Blocks, left: np.ndarray) -> tuple[Blocks, np.ndarray]:
+    """Sentences and their right neighbours as one sentence each.
+
+    left (int64[pairs]): The sentences.
+    RETURNS (tuple[Blocks, int64[*]]): The pairs, and the place of each of their words in `sentences`.
+    """
+    starts, ends = sentences.offsets[left], sentences.offsets[left + 2]
+    words = np.concatenate([np.empty(0, dtype=np.int64), *map(np.arange, starts, ends)])
+    pairs = Blocks(
+        words=sentences.words[words],
+        tags=sentences.tags[words],
+        may_start=np.zeros(len(words), dtype=bool),
+        offsets=np.concatenate([[0], np.cumsum(ends - starts)]).astype(np.int64),
+    )
+    return pairs, words
+
+
+def _sums(values: np.ndarray, blocks: Blocks) -> np.ndarray:
+    return np.add.reduceat(values, blocks.offsets[:-1]) if len(values) else np.empty(0)

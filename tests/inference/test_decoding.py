@@ -1,0 +1,92 @@
+"""Text whose sentences have to be found: cut, decoded again, and not surer of itself than there is reason to be."""
+
+import numpy as np
+import pytest
+from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
+from test_posterior import ROUNDING, blocks_of
+
+from spacy_hpyp.hpyp.franchise import NONE
+from spacy_hpyp.inference.beam import Search
+from spacy_hpyp.inference.decoding import cut
+from spacy_hpyp.inference.particle_filter import Blocks
+
+WORDS = [1, 0, 1, 0, 0, 1]
+
+
+@pytest.fixture(scope="module", params=POOLS)
+def model(request):
+    return with_random_weights(make_model(POOLS[request.param]))
+
+
+def blocks_with(may_start, offsets):
+    n = len(may_start)
+    return Blocks(
+        words=np.stack([np.arange(n), np.arange(n) + 10], axis=1).astype(np.int32),
+        tags=np.full(n, NONE, dtype=np.int32),
+        may_start=np.array(may_start, dtype=bool),
+        offsets=np.array(offsets),
+    )
+
+
+def test_blocks_are_cut_where_the_next_tree_begins():
+    # Two trees in the first block, whose heads are counted from its beginning, and one in the second.
+    blocks = blocks_with([True] * 7, [0, 4, 7])
+    found = cut(blocks, np.array([NONE, 0, 3, NONE, 1, NONE, 1], dtype=np.int32))
+    assert found.offsets.tolist() == [0, 2, 4, 7]
+    assert found.words.tolist() == blocks.words.tolist()
+
+
+def test_blocks_are_not_cut_where_no_sentence_may_begin():
+    blocks = blocks_with([True, False, False, True], [0, 3, 4])
+    assert cut(blocks, np.full(4, NONE, dtype=np.int32)).offsets.tolist() == [0, 3, 4]
+
+
+@pytest.mark.parametrize("settings", [{}, {"marginals": True}, {"marginals": True, "consensus": True}])
+def test_probabilities_of_words_know_nothing_of_what_follows(model, settings):
+    search = Search(20, 0.0, **settings)
+    whole, beginning = (model.decode(blocks_of(words, may_start=True), search) for words in (WORDS, WORDS[:4]))
+    for name in ("syntactic", "lexical"):
+        assert np.array_equal(getattr(whole, name)[:4], getattr(beginning, name))
+
+
+def test_given_boundaries_leave_nothing_to_find(model):
+    search = Search(EVERYTHING, 0.0, marginals=True)
+    (share,) = model.mixture(blocks_of(WORDS[:4]), search)
+    assert np.array_equal(share.weight, np.ones(4))
+    assert np.array_equal(share.posterior.log_weight, model.decode_all(blocks_of(WORDS[:4]), 0, search).log_weight)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+def test_probabilities_are_means_over_what_the_words_may_be(model, temperature, threads):
+    search = Search(EVERYTHING, 0.0, marginals=True, temperature=temperature)
+    blocks = blocks_of(WORDS, may_start=True)
+    parses = model.decode(blocks, search, threads)
+    total, heads, tags = np.zeros(len(WORDS)), np.zeros(len(WORDS)), np.zeros(len(WORDS))
+    for words, posterior, weight in model.mixture(blocks, search, threads):
+        total[words] += weight
+        wanted = parses.heads[words]
+        wanted = np.where(wanted == NONE, NONE, wanted - words[0])
+        heads[words] += weight * (posterior.probability @ (posterior.heads == wanted))
+        tags[words] += weight * (posterior.probability @ (posterior.tags == parses.tags[words]))
+    assert total == pytest.approx(1.0)
+    assert parses.head_probability == pytest.approx(heads, rel=ROUNDING)
+    assert parses.tag_probability == pytest.approx(tags, rel=ROUNDING)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(model, temperature):
+    search = Search(EVERYTHING, 0.0, marginals=True, temperature=temperature)
+    blocks = blocks_of(WORDS, may_start=True)
+    sentences, posteriors = model.posteriors(blocks, search)
+    shares = model.mixture(blocks, search)
+    number = len(posteriors)
+    evidence = [np.logaddexp.reduce(share.posterior.log_weight) for share in shares]
+    starts = sentences.offsets.tolist()
+    pairs = list(range(number, len(shares)))
+    assert len(pairs) == number - 1
+    for pair, left in zip(pairs, range(number)):
+        assert shares[pair].words.tolist() == list(range(starts[left], starts[left + 2]))
+        odds = np.exp((evidence[pair] - evidence[left] - evidence[left + 1]) / temperature)
+        ratio = shares[pair].weight / np.concatenate([shares[left].weight, shares[left + 1].weight])
+        assert ratio == pytest.approx(odds)

@@ -1,0 +1,38 @@
+"""Documents without sentence boundaries: sure of themselves only where there is reason to be."""
+
+import numpy as np
+import pytest
+
+# Where "near the bird" hangs is a matter of taste.
+AMBIGUOUS = "the cat near the bird sees the horse near a fish ."
+
+
+@pytest.fixture(scope="module")
+def nlp(toy, trained_on_documents):
+    return toy.copy(trained_on_documents, particles=50, marginals=True, temperature=2.0)
+
+
+def probabilities(doc):
+    return np.array([token._.head_prob for token in doc])
+
+
+@pytest.mark.parametrize("decoding", ["best", "mbr"])
+def test_what_follows_does_not_make_a_sentence_surer(toy, nlp, decoding):
+    nlp = toy.copy(nlp, decoding=decoding)
+    length = len(AMBIGUOUS.split())
+    alone = nlp(AMBIGUOUS)
+    first = nlp(" ".join([AMBIGUOUS] * 10))[:length]
+    assert len(list(first.doc.sents)) == 10
+    assert probabilities(alone).min() < 0.95
+    assert probabilities(first) == pytest.approx(probabilities(alone), abs=0.1)
+
+
+def test_alternatives_of_early_sentences_are_still_there(toy, nlp):
+    found = toy.parser(nlp).k_best(nlp.make_doc(" ".join([AMBIGUOUS] * 10)), 30)
+    length = len(AMBIGUOUS.split())
+    assert len({tuple(t.head.i for t in one.doc[:length]) for one in found}) > 1
+
+
+def test_posterior_of_early_sentences_is_not_certain(toy, nlp):
+    heads = toy.parser(nlp).posterior(nlp.make_doc(" ".join([AMBIGUOUS] * 10))).heads
+    assert heads[: len(AMBIGUOUS.split())].max(axis=1).min() < 0.95

@@ -5,7 +5,7 @@ them by spaCy's alignment (`Example.alignment`), and stays a complete tree:
 
 * a token that holds several gold words takes the tag, the arc and the label of their head;
 * of a gold word that was cut into several tokens, the first takes the tag, the arc and the label; the others have its tag and
-  hang on the first one;
+  hang on the first one, as punctuation if they have no letter and no digit;
 * a token that holds words of two sentences belongs to the first one. What the second loses is contracted: the dependents of a
   lost word hang on its head, and where that is lost up to the root, the first of them is the root of the others.
 """
@@ -19,8 +19,8 @@ from spacy.training import Example
 from .annotation import RawSentence, problem_of, raw_sentences
 from .hpyp.franchise import NONE
 
-#: The label of the tokens that a gold word was cut into, but for the first.
-PIECE_LABEL = "dep"
+#: The labels of the tokens that a gold word was cut into, but for the first: of words, and of what is none.
+PIECE_LABEL, PUNCTUATION_LABEL = "dep", "punct"
 
 
 def gold_sentences(example: Example) -> Iterator[RawSentence]:
@@ -125,9 +125,12 @@ def _carry_over(
             heads[token] = root
     source = np.where(np.array(highest) == NONE, first_word, highest)
     carried = np.column_stack([forms, rows[source, 1:3], np.array(heads) - np.arange(m)])
-    if NONE in highest:
-        piece_label = np.uint64(example.reference.vocab.strings.add(PIECE_LABEL)).astype(np.int64)
-        carried[np.array(highest) == NONE, 2] = piece_label
+    strings = example.reference.vocab.strings
+    for token, word in enumerate(highest):
+        if word == NONE:
+            form = strings[int(np.uint64(forms[token]))]
+            label = PIECE_LABEL if any(character.isalnum() for character in form) else PUNCTUATION_LABEL
+            carried[token, 2] = np.uint64(strings.add(label)).astype(np.int64)
     return carried
 
 

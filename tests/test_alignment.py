@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hpyp.alignment import PIECE_LABEL, gold_sentences, tokenized_sentences
+from spacy_hpyp.alignment import PIECE_LABEL, PUNCTUATION_LABEL, gold_sentences, tokenized_sentences
 from spacy_hpyp.annotation import problem_of, read_gold
 
 VOCAB = spacy.blank("xx").vocab
@@ -82,6 +82,17 @@ def test_sentences_with_equal_tokens_are_recognised_as_the_same_beside_others():
             DOWN,
             ["g", "o", "downhill", "now"],
             [("g", "VB", 0, "ROOT"), ("o", "VB", 0, PIECE_LABEL), ("downhill", "RB", 0, "advmod"), ("now", "RB", 2, "advmod")],
+        ),
+        (
+            [("!!", ".", 1, "punct"), ("e-mail", "VB", 1, "ROOT")],
+            ["!", "!", "e", "-", "mail"],
+            [
+                ("!", ".", 2, "punct"),
+                ("!", ".", 0, PUNCTUATION_LABEL),
+                ("e", "VB", 2, "ROOT"),
+                ("-", "VB", 2, PUNCTUATION_LABEL),
+                ("mail", "VB", 2, PIECE_LABEL),
+            ],
         ),
         # Cut and joined at once: the token in between holds the rest of one word and the beginning of another.
         (

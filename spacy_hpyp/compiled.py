@@ -2,14 +2,20 @@
 
 `compiled` is for what Python calls and for what makes arrays. Short functions that only work on the arrays of their callers
 are `borrowing`, and those of them that only compiled code calls, with a whole parser as an argument, are `inner`.
+
+All that we touch of Numba beyond its documented interface is here: of a dispatcher `_cache`, `add_overload` and the option
+`_nrt`; of the module `numba.core.caching` the classes below and what they override and call.
 """
 
+import pickle
+import warnings
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from numba import njit, types
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 # Numba recompiles a function when its own file changes, but not when a function that it calls does, in another file: after
 # an update it would go on with the old one. So the stamp of every function is the content of all files that have some.
@@ -44,10 +50,9 @@ def inner(function: Callable) -> Any:
 def _compile(function: Callable, *, counting: bool, **options: bool) -> Any:
     # Nothing here is handed to C as a function pointer.
     options = {"no_cfunc_wrapper": True, "_nrt": counting, **options}
-    dispatcher = njit(cache=True, nogil=True, error_model="numpy", **options)(function)
-    cache_file = getattr(dispatcher._cache, "_cache_file", None)
-    if cache_file is not None:
-        cache_file._source_stamp = _STAMP
+    dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
+    # What is kept of a function that is compiled in several ways is not all the same.
+    dispatcher._cache = _cache_of(function, f"{_STAMP} {options}")
     if not counting:
         _refuse_arrays(dispatcher)
     return dispatcher
@@ -65,6 +70,75 @@ def _refuse_arrays(dispatcher: Any) -> None:
         add_overload(result)
 
     dispatcher.add_overload = check
+
+
+class _Entries(IndexDataCacheFile):
+    """What Numba has compiled of a function: a file for each overload, which says itself what it is made from.
+
+    Numba keeps an index that numbers the files of a function. Two processes that compile at once can both give a number
+    away, and one that is killed can leave an old file under a new number: from then on a call would run another overload,
+    or an older version of the function. Here the name of a file is derived from what is compiled, and what is read is
+    only taken if it is what was asked for. There is nothing to lock, and what is damaged is compiled again.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        self._save_data(self._name(key), (self._made_from(), self._dump((key, data))))
+
+    def load(self, key: Any) -> Any:
+        try:
+            made_from, content = self._load_data(self._name(key))
+            found, data = pickle.loads(content) if made_from == self._made_from() else (None, None)
+        except Exception:
+            # It is not there, or damaged; what that raises depends on where it is.
+            return None
+        return data if found == key else None
+
+    def flush(self) -> None:
+        index = Path(self._index_path)
+        for file in index.parent.glob(f"{index.stem}.*.nbc"):
+            file.unlink(missing_ok=True)
+
+    def _made_from(self) -> tuple[str, str]:
+        return self._version, self._source_stamp
+
+    def _name(self, key: Any) -> str:
+        return self._data_name(int.from_bytes(sha256(repr(key).encode()).digest()[:8], "big"))
+
+
+class _DiskCache(FunctionCache):
+    """Numba's cache with `_Entries`, that a full disk does not stop."""
+
+    def __init__(self, function: Callable, stamp: str) -> None:
+        super().__init__(function)
+        self._cache_file = _Entries(self.cache_path, self._impl.filename_base, stamp)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _warn_once(error)
+
+
+def _cache_of(function: Callable, stamp: str) -> _DiskCache | NullCache:
+    try:
+        return _DiskCache(function, stamp)
+    except RuntimeError as error:
+        # Numba has found no directory that it can write to: neither NUMBA_CACHE_DIR, nor beside the file, nor at home.
+        _warn_once(error)
+        return NullCache()
+
+
+_warned: list[Exception] = []
+
+
+def _warn_once(error: Exception) -> None:
+    if not _warned:
+        _warned.append(error)
+        warnings.warn(
+            f"Compiled functions cannot be kept on disk ({error}), so every process compiles what it uses for itself, which "
+            "takes a minute or two. Set the environment variable NUMBA_CACHE_DIR to a directory that can be written to.",
+            stacklevel=2,
+        )
 
 
 @borrowing

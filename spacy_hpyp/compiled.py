@@ -14,6 +14,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+# NumPy imports this module when `numpy.ma` is first read, and Numba reads that to find the type of an array, without a lock.
+# Of two threads that call compiled functions for the first time, one could ask for it while the other was just done with
+# importing it, and ask until the stack was full. So it is imported before there are threads.
+import numpy.ma  # noqa: F401
 from numba import njit, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 

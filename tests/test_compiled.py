@@ -54,6 +54,32 @@ if __name__ == "__main__":
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         print(call(10), pool.apply(call, [10]))
 """
+#: When a first call has imported numpy.ma, and just before NumPy has it as an attribute, another thread makes its first call.
+TWO_THREADS = """
+import threading, types
+import numpy
+from tiny.caller import caller
+
+errors = []
+
+def call():
+    try:
+        caller(numpy.ones(2))
+    except BaseException as error:
+        errors.append(error)
+
+class Module(types.ModuleType):
+    def __setattr__(self, name, value):
+        if name == "ma":
+            other = threading.Thread(target=call)
+            other.start()
+            other.join()
+        super().__setattr__(name, value)
+
+numpy.__class__ = Module
+call()
+print(errors)
+"""
 WHOLE_PACKAGE = """
 import numpy as np
 import spacy
@@ -275,3 +301,7 @@ def test_the_package_works_where_no_directory_can_be_written_to(tmp_path, locked
     output, errors = finish(start(WHOLE_PACKAGE, package, **locked(package)))
     assert output == f"2.0 {package / '__init__.py'}\n"
     assert errors.count(WARNING) == 1
+
+
+def test_threads_can_make_their_first_calls_at_once(tiny):
+    assert finish(start(TWO_THREADS, tiny))[0] == "[]\n"

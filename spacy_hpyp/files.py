@@ -1,8 +1,9 @@
 """Files that are replaced as a whole."""
 
 import os
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +12,46 @@ from typing import Any
 def replacing(path: Path, mode: str = "wb", **settings: Any) -> Iterator[Any]:
     """A file to write that takes the place of the one at a path when it is complete, and is dropped after an error.
 
+    Until then it stands in the same directory, under a name that nobody can guess.
+
     path (Path): Where the old or the new content stands at every moment.
     mode (str), settings: As of `open`.
+    RAISES (OSError): If the file cannot be written; the old one is still there then.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
-        with temporary.open(mode, **settings) as file:
+        # Exclusive creation follows no link and, unlike `tempfile`, gives the usual permissions.
+        file = temporary.open(mode.replace("w", "x"), **settings)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    try:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    finally:
+    except BaseException:
         temporary.unlink(missing_ok=True)
+        raise
+    _synchronise(path.parent)
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file so that at every moment either the old or the new content stands under its name."""
     with replacing(path) as file:
         file.write(data)
+
+
+def _synchronise(folder: Path) -> None:
+    """Write the names in a directory to the disk, where the platform can.
+
+    Where it cannot, the old content may stand under its name again after a power failure: that is complete, too.
+    """
+    if os.name == "nt":
+        return
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -24,7 +24,7 @@ def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: b
     * Running text: a pipeline finds words and sentences. An empty line ends a paragraph, and no sentence goes beyond it; other
       line ends are white space. A paragraph of more than 20,000 characters is cut at white space.
 
-    Text is UTF-8. It is not held in memory, nor are the strings that a pipeline makes of it.
+    Text is UTF-8, perhaps with a byte order mark. It is not held in memory, nor are the strings that a pipeline makes of it.
 
     path (str | Path): The file.
     nlp (Language | None): The pipeline.
@@ -38,7 +38,7 @@ def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: b
     if path.is_dir() or path.suffix == ".spacy":
         return _gold_sentences(path)
     if per_line:
-        return _lines(path) if nlp is None else _tokenized_lines(path, nlp)
+        return _split_lines(path) if nlp is None else _tokenized_lines(path, nlp)
     if nlp is None:
         raise ValueError(f"The sentences of the running text '{path}' can only be found by a pipeline.")
     return _running_text(path, nlp)
@@ -70,10 +70,8 @@ def locate_paragraphs(path: str | Path, *, per_line: bool = False) -> Iterator[t
     RETURNS (Iterator[tuple[int, str]]): How many characters of the file come before the paragraph, and its text.
     RAISES (ValueError): If the file is not text in UTF-8.
     """
-    path = Path(path)
-    with path.open(encoding="utf8", newline="") as file:
-        lines = _with_offsets(_decoded(file, path))
-        yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines)
+    lines = _lines(Path(path))
+    yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines)
 
 
 def _gold_sentences(path: Path) -> Iterator[list[str]]:
@@ -91,19 +89,29 @@ def _gold_sentences(path: Path) -> Iterator[list[str]]:
             yield from _sentences(doc)
 
 
-def _lines(path: Path) -> Iterator[list[str]]:
-    with path.open(encoding="utf8") as file:
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text file as they are, and how many characters of the file come before each. A byte order mark is left out."""
+    with path.open(encoding="utf8", newline="") as file:
+        end = 0
         for line in _decoded(file, path):
-            if words := line.split():
-                yield words
+            start, end = end, end + len(line)
+            if start == 0 and line.startswith(_BYTE_ORDER_MARK):
+                yield 1, line[1:]
+            else:
+                yield start, line
+
+
+def _split_lines(path: Path) -> Iterator[list[str]]:
+    for _, line in _lines(path):
+        if words := line.split():
+            yield words
 
 
 def _tokenized_lines(path: Path, nlp: Language) -> Iterator[list[str]]:
-    with path.open(encoding="utf8") as file:
-        for lines in minibatch(_decoded(file, path), _BATCH):
-            with nlp.memory_zone():
-                found = [[t.text for t in nlp.make_doc(line) if not t.is_space] for line in lines]
-            yield from filter(None, found)
+    for lines in minibatch(_lines(path), _BATCH):
+        with nlp.memory_zone():
+            found = [[t.text for t in nlp.make_doc(line) if not t.is_space] for _, line in lines]
+        yield from filter(None, found)
 
 
 def _running_text(path: Path, nlp: Language) -> Iterator[list[str]]:
@@ -125,16 +133,6 @@ def _sentences(doc: Doc) -> Iterator[list[str]]:
     for span in spans:
         if words := [token.text for token in span if not token.is_space]:
             yield words
-
-
-def _with_offsets(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    end = 0
-    for line in lines:
-        start, end = end, end + len(line)
-        if start == 0 and line.startswith(_BYTE_ORDER_MARK):
-            yield 1, line[1:]
-        else:
-            yield start, line
 
 
 def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:

@@ -5,7 +5,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 
 from spacy_hpyp import raw_text
-from spacy_hpyp.raw_text import read_sentences
+from spacy_hpyp.raw_text import read_paragraphs, read_sentences
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +34,17 @@ def test_a_pipeline_finds_the_sentences_of_running_text(write, nlp):
         ["Seven", "!"],
         ["Eight"],
     ]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_a_byte_order_mark_is_no_part_of_the_first_word(write, nlp, line_end):
+    path = write(line_end.join(["\ufeffThe cat sleeps.", "The \ufeffdog", ""]))
+    expected = [["The", "cat", "sleeps."], ["The", "\ufeffdog"]]
+    assert list(read_sentences(path)) == expected
+    tokens = [["The", "cat", "sleeps", "."], ["The", "\ufeffdog"]]
+    assert list(read_sentences(path, nlp)) == list(read_sentences(path, nlp, per_line=False)) == tokens
+    assert list(read_paragraphs(path)) == [[*expected[0], *expected[1]]]
+    assert list(read_paragraphs(path, nlp)) == [[*tokens[0], *tokens[1]]]
 
 
 @pytest.mark.parametrize("space", [" ", "\n"])

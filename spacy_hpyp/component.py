@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import srsly
 from spacy import util
 from spacy.language import Language
 from spacy.pipeline.trainable_pipe import TrainablePipe
@@ -21,6 +20,7 @@ from .alignment import SENTENCES
 from .alternatives import Alternative, Marginals, k_best, marginals
 from .annotation import Encoder, Layout, encode_docs, join, raw_sentences, read_gold, write_parses
 from .architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of
+from .checksum import DAMAGE, unpack_message, with_checksum
 from .extensions import register_extensions
 from .files import replace_file
 from .generation import generate_docs
@@ -131,10 +131,6 @@ def make_hpyp_parser(
 _LATENT = ("nothing", "derivations", "parses")
 # While derivations are latent, hyperparameters are resampled after so many sweeps (method, "Pitman-Yor process").
 _LATENT_INTERVAL = 5
-
-
-class UnreadableModelError(ValueError):
-    """A model that is damaged or belongs to another version or config."""
 
 
 class HPYPParser(TrainablePipe):
@@ -568,7 +564,7 @@ class HPYPParser(TrainablePipe):
         exclude (Sequence[str]): Names of parts to leave out: "vocab", "model".
         RETURNS (bytes): The component.
         """
-        parts = {"model": self.model.to_bytes, "vocab": lambda: self.vocab.to_bytes(exclude=exclude)}
+        parts = {"model": self._write_model, "vocab": lambda: self.vocab.to_bytes(exclude=exclude)}
         return util.to_bytes(parts, exclude)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Sequence[str] = ()) -> "HPYPParser":
@@ -576,28 +572,29 @@ class HPYPParser(TrainablePipe):
 
         RAISES (ValueError): If the bytes are damaged or belong to another model.
         """
-        readers = {"vocab": lambda data: self.vocab.from_bytes(data, exclude=exclude), "model": self._read_model}
+        # The model comes last: if something is damaged, the component stays as it was.
+        readers = {"vocab": lambda data: self.vocab.from_bytes(data, exclude=exclude)}
         try:
-            message = srsly.msgpack_loads(bytes_data)
+            message = unpack_message(bytes_data)
             if "model" not in message and "model" not in exclude:
                 raise ValueError("there is no model in it")
             for part, read in readers.items():
                 if part in message and part not in exclude:
                     read(message[part])
-        except UnreadableModelError:
-            raise
-        except Exception as error:
+        except DAMAGE as error:
             raise ValueError(f"The component '{self.name}' cannot be read: {error}.") from error
+        if "model" not in exclude:
+            self._read_model(message["model"])
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
         """Save the component to a directory.
 
-        The model is one file that takes the place of the previous one only when it is complete: a full disk or an
-        interrupt leaves what was there before.
+        The model is one file, with a checksum, that takes the place of the previous one only when it is complete: a full disk
+        or an interrupt leaves what was there before.
         """
         parts = {
-            "model": lambda file: replace_file(file, self.model.to_bytes()),
+            "model": lambda file: replace_file(file, self._write_model()),
             "vocab": lambda folder: self.vocab.to_disk(folder, exclude=exclude),
         }
         util.to_disk(path, parts, exclude)
@@ -615,15 +612,23 @@ class HPYPParser(TrainablePipe):
         util.from_disk(path, readers, exclude)
         return self
 
+    def _write_model(self) -> bytes:
+        return with_checksum(self.model.to_bytes())
+
     def _read_model(self, data: bytes, source: Path | None = None) -> None:
         where = f" from {source}" if source else ""
         try:
-            message = srsly.msgpack_loads(data)
-            (attributes,), (parameters,) = message["attrs"], message["params"]
-            loaded = model_from_bytes(self.model.attrs[JOINT_MODEL], attributes["joint_model"])
-            loaded.set_weights(weights_of(parameters))
-        except Exception as error:
-            raise UnreadableModelError(
+            message = unpack_message(data)
+            try:
+                (attributes,), (parameters,) = message["attrs"], message["params"]
+                stored, weights = attributes["joint_model"], weights_of(parameters)
+            except DAMAGE as error:
+                raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
+            loaded = model_from_bytes(self.model.attrs[JOINT_MODEL], stored)
+            loaded.set_weights(weights)
+        # What is wrong with a file is a ValueError. Other errors have other causes, and the file is not to blame.
+        except ValueError as error:
+            raise ValueError(
                 f"The model of the component '{self.name}' cannot be read{where}: {error}. "
                 "The file is damaged, or belongs to another version or another config; train or install it again."
             ) from error

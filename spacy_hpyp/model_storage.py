@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import srsly
 
+from .checksum import unpack_message
 from .hpyp.franchise import Franchise
 from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .model import DISTRIBUTIONS, JointModel
@@ -48,22 +49,16 @@ def model_from_bytes(model: JointModel, data: bytes) -> JointModel:
     RETURNS (JointModel): A new model.
     RAISES (ValueError): If the bytes are damaged or belong to a model with other context lists.
     """
-    try:
-        msg = srsly.msgpack_loads(data)
-    except Exception as error:
-        raise ValueError(f"it cannot be unpacked ({error})") from error
-    if not isinstance(msg, dict) or msg.get("format") != FORMAT:
+    msg = unpack_message(data)
+    if msg.get("format") != FORMAT:
         raise ValueError("it is not a model of this version of spacy-hpyp")
     if msg.get("contexts") != _context_lists(model):
         raise ValueError(
             "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
         )
     loaded = JointModel(model.contexts, model.vocabulary_settings, one_table=model.one_table, labelled=model.labelled)
-    try:
-        if "distributions" in msg:
-            _read(loaded, msg)
-    except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
+    if "distributions" in msg:
+        _read(loaded, msg)
     return loaded
 
 
@@ -72,11 +67,11 @@ def _context_lists(model: JointModel) -> dict[str, list[list[str]]]:
 
 
 def _read(model: JointModel, msg: dict[str, Any]) -> None:
-    """Read the parts of a trained model."""
-    tags, labels, words, classes = (_strings(msg[name]) for name in ("tags", "labels", "words", "classes"))
+    """Read the parts of a trained model. Whatever is wrong with them is a ValueError; other errors are not the file's."""
+    tags, labels, words, classes = (_strings(_part(msg, name, list)) for name in ("tags", "labels", "words", "classes"))
     if any(label.count("||") > 1 for label in labels):
         raise ValueError("a label is decorated twice")
-    candidates, counts = unpack_integers(msg["candidate_tags"]), unpack_integers(msg["tag_counts"])
+    candidates, counts = (unpack_integers(_part(msg, name, dict)) for name in ("candidate_tags", "tag_counts"))
     if len(counts) != len(words) + len(classes) or np.any(counts < 1) or counts.sum() != len(candidates):
         raise ValueError("the candidate tags do not fit the vocabulary")
     if len(counts) == 0 or int(candidates.max(initial=0)) >= len(tags):
@@ -85,23 +80,25 @@ def _read(model: JointModel, msg: dict[str, Any]) -> None:
     vocabulary = Vocabulary(words, classes, tags, offsets, candidates, model.vocabulary_settings.rule)
     model.initialize(labels, vocabulary)
     alphabets = model.alphabets()
+    distributions = _part(msg, "distributions", dict)
 
     def read(name: str) -> Franchise:
+        packed = _part(distributions, name, dict)
         try:
-            return unpack(msg["distributions"][name], model.columns(name), alphabets[name], one_table=model.one_table)
+            return unpack(packed, model.columns(name), alphabets[name], one_table=model.one_table)
         except ValueError as error:
             raise ValueError(f"its {name} distribution is damaged: {error}") from error
 
     with ThreadPoolExecutor() as executor:
         model.franchises = dict(zip(DISTRIBUTIONS, executor.map(read, DISTRIBUTIONS)))
-    copies = unpack_integers(msg["copies"]).tolist()
-    keys = msg["seated"]
+    copies = unpack_integers(_part(msg, "copies", dict)).tolist()
+    keys = _part(msg, "seated", bytes)
     width = len(keys) // max(1, len(copies))
     if width * len(copies) != len(keys):
         raise ValueError("the list of seated sentences is damaged")
     model.seated = {keys[width * i : width * (i + 1)]: copies[i] for i in range(len(copies))}
-    model.derivations = _unpack_derivations(model, msg["derivations"])
-    model.steps, model.tokens, model.sweeps = (_count(msg[name]) for name in ("steps", "tokens", "sweeps"))
+    model.derivations = _unpack_derivations(model, _part(msg, "derivations", dict))
+    model.steps, model.tokens, model.sweeps = (_count(_part(msg, name, int)) for name in ("steps", "tokens", "sweeps"))
 
 
 def _pack_derivations(derivations: dict[bytes, list[np.ndarray]]) -> dict[str, Any]:
@@ -116,7 +113,8 @@ def _pack_derivations(derivations: dict[bytes, list[np.ndarray]]) -> dict[str, A
 
 def _unpack_derivations(model: JointModel, msg: dict[str, Any]) -> dict[bytes, list[np.ndarray]]:
     """Read the derivations of seated sentences and check that they are what they should be."""
-    words, paths, keys = unpack_integers(msg["words"]).astype(np.int64), unpack_integers(msg["paths"]), msg["keys"]
+    words, paths = (unpack_integers(_part(msg, name, dict)) for name in ("words", "paths"))
+    words, keys = words.astype(np.int64), _part(msg, "keys", bytes)
     width = len(keys) // max(1, len(words))
     if width * len(words) != len(keys) or np.any(words < 1) or 3 * words.sum() != len(paths):
         raise ValueError("the derivations of its sentences are damaged")
@@ -133,14 +131,20 @@ def _unpack_derivations(model: JointModel, msg: dict[str, Any]) -> dict[bytes, l
     return found
 
 
-def _count(value: Any) -> int:
-    if not isinstance(value, int) or value < 0:
+def _part(msg: dict[str, Any], name: str, kind: type) -> Any:
+    if not isinstance(msg.get(name), kind):
+        raise ValueError(f"the part '{name}' is missing or of the wrong kind")
+    return msg[name]
+
+
+def _count(value: int) -> int:
+    if value < 0:
         raise ValueError("a count is damaged")
     return value
 
 
-def _strings(values: Any) -> list[str]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+def _strings(values: list[Any]) -> list[str]:
+    if not all(isinstance(value, str) for value in values):
         raise ValueError("a list of names is damaged")
     if len(set(values)) < len(values):
         raise ValueError("a name is listed twice")

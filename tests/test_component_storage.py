@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import spacy
 import srsly
+from numba.core.errors import NumbaError, TypingError
 
 from spacy_hpyp.hpyp.storage import pack_integers, unpack_integers
 from spacy_hpyp.model_storage import model_to_bytes
+from spacy_hpyp.ngram import train_ngram_model
 
 TEXT = "the dog sees a cat . Zenobia sleeps near Kim ."
 ARRAYS = ("children", "symbol", "dishes", "dish", "customers", "tables", "kinds", "size", "count")
@@ -26,7 +28,7 @@ def small(toy):
 
 @pytest.fixture(scope="module")
 def model_file(toy, small):
-    """The content of its model file."""
+    """The content of its model file as it was before files had checksums: what is wrong with it has to be seen by itself."""
     return toy.parser(small).model.to_bytes()
 
 
@@ -162,7 +164,71 @@ def test_labels_of_all_scripts_survive(toy, tmp_path):
     assert toy.parser(spacy.load(tmp_path)).label_data == {"tags": ["\u0301", "பெயர்"], "labels": ["đối"]}
 
 
+def test_files_without_a_checksum_are_read_as_before(toy, small, model_file, annotation, tmp_path):
+    small.to_disk(tmp_path)
+    (tmp_path / "hpyp_parser" / "model").write_bytes(model_file)
+    loaded = spacy.load(tmp_path)
+    assert annotation(loaded(TEXT)) == annotation(small(TEXT))
+    assert toy.parser(loaded).to_bytes() == toy.parser(small).to_bytes()
+
+
 # Damage
+
+
+def test_every_flipped_bit_of_a_model_file_is_seen(toy, small, victim, tmp_path):
+    toy.parser(small).to_disk(tmp_path, exclude=["vocab"])
+    data = (tmp_path / "model").read_bytes()
+    rng = random.Random(3)
+    # The first bytes are the mark and the checksum, the last ones the weights.
+    bits = [*range(30 * 8), *range(8 * len(data) - 8, 8 * len(data)), *rng.sample(range(8 * len(data)), 500)]
+    for bit in bits:
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ValueError, match="model of the component 'hpyp_parser' cannot be read"):
+            victim.load(bytes(damaged))
+    (tmp_path / "model").write_bytes(data[:-1])
+    with pytest.raises(ValueError, match="checksum"):
+        victim.parser.from_disk(tmp_path, exclude=["vocab"])
+    assert victim.annotation(victim.nlp(TEXT)) == victim.expected
+
+
+def test_an_n_gram_model_is_no_model_of_a_parser(toy, victim, tmp_path):
+    train_ngram_model([sentence.words for sentence in toy.sentences(5)], order=2, sweeps=1, samples=1).to_disk(
+        tmp_path / "model"
+    )
+    with pytest.raises(ValueError, match="cannot be read"):
+        victim.parser.from_disk(tmp_path, exclude=["vocab"])
+    assert victim.annotation(victim.nlp(TEXT)) == victim.expected
+
+
+@pytest.mark.parametrize(
+    "error",
+    [NumbaError("x"), TypingError("x"), TypeError("can't unbox array"), RuntimeError("no locator available")]
+    + [RecursionError("x"), MemoryError(), KeyboardInterrupt(), OSError(errno.EMFILE, "Too many open files")],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize(
+    "place", ["hpyp.storage.fill_index", "hpyp.storage._link_above", "model_storage.is_derivation"]
+)
+def test_an_error_that_is_not_the_file_s_comes_through(toy, annotation, tmp_path, monkeypatch, place, error):
+    nlp = toy.trained(toy.sentences(8), latent="derivations", latent_after=0, latent_particles=5, sweeps=3)
+    nlp.to_disk(tmp_path)
+    parser, expected = toy.parser(nlp), annotation(nlp(TEXT))
+    data = parser.to_bytes()
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(f"spacy_hpyp.{place}", fail)
+    for load in (
+        lambda: parser.from_bytes(data),
+        lambda: parser.from_disk(tmp_path / "hpyp_parser", exclude=["vocab"]),
+    ):
+        with pytest.raises(type(error)) as found:
+            load()
+        assert found.value is error
+    monkeypatch.undo()
+    assert annotation(nlp(TEXT)) == expected
 
 
 def test_truncated_model_is_refused_wherever_it_ends(victim, model_file):

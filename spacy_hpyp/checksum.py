@@ -1,0 +1,73 @@
+"""Bytes with a checksum: what was changed since they were written is seen before anything is made of it."""
+
+import gc
+import hashlib
+from typing import Any
+
+import srsly
+from srsly.msgpack.exceptions import UnpackException
+
+#: What damaged bytes, and values of a wrong kind in them, make Python, NumPy and srsly raise. Compiled code, whose errors can be
+#: of the same kinds and have other causes, must not run where these are caught.
+DAMAGE = (
+    *(ValueError, TypeError, LookupError, AttributeError, OverflowError),
+    # Of the names of NumPy's types, of spaCy's DocBin, and of msgpack.
+    *(SyntaxError, AssertionError, UnpackException),
+)
+
+# No msgpack begins like this, as what was written before there were checksums does, not even with one bit changed. The line
+# end is one that a transfer as text would change.
+_MARK = b"\xc1hpyp\x01\r\n"
+_DIGEST = 16
+
+
+def with_checksum(content: bytes) -> bytes:
+    """Put a mark and a checksum before some bytes.
+
+    content (bytes): What is to be stored.
+    RETURNS (bytes): What `without_checksum` takes.
+    """
+    return _MARK + _digest(content) + content
+
+
+def without_checksum(data: bytes) -> bytes:
+    """Check and remove what `with_checksum` put before some bytes. Bytes without the mark are older, and stay as they are.
+
+    data (bytes): What was stored.
+    RETURNS (bytes): The content.
+    RAISES (ValueError): If the content is not what it was, or these are no bytes at all.
+    """
+    if not isinstance(data, bytes):
+        raise ValueError("it has no content")
+    if not data.startswith(_MARK):
+        return data
+    digest, content = data[len(_MARK) : len(_MARK) + _DIGEST], data[len(_MARK) + _DIGEST :]
+    if digest != _digest(content):
+        raise ValueError("its content has changed since it was written: the checksum is another one")
+    return content
+
+
+def unpack_message(data: bytes) -> dict[str, Any]:
+    """Check the checksum of a msgpack message, and read the message.
+
+    data (bytes): The message; an older one has no checksum.
+    RETURNS (dict[str, Any]): Its parts by their names.
+    RAISES (ValueError): If it is damaged, or is no such message.
+    """
+    content = without_checksum(data)
+    collecting = gc.isenabled()
+    try:
+        message = srsly.msgpack_loads(content)
+    except DAMAGE as error:
+        raise ValueError(f"it cannot be unpacked ({error})") from error
+    finally:
+        # After an error srsly leaves the garbage collector switched off.
+        if collecting:
+            gc.enable()
+    if not isinstance(message, dict):
+        raise ValueError("it is not a message with named parts")
+    return message
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST).digest()

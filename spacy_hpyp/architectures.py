@@ -13,19 +13,11 @@ from .inference.beam import Search
 from .inference.particle_filter import Blocks, Parses
 from .model import DISTRIBUTIONS, ContextLists, JointModel
 from .model_storage import model_from_bytes, model_to_bytes
-from .text.unknown_words import (
-    UnknownWordRule,
-    english_signatures,
-    english_unknown_words,
-    universal_unknown_words,
-    unknown_words,
-)
+from .text.unknown_words import RULES, UnknownWordRule
 from .text.vocabulary import VocabularySettings
 
-registry.misc.register("spacy-hpyp.UnknownWords.v1", func=unknown_words)
-registry.misc.register("spacy-hpyp.EnglishSignatures.v1", func=english_signatures)
-registry.misc.register("spacy-hpyp.EnglishUnknownWords.v1", func=english_unknown_words)
-registry.misc.register("spacy-hpyp.UniversalUnknownWords.v1", func=universal_unknown_words)
+for _name, _make_rule in RULES.items():
+    registry.misc.register(_name, func=_make_rule)
 
 JOINT_MODEL = "joint_model"
 

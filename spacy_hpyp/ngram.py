@@ -14,6 +14,7 @@ import srsly
 from spacy import registry
 from spacy.util import minibatch
 
+from .checksum import DAMAGE, unpack_message, with_checksum
 from .files import replace_file
 from .hpyp.average import average
 from .hpyp.franchise import new_franchise, reserve
@@ -23,7 +24,7 @@ from .hpyp.view import freeze
 from .inference.ngram import score_stream, visit_stream
 from .perplexity import Perplexity, ScoredSentence, perplexity_of
 from .text.spool import Spool
-from .text.unknown_words import UnknownWordRule
+from .text.unknown_words import RULES, UnknownWordRule, plain_rule
 from .text.vocabulary import Vocabulary, VocabularySettings
 
 FORMAT = 1
@@ -36,11 +37,16 @@ _BY_LANGUAGE = "spacy-hpyp.UnknownWords.v1"
 _STRUCTURE = ("restaurants", "children", "symbol", "dishes", "dish")
 
 
+class UnknownRuleError(ValueError):
+    """A model's rule for unknown words is not one of this package and has not been handed in, or the other way round."""
+
+
 class NGramVocabulary(NamedTuple):
     """A vocabulary, and how to make its rule for unknown words again.
 
     vocabulary (Vocabulary): The words and the classes of rare words.
-    unknown_words (dict[str, Any]): Its rule as a block of a config, {"@misc": name, ...}.
+    unknown_words (dict[str, Any]): Its rule as a block of a config, {"@misc": name, ...}. Of a rule that is not one of this
+        package, a file has the name alone.
     lang (str): The language code of the tokenizer that the words come from.
     """
 
@@ -66,14 +72,33 @@ class Progress(NamedTuple):
 
 
 def resolve_rule(unknown_words: dict[str, Any]) -> UnknownWordRule:
-    """The rule for unknown words that a block of a config describes.
+    """The rule for unknown words that a block of a config describes. It may be any registered function with any arguments, so the
+    block must not come from a file of a model.
 
     unknown_words (dict[str, Any]): Such as {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": "en"}.
     RAISES (ValueError): If it is no such block.
     """
+    _name_of_rule(unknown_words)
+    return registry.resolve({"rule": unknown_words})["rule"]
+
+
+def _name_of_rule(unknown_words: Any) -> str:
     if not isinstance(unknown_words, dict) or not isinstance(unknown_words.get("@misc"), str):
         raise ValueError("the rule for unknown words is not the name of a registered function")
-    return registry.resolve({"rule": unknown_words})["rule"]
+    return unknown_words["@misc"]
+
+
+def _own_rule(unknown_words: Any) -> UnknownWordRule | None:
+    """The rule that a block of a file describes, if it is one of this package."""
+    name = _name_of_rule(unknown_words)
+    if name not in RULES:
+        return None
+    return plain_rule(name, {argument: value for argument, value in unknown_words.items() if argument != "@misc"})
+
+
+def _stored_rule(unknown_words: dict[str, Any]) -> dict[str, Any]:
+    """A block as it is written into a file."""
+    return {"@misc": unknown_words["@misc"]} if _own_rule(unknown_words) is None else unknown_words
 
 
 def usual_rule(lang: str) -> str:
@@ -176,66 +201,69 @@ class NGramModel:
     # Storage
 
     def to_bytes(self) -> bytes:
-        """The whole model."""
+        """The whole model, with a checksum."""
         vocabulary, unknown_words, lang = self.words
         usual = vocabulary.candidate_tags[vocabulary.tag_offsets[:-1]]
-        return srsly.msgpack_dumps(
-            {
-                "kind": KIND,
-                "format": FORMAT,
-                "order": self.order,
-                "lang": lang,
-                "unknown_words": unknown_words,
-                "words": vocabulary.words,
-                "classes": vocabulary.classes,
-                "tags": vocabulary.tags,
-                "usual_tags": pack_integers(usual),
-                "structure": {name: self._samples[0][name] for name in _STRUCTURE},
-                "samples": [
-                    {name: value for name, value in sample.items() if name not in _STRUCTURE}
-                    for sample in self._samples
-                ],
-            }
-        )
+        message = {
+            "kind": KIND,
+            "format": FORMAT,
+            "order": self.order,
+            "lang": lang,
+            "unknown_words": _stored_rule(unknown_words),
+            "words": vocabulary.words,
+            "classes": vocabulary.classes,
+            "tags": vocabulary.tags,
+            "usual_tags": pack_integers(usual),
+            "structure": {name: self._samples[0][name] for name in _STRUCTURE},
+            "samples": [
+                {name: value for name, value in sample.items() if name not in _STRUCTURE} for sample in self._samples
+            ],
+        }
+        return with_checksum(srsly.msgpack_dumps(message))
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> "NGramModel":
+    def from_bytes(cls, data: bytes, *, unknown_words: UnknownWordRule | None = None) -> "NGramModel":
         """Read what `to_bytes` wrote.
 
-        RAISES (ValueError): If the bytes are damaged or are no n-gram model.
+        data (bytes): The model.
+        unknown_words (UnknownWordRule | None): The rule for unknown words that it was trained with, if that is not one of this
+            package: which code is run is not for a file to say.
+        RAISES (ValueError): If the bytes are damaged or are no n-gram model, or the rule is not given, or one too many is.
         """
-        try:
-            message = srsly.msgpack_loads(data)
-        except Exception as error:
-            raise ValueError(f"it cannot be unpacked ({error})") from error
-        if not isinstance(message, dict) or message.get("kind") != KIND or message.get("format") != FORMAT:
+        message = unpack_message(data)
+        if message.get("kind") != KIND or message.get("format") != FORMAT:
             raise ValueError("it is not an n-gram model of this version of spacy-hpyp")
         try:
-            words = _read_vocabulary(message)
+            words = _read_vocabulary(message, unknown_words)
             structure = {name: message["structure"][name] for name in _STRUCTURE}
-            return cls(words, message["order"], [{**sample, **structure} for sample in message["samples"]])
+            samples = [{**sample, **structure} for sample in message["samples"]]
+            order = message["order"]
         except ValueError:
             raise
-        except Exception as error:
+        except DAMAGE as error:
             raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
+        return cls(words, order, samples)
 
     def to_disk(self, path: str | Path) -> None:
         """Save the model to a file, which takes the place of a previous one only when it is complete."""
         replace_file(Path(path), self.to_bytes())
 
     @classmethod
-    def from_disk(cls, path: str | Path) -> "NGramModel":
+    def from_disk(cls, path: str | Path, *, unknown_words: UnknownWordRule | None = None) -> "NGramModel":
         """Load a model from a file.
 
-        RAISES (ValueError): If the file is damaged or is no n-gram model.
+        path (str | Path): The file.
+        unknown_words (UnknownWordRule | None), RAISES (ValueError): As `from_bytes`.
         """
         try:
-            return cls.from_bytes(Path(path).read_bytes())
+            return cls.from_bytes(Path(path).read_bytes(), unknown_words=unknown_words)
+        except UnknownRuleError as error:
+            raise UnknownRuleError(f"The n-gram model '{path}' cannot be read: {error}.") from error
         except ValueError as error:
             raise ValueError(f"The n-gram model '{path}' cannot be read: {error}. Train or copy it again.") from error
 
 
-def _read_vocabulary(message: dict[str, Any]) -> NGramVocabulary:
+def _read_vocabulary(message: dict[str, Any], given_rule: UnknownWordRule | None) -> NGramVocabulary:
     names = {part: message[part] for part in ("words", "classes", "tags")}
     for part, values in names.items():
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
@@ -249,10 +277,23 @@ def _read_vocabulary(message: dict[str, Any]) -> NGramVocabulary:
         raise ValueError("the tags do not fit the vocabulary")
     if not isinstance(message["lang"], str):
         raise ValueError("the language is damaged")
-    rule = resolve_rule(message["unknown_words"])
+    rule = _rule_of_file(message["unknown_words"], given_rule)
     offsets = np.arange(len(usual) + 1)
     vocabulary = Vocabulary(**names, tag_offsets=offsets, candidate_tags=usual, rule=rule)
-    return NGramVocabulary(vocabulary, message["unknown_words"], message["lang"])
+    return NGramVocabulary(vocabulary, _stored_rule(message["unknown_words"]), message["lang"])
+
+
+def _rule_of_file(unknown_words: Any, given: UnknownWordRule | None) -> UnknownWordRule:
+    own, name = _own_rule(unknown_words), _name_of_rule(unknown_words)
+    if own is not None and given is not None:
+        raise UnknownRuleError(f"its rule for unknown words is {name!r}, and it cannot have another one")
+    if own is None and given is None:
+        raise UnknownRuleError(
+            f"its rule for unknown words is {name!r}, a function that does not belong to spacy-hpyp, and which code is run is not "
+            "for a file to say. If you trust that function, hand it in, as NGramModel.from_disk(path, unknown_words=rule), or "
+            "name it, as 'hpyp perplexity --unknown-words NAME'"
+        )
+    return given if own is None else own
 
 
 def columns_of(order: int) -> np.ndarray:
@@ -300,6 +341,8 @@ def train_ngram_model(
         if spool.sentences == 0:
             raise ValueError("There is no sentence to train on.")
         words = words(spool.texts()) if callable(words) else words
+        # Better now than when it is to be saved.
+        _stored_rule(words.unknown_words)
         franchise = new_franchise(columns_of(order), len(words.vocabulary) + 1)
         numbers = spool.encode(words.vocabulary)
         predictions = spool.words + spool.sentences

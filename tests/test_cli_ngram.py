@@ -6,10 +6,12 @@ from functools import partial
 import command_line
 import pytest
 import spacy
+from spacy import registry
 from spacy.tokens import DocBin
 
 from spacy_hpyp.ngram import NGramModel, train_ngram_model
 from spacy_hpyp.raw_text import read_sentences
+from spacy_hpyp.text.unknown_words import english_unknown_words
 
 run = partial(command_line.run, "hpyp")
 SHORT = ("--order", 3, "--sweeps", 4, "--samples", 2)
@@ -90,6 +92,35 @@ def test_the_rule_for_rare_words_is_a_setting(files, tmp_path):
         "ngram", files / "train.spacy", tmp_path / "other", "--unknown-words", "no.such.rule", exit_code=1
     ).output
     assert "no.such.rule" in shown
+
+
+@registry.misc("tests.own_rule")
+def own_rule():
+    return english_unknown_words()
+
+
+def test_a_rule_of_one_s_own_is_named_again(files, tmp_path):
+    named = ("--unknown-words", "tests.own_rule")
+    text = (files / "dev.txt", "--tokenized", "--output", "json")
+    for name, rule in (("own", "tests.own_rule"), ("ours", "spacy-hpyp.EnglishUnknownWords.v1")):
+        run("ngram", files / "train.txt", tmp_path / name, "--tokenized", "--unknown-words", rule, *SHORT)
+    own = json.loads(run("perplexity", tmp_path / "own", *text, *named).stdout)
+    assert own == json.loads(run("perplexity", tmp_path / "ours", *text).stdout)
+    for name, options, problem in (("own", (), "'tests.own_rule'"), ("ours", named, "cannot have another one")):
+        assert problem in " ".join(run("perplexity", tmp_path / name, *text, *options, exit_code=1).output.split())
+
+
+def test_a_byte_order_mark_changes_nothing(files, saved, tmp_path):
+    for name in ("train.txt", "dev.txt"):
+        (tmp_path / name).write_text((files / name).read_text(encoding="utf8"), encoding="utf-8-sig")
+    run("ngram", tmp_path / "train.txt", tmp_path / "model", "--tokenized", *SHORT)
+    assert (tmp_path / "model").read_bytes() == saved.read_bytes()
+    found = [
+        run("perplexity", saved, folder / "dev.txt", *options, "--output", "json").stdout
+        for folder in (files, tmp_path)
+        for options in ((), ("--tokenized",))
+    ]
+    assert found[:2] == found[2:]
 
 
 def test_the_vocabulary_can_come_from_a_parser(files, toy, tmp_path):

@@ -5,8 +5,11 @@ import random
 import numpy as np
 import pytest
 import srsly
+from numba.core.errors import NumbaError
+from spacy import registry
 
 from spacy_hpyp import ngram
+from spacy_hpyp.checksum import unpack_message, with_checksum, without_checksum
 from spacy_hpyp.ngram import NGramModel, NGramVocabulary, collect_vocabulary, resolve_rule, train_ngram_model
 from spacy_hpyp.perplexity import ScoredSentence, perplexity_of
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
@@ -228,8 +231,22 @@ def test_an_interrupted_save_leaves_what_was_there(model, tmp_path, monkeypatch)
     assert NGramModel.from_disk(path).to_bytes() == model.to_bytes()
 
 
-def test_a_damaged_file_is_an_error_or_still_a_model(model, unseen):
+def test_every_flipped_bit_is_seen(model):
     data = model.to_bytes()
+    for bit in [*range(30 * 8), *random.Random(1).sample(range(8 * len(data)), 500)]:
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ValueError, match=r"checksum|unpacked|message|n-gram model"):
+            NGramModel.from_bytes(bytes(damaged))
+
+
+def test_files_without_a_checksum_are_read_as_before(model, unseen, tmp_path):
+    (tmp_path / "model").write_bytes(without_checksum(model.to_bytes()))
+    assert NGramModel.from_disk(tmp_path / "model").to_bytes() == model.to_bytes()
+
+
+def test_a_damaged_file_without_a_checksum_is_an_error_or_still_a_model(model, unseen):
+    data = without_checksum(model.to_bytes())
     rng = random.Random(0)
     refused = 0
     for case in range(300):
@@ -246,6 +263,11 @@ def test_a_damaged_file_is_an_error_or_still_a_model(model, unseen):
         else:
             assert np.all(np.isfinite(log_probs(loaded, unseen)))
     assert refused > 150
+
+
+def edited(model, parts):
+    """A model's bytes with other parts."""
+    return with_checksum(srsly.msgpack_dumps({**unpack_message(model.to_bytes()), **parts}))
 
 
 @pytest.mark.parametrize(
@@ -266,6 +288,13 @@ def test_a_damaged_file_is_an_error_or_still_a_model(model, unseen):
         ("unknown_words", {"@misc": "no.such.rule"}, "no.such.rule"),
         ("unknown_words", {"@readers": "spacy.Corpus.v1"}, "rule"),
         ("unknown_words", [], "rule"),
+        ("unknown_words", {"@misc": ["spacy-hpyp.EnglishSignatures.v1"]}, "rule"),
+        ("unknown_words", {"@misc": "spacy-hpyp.EnglishSignatures.v1", "lang": "en"}, "arguments"),
+        ("unknown_words", {"@misc": "spacy-hpyp.UnknownWords.v1"}, "arguments"),
+        ("unknown_words", {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": 1}, "'lang'"),
+        ("unknown_words", {"@misc": "spacy-hpyp.UniversalUnknownWords.v1", "suffix_length": 2.0}, "'suffix_length'"),
+        ("unknown_words", {"@misc": "spacy-hpyp.UniversalUnknownWords.v1", "suffix_length": True}, "'suffix_length'"),
+        ("unknown_words", {"@misc": "spacy-hpyp.UniversalUnknownWords.v1", "suffix_length": -1}, "negative"),
         ("samples", [], "at least one sample"),
         ("samples", 3, "wrong kind"),
         ("samples", [{}], "missing"),
@@ -273,9 +302,7 @@ def test_a_damaged_file_is_an_error_or_still_a_model(model, unseen):
     ],
 )
 def test_what_does_not_fit_is_refused(model, tmp_path, part, value, problem):
-    message = srsly.msgpack_loads(model.to_bytes())
-    message[part] = value
-    (tmp_path / "model").write_bytes(srsly.msgpack_dumps(message))
+    (tmp_path / "model").write_bytes(edited(model, {part: value}))
     with pytest.raises(ValueError, match=problem) as error:
         NGramModel.from_disk(tmp_path / "model")
     assert str(tmp_path / "model") in str(error.value)
@@ -283,5 +310,103 @@ def test_what_does_not_fit_is_refused(model, tmp_path, part, value, problem):
 
 @pytest.mark.parametrize("data", [b"", b"x", b"\x81", srsly.msgpack_dumps([1]), srsly.msgpack_dumps({})])
 def test_what_is_no_model_is_refused(data):
-    with pytest.raises(ValueError, match=r"unpacked|not an n-gram model"):
+    with pytest.raises(ValueError, match=r"unpacked|message|not an n-gram model"):
         NGramModel.from_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [NumbaError("x"), TypeError("can't unbox array"), RecursionError("x"), MemoryError(), KeyboardInterrupt()],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize("place", ["hpyp.storage.fill_index", "ngram.freeze", "ngram.average"])
+def test_an_error_that_is_not_the_file_s_comes_through(model, monkeypatch, place, error):
+    data = model.to_bytes()
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(f"spacy_hpyp.{place}", fail)
+    with pytest.raises(type(error)) as found:
+        NGramModel.from_bytes(data)
+    assert found.value is error
+
+
+# Rules
+
+
+CALLS = []
+
+
+def vowels(form, initial, lower_tag):
+    """A rule of a user's own."""
+    return [f"VOWELS-{sum(c in 'aeiou' for c in form)}"]
+
+
+@registry.misc("tests.vowels")
+def make_vowels(**arguments):
+    CALLS.append(arguments)
+    return vowels
+
+
+@pytest.fixture
+def called():
+    """With what arguments the user's function has been called."""
+    CALLS.clear()
+    return CALLS
+
+
+@pytest.fixture
+def own_model(text, called):
+    words = collect_vocabulary([*text, ["Zyzzyvaee"]], unknown_words="tests.vowels", min_class_count=1)
+    model = train_ngram_model(text, words, **SETTINGS)
+    called.clear()
+    return model
+
+
+def test_a_file_has_only_the_name_of_a_rule_of_one_s_own(own_model, called):
+    words = own_model.words._replace(unknown_words={"@misc": "tests.vowels", "path": "/secret"})
+    for model in (own_model, NGramModel(words, own_model.order, own_model._samples)):
+        assert unpack_message(model.to_bytes())["unknown_words"] == {"@misc": "tests.vowels"}
+
+
+def test_a_file_cannot_have_a_registered_function_called(model, own_model, called, tmp_path):
+    (tmp_path / "model").write_bytes(own_model.to_bytes())
+    with pytest.raises(ValueError, match=r"'tests\.vowels'.*hand it in") as error:
+        NGramModel.from_disk(tmp_path / "model")
+    assert str(tmp_path / "model") in str(error.value)
+    for block in (
+        {"@misc": "tests.vowels", "path": "/secret"},
+        {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": {"@misc": "tests.vowels"}},
+        {"@misc": "spacy-hpyp.UniversalUnknownWords.v1", "suffix_length": {"@misc": "tests.vowels"}},
+        {"@misc": "spacy-hpyp.EnglishSignatures.v1", "x": {"@misc": "tests.vowels"}},
+        {"x": {"@misc": "tests.vowels"}, "@readers": "srsly.read_json.v1", "path": "/secret"},
+    ):
+        with pytest.raises(ValueError, match="rule for unknown words"):
+            NGramModel.from_bytes(edited(model, {"unknown_words": block}))
+    assert called == []
+
+
+def test_a_rule_of_one_s_own_is_handed_in(own_model, unseen, called, tmp_path):
+    own_model.to_disk(tmp_path / "model")
+    for again in (
+        NGramModel.from_disk(tmp_path / "model", unknown_words=vowels),
+        NGramModel.from_bytes(own_model.to_bytes(), unknown_words=vowels),
+        NGramModel.from_bytes(
+            edited(own_model, {"unknown_words": {"@misc": "tests.vowels", "x": 1}}), unknown_words=vowels
+        ),
+    ):
+        np.testing.assert_array_equal(log_probs(again, unseen), log_probs(own_model, unseen))
+        assert again.to_bytes() == own_model.to_bytes()
+    assert called == []
+
+
+def test_a_rule_of_this_package_cannot_be_exchanged(model):
+    with pytest.raises(ValueError, match="cannot have another one"):
+        NGramModel.from_bytes(model.to_bytes(), unknown_words=vowels)
+
+
+def test_a_rule_that_cannot_be_stored_is_refused_before_training(text):
+    words = collect_vocabulary(text)._replace(unknown_words={"@misc": "spacy-hpyp.EnglishSignatures.v1", "x": object()})
+    with pytest.raises(ValueError, match="arguments"):
+        train_ngram_model(text, words, **SETTINGS)

@@ -10,7 +10,7 @@ from tqdm import tqdm
 from wasabi import msg
 
 from ..language_model import score_by_beam, score_by_particles
-from ..ngram import NGramModel
+from ..ngram import NGramModel, resolve_rule
 from ..perplexity import CONVENTION, Perplexity, perplexity_of
 from ..raw_text import read_sentences
 from .app import UNREADABLE, hpyp, load_parser
@@ -65,6 +65,11 @@ def perplexity_cli(
     output: Output = typer.Option(Output.table, "--output", "-o", help="Print a table, or JSON"),
     tokenized: bool = typer.Option(False, "--tokenized", help=TOKENIZED),
     segment_with: str | None = typer.Option(None, "--segment-with", help=SEGMENT_WITH),
+    unknown_words: str | None = typer.Option(
+        None,
+        "--unknown-words",
+        help="Of an n-gram model that was trained with a rule for rare words of your own: the registered function",
+    ),
     method: Method | None = typer.Option(
         None,
         "--method",
@@ -101,6 +106,7 @@ def perplexity_cli(
             data,
             tokenized=tokenized,
             segment_with=segment_with,
+            unknown_words=unknown_words,
             method=method and method.value,
             particles=particles,
             replicates=replicates,
@@ -131,6 +137,7 @@ def perplexity(
     *,
     tokenized: bool = False,
     segment_with: str | None = None,
+    unknown_words: str | None = None,
     method: str | None = None,
     particles: int | None = None,
     replicates: int | None = None,
@@ -144,6 +151,8 @@ def perplexity(
     tokenized (bool): Whether the words of text are separated by spaces already; else the tokenizer of the n-gram model's
         language or of the pipeline finds them.
     segment_with (str | None): Name or path of a pipeline that finds words and sentences of running text, instead.
+    unknown_words (str | None): Of an n-gram model whose rule for unknown words is not one of this package: the name of the rule, a
+        function in `spacy.registry.misc` that can be called without arguments.
     method (str | None): Of a parser: "beam", the default, or "particles"; see `spacy_hpyp.language_model`.
     particles (int | None): Of a parser: K.
     replicates (int | None): Of the particle estimate: how many filters.
@@ -158,9 +167,11 @@ def perplexity(
         _refuse(
             {"method": method, "particles": particles, "threads": threads, **estimated}, "a parser", "an n-gram model"
         )
-        ngrams = NGramModel.from_disk(model)
+        rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
+        ngrams = NGramModel.from_disk(model, unknown_words=rule)
         nlp = reader_of(ngrams.words.lang, tokenized=tokenized, segment_with=segment_with)
         return ngrams.perplexity(read_sentences(data, nlp, per_line=segment_with is None))
+    _refuse({"unknown-words": unknown_words}, "an n-gram model", "a parser")
     if method != "particles":
         _refuse(estimated, "the method 'particles'", "the method 'beam'")
     nlp, parser = load_parser(model, particles=None if method == "particles" else particles, threads=threads)

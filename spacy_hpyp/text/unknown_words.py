@@ -5,9 +5,11 @@ names of classes, the most telling first. The vocabulary takes the first class t
 registered function (`spacy.registry.misc`), so that a config can name it and a user can add another.
 """
 
+import inspect
 import unicodedata
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 #: (form, whether it is the first word of its sentence, tag of its lower-case form or "") -> class names, best first
 UnknownWordRule = Callable[[str, bool, str], list[str]]
@@ -57,6 +59,37 @@ def unknown_words(lang: str) -> UnknownWordRule:
     lang (str): The language code, as in the config's `nlp.lang`.
     """
     return english_unknown_words() if lang == "en" else universal_unknown_words()
+
+
+#: What makes the rules of this package, by the names that they are registered under.
+RULES: dict[str, Callable[..., UnknownWordRule]] = {
+    "spacy-hpyp.UnknownWords.v1": unknown_words,
+    "spacy-hpyp.EnglishSignatures.v1": english_signatures,
+    "spacy-hpyp.EnglishUnknownWords.v1": english_unknown_words,
+    "spacy-hpyp.UniversalUnknownWords.v1": universal_unknown_words,
+}
+
+
+def plain_rule(name: str, arguments: dict[str, Any]) -> UnknownWordRule:
+    """A rule of this package, made without looking anything up in a registry and of plain values only, as a file may name them.
+
+    name (str): One of `RULES`.
+    arguments (dict[str, Any]): What it is made with.
+    RETURNS (UnknownWordRule): The rule.
+    RAISES (ValueError): If the arguments are not the rule's.
+    """
+    signature = inspect.signature(RULES[name])
+    try:
+        given = signature.bind(**arguments).arguments
+    except TypeError as error:
+        raise ValueError(f"the arguments of the rule for unknown words '{name}' are other ones ({error})") from error
+    for argument, value in given.items():
+        kind = signature.parameters[argument].annotation
+        if type(value) is not kind:
+            raise ValueError(
+                f"'{argument}' of the rule for unknown words '{name}' has to be of the type '{kind.__name__}', not {value!r}"
+            )
+    return RULES[name](**arguments)
 
 
 # Rules are functions of the module, not closures, so that a pipeline can be sent to other processes.

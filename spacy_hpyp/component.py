@@ -23,11 +23,13 @@ from .architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_mo
 from .checksum import DAMAGE, unpack_message, with_checksum
 from .extensions import register_extensions
 from .files import replace_file
-from .generation import generate_docs
+from .generation import LONGEST, generate_docs
 from .inference.beam import Search
 from .inference.particle_filter import Parses
 from .model import JointModel
 from .model_storage import model_from_bytes
+from .ranges import HIGHEST_PARTICLES
+from .ranges import whole as _whole
 from .scorer import score
 from .training import GoldCorpus, Treebank, visit
 
@@ -128,6 +130,8 @@ def make_hpyp_parser(
     )
 
 
+# With lower ones all but one derivation have the probability 0, with higher ones all have the same.
+_TEMPERATURES = (0.01, 1000.0)
 _LATENT = ("nothing", "derivations", "parses")
 # While derivations are latent, hyperparameters are resampled after so many sweeps (method, "Pitman-Yor process").
 _LATENT_INTERVAL = 5
@@ -200,7 +204,7 @@ class HPYPParser(TrainablePipe):
         self.temperature = temperature
         self.latent = latent
         self.latent_after = _whole("latent_after", latent_after, least=0)
-        self.latent_particles = _whole("latent_particles", latent_particles, least=1)
+        self.latent_particles = _whole("latent_particles", latent_particles, least=1, highest=HIGHEST_PARTICLES)
         self.seed = _whole("seed", seed, least=0)
         self.scorer = scorer
         self._reset_training()
@@ -214,7 +218,7 @@ class HPYPParser(TrainablePipe):
 
     @particles.setter
     def particles(self, value: int) -> None:
-        self._particles = _whole("particles", value, least=1)
+        self._particles = _whole("particles", value, least=1, highest=HIGHEST_PARTICLES)
 
     @property
     def lookahead(self) -> float:
@@ -282,8 +286,9 @@ class HPYPParser(TrainablePipe):
 
     @temperature.setter
     def temperature(self, value: float) -> None:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < float("inf"):
-            raise ValueError(f"'temperature' must be a finite number above 0, not {value!r}.")
+        lowest, highest = _TEMPERATURES
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not lowest <= value <= highest:
+            raise ValueError(f"'temperature' must be a number from {lowest:g} to {highest:g}, not {value!r}.")
         self._temperature = float(value)
 
     @property
@@ -338,7 +343,7 @@ class HPYPParser(TrainablePipe):
         get_examples (Callable): Returns examples with gold annotation.
         nlp (Language | None): The pipeline.
         labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
-        RAISES (ValueError): If no sentence has tags and a tree.
+        RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """
         validate_get_examples(get_examples, "HPYPParser.initialize")
         corpus = GoldCorpus.read(get_examples(), self.tokens)
@@ -347,10 +352,16 @@ class HPYPParser(TrainablePipe):
                 f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence with "
                 f"a tag for every token and a complete tree{_listed(corpus.skipped)}. Is the right file in the corpus?"
             )
-        model = self.joint
+        model = self.joint.untrained()
         corpus.initialize(model, corpus.label_data() if labels is None else labels)
+        treebank = Treebank.of_corpus(model, corpus)
+        if not treebank.copies:
+            raise ValueError(
+                f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and "
+                f"labels{_listed(treebank.skipped)}. Make them of the same data with 'python -m spacy init labels'."
+            )
         set_joint_model(self.model, model)
-        self._reset_training(Treebank.of_corpus(model, corpus))
+        self._reset_training(treebank)
         self._warn_of_skipped()
 
     def _warn_of_skipped(self) -> None:
@@ -509,7 +520,7 @@ class HPYPParser(TrainablePipe):
             raise ValueError(
                 f"The component '{self.name}' has no context list for words: an unlexicalised model generates tags only."
             )
-        count, max_length = _whole("count", count, least=1), _whole("max_length", max_length, least=1)
+        count, max_length = _whole("count", count), _whole("max_length", max_length, highest=LONGEST)
         words = begin_with.split() if isinstance(begin_with, str) else list(begin_with)
         if any(not word or word.isspace() for word in words):
             raise ValueError("'begin_with' has a word that is empty or white space, which no sentence begins with.")
@@ -634,12 +645,6 @@ class HPYPParser(TrainablePipe):
             ) from error
         set_joint_model(self.model, loaded)
         self._reset_training()
-
-
-def _whole(setting: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"'{setting}' must be a whole number of at least {least}, not {value!r}.")
-    return int(value)
 
 
 def _listed(problems: Counter[str]) -> str:

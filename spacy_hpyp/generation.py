@@ -17,6 +17,8 @@ from .transitions.configuration import tree_of
 
 #: How often a derivation is begun before a sentence is given up.
 ATTEMPTS = 10_000
+#: The most words that a sentence may be allowed to have.
+LONGEST = 10_000
 _BATCH = 50
 
 

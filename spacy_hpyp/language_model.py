@@ -11,6 +11,7 @@ from .inference.particle_filter import sentence_blocks
 from .inference.sampling import estimate_log_probabilities
 from .model import JointModel
 from .perplexity import ScoredSentence
+from .ranges import HIGHEST_PARTICLES, whole
 from .text.vocabulary import Vocabulary
 
 _BATCH = 256
@@ -56,10 +57,10 @@ def score_by_particles(
     replicates (int): How many filters there are for each sentence, at least 2.
     seed (int): Fixes the estimates.
     threads (int): How many threads share the sentences; the result does not depend on it.
-    RAISES (ValueError): If a sentence has no words, or there are too few filters.
+    RAISES (ValueError): If a sentence has no words, there are too few filters, or a setting is out of its range.
     """
-    if particles < 1:
-        raise ValueError(f"'particles' must be at least 1, but it is {particles}.")
+    whole("particles", particles, highest=HIGHEST_PARTICLES)
+    whole("seed", seed, least=0)
     if replicates < 2:
         raise ValueError(f"'replicates' must be at least 2, or there is no standard error, but it is {replicates}.")
     _vocabulary(model)

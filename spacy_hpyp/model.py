@@ -93,6 +93,10 @@ class JointModel:
         self.franchises: dict[str, Franchise] = {}
         self._parser: Parser | None = None
 
+    def untrained(self) -> "JointModel":
+        """A model with the same settings that knows nothing yet."""
+        return JointModel(self.contexts, self.vocabulary_settings, one_table=self.one_table, labelled=self.labelled)
+
     @property
     def is_initialized(self) -> bool:
         """Whether the model knows its words, tags and labels."""

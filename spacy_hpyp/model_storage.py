@@ -56,7 +56,7 @@ def model_from_bytes(model: JointModel, data: bytes) -> JointModel:
         raise ValueError(
             "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
         )
-    loaded = JointModel(model.contexts, model.vocabulary_settings, one_table=model.one_table, labelled=model.labelled)
+    loaded = model.untrained()
     if "distributions" in msg:
         _read(loaded, msg)
     return loaded

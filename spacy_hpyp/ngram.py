@@ -6,6 +6,7 @@ predictive probabilities of several samples.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .hpyp.view import freeze
 from .inference.ngram import score_stream, visit_stream
 from .perplexity import Perplexity, ScoredSentence, perplexity_of
+from .ranges import whole
 from .text.spool import Spool
 from .text.unknown_words import RULES, UnknownWordRule, plain_rule
 from .text.vocabulary import Vocabulary, VocabularySettings
@@ -125,15 +127,19 @@ def collect_vocabulary(
         or "spacy-hpyp.UnknownWords.v1"; by default `usual_rule`.
     min_count (int): Words seen less often are known by their class only.
     min_class_count (int): Classes seen less often give way to more general ones.
-    RAISES (ValueError): If a threshold is not a whole number of at least 1, or there is no such rule.
+    RAISES (ValueError): If a threshold is not a whole number of at least 1, there is no such rule, or there are no sentences.
     """
     whole("min_count", min_count)
     whole("min_class_count", min_class_count)
     name = usual_rule(lang) if unknown_words is None else unknown_words
     rule = {"@misc": name, "lang": lang} if name == _BY_LANGUAGE else {"@misc": name}
     settings = VocabularySettings(resolve_rule(rule), min_count, min_class_count)
+    found = iter(sentences)
+    first = next(found, None)
+    if first is None:
+        raise ValueError("There is no sentence to take a vocabulary from.")
     # All words have one and the same tag, whose name is empty: it says nothing about a word's class.
-    untagged = ((words, [0] * len(words)) for words in sentences)
+    untagged = ((words, [0] * len(words)) for words in chain([first], found))
     return NGramVocabulary(Vocabulary.collect(untagged, [""], settings), rule, lang)
 
 
@@ -360,14 +366,3 @@ def train_ngram_model(
                 kept.append(pack(franchise))
     del franchise
     return NGramModel(words, order, kept)
-
-
-def whole(setting: str, value: int, *, least: int = 1, highest: int | None = None) -> int:
-    """A setting that has to be a whole number in a range.
-
-    RAISES (ValueError): If it is not.
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or (highest and value > highest):
-        limits = f"at least {least}" if highest is None else f"from {least} to {highest}"
-        raise ValueError(f"'{setting}' must be a whole number, {limits}, not {value!r}.")
-    return value

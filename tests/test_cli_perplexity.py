@@ -79,7 +79,7 @@ def test_more_particles_make_the_bound_tighter(files):
         (("--replicates", 3), "--replicates is a setting of the method 'particles'"),
         (("--method", "beam", "--seed", 3), "--seed is a setting of the method 'particles'"),
         (("--method", "particles", "--replicates", 1), "'replicates' must be at least 2"),
-        (("--method", "particles", "--particles", 0), "'particles' must be at least 1"),
+        (("--method", "particles", "--particles", 0), "'particles' must be a whole number of at least 1"),
         (("--particles", 0), "'particles' must be a whole number"),
     ],
 )

@@ -103,6 +103,8 @@ assert spacy.blank("en").add_pipe("hpyp_parser").name == "hpyp_parser"
     [
         ("particles", 0),
         ("particles", -5),
+        ("particles", 10**7 + 1),
+        ("particles", 2**63),
         ("threads", 0),
         ("threads", -1),
         ("lookahead", -0.1),
@@ -134,6 +136,19 @@ def test_lookahead_of_the_wrong_type_is_refused_in_python_too(toy, value):
         toy.parser(toy.nlp()).lookahead = value
 
 
+@pytest.mark.parametrize("value", [0, -1, 2**63])
+def test_impossible_number_of_particles_of_latent_derivations_is_refused(toy, value):
+    with pytest.raises(ValueError, match="'latent_particles'"):
+        toy.nlp(latent_particles=value)
+
+
+@pytest.mark.parametrize("temperature", [0.01, 1000.0])
+def test_the_lowest_and_the_highest_temperature_give_probabilities(toy, trained, assert_forest, temperature):
+    doc = toy.copy(trained, marginals=True, temperature=temperature)("the dog sees a cat . Zenobia sleeps near Kim .")
+    assert_forest(doc)
+    assert all(0.0 <= token._.head_prob <= 1.0 and 0.0 <= token._.tag_prob <= 1.0 for token in doc)
+
+
 @pytest.mark.parametrize("seed", [-1, 1.5])
 def test_impossible_seed_is_refused_before_training(toy, seed):
     with pytest.raises(ValueError, match="seed"):
@@ -143,6 +158,12 @@ def test_impossible_seed_is_refused_before_training(toy, seed):
 @pytest.mark.parametrize(("setting", "value"), [("min_count", 0), ("min_class_count", 0), ("open_class_below", 0)])
 def test_vocabulary_settings_may_be_zero(toy, assert_forest, setting, value):
     assert_forest(toy.trained(toy.sentences(5), 1, **{setting: value})("Zenobia sleeps ."))
+
+
+@pytest.mark.parametrize("setting", ["min_count", "min_class_count", "open_class_below"])
+def test_vocabulary_settings_are_not_negative(toy, setting):
+    with pytest.raises(ValueError, match=f"'{setting}' must be a whole number of at least 0, not -3"):
+        toy.nlp(**{setting: -3})
 
 
 def test_unknown_setting_is_refused_by_the_config():

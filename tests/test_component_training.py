@@ -74,6 +74,24 @@ def test_sentences_with_tags_that_given_labels_do_not_have_are_skipped(toy):
     assert toy.customers(nlp) == toy.customers_of(usable)
 
 
+@pytest.mark.parametrize(
+    ("labels", "problem"),
+    [
+        ({"tags": ["X"], "labels": ["det", "nsubj"]}, "10 with tags that the model does not have"),
+        ({"tags": ["DT", "JJ", "NN", "NNP", "VBZ", "VBN", "IN", "."], "labels": ["x"]}, "with labels that"),
+        ({"tags": [], "labels": []}, "10 with tags that the model does not have"),
+    ],
+)
+def test_labels_that_leave_nothing_to_learn_are_refused(toy, annotation, labels, problem):
+    sentences = toy.sentences(10)
+    nlp = toy.trained(sentences)
+    before = annotation(nlp("the dog sleeps ."))
+    with pytest.raises(ValueError, match=f"nothing can be learned with the given tags and labels .*{problem}"):
+        toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
+    assert annotation(nlp("the dog sleeps .")) == before
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
 def test_initialize_again_forgets_what_was_learned(toy):
     nlp = toy.trained(toy.sentences(10))
     toy.train(nlp, toy.sentences(4, seed=1), sweeps=0)

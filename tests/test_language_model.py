@@ -98,7 +98,7 @@ def test_what_cannot_be_scored_is_explained(toy, model):
         list(score_by_beam(model, [["stop"], []], EVERYTHING))
     with pytest.raises(ValueError, match="'replicates' must be at least 2"):
         list(score_by_particles(model, [["stop"]], particles=1, replicates=1))
-    with pytest.raises(ValueError, match="'particles' must be at least 1"):
+    with pytest.raises(ValueError, match="'particles' must be a whole number of at least 1"):
         list(score_by_particles(model, [["stop"]], particles=0, replicates=2))
     untrained = toy.parser(toy.nlp()).joint
     unlexicalised = toy.parser(toy.trained(tags="given", word=[], sweeps=1)).joint

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..ranges import whole
 from .unknown_words import UnknownWordRule
 
 #: The class of words that belong to no class seen in training. It is part of every vocabulary.
@@ -24,12 +25,17 @@ class VocabularySettings:
     min_class_count (int): Classes seen less often than this give way to more general ones.
     open_class_below (int): Words seen less often than this may have every open-class tag, and not only those that they
         were seen with.
+    RAISES (ValueError): If a threshold is not a whole number, 0 or more.
     """
 
     rule: UnknownWordRule
     min_count: int = 2
     min_class_count: int = 5
     open_class_below: int = 50
+
+    def __post_init__(self) -> None:
+        for setting in ("min_count", "min_class_count", "open_class_below"):
+            whole(setting, getattr(self, setting), least=0)
 
 
 class Vocabulary:

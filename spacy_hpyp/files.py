@@ -1,7 +1,10 @@
 """Files that are replaced as a whole."""
 
+import errno
 import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -40,6 +43,48 @@ def replace_file(path: Path, data: bytes) -> None:
     """Write a file so that at every moment either the old or the new content stands under its name."""
     with replacing(path) as file:
         file.write(data)
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make a directory that is to be written to after a long time, where it is not there yet, and try whether that is possible.
+
+    RAISES (OSError): If it is not.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except FileExistsError as error:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from error
+
+
+def replace_folder(path: Path, complete: Path) -> None:
+    """Let a directory take the place of another one, which is removed, and write it to the disk.
+
+    That takes two steps. In between, the old directory has its name with ".old" behind it.
+
+    path (Path): Where the old directory may stand, and the new one is to.
+    complete (Path): The new directory, beside it.
+    """
+    synchronise_folder(complete)
+    old = path.with_name(f"{path.name}.old")
+    if path.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        path.rename(old)
+    complete.rename(path)
+    _synchronise(path.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def synchronise_folder(folder: Path) -> None:
+    """Write the content of a directory, whoever has made it, to the disk, where the platform can."""
+    for path in (folder, *folder.rglob("*")):
+        if path.is_dir():
+            _synchronise(path)
+        else:
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+    _synchronise(folder.parent)
 
 
 def _synchronise(folder: Path) -> None:

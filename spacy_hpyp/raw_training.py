@@ -15,18 +15,21 @@ import srsly
 from spacy.language import Language
 
 from .annotation import Encoder
+from .checksum import DAMAGE
 from .component import HPYPParser
-from .files import replace_file
+from .files import prepare_folder, replace_file, replace_folder, synchronise_folder
 from .hpyp.franchise import NONE
 from .inference.beam import Search
 from .inference.decoding import block_starts, cut
 from .inference.gibbs import Sentences
 from .inference.particle_filter import Blocks, Parses
 from .model import DISTRIBUTIONS
+from .ranges import whole
 
 #: Which distributions learn, by the name of the setting.
 LEARNING = {"words": ("word",), "all": DISTRIBUTIONS}
 PROGRESS_FILE = "progress.json"
+MODEL_FOLDER = "model-last"
 
 
 @dataclass(frozen=True)
@@ -146,8 +149,15 @@ def learn_from_text(
     batch_words (int): About how many words are parsed with the same view of the model.
     checkpoint_words (int): After how many words the pipeline is saved.
     YIELDS (Progress): After each batch, what has been learned since the beginning.
+    RAISES (ValueError): If there are no words, a number of words is not at least 1, the checkpoint is damaged, or the parser has
+        not been trained or generates no words.
+    RAISES (OSError): If the output cannot be written; what was saved before is still there then.
     """
-    output.mkdir(parents=True, exist_ok=True)
+    whole("batch_words", batch_words)
+    whole("checkpoint_words", checkpoint_words)
+    if not parser.joint.is_initialized or not parser.joint.is_lexicalised:
+        raise ValueError("An unlexicalised model, or one that has not been trained, cannot learn from raw text.")
+    prepare_folder(output)
     done = last_checkpoint(output)[1]
     remaining = iter(texts)
     for _ in range(done.texts):
@@ -161,21 +171,40 @@ def learn_from_text(
             save_checkpoint(nlp, output, done)
             saved = done.words
         yield done
+    if done.words == 0:
+        raise ValueError("There are no words in the text: nothing can be learned from it.")
     parser.joint.resample(np.random.default_rng([parser.seed, parser.joint.steps, 1]))
-    nlp.to_disk(output / "model-last")
-    for checkpoint in output.glob("checkpoint-*"):
-        shutil.rmtree(checkpoint)
-    (output / PROGRESS_FILE).unlink(missing_ok=True)
+    save_last(nlp, output)
 
 
 def save_checkpoint(nlp: Language, output: Path, done: Progress) -> None:
     """Save a pipeline beside the previous checkpoint, which is removed when the new one is complete."""
     name = f"checkpoint-{done.texts}"
     nlp.to_disk(output / name)
+    synchronise_folder(output / name)
     replace_file(output / PROGRESS_FILE, srsly.json_dumps({"checkpoint": name, **asdict(done)}).encode())
-    for other in output.glob("checkpoint-*"):
-        if other.name != name:
-            shutil.rmtree(other)
+    _remove_checkpoints(output, name)
+
+
+def save_last(nlp: Language, output: Path) -> None:
+    """Save a pipeline as the last one, in the place of an older one, and remove the checkpoints.
+
+    The pipeline is complete before it gets its name, and until it has it the last checkpoint is there.
+    """
+    complete = output / "checkpoint-end"
+    # What an interrupted run may have left.
+    shutil.rmtree(complete, ignore_errors=True)
+    nlp.to_disk(complete)
+    replace_folder(output / MODEL_FOLDER, complete)
+    # A directory is a checkpoint as long as the progress is there that names it.
+    (output / PROGRESS_FILE).unlink(missing_ok=True)
+    _remove_checkpoints(output)
+
+
+def _remove_checkpoints(output: Path, current: str | None = None) -> None:
+    for checkpoint in output.glob("checkpoint-*"):
+        if checkpoint.name != current:
+            shutil.rmtree(checkpoint)
 
 
 def last_checkpoint(output: Path) -> tuple[Path | None, Progress]:
@@ -191,9 +220,13 @@ def last_checkpoint(output: Path) -> tuple[Path | None, Progress]:
         state = srsly.read_json(file)
         checkpoint = output / state.pop("checkpoint")
         progress = Progress(**state)
-        if not (checkpoint / "meta.json").exists() or not isinstance(progress.texts, int) or progress.texts < 0:
+        for count in ("texts", "sentences", "words"):
+            whole(count, getattr(progress, count), least=0)
+        if not isinstance(progress.log_prob, (int, float)):
+            raise ValueError("its log-probability is no number")
+        if not (checkpoint / "meta.json").exists():
             raise ValueError("its pipeline is not there")
-    except Exception as error:
+    except DAMAGE as error:
         raise ValueError(
             f"The checkpoint in '{output}' cannot be read: {error}. Remove {file} to start again."
         ) from error

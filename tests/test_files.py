@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from spacy_hpyp import files
-from spacy_hpyp.files import replace_file, replacing
+from spacy_hpyp.files import prepare_folder, replace_file, replace_folder, replacing
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 
@@ -142,6 +142,39 @@ def test_long_names_have_room(tmp_path):
     path = tmp_path / ("x" * 255)
     replace_file(path, b"content")
     assert path.read_bytes() == b"content"
+
+
+def test_a_directory_takes_the_place_of_another_one(tmp_path):
+    for content in (b"old", b"new"):
+        (tmp_path / "complete" / "inside").mkdir(parents=True)
+        replace_file(tmp_path / "complete" / "inside" / "file", content)
+        replace_folder(tmp_path / "folder", tmp_path / "complete")
+        assert (tmp_path / "folder" / "inside" / "file").read_bytes() == content
+    assert names_in(tmp_path) == ["folder"]
+
+
+def test_a_directory_whose_content_is_not_on_the_disk_takes_no_place(tmp_path, monkeypatch):
+    for name in ("folder", "complete"):
+        (tmp_path / name).mkdir()
+        replace_file(tmp_path / name / "file", name.encode())
+
+    def fail(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="Input/output"):
+        replace_folder(tmp_path / "folder", tmp_path / "complete")
+    assert (tmp_path / "folder" / "file").read_bytes() == b"folder"
+
+
+def test_a_place_to_write_to_is_made_and_tried(tmp_path):
+    prepare_folder(tmp_path / "new" / "folder")
+    assert names_in(tmp_path / "new") == ["folder"]
+    assert names_in(tmp_path / "new" / "folder") == []
+    (tmp_path / "file").write_bytes(b"")
+    for folder in (tmp_path / "file", tmp_path / "file" / "folder"):
+        with pytest.raises(NotADirectoryError):
+            prepare_folder(folder)
 
 
 def test_errors_name_the_file_that_was_asked_for(tmp_path):

@@ -1,7 +1,11 @@
 """Learning from raw text."""
 
+import errno
+import shutil
+
 import numpy as np
 import pytest
+import srsly
 from typer.testing import CliRunner
 
 from spacy_hpyp.cli import hpyp
@@ -32,8 +36,8 @@ def run(*arguments):
 
 
 def said(*arguments):
-    """What a command prints, whatever the width of the terminal."""
-    return " ".join(run(*arguments).stdout.split())
+    """What a command says is wrong, whatever the width of the terminal."""
+    return " ".join(run(*arguments).stderr.split())
 
 
 def load(toy, path):
@@ -126,7 +130,143 @@ def test_a_damaged_checkpoint_is_reported(toy, pipeline, text, tmp_path):
     (tmp_path / "progress.json").write_text("{", encoding="utf8")
     result = run(pipeline, text, tmp_path, "--resume")
     assert result.exit_code == 1
-    assert "cannot be read" in " ".join(result.stdout.split())
+    assert "cannot be read" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        [],
+        {},
+        {"checkpoint": "checkpoint-0"},
+        {"texts": -1},
+        {"texts": 1.5},
+        {"words": "many"},
+        {"log_prob": None},
+        {"more": 1},
+        {"checkpoint": "elsewhere"},
+        {"checkpoint": None},
+    ],
+)
+def test_a_checkpoint_is_checked_before_it_is_gone_on_from(toy, pipeline, tmp_path, state):
+    save_checkpoint(load(toy, pipeline), tmp_path, last_checkpoint(tmp_path)[1])
+    if isinstance(state, dict) and len(state) == 1 and "checkpoint-0" not in state.values():
+        state = {**srsly.read_json(tmp_path / "progress.json"), **state}
+    srsly.write_json(tmp_path / "progress.json", state)
+    if state == {"checkpoint": "checkpoint-0"}:
+        assert last_checkpoint(tmp_path)[0] == tmp_path / "checkpoint-0"
+        return
+    with pytest.raises(ValueError, match="cannot be read"):
+        last_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RecursionError(), OSError(errno.EACCES, "Permission denied")])
+def test_an_error_that_is_not_the_checkpoint_s_comes_through(toy, pipeline, tmp_path, monkeypatch, error):
+    save_checkpoint(load(toy, pipeline), tmp_path, last_checkpoint(tmp_path)[1])
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(srsly, "read_json", fail)
+    with pytest.raises(type(error)) as found:
+        last_checkpoint(tmp_path)
+    assert found.value is error
+
+
+def no_space(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("failure", [no_space, interrupt])
+@pytest.mark.parametrize("saved", [True, False], ids=["after a checkpoint", "before the first one"])
+@pytest.mark.parametrize("place", ["os.fsync", "spacy_hpyp.architectures.model_to_bytes"])
+def test_a_checkpoint_that_cannot_be_saved_leaves_the_one_before(
+    toy, pipeline, text, tmp_path, monkeypatch, failure, saved, place
+):
+    nlp = load(toy, pipeline)
+    options = {"segmented": True, "batch_words": 60, "checkpoint_words": 60}
+    steps = learn_from_text(nlp, toy.parser(nlp), words_of(text), tmp_path, **options)
+    if saved:
+        next(steps)
+    before = last_checkpoint(tmp_path)
+    with monkeypatch.context() as failing:
+        failing.setattr(place, failure)
+        with pytest.raises((OSError, KeyboardInterrupt)):
+            next(steps)
+    assert last_checkpoint(tmp_path) == before
+    assert run(pipeline, text, tmp_path, "--tokenized", *["--resume"][:saved]).exit_code == 0
+    learned = toy.customers(load(toy, tmp_path / "model-last"))["word"] - toy.customers(load(toy, pipeline))["word"]
+    assert learned == sum(map(len, words_of(text)))
+    assert [path.name for path in tmp_path.iterdir()] == ["model-last"]
+
+
+@pytest.mark.parametrize("failure", [no_space, interrupt])
+@pytest.mark.parametrize(
+    "place", ["os.fsync", "spacy_hpyp.architectures.model_to_bytes", "spacy_hpyp.raw_training.replace_folder"]
+)
+def test_a_pipeline_that_cannot_be_saved_leaves_the_one_before_and_the_checkpoint(
+    toy, pipeline, text, tmp_path, monkeypatch, failure, place
+):
+    assert run(pipeline, text, tmp_path, "--tokenized").exit_code == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "model-last").rglob("*") if path.is_file()}
+    nlp = load(toy, pipeline)
+    end = sum(map(len, words_of(text)))
+    steps = learn_from_text(
+        nlp, toy.parser(nlp), words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=200
+    )
+    while next(steps).words < end:
+        pass
+    checkpoint = last_checkpoint(tmp_path)
+    assert checkpoint[0] is not None
+    with monkeypatch.context() as failing:
+        failing.setattr(place, failure)
+        with pytest.raises((OSError, KeyboardInterrupt)):
+            next(steps)
+    assert last_checkpoint(tmp_path) == checkpoint
+    assert {path: path.read_bytes() for path in (tmp_path / "model-last").rglob("*") if path.is_file()} == before
+    assert run(pipeline, text, tmp_path, "--tokenized", "--resume").exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["model-last"]
+
+
+def test_a_finished_run_that_is_interrupted_while_it_tidies_up_is_finished(toy, pipeline, text, tmp_path, monkeypatch):
+    nlp = load(toy, pipeline)
+    steps = learn_from_text(
+        nlp, toy.parser(nlp), words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=100
+    )
+    rmtree = shutil.rmtree
+
+    def fail_at_a_checkpoint(path, **options):
+        if path.name[-1].isdigit() and (tmp_path / "model-last").exists():
+            interrupt()
+        rmtree(path, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", fail_at_a_checkpoint)
+    with pytest.raises(KeyboardInterrupt):
+        list(steps)
+    monkeypatch.undo()
+    assert last_checkpoint(tmp_path)[0] is None
+    assert toy.customers(load(toy, tmp_path / "model-last")) == toy.customers(nlp)
+
+
+@pytest.mark.parametrize("setting", ["batch_words", "checkpoint_words"])
+@pytest.mark.parametrize("value", [0, -1, 1.5])
+def test_numbers_of_words_that_make_no_sense_are_refused(toy, pipeline, text, tmp_path, setting, value):
+    nlp = load(toy, pipeline)
+    with pytest.raises(ValueError, match=f"'{setting}' must be a whole number"):
+        next(learn_from_text(nlp, toy.parser(nlp), words_of(text), tmp_path / "x", segmented=True, **{setting: value}))
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_text_without_words_leaves_what_was_learned_before(pipeline, text, tmp_path):
+    assert run(pipeline, text, tmp_path, "--tokenized").exit_code == 0
+    before = (tmp_path / "model-last" / "hpyp_parser" / "model").read_bytes()
+    (tmp_path / "empty.txt").write_text("\n", encoding="utf8")
+    assert "no words" in said(pipeline, tmp_path / "empty.txt", tmp_path)
+    assert (tmp_path / "model-last" / "hpyp_parser" / "model").read_bytes() == before
 
 
 def test_bad_input_has_a_message(pipeline, tmp_path):

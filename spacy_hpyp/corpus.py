@@ -1,6 +1,7 @@
 """How training data come to the pipeline: a reader of gold sentences, and a batcher that divides a corpus into parts."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from spacy.errors import Errors
@@ -8,6 +9,23 @@ from spacy.language import Language
 from spacy.training import Corpus, Example
 from spacy.training.batchers import minibatch_by_words
 from spacy.util import registry
+
+from .checksum import DAMAGE
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """What is wrong with a `.spacy` file that is read here is an error that names the file.
+
+    path (str | Path): The file, or a directory of them.
+    RAISES (ValueError): If it is damaged, or no such file.
+    """
+    if Path(path).is_file() and Path(path).suffix != ".spacy":
+        raise ValueError(f"'{path}' is not a .spacy file, or its name does not say so.")
+    try:
+        yield
+    except DAMAGE as error:
+        raise ValueError(f"'{path}' is not a .spacy file, or it is damaged: {error}") from error
 
 
 @registry.readers("spacy-hpyp.GoldCorpus.v1")
@@ -23,19 +41,20 @@ def create_gold_corpus(
     gold_tags (bool): Whether to put the gold tags into the document to be parsed, for `tags = "given"`.
     limit (int): Read only so many documents of the file, 0 for all.
     RETURNS (Callable): Yields the examples for a pipeline.
-    RAISES (ValueError): If there is no path, as in a config whose paths have not been filled in.
+    RAISES (ValueError): If there is no path, as in a config whose paths have not been filled in. When it is read, if it is damaged.
     """
     if path is None:
         raise ValueError(Errors.E913)
 
     def read(nlp: Language) -> Iterator[Example]:
-        for example in Corpus(path, gold_preproc=True, limit=limit)(nlp):
-            for i, token in enumerate(example.predicted):
-                token.is_sent_start = i == 0
-            if gold_tags:
-                for token, gold in zip(example.predicted, example.reference):
-                    token.tag_ = gold.tag_
-            yield example
+        with reading(path):
+            for example in Corpus(path, gold_preproc=True, limit=limit)(nlp):
+                for i, token in enumerate(example.predicted):
+                    token.is_sent_start = i == 0
+                if gold_tags:
+                    for token, gold in zip(example.predicted, example.reference):
+                        token.tag_ = gold.tag_
+                yield example
 
     return read
 

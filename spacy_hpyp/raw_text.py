@@ -8,6 +8,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
 
+from .corpus import reading
+
 # How many texts are read between two moments at which spaCy may forget their strings.
 _BATCH = 256
 # The longest text, in characters, that a pipeline gets at once.
@@ -81,12 +83,9 @@ def _gold_sentences(path: Path) -> Iterator[list[str]]:
     # What is white space, a vocabulary knows from its language; that of no language in particular is good for all.
     vocab = spacy.blank("xx").vocab
     for file in files:
-        try:
-            content = DocBin().from_disk(file)
-        except ValueError as error:
-            raise ValueError(f"'{file}' is not a .spacy file, or it is damaged: {error}") from error
-        for doc in content.get_docs(vocab):
-            yield from _sentences(doc)
+        with reading(file):
+            for doc in DocBin().from_disk(file).get_docs(vocab):
+                yield from _sentences(doc)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 
 def run(*arguments: Any, exit_code: int = 0) -> Result:
-    """Run `spacy` with some arguments, and assert how it ends."""
+    """Run `spacy` with some arguments, and assert how it ends: never with an error that is not reported."""
     registry.cli.get_all()
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert done.exit_code == exit_code, done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done

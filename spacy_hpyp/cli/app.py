@@ -1,24 +1,44 @@
 """The sub-app of spaCy's command line that the commands belong to, and what several of them need."""
 
+import re
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import NoReturn
+from tokenize import TokenError
+from typing import Any, NoReturn
 
 import spacy
 import typer
 from spacy.cli._util import app
 from spacy.language import Language
+from typer.core import TyperGroup
 from wasabi import msg
 
+from ..checksum import DAMAGE
 from ..component import HPYPParser
 
 HELP = "Commands of the generative parser, the component hpyp_parser."
 
-#: What is raised when a file, a pipeline or a language is not there or is damaged, or a setting is out of its range.
-UNREADABLE = (ValueError, OSError, ImportError)
 
-hpyp = typer.Typer(name="hpyp", help=HELP, no_args_is_help=True)
+class Commands(TyperGroup):
+    """Commands that end with one message, and not with a traceback, where a file, a pipeline or a language is not there or is
+    damaged, a place cannot be written to, or a setting is out of its range.
+    """
+
+    def invoke(self, ctx: typer.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Who reads stdout has seen enough; typer ends without a word.
+            raise
+        except OSError as error:
+            fail(error if error.filename is None else f"{error.strerror}: '{error.filename2 or error.filename}'")
+        except (ValueError, ImportError) as error:
+            fail(error)
+
+
+hpyp = typer.Typer(name="hpyp", help=HELP, no_args_is_help=True, cls=Commands)
 app.add_typer(hpyp)
 
 
@@ -34,6 +54,21 @@ def fail(problem: object) -> NoReturn:
     raise typer.Exit(1)
 
 
+def load_pipeline(name: str | Path) -> Language:
+    """Load a pipeline.
+
+    name (str | Path): Its name or path.
+    RETURNS (Language): The pipeline.
+    RAISES (OSError): If it is not there.
+    RAISES (ValueError): If spaCy cannot make anything of one of its files.
+    """
+    try:
+        return spacy.load(name)
+    except (*DAMAGE, EOFError, re.error, TokenError) as error:
+        problem = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise ValueError(f"The pipeline '{name}' cannot be loaded. {problem}") from error
+
+
 def load_parser(
     model: str | Path, *, particles: int | None = None, threads: int | None = None
 ) -> tuple[Language, HPYPParser]:
@@ -41,13 +76,18 @@ def load_parser(
 
     model (str | Path): Name or path of the pipeline.
     particles, threads (int | None): Instead of the pipeline's settings.
-    RETURNS (tuple[Language, HPYPParser]): The pipeline and its parser; ends the program with a message if it has none.
+    RETURNS (tuple[Language, HPYPParser]): The pipeline and its parser.
+    RAISES (ValueError): If it has none, or several, or one that has not been trained, or a setting is out of its range.
     """
-    nlp = spacy.load(model)
+    nlp = load_pipeline(model)
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
     if len(parsers) != 1:
-        msg.fail(f"The pipeline should have one hpyp_parser, but it has {len(parsers)}: {nlp.pipe_names}", exits=1)
+        raise ValueError(
+            f"The pipeline '{model}' should have one hpyp_parser, but it has {len(parsers)}: {nlp.pipe_names}"
+        )
     parser = parsers[0]
+    if not parser.joint.is_initialized:
+        raise ValueError(f"The hpyp_parser of the pipeline '{model}' has not been trained.")
     parser.particles = parser.particles if particles is None else particles
     parser.threads = parser.threads if threads is None else threads
     return nlp, parser

@@ -8,7 +8,7 @@ from wasabi import msg
 
 from ..calibration import Calibration, calibrate_heads, calibrate_tags
 from ..corpus import create_gold_corpus
-from .app import UNREADABLE, fail, hpyp, load_parser
+from .app import hpyp, load_parser
 from .perplexity import Output
 
 
@@ -16,7 +16,7 @@ from .perplexity import Output
 def calibrate_cli(
     model: str = typer.Argument(..., help="Name or path of a trained pipeline with an hpyp_parser"),
     data_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
-    bins: int = typer.Option(10, "--bins", "-b", help="Bins of equal width", min=1),
+    bins: int = typer.Option(10, "--bins", "-b", help="Bins of equal width", min=1, max=1000),
     punctuation: bool = typer.Option(False, "--punctuation", help="Count the heads of punctuation"),
     particles: int | None = typer.Option(
         None, "--particles", "-K", help="Particles, instead of the pipeline's setting"
@@ -32,18 +32,15 @@ def calibrate_cli(
     Gold tokens and gold sentence boundaries. A head is right whatever its label, and punctuation is left out, as in UAS. The
     expected calibration error is the mean over all tokens of the distance between confidence and accuracy in their bins.
     """
-    try:
-        heads, tags = calibrate(
-            model,
-            data_path,
-            bins=bins,
-            punctuation=punctuation,
-            particles=particles,
-            temperature=temperature,
-            threads=threads,
-        )
-    except UNREADABLE as error:
-        fail(error)
+    heads, tags = calibrate(
+        model,
+        data_path,
+        bins=bins,
+        punctuation=punctuation,
+        particles=particles,
+        temperature=temperature,
+        threads=threads,
+    )
     if output == Output.json:
         print(srsly.json_dumps({"heads": heads.to_dict(), "tags": tags.to_dict()}, indent=2))
         return
@@ -69,7 +66,7 @@ def calibrate(
     punctuation (bool): Whether the heads of punctuation count.
     particles, temperature, threads (int | float | None): Instead of the pipeline's settings.
     RETURNS (tuple[Calibration, Calibration]): Of the heads and of the tags.
-    RAISES (ValueError): If there is nothing to parse, or a setting is out of its range.
+    RAISES (ValueError): If there is nothing to parse or to compare with, or a setting is out of its range.
     """
     nlp, parser = load_parser(model, particles=particles, threads=threads)
     parser.marginals = True
@@ -79,7 +76,11 @@ def calibrate(
         raise ValueError(f"There is nothing to parse in '{data_path}'.")
     for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
         example.predicted = doc
-    return calibrate_heads(examples, bins, punctuation=punctuation), calibrate_tags(examples, bins)
+    heads, tags = calibrate_heads(examples, bins, punctuation=punctuation), calibrate_tags(examples, bins)
+    if not heads.tokens.any() or not tags.tokens.any():
+        missing = "tag" if heads.tokens.any() else "head"
+        raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold {missing}.")
+    return heads, tags
 
 
 def _print(name: str, found: Calibration) -> None:

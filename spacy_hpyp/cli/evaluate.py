@@ -8,6 +8,7 @@ import typer
 from wasabi import msg
 
 from ..corpus import create_gold_corpus
+from ..files import prepare_folder, replace_file
 from .app import hpyp, load_parser
 
 _ROWS = {
@@ -36,14 +37,15 @@ def evaluate_cli(
 
     For raw documents, whose boundaries the model has to find, use 'spacy evaluate'.
     """
+    if output is not None:
+        prepare_folder(output.parent)
     scores = evaluate(model, data_path, particles=particles, threads=threads, gold_tags=gold_tags, decoding=decoding)
     rows = {name: f"{100 * scores[key]:.2f}" for name, key in _ROWS.items() if scores.get(key) is not None}
     rows["LOG PROB"] = f"{scores['token_log_prob']:.4f}"
     rows["SPEED"] = f"{scores['speed']:.0f}"
     msg.table(rows, title="Results (gold sentences)")
     if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        srsly.write_json(output, scores)
+        replace_file(output, srsly.json_dumps(scores, indent=2).encode())
         msg.good(f"Saved results to {output}")
 
 
@@ -64,12 +66,15 @@ def evaluate(
     gold_tags (bool): Whether the parser uses the gold tags.
     decoding (str | None): "best" or "mbr", instead of the pipeline's setting.
     RETURNS (dict[str, Any]): The scores of `nlp.evaluate`.
+    RAISES (ValueError): If there is nothing to evaluate or to compare with, or a setting is out of its range.
     """
     nlp, parser = load_parser(model, particles=particles, threads=threads)
     parser.tags = "given" if gold_tags else parser.tags
     parser.decoding = parser.decoding if decoding is None else decoding
     examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
     if not examples:
-        msg.fail("There is nothing to evaluate in", data_path, exits=1)
+        raise ValueError(f"There is nothing to evaluate in '{data_path}'.")
+    if not any(gold.tag or gold.has_dep() for example in examples for gold in example.reference):
+        raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold tag or a gold head.")
     with nlp.select_pipes(disable=nlp.pipe_names[: nlp.pipe_names.index(parser.name)] if gold_tags else []):
         return nlp.evaluate(examples)

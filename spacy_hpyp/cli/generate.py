@@ -9,8 +9,8 @@ from spacy.tokens import Doc, DocBin
 from tqdm import tqdm
 from wasabi import msg
 
-from ..files import replace_file
-from .app import UNREADABLE, hpyp, load_parser
+from ..files import prepare_folder, replace_file
+from .app import hpyp, load_parser
 
 _FORMATS = (".jsonl", ".spacy")
 
@@ -39,38 +39,35 @@ def generate_cli(
     as the name of their class in angle brackets.
     """
     if output is not None and output.suffix not in _FORMATS:
-        msg.fail(f"'{output}' should end in .jsonl or .spacy", exits=1)
+        raise ValueError(f"'{output}' should end in .jsonl or .spacy")
     if min_length > max_length:
-        msg.fail(f"No sentence has {min_length} words or more and {max_length} or fewer", exits=1)
+        raise ValueError(f"No sentence has {min_length} words or more and {max_length} or fewer")
     if best < 1:
-        msg.fail(f"--best must be at least 1, not {best}", exits=1)
-    try:
-        docs = generate(
-            model,
-            number,
-            best=best,
-            min_length=min_length,
-            max_length=max_length,
-            begin_with=begin_with,
-            seed=seed,
-            particles=particles,
-            threads=threads,
+        raise ValueError(f"--best must be at least 1, not {best}")
+    if output is not None:
+        prepare_folder(output.parent)
+    docs = generate(
+        model,
+        number,
+        best=best,
+        min_length=min_length,
+        max_length=max_length,
+        begin_with=begin_with,
+        seed=seed,
+        particles=particles,
+        threads=threads,
+    )
+    if not docs:
+        raise ValueError(
+            f"None of the {number} sentences has {min_length} words or more. Draw more, or allow shorter ones with --min-length."
         )
-        if not docs:
-            msg.fail(
-                f"None of the {number} sentences has {min_length} words or more",
-                "Draw more, or allow shorter ones with --min-length.",
-                exits=1,
-            )
-        for doc in docs:
-            _show(doc, trees=trees)
-        if len(docs) < best:
-            msg.info(f"Only {len(docs)} of the {number} sentences have {min_length} words or more")
-        if output is not None:
-            _save(docs, output)
-            msg.good(f"Saved {len(docs)} sentences to {output}")
-    except UNREADABLE as error:
-        msg.fail(str(error), exits=1)
+    for doc in docs:
+        _show(doc, trees=trees)
+    if len(docs) < best:
+        msg.info(f"Only {len(docs)} of the {number} sentences have {min_length} words or more")
+    if output is not None:
+        _save(docs, output)
+        msg.good(f"Saved {len(docs)} sentences to {output}")
 
 
 def generate(
@@ -101,9 +98,10 @@ def generate(
     words = [token.text for token in nlp.make_doc(begin_with) if not token.is_space]
     drawn = parser.generate(number, begin_with=words, max_length=max_length, seed=seed)
     different: dict[tuple[str, ...], Doc] = {}
-    for doc in tqdm(drawn, desc="Generating", total=number, unit=" sentences", leave=False):
-        if len(doc) >= min_length:
-            different.setdefault(tuple(token.text for token in doc), doc)
+    with tqdm(drawn, desc="Generating", total=number, unit=" sentences", leave=False) as drawn:
+        for doc in drawn:
+            if len(doc) >= min_length:
+                different.setdefault(tuple(token.text for token in doc), doc)
     return sorted(different.values(), key=lambda doc: -doc._.log_prob)[:best]
 
 
@@ -117,7 +115,6 @@ def _show(doc: Doc, *, trees: bool) -> None:
 
 
 def _save(docs: list[Doc], output: Path) -> None:
-    output.parent.mkdir(parents=True, exist_ok=True)
     if output.suffix == ".spacy":
         replace_file(output, DocBin(docs=docs, store_user_data=True).to_bytes())
     else:

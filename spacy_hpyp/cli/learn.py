@@ -1,6 +1,7 @@
 """`hpyp learn`: a trained pipeline learns from raw text."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from enum import Enum
 from pathlib import Path
 
@@ -49,19 +50,16 @@ def learn_cli(
     before it was added. Interrupted, the command goes on from the last checkpoint with --resume; use the same model, text
     and options.
     """
-    try:
-        checkpoint, done = last_checkpoint(output)
-        if checkpoint is not None and not resume:
-            msg.fail(
-                f"'{output}' has a checkpoint of an interrupted run",
-                "Go on with --resume, or remove the directory.",
-                exits=1,
-            )
-        if checkpoint is None and resume:
-            msg.fail(f"There is no checkpoint in '{output}' to go on from", exits=1)
-        nlp, parser = load_parser(model if checkpoint is None else checkpoint, threads=threads)
-        parser.particles = particles
-        bar = Bar(text, done)
+    checkpoint, done = last_checkpoint(output)
+    if checkpoint is not None and not resume:
+        raise ValueError(
+            f"'{output}' has a checkpoint of an interrupted run. Go on with --resume, or remove the directory."
+        )
+    if checkpoint is None and resume:
+        raise ValueError(f"There is no checkpoint in '{output}' to go on from.")
+    nlp, parser = load_parser(model if checkpoint is None else checkpoint, threads=threads)
+    parser.particles = particles
+    with closing(Bar(text, done)) as bar:
         steps = learn_from_text(
             nlp,
             parser,
@@ -74,11 +72,6 @@ def learn_cli(
         )
         for done in steps:
             bar.show(done)
-        bar.close()
-    except ValueError as error:
-        msg.fail(str(error), exits=1)
-    if done.words == 0:
-        msg.fail(f"There are no words in '{text}'", exits=1)
     msg.good(f"Learned from {done.words:,} words in {done.sentences:,} sentences; saved {output / 'model-last'}")
 
 

@@ -11,9 +11,10 @@ from spacy.language import Language
 from tqdm import tqdm
 from wasabi import msg
 
+from ..files import prepare_folder
 from ..ngram import NGramVocabulary, Progress, collect_vocabulary, train_ngram_model
 from ..raw_text import read_sentences
-from .app import UNREADABLE, hpyp, load_parser
+from .app import hpyp, load_parser, load_pipeline
 
 TOKENIZED = "The words of text are separated by spaces already, instead of by the tokenizer of the language"
 SEGMENT_WITH = "Pipeline that finds the words and sentences of running text, instead of one sentence a line"
@@ -61,23 +62,20 @@ def ngram_cli(
         min_count=min_count,
         min_class_count=min_class_count,
     )
-    try:
-        nlp = reader_of(lang, tokenized=tokenized, segment_with=segment_with)
+    prepare_folder(output.parent)
+    nlp = reader_of(lang, tokenized=tokenized, segment_with=segment_with)
 
-        def read(path: str | Path) -> Iterator[list[str]]:
-            return read_sentences(path, nlp, per_line=segment_with is None)
+    def read(path: str | Path) -> Iterator[list[str]]:
+        return read_sentences(path, nlp, per_line=segment_with is None)
 
-        if vocab_from is not None:
-            words = vocabulary_of_pipeline(vocab_from) if _is_pipeline(vocab_from) else words(read(vocab_from))
-        sentences = tqdm(chain.from_iterable(map(read, train)), desc="Reading", unit=" sentences", leave=False)
-        with ProgressBar(sweeps) as bar:
-            model = train_ngram_model(
-                sentences, words, order=order, sweeps=sweeps, samples=samples, seed=seed, progress=bar.update
-            )
-        output.parent.mkdir(parents=True, exist_ok=True)
-        model.to_disk(output)
-    except UNREADABLE as error:
-        msg.fail(str(error), exits=1)
+    if vocab_from is not None:
+        words = vocabulary_of_pipeline(vocab_from) if _is_pipeline(vocab_from) else words(read(vocab_from))
+    texts = chain.from_iterable(map(read, train))
+    with tqdm(texts, desc="Reading", unit=" sentences", leave=False) as sentences, ProgressBar(sweeps) as bar:
+        model = train_ngram_model(
+            sentences, words, order=order, sweeps=sweeps, samples=samples, seed=seed, progress=bar.update
+        )
+    model.to_disk(output)
     vocabulary = model.words.vocabulary
     msg.good(
         f"Saved a {order}-gram model of {len(vocabulary.words)} words and {len(vocabulary.classes)} classes to {output}"
@@ -92,7 +90,7 @@ def reader_of(lang: str, *, tokenized: bool, segment_with: str | None) -> Langua
     segment_with (str | None): Name or path of a pipeline that finds sentences as well.
     """
     if segment_with is not None:
-        return spacy.load(segment_with)
+        return load_pipeline(segment_with)
     return None if tokenized else spacy.blank(lang)
 
 
@@ -104,8 +102,7 @@ def vocabulary_of_pipeline(model: str | Path) -> NGramVocabulary:
     """
     nlp, parser = load_parser(model)
     vocabulary = parser.joint.vocabulary
-    if vocabulary is None:
-        raise ValueError(f"The hpyp_parser of the pipeline '{model}' has not been trained, so it has no vocabulary.")
+    assert vocabulary is not None
     unknown_words = nlp.config.interpolate()["components"][parser.name]["model"]["unknown_words"]
     return NGramVocabulary(vocabulary, dict(unknown_words), nlp.lang)
 

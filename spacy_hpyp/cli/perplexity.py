@@ -13,7 +13,7 @@ from ..language_model import score_by_beam, score_by_particles
 from ..ngram import NGramModel, resolve_rule
 from ..perplexity import CONVENTION, Perplexity, perplexity_of
 from ..raw_text import read_sentences
-from .app import UNREADABLE, hpyp, load_parser
+from .app import hpyp, load_parser
 from .ngram import SEGMENT_WITH, TOKENIZED, reader_of
 
 _ROWS = {
@@ -100,21 +100,18 @@ def perplexity_cli(
     is one prediction a word and one for the end of the sentence. Only perplexities of models with the same vocabulary can
     be compared, see 'hpyp ngram --vocab-from'.
     """
-    try:
-        found = perplexity(
-            model,
-            data,
-            tokenized=tokenized,
-            segment_with=segment_with,
-            unknown_words=unknown_words,
-            method=method and method.value,
-            particles=particles,
-            replicates=replicates,
-            threads=threads,
-            seed=seed,
-        )
-    except UNREADABLE as error:
-        msg.fail(str(error), exits=1)
+    found = perplexity(
+        model,
+        data,
+        tokenized=tokenized,
+        segment_with=segment_with,
+        unknown_words=unknown_words,
+        method=method and method.value,
+        particles=particles,
+        replicates=replicates,
+        threads=threads,
+        seed=seed,
+    )
     figures = found.to_dict()
     if output == Output.json:
         print(srsly.json_dumps(figures, indent=2))
@@ -177,20 +174,20 @@ def perplexity(
     nlp, parser = load_parser(model, particles=None if method == "particles" else particles, threads=threads)
     reader = reader_of(nlp.lang, tokenized=tokenized, segment_with=segment_with) if tokenized or segment_with else nlp
     sentences = read_sentences(data, reader, per_line=segment_with is None)
-    sentences = tqdm(sentences, desc="Scoring", unit=" sentences", leave=False, file=sys.stderr)
-    if method == "particles":
-        scores = score_by_particles(
-            parser.joint,
-            sentences,
-            particles=_PARTICLES if particles is None else particles,
-            replicates=_REPLICATES if replicates is None else replicates,
-            seed=seed or 0,
-            threads=parser.threads,
-        )
-    else:
-        search = parser.search._replace(marginals=False, consensus=False)
-        scores = score_by_beam(parser.joint, sentences, search, threads=parser.threads)
-    return perplexity_of(scores)
+    with tqdm(sentences, desc="Scoring", unit=" sentences", leave=False, file=sys.stderr) as sentences:
+        if method == "particles":
+            scores = score_by_particles(
+                parser.joint,
+                sentences,
+                particles=_PARTICLES if particles is None else particles,
+                replicates=_REPLICATES if replicates is None else replicates,
+                seed=seed or 0,
+                threads=parser.threads,
+            )
+        else:
+            search = parser.search._replace(marginals=False, consensus=False)
+            scores = score_by_beam(parser.joint, sentences, search, threads=parser.threads)
+        return perplexity_of(scores)
 
 
 def _refuse(settings: dict[str, object], owner: str, other: str) -> None:

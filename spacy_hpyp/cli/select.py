@@ -1,11 +1,14 @@
 """`hpyp select`: the experts that a treebank asks for."""
 
+import sys
 import warnings
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
+from click import ClickException
 from spacy import util
 from spacy.cli._util import parse_config_overrides, show_validation_error
 from spacy.training import Corpus
@@ -16,7 +19,8 @@ from wasabi import msg
 from ..alignment import SENTENCES
 from ..annotation import Encoder, join, read_gold
 from ..component import HPYPParser
-from ..files import replace_file
+from ..corpus import reading
+from ..files import prepare_folder, replace_file
 from ..inference.gibbs import Sentences
 from ..model import DISTRIBUTIONS
 from ..selection import Selection, select_experts
@@ -55,10 +59,11 @@ def select_cli(
     elements. Settings of the config can be overridden as for 'spacy train', as in --nlp.lang fr.
     """
     if not 0.0 < min_gain < float("inf"):
-        msg.fail(f"--min-gain must be a number above 0, but it is {min_gain}.", exits=1)
-    overrides = parse_config_overrides(ctx.args)
-    with show_validation_error(config_path):
-        task = read_task(config_path, data_path, overrides)
+        raise ValueError(f"--min-gain must be a number above 0, but it is {min_gain}.")
+    prepare_folder(output.parent)
+    # What is wrong with them, spaCy prints to stdout.
+    with redirect_stdout(sys.stderr), show_validation_error(config_path):
+        task = read_task(config_path, data_path, _overrides(ctx.args))
     contexts = task.parser.joint.contexts
     limits = _limits(max_experts, {name: len(getattr(contexts, name)) for name in DISTRIBUTIONS})
     msg.info(f"{len(task.sentences.offsets) - 1} sentences, {len(task.sentences.words)} words")
@@ -79,7 +84,6 @@ def select_cli(
             )
         selected[name] = [list(expert) for expert in selection.experts]
         msg.good(f"{len(selection.experts)} experts, selected from {selection.considered}")
-    output.parent.mkdir(parents=True, exist_ok=True)
     config = replace_contexts(task.config, task.parser.name, selected)
     replace_file(output, config.to_str(interpolate=False).encode())
     msg.good(f"Saved the config to {output}")
@@ -106,34 +110,49 @@ def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> 
     config_path (Path): The config.
     data_path (Path): A .spacy file or a directory of them.
     overrides (dict[str, Any]): Settings to override, by their names with dots.
-    RETURNS (Task): What was read; ends the program with a message if there is nothing to select for.
+    RETURNS (Task): What was read.
+    RAISES (ValueError): If the config is none, or has no parser, or there is nothing to select for.
     """
-    config = util.load_config(config_path, overrides=overrides)
-    settings = config.interpolate()
-    names = [name for name, pipe in settings.get("components", {}).items() if pipe.get("factory") == _FACTORY]
-    if len(names) != 1:
-        msg.fail(
-            f'The config should have one component with factory = "{_FACTORY}", but it has {len(names)}: {config_path}',
-            exits=1,
-        )
-    component = {name: value for name, value in settings["components"][names[0]].items() if name != "factory"}
-    if "model" not in component:
-        msg.fail(f"The component '{names[0]}' has no model. Run 'python -m spacy init fill-config' first.", exits=1)
     try:
-        nlp = util.get_lang_class(settings["nlp"]["lang"])()
-        parser = nlp.add_pipe(_FACTORY, names[0], config=component)
-        assert isinstance(parser, HPYPParser)
+        config = util.load_config(config_path, overrides=overrides)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"'{config_path}' is not a config: it is not text in UTF-8 ({error}).") from error
+    settings = config.interpolate()
+    pipes = {name: pipe for name, pipe in settings.get("components", {}).items() if isinstance(pipe, dict)}
+    names = [name for name, pipe in pipes.items() if pipe.get("factory") == _FACTORY]
+    if len(names) != 1:
+        raise ValueError(
+            f"The config '{config_path}' should have one component with factory = \"{_FACTORY}\", but it has {len(names)}."
+        )
+    component = {name: value for name, value in pipes[names[0]].items() if name != "factory"}
+    if "model" not in component:
+        raise ValueError(f"The component '{names[0]}' has no model. Run 'python -m spacy init fill-config' first.")
+    lang = settings.get("nlp", {}).get("lang")
+    if lang is None:
+        raise ValueError(f"The config '{config_path}' does not say which language it is for: set nlp.lang.")
+    nlp = util.get_lang_class(lang)()
+    parser = nlp.add_pipe(_FACTORY, names[0], config=component)
+    assert isinstance(parser, HPYPParser)
+    with reading(data_path):
         examples = list(Corpus(data_path)(nlp))
-        with warnings.catch_warnings(record=True) as skipped:
-            parser.initialize(lambda: examples, nlp=nlp)
-    except ValueError as error:
-        msg.fail(f"Experts cannot be selected for {data_path} with {config_path}", str(error), exits=1)
+    if not examples:
+        raise ValueError(f"There is no document in '{data_path}'.")
+    with warnings.catch_warnings(record=True) as skipped:
+        parser.initialize(lambda: examples, nlp=nlp)
     for warning in skipped:
         msg.warn(str(warning.message))
     encoder = Encoder(parser.joint)
     gold = (read_gold(raw, nlp.vocab) for example in examples for raw in SENTENCES[parser.tokens](example))
     encoded = [encoder.encode(sentence) for sentence in gold if not isinstance(sentence, str)]
     return Task(config, parser, join([rows for rows in encoded if not isinstance(rows, str)]))
+
+
+def _overrides(arguments: list[str]) -> dict[str, Any]:
+    try:
+        return parse_config_overrides(arguments)
+    except ClickException as error:
+        # Of an option that is none; typer reports only errors of its own.
+        raise ValueError(error.format_message()) from error
 
 
 def replace_contexts(config: Config, component: str, experts: dict[str, list[list[str]]]) -> Config:
@@ -154,10 +173,9 @@ def _limits(max_experts: list[str], own: dict[str, int]) -> dict[str, int]:
         name, _, number = setting.rpartition("=")
         if not number.isdecimal() or int(number) < 1 or (name and name not in limits):
             known = ", ".join(f"{name}={number}" for name, number in limits.items())
-            msg.fail(
-                f"--max-experts is a number of at least 1, or that of one distribution of the config, not '{setting}'.",
-                f"The config has {known}.",
-                exits=1,
+            raise ValueError(
+                f"--max-experts is a number of at least 1, or that of one distribution of the config, not '{setting}'. "
+                f"The config has {known}."
             )
         for each in [name] if name else limits:
             limits[each] = int(number)

@@ -10,9 +10,9 @@ import typer
 from tqdm import tqdm
 from wasabi import msg
 
-from ..files import replacing
+from ..files import prepare_folder, replacing
 from ..surprisal import TokenRow, WordRow, read_surprisals, sum_words
-from .app import UNREADABLE, fail, hpyp, load_parser
+from .app import hpyp, load_parser
 
 
 @hpyp.command("surprisal")
@@ -33,21 +33,16 @@ def surprisal_cli(
     count characters of the file; sentences, words and tokens are numbered in each paragraph. A field that contains a
     quotation mark is quoted, as read.delim of R and pandas.read_csv expect.
     """
-    try:
-        nlp, _ = load_parser(model, particles=particles, threads=threads)
-        rows = chain.from_iterable(read_surprisals(nlp, path, per_line=per_line) for path in texts)
-        if output is None:
-            write_table(typer.get_text_stream("stdout", encoding="utf8"), rows, words=words)
-            return
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(output, "w", encoding="utf8", newline="") as file:
-            # A bar only where somebody looks on.
-            write_table(file, tqdm(rows, unit=" tokens", leave=False, disable=None), words=words)
-    except BrokenPipeError:
-        # Who reads stdout has seen enough; typer ends without a word.
-        raise
-    except UNREADABLE as error:
-        fail(error)
+    nlp, _ = load_parser(model, particles=particles, threads=threads)
+    rows = chain.from_iterable(read_surprisals(nlp, path, per_line=per_line) for path in texts)
+    if output is None:
+        write_table(typer.get_text_stream("stdout", encoding="utf8"), rows, words=words)
+        return
+    prepare_folder(output.parent)
+    # A bar only where somebody looks on.
+    bar = tqdm(rows, unit=" tokens", leave=False, disable=None)
+    with bar, replacing(output, "w", encoding="utf8", newline="") as file:
+        write_table(file, bar, words=words)
     msg.good(f"Saved surprisals to {output}")
 
 

@@ -1,5 +1,6 @@
 """The trainable spaCy component `hpyp_parser`."""
 
+import json
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -137,11 +138,32 @@ _LATENT = ("nothing", "derivations", "parses")
 _LATENT_INTERVAL = 5
 
 
+#: The settings that are saved with the component, see `HPYPParser.settings`.
+_SETTINGS = (
+    "particles",
+    "lookahead",
+    "threads",
+    "tags",
+    "tokens",
+    "decoding",
+    "marginals",
+    "temperature",
+    "latent",
+    "latent_after",
+    "latent_particles",
+    "seed",
+)
+
+
 class HPYPParser(TrainablePipe):
     """A joint tagger and parser with a generative model (Buys & Blunsom 2015).
 
     It sets `token.tag_`, `token.head`, `token.dep_` and sentence boundaries, and `_.log_prob` of tokens, sentences and
     documents (see `spacy_hpyp.extensions`).
+
+    Every setting but the scorer is an attribute that can be changed, and a change is saved with the component. On loading,
+    what the config says wins if it is not what it was when the component was saved: so `spacy.load(path, config=...)`
+    overrides a setting. `nlp.config` goes on to show what the component was made with.
 
     vocab (Vocab): The shared vocabulary.
     model (Model): Made by `spacy-hpyp.HPYPModel.v1`.
@@ -203,13 +225,19 @@ class HPYPParser(TrainablePipe):
         self.marginals = marginals
         self.temperature = temperature
         self.latent = latent
-        self.latent_after = _whole("latent_after", latent_after, least=0)
-        self.latent_particles = _whole("latent_particles", latent_particles, least=1, highest=HIGHEST_PARTICLES)
-        self.seed = _whole("seed", seed, least=0)
+        self.latent_after = latent_after
+        self.latent_particles = latent_particles
+        self.seed = seed
         self.scorer = scorer
+        self._given = self.settings
         self._reset_training()
 
     # Settings
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings as they are now, by name, without the scorer."""
+        return {name: getattr(self, name) for name in _SETTINGS}
 
     @property
     def particles(self) -> int:
@@ -280,6 +308,17 @@ class HPYPParser(TrainablePipe):
         self._decoding = value
 
     @property
+    def marginals(self) -> bool:
+        """Whether `token._.head_prob` and `token._.tag_prob` are found."""
+        return self._marginals
+
+    @marginals.setter
+    def marginals(self, value: bool) -> None:
+        if not isinstance(value, (bool, np.bool_)):
+            raise ValueError(f"'marginals' of the component '{self.name}' must be True or False, not {value!r}.")
+        self._marginals = bool(value)
+
+    @property
     def temperature(self) -> float:
         """What log-weights are divided by before they are normalised into posterior probabilities."""
         return self._temperature
@@ -304,10 +343,37 @@ class HPYPParser(TrainablePipe):
         self._latent = value
 
     @property
+    def latent_after(self) -> int:
+        """After how many sweeps something is latent."""
+        return self._latent_after
+
+    @latent_after.setter
+    def latent_after(self, value: int) -> None:
+        self._latent_after = _whole("latent_after", value, least=0)
+
+    @property
+    def latent_particles(self) -> int:
+        """How many particles a latent derivation is drawn with."""
+        return self._latent_particles
+
+    @latent_particles.setter
+    def latent_particles(self, value: int) -> None:
+        self._latent_particles = _whole("latent_particles", value, least=1, highest=HIGHEST_PARTICLES)
+
+    @property
+    def seed(self) -> int:
+        """What fixes training bit for bit."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, value: int) -> None:
+        self._seed = _whole("seed", value, least=0)
+
+    @property
     def search(self) -> Search:
         """How documents are parsed."""
         consensus = self.decoding == "mbr"
-        return Search(self.particles, self.lookahead, bool(self.marginals) or consensus, consensus, self.temperature)
+        return Search(self.particles, self.lookahead, self.marginals or consensus, consensus, self.temperature)
 
     @property
     def joint(self) -> JointModel:
@@ -570,12 +636,16 @@ class HPYPParser(TrainablePipe):
     # Storage
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
-        """Serialize the component, with everything that training needs to go on.
+        """Serialize the component, with its settings and everything that training needs to go on.
 
-        exclude (Sequence[str]): Names of parts to leave out: "vocab", "model".
+        exclude (Sequence[str]): Names of parts to leave out: "vocab", "model", "cfg" (the settings).
         RETURNS (bytes): The component.
         """
-        parts = {"model": self._write_model, "vocab": lambda: self.vocab.to_bytes(exclude=exclude)}
+        parts = {
+            "cfg": self._settings_to_bytes,
+            "model": self._write_model,
+            "vocab": lambda: self.vocab.to_bytes(exclude=exclude),
+        }
         return util.to_bytes(parts, exclude)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Sequence[str] = ()) -> "HPYPParser":
@@ -583,8 +653,12 @@ class HPYPParser(TrainablePipe):
 
         RAISES (ValueError): If the bytes are damaged or belong to another model.
         """
+        settings: dict[str, Any] = {}
         # The model comes last: if something is damaged, the component stays as it was.
-        readers = {"vocab": lambda data: self.vocab.from_bytes(data, exclude=exclude)}
+        readers = {
+            "cfg": lambda data: settings.update(self._read_settings(data)),
+            "vocab": lambda data: self.vocab.from_bytes(data, exclude=exclude),
+        }
         try:
             message = unpack_message(bytes_data)
             if "model" not in message and "model" not in exclude:
@@ -596,15 +670,17 @@ class HPYPParser(TrainablePipe):
             raise ValueError(f"The component '{self.name}' cannot be read: {error}.") from error
         if "model" not in exclude:
             self._read_model(message["model"])
+        self._set(settings)
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
         """Save the component to a directory.
 
         The model is one file, with a checksum, that takes the place of the previous one only when it is complete: a full disk
-        or an interrupt leaves what was there before.
+        or an interrupt leaves what was there before. So is the file of the settings.
         """
         parts = {
+            "cfg": lambda file: replace_file(file, self._settings_to_bytes()),
             "model": lambda file: replace_file(file, self._write_model()),
             "vocab": lambda folder: self.vocab.to_disk(folder, exclude=exclude),
         }
@@ -615,16 +691,52 @@ class HPYPParser(TrainablePipe):
 
         RAISES (ValueError): If the model file is damaged or belongs to another model.
         """
+        settings: dict[str, Any] = {}
+
+        def read_settings(file: Path) -> None:
+            # Pipelines of earlier versions have no such file.
+            if file.exists():
+                try:
+                    settings.update(self._read_settings(file.read_bytes()))
+                except ValueError as error:
+                    raise ValueError(f"The component '{self.name}' cannot be read from {file}: {error}.") from error
+
         # The model comes last: if something is damaged, the component stays as it was.
         readers = {
+            "cfg": read_settings,
             "vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude),
             "model": lambda file: self._read_model(file.read_bytes(), file),
         }
         util.from_disk(path, readers, exclude)
+        self._set(settings)
         return self
 
     def _write_model(self) -> bytes:
         return with_checksum(self.model.to_bytes())
+
+    def _settings_to_bytes(self) -> bytes:
+        # The standard library's: srsly does not write whole numbers of any size, as a seed may be.
+        return json.dumps({"given": self._given, "set": self.settings}).encode()
+
+    def _read_settings(self, data: bytes) -> dict[str, Any]:
+        """The saved settings that hold: those that the component has been given the same values for as then."""
+        try:
+            saved = json.loads(data)
+            given, found = saved["given"], saved["set"]
+            if not given.keys() == found.keys() <= set(_SETTINGS):
+                raise ValueError("they are not those that the component has")
+            own = self.settings
+            try:
+                self._set(found)
+            finally:
+                self._set(own)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"its settings are damaged ({error})") from error
+        return {name: value for name, value in found.items() if given[name] == self._given[name]}
+
+    def _set(self, settings: dict[str, Any]) -> None:
+        for name, value in settings.items():
+            setattr(self, name, value)
 
     def _read_model(self, data: bytes, source: Path | None = None) -> None:
         where = f" from {source}" if source else ""

@@ -112,6 +112,9 @@ assert spacy.blank("en").add_pipe("hpyp_parser").name == "hpyp_parser"
         ("lookahead", float("inf")),
         ("tags", "found"),
         ("tags", ""),
+        ("latent_after", -1),
+        ("latent_particles", 0),
+        ("seed", -1),
     ],
 )
 def test_impossible_setting_is_named_in_the_error(toy, setting, value):
@@ -128,6 +131,18 @@ def test_impossible_setting_is_named_in_the_error(toy, setting, value):
 def test_setting_of_the_wrong_type_is_refused_in_python_too(toy, setting, value):
     with pytest.raises(ValueError, match=f"'{setting}'"):
         setattr(toy.parser(toy.nlp()), setting, value)
+
+
+@pytest.mark.parametrize("value", ["yes", None, 1])
+def test_marginals_are_true_or_false(toy, value):
+    with pytest.raises(ValueError, match="'marginals'"):
+        toy.parser(toy.nlp()).marginals = value
+
+
+def test_every_setting_of_the_config_is_one_that_is_saved(toy):
+    nlp = toy.nlp()
+    settings = set(nlp.get_pipe_config("hpyp_parser")) - {"factory", "model", "scorer"}
+    assert set(toy.parser(nlp).settings) == settings
 
 
 @pytest.mark.parametrize("value", ["much", None, [1.0]])

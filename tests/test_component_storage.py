@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pickle
 import random
 import sys
 
@@ -107,7 +108,7 @@ def test_saving_again_replaces_the_model(toy, small, annotation, tmp_path):
     toy.trained(toy.sentences(4)).to_disk(tmp_path)
     small.to_disk(tmp_path)
     assert annotation(spacy.load(tmp_path)(TEXT)) == annotation(small(TEXT))
-    assert sorted(file.name for file in (tmp_path / "hpyp_parser").iterdir()) == ["model"]
+    assert sorted(file.name for file in (tmp_path / "hpyp_parser").iterdir()) == ["cfg", "model"]
 
 
 def test_component_can_be_stored_by_itself(toy, small, annotation, tmp_path):
@@ -121,8 +122,8 @@ def test_component_can_be_stored_by_itself(toy, small, annotation, tmp_path):
 
 def test_parts_can_be_left_out(toy, small, tmp_path):
     parser = toy.parser(small)
-    assert set(srsly.msgpack_loads(parser.to_bytes(exclude=["vocab"]))) == {"model"}
-    parser.to_disk(tmp_path, exclude=["vocab"])
+    assert set(srsly.msgpack_loads(parser.to_bytes(exclude=["vocab"]))) == {"cfg", "model"}
+    parser.to_disk(tmp_path, exclude=["vocab", "cfg"])
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
     empty = toy.parser(toy.nlp()).from_bytes(parser.to_bytes(), exclude=["model"])
     assert not empty.joint.is_initialized
@@ -134,6 +135,111 @@ def test_settings_are_those_of_the_config(toy, small, tmp_path):
     assert (parser.particles, parser.lookahead, parser.threads, parser.seed) == (7, 0.25, 2, 5)
     config = {"components": {"hpyp_parser": {"particles": 9}}}
     assert toy.parser(spacy.load(tmp_path, config=config)).particles == 9
+
+
+#: A value of each setting that is not the one of the tests' pipelines.
+CHANGED = {
+    "particles": 7,
+    "lookahead": 0.1 + 0.2,
+    "threads": 3,
+    "tags": "given",
+    "decoding": "mbr",
+    "marginals": True,
+    "temperature": 1.7,
+    "latent": "parses",
+    "latent_after": 3,
+    "latent_particles": 5,
+    "seed": 2**70,
+}
+
+
+def changed(toy, nlp):
+    """A copy of a pipeline whose settings were all changed in Python."""
+    copy = toy.copy(nlp)
+    assert toy.parser(copy).settings.keys() == CHANGED.keys()
+    for name, value in CHANGED.items():
+        assert getattr(toy.parser(copy), name) != value
+        setattr(toy.parser(copy), name, value)
+    return copy
+
+
+def test_settings_that_were_changed_in_python_are_saved(toy, small, tmp_path):
+    nlp = changed(toy, small)
+    for path in (tmp_path / "first", tmp_path / "second"):
+        nlp.to_disk(path)
+        nlp = spacy.load(path)
+        assert toy.parser(nlp).settings == CHANGED
+    assert toy.parser(toy.copy(nlp)).settings == CHANGED
+    assert pickle.loads(pickle.dumps(toy.parser(nlp))).settings == CHANGED
+
+
+def test_setting_that_is_overridden_on_loading_is_not_the_saved_one(toy, small, tmp_path):
+    changed(toy, small).to_disk(tmp_path / "first")
+    override = {"components.hpyp_parser.particles": 9, "components.hpyp_parser.marginals": True}
+    nlp = spacy.load(tmp_path / "first", config=override)
+    assert toy.parser(nlp).settings == {**CHANGED, "particles": 9}
+    nlp.to_disk(tmp_path / "second")
+    assert toy.parser(spacy.load(tmp_path / "second")).settings == {**CHANGED, "particles": 9}
+    toy.parser(nlp).particles = 11
+    assert toy.parser(toy.copy(nlp, temperature=3.0)).settings == {**CHANGED, "particles": 11, "temperature": 3.0}
+
+
+def test_other_processes_parse_with_the_settings_that_were_changed(toy, small):
+    nlp = toy.copy(small)
+    toy.parser(nlp).marginals = True
+    docs = list(nlp.pipe([TEXT, TEXT], n_process=2, batch_size=1))
+    assert all(token._.head_prob > 0.0 for doc in docs for token in doc)
+
+
+def test_pipeline_saved_without_settings_has_those_of_its_config(toy, small, annotation, tmp_path):
+    nlp = changed(toy, small)
+    nlp.to_disk(tmp_path)
+    (tmp_path / "hpyp_parser" / "cfg").unlink()
+    assert toy.parser(spacy.load(tmp_path)).settings == toy.parser(small).settings
+    old = toy.parser(toy.nlp()).from_bytes(toy.parser(nlp).to_bytes(exclude=["cfg"]))
+    assert old.settings == toy.parser(small).settings
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda saved: saved[: len(saved) // 2],
+        lambda saved: b"",
+        lambda saved: b"\xff",
+        lambda saved: b"[]",
+        lambda saved: b'{"given": {}}',
+        lambda saved: b'{"given": [], "set": []}',
+        lambda saved: saved.replace(b"temperature", b"temperatura"),
+        lambda saved: saved.replace(b"temperature", b"temperatura", 1),
+        lambda saved: saved.replace(b'"seed": 1180591620717411303424', b'"seed": -1'),
+        lambda saved: saved.replace(b"parses", b"trees"),
+    ],
+)
+def test_damaged_settings_are_refused_and_nothing_is_changed(toy, victim, small, tmp_path, edit):
+    other = changed(toy, toy.trained(toy.sentences(6, seed=9)))
+    other.to_disk(tmp_path)
+    file = tmp_path / "hpyp_parser" / "cfg"
+    data = edit(file.read_bytes())
+    assert data != file.read_bytes()
+    file.write_bytes(data)
+    before = victim.parser.settings
+    with pytest.raises(ValueError, match=r"'hpyp_parser' cannot be read from .*cfg: its settings are damaged"):
+        spacy.load(tmp_path)
+    with pytest.raises(ValueError, match=r"cannot be read from .*cfg"):
+        victim.parser.from_disk(tmp_path / "hpyp_parser")
+    message = srsly.msgpack_loads(toy.parser(other).to_bytes())
+    with pytest.raises(ValueError, match="component 'hpyp_parser' cannot be read: its settings are damaged"):
+        victim.parser.from_bytes(srsly.msgpack_dumps({**message, "cfg": data}))
+    assert victim.parser.settings == before
+    assert victim.annotation(victim.nlp(TEXT)) == victim.expected
+
+
+def test_refused_model_leaves_the_settings_as_they_were(toy, victim, small):
+    message = srsly.msgpack_loads(toy.parser(changed(toy, small)).to_bytes())
+    before = victim.parser.settings
+    with pytest.raises(ValueError, match="model"):
+        victim.parser.from_bytes(srsly.msgpack_dumps({**message, "model": message["model"][:-1]}))
+    assert victim.parser.settings == before
 
 
 def test_untrained_component_can_be_stored(toy, tmp_path):

@@ -80,6 +80,12 @@ def test_text_that_was_read_becomes_more_probable(toy, pipeline, text, tmp_path)
     assert found[1] > found[0]
 
 
+def test_settings_of_learning_are_not_those_of_the_pipeline_that_is_saved(toy, pipeline, text, tmp_path):
+    assert run(pipeline, text, tmp_path, "--tokenized", "-K", "3", "--threads", "2").exit_code == 0
+    before, after = (toy.parser(load(toy, path)).settings for path in (pipeline, tmp_path / "model-last"))
+    assert after == before
+
+
 def test_running_text_is_segmented_by_the_parser(toy, pipeline, text, tmp_path):
     running = tmp_path / "running.txt"
     running.write_text(text.read_text(encoding="utf8").replace("\n", " "), encoding="utf8")

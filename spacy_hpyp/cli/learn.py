@@ -10,6 +10,7 @@ from spacy.language import Language
 from tqdm import tqdm
 from wasabi import msg
 
+from ..component import HPYPParser
 from ..raw_text import read_paragraphs, read_sentences
 from ..raw_training import Progress, last_checkpoint, learn_from_text
 from .app import hpyp, load_parser
@@ -57,8 +58,10 @@ def learn_cli(
         )
     if checkpoint is None and resume:
         raise ValueError(f"There is no checkpoint in '{output}' to go on from.")
-    nlp, parser = load_parser(model if checkpoint is None else checkpoint, threads=threads)
-    parser.particles = particles
+    nlp, saved = load_parser(model if checkpoint is None else checkpoint)
+    # The model is the saved parser's, but how the text is parsed is not what the pipeline is to be saved with.
+    settings = {**saved.settings, "particles": particles, "threads": saved.threads if threads is None else threads}
+    parser = HPYPParser(nlp.vocab, saved.model, saved.name, **settings)
     with closing(Bar(text, done)) as bar:
         steps = learn_from_text(
             nlp,

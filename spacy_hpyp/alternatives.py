@@ -34,8 +34,8 @@ class Marginals:
     heads (float64[tokens, tokens]): Of each token (row), the probability of each head (column); on the diagonal, of
         being a root.
     labels (float64[tokens, labels + 1]): Of each token, the probability of the label of its arc, whatever the head, in the
-        order of `HPYPParser.labels`; the last column is the root's.
-    tags (float64[tokens, tags]): Of each token, the probability of each tag, in the order of `HPYPParser.label_data`.
+        order of `HPYPParser.label_data["labels"]`; the last column is the root's.
+    tags (float64[tokens, tags]): Of each token, the probability of each tag, in the order of `label_data["tags"]`.
 
     Trees are those of the model: where an arc was lifted to make one projective (Nivre & Nilsson 2005), the head is the one
     that it was lifted to, and the label says so.

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from spacy import util
 from spacy.language import Language
+from spacy.pipeline._parser_internals import nonproj
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
@@ -19,7 +20,17 @@ from thinc.api import Config, Model, Optimizer
 
 from .alignment import SENTENCES
 from .alternatives import Alternative, Marginals, k_best, marginals
-from .annotation import Encoder, Layout, encode_docs, join, raw_sentences, read_gold, write_parses
+from .annotation import (
+    ROOT_LABEL,
+    SPACE_LABEL,
+    Encoder,
+    Layout,
+    encode_docs,
+    join,
+    raw_sentences,
+    read_gold,
+    write_parses,
+)
 from .architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of
 from .checksum import DAMAGE, unpack_message, with_checksum
 from .extensions import register_extensions
@@ -382,13 +393,34 @@ class HPYPParser(TrainablePipe):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The arc labels, including those that pseudo-projective trees need."""
-        return tuple(self.joint.labels)
+        """What `token.dep_` may be: the labels of arcs, those of roots ("ROOT") and of white space ("dep").
+
+        The labels that arcs have in trees which were made projective are in `label_data` alone.
+        """
+        if not self.joint.is_initialized:
+            return ()
+        found = {label.split(nonproj.DELIMITER)[0] for label in self.joint.labels}
+        return tuple(sorted({*found, ROOT_LABEL, SPACE_LABEL}))
 
     @property
     def label_data(self) -> dict[str, list[str]]:
-        """Tags and labels, as `spacy init labels` writes them and `initialize` takes them."""
+        """Tags and labels of the model, as `spacy init labels` writes them and `initialize` takes them."""
         return {"tags": list(self.joint.tags), "labels": list(self.joint.labels)}
+
+    def add_label(self, label: str) -> int:
+        """Tags and labels cannot be added to a model: they are fixed by `initialize`.
+
+        label (str): A tag or a label.
+        RETURNS (int): 0 if the model has it already.
+        RAISES (NotImplementedError): If it has not.
+        """
+        if label in self.labels or label in self.joint.tags:
+            return 0
+        raise NotImplementedError(
+            f"The component '{self.name}' cannot be given the label {label!r}: its tags and labels are fixed by "
+            "'nlp.initialize', which takes those of the training examples, or those of 'initialize(labels=...)' in the "
+            "form of 'label_data'; in a config, [initialize.components] reads what 'spacy init labels' wrote."
+        )
 
     # Training
 

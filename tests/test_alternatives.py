@@ -164,7 +164,7 @@ def test_consensus_expects_no_fewer_right_arcs_and_tags_than_the_best_derivation
     nlp = toy.copy(nlp, marginals=True, temperature=temperature)
     best, consensus = (toy.copy(nlp, decoding=decoding)(one_sentence(nlp, text)) for decoding in ("best", "mbr"))
     posterior = posterior_of_block(toy, nlp, text)
-    labels = [*toy.parser(nlp).labels, "ROOT"]
+    labels = [*toy.parser(nlp).label_data["labels"], "ROOT"]
 
     def expected(doc):
         heads = np.array([-1 if t.head.i == t.i else t.head.i for t in doc])

@@ -137,7 +137,7 @@ def test_the_score_of_a_document_is_the_sum_over_the_derivations_of_its_trees(to
 
 def test_arcs_without_labels_all_have_the_same_one(toy, assert_forest):
     nlp = toy.trained(labelled=False)
-    assert toy.parser(nlp).labels == ("dep",)
+    assert toy.parser(nlp).label_data["labels"] == ["dep"]
     doc = nlp(" ".join(toy.sentences()[3].words))
     assert_forest(doc)
     assert {token.dep_ for token in doc} == {"ROOT", "dep"}

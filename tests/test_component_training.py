@@ -21,11 +21,33 @@ def test_initialize_collects_vocabulary_tags_and_labels(toy):
     assert set(parser.label_data["tags"]) == {tag for s in sentences for tag in s.tags}
     # The arc that was lifted keeps its former head's label behind its own.
     labels = {dep for s in sentences for dep in s.deps} - {"ROOT"}
-    assert {label.split("||")[0] for label in parser.labels} == labels
-    assert any("||" in label for label in parser.labels)
-    assert parser.label_data["labels"] == list(parser.labels)
+    assert {label.split("||")[0] for label in parser.label_data["labels"]} == labels
+    assert any("||" in label for label in parser.label_data["labels"])
     assert {"the", "dog", "sees", "."} <= set(parser.joint.vocabulary.words)
     assert "hearing" not in parser.joint.vocabulary.words
+
+
+def test_labels_are_those_that_tokens_may_have_as_in_the_parser_of_spacy(toy):
+    nlp = toy.nlp()
+    assert toy.parser(nlp).labels == ()
+    sentences = toy.sentences()
+    projective = [sentence for sentence in sentences if sentence is not toy.non_projective]
+    nlp.add_pipe("parser", config={"min_action_freq": 1})
+    nlp.initialize(lambda: toy.examples(nlp, projective))
+    assert toy.parser(nlp).labels == nlp.get_pipe("parser").labels
+    nlp = toy.train(toy.nlp(), sentences)
+    deps = {dep for sentence in sentences for dep in sentence.deps}
+    assert toy.parser(nlp).labels == tuple(sorted({*deps, "dep"}))
+    assert {token.dep_ for token in nlp("the dog \n sleeps .")} <= set(toy.parser(nlp).labels)
+
+
+def test_label_that_is_not_known_is_refused_with_what_to_do(toy, trained):
+    parser = toy.parser(trained)
+    assert parser.add_label("nsubj") == parser.add_label("VBZ") == 0
+    with pytest.raises(NotImplementedError, match=r"fixed by 'nlp\.initialize'.*initialize\(labels=.*label_data"):
+        parser.add_label("acl")
+    with pytest.raises(NotImplementedError, match="fixed by"):
+        toy.parser(toy.nlp()).add_label("nsubj")
 
 
 def test_initialize_seats_nothing(toy):
@@ -334,7 +356,7 @@ def test_component_added_from_another_pipeline_learns_new_words_of_this_one(toy)
 def test_sentences_that_initialize_did_not_see_are_added(toy):
     known, stream = toy.sentences(10), toy.sentences(30)
     nlp = toy.nlp()
-    labels = {"tags": sorted({t for s in stream for t in s.tags}), "labels": toy.parser(toy.trained(stream, 0)).labels}
+    labels = toy.parser(toy.trained(stream, 0)).label_data
     toy.parser(nlp).initialize(lambda: toy.examples(nlp, known), nlp=nlp, labels=labels)
     for _ in range(3):
         for batch in minibatch(toy.examples(nlp, stream), 8):

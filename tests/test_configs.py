@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 import spacy
+import srsly
 from command_line import run
+from spacy.training.initialize import init_nlp
 from spacy.util import load_config, load_model_from_config
 
 from spacy_hpyp.model import DISTRIBUTIONS
@@ -27,6 +29,30 @@ def test_config_passes_the_checks_of_spacy(config, corpus):
     train, dev = (corpus / f"en_sample-ud-{part}.spacy" for part in ("train", "dev"))
     output = run("debug", "config", config, "--paths.train", train, "--paths.dev", dev).output
     assert "Config is valid" in output
+
+
+def test_labels_that_spacy_writes_are_read_again_and_shown_without_what_they_are_decorated_with(corpus, tmp_path):
+    config = PROJECT / "configs" / "paper.cfg"
+    overrides = ["--paths.train", corpus / "en_sample-ud-train.spacy", "--paths.dev", corpus / "en_sample-ud-dev.spacy"]
+    run("init", "labels", config, tmp_path, *overrides)
+    settings = load_config(
+        config, overrides=dict(zip([name[2:] for name in overrides[::2]], map(str, overrides[1::2])))
+    )
+    settings["initialize"]["components"]["hpyp_parser"] = {
+        "labels": {"@readers": "spacy.read_labels.v1", "path": str(tmp_path / "hpyp_parser.json")}
+    }
+    nlp = init_nlp(settings)
+    labels = srsly.read_json(tmp_path / "hpyp_parser.json")
+    assert any("||" in label for label in labels["labels"])
+    assert nlp.get_pipe("hpyp_parser").label_data == labels
+    nlp.to_disk(tmp_path / "model")
+    run("package", tmp_path / "model", tmp_path, "--build", "none", "--name", "cards")
+    (folder,) = tmp_path.glob("en_cards-*")
+    meta, card = srsly.read_json(folder / "meta.json"), (folder / "README.md").read_text(encoding="utf8")
+    shown = {label.split("||")[0] for label in labels["labels"]} | {"ROOT", "dep"}
+    assert meta["labels"]["hpyp_parser"] == sorted(shown)
+    assert all(f"`{label}`" in card for label in shown)
+    assert "||" not in card
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.name)

@@ -51,7 +51,7 @@ def test_labels_of_lifted_arcs_are_not_left_decorated(toy):
     sentences = [toy.non_projective] * 3
     nlp = toy.trained(sentences, sweeps=3)
     parser = toy.parser(nlp)
-    assert any("||" in label for label in parser.labels)
+    assert any("||" in label for label in parser.label_data["labels"])
     assert not any("||" in token.dep_ for doc in parser.generate(100) for token in doc)
 
 

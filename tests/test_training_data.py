@@ -212,7 +212,7 @@ def test_treebank_without_a_projective_sentence_trains_and_labels_are_decoded_ba
 
 def test_sentence_of_one_word_is_learned(toy, assert_forest):
     nlp = toy.trained([toy.one_word], sweeps=3)
-    assert toy.parser(nlp).labels == ()
+    assert toy.parser(nlp).label_data["labels"] == []
     assert toy.customers(nlp) == toy.customers_of([toy.one_word])
     assert_forest(nlp("stop"))
     assert_forest(nlp("stop it now"))

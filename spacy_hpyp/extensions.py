@@ -23,6 +23,9 @@ def _surprisal(token: Token) -> float | None:
 def register_extensions() -> None:
     """Set the extension attributes. They are None where the parser has not been.
 
+    Their values are user data of the Doc, which spaCy copies only where it is asked to: `span.as_doc(copy_user_data=True)`,
+    `DocBin(store_user_data=True)`.
+
     `log_prob` of tokens, spans and documents, in nats: a token's value is what it adds to the log-probability of the words
     up to it, given what came before, as summed over the parser's beam. What is parsed as one block ends with its last word,
     whose value has the end of the sentence in it; where the parser finds boundaries inside a block, the end of a sentence is

@@ -5,6 +5,8 @@ from math import log
 import pytest
 from spacy.tokens import Doc, DocBin, Span, Token
 
+from spacy_hpyp.extensions import WRITTEN
+
 TEXTS = [
     "the dog sees a cat .",
     "Ada waits near the old parser . Kim sleeps .",
@@ -123,9 +125,18 @@ def test_probabilities_are_missing_from_a_doc_bin_without_user_data(trained):
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_probabilities_go_with_a_sentence_that_becomes_a_document(trained, text):
-    for sentence in trained(text).sents:
-        assert log_probs(sentence.as_doc(copy_user_data=True)) == log_probs(sentence)
+def test_probabilities_go_with_a_sentence_that_becomes_a_document(toy, trained, text):
+    for sentence in toy.copy(trained, marginals=True)(text).sents:
+        doc = sentence.as_doc(copy_user_data=True)
+        for name in ("log_prob", "surprisal", "surprisal_lexical", "surprisal_syntactic"):
+            assert doc._.get(name) == sentence._.get(name) is not None
+        for name in WRITTEN:
+            assert [token._.get(name) for token in doc] == [token._.get(name) for token in sentence]
+
+
+def test_sentence_that_becomes_a_document_without_user_data_has_no_probabilities_but_not_wrong_ones(trained):
+    for sentence in trained(TEXTS[0]).sents:
+        assert sentence.as_doc()._.log_prob is None
 
 
 def test_probabilities_go_with_documents_that_are_joined(trained):

@@ -29,7 +29,9 @@ from .franchise import (
     Franchise,
 )
 
-#: Below this discount the closed form of the likelihood loses its precision; a slice never goes there.
+#: Below this discount the closed form of the likelihood loses its precision; a slice never goes there. Nor does one of
+#: theta + d, whose posterior has a long tail on the log scale where no restaurant has two tables: theta would be -d in
+#: floating point, and what such a restaurant has not seen would have the probability 0.
 SMALLEST_DISCOUNT = 1e-6
 _DENSE = 128
 
@@ -168,8 +170,13 @@ def sample_tier(customers, tables, sizes, discount, strength, rng):
     height += log(1.0 - rng.random())
     low = here - rng.random()
     high = low + 1.0
-    while log_likelihood(customers, tables, sizes, discount, exp(low) - discount) - exp(low) + low >= height:
+    lowest = log(SMALLEST_DISCOUNT)
+    while (
+        low > lowest
+        and log_likelihood(customers, tables, sizes, discount, exp(low) - discount) - exp(low) + low >= height
+    ):
         low -= 1.0
+    low = max(low, lowest)
     while log_likelihood(customers, tables, sizes, discount, exp(high) - discount) - exp(high) + high >= height:
         high += 1.0
     while True:

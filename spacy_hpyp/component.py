@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 from spacy import util
+from spacy.lang.en import English
 from spacy.language import Language
 from spacy.pipeline._parser_internals import nonproj
 from spacy.pipeline.trainable_pipe import TrainablePipe
@@ -47,34 +48,7 @@ from .training import GoldCorpus, Treebank, visit
 
 register_extensions()
 
-DEFAULT_CONFIG = """
-[hpyp_parser]
-particles = 1000
-lookahead = 0.5
-threads = 1
-tags = "joint"
-tokens = "tokenizer"
-decoding = "best"
-marginals = false
-temperature = 2.0
-latent = "nothing"
-latent_after = 10
-latent_particles = 100
-seed = 0
-scorer = {"@scorers": "spacy-hpyp.scorer.v1"}
-
-[hpyp_parser.model]
-@architectures = "spacy-hpyp.HPYPModel.v1"
-transition = [["s1.tag", "s2.tag", "s1.right.tag", "s1.left.tag", "s3.tag", "s2.right.tag", "s1.word", "s2.word"]]
-tag = [["s1.tag", "s2.tag", "s1.right.tag", "s1.left.tag", "s3.tag", "s2.right.tag", "s1.word", "s2.word"]]
-word = [["next.tag", "s1.tag", "s1.right.tag", "s1.left.tag", "s1.word", "s2.word"]]
-min_count = 2
-min_class_count = 5
-open_class_below = 50
-
-[hpyp_parser.model.unknown_words]
-@misc = "spacy-hpyp.UniversalUnknownWords.v1"
-"""
+_DEFAULTS = Config(Config().from_disk(Path(__file__).with_name("defaults.cfg"))["hpyp_parser"])
 
 
 @Language.factory(
@@ -92,7 +66,7 @@ open_class_below = 50
         "span._.log_prob",
         "doc._.log_prob",
     ],
-    default_config=Config().from_str(DEFAULT_CONFIG)["hpyp_parser"],
+    default_config=_DEFAULTS,
     default_score_weights={
         "tag_acc": 0.2,
         "dep_uas": 0.4,
@@ -140,6 +114,18 @@ def make_hpyp_parser(
         seed=seed,
         scorer=scorer,
     )
+
+
+# A default config cannot refer to the language, but what classes unknown words have depends on it: the rule for English is
+# another one than that for all other languages.
+_META = Language.get_factory_meta("hpyp_parser")
+English.factory(
+    "hpyp_parser",
+    assigns=_META.assigns,
+    default_config=_DEFAULTS.merge({"model": {"unknown_words": {"lang": "en"}}}),
+    default_score_weights=_META.default_score_weights,
+    func=make_hpyp_parser,
+)
 
 
 # With lower ones all but one derivation have the probability 0, with higher ones all have the same.
@@ -209,14 +195,14 @@ class HPYPParser(TrainablePipe):
         model: Model,
         name: str = "hpyp_parser",
         *,
-        particles: int = 1000,
+        particles: int = 100,
         lookahead: float = 0.5,
-        threads: int = 1,
+        threads: int = 2,
         tags: str = "joint",
         tokens: str = "tokenizer",
-        decoding: str = "best",
+        decoding: str = "mbr",
         marginals: bool = False,
-        temperature: float = 2.0,
+        temperature: float = 1.0,
         latent: str = "nothing",
         latent_after: int = 10,
         latent_particles: int = 100,
@@ -541,8 +527,9 @@ class HPYPParser(TrainablePipe):
         model = self.joint
         if not model.is_initialized:
             raise ValueError(
-                f"The component '{self.name}' has not been trained. Train it with 'python -m spacy train' (see "
-                "configs/paper.cfg), load a trained pipeline with 'spacy.load', or call 'nlp.initialize' and 'nlp.update'."
+                f"The component '{self.name}' has not been trained. Train it with 'python -m spacy train' ('python -m "
+                "spacy init config --pipeline hpyp_parser' writes a config), load a trained pipeline with 'spacy.load', or "
+                "call 'nlp.initialize' and 'nlp.update'."
             )
         return model
 

@@ -12,6 +12,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.util import load_config
 from spacy.vocab import Vocab
 
 from spacy_hpyp import HPYPParser
@@ -58,6 +59,11 @@ POOLS = {
     "tag": [["s1.tag", "s2.tag"], ["w1.tag", "w2.tag"]],
     "word": [["next.tag", "s1.word"], ["next.tag", "w1.word"]],
 }
+
+#: The settings of Buys & Blunsom's model, which is trained faster than the default.
+PAPER = load_config(Path(__file__).parent.parent / "configs" / "paper.cfg").interpolate()["components"]["hpyp_parser"]
+PAPER["model"]["unknown_words"] = {"@misc": "spacy-hpyp.UniversalUnknownWords.v1"}
+del PAPER["factory"]
 
 ONE_WORD = Sentence(["stop"], ["VB"], [0], ["ROOT"])
 
@@ -107,6 +113,7 @@ class ToyTreebank:
     one_word = ONE_WORD
     sentence = Sentence
     pools = POOLS
+    paper = PAPER
 
     def sentences(self, count: int = 40, seed: int = 0) -> list[Sentence]:
         """Distinct sentences from the templates, the second of which is replaced by one that is not projective."""
@@ -138,13 +145,14 @@ class ToyTreebank:
         return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
 
     def nlp(self, **settings: Any) -> Language:
-        """A blank pipeline with a parser; settings of the model, by their names, go to the model."""
-        settings = {"particles": 50, **settings}
-        model = {name: settings.pop(name) for name in [*settings] if name in _MODEL_SETTINGS}
-        if model:
-            settings["model"] = {"@architectures": "spacy-hpyp.HPYPModel.v1", **model}
+        """A blank pipeline with a parser; settings of the model, by their names, go to the model.
+
+        What is not given is that of the paper's model, but for the number of particles.
+        """
+        model = {name: settings.pop(name) for name in [*settings] if name in PAPER["model"]}
         nlp = spacy.blank("en")
-        nlp.add_pipe("hpyp_parser", config=settings)
+        config = {**PAPER, "particles": 50, **settings, "model": {**PAPER["model"], **model}}
+        nlp.add_pipe("hpyp_parser", config=config)
         return nlp
 
     def train(self, nlp: Language, sentences: Sequence[Sentence], sweeps: int = 3) -> Language:
@@ -196,20 +204,6 @@ class ToyTreebank:
         """All discounts and strengths."""
         franchises = self.parser(nlp).joint.franchises.values()
         return np.concatenate([np.concatenate([f.discount, f.strength]) for f in franchises])
-
-
-_MODEL_SETTINGS = {
-    "transition",
-    "label",
-    "labelled",
-    "seating",
-    "tag",
-    "word",
-    "unknown_words",
-    "min_count",
-    "min_class_count",
-    "open_class_below",
-}
 
 
 @pytest.fixture(scope="session")

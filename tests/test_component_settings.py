@@ -37,13 +37,12 @@ def test_add_pipe_needs_nothing_but_the_name():
     nlp = spacy.blank("en")
     parser = nlp.add_pipe("hpyp_parser")
     assert type(parser).__name__ == "HPYPParser"
-    assert parser.particles == 1000
     assert parser.tags == "joint"
 
 
 def test_component_can_have_another_name(toy):
     nlp = spacy.blank("en")
-    nlp.add_pipe("hpyp_parser", name="generative", config={"particles": 20})
+    nlp.add_pipe("hpyp_parser", name="generative", config=toy.paper)
     nlp.initialize(lambda: toy.examples(nlp, toy.sentences(10)))
     losses = nlp.update(toy.examples(nlp, toy.sentences(10)))
     assert list(losses) == ["generative"]

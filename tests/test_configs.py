@@ -1,6 +1,10 @@
 """The configs that come with the project are complete, and what the factory does without them."""
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 import spacy
@@ -8,8 +12,11 @@ import srsly
 from command_line import run
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config, load_model_from_config
+from thinc.api import Adam
 
+from spacy_hpyp import HPYPParser
 from spacy_hpyp.model import DISTRIBUTIONS
+from spacy_hpyp.text.unknown_words import unknown_words
 
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
@@ -59,21 +66,75 @@ def test_labels_that_spacy_writes_are_read_again_and_shown_without_what_they_are
 def test_config_leaves_nothing_to_defaults(config):
     given = load_config(config)
     nlp = load_model_from_config(given, auto_fill=True)
-    filled, given = (c.interpolate()["components"]["hpyp_parser"] for c in (nlp.config, given))
-    # Labels apart from directions, Kneser-Ney seating and arcs without labels are not the paper's: these may be left out.
-    given["model"] = {"label": [], "seating": "sampled", "labelled": True, **given["model"]}
-    filled["model"]["label"] = [list(expert) for expert in filled["model"]["label"]]
-    assert given == filled
+    assert component(nlp.config) == component(given)
     joint = nlp.get_pipe("hpyp_parser").joint
     for name in DISTRIBUTIONS:
-        assert [list(expert) for expert in getattr(joint.contexts, name)] == given["model"][name]
+        assert [list(expert) for expert in getattr(joint.contexts, name)] == component(given)["model"][name]
+
+
+def component(config):
+    """The settings of the parser in a config."""
+    return config.interpolate()["components"]["hpyp_parser"]
+
+
+@pytest.mark.parametrize("lang", ["en", "fr"])
+def test_what_is_not_told_otherwise_is_the_pool(lang, tmp_path):
+    pool = component(load_config(PROJECT / "configs" / "pool.cfg", overrides={"nlp.lang": lang}))
+    nlp = spacy.blank(lang)
+    nlp.add_pipe("hpyp_parser")
+    run("init", "config", tmp_path / "new.cfg", "--lang", lang, "--pipeline", "hpyp_parser")
+    for config in (nlp.config, load_config(tmp_path / "new.cfg")):
+        found = component(config)
+        # The rule for unknown words is the same for all languages but English.
+        assert found["model"]["unknown_words"].pop("lang") == (lang if lang == "en" else "xx")
+        assert found == {**pool, "model": {**pool["model"], "unknown_words": found["model"]["unknown_words"]}}
+    vocabulary_settings = nlp.get_pipe("hpyp_parser").joint.vocabulary_settings
+    for word in ("unthinkingly", "1984", "Zenobias"):
+        assert vocabulary_settings.rule(word, False, "") == unknown_words(lang)(word, False, "")
+
+
+def test_component_made_in_python_has_the_settings_of_the_factory(toy):
+    nlp = spacy.blank("en")
+    made = nlp.add_pipe("hpyp_parser")
+    assert HPYPParser(nlp.vocab, made.model).settings == made.settings
+
+
+def test_base_config_of_the_readme_is_filled_in_to_the_training_of_the_pool(tmp_path):
+    readme = (PROJECT / "README.md").read_text(encoding="utf8")
+    base = next(block for block in readme.split("```\n") if block.startswith("[nlp]"))
+    (tmp_path / "base.cfg").write_text(base, encoding="utf8")
+    run("init", "fill-config", tmp_path / "base.cfg", tmp_path / "filled.cfg")
+    filled, pool = (load_config(path) for path in (tmp_path / "filled.cfg", PROJECT / "configs" / "pool.cfg"))
+    filled, pool = (config.interpolate()["training"] for config in (filled, pool))
+    # The optimizer's other settings are left out of the pool's config; dropout is nothing that the parser has.
+    assert filled["optimizer"] == {**filled["optimizer"], **pool["optimizer"]}
+    default = Adam(0.02)
+    others = {name: filled["optimizer"][name] for name in filled["optimizer"].keys() - pool["optimizer"].keys()}
+    assert others == {"beta1": default.b1, "beta2": default.b2, "eps": default.eps, "L2_is_weight_decay": True}
+    for training in (filled, pool):
+        del training["optimizer"], training["dropout"]
+    assert filled == pool
+
+
+def test_an_installed_wheel_has_the_defaults(tmp_path):
+    source, wheel = tmp_path / "source", tmp_path / "wheel"
+    source.mkdir()
+    for name in ("README.md", "LICENSE", "pyproject.toml", "setup.cfg"):
+        shutil.copy(PROJECT / name, source)
+    shutil.copytree(PROJECT / "spacy_hpyp", source / "spacy_hpyp", ignore=shutil.ignore_patterns("__pycache__"))
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", wheel, source]
+    done = subprocess.run(build, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (file,) = wheel.glob("*.whl")
+    with ZipFile(file) as archive:
+        assert archive.read("spacy_hpyp/defaults.cfg") == (PROJECT / "spacy_hpyp" / "defaults.cfg").read_bytes()
 
 
 def test_pools_are_made_by_add_pipe_with_lists_alone(toy, assert_forest):
     model = load_config(PROJECT / "configs" / "pool.cfg")["components"]["hpyp_parser"]["model"]
     nlp = spacy.blank("en")
     lists = {name: model[name][:3] for name in DISTRIBUTIONS}
-    nlp.add_pipe("hpyp_parser", config={"particles": 20, "model": {**lists, "seating": "kneser-ney"}})
+    nlp.add_pipe("hpyp_parser", config={"particles": 20, "model": lists})
     joint = toy.parser(nlp).joint
     assert joint.is_factored
     assert joint.one_table

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 from thinc.model import deserialize_attr, serialize_attr
 
+from .annotation import Encoder, encode_docs
 from .hpyp.pool import Weights
 from .inference.beam import Search
 from .inference.particle_filter import Blocks, Parses
@@ -23,6 +25,8 @@ JOINT_MODEL = "joint_model"
 
 # The symbols of gates are many and some are rare: their weights are learned at a slower pace than the others.
 _GATE_PACE = 0.3
+# How Docs are parsed that come without a component and its settings.
+_SEARCH_OF_DOCS = Search(particles=100, lookahead=0.5)
 # How many tokens of the training data the weights that a pool begins with are worth.
 _PRIOR = 30.0
 
@@ -39,7 +43,7 @@ def HPYPModel(
     min_count: int = 2,
     min_class_count: int = 5,
     open_class_below: int = 50,
-) -> Model[tuple[Blocks, Search, int], Parses]:
+) -> Model[tuple[Blocks, Search, int] | list[Doc], Parses]:
     """The joint model of transitions, tags and words (Buys & Blunsom 2015) as a thinc model.
 
     Its attribute `joint_model` holds alphabets and seating, its parameters are the pools' weights.
@@ -55,7 +59,8 @@ def HPYPModel(
     min_class_count (int): Classes of unknown words seen less often in training give way to more general ones.
     open_class_below (int): Words seen less often in training may have any open-class tag, and not only those that they
         were seen with.
-    RETURNS (Model): Takes blocks of words, how to search, and the number of threads; gives their parses.
+    RETURNS (Model): Takes blocks of words, how to search, and the number of threads; gives their parses. Takes Docs too, as
+        `spacy debug model` gives them to every model, and parses them with a search of its own.
     RAISES (ValueError): If a context element is not known.
     """
     contexts = ContextLists(transition=transition, label=label, tag=tag, word=word)
@@ -64,10 +69,14 @@ def HPYPModel(
     return set_joint_model(Model("hpyp", forward), joint)
 
 
-def forward(model: Model, request: tuple[Blocks, Search, int], is_train: bool) -> tuple[Parses, Any]:
+def forward(model: Model, request: tuple[Blocks, Search, int] | list[Doc], is_train: bool) -> tuple[Parses, Any]:
     """Decode. There is nothing to propagate back: the model learns by Gibbs sampling."""
+    joint = joint_model(model)
+    if isinstance(request, list):
+        blocks, _ = encode_docs(request, Encoder(joint), given_tags=not joint.is_lexicalised)
+        request = blocks, _SEARCH_OF_DOCS, 1
     blocks, search, threads = request
-    return joint_model(model).decode(blocks, search, threads), lambda gradient: gradient
+    return joint.decode(blocks, search, threads), lambda gradient: gradient
 
 
 def joint_model(model: Model) -> JointModel:

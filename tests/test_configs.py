@@ -38,6 +38,22 @@ def test_config_passes_the_checks_of_spacy(config, corpus):
     assert "Config is valid" in output
 
 
+@pytest.mark.parametrize("name", ["paper", "pool"])
+def test_model_and_data_pass_the_checks_of_spacy(name, corpus, tmp_path):
+    # spaCy calls for a hundred documents at least.
+    sentences = tmp_path / "en_sample-ud-train.spacy"
+    run("convert", SAMPLE / "en_sample-ud-train.conllu", tmp_path, "--converter", "conllu")
+    config, dev = PROJECT / "configs" / f"{name}.cfg", corpus / "en_sample-ud-dev.spacy"
+    for train in (corpus / sentences.name, sentences):
+        paths = ["--paths.train", train, "--paths.dev", dev]
+        output = run("debug", "model", config, "hpyp_parser", *paths, "-P3").output
+        assert "Successfully ended analysis" in output
+        output = run("debug", "data", config, *paths, exit_code=int(train != sentences)).output
+        assert "Pipeline can be initialized with data" in output
+        assert "Corpus is loadable" in output
+        assert ("Low number of examples to train a new pipeline (23)" in output) == (train != sentences)
+
+
 def test_labels_that_spacy_writes_are_read_again_and_shown_without_what_they_are_decorated_with(corpus, tmp_path):
     config = PROJECT / "configs" / "paper.cfg"
     overrides = ["--paths.train", corpus / "en_sample-ud-train.spacy", "--paths.dev", corpus / "en_sample-ud-dev.spacy"]

@@ -412,7 +412,7 @@ class HPYPParser(TrainablePipe):
 
     def _reset_training(self, treebank: Treebank | None = None) -> None:
         self._treebank = treebank or Treebank(self.joint)
-        self._warned = False
+        self._warned = self._warned_of_new = False
         self._loss = (0.0, 0)
 
     def initialize(
@@ -458,6 +458,27 @@ class HPYPParser(TrainablePipe):
                 stacklevel=3,
             )
 
+    def _warn_of_new(self) -> None:
+        model, new = self._initialized(), self._treebank.new
+        if self._warned_of_new or not new.sentences:
+            return
+        assert model.vocabulary is not None
+        lost = new.lost(model.vocabulary, model.vocabulary_settings.min_count)
+        if not lost and not new.skipped:
+            return
+        self._warned_of_new = True
+        problems = [
+            *([f"takes {lost} of their {new.words.total()} tokens for unknown words"] if lost else []),
+            *([f"skips {new.skipped} of them for their tags or labels"] if new.skipped else []),
+        ]
+        warnings.warn(
+            f"The component '{self.name}' is trained on {new.sentences} sentences that it was not initialized with, but its "
+            f"words, tags and labels do not grow. It {' and '.join(problems)}, which it would not if it was trained on all of "
+            "the data from the start. Do that: give all of the data to a new component, in a config by 'factory = "
+            "\"hpyp_parser\"' instead of 'source', in Python by 'nlp.initialize'.",
+            stacklevel=3,
+        )
+
     def update(
         self,
         examples: Iterable[Example],
@@ -487,6 +508,9 @@ class HPYPParser(TrainablePipe):
         validate_examples(examples, "HPYPParser.update")
         model = self._initialized()
         batch = self._treebank.batch(examples, self.tokens)
+        # What is new is known when everything has been seen once.
+        if batch.met:
+            self._warn_of_new()
         if batch.keys:
             rng = np.random.default_rng([self.seed, model.steps])
             model.steps += 1

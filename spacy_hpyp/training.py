@@ -80,11 +80,38 @@ class Batch:
     keys (list[bytes]): What identifies them.
     rows (list[int32[4, *]]): Their words, tags, heads and labels.
     seated (list[bool]): Whether they are seated.
+    met (bool): Whether all of them, and those that are skipped, have been met before.
     """
 
     keys: list[bytes] = field(default_factory=list)
     rows: list[np.ndarray] = field(default_factory=list)
     seated: list[bool] = field(default_factory=list)
+    met: bool = True
+
+
+@dataclass
+class NewSentences:
+    """Sentences that a model is trained on although it was not initialized with them.
+
+    sentences (int): How many.
+    skipped (int): How many of them have tags or labels that the model does not have.
+    words (Counter[str]): Their words.
+    """
+
+    sentences: int = 0
+    skipped: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+
+    def add(self, sentence: GoldSentence, *, skipped: bool) -> None:
+        """Count a sentence."""
+        self.sentences += 1
+        self.skipped += skipped
+        self.words.update(sentence.words)
+
+    def lost(self, vocabulary: Vocabulary, min_count: int) -> int:
+        """How many tokens, at least, are unknown words that would be known in a vocabulary made with these sentences."""
+        known = set(vocabulary.words)
+        return sum(count for word, count in self.words.items() if count >= min_count and word not in known)
 
 
 class Treebank:
@@ -98,6 +125,7 @@ class Treebank:
         self.copies: Counter[bytes] = Counter(model.seated)
         self.skipped: Counter[str] = Counter()
         self.encoded: dict[bytes, np.ndarray | None] = {}
+        self.new = NewSentences()
         self._visited = 0
 
     @classmethod
@@ -136,6 +164,9 @@ class Treebank:
                 if key not in self.encoded:
                     sentence = read_gold(raw, example.reference.vocab)
                     self._remember(key, sentence if isinstance(sentence, str) else encoder.encode(sentence), 1)
+                    batch.met = False
+                    if self.copies[key] == 0 and not isinstance(sentence, str):
+                        self.new.add(sentence, skipped=self.encoded[key] is None)
                 rows = self.encoded[key]
                 if rows is None:
                     continue

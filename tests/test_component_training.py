@@ -2,15 +2,22 @@
 
 import math
 import random
+import warnings
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
 import srsly
 from spacy.training import Example
+from spacy.training.converters import conllu_to_docs
 from spacy.util import minibatch
 
+from spacy_hpyp.annotation import raw_sentences, read_gold
 from spacy_hpyp.transitions.configuration import action_count
+
+SAMPLE = Path(__file__).parent.parent / "assets" / "sample" / "en_sample-ud-train.conllu"
 
 
 def test_initialize_collects_vocabulary_tags_and_labels(toy):
@@ -329,17 +336,75 @@ def test_hyperparameters_change_after_each_sweep_when_training_goes_on(toy):
             assert np.array_equal(toy.hyperparameters(nlp), before) == (start == 0)
 
 
-def test_sourced_component_goes_on_with_its_training(toy, tmp_path):
-    sentences = toy.sentences(20)
-    toy.trained(sentences).to_disk(tmp_path)
+def sourced(path):
+    """A pipeline whose parser is that of another one, as in a training config."""
     config = {
         "nlp": {"lang": "en", "pipeline": ["hpyp_parser"]},
-        "components": {"hpyp_parser": {"source": str(tmp_path)}},
+        "components": {"hpyp_parser": {"source": str(path)}},
     }
     nlp = spacy.util.load_model_from_config(config, auto_fill=True)
     nlp.resume_training()
+    return nlp
+
+
+def test_sourced_component_goes_on_with_its_training(toy, tmp_path):
+    sentences = toy.sentences(20)
+    toy.trained(sentences).to_disk(tmp_path)
+    nlp = sourced(tmp_path)
     nlp.update(toy.examples(nlp, sentences))
     assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+@pytest.fixture(scope="module")
+def sample_docs():
+    """The documents of the sample treebank, ten sentences each."""
+    return list(conllu_to_docs(SAMPLE.read_text(encoding="utf8"), n_sents=10, no_print=True))
+
+
+def learn(nlp, docs, size):
+    """Sweep over documents three times. Returns what the parser says about sentences that are new to it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            for batch in minibatch([Example(nlp.make_doc(doc.text), doc) for doc in docs], size):
+                nlp.update(batch)
+    return [str(warning.message) for warning in caught if "was not initialized with" in str(warning.message)]
+
+
+@pytest.mark.parametrize("size", [4, 1000])
+@pytest.mark.parametrize("begin", [0, 3])
+def test_training_that_goes_on_with_more_data_warns_of_what_it_does_not_learn(toy, sample_docs, tmp_path, size, begin):
+    known = sample_docs[:3]
+    first = toy.nlp()
+    first.initialize(lambda: [Example(first.make_doc(doc.text), doc) for doc in known])
+    assert not learn(first, known, size)
+    first.to_disk(tmp_path)
+    seated = toy.parser(first).joint.seated
+    assert not learn(sourced(tmp_path), known, size)
+
+    nlp = sourced(tmp_path)
+    (message,) = learn(nlp, sample_docs[begin:], size)
+    joint = toy.parser(nlp).joint
+    new = {raw.key: raw for doc in sample_docs for raw in raw_sentences(doc) if raw.key not in seated}
+    words = Counter(word for raw in new.values() for word in read_gold(raw, sample_docs[0].vocab).words)
+    lost = sum(count for word, count in words.items() if count >= 2 and word not in joint.vocabulary.words)
+    skipped = len(new.keys() - joint.seated.keys())
+    assert 0 < skipped < len(new)
+    assert 0 < lost < words.total()
+    assert f"trained on {len(new)} sentences that it was not initialized with" in message
+    assert f"takes {lost} of their {words.total()} tokens for unknown words" in message
+    assert f"skips {skipped} of them for their tags or labels" in message
+    assert "factory" in message
+
+
+def test_training_that_goes_on_with_other_trees_of_the_same_words_loses_nothing(toy):
+    nlp = toy.trained(toy.sentences(20))
+    new = [toy.sentence(s.words[::-1], s.tags, s.heads, s.deps) for s in toy.sentences(20)[2:10]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            nlp.update(toy.examples(nlp, new))
+    assert toy.customers(nlp) == toy.customers_of([*toy.sentences(20), *new])
 
 
 def test_component_added_from_another_pipeline_learns_new_words_of_this_one(toy):
@@ -358,9 +423,15 @@ def test_sentences_that_initialize_did_not_see_are_added(toy):
     nlp = toy.nlp()
     labels = toy.parser(toy.trained(stream, 0)).label_data
     toy.parser(nlp).initialize(lambda: toy.examples(nlp, known), nlp=nlp, labels=labels)
-    for _ in range(3):
+
+    def sweep():
         for batch in minibatch(toy.examples(nlp, stream), 8):
             nlp.update(batch)
+
+    sweep()
+    with pytest.warns(UserWarning, match="trained on 20 sentences that it was not initialized with"):
+        sweep()
+    sweep()
     assert toy.customers(nlp) == toy.customers_of(stream)
 
 

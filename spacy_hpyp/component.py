@@ -34,6 +34,7 @@ from .annotation import (
 )
 from .architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of
 from .checksum import DAMAGE, unpack_message, with_checksum
+from .confidence import confidence
 from .extensions import register_extensions
 from .files import replace_file
 from .generation import LONGEST, generate_docs
@@ -44,7 +45,7 @@ from .model_storage import model_from_bytes
 from .ranges import HIGHEST_PARTICLES
 from .ranges import whole as _whole
 from .scorer import score
-from .training import GoldCorpus, Treebank, visit
+from .training import GoldCorpus, Treebank, learn_confidence, visit
 
 register_extensions()
 
@@ -525,14 +526,30 @@ class HPYPParser(TrainablePipe):
                 add_gradients(self.model, gradient, tokens)
             self._loss = (self._loss[0] - sum(log_probabilities.values()), self._loss[1] + tokens)
             losses[self.name] = self._loss[0] / self._loss[1]
-            if self._treebank.sweep(len(batch.keys)):
+            swept = self._treebank.sweep(len(batch.keys))
+            if swept:
                 if not is_latent or model.sweeps % _LATENT_INTERVAL == 0:
                     model.resample(rng)
                 model.sweeps += 1
                 self._warn_of_skipped()
             if sgd:
                 self.finish_update(sgd)
+            if swept:
+                self._learn_confidence()
         return losses
+
+    def _learn_confidence(self) -> None:
+        passages, model = self._treebank.passages(), self._initialized()
+        # Sentences with latent derivations are not seated as the static oracle derives them.
+        if self.search.marginals and not model.derivations:
+            learn_confidence(
+                model,
+                passages,
+                self.search,
+                np.random.default_rng([self.seed, model.steps, 1]),
+                threads=self.threads,
+                given_tags=self.tags == "given",
+            )
 
     def get_loss(self, examples: Iterable[Example], scores: tuple[Layout, Parses]) -> tuple[float, None]:
         """The negative log-likelihood of parsed documents for each token, in nats, as the beam sums it up.
@@ -566,7 +583,9 @@ class HPYPParser(TrainablePipe):
         """
         model = self._initialized()
         blocks, layout = encode_docs(list(docs), Encoder(model), given_tags=self.tags == "given")
-        return layout, self.model.predict((blocks, self.search, self.threads))
+        parses = self.model.predict((blocks, self.search, self.threads))
+        sure = confidence(parses, blocks.offsets, model.confidence)
+        return layout, parses._replace(head_probability=sure)
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Parses]) -> None:
         """Write parses into documents.

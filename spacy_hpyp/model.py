@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
+from .confidence import UNLEARNED
 from .hpyp.franchise import Franchise, new_franchise, reserve
 from .hpyp.hyperparameters import resample
 from .hpyp.pool import STANDINGS, FrozenPool, SeatedPool, Weights, freeze_pool
@@ -60,6 +62,7 @@ class JointModel:
     labelled (bool): Whether it tells the labels of arcs apart; else all arcs have the same one.
 
     Until `initialize` has been called, or the model has been read from a file, it has no alphabets (`is_initialized` is False).
+    confidence (float64[4]): How the posterior probabilities of arcs are to be taken, see `spacy_hpyp.confidence`.
     franchises (dict[str, Franchise]): The seating of each distribution, by its name; empty until then.
     """
 
@@ -90,6 +93,7 @@ class JointModel:
         self.tokens = 0
         self.steps = 0
         self.sweeps = 0
+        self.confidence = UNLEARNED
         self.franchises: dict[str, Franchise] = {}
         self._parser: Parser | None = None
 
@@ -151,6 +155,7 @@ class JointModel:
         self.tokens = 0
         self.steps = 0
         self.sweeps = 0
+        self.confidence = UNLEARNED
         self._parser = None
         self.franchises = {
             name: new_franchise(self.columns(name), size, one_table=self.one_table)
@@ -202,6 +207,8 @@ class JointModel:
         rng: np.random.Generator,
         threads: int = 1,
         distributions: Sequence[str] = DISTRIBUTIONS,
+        *,
+        adding: bool = True,
     ) -> tuple[dict[str, float], dict[str, Weights]]:
         """One Gibbs step for each of some sentences: remove it if it is seated, and add it.
 
@@ -211,6 +218,7 @@ class JointModel:
         rng (numpy.random.Generator): The source of randomness.
         threads (int): How many threads share the distributions; the result does not depend on it.
         distributions (Sequence[str]): Which distributions learn.
+        adding (bool): Whether the sentences are added; else they are only removed.
         RETURNS (tuple): By distribution, the sum of the log-probabilities of its events in nats, each predicted from
             everything but its sentence, and the gradient of it with respect to the weights.
         RAISES (ValueError): If a sentence that should be seated is not.
@@ -219,12 +227,13 @@ class JointModel:
         gradient = self._no_gradient()
 
         def visit_one(name: str, generator: np.random.Generator) -> float:
-            return self._visit_distribution(name, sentences, derivations, seated, gradient[name], generator)
+            return self._visit_distribution(name, sentences, derivations, seated, adding, gradient[name], generator)
 
         generators = rng.spawn(len(distributions))
         with ThreadPoolExecutor(threads) as pool:
             totals = list(pool.map(visit_one, distributions, generators))
-        self.tokens += int(np.diff(sentences.offsets)[~seated].sum())
+        lengths = np.diff(sentences.offsets)
+        self.tokens += int(lengths[~seated].sum() if adding else -lengths[seated].sum())
         return dict(zip(distributions, totals)), gradient
 
     def visit_latent(
@@ -265,6 +274,21 @@ class JointModel:
         self.tokens += int(np.diff(sentences.offsets)[~seated].sum())
         return dict(zip(DISTRIBUTIONS, totals.tolist())), gradient
 
+    @contextmanager
+    def without(self, sentences: Sentences, rng: np.random.Generator, threads: int = 1) -> Iterator[None]:
+        """Take sentences out of the seating, derived as the static oracle derives them, and put them back in the end.
+
+        sentences (Sentences), rng (numpy.random.Generator), threads (int): As for `visit`.
+        RAISES (ValueError): If one is not seated.
+        """
+        derivations = self.static_derivations(sentences)
+        seated = np.ones(len(sentences.offsets) - 1, dtype=bool)
+        self.visit(sentences, derivations, seated, rng, threads, adding=False)
+        try:
+            yield
+        finally:
+            self.visit(sentences, derivations, ~seated, rng, threads)
+
     def _no_gradient(self) -> dict[str, Weights]:
         return {name: Weights(*(np.zeros_like(part) for part in weights)) for name, weights in self.weights.items()}
 
@@ -298,6 +322,7 @@ class JointModel:
         sentences: Sentences,
         derivations: Derivations,
         seated: np.ndarray,
+        adding: bool,
         gradient: Weights,
         rng: np.random.Generator,
     ) -> float:
@@ -313,6 +338,7 @@ class JointModel:
                 offsets,
                 derivations,
                 seated[start:end],
+                adding,
                 rng,
             )
             if visited < end - start:

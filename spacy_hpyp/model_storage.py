@@ -7,6 +7,7 @@ import numpy as np
 import srsly
 
 from .checksum import unpack_message
+from .confidence import UNLEARNED, check_weights
 from .hpyp.franchise import Franchise
 from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .model import DISTRIBUTIONS, JointModel
@@ -24,6 +25,7 @@ def model_to_bytes(model: JointModel) -> bytes:
         "steps": model.steps,
         "tokens": model.tokens,
         "sweeps": model.sweeps,
+        "confidence": model.confidence.tolist(),
     }
     if model.vocabulary is not None:
         keys = sorted(model.seated)
@@ -98,6 +100,8 @@ def _read(model: JointModel, msg: dict[str, Any]) -> None:
         raise ValueError("the list of seated sentences is damaged")
     model.seated = {keys[width * i : width * (i + 1)]: copies[i] for i in range(len(copies))}
     model.derivations = _unpack_derivations(model, _part(msg, "derivations", dict))
+    # Models of earlier versions have not learned any.
+    model.confidence = check_weights(msg.get("confidence", UNLEARNED))
     model.steps, model.tokens, model.sweeps = (_count(_part(msg, name, int)) for name in ("steps", "tokens", "sweeps"))
 
 

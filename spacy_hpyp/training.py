@@ -13,11 +13,18 @@ from spacy.training import Example
 
 from .alignment import SENTENCES
 from .annotation import UNLABELLED, Encoder, GoldSentence, join, read_gold
+from .calibration import PUNCTUATION
+from .confidence import Passage, features, learn, running_text
 from .hpyp.franchise import NONE
 from .hpyp.pool import Weights
+from .inference.beam import Search
 from .inference.gibbs import Sentences
 from .model import JointModel
 from .text.vocabulary import Vocabulary
+
+# Confidence is learned from about so many tokens, and from no more than this part of the treebank: one in five.
+_PASSAGE_TOKENS = 5000
+_FEWEST_PARTS = 5
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,7 @@ class Treebank:
         self.skipped: Counter[str] = Counter()
         self.encoded: dict[bytes, np.ndarray | None] = {}
         self.new = NewSentences()
+        self._passages: list[Passage] = []
         self._visited = 0
 
     @classmethod
@@ -159,6 +167,7 @@ class Treebank:
         encoder = Encoder(self.model)
         seated = self.model.seated
         for example in examples:
+            passage = Passage([], [], [])
             for raw in SENTENCES[tokens](example):
                 key = raw.key
                 if key not in self.encoded:
@@ -178,7 +187,31 @@ class Treebank:
                     seated[key] = present + 1
                 batch.rows.append(rows)
                 batch.keys.append(key)
+                if batch.seated[-1]:
+                    first = example.reference.vocab.strings[int(np.uint64(raw.rows[0, 0]))]
+                    passage.keys.append(key)
+                    passage.rows.append(rows)
+                    passage.inside.append(encoder.vocabulary.number(first, False))
+            self._sample(passage)
         return batch
+
+    def _sample(self, passage: Passage) -> None:
+        """Keep a passage to learn confidence from, if it is one of some that its content chooses."""
+        every = max(_FEWEST_PARTS, self.model.tokens // _PASSAGE_TOKENS)
+        if passage.keys and int.from_bytes(passage.keys[0][:4], "big") % every == 0:
+            self._passages.append(passage)
+
+    def passages(self) -> list[Passage]:
+        """The passages that have been kept since the last time; a sentence that is seated once is in one of them only."""
+        taken: Counter[bytes] = Counter()
+        found = []
+        for passage in self._passages:
+            wanted = taken + Counter(passage.keys)
+            if all(count <= self.model.seated.get(key, 0) for key, count in wanted.items()):
+                taken = wanted
+                found.append(passage)
+        self._passages = []
+        return found
 
     def sweep(self, visited: int) -> bool:
         """Count sentences as visited. Returns whether a sweep over the corpus is complete with them."""
@@ -187,6 +220,36 @@ class Treebank:
             return False
         self._visited = 0
         return True
+
+
+def learn_confidence(
+    model: JointModel,
+    passages: list[Passage],
+    search: Search,
+    rng: np.random.Generator,
+    *,
+    threads: int,
+    given_tags: bool,
+) -> None:
+    """Learn how sure to be of arcs, from passages that are taken out of the model, parsed, and put back.
+
+    passages (list[Passage]): Of sentences that are seated; without any, nothing is learned.
+    search (Search): How they are parsed, with `marginals`.
+    rng (numpy.random.Generator): The source of randomness.
+    threads (int): How many threads share the work.
+    given_tags (bool): Whether they are parsed with the gold tags.
+    """
+    if not passages:
+        return
+    sentences = join([rows for passage in passages for rows in passage.rows])
+    blocks, heads = running_text(passages)
+    if given_tags:
+        blocks = blocks._replace(tags=sentences.tags)
+    with model.without(sentences, rng, threads):
+        parses = model.decode(blocks, search, threads)
+    punctuation = [number for number, label in enumerate(model.labels) if label.lower() in PUNCTUATION]
+    counted = ~np.isin(sentences.labels, punctuation)
+    model.confidence = learn(features(parses, blocks.offsets)[counted], (parses.heads == heads)[counted])
 
 
 def visit(

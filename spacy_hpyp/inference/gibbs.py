@@ -181,13 +181,14 @@ def add(pool, distribution, events, rng):
 
 
 @compiled
-def visit_sentences(pool, distribution, factored, words, offsets, derivations, seated, rng):
+def visit_sentences(pool, distribution, factored, words, offsets, derivations, seated, adding, rng):
     """One Gibbs step of one distribution for each of some sentences, in order.
 
     distribution (int), factored (bool): See `read_events`.
     words (int32[tokens]), offsets (int64[sentences + 1]): The sentences.
     derivations (Derivations): How they are derived.
     seated (bool[sentences]): Whether a sentence is to be removed before it is added.
+    adding (bool): Whether it is to be added.
     rng (numpy.random.Generator): The source of randomness.
     RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, each predicted before it is added, and
         how many sentences were visited: fewer than there are if the next one could not be removed as seated.
@@ -200,5 +201,6 @@ def visit_sentences(pool, distribution, factored, words, offsets, derivations, s
         read_events(pool, distribution, factored, words[start:end], tags, actions, events)
         if seated[number] and not remove(pool, events, rng):
             return total, number
-        total += add(pool, distribution, events, rng)
+        if adding:
+            total += add(pool, distribution, events, rng)
     return total, len(seated)

@@ -42,7 +42,7 @@ def english_unknown_words() -> UnknownWordRule:
     return _english_classes
 
 
-def universal_unknown_words(*, suffix_length: int = 4) -> UnknownWordRule:
+def universal_unknown_words(*, suffix_length: int = 6) -> UnknownWordRule:
     """Classes for any language: script, case, digits, dash, other punctuation, and the last characters of the word.
 
     suffix_length (int): How many characters a suffix has at the most; it is no more than about half of the word.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from spacy.scorer import ROCAUCScore
 from spacy.tokens import Token
 from spacy.training import Example
 
@@ -19,11 +20,14 @@ class Calibration:
     tokens (int64[bins]): How many there are.
     confidence (float64[bins]): The mean of the probabilities; not a number in empty bins.
     accuracy (float64[bins]): How many of the choices are right, as a proportion; not a number in empty bins.
+    auroc (float): The area under the receiver operating characteristic: how probable it is that a right choice is surer than a
+        wrong one; 0.5 is chance. Not a number unless there are both.
     """
 
     tokens: np.ndarray
     confidence: np.ndarray
     accuracy: np.ndarray
+    auroc: float
 
     @property
     def error(self) -> float:
@@ -52,6 +56,7 @@ class Calibration:
             "confidence": self.mean_confidence,
             "accuracy": self.mean_accuracy,
             "expected_calibration_error": self.error,
+            "auroc": self.auroc,
             "bins": [
                 {"from": low, "to": high, "tokens": tokens, "confidence": confidence, "accuracy": accuracy}
                 for low, high, tokens, confidence, accuracy in zip(
@@ -87,43 +92,63 @@ def calibrate(confidence: Iterable[float], correct: Iterable[bool], bins: int = 
             tokens=tokens,
             confidence=np.bincount(place, p, minlength=bins) / tokens,
             accuracy=np.bincount(place, right, minlength=bins) / tokens,
+            auroc=_auroc(p, right),
         )
+
+
+def _auroc(confidence: np.ndarray, right: np.ndarray) -> float:
+    if len(np.unique(right)) < 2:
+        return float("nan")
+    curve = ROCAUCScore()
+    for score, label in zip(confidence.tolist(), right.tolist()):
+        curve.score_set(score, label)
+    return curve.score
 
 
 def calibrate_heads(examples: Iterable[Example], bins: int = 10, *, punctuation: bool = False) -> Calibration:
     """How well `token._.head_prob` is calibrated.
 
     A head is right if it is the gold one, whatever the label, as in UAS. Tokens without a gold head, white space and, unless
-    asked for, punctuation by its gold label are left out.
+    asked for, punctuation by its gold label are left out; and so are tokens that are no gold tokens, which have no right head.
 
-    examples (Iterable[Example]): Parsed documents with gold tokens, and their references.
+    examples (Iterable[Example]): Parsed documents, and their references.
     bins (int): The number of bins.
     punctuation (bool): Whether punctuation counts.
     RETURNS (Calibration): The table.
     """
-    pairs = [
-        (token, gold)
-        for token, gold in _tokens(examples)
-        if token._.head_prob is not None and gold.has_dep() and (punctuation or gold.dep_.lower() not in PUNCTUATION)
-    ]
-    right = [token.head.i == gold.head.i for token, gold in pairs]
-    return calibrate([token._.head_prob for token, _ in pairs], right, bins)
+    sure, right = [], []
+    for example in examples:
+        gold_of = _gold_tokens(example)
+        for token, gold in zip(example.predicted, gold_of):
+            if token._.head_prob is None or gold is None or not gold.has_dep():
+                continue
+            if punctuation or gold.dep_.lower() not in PUNCTUATION:
+                head = gold_of[token.head.i]
+                sure.append(token._.head_prob)
+                right.append(head is not None and head.i == gold.head.i)
+    return calibrate(sure, right, bins)
 
 
 def calibrate_tags(examples: Iterable[Example], bins: int = 10) -> Calibration:
-    """How well `token._.tag_prob` is calibrated. Tokens without a gold tag and white space are left out.
+    """How well `token._.tag_prob` is calibrated. Tokens without a gold tag, white space and what is no gold token are left out.
 
-    examples (Iterable[Example]): Parsed documents with gold tokens, and their references.
+    examples (Iterable[Example]): Parsed documents, and their references.
     bins (int): The number of bins.
     RETURNS (Calibration): The table.
     """
-    pairs = [(token, gold) for token, gold in _tokens(examples) if token._.tag_prob is not None and gold.tag_]
-    right = [token.tag_ == gold.tag_ for token, gold in pairs]
-    return calibrate([token._.tag_prob for token, _ in pairs], right, bins)
-
-
-def _tokens(examples: Iterable[Example]) -> Iterable[tuple[Token, Token]]:
+    sure, right = [], []
     for example in examples:
-        if len(example.predicted) != len(example.reference):
-            raise ValueError("Calibration is measured on gold tokens, but a document has others.")
-        yield from zip(example.predicted, example.reference)
+        for token, gold in zip(example.predicted, _gold_tokens(example)):
+            if token._.tag_prob is not None and gold is not None and gold.tag_:
+                sure.append(token._.tag_prob)
+                right.append(token.tag_ == gold.tag_)
+    return calibrate(sure, right, bins)
+
+
+def _gold_tokens(example: Example) -> list[Token | None]:
+    """The gold token of each token, where there is one that is neither a part of it nor has it as a part."""
+    held, holding = example.alignment.x2y, example.alignment.y2x
+    places = [held[i] if held.lengths[i] == 1 else () for i in range(len(example.predicted))]
+    return [
+        example.reference[int(place[0])] if len(place) and holding.lengths[place[0]] == 1 else None for place in places
+    ]

@@ -80,10 +80,28 @@ def test_white_space_and_what_has_no_gold_annotation_are_left_out(toy, trained):
     assert calibrate_tags([example]).tokens.sum() == 0
 
 
-def test_documents_with_other_tokens_are_refused(trained):
-    example = Example(trained("Ada sleeps ."), trained.make_doc("Ada sleeps."[:-1]))
-    with pytest.raises(ValueError, match="gold tokens"):
-        calibrate_heads([example])
+def test_tokens_that_are_no_gold_tokens_are_left_out_and_are_no_right_heads(toy, trained):
+    vocab = trained.vocab
+    gold = toy.sentence(["Ada", "can", "not", "sleep", "here"], list("NVRVR"), [3, 3, 3, 3, 3],
+                        ["nsubj", "aux", "advmod", "ROOT", "advmod"])  # fmt: skip
+    # "cannot" is two gold tokens, and "he" "re" is one.
+    found = toy.sentence(["Ada", "cannot", "sleep", "he", "re"], list("NVVRR"), [1, 2, 2, 2, 3],
+                         ["nsubj", "aux", "ROOT", "advmod", "dep"])  # fmt: skip
+    predicted = toy.doc(vocab, found)
+    for token in predicted:
+        token._.head_prob = token._.tag_prob = 0.9
+    example = Example(predicted, toy.doc(vocab, gold))
+    heads, tags = calibrate_heads([example]), calibrate_tags([example])
+    assert heads.tokens.sum() == tags.tokens.sum() == 2
+    assert heads.mean_accuracy == 0.5
+    assert tags.mean_accuracy == 1.0
+
+
+def test_auroc_is_the_part_of_pairs_in_which_the_right_one_is_surer():
+    confidence, correct = [0.9, 0.8, 0.8, 0.3], [True, False, True, False]
+    # Of the four pairs three are in order, and one is a tie.
+    assert calibrate(confidence, correct).auroc == pytest.approx(3.5 / 4)
+    assert np.isnan(calibrate([0.5, 0.6], [True, True]).auroc)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +140,8 @@ def test_the_command_prints_tables(files):
     shown = run("calibrate", files / "model", files / "dev.spacy").output
     assert "Reliability of head_prob" in shown
     assert "Reliability of tag_prob" in shown
-    assert shown.count("Expected calibration error") == 2
+    assert shown.count("Expected calibration error") == shown.count("AUROC") == 4
+    assert shown.index("raw documents") < shown.index("gold sentences")
 
 
 def test_settings_reach_the_parser(files):

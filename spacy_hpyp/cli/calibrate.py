@@ -1,9 +1,12 @@
 """`hpyp calibrate`: whether the probabilities of heads and tags are what they say."""
 
+from math import isnan
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import srsly
 import typer
+from spacy.training import Corpus
 from wasabi import msg
 
 from ..calibration import Calibration, calibrate_heads, calibrate_tags
@@ -27,12 +30,14 @@ def calibrate_cli(
     threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
     output: Output = typer.Option(Output.table, "--output", "-o", help="Print tables, or JSON"),
 ) -> None:
-    """Print reliability tables of `token._.head_prob` and `token._.tag_prob`, and their expected calibration error.
+    """Print reliability tables of `token._.head_prob` and `token._.tag_prob`, their expected calibration error and their AUROC.
 
-    Gold tokens and gold sentence boundaries. A head is right whatever its label, and punctuation is left out, as in UAS. The
-    expected calibration error is the mean over all tokens of the distance between confidence and accuracy in their bins.
+    First on raw documents, whose tokens and sentences the pipeline finds; what is no gold token is left out. Then on gold tokens
+    and gold sentence boundaries. A head is right whatever its label, and punctuation is left out, as in UAS. The expected
+    calibration error is the mean over all tokens of the distance between confidence and accuracy in their bins; AUROC is how
+    probable it is that a right choice is surer than a wrong one.
     """
-    heads, tags = calibrate(
+    raw, gold = calibrate(
         model,
         data_path,
         bins=bins,
@@ -42,10 +47,25 @@ def calibrate_cli(
         threads=threads,
     )
     if output == Output.json:
-        print(srsly.json_dumps({"heads": heads.to_dict(), "tags": tags.to_dict()}, indent=2))
+        print(srsly.json_dumps({**gold.to_dict(), "raw": raw.to_dict()}, indent=2))
         return
-    for name, found in (("head_prob", heads), ("tag_prob", tags)):
-        _print(name, found)
+    for text, found in (("raw documents", raw), ("gold sentences", gold)):
+        _print(f"head_prob, {text}", found.heads)
+        _print(f"tag_prob, {text}", found.tags)
+
+
+class Calibrations(NamedTuple):
+    """How well probabilities are calibrated.
+
+    heads, tags (Calibration): Those of heads and of tags.
+    """
+
+    heads: Calibration
+    tags: Calibration
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures and the tables; what is not a number is None."""
+        return {name: _without_nan(found.to_dict()) for name, found in self._asdict().items()}
 
 
 def calibrate(
@@ -57,30 +77,37 @@ def calibrate(
     particles: int | None = None,
     temperature: float | None = None,
     threads: int | None = None,
-) -> tuple[Calibration, Calibration]:
-    """Measure how well the probabilities of heads and tags are calibrated, on gold tokens and sentences.
+) -> tuple[Calibrations, Calibrations]:
+    """Measure how well the probabilities of heads and tags are calibrated.
 
     model (str | Path): Name or path of the pipeline.
     data_path (Path): A .spacy file or a directory of them.
     bins (int): The number of bins.
     punctuation (bool): Whether the heads of punctuation count.
     particles, temperature, threads (int | float | None): Instead of the pipeline's settings.
-    RETURNS (tuple[Calibration, Calibration]): Of the heads and of the tags.
+    RETURNS (tuple[Calibrations, Calibrations]): On raw documents, and on gold tokens and sentences.
     RAISES (ValueError): If there is nothing to parse or to compare with, or a setting is out of its range.
     """
     nlp, parser = load_parser(model, particles=particles, threads=threads)
     parser.marginals = True
     parser.temperature = parser.temperature if temperature is None else temperature
-    examples = list(create_gold_corpus(data_path)(nlp))
-    if not examples:
-        raise ValueError(f"There is nothing to parse in '{data_path}'.")
-    for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
-        example.predicted = doc
-    heads, tags = calibrate_heads(examples, bins, punctuation=punctuation), calibrate_tags(examples, bins)
-    if not heads.tokens.any() or not tags.tokens.any():
-        missing = "tag" if heads.tokens.any() else "head"
-        raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold {missing}.")
-    return heads, tags
+    found = []
+    for corpus in (Corpus(data_path), create_gold_corpus(data_path)):
+        examples = list(corpus(nlp))
+        if not examples:
+            raise ValueError(f"There is nothing to parse in '{data_path}'.")
+        for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
+            example.predicted = doc
+        heads, tags = calibrate_heads(examples, bins, punctuation=punctuation), calibrate_tags(examples, bins)
+        if not heads.tokens.any() or not tags.tokens.any():
+            missing = "tag" if heads.tokens.any() else "head"
+            raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold {missing}.")
+        found.append(Calibrations(heads, tags))
+    return found[0], found[1]
+
+
+def _without_nan(table: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if isinstance(value, float) and isnan(value) else value for name, value in table.items()}
 
 
 def _print(name: str, found: Calibration) -> None:
@@ -94,4 +121,5 @@ def _print(name: str, found: Calibration) -> None:
     msg.table(
         rows, header=header, footer=footer, divider=True, aligns=("l", "r", "r", "r"), title=f"Reliability of {name}"
     )
-    msg.text(f"Expected calibration error: {table['expected_calibration_error']:.4f}")
+    msg.text(f"Expected calibration error: {found.error:.4f}")
+    msg.text(f"AUROC: {found.auroc:.4f}")

@@ -74,7 +74,7 @@ if __name__ == "__main__":
         capture_output=True,
         text=True,
         env=os.environ,
-        timeout=120,
+        timeout=600,
     )
     assert done.stdout.strip() == "equal", done.stderr[-2000:]
 

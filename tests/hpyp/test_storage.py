@@ -333,7 +333,7 @@ else:
             capture_output=True,
             text=True,
             env=os.environ,
-            timeout=10,
+            timeout=600,
         )
     except subprocess.TimeoutExpired:
         return "never ended"

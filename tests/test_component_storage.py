@@ -143,6 +143,7 @@ CHANGED = {
     "lookahead": 0.1 + 0.2,
     "threads": 3,
     "tags": "given",
+    "tokens": "tokenizer",
     "decoding": "mbr",
     "marginals": True,
     "temperature": 1.7,

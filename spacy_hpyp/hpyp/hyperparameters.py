@@ -29,10 +29,11 @@ from .franchise import (
     Franchise,
 )
 
-#: Below this discount the closed form of the likelihood loses its precision; a slice never goes there. Nor does one of
-#: theta + d, whose posterior has a long tail on the log scale where no restaurant has two tables: theta would be -d in
-#: floating point, and what such a restaurant has not seen would have the probability 0.
+#: Below this discount the closed form of the likelihood loses its precision; a slice never goes there.
 SMALLEST_DISCOUNT = 1e-6
+#: Nor does one of theta + d go below this. Its posterior has a long tail on the log scale where no restaurant has two tables:
+#: theta would be -d in floating point, and what such a restaurant has not seen would have the probability 0.
+SMALLEST_SUM = 1e-14
 _DENSE = 128
 
 
@@ -170,7 +171,7 @@ def sample_tier(customers, tables, sizes, discount, strength, rng):
     height += log(1.0 - rng.random())
     low = here - rng.random()
     high = low + 1.0
-    lowest = log(SMALLEST_DISCOUNT)
+    lowest = log(SMALLEST_SUM)
     while (
         low > lowest
         and log_likelihood(customers, tables, sizes, discount, exp(low) - discount) - exp(low) + low >= height

@@ -108,7 +108,10 @@ def check_weights(weights: object) -> np.ndarray:
 
     RAISES (ValueError): If they are none.
     """
-    found = np.array(weights, dtype=np.float64)
+    try:
+        found = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the weights of its confidence are damaged ({error})") from error
     if found.shape != UNLEARNED.shape or not np.all(np.abs(found) <= _HIGHEST):
         raise ValueError("the weights of its confidence are damaged")
     return found

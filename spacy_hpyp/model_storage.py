@@ -7,14 +7,15 @@ import numpy as np
 import srsly
 
 from .checksum import unpack_message
-from .confidence import UNLEARNED, check_weights
+from .confidence import check_weights
 from .hpyp.franchise import Franchise
 from .hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from .model import DISTRIBUTIONS, JointModel
 from .text.vocabulary import Vocabulary
 from .transitions.oracle import is_derivation
 
-FORMAT = 1
+#: The format that is written. Models of format 1 have not learned any confidence.
+FORMAT = 2
 
 
 def model_to_bytes(model: JointModel) -> bytes:
@@ -52,7 +53,7 @@ def model_from_bytes(model: JointModel, data: bytes) -> JointModel:
     RAISES (ValueError): If the bytes are damaged or belong to a model with other context lists.
     """
     msg = unpack_message(data)
-    if msg.get("format") != FORMAT:
+    if type(msg.get("format")) is not int or not 1 <= msg["format"] <= FORMAT:
         raise ValueError("it is not a model of this version of spacy-hpyp")
     if msg.get("contexts") != _context_lists(model):
         raise ValueError(
@@ -100,8 +101,8 @@ def _read(model: JointModel, msg: dict[str, Any]) -> None:
         raise ValueError("the list of seated sentences is damaged")
     model.seated = {keys[width * i : width * (i + 1)]: copies[i] for i in range(len(copies))}
     model.derivations = _unpack_derivations(model, _part(msg, "derivations", dict))
-    # Models of earlier versions have not learned any.
-    model.confidence = check_weights(msg.get("confidence", UNLEARNED))
+    if msg["format"] > 1:
+        model.confidence = check_weights(_part(msg, "confidence", list))
     model.steps, model.tokens, model.sweeps = (_count(_part(msg, name, int)) for name in ("steps", "tokens", "sweeps"))
 
 

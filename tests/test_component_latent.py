@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import srsly
 
+from spacy_hpyp.checksum import with_checksum, without_checksum
 from spacy_hpyp.model_storage import model_to_bytes
 from spacy_hpyp.transitions.configuration import tree_of
 from spacy_hpyp.transitions.oracle import is_derivation
@@ -91,11 +92,11 @@ def test_training_goes_on_from_what_was_saved(toy, latent):
 
 def damage(nlp, change):
     component = srsly.msgpack_loads(nlp.get_pipe("hpyp_parser").to_bytes())
-    model = srsly.msgpack_loads(component["model"])
+    model = srsly.msgpack_loads(without_checksum(component["model"]))
     joint = srsly.msgpack_loads(model["attrs"][0]["joint_model"])
     change(joint["derivations"])
     model["attrs"][0]["joint_model"] = srsly.msgpack_dumps(joint)
-    component["model"] = srsly.msgpack_dumps(model)
+    component["model"] = with_checksum(srsly.msgpack_dumps(model))
     return srsly.msgpack_dumps(component)
 
 

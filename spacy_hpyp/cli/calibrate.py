@@ -10,7 +10,7 @@ from spacy.training import Corpus
 from wasabi import msg
 
 from ..calibration import Calibration, calibrate_heads, calibrate_tags
-from ..corpus import create_gold_corpus
+from ..corpus import create_gold_corpus, reading
 from .app import hpyp, load_parser
 from .perplexity import Output
 
@@ -91,9 +91,10 @@ def calibrate(
     nlp, parser = load_parser(model, particles=particles, threads=threads)
     parser.marginals = True
     parser.temperature = parser.temperature if temperature is None else temperature
+    with reading(data_path):
+        raw = list(Corpus(data_path)(nlp))
     found = []
-    for corpus in (Corpus(data_path), create_gold_corpus(data_path)):
-        examples = list(corpus(nlp))
+    for examples in (raw, list(create_gold_corpus(data_path)(nlp))):
         if not examples:
             raise ValueError(f"There is nothing to parse in '{data_path}'.")
         for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):

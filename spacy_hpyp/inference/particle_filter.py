@@ -32,6 +32,9 @@ from .beam import (
 from .posterior import choose, find_marginals, read_parse, read_posterior
 from .proposals import LABELS, TAGS, best_actions, best_labels, best_tags, is_factored, new_workspace
 
+# Two sums of the same numbers in another order may differ by so much, in logs.
+_ROUNDING = 1e-12
+
 # What one derivation can at most become: the labels of two arcs, an end and the tags.
 _MOST_RECORDS = 2 * LABELS + 1 + TAGS
 _SMALLEST = 1024
@@ -236,7 +239,7 @@ def search(parser, block, settings, work, records, syntactic, lexical, log_proba
             break
         # Nothing is added on the way, and where there is no choice nothing is lost: what is above 0 has been rounded.
         syntactic[word] = min(tagged - before, 0.0)
-        lexical[word] = min(prefix - tagged, 0.0)
+        lexical[word] = prefix - tagged if prefix - tagged < -_ROUNDING else 0.0
         log_probability[word] = syntactic[word] + lexical[word]
         before = prefix
         # Selection step.

@@ -32,9 +32,8 @@ def prepare(pipeline: Path, corpus: Path, folder: Path, seed: int) -> Callable[[
     seed (int): Fixes the damage. Cases with even numbers damage the bytes, the others the content.
     RETURNS (Callable): Runs a case, and returns REFUSED or LOADED and BYTES or CONTENT.
     """
-    nlp = spacy.load(pipeline)
+    nlp = spacy.load(pipeline, config={"components.hpyp_parser.particles": 5})
     parser = nlp.get_pipe("hpyp_parser")
-    parser.particles = 5
     saved = (pipeline / "hpyp_parser" / "model").read_bytes()
     # Without a checksum, where the file has one: what has changed inside is not seen at once.
     plain = parser.model.to_bytes()

@@ -37,9 +37,10 @@ def register_extensions() -> None:
     blocks are not counted. It is the sum of `surprisal_syntactic`, what leads to the word's tag, and `surprisal_lexical`,
     the word given its tag and what stands before it (Roark et al. 2009).
 
-    `head_prob` and `tag_prob` of tokens: the posterior probability of the arc (without its label) and of the tag that were
-    chosen, in the final beam. None unless the parser is set to find them, and for white space. Where an arc was lifted to
-    make a tree projective, the probability is that of the lifted arc.
+    `head_prob` and `tag_prob` of tokens: how probable it is that the arc (without its label) and the tag that were chosen are
+    right. The first is the posterior probability in the final beam as training has learned to take it
+    (`spacy_hpyp.confidence`), the second the posterior itself. None unless the parser is set to find them, and for white
+    space. Where an arc was lifted to make a tree projective, the probability is that of the lifted arc.
     """
     for name in WRITTEN:
         if not Token.has_extension(name):

@@ -1,7 +1,7 @@
 """The generative parser for spaCy: tags, trees and probabilities by hierarchical Pitman-Yor processes."""
 
 from .about import __version__
-from .alternatives import Alternative, Marginals
-from .component import HPYPParser
+from .annotation.alternatives import Alternative, Marginals
+from .components.hpyp_parser import HPYPParser
 
 __all__ = ["Alternative", "HPYPParser", "Marginals", "__version__"]

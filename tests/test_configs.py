@@ -15,7 +15,7 @@ from spacy.util import load_config, load_model_from_config
 from thinc.api import Adam
 
 from spacy_hpyp import HPYPParser
-from spacy_hpyp.model import DISTRIBUTIONS
+from spacy_hpyp.models.joint_model import DISTRIBUTIONS
 from spacy_hpyp.text.unknown_words import unknown_words
 
 PROJECT = Path(__file__).parent.parent
@@ -143,7 +143,10 @@ def test_an_installed_wheel_has_the_defaults(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     (file,) = wheel.glob("*.whl")
     with ZipFile(file) as archive:
-        assert archive.read("spacy_hpyp/defaults.cfg") == (PROJECT / "spacy_hpyp" / "defaults.cfg").read_bytes()
+        assert (
+            archive.read("spacy_hpyp/components/defaults.cfg")
+            == (PROJECT / "spacy_hpyp" / "components" / "defaults.cfg").read_bytes()
+        )
 
 
 def test_pools_are_made_by_add_pipe_with_lists_alone(toy, assert_forest):

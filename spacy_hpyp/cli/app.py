@@ -14,8 +14,8 @@ from spacy.language import Language
 from typer.core import TyperGroup
 from wasabi import msg
 
-from ..checksum import DAMAGE
-from ..component import HPYPParser
+from ..components.hpyp_parser import HPYPParser
+from ..storage.checksum import DAMAGE
 
 HELP = "Commands of the generative parser, the component hpyp_parser."
 

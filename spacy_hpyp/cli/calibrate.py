@@ -9,8 +9,8 @@ import typer
 from spacy.training import Corpus
 from wasabi import msg
 
-from ..calibration import Calibration, calibrate_heads, calibrate_tags
-from ..corpus import create_gold_corpus, reading
+from ..annotation.calibration import Calibration, calibrate_heads, calibrate_tags
+from ..components.corpus import create_gold_corpus, reading
 from .app import hpyp, load_parser
 from .perplexity import Output
 

@@ -7,8 +7,8 @@ import srsly
 import typer
 from wasabi import msg
 
-from ..corpus import create_gold_corpus
-from ..files import prepare_folder, replace_file
+from ..components.corpus import create_gold_corpus
+from ..storage.files import prepare_folder, replace_file
 from .app import hpyp, load_parser
 
 _ROWS = {

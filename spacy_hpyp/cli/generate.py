@@ -9,7 +9,7 @@ from spacy.tokens import Doc, DocBin
 from tqdm import tqdm
 from wasabi import msg
 
-from ..files import prepare_folder, replace_file
+from ..storage.files import prepare_folder, replace_file
 from .app import hpyp, load_parser
 
 _FORMATS = (".jsonl", ".spacy")

@@ -10,9 +10,9 @@ from spacy.language import Language
 from tqdm import tqdm
 from wasabi import msg
 
-from ..component import HPYPParser
-from ..raw_text import read_paragraphs, read_sentences
-from ..raw_training import Progress, last_checkpoint, learn_from_text
+from ..components.hpyp_parser import HPYPParser
+from ..text.raw_text import read_paragraphs, read_sentences
+from ..training.raw_training import Progress, last_checkpoint, learn_from_text
 from .app import hpyp, load_parser
 
 

@@ -11,9 +11,9 @@ from spacy.language import Language
 from tqdm import tqdm
 from wasabi import msg
 
-from ..files import prepare_folder
-from ..ngram import NGramVocabulary, Progress, collect_vocabulary, train_ngram_model
-from ..raw_text import read_sentences
+from ..language_model.ngram import NGramVocabulary, Progress, collect_vocabulary, train_ngram_model
+from ..storage.files import prepare_folder
+from ..text.raw_text import read_sentences
 from .app import hpyp, load_parser, load_pipeline
 
 TOKENIZED = "The words of text are separated by spaces already, instead of by the tokenizer of the language"

@@ -16,14 +16,14 @@ from thinc.api import Config
 from tqdm import tqdm
 from wasabi import msg
 
-from ..alignment import SENTENCES
-from ..annotation import Encoder, join, read_gold
-from ..component import HPYPParser
-from ..corpus import reading
-from ..files import prepare_folder, replace_file
+from ..annotation.documents import Encoder, join, read_gold
+from ..components.alignment import SENTENCES
+from ..components.corpus import reading
+from ..components.hpyp_parser import HPYPParser
 from ..inference.gibbs import Sentences
-from ..model import DISTRIBUTIONS
-from ..selection import Selection, select_experts
+from ..models.joint_model import DISTRIBUTIONS
+from ..storage.files import prepare_folder, replace_file
+from ..training.selection import Selection, select_experts
 from .app import hpyp
 
 _FACTORY = "hpyp_parser"

@@ -10,8 +10,8 @@ import typer
 from tqdm import tqdm
 from wasabi import msg
 
-from ..files import prepare_folder, replacing
-from ..surprisal import TokenRow, WordRow, read_surprisals, sum_words
+from ..language_model.surprisal import TokenRow, WordRow, read_surprisals, sum_words
+from ..storage.files import prepare_folder, replacing
 from .app import hpyp, load_parser
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arc_standard.configuration import DEPTH
 from ..compiled import borrowing, compiled, overwrite
-from ..transitions.configuration import DEPTH
 
 # How many words a derivation that is behind may still attach before the next one is shifted.
 _ATTACHMENTS = 10

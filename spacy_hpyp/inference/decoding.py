@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arc_standard.posterior import Posterior
+from ..arc_standard.proposals import Parser
 from ..hpyp.franchise import NONE
 from .beam import Search, log_sum
 from .particle_filter import Blocks, Parses, decode_all, decode_blocks
-from .posterior import Posterior
-from .proposals import Parser
 
 # Particles that are enough to see whether two sentences may be one, and how many nats less likely that may then be.
 _FEW = 10

@@ -13,10 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, inner
-from ..hpyp.franchise import open_restaurants
-from ..hpyp.pool import read_symbols, seat_mixture, seat_product, unseat_all
-from ..transitions.configuration import (
+from ..arc_standard.configuration import (
     DEPTH,
     FIELDS,
     FIRST_ARC,
@@ -30,8 +27,11 @@ from ..transitions.configuration import (
     reduce,
     shift,
 )
-from ..transitions.contexts import read_context
-from ..transitions.oracle import static_oracle
+from ..arc_standard.contexts import read_context
+from ..arc_standard.oracle import static_oracle
+from ..compiled import borrowing, compiled, inner
+from ..hpyp.franchise import open_restaurants
+from ..pools.pool import read_symbols, seat_mixture, seat_product, unseat_all
 
 # The distributions: A, T and W of B&B section 3.1, and that of the labels where A has none.
 TRANSITION, LABEL, TAG, WORD = range(4)

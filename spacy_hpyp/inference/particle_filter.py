@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arc_standard.configuration import DEPTH, ENDS, FIELDS, LEFT_ARCS, RIGHT_ARCS, ROOT, SHIFTS, begin, reduce, shift
+from ..arc_standard.posterior import choose, find_marginals, read_parse, read_posterior
+from ..arc_standard.proposals import LABELS, TAGS, best_actions, best_labels, best_tags, is_factored, new_workspace
 from ..compiled import borrowing, compiled, inner
 from ..hpyp.franchise import NONE
-from ..transitions.configuration import DEPTH, ENDS, FIELDS, LEFT_ARCS, RIGHT_ARCS, ROOT, SHIFTS, begin, reduce, shift
 from .beam import (
     append,
     expected_weight,
@@ -29,8 +31,6 @@ from .beam import (
     select,
     share,
 )
-from .posterior import choose, find_marginals, read_parse, read_posterior
-from .proposals import LABELS, TAGS, best_actions, best_labels, best_tags, is_factored, new_workspace
 
 # Two sums of the same numbers in another order may differ by so much, in logs.
 _ROUNDING = 1e-12

@@ -24,7 +24,7 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from thinc.api import NumpyOps, set_current_ops
 
-from spacy_hpyp.corpus import create_gold_corpus
+from spacy_hpyp.components.corpus import create_gold_corpus
 
 START = """
 import time

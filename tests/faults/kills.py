@@ -14,7 +14,7 @@ from pathlib import Path
 import spacy
 from checks import check_parse
 
-from spacy_hpyp.raw_training import last_checkpoint
+from spacy_hpyp.training.raw_training import last_checkpoint
 
 #: What may come of a kill, and of going on after it.
 KEPT, LOST, RESUMED = "kept", "lost", "resumed"

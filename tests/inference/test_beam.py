@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_hpyp.arc_standard.configuration import DEPTH, FIELDS
 from spacy_hpyp.inference.beam import Search, append, log_sum, longer, longer_beam, new_beam, select, share
-from spacy_hpyp.transitions.configuration import DEPTH, FIELDS
 
 WEIGHTS = st.lists(st.floats(-200, 0), min_size=1, max_size=20)
 

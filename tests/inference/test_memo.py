@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_hpyp.annotation import Encoder, encode_docs
+from spacy_hpyp.annotation.documents import Encoder, encode_docs
+from spacy_hpyp.arc_standard.configuration import FIELDS
+from spacy_hpyp.arc_standard.posterior import read_posterior
+from spacy_hpyp.arc_standard.proposals import new_workspace
 from spacy_hpyp.inference.beam import Search
 from spacy_hpyp.inference.memo import new_memo, recall
 from spacy_hpyp.inference.particle_filter import only, search
-from spacy_hpyp.inference.posterior import read_posterior
-from spacy_hpyp.inference.proposals import new_workspace
-from spacy_hpyp.transitions.configuration import FIELDS
 
 # Few keys, many of which share a slot, among them symbols as large as they get.
 PARTS = st.sampled_from([-1, 0, 1, 2, 3, 2**31 - 1])

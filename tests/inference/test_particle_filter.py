@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from spacy.tokens import Doc
 
-from spacy_hpyp.annotation import Encoder, encode_docs
+from spacy_hpyp.annotation.documents import Encoder, encode_docs
+from spacy_hpyp.arc_standard.configuration import FIELDS
+from spacy_hpyp.arc_standard.proposals import new_workspace
 from spacy_hpyp.inference.beam import Search
 from spacy_hpyp.inference.particle_filter import search
-from spacy_hpyp.inference.proposals import new_workspace
-from spacy_hpyp.transitions.configuration import FIELDS
 
 
 def count_records(nlp, words, particles):

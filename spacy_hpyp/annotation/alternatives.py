@@ -1,0 +1,106 @@
+"""What else a text may be: the k best parses, and how probable each head, label and tag is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ..arc_standard.posterior import Posterior
+from ..hpyp.franchise import NONE
+from ..inference.decoding import Share
+from ..inference.particle_filter import Parses
+from ..models.joint_model import JointModel
+from .documents import Layout, write_parses
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A parse of a document.
+
+    doc (Doc): A copy of the document with the parse. The attributes of its tokens that hold probabilities are None.
+    log_prob (float): The log-probability of the words with their tags and trees in nats, summed over the derivations in the
+        final beam that give this parse: a lower bound.
+    """
+
+    doc: Doc
+    log_prob: float
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """Posterior probabilities of a document's tokens in the final beam. White space has none: its rows are 0.
+
+    heads (float64[tokens, tokens]): Of each token (row), the probability of each head (column); on the diagonal, of
+        being a root.
+    labels (float64[tokens, labels + 1]): Of each token, the probability of the label of its arc, whatever the head, in the
+        order of `HPYPParser.label_data["labels"]`; the last column is the root's.
+    tags (float64[tokens, tags]): Of each token, the probability of each tag, in the order of `label_data["tags"]`.
+
+    Trees are those of the model: where an arc was lifted to make one projective (Nivre & Nilsson 2005), the head is the one
+    that it was lifted to, and the label says so.
+    """
+
+    heads: np.ndarray
+    labels: np.ndarray
+    tags: np.ndarray
+
+
+def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
+    """The parses of a final beam with their log-probabilities, the best first.
+
+    RETURNS (list[tuple[float, int]]): For each distinct parse, the log of the sum over its derivations, and one of them.
+    """
+    rows = np.concatenate([posterior.heads, posterior.labels, posterior.tags], axis=1)
+    _, first, parse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    sums = np.full(len(first), -np.inf)
+    np.logaddexp.at(sums, parse.ravel(), posterior.log_weight)
+    order = np.lexsort((first, -sums))
+    return [(float(sums[i]), int(first[i])) for i in order]
+
+
+def k_best(doc: Doc, layout: Layout, posteriors: Sequence[Posterior], k: int, model: JointModel) -> list[Alternative]:
+    """The k best parses of a document whose blocks have been parsed one by one.
+
+    layout (Layout): Where the words of the blocks stand.
+    posteriors (Sequence[Posterior]): The final beam of each block.
+    """
+    best: list[tuple[float, list[int]]] = [(0.0, [])]
+    for posterior in posteriors:
+        parses = distinct_parses(posterior)[:k]
+        longer = [(total + log_prob, [*chosen, i]) for total, chosen in best for log_prob, i in parses]
+        best = sorted(longer, key=lambda pair: -pair[0])[:k]
+    found = []
+    for log_prob, chosen in best:
+        copy = doc.copy()
+        write_parses([copy], layout, _parses(posteriors, chosen), model)
+        found.append(Alternative(copy, log_prob))
+    return found
+
+
+def _parses(posteriors: Sequence[Posterior], chosen: Sequence[int]) -> Parses:
+    heads, labels, tags = (
+        np.concatenate([np.empty(0, dtype=np.int32), *(getattr(p, name)[i] for p, i in zip(posteriors, chosen))])
+        for name in ("heads", "labels", "tags")
+    )
+    unknown = np.full(len(heads), np.nan)
+    return Parses(heads, labels, tags, unknown, unknown, unknown, unknown, unknown)
+
+
+def marginals(doc: Doc, layout: Layout, shares: Sequence[Share], model: JointModel) -> Marginals:
+    """The posterior probabilities of heads, labels and tags, see `Marginals`.
+
+    layout (Layout): Where the words stand.
+    shares (Sequence[Share]): What they may be.
+    """
+    n = len(doc)
+    found = Marginals(np.zeros((n, n)), np.zeros((n, len(model.labels) + 1)), np.zeros((n, len(model.tags))))
+    for words, posterior, weight in shares:
+        token = layout.token[words]
+        for heads, labels, tags, probability in zip(
+            posterior.heads, posterior.labels, posterior.tags, posterior.probability
+        ):
+            np.add.at(found.heads, (token, np.where(heads == NONE, token, token[heads])), probability * weight)
+            np.add.at(found.labels, (token, labels), probability * weight)
+            np.add.at(found.tags, (token, tags), probability * weight)
+    return found

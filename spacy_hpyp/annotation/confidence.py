@@ -1,0 +1,121 @@
+"""Confidence in arcs: how often an arc like this one is right.
+
+Posterior probabilities in a beam are too sure: a beam of a hundred derivations cannot hold what is one in a thousand, and a model takes its
+events for more independent than they are. How much too sure depends on the treebank, and on the arc: long ones are wrong more often
+than short ones. So confidence is learned, by logistic regression on what the parser says of sentences that are taken out of
+the model for it: of the log-odds of the arc's posterior probability, its length, and whether it is the root's. It is learned on
+running text, as the sentences come, without their boundaries.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..hpyp.franchise import NONE
+from ..inference.decoding import block_starts
+from ..inference.particle_filter import Blocks, Parses
+
+#: The weights of `features` that leave posterior probabilities as they are.
+UNLEARNED = np.array([0.0, 1.0, 0.0, 0.0])
+
+# Beyond these log-odds a beam says nothing more.
+_CERTAIN = 1e-5
+# How sure the weights are to be `UNLEARNED`, in tokens.
+_PRIOR = 1.0
+_STEPS = 50
+_HIGHEST = 100.0
+
+
+class Passage(NamedTuple):
+    """Consecutive sentences of a training document.
+
+    keys (list[bytes]): What identifies them.
+    rows (list[int32[4, *]]): Their words, tags, heads and labels.
+    inside (list[int]): The number of the first word of each, were it not the first.
+    """
+
+    keys: list[bytes]
+    rows: list[np.ndarray]
+    inside: list[int]
+
+
+def running_text(passages: Sequence[Passage]) -> tuple[Blocks, np.ndarray]:
+    """Passages as blocks whose sentences have to be found.
+
+    passages (Sequence[Passage]): At least one.
+    RETURNS (tuple[Blocks, int32[tokens]]): What to parse; and the right heads, as positions in the block, `NONE` for roots.
+    """
+    rows = [sentence for passage in passages for sentence in passage.rows]
+    words, _, heads, _ = np.concatenate(rows, axis=1)
+    starts = np.cumsum([0, *(sentence.shape[1] for sentence in rows)])
+    both = np.stack([words, words], axis=1)
+    both[starts[:-1], 0] = [number for passage in passages for number in passage.inside]
+    offsets = starts[np.cumsum([0, *(len(passage.rows) for passage in passages)])].astype(np.int64)
+    in_block = np.where(heads == NONE, NONE, heads + block_starts(starts) - block_starts(offsets))
+    n = len(words)
+    return Blocks(both, np.full(n, NONE, dtype=np.int32), np.ones(n, dtype=bool), offsets), in_block.astype(np.int32)
+
+
+def features(parses: Parses, offsets: np.ndarray) -> np.ndarray:
+    """What confidence is learned from.
+
+    parses (Parses): With `head_probability`.
+    offsets (int64[blocks + 1]): Where each of their blocks begins.
+    RETURNS (float64[tokens, 4]): 1; the log-odds of the arc; log(1 + its length in words); whether it is a root's.
+    """
+    p = np.clip(parses.head_probability, _CERTAIN, 1.0 - _CERTAIN)
+    is_root = parses.heads == NONE
+    position = np.arange(len(p)) - block_starts(offsets)
+    length = np.where(is_root, 0, np.abs(parses.heads - position))
+    return np.column_stack([np.ones(len(p)), np.log(p / (1.0 - p)), np.log1p(length), is_root])
+
+
+def confidence(parses: Parses, offsets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """How probable it is that each arc is right.
+
+    parses, offsets: As for `features`.
+    weights (float64[4]): Learned, or `UNLEARNED`.
+    RETURNS (float64[tokens]): From 0 to 1.
+    """
+    if np.array_equal(weights, UNLEARNED):
+        return parses.head_probability
+    return _logistic(features(parses, offsets) @ weights)
+
+
+def learn(observed: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Fit the weights by penalised maximum likelihood, with Newton's method.
+
+    observed (float64[n, 4]): The features of n arcs.
+    right (bool[n]): Whether they are right.
+    RETURNS (float64[4]): The weights.
+    """
+    # From here every step is a good one; near certainty the likelihood is flat.
+    weights = np.zeros_like(UNLEARNED)
+    for _ in range(_STEPS):
+        p = _logistic(observed @ weights)
+        gradient = observed.T @ (right - p) - _PRIOR * (weights - UNLEARNED)
+        information = (observed * (p * (1.0 - p))[:, None]).T @ observed + _PRIOR * np.eye(len(weights))
+        step = np.linalg.solve(information, gradient)
+        weights = np.clip(weights + step, -_HIGHEST, _HIGHEST)
+        if np.abs(step).max() < 1e-6:
+            break
+    return weights
+
+
+def check_weights(weights: object) -> np.ndarray:
+    """Weights read from a file.
+
+    RAISES (ValueError): If they are none.
+    """
+    try:
+        found = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the weights of its confidence are damaged ({error})") from error
+    if found.shape != UNLEARNED.shape or not np.all(np.abs(found) <= _HIGHEST):
+        raise ValueError("the weights of its confidence are damaged")
+    return found
+
+
+def _logistic(x: np.ndarray) -> np.ndarray:
+    return 1.0 / (1.0 + np.exp(-x))

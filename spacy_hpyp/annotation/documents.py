@@ -1,0 +1,295 @@
+"""Between Docs and integer arrays: gold sentences for training, blocks to decode, and parses to write back."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.attrs import DEP, HEAD, IS_SPACE, ORTH, SENT_START, TAG
+from spacy.pipeline._parser_internals import nonproj
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ..hpyp.franchise import NONE
+from ..inference.gibbs import Sentences
+from ..inference.particle_filter import Blocks, Parses
+from ..models.joint_model import JointModel
+from ..text.vocabulary import Vocabulary
+from .extensions import bits, write_extensions
+
+ROOT_LABEL = "ROOT"
+SPACE_TAG = "_SP"
+SPACE_LABEL = "dep"
+#: The label of all arcs of a model that does not tell labels apart.
+UNLABELLED = "dep"
+
+
+@dataclass(frozen=True)
+class GoldSentence:
+    """A sentence with complete annotation, made projective.
+
+    words, tags (list[str]): Of each token.
+    heads (list[int]): Positions in the sentence, -1 for the root.
+    labels (list[str]): The arcs' labels, decorated where an arc was lifted (Nivre & Nilsson 2005).
+    """
+
+    words: list[str]
+    tags: list[str]
+    heads: list[int]
+    labels: list[str]
+
+
+@dataclass(frozen=True)
+class RawSentence:
+    """The attributes of a sentence's tokens as a Doc holds them, not looked at yet.
+
+    rows (int64[tokens, 4]): ORTH, TAG, DEP and HEAD (relative) of the tokens that are not white space.
+    """
+
+    rows: np.ndarray
+
+    @property
+    def key(self) -> bytes:
+        """What identifies the sentence by its content."""
+        return hashlib.blake2b(self.rows.tobytes(), digest_size=12).digest()
+
+
+def raw_sentences(doc: Doc) -> Iterator[RawSentence]:
+    """The sentences of an annotated Doc; all of it is one where it has no sentence boundaries."""
+    rows = doc.to_array([ORTH, TAG, DEP, HEAD, SENT_START, IS_SPACE]).view(np.int64)
+    if rows[:, 5].any():
+        rows = _without_spaces(rows)
+    starts = np.flatnonzero(rows[:, 4] == 1)
+    bounds = np.unique(np.concatenate([[0], starts, [len(rows)]]))
+    for start, end in zip(bounds[:-1], bounds[1:]):
+        yield RawSentence(np.ascontiguousarray(rows[start:end, :4]))
+
+
+def _without_spaces(rows: np.ndarray) -> np.ndarray:
+    """Leave white space out. A token whose head is white space is left without one, as if it was not annotated."""
+    kept = rows[:, 5] == 0
+    number = np.cumsum(kept) - 1
+    old = np.arange(len(rows))
+    heads = np.clip(old + rows[:, 3], 0, len(rows) - 1)
+    rows = rows.copy()
+    rows[:, 3] = number[heads] - number
+    rows[~kept[heads], 2] = 0
+    # A sentence that white space begins is begun by the next word.
+    starts = np.unique(np.searchsorted(np.flatnonzero(kept), np.flatnonzero(rows[:, 4] == 1)))
+    rows = rows[kept]
+    rows[:, 4] = 0
+    rows[starts[starts < len(rows)], 4] = 1
+    return rows
+
+
+def problem_of(rows: np.ndarray) -> str | None:
+    """What keeps a sentence from being one with all tags and a complete tree, if anything does.
+
+    rows (int64[tokens, 4]): See `RawSentence`.
+    """
+    _, tags, deps, offsets = rows.T
+    n = len(rows)
+    if not tags.all():
+        return "without tags"
+    if not deps.all():
+        return "without heads"
+    heads = np.arange(n) + offsets
+    if heads.min() < 0 or heads.max() >= n or np.sum(offsets == 0) != 1:
+        return "without exactly one root"
+    ancestors = heads
+    for _ in range(n.bit_length()):
+        ancestors = ancestors[ancestors]
+    if not np.all(offsets[ancestors] == 0):
+        return "with cyclic heads"
+    return None
+
+
+def read_gold(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
+    """A raw sentence as what the model can learn from.
+
+    RETURNS (GoldSentence | str): The sentence, or what keeps it from being used.
+    """
+    problem = problem_of(sentence.rows)
+    if problem is not None:
+        return problem
+    orths, tags, deps, offsets = sentence.rows.T
+    heads = np.arange(len(offsets)) + offsets
+    strings = vocab.strings
+    # In a Doc, numbers are unsigned.
+    labels = [strings[label] for label in deps.view(np.uint64).tolist()]
+    if any(nonproj.DELIMITER in label for label in labels):
+        return f"with '{nonproj.DELIMITER}' in a label"
+    projective, decorated = nonproj.projectivize(heads.tolist(), labels)
+    return GoldSentence(
+        words=[strings[orth] for orth in orths.view(np.uint64).tolist()],
+        tags=[strings[tag] for tag in tags.view(np.uint64).tolist()],
+        heads=[NONE if head == i else head for i, head in enumerate(projective)],
+        labels=[ROOT_LABEL if head == i else label for i, (head, label) in enumerate(zip(projective, decorated))],
+    )
+
+
+class Encoder:
+    """Sentences as numbers of a model's alphabets.
+
+    model (JointModel): An initialised model.
+    """
+
+    def __init__(self, model: JointModel) -> None:
+        assert model.vocabulary is not None
+        self.vocabulary: Vocabulary = model.vocabulary
+        self.tags = {tag: number for number, tag in enumerate(model.tags)}
+        self.labels = {label: number for number, label in enumerate(model.labels)}
+        self.labelled = model.labelled
+
+    def encode(self, sentence: GoldSentence) -> np.ndarray | str:
+        """A sentence as int32[4, tokens]: words, tags, heads and labels; or what keeps it from being used."""
+        if not self.tags.keys() >= set(sentence.tags):
+            return "with tags that the model does not have"
+        labels = sentence.labels if self.labelled else [UNLABELLED] * len(sentence.labels)
+        arcs = [label for label, head in zip(labels, sentence.heads) if head != NONE]
+        if not self.labels.keys() >= set(arcs):
+            return "with labels that the model does not have"
+        return np.array(
+            [
+                self.vocabulary.numbers(sentence.words),
+                [self.tags[tag] for tag in sentence.tags],
+                sentence.heads,
+                [NONE if head == NONE else self.labels[label] for label, head in zip(labels, sentence.heads)],
+            ],
+            dtype=np.int32,
+        )
+
+
+def join(encoded: Sequence[np.ndarray]) -> Sentences:
+    """Encoded sentences, one after the other."""
+    words, tags, heads, labels = np.concatenate(encoded, axis=1)
+    offsets = np.concatenate([[0], np.cumsum([rows.shape[1] for rows in encoded])]).astype(np.int64)
+    return Sentences(words, tags, heads, labels, offsets)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the words of some blocks stand in their Docs.
+
+    token (int64[words]): The position of each word in its Doc.
+    docs (int64[docs + 1]): Where each Doc's words begin.
+    word_block (int64[words]): The block of each word.
+    offsets (int64[blocks + 1]): Where each block's words begin.
+    """
+
+    token: np.ndarray
+    docs: np.ndarray
+    offsets: np.ndarray
+
+
+def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> tuple[Blocks, Layout]:
+    """Docs as blocks to decode.
+
+    A block goes from one sentence boundary that is set to the next; inside it, sentences may begin where nothing is set,
+    and must not where a boundary is ruled out. White space is left out.
+
+    given_tags (bool): Whether to use `token.tag_` as found, instead of finding the tags.
+    RETURNS (tuple[Blocks, Layout]): What to decode, and how to find the tokens again.
+    RAISES (ValueError): If tags are to be used and a token has none that the model knows.
+    """
+    number = encoder.vocabulary.number
+    words: list[tuple[int, int]] = []
+    tags: list[int] = []
+    tokens: list[np.ndarray] = []
+    may_start: list[np.ndarray] = []
+    starts: list[np.ndarray] = []
+    counts = [0]
+    for doc in docs:
+        rows = doc.to_array([SENT_START, IS_SPACE]).view(np.int64)
+        token = np.flatnonzero(rows[:, 1] == 0)
+        # The first word after a boundary begins a block, even when the boundary was set on white space before it.
+        blocks = np.cumsum(rows[:, 0] == 1)[token]
+        is_start = np.ones(len(token), dtype=bool)
+        is_start[1:] = np.diff(blocks) > 0
+        forms = [doc[int(i)].orth_ for i in token] if len(token) < len(doc) else [t.orth_ for t in doc]
+        words.extend((number(form, False), number(form, True)) for form in forms)
+        if given_tags:
+            tags.extend(_tag_number(encoder, doc, int(i)) for i in token)
+        tokens.append(token)
+        may_start.append(rows[token, 0] == 0)
+        starts.append(counts[-1] + np.flatnonzero(is_start[: len(token)]))
+        counts.append(counts[-1] + len(token))
+    blocks = Blocks(
+        words=np.array(words, dtype=np.int32).reshape(-1, 2),
+        tags=np.array(tags, dtype=np.int32) if given_tags else np.full(counts[-1], NONE, dtype=np.int32),
+        may_start=np.concatenate(may_start) if docs else np.empty(0, dtype=bool),
+        offsets=np.concatenate([*starts, [counts[-1]]]).astype(np.int64),
+    )
+    token = np.concatenate(tokens) if docs else np.empty(0, dtype=np.int64)
+    return blocks, Layout(token=token, docs=np.array(counts), offsets=blocks.offsets)
+
+
+def _tag_number(encoder: Encoder, doc: Doc, i: int) -> int:
+    tag = doc[i].tag_
+    if tag not in encoder.tags:
+        problem = f"has the tag '{tag}', which was not in the training data" if tag else "has no tag"
+        raise ValueError(
+            f"The parser is set to use the tags that it finds (tags = \"given\"), but token {i} ('{doc[i].text}') {problem}. "
+            'Put a tagger with the same tag set before it, or set tags = "joint".'
+        )
+    return encoder.tags[tag]
+
+
+def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, model: JointModel) -> None:
+    """Write tags, heads, labels and log-probabilities of parses into Docs."""
+    if not docs:
+        return
+    strings = docs[0].vocab.strings
+    tag_ids = np.array([strings.add(tag) for tag in model.tags], dtype=np.uint64)
+    label_ids = np.array([strings.add(label) for label in [*model.labels, ROOT_LABEL]], dtype=np.uint64)
+    block = np.repeat(np.arange(len(layout.offsets) - 1), np.diff(layout.offsets))
+    within = np.arange(len(layout.token))
+    heads = np.where(parses.heads == NONE, within, parses.heads + layout.offsets[:-1][block])
+    decorated = any(nonproj.is_decorated(label) for label in model.labels)
+    for i, doc in enumerate(docs):
+        words = slice(layout.docs[i], layout.docs[i + 1])
+        token = layout.token[words]
+        rows = _rows_of_spaces(doc, token, block[words])
+        rows[token, 0] = tag_ids[parses.tags[words]]
+        rows[token, 1] = label_ids[parses.labels[words]]
+        rows[token, 2] = (layout.token[heads[words]] - token).astype(np.uint64)
+        if len(doc):
+            doc.from_array([TAG, DEP, HEAD], rows)
+            if decorated:
+                nonproj.deprojectivize(doc)
+        values = {
+            "log_prob": parses.log_probability[words],
+            "surprisal_lexical": bits(parses.lexical[words]),
+            "surprisal_syntactic": bits(parses.syntactic[words]),
+            "head_prob": parses.head_probability[words],
+            "tag_prob": parses.tag_probability[words],
+        }
+        write_extensions(doc, token, values)
+
+
+def _rows_of_spaces(doc: Doc, token: np.ndarray, block: np.ndarray) -> np.ndarray:
+    """TAG, DEP and HEAD of all tokens, filled in for the white space: it is attached to the word before it.
+
+    White space before the first word of its block is attached to that word; where there are only such tokens, the
+    first of them is the root of the others.
+    """
+    rows = np.zeros((len(doc), 3), dtype=np.uint64)
+    if len(token) == len(doc):
+        return rows
+    strings = doc.vocab.strings
+    boundaries = np.cumsum(doc.to_array([SENT_START]).view(np.int64).ravel() == 1)
+    spaces = np.setdiff1d(np.arange(len(doc)), token)
+    rows[spaces, 0] = strings.add(SPACE_TAG)
+    rows[spaces, 1] = strings.add(SPACE_LABEL)
+    after = np.searchsorted(token, spaces)
+    for space, place in zip(spaces.tolist(), after.tolist()):
+        if place > 0 and boundaries[token[place - 1]] == boundaries[space]:
+            head = int(token[place - 1])
+        elif place < len(token) and boundaries[token[place]] == boundaries[space]:
+            head = int(token[place])
+        else:
+            head = int(np.searchsorted(boundaries, boundaries[space]))
+        if head == space:
+            rows[space, 1] = strings.add(ROOT_LABEL)
+        rows[space, 2] = np.int64(head - space).astype(np.uint64)
+    return rows

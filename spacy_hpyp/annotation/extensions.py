@@ -1,0 +1,77 @@
+"""Extension attributes: probabilities of tokens, and of the sentences and documents that they make up."""
+
+from functools import partial
+from math import isnan, log
+
+import numpy as np
+from spacy.tokens import Doc, Span, Token
+
+#: What the parser writes for each token; see `register_extensions`.
+WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
+
+
+def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
+    values = [token._.get(name) for token in tokens]
+    return None if None in values else sum(values, 0.0)
+
+
+def _surprisal(token: Token) -> float | None:
+    parts = token._.surprisal_lexical, token._.surprisal_syntactic
+    return None if None in parts else sum(parts)
+
+
+def register_extensions() -> None:
+    """Set the extension attributes. They are None where the parser has not been.
+
+    Their values are user data of the Doc, which spaCy copies only where it is asked to: `span.as_doc(copy_user_data=True)`,
+    `DocBin(store_user_data=True)`.
+
+    `log_prob` of tokens, spans and documents, in nats: a token's value is what it adds to the log-probability of the words
+    up to it, given what came before, as summed over the parser's beam. What is parsed as one block ends with its last word,
+    whose value has the end of the sentence in it; where the parser finds boundaries inside a block, the end of a sentence is
+    counted with the word after it. A span's and a document's value is the sum of its tokens': for a sentence its
+    log-probability, for a document that of its sentences. As the beam leaves derivations out, sums over whole blocks are
+    lower bounds.
+
+    `surprisal` of the same, in bits: minus the binary log of the ratio of two successive prefix probabilities; ends of
+    blocks are not counted. It is the sum of `surprisal_syntactic`, what leads to the word's tag, and `surprisal_lexical`,
+    the word given its tag and what stands before it (Roark et al. 2009).
+
+    `head_prob` and `tag_prob` of tokens: how probable it is that the arc (without its label) and the tag that were chosen are
+    right. The first is the posterior probability in the final beam as training has learned to take it
+    (`spacy_hpyp.annotation.confidence`), the second the posterior itself. None unless the parser is set to find them, and for white
+    space. Where an arc was lifted to make a tree projective, the probability is that of the lifted arc.
+    """
+    for name in WRITTEN:
+        if not Token.has_extension(name):
+            Token.set_extension(name, default=None)
+    if not Token.has_extension("surprisal"):
+        Token.set_extension("surprisal", getter=_surprisal)
+    for owner in (Doc, Span):
+        for name in ("log_prob", "surprisal", "surprisal_lexical", "surprisal_syntactic"):
+            if not owner.has_extension(name):
+                owner.set_extension(name, getter=partial(_sum_of_tokens, name))
+
+
+def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray]) -> None:
+    """Write what the parser has found into a Doc. White space is not generated: its probability is 1.
+
+    token (int64[words]): The positions of the words among the tokens.
+    values (dict[str, float64[words]]): By the names of the attributes; what is not a number is not written.
+    """
+    offsets = [t.idx for t in doc]
+    for name, found in values.items():
+        unknown = name in ("head_prob", "tag_prob") or bool(np.isnan(found).any())
+        column: list[float | None] = [None if unknown else 0.0] * len(doc)
+        for place, value in zip(token.tolist(), found.tolist()):
+            column[place] = None if isnan(value) else value
+        for offset, value in zip(offsets, column):
+            if value is None:
+                doc.user_data.pop(("._.", name, offset, None), None)
+            else:
+                doc.user_data["._.", name, offset, None] = value
+
+
+def bits(nats: np.ndarray) -> np.ndarray:
+    """Surprisals of log-probabilities."""
+    return -nats / log(2.0) + 0.0

@@ -1,0 +1,149 @@
+"""Generation: sentences drawn from a frozen model, action by action, tag by tag and word by word (B&B section 5.5).
+
+In a model whose labels are part of the actions, some probability falls on actions that a configuration does not have. A
+derivation that draws one is given up and begun again, and so is one that becomes too long: what is drawn is exactly the
+model's distribution given that the derivation is a valid one of a sentence that is not too long.
+
+Where the first words are given, a derivation of them is drawn from its posterior by the particle filter of `sampling`, again
+for each attempt, and continued. The more particles, the closer is what the filter draws to the posterior.
+"""
+
+from math import exp, inf, log
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import compiled, inner
+from ..hpyp.franchise import NONE, deepest
+from ..pools.pool import gate_weight, read_symbols
+from ..pools.prediction import alphabet_of, predict, predict_one
+from ..pools.recent import find_places
+from ..pools.view import view_distribution
+from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, reduce, shift
+from .contexts import read_context
+from .proposals import is_factored
+from .sampling import draw, new_options, sample_parse, weigh_actions
+
+
+class Derivation(NamedTuple):
+    """A sentence that has been drawn, with all that led to it.
+
+    actions (int32[2n]): The transitions.
+    tags (int32[n]), words (int32[n]): The tags and the words.
+    log_probability (float64[1]): Of the derivation: the actions, the tags and the words together, in nats.
+    """
+
+    actions: np.ndarray
+    tags: np.ndarray
+    words: np.ndarray
+    log_probability: np.ndarray
+
+
+@inner
+def draw_word(pool, row, scratch, shares, out, rng):
+    """Draw a word from a frozen pool that mixes its experts: first the expert, then one of its words.
+
+    row (int32[elements]): The context row.
+    scratch: See `workspace`.
+    shares (float64[experts]), out (float64[alphabet]): Workspace.
+    rng (numpy.random.Generator): The source of randomness.
+    """
+    if len(pool.weight) == 0:
+        view_distribution(pool.frozen, deepest(pool.frozen, 0, row), out)
+        return draw(out, 1.0, rng)
+    find_places(pool.frozen, row, scratch.recent)
+    read_symbols(pool, row, scratch.symbols)
+    for expert in range(len(shares)):
+        restaurant = scratch.recent.place[expert]
+        shares[expert] = exp(pool.weight[restaurant] + gate_weight(pool, scratch.symbols, expert))
+    expert = draw(shares, shares.sum(), rng)
+    view_distribution(pool.frozen, scratch.recent.place[expert], out)
+    return draw(out, 1.0, rng)
+
+
+@compiled
+def continue_derivation(model, actions, tags, words, options, rng, drawn):
+    """Draw the rest of a derivation.
+
+    model (Distributions): Frozen.
+    actions (int32[*]), tags (int32[m]), words (int32[m]): What it begins with; empty for a new one.
+    options (Options): Workspace.
+    rng (numpy.random.Generator): The source of randomness.
+    drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
+    RETURNS (int): The length of the sentence, or 0 if an action was drawn that does not exist, or one word too many.
+    """
+    limit = len(drawn.words)
+    shares, out = np.empty(len(model.word.frozen.columns)), np.empty(alphabet_of(model.word))
+    records = np.empty((FIRST_RECORD + 2 * limit, FIELDS), dtype=np.int32)
+    top, used = ROOT, begin(records)
+    step, word = 0, 0
+    log_probability = 0.0
+    while True:
+        weigh_actions(model, records, top, options)
+        mass = options.action.sum()
+        if step < len(actions):
+            action = np.int64(actions[step])
+        elif not is_factored(model) and rng.random() >= mass:
+            return 0
+        else:
+            action = draw(options.action, mass, rng)
+        if action == SHIFT and word == limit:
+            return 0
+        log_probability += log(options.action[action])
+        drawn.actions[step] = action
+        step += 1
+        if action == SHIFT:
+            read_context(model.tag.elements, records, top, 0, options.tag_row)
+            predict(model.tag, options.tag_row, 0, options.tag_scratch, options.tag_only)
+            tag = np.int64(tags[word]) if word < len(tags) else draw(options.tag_only, 1.0, rng)
+            read_context(model.word.elements, records, top, tag, options.word_row)
+            if word < len(words):
+                drawn.words[word] = words[word]
+            else:
+                drawn.words[word] = draw_word(model.word, options.word_row, options.word_scratch, shares, out, rng)
+            form = np.int64(drawn.words[word])
+            p_word = predict_one(model.word, options.word_row, form, options.word_scratch)
+            log_probability += log(options.tag_only[tag]) + log(p_word)
+            drawn.tags[word] = tag
+            word += 1
+            shift(records, used, top, tag, form)
+        else:
+            reduce(records, used, top, action)
+        top = used
+        used += 1
+        if action == END:
+            drawn.log_probability[0] = log_probability
+            return word
+
+
+@compiled
+def draw_sentence(model, beginning, particles, attempts, rng, drawn):
+    """Draw a sentence with its derivation.
+
+    model (Distributions): Frozen, and lexicalised.
+    beginning (int32[m]): The words it begins with, no more than there is room for; may be empty.
+    particles (int): How many particles the derivation of these is drawn with.
+    attempts (int): How often to begin a derivation.
+    rng (numpy.random.Generator): The source of randomness.
+    drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
+    RETURNS (int): The length of the sentence, or 0 if none of the attempts led to one.
+    """
+    options = new_options(model)
+    m = len(beginning)
+    nothing = np.empty(0, dtype=np.int32)
+    unknown = np.full(m, NONE, dtype=np.int32)
+    actions, tags = np.empty(2 * m, dtype=np.int32), np.empty(m, dtype=np.int32)
+    for _ in range(attempts):
+        steps = 0
+        if m > 0:
+            estimate = sample_parse(
+                model, beginning, unknown, False, particles, nothing, nothing, True, rng, actions, tags
+            )
+            if estimate == -inf:
+                continue
+            while steps < len(actions) and actions[steps] != NONE:
+                steps += 1
+        length = continue_derivation(model, actions[:steps], tags, beginning, options, rng, drawn)
+        if length > 0:
+            return length
+    return 0

@@ -1,0 +1,142 @@
+"""The probability of what is given: of one action, or of one tag with its word, in a configuration.
+
+Where `particle_filter` looks for the best actions and tags, this module evaluates those of a known derivation. Many
+configurations look the same to a pool, so what a pool of several experts has predicted lately is remembered.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compiled import borrowing, compiled, inner
+from ..inference.memo import Memo, new_memo, recall
+from ..pools.prediction import alphabet_of, predict, predict_one, workspace
+from .configuration import DEPTH, FIRST_ARC, class_of, kind_of, label_of
+from .contexts import read_context
+from .proposals import is_factored
+
+
+class Query(NamedTuple):
+    """What predictions of one pool are written on.
+
+    key (int32[2 + elements]): An outcome, the kind of its context, and its context row.
+    distribution (float64[alphabet]): All probabilities of a context.
+    scratch: Workspace of the pool.
+    memo (Memo): The probabilities found lately, by the key.
+    """
+
+    key: np.ndarray
+    distribution: np.ndarray
+    scratch: Any
+    memo: Memo
+
+
+class Queries(NamedTuple):
+    """What one thread writes on, for one parser: a `Query` for each distribution."""
+
+    transition: Query
+    label: Query
+    tag: Query
+    word: Query
+
+
+@compiled
+def new_queries(parser, remembered):
+    """Workspace that fits a model, to be dropped when the seating changes.
+
+    parser (Parser | Distributions): The model, frozen or while it learns.
+    remembered (int): How many probabilities to remember of each distribution, a power of two.
+    """
+    return Queries(
+        _new_query(parser.transition, remembered),
+        _new_query(parser.label, remembered),
+        _new_query(parser.tag, remembered),
+        _new_query(parser.word, remembered),
+    )
+
+
+@compiled
+def _new_query(pool, remembered):
+    width = 2 + len(pool.elements)
+    return Query(
+        np.empty(width, dtype=np.int32),
+        np.empty(alphabet_of(pool)),
+        workspace(pool),
+        new_memo(1 if len(pool.weights.standing) == 0 else remembered, width, 1),
+    )
+
+
+@borrowing
+def action_probability(parser, records, top, action, queries):
+    """p(action | configuration).
+
+    parser (Parser): The model. If it has a distribution of labels, an action is a direction and, of an arc, a label
+        given the direction; an action that does not exist at the depth of the stack must not be asked for then.
+    records (int32[*, FIELDS]), top (int): The configuration.
+    action (int): The action.
+    queries (Queries): Written on.
+    """
+    if not is_factored(parser):
+        _ask(parser.transition, records, top, 0, 0, action, queries.transition)
+        return _product_probability(parser.transition, queries.transition)
+    direction = class_of(action)
+    probability = 1.0
+    # At depth 1 there is only the shift.
+    if records[top, DEPTH] > 1:
+        kind = kind_of(records[top, DEPTH])
+        _ask(parser.transition, records, top, 0, kind, direction, queries.transition)
+        probability = _product_probability(parser.transition, queries.transition)
+    if action >= FIRST_ARC:
+        _ask(parser.label, records, top, direction, 0, label_of(action), queries.label)
+        probability *= _product_probability(parser.label, queries.label)
+    return probability
+
+
+@borrowing
+def token_probability(parser, records, top, tag, word, queries):
+    """p(tag | configuration) p(word | tag, configuration) of what a shift generates.
+
+    parser, records, top, queries: See `action_probability`. In an unlexicalised model there are no words to generate.
+    tag, word (int): Their numbers.
+    """
+    _ask(parser.tag, records, top, 0, 0, tag, queries.tag)
+    _ask(parser.word, records, top, tag, 0, word, queries.word)
+    return _product_probability(parser.tag, queries.tag) * _mixture_probability(parser.word, queries.word)
+
+
+@inner
+def _ask(pool, records, top, known, kind, outcome, query):
+    """Enter what is asked of a pool into the key of a query.
+
+    known (int): See `read_context`.
+    kind (int): Of the context: the row of `FrozenPool.possible`.
+    """
+    query.key[0] = outcome
+    query.key[1] = kind
+    read_context(pool.elements, records, top, known, query.key[2:])
+
+
+@inner
+def _product_probability(pool, query):
+    """The answer of a pool that multiplies its experts."""
+    outcome, kind, row = query.key[0], query.key[1], query.key[2:]
+    # A pool of one expert multiplies and mixes alike, and with less effort than it takes to look the answer up.
+    if len(pool.weights.standing) == 0:
+        return predict_one(pool, row, outcome, query.scratch)
+    slot, is_known = recall(query.memo, query.key)
+    if not is_known:
+        predict(pool, row, kind, query.scratch, query.distribution)
+        query.memo.probability[slot, 0] = query.distribution[outcome]
+    return query.memo.probability[slot, 0]
+
+
+@inner
+def _mixture_probability(pool, query):
+    """The answer of a pool that mixes its experts."""
+    outcome, row = query.key[0], query.key[2:]
+    if len(pool.weights.standing) == 0:
+        return predict_one(pool, row, outcome, query.scratch)
+    slot, is_known = recall(query.memo, query.key)
+    if not is_known:
+        query.memo.probability[slot, 0] = predict_one(pool, row, outcome, query.scratch)
+    return query.memo.probability[slot, 0]

@@ -1,0 +1,156 @@
+"""Gold sentences on the tokens that a pipeline's tokenizer makes of their text.
+
+What the parser meets in use are the tokenizer's tokens, so that is what it should learn. A gold tree is carried over to
+them by spaCy's alignment (`Example.alignment`), and stays a complete tree:
+
+* a token that holds several gold words takes the tag, the arc and the label of their head;
+* of a gold word that was cut into several tokens, the first takes the tag, the arc and the label; the others have its tag and
+  hang on the first one, as punctuation if they have no letter and no digit;
+* a token that holds words of two sentences belongs to the first one. What the second loses is contracted: the dependents of a
+  lost word hang on its head, and where that is lost up to the root, the first of them is the root of the others.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from spacy.attrs import IS_SPACE, ORTH
+from spacy.training import Example
+
+from ..annotation.documents import RawSentence, problem_of, raw_sentences
+from ..hpyp.franchise import NONE
+
+#: The labels of the tokens that a gold word was cut into, but for the first: of words, and of what is none.
+PIECE_LABEL, PUNCTUATION_LABEL = "dep", "punct"
+
+
+def gold_sentences(example: Example) -> Iterator[RawSentence]:
+    """The sentences of an example with gold tokens."""
+    return raw_sentences(example.reference)
+
+
+def tokenized_sentences(example: Example) -> Iterator[RawSentence]:
+    """The sentences of an example with the tokens of its predicted document. White space is left out.
+
+    A gold sentence without a complete tree is given as it is; `annotation.read_gold` says what is wrong with it.
+
+    example (Example): The predicted document has the tokens, the reference the annotation.
+    RAISES (ValueError): If the two documents have different texts.
+    """
+    predicted = example.predicted.to_array([ORTH, IS_SPACE]).view(np.int64)
+    reference = example.reference.to_array([ORTH, IS_SPACE]).view(np.int64)
+    sentences = list(raw_sentences(example.reference))
+    if np.array_equal(predicted, reference):
+        yield from sentences
+        return
+    words = np.flatnonzero(reference[:, 1] == 0)
+    bounds = np.concatenate([[0], np.cumsum([len(sentence.rows) for sentence in sentences])]).astype(np.int64)
+    sentence_of = np.full(len(reference), NONE)
+    sentence_of[words] = np.repeat(np.arange(len(sentences)), np.diff(bounds))
+    first_word, home, owner = _align(example, predicted[:, 1] == 0, sentence_of)
+    number = np.full(len(reference), NONE)
+    number[words] = np.arange(len(words)) - np.repeat(bounds[:-1], np.diff(bounds))
+    tokens = np.flatnonzero(home != NONE)
+    token_bounds = np.searchsorted(home[tokens], np.arange(len(sentences) + 1))
+    for i, sentence in enumerate(sentences):
+        own_tokens = tokens[token_bounds[i] : token_bounds[i + 1]]
+        own_words = words[bounds[i] : bounds[i + 1]]
+        if problem_of(sentence.rows) is not None:
+            yield sentence
+        elif len(own_tokens) > 0:
+            place = np.searchsorted(own_tokens, owner[own_words])
+            holder = np.where(owner[own_words] == NONE, NONE, place)
+            yield RawSentence(
+                _carry_over(sentence.rows, holder, number[first_word[own_tokens]], predicted[own_tokens, 0], example)
+            )
+
+
+def _align(example: Example, is_word: np.ndarray, sentence_of: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which tokens and gold words belong together.
+
+    is_word (bool[tokens]): Which tokens are not white space.
+    sentence_of (int64[gold]): The sentence of each gold token, `NONE` for white space.
+    RETURNS (tuple): Of each token the first gold word that it holds a part of, and that word's sentence; of each gold token the
+        first token of its sentence that holds a part of it (int64[*]). `NONE` where there is none.
+    """
+    held, holding = example.alignment.x2y, example.alignment.y2x
+    first_word = np.full(len(is_word), NONE)
+    some = is_word & (held.lengths > 0)
+    first_word[some] = held.data[(np.cumsum(held.lengths) - held.lengths)[some]]
+    home = np.where(first_word == NONE, NONE, sentence_of[first_word])
+    owner = np.full(len(sentence_of), NONE)
+    words = np.repeat(np.arange(len(sentence_of)), holding.lengths)
+    own = (home[holding.data] == sentence_of[words]) & (sentence_of[words] != NONE)
+    # Of several tokens the first is to be written last.
+    owner[words[own][::-1]] = holding.data[own][::-1]
+    return first_word, home, owner
+
+
+def _carry_over(
+    rows: np.ndarray, holder: np.ndarray, first_word: np.ndarray, forms: np.ndarray, example: Example
+) -> np.ndarray:
+    """A complete tree of gold words as one of tokens.
+
+    rows (int64[words, 4]): The gold sentence, see `RawSentence`.
+    holder (int64[words]): The token that each word belongs to, `NONE` for words lost to another sentence.
+    first_word (int64[tokens]): The first word that each token holds a part of.
+    forms (int64[tokens]): Their ORTH.
+    RETURNS (int64[tokens, 4]): The sentence of the tokens. On the way to the root the depth of the highest word that a token
+        holds decreases, so that there is no cycle.
+    """
+    n, m = len(rows), len(forms)
+    if np.array_equal(holder, np.arange(m)) and n == m:
+        return np.column_stack([forms, rows[:, 1:]])
+    gold_heads = (np.arange(n) + rows[:, 3]).tolist()
+    depth = _depths(gold_heads)
+    highest = [NONE] * m
+    for word, token in enumerate(holder.tolist()):
+        if token != NONE and (highest[token] == NONE or depth[word] < depth[highest[token]]):
+            highest[token] = word
+    heads = list(range(m))
+    rootless = []
+    for token, word in enumerate(highest):
+        if word == NONE:
+            heads[token] = int(holder[first_word[token]])
+        elif gold_heads[word] != word:
+            head = gold_heads[word]
+            while holder[head] == NONE and gold_heads[head] != head:
+                head = gold_heads[head]
+            if holder[head] == NONE:
+                rootless.append(token)
+            else:
+                heads[token] = int(holder[head])
+    if rootless:
+        root = min(rootless, key=lambda token: depth[highest[token]])
+        for token in rootless:
+            heads[token] = root
+    source = np.where(np.array(highest) == NONE, first_word, highest)
+    carried = np.column_stack([forms, rows[source, 1:3], np.array(heads) - np.arange(m)])
+    strings = example.reference.vocab.strings
+    for token, word in enumerate(highest):
+        if word == NONE:
+            form = strings[int(np.uint64(forms[token]))]
+            label = PIECE_LABEL if any(character.isalnum() for character in form) else PUNCTUATION_LABEL
+            carried[token, 2] = np.uint64(strings.add(label)).astype(np.int64)
+    return carried
+
+
+def _depths(heads: list[int]) -> list[int]:
+    """How many arcs there are from each word to the root."""
+    depth = [NONE] * len(heads)
+    for word in range(len(heads)):
+        path = []
+        while depth[word] == NONE and heads[word] != word:
+            path.append(word)
+            word = heads[word]
+        above = max(depth[word], 0)
+        depth[word] = above
+        for below, other in enumerate(reversed(path), 1):
+            depth[other] = above + below
+    return depth
+
+
+#: What a parser learns from an example, by the name of the setting `tokens`.
+SENTENCES: dict[str, Callable[[Example], Iterator[RawSentence]]] = {
+    "tokenizer": tokenized_sentences,
+    "gold": gold_sentences,
+}

@@ -1,0 +1,83 @@
+"""How training data come to the pipeline: a reader of gold sentences, and a batcher that divides a corpus into parts."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from spacy.errors import Errors
+from spacy.language import Language
+from spacy.training import Corpus, Example
+from spacy.training.batchers import minibatch_by_words
+from spacy.util import registry
+
+from ..storage.checksum import DAMAGE
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """What is wrong with a `.spacy` file that is read here is an error that names the file.
+
+    path (str | Path): The file, or a directory of them.
+    RAISES (ValueError): If it is damaged, or no such file.
+    """
+    if Path(path).is_file() and Path(path).suffix != ".spacy":
+        raise ValueError(f"'{path}' is not a .spacy file, or its name does not say so.")
+    try:
+        yield
+    except DAMAGE as error:
+        raise ValueError(f"'{path}' is not a .spacy file, or it is damaged: {error}") from error
+
+
+@registry.readers("spacy-hpyp.GoldCorpus.v1")
+def create_gold_corpus(
+    path: str | Path | None, gold_tags: bool = False, limit: int = 0
+) -> Callable[[Language], Iterator[Example]]:
+    """Read a `.spacy` file one gold sentence at a time.
+
+    Parsers are compared on gold tokens and sentences. spaCy's reader gives each sentence as a document of its own; this one
+    also marks it as one sentence, so that a parser does not look for boundaries inside it.
+
+    path (str | Path | None): The file or directory.
+    gold_tags (bool): Whether to put the gold tags into the document to be parsed, for `tags = "given"`.
+    limit (int): Read only so many documents of the file, 0 for all.
+    RETURNS (Callable): Yields the examples for a pipeline.
+    RAISES (ValueError): If there is no path, as in a config whose paths have not been filled in. When it is read, if it is damaged.
+    """
+    if path is None:
+        raise ValueError(Errors.E913)
+
+    def read(nlp: Language) -> Iterator[Example]:
+        with reading(path):
+            for example in Corpus(path, gold_preproc=True, limit=limit)(nlp):
+                for i, token in enumerate(example.predicted):
+                    token.is_sent_start = i == 0
+                if gold_tags:
+                    for token, gold in zip(example.predicted, example.reference):
+                        token.tag_ = gold.tag_
+                yield example
+
+    return read
+
+
+@registry.batchers("spacy-hpyp.batch_by_parts.v1")
+def create_parts_batcher(parts: int) -> Callable[[Iterable[Example]], Iterator[list[Example]]]:
+    """Create a batcher that divides the corpus into about so many batches, whatever its size.
+
+    So a step of training is the same part of a sweep for every treebank.
+
+    parts (int): How many batches the corpus is divided into, at least 1.
+    RAISES (ValueError): If there are fewer.
+    """
+    if parts < 1:
+        raise ValueError(f"'parts' must be at least 1, but it is {parts}.")
+
+    def batches(examples: Iterable[Example]) -> Iterator[list[Example]]:
+        examples = list(examples)
+        words = sum(len(example.reference) for example in examples)
+        return minibatch_by_words(examples, size=max(1, words // parts), tolerance=0.0, get_length=_length)
+
+    return batches
+
+
+def _length(example: Example) -> int:
+    return len(example.reference)

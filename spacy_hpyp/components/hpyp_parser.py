@@ -1,0 +1,827 @@
+"""The trainable spaCy component `hpyp_parser`."""
+
+import json
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from spacy import util
+from spacy.lang.en import English
+from spacy.language import Language
+from spacy.pipeline._parser_internals import nonproj
+from spacy.pipeline.trainable_pipe import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.vocab import Vocab
+from thinc.api import Config, Model, Optimizer
+
+from ..annotation.alternatives import Alternative, Marginals, k_best, marginals
+from ..annotation.confidence import confidence
+from ..annotation.documents import (
+    ROOT_LABEL,
+    SPACE_LABEL,
+    Encoder,
+    Layout,
+    encode_docs,
+    join,
+    raw_sentences,
+    read_gold,
+    write_parses,
+)
+from ..annotation.extensions import register_extensions
+from ..inference.beam import Search
+from ..inference.particle_filter import Parses
+from ..language_model.generation import LONGEST, generate_docs
+from ..models.architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of
+from ..models.joint_model import JointModel
+from ..models.storage import model_from_bytes
+from ..ranges import HIGHEST_PARTICLES
+from ..ranges import whole as _whole
+from ..storage.checksum import DAMAGE, unpack_message, with_checksum
+from ..storage.files import replace_file
+from ..training.treebank import GoldCorpus, Treebank, learn_confidence, visit
+from .alignment import SENTENCES
+from .scorer import score
+
+register_extensions()
+
+_DEFAULTS = Config(Config().from_disk(Path(__file__).with_name("defaults.cfg"))["hpyp_parser"])
+
+
+@Language.factory(
+    "hpyp_parser",
+    assigns=[
+        "token.tag",
+        "token.dep",
+        "token.head",
+        "token.is_sent_start",
+        "doc.sents",
+        "token._.log_prob",
+        "token._.surprisal",
+        "token._.head_prob",
+        "token._.tag_prob",
+        "span._.log_prob",
+        "doc._.log_prob",
+    ],
+    default_config=_DEFAULTS,
+    default_score_weights={
+        "tag_acc": 0.2,
+        "dep_uas": 0.4,
+        "dep_las": 0.4,
+        "dep_las_per_type": None,
+        "sents_p": None,
+        "sents_r": None,
+        "sents_f": 0.0,
+    },
+)
+def make_hpyp_parser(
+    nlp: Language,
+    name: str,
+    model: Model,
+    particles: int,
+    lookahead: float,
+    threads: int,
+    tags: str,
+    tokens: str,
+    decoding: str,
+    marginals: bool,
+    temperature: float,
+    latent: str,
+    latent_after: int,
+    latent_particles: int,
+    seed: int,
+    scorer: Callable | None,
+) -> "HPYPParser":
+    """Make a generative tagger and parser; see `HPYPParser`."""
+    return HPYPParser(
+        nlp.vocab,
+        model,
+        name,
+        particles=particles,
+        lookahead=lookahead,
+        threads=threads,
+        tags=tags,
+        tokens=tokens,
+        decoding=decoding,
+        marginals=marginals,
+        temperature=temperature,
+        latent=latent,
+        latent_after=latent_after,
+        latent_particles=latent_particles,
+        seed=seed,
+        scorer=scorer,
+    )
+
+
+# A default config cannot refer to the language, but what classes unknown words have depends on it: the rule for English is
+# another one than that for all other languages.
+_META = Language.get_factory_meta("hpyp_parser")
+English.factory(
+    "hpyp_parser",
+    assigns=_META.assigns,
+    default_config=_DEFAULTS.merge({"model": {"unknown_words": {"lang": "en"}}}),
+    default_score_weights=_META.default_score_weights,
+    func=make_hpyp_parser,
+)
+
+
+# With lower ones all but one derivation have the probability 0, with higher ones all have the same.
+_TEMPERATURES = (0.01, 1000.0)
+_LATENT = ("nothing", "derivations", "parses")
+# While derivations are latent, hyperparameters are resampled after so many sweeps (method, "Pitman-Yor process").
+_LATENT_INTERVAL = 5
+
+
+#: The settings that are saved with the component, see `HPYPParser.settings`.
+_SETTINGS = (
+    "particles",
+    "lookahead",
+    "threads",
+    "tags",
+    "tokens",
+    "decoding",
+    "marginals",
+    "temperature",
+    "latent",
+    "latent_after",
+    "latent_particles",
+    "seed",
+)
+
+
+class HPYPParser(TrainablePipe):
+    """A joint tagger and parser with a generative model (Buys & Blunsom 2015).
+
+    It sets `token.tag_`, `token.head`, `token.dep_` and sentence boundaries, and `_.log_prob` of tokens, sentences and
+    documents (see `spacy_hpyp.annotation.extensions`).
+
+    Every setting but the scorer is an attribute that can be changed, and a change is saved with the component. On loading,
+    what the config says wins if it is not what it was when the component was saved: so `spacy.load(path, config=...)`
+    overrides a setting. `nlp.config` goes on to show what the component was made with.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model): Made by `spacy-hpyp.HPYPModel.v1`.
+    name (str): The name of the component instance.
+    particles (int): K of Algorithm 1; more particles search more and take longer.
+    lookahead (float): What the selection step expects a word that is still on the stack to cost, in nats. It keeps
+        derivations from putting attachments off, above all where sentence boundaries are not given; 0 is Algorithm 1
+        to the letter.
+    threads (int): How many threads decode a batch. The result does not depend on it.
+    tags (str): "joint" finds the tags together with the tree; "given" uses `token.tag_` as found, from a tagger or gold.
+    tokens (str): What training learns: "tokenizer", the tokens that the pipeline's tokenizer makes of the text, with the gold
+        trees carried over to them (`spacy_hpyp.components.alignment`); or "gold", those of the treebank, for figures on gold tokens.
+    decoding (str): "best" gives the tree of the most probable derivation; "mbr" the one with the least expected number of
+        wrong heads and labels, and the most probable tags, by the posterior probabilities in the final beam.
+    marginals (bool): Whether to find `token._.head_prob` and `token._.tag_prob`; "mbr" finds them anyway. The beam then keeps
+        more derivations for the same number of particles, so parsing takes longer.
+    temperature (float): What the log-probabilities of derivations are divided by before they are normalised into posterior
+        probabilities. With 1 these are the model's own, which is surer of its choices than it is right: it takes its
+        events for more independent than they are. See 'hpyp calibrate'.
+    latent (str): What training does not take from the treebank, after its first sweeps: "nothing"; "derivations", the order
+        of the actions that make a tree, which the static oracle fixes otherwise (B&B section 2); or "parses", tags and trees
+        as well, so that the model learns from the words alone (B&B section 5.4). Drawn by particle Gibbs sampling.
+    latent_after (int): After how many sweeps.
+    latent_particles (int): How many particles a derivation is drawn with.
+    seed (int): Fixes training bit for bit.
+    scorer (Callable | None): What `score` calls.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model,
+        name: str = "hpyp_parser",
+        *,
+        particles: int = 100,
+        lookahead: float = 0.5,
+        threads: int = 2,
+        tags: str = "joint",
+        tokens: str = "tokenizer",
+        decoding: str = "mbr",
+        marginals: bool = False,
+        temperature: float = 1.0,
+        latent: str = "nothing",
+        latent_after: int = 10,
+        latent_particles: int = 100,
+        seed: int = 0,
+        scorer: Callable | None = score,
+    ) -> None:
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.cfg: dict[str, Any] = {}
+        self.particles = particles
+        self.lookahead = lookahead
+        self.threads = threads
+        self.tags = tags
+        self.tokens = tokens
+        self.decoding = decoding
+        self.marginals = marginals
+        self.temperature = temperature
+        self.latent = latent
+        self.latent_after = latent_after
+        self.latent_particles = latent_particles
+        self.seed = seed
+        self.scorer = scorer
+        self._given = self.settings
+        self._reset_training()
+
+    # Settings
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings as they are now, by name, without the scorer."""
+        return {name: getattr(self, name) for name in _SETTINGS}
+
+    @property
+    def particles(self) -> int:
+        """K, the number of particles."""
+        return self._particles
+
+    @particles.setter
+    def particles(self, value: int) -> None:
+        self._particles = _whole("particles", value, least=1, highest=HIGHEST_PARTICLES)
+
+    @property
+    def lookahead(self) -> float:
+        """What the selection step expects a word that is still on the stack to cost, in nats."""
+        return self._lookahead
+
+    @lookahead.setter
+    def lookahead(self, value: float) -> None:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < float("inf"):
+            raise ValueError(f"'lookahead' must be a finite number of nats, 0 or more, not {value!r}.")
+        self._lookahead = float(value)
+
+    @property
+    def threads(self) -> int:
+        """The number of threads that decode a batch."""
+        return self._threads
+
+    @threads.setter
+    def threads(self, value: int) -> None:
+        self._threads = _whole("threads", value, least=1)
+
+    @property
+    def tags(self) -> str:
+        """Whether tags are found ("joint") or used as they are ("given")."""
+        return self._tags
+
+    @tags.setter
+    def tags(self, value: str) -> None:
+        if value not in ("joint", "given"):
+            raise ValueError(f"'tags' of the component '{self.name}' must be \"joint\" or \"given\", not {value!r}.")
+        if value == "joint" and not self.joint.is_lexicalised:
+            raise ValueError(
+                f"The component '{self.name}' has no context list for words: an unlexicalised model cannot find tags. "
+                'Set tags = "given" and put a tagger before it.'
+            )
+        self._tags = value
+
+    @property
+    def tokens(self) -> str:
+        """Whose tokens training learns: the tokenizer's ("tokenizer") or the treebank's ("gold")."""
+        return self._tokens
+
+    @tokens.setter
+    def tokens(self, value: str) -> None:
+        if value not in SENTENCES:
+            known = ", ".join(f'"{name}"' for name in SENTENCES)
+            raise ValueError(f"'tokens' of the component '{self.name}' must be one of {known}, not {value!r}.")
+        self._tokens = value
+
+    @property
+    def decoding(self) -> str:
+        """How a parse is chosen from the final beam: "best" or "mbr"."""
+        return self._decoding
+
+    @decoding.setter
+    def decoding(self, value: str) -> None:
+        if value not in ("best", "mbr"):
+            raise ValueError(f"'decoding' of the component '{self.name}' must be \"best\" or \"mbr\", not {value!r}.")
+        self._decoding = value
+
+    @property
+    def marginals(self) -> bool:
+        """Whether `token._.head_prob` and `token._.tag_prob` are found."""
+        return self._marginals
+
+    @marginals.setter
+    def marginals(self, value: bool) -> None:
+        if not isinstance(value, (bool, np.bool_)):
+            raise ValueError(f"'marginals' of the component '{self.name}' must be True or False, not {value!r}.")
+        self._marginals = bool(value)
+
+    @property
+    def temperature(self) -> float:
+        """What log-weights are divided by before they are normalised into posterior probabilities."""
+        return self._temperature
+
+    @temperature.setter
+    def temperature(self, value: float) -> None:
+        lowest, highest = _TEMPERATURES
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not lowest <= value <= highest:
+            raise ValueError(f"'temperature' must be a number from {lowest:g} to {highest:g}, not {value!r}.")
+        self._temperature = float(value)
+
+    @property
+    def latent(self) -> str:
+        """What training does not take from the treebank: "nothing", "derivations" or "parses"."""
+        return self._latent
+
+    @latent.setter
+    def latent(self, value: str) -> None:
+        if value not in _LATENT:
+            known = ", ".join(f'"{name}"' for name in _LATENT)
+            raise ValueError(f"'latent' of the component '{self.name}' must be one of {known}, not {value!r}.")
+        self._latent = value
+
+    @property
+    def latent_after(self) -> int:
+        """After how many sweeps something is latent."""
+        return self._latent_after
+
+    @latent_after.setter
+    def latent_after(self, value: int) -> None:
+        self._latent_after = _whole("latent_after", value, least=0)
+
+    @property
+    def latent_particles(self) -> int:
+        """How many particles a latent derivation is drawn with."""
+        return self._latent_particles
+
+    @latent_particles.setter
+    def latent_particles(self, value: int) -> None:
+        self._latent_particles = _whole("latent_particles", value, least=1, highest=HIGHEST_PARTICLES)
+
+    @property
+    def seed(self) -> int:
+        """What fixes training bit for bit."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, value: int) -> None:
+        self._seed = _whole("seed", value, least=0)
+
+    @property
+    def search(self) -> Search:
+        """How documents are parsed."""
+        consensus = self.decoding == "mbr"
+        return Search(self.particles, self.lookahead, self.marginals or consensus, consensus, self.temperature)
+
+    @property
+    def joint(self) -> JointModel:
+        """The probability model itself."""
+        return joint_model(self.model)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What `token.dep_` may be: the labels of arcs, those of roots ("ROOT") and of white space ("dep").
+
+        The labels that arcs have in trees which were made projective are in `label_data` alone.
+        """
+        if not self.joint.is_initialized:
+            return ()
+        found = {label.split(nonproj.DELIMITER)[0] for label in self.joint.labels}
+        return tuple(sorted({*found, ROOT_LABEL, SPACE_LABEL}))
+
+    @property
+    def label_data(self) -> dict[str, list[str]]:
+        """Tags and labels of the model, as `spacy init labels` writes them and `initialize` takes them."""
+        return {"tags": list(self.joint.tags), "labels": list(self.joint.labels)}
+
+    def add_label(self, label: str) -> int:
+        """Tags and labels cannot be added to a model: they are fixed by `initialize`.
+
+        label (str): A tag or a label.
+        RETURNS (int): 0 if the model has it already.
+        RAISES (NotImplementedError): If it has not.
+        """
+        if label in self.labels or label in self.joint.tags:
+            return 0
+        raise NotImplementedError(
+            f"The component '{self.name}' cannot be given the label {label!r}: its tags and labels are fixed by "
+            "'nlp.initialize', which takes those of the training examples, or those of 'initialize(labels=...)' in the "
+            "form of 'label_data'; in a config, [initialize.components] reads what 'spacy init labels' wrote."
+        )
+
+    # Training
+
+    def _reset_training(self, treebank: Treebank | None = None) -> None:
+        self._treebank = treebank or Treebank(self.joint)
+        self._warned = self._warned_of_new = False
+        self._loss = (0.0, 0)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: dict[str, list[str]] | None = None,
+    ) -> None:
+        """Collect the vocabulary, the tags and the labels of the training data, and forget what was learned before.
+
+        get_examples (Callable): Returns examples with gold annotation.
+        nlp (Language | None): The pipeline.
+        labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
+        RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
+        """
+        validate_get_examples(get_examples, "HPYPParser.initialize")
+        corpus = GoldCorpus.read(get_examples(), self.tokens)
+        if not corpus.sentences:
+            raise ValueError(
+                f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence with "
+                f"a tag for every token and a complete tree{_listed(corpus.skipped)}. Is the right file in the corpus?"
+            )
+        model = self.joint.untrained()
+        corpus.initialize(model, corpus.label_data() if labels is None else labels)
+        treebank = Treebank.of_corpus(model, corpus)
+        if not treebank.copies:
+            raise ValueError(
+                f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and "
+                f"labels{_listed(treebank.skipped)}. Make them of the same data with 'python -m spacy init labels'."
+            )
+        set_joint_model(self.model, model)
+        self._reset_training(treebank)
+        self._warn_of_skipped()
+
+    def _warn_of_skipped(self) -> None:
+        skipped = self._treebank.skipped
+        if skipped and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"The component '{self.name}' skips {skipped.total()} of {self._treebank.size} training "
+                f"sentences{_listed(skipped)}.",
+                stacklevel=3,
+            )
+
+    def _warn_of_new(self) -> None:
+        model, new = self._initialized(), self._treebank.new
+        if self._warned_of_new or not new.sentences:
+            return
+        assert model.vocabulary is not None
+        lost = new.lost(model.vocabulary, model.vocabulary_settings.min_count)
+        if not lost and not new.skipped:
+            return
+        self._warned_of_new = True
+        problems = [
+            *([f"takes {lost} of their {new.words.total()} tokens for unknown words"] if lost else []),
+            *([f"skips {new.skipped} of them for their tags or labels"] if new.skipped else []),
+        ]
+        warnings.warn(
+            f"The component '{self.name}' is trained on {new.sentences} sentences that it was not initialized with, but its "
+            f"words, tags and labels do not grow. It {' and '.join(problems)}, which it would not if it was trained on all of "
+            "the data from the start. Do that: give all of the data to a new component, in a config by 'factory = "
+            "\"hpyp_parser\"' instead of 'source', in Python by 'nlp.initialize'.",
+            stacklevel=3,
+        )
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | Literal[False] | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """One Gibbs step for each sentence: remove its customers, where they are seated, and add them again.
+
+        When every sentence that the corpus is known to have has been visited, the discounts and strengths are resampled.
+        A sentence is recognised by its content, so it does not matter who made the Example.
+
+        examples (Iterable[Example]): What is learned are the reference documents, on the tokens that `tokens` says.
+        drop (float): Not used: a Bayesian model has no dropout.
+        sgd (Optimizer | Literal[False] | None): Updates the weights of pools, by the gradient of the log-likelihood of
+            sentences that were removed and not yet added again. Without one the gradient is kept for `finish_update`.
+        losses (dict[str, float] | None): Gets, under the component's name, the negative log-likelihood for each token in
+            nats, of all updates since the name was last missing. Every sentence is predicted from all others.
+        RETURNS (dict[str, float]): The losses.
+        """
+        losses = {} if losses is None else losses
+        if self.name not in losses:
+            self._loss = (0.0, 0)
+            losses[self.name] = 0.0
+        examples = list(examples)
+        validate_examples(examples, "HPYPParser.update")
+        model = self._initialized()
+        batch = self._treebank.batch(examples, self.tokens)
+        # What is new is known when everything has been seen once.
+        if batch.met:
+            self._warn_of_new()
+        if batch.keys:
+            rng = np.random.default_rng([self.seed, model.steps])
+            model.steps += 1
+            tokens = sum(rows.shape[1] for rows in batch.rows)
+            is_latent = self.latent != "nothing" and model.sweeps > self.latent_after
+            latent = self.latent if is_latent else "nothing"
+            log_probabilities, gradient = visit(
+                model, batch, rng, latent=latent, particles=self.latent_particles, threads=self.threads
+            )
+            # What is learned from sentences that the model has not seen before is not what it will need to know.
+            if all(batch.seated):
+                add_gradients(self.model, gradient, tokens)
+            self._loss = (self._loss[0] - sum(log_probabilities.values()), self._loss[1] + tokens)
+            losses[self.name] = self._loss[0] / self._loss[1]
+            swept = self._treebank.sweep(len(batch.keys))
+            if swept:
+                if not is_latent or model.sweeps % _LATENT_INTERVAL == 0:
+                    model.resample(rng)
+                model.sweeps += 1
+                self._warn_of_skipped()
+            if sgd:
+                self.finish_update(sgd)
+            if swept:
+                self._learn_confidence()
+        return losses
+
+    def _learn_confidence(self) -> None:
+        passages, model = self._treebank.passages(), self._initialized()
+        # Sentences with latent derivations are not seated as the static oracle derives them.
+        if self.search.marginals and not model.derivations:
+            learn_confidence(
+                model,
+                passages,
+                self.search,
+                np.random.default_rng([self.seed, model.steps, 1]),
+                threads=self.threads,
+                given_tags=self.tags == "given",
+            )
+
+    def get_loss(self, examples: Iterable[Example], scores: tuple[Layout, Parses]) -> tuple[float, None]:
+        """The negative log-likelihood of parsed documents for each token, in nats, as the beam sums it up.
+
+        examples (Iterable[Example]): Not needed: what the model predicts is the text itself.
+        scores (tuple[Layout, Parses]): What `predict` returned for the examples.
+        RETURNS (tuple[float, None]): The loss. There is no gradient: the model learns by Gibbs sampling.
+        """
+        validate_examples(examples, "HPYPParser.get_loss")
+        values = scores[1].log_probability
+        return (-float(values.mean()) if len(values) else 0.0), None
+
+    # Prediction
+
+    def _initialized(self) -> JointModel:
+        model = self.joint
+        if not model.is_initialized:
+            raise ValueError(
+                f"The component '{self.name}' has not been trained. Train it with 'python -m spacy train' ('python -m "
+                "spacy init config --pipeline hpyp_parser' writes a config), load a trained pipeline with 'spacy.load', or "
+                "call 'nlp.initialize' and 'nlp.update'."
+            )
+        return model
+
+    def predict(self, docs: Iterable[Doc]) -> tuple[Layout, Parses]:
+        """Parse documents without changing them.
+
+        docs (Iterable[Doc]): Where sentence boundaries are set they are kept; elsewhere the model finds them.
+        RETURNS (tuple[Layout, Parses]): The best trees, and where their words stand.
+        RAISES (ValueError): If the component has not been trained, or should use tags that are not there.
+        """
+        model = self._initialized()
+        blocks, layout = encode_docs(list(docs), Encoder(model), given_tags=self.tags == "given")
+        parses = self.model.predict((blocks, self.search, self.threads))
+        sure = confidence(parses, blocks.offsets, model.confidence)
+        return layout, parses._replace(head_probability=sure)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Parses]) -> None:
+        """Write parses into documents.
+
+        docs (Iterable[Doc]): The documents that were parsed.
+        scores (tuple[Layout, Parses]): What `predict` returned for them.
+        """
+        write_parses(list(docs), *scores, self.joint)
+
+    def k_best(self, doc: Doc, k: int) -> list[Alternative]:
+        """The best parses of a document, without changing it.
+
+        The probability of a parse is summed over its derivations, so with several of them the first parse can be another one
+        than that of the most probable derivation, which `decoding = "best"` gives.
+
+        doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them.
+        k (int): How many, at least 1; fewer are returned if the final beam has no more.
+        RETURNS (list[Alternative]): Copies of the document with their log-probabilities, the best parse first.
+        RAISES (ValueError): If k is not a whole number of at least 1.
+        """
+        k = _whole("k", k, least=1)
+        model = self._initialized()
+        blocks, layout = encode_docs([doc], Encoder(model), given_tags=self.tags == "given")
+        sentences, posteriors = model.posteriors(blocks, self.search._replace(marginals=True), self.threads)
+        return k_best(doc, replace(layout, offsets=sentences.offsets), posteriors, k, model)
+
+    def posterior(self, doc: Doc) -> Marginals:
+        """How probable each head, label and tag is, given the words, without changing the document.
+
+        doc (Doc): Where sentence boundaries are set they are kept.
+        RETURNS (Marginals): Probabilities of the tokens' heads, labels and tags.
+        """
+        model = self._initialized()
+        blocks, layout = encode_docs([doc], Encoder(model), given_tags=self.tags == "given")
+        shares = model.mixture(blocks, self.search._replace(marginals=True), self.threads)
+        return marginals(doc, layout, shares, model)
+
+    def generate(
+        self, count: int, *, begin_with: Sequence[str] | str = (), max_length: int = 60, seed: int = 0
+    ) -> Iterator[Doc]:
+        """Draw sentences from the model, with their tags and trees.
+
+        Rare words are known to the model by their class: such a word is written as the name of the class in angle
+        brackets. A sentence is drawn from the model's distribution given that it is not too long, and in a model whose
+        labels are part of the actions, given that all actions are ones that exist. Spaces follow common rules of
+        punctuation. `_.log_prob` and surprisals are those of the words, as after parsing: they do not depend on
+        which of their derivations was drawn.
+
+        count (int): How many sentences.
+        begin_with (Sequence[str] | str): Words that all of them begin with; a string is divided at white space. What a
+            word is attached to and tagged as is drawn by a particle filter with the component's number of particles.
+        max_length (int): The most words of a sentence.
+        seed (int): Fixes the sentences. The first ones are the same for every count.
+        RETURNS (Iterator[Doc]): One sentence in each.
+        RAISES (ValueError): If the component has not been trained or generates no words, if a setting is out of its range,
+            or if no sentence that is short enough is found.
+        """
+        model = self._initialized()
+        if not model.is_lexicalised:
+            raise ValueError(
+                f"The component '{self.name}' has no context list for words: an unlexicalised model generates tags only."
+            )
+        count, max_length = _whole("count", count), _whole("max_length", max_length, highest=LONGEST)
+        words = begin_with.split() if isinstance(begin_with, str) else list(begin_with)
+        if any(not word or word.isspace() for word in words):
+            raise ValueError("'begin_with' has a word that is empty or white space, which no sentence begins with.")
+        if len(words) > max_length:
+            raise ValueError(
+                f"'begin_with' has {len(words)} words, but sentences are to have {max_length} at the most."
+            )
+        return generate_docs(
+            model,
+            self.vocab,
+            count,
+            begin_with=words,
+            max_length=max_length,
+            seed=_whole("seed", seed, least=0),
+            search=self.search,
+            threads=self.threads,
+        )
+
+    def score(self, examples: Iterable[Example] | Doc, **kwargs: Any) -> dict[str, Any] | float:
+        """Score parsed examples by the component's scorer, or say how probable the parse of one document is.
+
+        examples (Iterable[Example] | Doc): Examples, or a Doc with tags and trees that anybody may have given it.
+        RETURNS (dict[str, Any] | float): The scores of examples; of a Doc, the log-probability of its words with their tags
+            and trees, in nats, summed over the derivations of the trees.
+        RAISES (ValueError): If a sentence of the Doc has not all tags and a tree, or some that the model does not have.
+        """
+        if isinstance(examples, Doc):
+            return self._score_doc(examples)
+        if self.scorer is None:
+            return {}
+        return self.scorer(examples, **kwargs)
+
+    def _score_doc(self, doc: Doc) -> float:
+        model = self._initialized()
+        encoder = Encoder(model)
+        rows = []
+        for number, raw in enumerate(raw_sentences(doc)):
+            sentence = read_gold(raw, doc.vocab)
+            encoded = sentence if isinstance(sentence, str) else encoder.encode(sentence)
+            if isinstance(encoded, str):
+                raise ValueError(
+                    f"The component '{self.name}' cannot score the document: its sentence {number + 1} is {encoded}."
+                )
+            rows.append(encoded)
+        return float(model.tree_log_probabilities(join(rows), seed=self.seed).sum()) if rows else 0.0
+
+    # Storage
+
+    def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
+        """Serialize the component, with its settings and everything that training needs to go on.
+
+        exclude (Sequence[str]): Names of parts to leave out: "vocab", "model", "cfg" (the settings).
+        RETURNS (bytes): The component.
+        """
+        parts = {
+            "cfg": self._settings_to_bytes,
+            "model": self._write_model,
+            "vocab": lambda: self.vocab.to_bytes(exclude=exclude),
+        }
+        return util.to_bytes(parts, exclude)
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Sequence[str] = ()) -> "HPYPParser":
+        """Load the component from bytes; on an error it stays as it was.
+
+        RAISES (ValueError): If the bytes are damaged or belong to another model.
+        """
+        settings: dict[str, Any] = {}
+        # The model comes last: if something is damaged, the component stays as it was.
+        readers = {
+            "cfg": lambda data: settings.update(self._read_settings(data)),
+            "vocab": lambda data: self.vocab.from_bytes(data, exclude=exclude),
+        }
+        try:
+            message = unpack_message(bytes_data)
+            if "model" not in message and "model" not in exclude:
+                raise ValueError("there is no model in it")
+            for part, read in readers.items():
+                if part in message and part not in exclude:
+                    read(message[part])
+        except DAMAGE as error:
+            raise ValueError(f"The component '{self.name}' cannot be read: {error}.") from error
+        if "model" not in exclude:
+            self._read_model(message["model"])
+        self._set(settings)
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
+        """Save the component to a directory.
+
+        The model is one file, with a checksum, that takes the place of the previous one only when it is complete: a full disk
+        or an interrupt leaves what was there before. So is the file of the settings.
+        """
+        parts = {
+            "cfg": lambda file: replace_file(file, self._settings_to_bytes()),
+            "model": lambda file: replace_file(file, self._write_model()),
+            "vocab": lambda folder: self.vocab.to_disk(folder, exclude=exclude),
+        }
+        util.to_disk(path, parts, exclude)
+
+    def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> "HPYPParser":
+        """Load the component from a directory; on an error it stays as it was.
+
+        RAISES (ValueError): If the model file is damaged or belongs to another model.
+        """
+        settings: dict[str, Any] = {}
+
+        def read_settings(file: Path) -> None:
+            # Pipelines of earlier versions have no such file.
+            if file.exists():
+                try:
+                    settings.update(self._read_settings(file.read_bytes()))
+                except ValueError as error:
+                    raise ValueError(f"The component '{self.name}' cannot be read from {file}: {error}.") from error
+
+        # The model comes last: if something is damaged, the component stays as it was.
+        readers = {
+            "cfg": read_settings,
+            "vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude),
+            "model": lambda file: self._read_model(file.read_bytes(), file),
+        }
+        util.from_disk(path, readers, exclude)
+        self._set(settings)
+        return self
+
+    def _write_model(self) -> bytes:
+        return with_checksum(self.model.to_bytes())
+
+    def _settings_to_bytes(self) -> bytes:
+        # The standard library's: srsly does not write whole numbers of any size, as a seed may be.
+        return json.dumps({"given": self._given, "set": self.settings}).encode()
+
+    def _read_settings(self, data: bytes) -> dict[str, Any]:
+        """The saved settings that hold: those that the component has been given the same values for as then."""
+        try:
+            saved = json.loads(data)
+            given, found = saved["given"], saved["set"]
+            if not given.keys() == found.keys() <= set(_SETTINGS):
+                raise ValueError("they are not those that the component has")
+            own = self.settings
+            try:
+                self._set(found)
+            finally:
+                self._set(own)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"its settings are damaged ({error})") from error
+        return {name: value for name, value in found.items() if given[name] == self._given[name]}
+
+    def _set(self, settings: dict[str, Any]) -> None:
+        for name, value in settings.items():
+            setattr(self, name, value)
+
+    def _read_model(self, data: bytes, source: Path | None = None) -> None:
+        where = f" from {source}" if source else ""
+        try:
+            message = unpack_message(data)
+            try:
+                (attributes,), (parameters,) = message["attrs"], message["params"]
+                stored, weights = attributes["joint_model"], weights_of(parameters)
+            except DAMAGE as error:
+                raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
+            loaded = model_from_bytes(self.model.attrs[JOINT_MODEL], stored)
+            loaded.set_weights(weights)
+        # What is wrong with a file is a ValueError. Other errors have other causes, and the file is not to blame.
+        except ValueError as error:
+            raise ValueError(
+                f"The model of the component '{self.name}' cannot be read{where}: {error}. "
+                "The file is damaged, or belongs to another version or another config; train or install it again."
+            ) from error
+        set_joint_model(self.model, loaded)
+        self._reset_training()
+
+
+def _listed(problems: Counter[str]) -> str:
+    if not problems:
+        return ""
+    return " (" + ", ".join(f"{count} {problem}" for problem, count in problems.most_common()) + ")"

@@ -1,0 +1,1 @@
+"""Probability of text: n-grams, perplexity, surprisal, generation."""

@@ -1,0 +1,97 @@
+"""Generated sentences as Docs."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.util import minibatch
+from spacy.vocab import Vocab
+
+from ..annotation.documents import Layout, write_parses
+from ..arc_standard.configuration import tree_of
+from ..arc_standard.generation import Derivation, draw_sentence
+from ..inference.beam import Search
+from ..inference.particle_filter import Parses, sentence_blocks
+from ..models.joint_model import JointModel
+from ..text.spacing import spaces_between
+
+#: How often a derivation is begun before a sentence is given up.
+ATTEMPTS = 10_000
+#: The most words that a sentence may be allowed to have.
+LONGEST = 10_000
+_BATCH = 50
+
+
+def generate_docs(
+    model: JointModel,
+    vocab: Vocab,
+    count: int,
+    *,
+    begin_with: Sequence[str],
+    max_length: int,
+    seed: int,
+    search: Search,
+    threads: int,
+) -> Iterator[Doc]:
+    """Sentences drawn from a model, each as a Doc.
+
+    model (JointModel): A trained model that generates words.
+    vocab (Vocab): Of the Docs.
+    count (int): How many sentences.
+    begin_with (Sequence[str]): The words that all of them begin with, no more than `max_length`.
+    max_length (int): The most words of a sentence.
+    seed (int): Fixes them. The first sentences are the same for every count.
+    search (Search): How the sentences' probabilities are summed up, and how many particles there are for `begin_with`.
+    threads (int): How many threads do so; the result does not depend on it.
+    YIELDS (Doc): With the tags and the tree that were drawn, and probabilities as after parsing.
+    RAISES (ValueError): If no sentence that is short enough is found.
+    """
+    for numbers in minibatch(range(count), _BATCH):
+        drawn = [
+            _draw(model, begin_with, max_length, search.particles, np.random.default_rng([seed, number]))
+            for number in numbers
+        ]
+        layout, parses = _annotation(model, drawn, search, threads)
+        docs = [_doc(model, vocab, one.words, begin_with) for one in drawn]
+        write_parses(docs, layout, parses, model)
+        yield from docs
+
+
+def _draw(
+    model: JointModel, begin_with: Sequence[str], max_length: int, particles: int, rng: np.random.Generator
+) -> Derivation:
+    assert model.vocabulary is not None
+    beginning = np.array(model.vocabulary.numbers(begin_with), dtype=np.int32)
+    drawn = Derivation(
+        actions=np.empty(2 * max_length, dtype=np.int32),
+        tags=np.empty(max_length, dtype=np.int32),
+        words=np.empty(max_length, dtype=np.int32),
+        log_probability=np.empty(1),
+    )
+    n = draw_sentence(model.distributions, beginning, particles, ATTEMPTS, rng, drawn)
+    if n == 0:
+        beginning_with = f" that begins with '{' '.join(begin_with)}'" if begin_with else ""
+        raise ValueError(
+            f"{ATTEMPTS:,} derivations were drawn, and none made a sentence of {max_length} words or fewer"
+            f"{beginning_with}. Allow longer sentences."
+        )
+    return drawn._replace(actions=drawn.actions[: 2 * n], tags=drawn.tags[:n], words=drawn.words[:n])
+
+
+def _annotation(model: JointModel, drawn: Sequence[Derivation], search: Search, threads: int) -> tuple[Layout, Parses]:
+    """The trees that were drawn, and what the beam says of the words."""
+    blocks = sentence_blocks([one.words for one in drawn])
+    offsets = blocks.offsets
+    parses = model.decode(blocks, search._replace(marginals=False, consensus=False), threads)
+    parses.tags[:] = np.concatenate([one.tags for one in drawn])
+    for one, start, end in zip(drawn, offsets[:-1], offsets[1:]):
+        tree_of(one.actions, parses.heads[start:end], parses.labels[start:end])
+    token = np.concatenate([np.arange(len(one.words)) for one in drawn])
+    return Layout(token=token, docs=offsets, offsets=offsets), parses
+
+
+def _doc(model: JointModel, vocab: Vocab, numbers: np.ndarray, begin_with: Sequence[str]) -> Doc:
+    assert model.vocabulary is not None
+    generated = [model.vocabulary.name(number) for number in numbers[len(begin_with) :].tolist()]
+    words = [*begin_with, *generated]
+    return Doc(vocab, words=words, spaces=spaces_between(words, separated=vocab.writing_system["has_letters"]))

@@ -1,0 +1,368 @@
+"""The n-gram model: a hierarchical Pitman-Yor process over the previous words (Teh 2006), the baseline of B&B section 5.2.
+
+A word, or the end of the sentence, is predicted from the n - 1 words before it; each back-off level drops the farthest one.
+Rare words are their class, by the same rules as in the parser. After Gibbs sampling, a prediction is the mean of the
+predictive probabilities of several samples.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import srsly
+from spacy import registry
+from spacy.util import minibatch
+
+from ..hpyp.franchise import new_franchise, reserve
+from ..hpyp.hyperparameters import resample
+from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
+from ..pools.average import average
+from ..pools.view import freeze
+from ..ranges import whole
+from ..storage.checksum import DAMAGE, unpack_message, with_checksum
+from ..storage.files import replace_file
+from ..text.spool import Spool
+from ..text.unknown_words import RULES, UnknownWordRule, plain_rule
+from ..text.vocabulary import Vocabulary, VocabularySettings
+from .ngram_seating import score_stream, visit_stream
+from .perplexity import Perplexity, ScoredSentence, perplexity_of
+
+FORMAT = 1
+KIND = "spacy-hpyp n-gram model"
+HIGHEST_ORDER = 20
+_BATCH = 512
+# The rule that has to be told the language.
+_BY_LANGUAGE = "spacy-hpyp.UnknownWords.v1"
+# What all samples have in common: which restaurants there are, and what they serve.
+_STRUCTURE = ("restaurants", "children", "symbol", "dishes", "dish")
+
+
+class UnknownRuleError(ValueError):
+    """A model's rule for unknown words is not one of this package and has not been handed in, or the other way round."""
+
+
+class NGramVocabulary(NamedTuple):
+    """A vocabulary, and how to make its rule for unknown words again.
+
+    vocabulary (Vocabulary): The words and the classes of rare words.
+    unknown_words (dict[str, Any]): Its rule as a block of a config, {"@misc": name, ...}. Of a rule that is not one of this
+        package, a file has the name alone.
+    lang (str): The language code of the tokenizer that the words come from.
+    """
+
+    vocabulary: Vocabulary
+    unknown_words: dict[str, Any]
+    lang: str
+
+
+class Progress(NamedTuple):
+    """How far training is.
+
+    sweep (int): The number of the sweep, from 1.
+    predictions (int): Words and ends of sentences visited since the last report.
+    total (int): Those to be visited in all sweeps.
+    log_prob (float): The mean log-probability of a prediction in this sweep so far, in nats. Each sentence is predicted
+        from all others; in the first sweep, from those before it.
+    """
+
+    sweep: int
+    predictions: int
+    total: int
+    log_prob: float
+
+
+def resolve_rule(unknown_words: dict[str, Any]) -> UnknownWordRule:
+    """The rule for unknown words that a block of a config describes. It may be any registered function with any arguments, so the
+    block must not come from a file of a model.
+
+    unknown_words (dict[str, Any]): Such as {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": "en"}.
+    RAISES (ValueError): If it is no such block.
+    """
+    _name_of_rule(unknown_words)
+    return registry.resolve({"rule": unknown_words})["rule"]
+
+
+def _name_of_rule(unknown_words: Any) -> str:
+    if not isinstance(unknown_words, dict) or not isinstance(unknown_words.get("@misc"), str):
+        raise ValueError("the rule for unknown words is not the name of a registered function")
+    return unknown_words["@misc"]
+
+
+def _own_rule(unknown_words: Any) -> UnknownWordRule | None:
+    """The rule that a block of a file describes, if it is one of this package."""
+    name = _name_of_rule(unknown_words)
+    if name not in RULES:
+        return None
+    return plain_rule(name, {argument: value for argument, value in unknown_words.items() if argument != "@misc"})
+
+
+def _stored_rule(unknown_words: dict[str, Any]) -> dict[str, Any]:
+    """A block as it is written into a file."""
+    return {"@misc": unknown_words["@misc"]} if _own_rule(unknown_words) is None else unknown_words
+
+
+def usual_rule(lang: str) -> str:
+    """The registered rule for unknown words that n-gram models of a language use.
+
+    lang (str): The language code.
+    """
+    return "spacy-hpyp.EnglishSignatures.v1" if lang == "en" else _BY_LANGUAGE
+
+
+def collect_vocabulary(
+    sentences: Iterable[Sequence[str]],
+    *,
+    lang: str = "en",
+    unknown_words: str | None = None,
+    min_count: int = 2,
+    min_class_count: int = 5,
+) -> NGramVocabulary:
+    """The vocabulary of a text: its frequent words, and the classes of the others by a rule.
+
+    sentences (Iterable[Sequence[str]]): The words of each sentence.
+    lang (str): The language code.
+    unknown_words (str | None): The name of the rule, a function in `spacy.registry.misc` that can be called without arguments,
+        or "spacy-hpyp.UnknownWords.v1"; by default `usual_rule`.
+    min_count (int): Words seen less often are known by their class only.
+    min_class_count (int): Classes seen less often give way to more general ones.
+    RAISES (ValueError): If a threshold is not a whole number of at least 1, there is no such rule, or there are no sentences.
+    """
+    whole("min_count", min_count)
+    whole("min_class_count", min_class_count)
+    name = usual_rule(lang) if unknown_words is None else unknown_words
+    rule = {"@misc": name, "lang": lang} if name == _BY_LANGUAGE else {"@misc": name}
+    settings = VocabularySettings(resolve_rule(rule), min_count, min_class_count)
+    found = iter(sentences)
+    first = next(found, None)
+    if first is None:
+        raise ValueError("There is no sentence to take a vocabulary from.")
+    # All words have one and the same tag, whose name is empty: it says nothing about a word's class.
+    untagged = ((words, [0] * len(words)) for words in chain([first], found))
+    return NGramVocabulary(Vocabulary.collect(untagged, [""], settings), rule, lang)
+
+
+class NGramModel:
+    """A trained n-gram model. Make one with `train_ngram_model`, `NGramModel.from_bytes` or `NGramModel.from_disk`.
+
+    words (NGramVocabulary): Its vocabulary.
+    order (int): n, the length of the longest n-gram.
+    samples (Sequence[dict[str, Any]]): At least one seating of the same sentences, as `storage.pack` describes it.
+    RAISES (ValueError): If there is no sample, or one does not fit the others, the order or the vocabulary.
+    """
+
+    def __init__(self, words: NGramVocabulary, order: int, samples: Sequence[dict[str, Any]]) -> None:
+        self.words = words
+        self.order = whole("order", order, highest=HIGHEST_ORDER)
+        self._samples = list(samples)
+        columns, alphabet = columns_of(order), len(words.vocabulary) + 1
+        views = (freeze(unpack(sample, columns, alphabet)) for sample in self._samples)
+        self._average = average(views, len(self._samples))
+
+    @property
+    def samples(self) -> int:
+        """Over how many samples predictions are averaged."""
+        return len(self._samples)
+
+    def log_probs(self, words: Sequence[str]) -> np.ndarray:
+        """The log-probabilities of a sentence's words and of its end.
+
+        words (Sequence[str]): The n words of a sentence.
+        RETURNS (float64[n + 1]): In nats, of each word given those before it, and of the end. A word that is not in the
+            vocabulary has the probability of its class.
+        """
+        vocabulary = self.words.vocabulary
+        stream = vocabulary.numbers(words)
+        return self._score(np.array([*stream, len(vocabulary)], dtype=np.int32))
+
+    def score(self, sentences: Iterable[Sequence[str]]) -> Iterator[ScoredSentence]:
+        """The log-probability of each sentence.
+
+        sentences (Iterable[Sequence[str]]): The words of each sentence; some are held in memory at a time.
+        """
+        vocabulary = self.words.vocabulary
+        end = len(vocabulary)
+        for batch in minibatch(sentences, _BATCH):
+            numbers = [[*vocabulary.numbers(words), end] for words in batch]
+            values = self._score(np.concatenate(numbers, dtype=np.int32, casting="unsafe"))
+            bounds = np.cumsum([len(stream) for stream in numbers])[:-1]
+            for stream, log_probs in zip(numbers, np.split(values, bounds)):
+                unknown = sum(number >= len(vocabulary.words) for number in stream[:-1])
+                yield ScoredSentence(float(log_probs.sum()), len(stream) - 1, unknown)
+
+    def perplexity(self, sentences: Iterable[Sequence[str]]) -> Perplexity:
+        """The perplexity of a text, see `spacy_hpyp.language_model.perplexity`.
+
+        sentences (Iterable[Sequence[str]]): The words of each sentence.
+        RAISES (ValueError): If there are none.
+        """
+        return perplexity_of(self.score(sentences))
+
+    def _score(self, stream: np.ndarray) -> np.ndarray:
+        out = np.empty(len(stream))
+        score_stream(self._average, stream, out)
+        return out
+
+    # Storage
+
+    def to_bytes(self) -> bytes:
+        """The whole model, with a checksum."""
+        vocabulary, unknown_words, lang = self.words
+        usual = vocabulary.candidate_tags[vocabulary.tag_offsets[:-1]]
+        message = {
+            "kind": KIND,
+            "format": FORMAT,
+            "order": self.order,
+            "lang": lang,
+            "unknown_words": _stored_rule(unknown_words),
+            "words": vocabulary.words,
+            "classes": vocabulary.classes,
+            "tags": vocabulary.tags,
+            "usual_tags": pack_integers(usual),
+            "structure": {name: self._samples[0][name] for name in _STRUCTURE},
+            "samples": [
+                {name: value for name, value in sample.items() if name not in _STRUCTURE} for sample in self._samples
+            ],
+        }
+        return with_checksum(srsly.msgpack_dumps(message))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, unknown_words: UnknownWordRule | None = None) -> "NGramModel":
+        """Read what `to_bytes` wrote.
+
+        data (bytes): The model.
+        unknown_words (UnknownWordRule | None): The rule for unknown words that it was trained with, if that is not one of this
+            package: which code is run is not for a file to say.
+        RAISES (ValueError): If the bytes are damaged or are no n-gram model, or the rule is not given, or one too many is.
+        """
+        message = unpack_message(data)
+        if message.get("kind") != KIND or message.get("format") != FORMAT:
+            raise ValueError("it is not an n-gram model of this version of spacy-hpyp")
+        try:
+            words = _read_vocabulary(message, unknown_words)
+            structure = {name: message["structure"][name] for name in _STRUCTURE}
+            samples = [{**sample, **structure} for sample in message["samples"]]
+            order = message["order"]
+        except ValueError:
+            raise
+        except DAMAGE as error:
+            raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
+        return cls(words, order, samples)
+
+    def to_disk(self, path: str | Path) -> None:
+        """Save the model to a file, which takes the place of a previous one only when it is complete."""
+        replace_file(Path(path), self.to_bytes())
+
+    @classmethod
+    def from_disk(cls, path: str | Path, *, unknown_words: UnknownWordRule | None = None) -> "NGramModel":
+        """Load a model from a file.
+
+        path (str | Path): The file.
+        unknown_words (UnknownWordRule | None), RAISES (ValueError): As `from_bytes`.
+        """
+        try:
+            return cls.from_bytes(Path(path).read_bytes(), unknown_words=unknown_words)
+        except UnknownRuleError as error:
+            raise UnknownRuleError(f"The n-gram model '{path}' cannot be read: {error}.") from error
+        except ValueError as error:
+            raise ValueError(f"The n-gram model '{path}' cannot be read: {error}. Train or copy it again.") from error
+
+
+def _read_vocabulary(message: dict[str, Any], given_rule: UnknownWordRule | None) -> NGramVocabulary:
+    names = {part: message[part] for part in ("words", "classes", "tags")}
+    for part, values in names.items():
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise ValueError(f"the list of {part} is damaged")
+        if len(set(values)) < len(values):
+            raise ValueError(f"the list of {part} has something twice")
+    if not names["classes"]:
+        raise ValueError("there is no class of unknown words")
+    usual = unpack_integers(message["usual_tags"])
+    if len(usual) != len(names["words"]) + len(names["classes"]) or int(usual.max(initial=0)) >= len(names["tags"]):
+        raise ValueError("the tags do not fit the vocabulary")
+    if not isinstance(message["lang"], str):
+        raise ValueError("the language is damaged")
+    rule = _rule_of_file(message["unknown_words"], given_rule)
+    offsets = np.arange(len(usual) + 1)
+    vocabulary = Vocabulary(**names, tag_offsets=offsets, candidate_tags=usual, rule=rule)
+    return NGramVocabulary(vocabulary, _stored_rule(message["unknown_words"]), message["lang"])
+
+
+def _rule_of_file(unknown_words: Any, given: UnknownWordRule | None) -> UnknownWordRule:
+    own, name = _own_rule(unknown_words), _name_of_rule(unknown_words)
+    if own is not None and given is not None:
+        raise UnknownRuleError(f"its rule for unknown words is {name!r}, and it cannot have another one")
+    if own is None and given is None:
+        raise UnknownRuleError(
+            f"its rule for unknown words is {name!r}, a function that does not belong to spacy-hpyp, and which code is run is not "
+            "for a file to say. If you trust that function, hand it in, as NGramModel.from_disk(path, unknown_words=rule), or "
+            "name it, as 'hpyp perplexity --unknown-words NAME'"
+        )
+    return given if own is None else own
+
+
+def columns_of(order: int) -> np.ndarray:
+    """The context elements of an n-gram model's only expert: the previous words, the nearest first.
+
+    RETURNS (int32[1, order - 1]): See `Franchise`.
+    """
+    return np.arange(order - 1, dtype=np.int32).reshape(1, order - 1)
+
+
+def train_ngram_model(
+    sentences: Iterable[Sequence[str]],
+    words: NGramVocabulary | Callable[[Iterable[Sequence[str]]], NGramVocabulary] = collect_vocabulary,
+    *,
+    order: int = 5,
+    sweeps: int = 20,
+    samples: int = 10,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+) -> NGramModel:
+    """Train an n-gram model by Gibbs sampling.
+
+    The first sweep seats every sentence, the others remove each sentence and add it again; after every sweep, discounts
+    and strengths are resampled. The samples are seatings of the second half of the sweeps, equally far apart, the last
+    one that after the last sweep.
+
+    sentences (Iterable[Sequence[str]]): The words of each sentence. They are read once and kept in a temporary file.
+    words (NGramVocabulary | Callable): The vocabulary, or what makes one of the sentences.
+    order (int): n, from 1 to 20.
+    sweeps (int): How many sweeps.
+    samples (int): How many samples are averaged, no more than there are sweeps.
+    seed (int): Fixes the model bit for bit.
+    progress (Callable[[Progress], None] | None): Is told now and then how far training is.
+    RETURNS (NGramModel): The model.
+    RAISES (ValueError): If a setting is out of its range, or there are no sentences.
+    """
+    whole("order", order, highest=HIGHEST_ORDER)
+    whole("sweeps", sweeps)
+    whole("samples", samples, highest=sweeps)
+    whole("seed", seed, least=0)
+    rng = np.random.default_rng(seed)
+    interval = max(1, sweeps // (2 * samples))
+    kept: list[dict[str, Any]] = []
+    with Spool(sentences) as spool:
+        if spool.sentences == 0:
+            raise ValueError("There is no sentence to train on.")
+        words = words(spool.texts()) if callable(words) else words
+        # Better now than when it is to be saved.
+        _stored_rule(words.unknown_words)
+        franchise = new_franchise(columns_of(order), len(words.vocabulary) + 1)
+        numbers = spool.encode(words.vocabulary)
+        predictions = spool.words + spool.sentences
+        for sweep in range(1, sweeps + 1):
+            log_prob, visited = 0.0, 0
+            for stream in spool.streams(numbers):
+                franchise = reserve(franchise, len(stream))
+                log_prob += visit_stream(franchise, stream, sweep > 1, rng)
+                visited += len(stream)
+                if progress is not None:
+                    progress(Progress(sweep, len(stream), sweeps * predictions, log_prob / visited))
+            resample(franchise, rng)
+            left, out_of_step = divmod(sweeps - sweep, interval)
+            if out_of_step == 0 and left < samples:
+                kept.append(pack(franchise))
+    del franchise
+    return NGramModel(words, order, kept)

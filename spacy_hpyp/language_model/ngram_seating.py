@@ -1,0 +1,73 @@
+"""Gibbs sampling and scoring of an n-gram model: a word is conditioned on the words before it.
+
+A text is a *stream*: the numbers of its words with the *boundary*, the last dish of the alphabet, after each sentence.
+The boundary is predicted like a word. As an element of a context it stands for what is before the beginning of the
+sentence. The context row holds the previous words, the nearest first.
+"""
+
+from math import log
+
+import numpy as np
+
+from ..compiled import borrowing, compiled
+from ..hpyp.franchise import open_restaurant, seat, unseat
+from ..pools.average import average_probability
+
+
+@borrowing
+def read_history(stream, start, place, boundary, row):
+    """Read the context of a place in a stream.
+
+    start (int): Where its sentence begins.
+    row (int32[order - 1]): Overwritten with the words before the place, the nearest first.
+    """
+    for distance in range(len(row)):
+        before = place - 1 - distance
+        row[distance] = stream[before] if before >= start else boundary
+
+
+@compiled
+def visit_stream(franchise, stream, seated, rng):
+    """One Gibbs step for each sentence of a stream: remove it if it is seated, and add it.
+
+    franchise (Franchise): Of one expert that reads the previous words, with room for the stream.
+    stream (int32[*]): Whole sentences, each with the boundary after it.
+    seated (bool): Whether the sentences are seated.
+    rng (numpy.random.Generator): The source of randomness.
+    RETURNS (float): The sum of the log-probabilities in nats, each predicted before it is added.
+    """
+    boundary = franchise.alphabet[0] - 1
+    row = np.empty(franchise.columns.shape[1], dtype=np.int32)
+    restaurants = np.empty(len(stream), dtype=np.int32)
+    total = 0.0
+    start = 0
+    for end in range(len(stream)):
+        if stream[end] != boundary:
+            continue
+        for place in range(start, end + 1):
+            read_history(stream, start, place, boundary, row)
+            restaurants[place] = open_restaurant(franchise, 0, row)
+            if seated:
+                unseat(franchise, restaurants[place], stream[place], rng)
+        for place in range(start, end + 1):
+            total += log(seat(franchise, restaurants[place], stream[place], rng))
+        start = end + 1
+    return total
+
+
+@compiled
+def score_stream(average, stream, out):
+    """The log-probabilities of a stream's words and boundaries, averaged over samples.
+
+    average (Average): Of seatings that `visit_stream` made.
+    stream (int32[*]): Whole sentences, each with the boundary after it.
+    out (float64[*]): Overwritten with log p(word | the words before it in its sentence) in nats.
+    """
+    boundary = average.alphabet[0] - 1
+    row = np.empty(average.columns.shape[1], dtype=np.int32)
+    start = 0
+    for place in range(len(stream)):
+        read_history(stream, start, place, boundary, row)
+        out[place] = log(average_probability(average, row, stream[place]))
+        if stream[place] == boundary:
+            start = place + 1

@@ -1,0 +1,102 @@
+"""The parser as a language model: the probability of a sentence, summed over its derivations."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from spacy.util import minibatch
+
+from ..arc_standard.sampling import estimate_log_probabilities
+from ..inference.beam import Search
+from ..inference.particle_filter import sentence_blocks
+from ..models.joint_model import JointModel
+from ..ranges import HIGHEST_PARTICLES, whole
+from ..text.vocabulary import Vocabulary
+from .perplexity import ScoredSentence
+
+_BATCH = 256
+
+
+def score_by_beam(
+    model: JointModel, sentences: Iterable[Sequence[str]], search: Search, *, threads: int = 1
+) -> Iterator[ScoredSentence]:
+    """The log-probability of each sentence as the sum over the final beam, a lower bound.
+
+    model (JointModel): A trained model that generates words.
+    sentences (Iterable[Sequence[str]]): The words of each sentence, at least one; some are held in memory at a time.
+    search (Search): How to search.
+    threads (int): How many threads share the sentences; the result does not depend on it.
+    RAISES (ValueError): If a sentence has no words.
+    """
+    for batch in minibatch(sentences, _BATCH):
+        numbers = [_numbers(model, words) for words in batch]
+        blocks = sentence_blocks(numbers)
+        log_probability = model.decode(blocks, search, threads).log_probability
+        for own, total in zip(numbers, np.add.reduceat(log_probability, blocks.offsets[:-1]).tolist()):
+            yield ScoredSentence(total, len(own), _unknown(model, own))
+
+
+def score_by_particles(
+    model: JointModel,
+    sentences: Iterable[Sequence[str]],
+    *,
+    particles: int,
+    replicates: int,
+    seed: int = 0,
+    threads: int = 1,
+) -> Iterator[ScoredSentence]:
+    """The log-probability of each sentence, estimated by particle filters that are independent of each other.
+
+    The mean of the filters' estimates is an unbiased estimate of the probability. Its log has the variance s² / (R p²), where
+    s² is the variance of the R estimates and p their mean (the delta method), and is too low by half of that on
+    average (`Perplexity.bias`).
+
+    model (JointModel): A trained model that generates words.
+    sentences (Iterable[Sequence[str]]): The words of each sentence, at least one; some are held in memory at a time.
+    particles (int): How many particles a filter has.
+    replicates (int): How many filters there are for each sentence, at least 2.
+    seed (int): Fixes the estimates.
+    threads (int): How many threads share the sentences; the result does not depend on it.
+    RAISES (ValueError): If a sentence has no words, there are too few filters, or a setting is out of its range.
+    """
+    whole("particles", particles, highest=HIGHEST_PARTICLES)
+    whole("seed", seed, least=0)
+    if replicates < 2:
+        raise ValueError(f"'replicates' must be at least 2, or there is no standard error, but it is {replicates}.")
+    _vocabulary(model)
+    distributions = model.distributions
+
+    def score(job: tuple[int, np.ndarray]) -> ScoredSentence:
+        number, words = job
+        estimates = np.empty(replicates)
+        rng = np.random.default_rng([seed, number])
+        estimate_log_probabilities(distributions, words, particles, rng, estimates)
+        highest = estimates.max()
+        if highest == -np.inf:
+            return ScoredSentence(-np.inf, len(words), _unknown(model, words))
+        ratios = np.exp(estimates - highest)
+        log_prob = float(highest + np.log(ratios.mean()))
+        variance = float(ratios.var(ddof=1) / (replicates * ratios.mean() ** 2))
+        return ScoredSentence(log_prob, len(words), _unknown(model, words), variance)
+
+    jobs = ((number, _numbers(model, words)) for number, words in enumerate(sentences))
+    with ThreadPoolExecutor(threads) as pool:
+        for batch in minibatch(jobs, _BATCH):
+            yield from pool.map(score, batch)
+
+
+def _vocabulary(model: JointModel) -> Vocabulary:
+    if model.vocabulary is None or not model.is_lexicalised:
+        raise ValueError("An unlexicalised model, or one that has not been trained, gives no probability to words.")
+    return model.vocabulary
+
+
+def _numbers(model: JointModel, words: Sequence[str]) -> np.ndarray:
+    if not words:
+        raise ValueError("A sentence without words has no probability.")
+    vocabulary = _vocabulary(model)
+    return np.array(vocabulary.numbers(words), dtype=np.int32)
+
+
+def _unknown(model: JointModel, numbers: np.ndarray) -> int:
+    return int(np.sum(numbers >= len(_vocabulary(model).words)))

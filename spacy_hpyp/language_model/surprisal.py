@@ -1,0 +1,140 @@
+"""Tables of surprisals, for readers of a text file: one row a token, or one row a word between white space."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import minibatch
+
+from ..text.raw_text import locate_paragraphs
+
+# How many paragraphs are parsed together.
+_BATCH = 256
+
+
+class TokenRow(NamedTuple):
+    """A token and its surprisal.
+
+    file (str): The file.
+    paragraph (int): Number of the paragraph in the file, from 1.
+    sentence, word, token (int): Numbers in the paragraph, from 1, of the sentence, the word between white space, and the token.
+    start, end (int): Where the token stands in the file, in characters: its text is `file[start:end]`.
+    text, tag (str): The token, and the tag that the parser gave it.
+    surprisal, surprisal_lexical, surprisal_syntactic (float): In bits, see `register_extensions`.
+    log_prob (float): In nats, with the ends of sentences.
+    """
+
+    file: str
+    paragraph: int
+    sentence: int
+    word: int
+    token: int
+    start: int
+    end: int
+    text: str
+    tag: str
+    surprisal: float
+    surprisal_lexical: float
+    surprisal_syntactic: float
+    log_prob: float
+
+
+class WordRow(NamedTuple):
+    """A word between white space. Its surprisal is the sum of its tokens', by the chain rule; the rest is as in `TokenRow`.
+
+    sentence (int): The sentence of its first token.
+    tokens (int): How many tokens it has.
+    """
+
+    file: str
+    paragraph: int
+    sentence: int
+    word: int
+    tokens: int
+    start: int
+    end: int
+    text: str
+    surprisal: float
+    surprisal_lexical: float
+    surprisal_syntactic: float
+    log_prob: float
+
+
+def read_surprisals(nlp: Language, path: str | Path, *, per_line: bool = False) -> Iterator[TokenRow]:
+    """Parse a text file and give the surprisal of each token. The file is not held in memory. White space has no row.
+
+    nlp (Language): A pipeline with an hpyp_parser.
+    path (str | Path): Text in UTF-8. Paragraphs are parsed one by one: nothing before a paragraph is context of its words.
+    per_line (bool): Whether every line is a paragraph that is one sentence; else an empty line ends a paragraph, and the
+        pipeline finds the sentences.
+    RETURNS (Iterator[TokenRow]): The tokens.
+    RAISES (ValueError): If the file is not text in UTF-8, or the pipeline cannot parse it.
+    """
+    number = 0
+    for paragraphs in minibatch(locate_paragraphs(path, per_line=per_line), _BATCH):
+        rows: list[TokenRow] = []
+        with nlp.memory_zone():
+            docs = [nlp.make_doc(text) for _, text in paragraphs]
+            if per_line:
+                for doc in docs:
+                    for token in doc:
+                        token.is_sent_start = token.i == 0
+            for (offset, _), doc in zip(paragraphs, nlp.pipe(docs)):
+                number += 1
+                rows.extend(_rows(doc, str(path), number, offset))
+            del docs, doc
+        yield from rows
+
+
+def _rows(doc: Doc, file: str, paragraph: int, offset: int) -> Iterator[TokenRow]:
+    word, number, end = 0, 0, -1
+    for sentence, span in enumerate(doc.sents, 1):
+        for token in span:
+            if token.is_space:
+                continue
+            word += token.idx != end
+            number += 1
+            end = token.idx + len(token)
+            yield TokenRow(
+                file=file,
+                paragraph=paragraph,
+                sentence=sentence,
+                word=word,
+                token=number,
+                start=offset + token.idx,
+                end=offset + end,
+                text=token.text,
+                tag=token.tag_,
+                surprisal=token._.surprisal,
+                surprisal_lexical=token._.surprisal_lexical,
+                surprisal_syntactic=token._.surprisal_syntactic,
+                log_prob=token._.log_prob,
+            )
+
+
+def sum_words(rows: Iterator[TokenRow]) -> Iterator[WordRow]:
+    """Add up the tokens of each word between white space: a verb and its clitic, a word and the comma behind it.
+
+    rows (Iterator[TokenRow]): The tokens in their order.
+    RETURNS (Iterator[WordRow]): The words.
+    """
+    for _, group in groupby(rows, key=lambda row: (row.file, row.paragraph, row.word)):
+        tokens = list(group)
+        first = tokens[0]
+        yield WordRow(
+            file=first.file,
+            paragraph=first.paragraph,
+            sentence=first.sentence,
+            word=first.word,
+            tokens=len(tokens),
+            start=first.start,
+            end=tokens[-1].end,
+            text="".join(token.text for token in tokens),
+            surprisal=sum(token.surprisal for token in tokens),
+            surprisal_lexical=sum(token.surprisal_lexical for token in tokens),
+            surprisal_syntactic=sum(token.surprisal_syntactic for token in tokens),
+            log_prob=sum(token.log_prob for token in tokens),
+        )

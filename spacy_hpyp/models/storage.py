@@ -1,0 +1,158 @@
+"""Joint models as bytes, with all that they have seated; what is read is checked before anything compiled works on it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import srsly
+
+from ..annotation.confidence import check_weights
+from ..arc_standard.oracle import is_derivation
+from ..hpyp.franchise import Franchise
+from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
+from ..storage.checksum import unpack_message
+from ..text.vocabulary import Vocabulary
+from .joint_model import DISTRIBUTIONS, JointModel
+
+#: The format that is written. Models of format 1 have not learned any confidence.
+FORMAT = 2
+
+
+def model_to_bytes(model: JointModel) -> bytes:
+    """The whole model: alphabets, vocabulary, seating, and which sentences are seated."""
+    msg: dict[str, Any] = {
+        "format": FORMAT,
+        "contexts": _context_lists(model),
+        "steps": model.steps,
+        "tokens": model.tokens,
+        "sweeps": model.sweeps,
+        "confidence": model.confidence.tolist(),
+    }
+    if model.vocabulary is not None:
+        keys = sorted(model.seated)
+        msg |= {
+            "tags": model.tags,
+            "labels": model.labels,
+            "words": model.vocabulary.words,
+            "classes": model.vocabulary.classes,
+            "tag_counts": pack_integers(np.diff(model.vocabulary.tag_offsets)),
+            "candidate_tags": pack_integers(model.vocabulary.candidate_tags),
+            "distributions": {name: pack(franchise) for name, franchise in model.franchises.items()},
+            "seated": b"".join(keys),
+            "copies": pack_integers(np.array([model.seated[key] for key in keys], dtype=np.int64)),
+            "derivations": _pack_derivations(model.derivations),
+        }
+    return srsly.msgpack_dumps(msg)
+
+
+def model_from_bytes(model: JointModel, data: bytes) -> JointModel:
+    """Read what `model_to_bytes` wrote. The weights of pools are not part of it: they are those of `first_weights`.
+
+    model (JointModel): A model with the settings of the one that was written; it stays as it is.
+    RETURNS (JointModel): A new model.
+    RAISES (ValueError): If the bytes are damaged or belong to a model with other context lists.
+    """
+    msg = unpack_message(data)
+    if type(msg.get("format")) is not int or not 1 <= msg["format"] <= FORMAT:
+        raise ValueError("it is not a model of this version of spacy-hpyp")
+    if msg.get("contexts") != _context_lists(model):
+        raise ValueError(
+            "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
+        )
+    loaded = model.untrained()
+    if "distributions" in msg:
+        _read(loaded, msg)
+    return loaded
+
+
+def _context_lists(model: JointModel) -> dict[str, list[list[str]]]:
+    return {name: [list(expert) for expert in getattr(model.contexts, name)] for name in DISTRIBUTIONS}
+
+
+def _read(model: JointModel, msg: dict[str, Any]) -> None:
+    """Read the parts of a trained model. Whatever is wrong with them is a ValueError; other errors are not the file's."""
+    tags, labels, words, classes = (_strings(_part(msg, name, list)) for name in ("tags", "labels", "words", "classes"))
+    if any(label.count("||") > 1 for label in labels):
+        raise ValueError("a label is decorated twice")
+    candidates, counts = (unpack_integers(_part(msg, name, dict)) for name in ("candidate_tags", "tag_counts"))
+    if len(counts) != len(words) + len(classes) or np.any(counts < 1) or counts.sum() != len(candidates):
+        raise ValueError("the candidate tags do not fit the vocabulary")
+    if len(counts) == 0 or int(candidates.max(initial=0)) >= len(tags):
+        raise ValueError("a candidate tag does not exist")
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    vocabulary = Vocabulary(words, classes, tags, offsets, candidates, model.vocabulary_settings.rule)
+    model.initialize(labels, vocabulary)
+    alphabets = model.alphabets()
+    distributions = _part(msg, "distributions", dict)
+
+    def read(name: str) -> Franchise:
+        packed = _part(distributions, name, dict)
+        try:
+            return unpack(packed, model.columns(name), alphabets[name], one_table=model.one_table)
+        except ValueError as error:
+            raise ValueError(f"its {name} distribution is damaged: {error}") from error
+
+    with ThreadPoolExecutor() as executor:
+        model.franchises = dict(zip(DISTRIBUTIONS, executor.map(read, DISTRIBUTIONS)))
+    copies = unpack_integers(_part(msg, "copies", dict)).tolist()
+    keys = _part(msg, "seated", bytes)
+    width = len(keys) // max(1, len(copies))
+    if width * len(copies) != len(keys):
+        raise ValueError("the list of seated sentences is damaged")
+    model.seated = {keys[width * i : width * (i + 1)]: copies[i] for i in range(len(copies))}
+    model.derivations = _unpack_derivations(model, _part(msg, "derivations", dict))
+    if msg["format"] > 1:
+        model.confidence = check_weights(_part(msg, "confidence", list))
+    model.steps, model.tokens, model.sweeps = (_count(_part(msg, name, int)) for name in ("steps", "tokens", "sweeps"))
+
+
+def _pack_derivations(derivations: dict[bytes, list[np.ndarray]]) -> dict[str, Any]:
+    found = [(key, path) for key in sorted(derivations) for path in derivations[key]]
+    paths = [path for _, path in found] or [np.empty(0, dtype=np.int32)]
+    return {
+        "keys": b"".join(key for key, _ in found),
+        "words": pack_integers(np.array([len(path) // 3 for _, path in found], dtype=np.int64)),
+        "paths": pack_integers(np.concatenate(paths)),
+    }
+
+
+def _unpack_derivations(model: JointModel, msg: dict[str, Any]) -> dict[bytes, list[np.ndarray]]:
+    """Read the derivations of seated sentences and check that they are what they should be."""
+    words, paths = (unpack_integers(_part(msg, name, dict)) for name in ("words", "paths"))
+    words, keys = words.astype(np.int64), _part(msg, "keys", bytes)
+    width = len(keys) // max(1, len(words))
+    if width * len(words) != len(keys) or np.any(words < 1) or 3 * words.sum() != len(paths):
+        raise ValueError("the derivations of its sentences are damaged")
+    found: dict[bytes, list[np.ndarray]] = {}
+    end = np.cumsum(3 * words)
+    for i, n in enumerate(words.tolist()):
+        path = paths[end[i] - 3 * n : end[i]]
+        actions, tags = path[: 2 * n], path[2 * n :]
+        if not is_derivation(actions, n, len(model.labels)) or tags.max() >= len(model.tags):
+            raise ValueError("the derivation of a sentence is damaged")
+        found.setdefault(keys[width * i : width * (i + 1)], []).append(path.copy())
+    if any(len(paths_of) > model.seated.get(key, 0) for key, paths_of in found.items()):
+        raise ValueError("it has derivations of sentences that are not seated")
+    return found
+
+
+def _part(msg: dict[str, Any], name: str, kind: type) -> Any:
+    if not isinstance(msg.get(name), kind):
+        raise ValueError(f"the part '{name}' is missing or of the wrong kind")
+    return msg[name]
+
+
+def _count(value: int) -> int:
+    if value < 0:
+        raise ValueError("a count is damaged")
+    return value
+
+
+def _strings(values: list[Any]) -> list[str]:
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError("a list of names is damaged")
+    if len(set(values)) < len(values):
+        raise ValueError("a name is listed twice")
+    if "" in values:
+        raise ValueError("a name is empty")
+    return values

@@ -1,0 +1,116 @@
+"""Averages over several seatings of one franchise: the predictive probability that Gibbs sampling estimates.
+
+The prediction of a Bayesian model is the mean of what its samples predict: p(y|u) = 1/S sum_s p_s(y|u). Samples that have
+seated the same events have the same restaurants with the same servings: they differ in customers, tables, discounts and
+strengths only. So the structure is kept once, and of each sample two numbers for each entry of it.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import borrowing
+from ..hpyp.franchise import DISH, NONE, PARENT, RESTAURANT, SYMBOL, child, serving_of
+from .view import View
+
+
+class Average(NamedTuple):
+    """The views of several samples of the same franchise, of one expert.
+
+    columns, alphabet, restaurants, restaurant_index, servings, serving_index: As in `Franchise`, and read by the same
+        functions. Customers and tables are those of one of the samples and mean nothing.
+    probability (float64[servings, samples]): p_s(dish | restaurant) of every serving.
+    passed_on (float64[restaurants, samples]): See `View`.
+    """
+
+    columns: np.ndarray
+    alphabet: np.ndarray
+    restaurants: np.ndarray
+    restaurant_index: np.ndarray
+    servings: np.ndarray
+    serving_index: np.ndarray
+    probability: np.ndarray
+    passed_on: np.ndarray
+
+
+def average(views: Iterable[View], samples: int) -> Average:
+    """The average of some views; each is needed only until the next one is asked for.
+
+    views (Iterable[View]): Of franchises that have seated the same events and number them alike.
+    samples (int): How many views there are, at least 1.
+    RETURNS (Average): Their average.
+    RAISES (ValueError): If their restaurants or servings are not the same.
+    """
+    first: View | None = None
+    sample = 0
+    for view in views:
+        if first is None:
+            first = view
+            probability = np.empty((len(view.probability), samples))
+            passed_on = np.empty((len(view.passed_on), samples))
+        elif not _alike(first, view):
+            raise ValueError("samples can be averaged only if they have seated the same events")
+        probability[:, sample] = view.probability
+        passed_on[:, sample] = view.passed_on
+        sample += 1
+        # Views are large: let go of this one before the next is made.
+        del view
+    if first is None:
+        raise ValueError("an average needs at least one sample")
+    return Average(
+        columns=first.columns,
+        alphabet=first.alphabet,
+        restaurants=first.restaurants,
+        restaurant_index=first.restaurant_index,
+        servings=first.servings,
+        serving_index=first.serving_index,
+        probability=probability,
+        passed_on=passed_on,
+    )
+
+
+def _alike(one: View, other: View) -> bool:
+    restaurants, servings = len(one.passed_on), len(one.probability)
+    return (
+        (restaurants, servings) == (len(other.passed_on), len(other.probability))
+        and all(
+            np.array_equal(one.restaurants[:restaurants, key], other.restaurants[:restaurants, key])
+            for key in (PARENT, SYMBOL)
+        )
+        and all(
+            np.array_equal(one.servings[:servings, key], other.servings[:servings, key]) for key in (RESTAURANT, DISH)
+        )
+    )
+
+
+@borrowing
+def average_probability(average, row, dish):
+    """The mean over the samples of p_s(dish | context).
+
+    row (int32[elements]): The context row.
+    RETURNS (float): The probability.
+    """
+    restaurant = 0
+    server = 0
+    serving = serving_of(average, restaurant, dish)
+    for level in range(average.columns.shape[1]):
+        below = child(average, restaurant, row[average.columns[0, level]])
+        if below == NONE:
+            break
+        # What a restaurant does not serve, none below it serves either.
+        if serving != NONE and server == restaurant:
+            found = serving_of(average, below, dish)
+            if found != NONE:
+                serving = found
+                server = below
+        restaurant = below
+    samples = average.probability.shape[1]
+    total = 0.0
+    for sample in range(samples):
+        if serving == NONE:
+            total += average.passed_on[restaurant, sample] / average.alphabet[0]
+        else:
+            factor = average.passed_on[restaurant, sample] / average.passed_on[server, sample]
+            total += average.probability[serving, sample] * factor
+    return total / samples

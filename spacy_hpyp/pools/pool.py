@@ -1,0 +1,356 @@
+"""Pools: one conditional distribution made of several HPYP experts.
+
+Small alphabets multiply their experts, p(y|x) proportional to the product over m of p_m(y|c_m(x)) ** weight_m; words mix
+them, p(w|x) = sum over m of share_m p_m(w|c_m(x)). How much an expert has to say depends on how much it has seen: its
+weight is chosen by the *standing* of the restaurant that its context leads to, that is, by how deep it lies and how many
+customers it has. And it depends on the situation: *gates* are columns of the context row (the tags of the two top
+items, say) whose symbols add to the weights of the experts. Shares are the weights' softmax. One expert is the plain HPYP either way. A pool without experts
+says nothing: its outcome is not generated and has probability 1.
+
+Weights are learned while the pool is: what it predicts for events that have just been removed is held out.
+"""
+
+from math import exp, log
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import borrowing, compiled, inner
+from ..hpyp.franchise import (
+    CUSTOMERS,
+    DISH,
+    FIRST,
+    NEXT,
+    NONE,
+    PARENT,
+    TIER,
+    Franchise,
+    deepest,
+    restaurant_distribution,
+    seat,
+    unseat,
+)
+from .recent import Recent, find_places, find_probabilities, new_recent
+from .view import Energies, View, energies, freeze, view_context_probability, view_distribution
+
+#: Restaurants are told apart by their customers: 1, 2, 3 to 4, 5 to 8, and so on, the last class being open.
+STANDINGS = 8
+
+# What is possible keeps a probability that has a logarithm, however sure the experts are of something else.
+_LEAST = -200.0
+
+
+class Weights(NamedTuple):
+    """The weights of a pool's experts, or a gradient with respect to them.
+
+    standing (float64[tiers, STANDINGS]): The weight of an expert by the standing of its restaurant; empty for a pool of one
+        expert whose every outcome is always possible, which needs none.
+    gate (float64[gates, symbols, experts]): What the symbol of a gate adds to the weight of each expert.
+    """
+
+    standing: np.ndarray
+    gate: np.ndarray
+
+
+class SeatedPool(NamedTuple):
+    """A pool while it learns.
+
+    franchise (Franchise): The seating of all experts.
+    weights (Weights): The weights.
+    gradient (Weights): Where the gradient of the log-likelihood is added up.
+    gates (int32[gates]): Columns of the context row.
+    possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all do.
+    elements (int32[elements, 4]): What the entries of a context row are; opaque here.
+    scratch (float64[experts + 1, alphabet]): Workspace; of a pool that mixes its experts float64[2, experts].
+    """
+
+    franchise: Franchise
+    weights: Weights
+    gradient: Weights
+    gates: np.ndarray
+    possible: np.ndarray
+    elements: np.ndarray
+    scratch: np.ndarray
+
+
+class FrozenPool(NamedTuple):
+    """A pool while it predicts: as `SeatedPool`, with finished probabilities in place of the seating.
+
+    weight (float64[restaurants]): The weight of an expert whose context leads to a restaurant, before gates add to it; empty
+        for a plain pool.
+    weights (Weights): The weights.
+    energies (Energies): Logs of the experts' distributions; empty unless they are multiplied.
+    """
+
+    frozen: View
+    weight: np.ndarray
+    weights: Weights
+    gates: np.ndarray
+    energies: Energies
+    possible: np.ndarray
+    elements: np.ndarray
+
+
+def freeze_pool(
+    franchise: Franchise,
+    weights: Weights,
+    gates: np.ndarray,
+    possible: np.ndarray,
+    elements: np.ndarray,
+    *,
+    mixed: bool,
+) -> FrozenPool:
+    """The view of a pool's present seating and weights.
+
+    mixed (bool): Whether the experts are mixed and not multiplied.
+    """
+    view = freeze(franchise)
+    plain = len(weights.standing) == 0
+    weight = np.empty(0) if plain else _weights_of_restaurants(view, weights.standing)
+    found = energies(view, multiplied=not plain and not mixed)
+    return FrozenPool(view, weight, weights, gates, found, possible, elements)
+
+
+@compiled
+def _weights_of_restaurants(view, by_standing):
+    weight = np.empty(len(view.back_off))
+    for restaurant in range(len(weight)):
+        row = view.restaurants[restaurant]
+        # An empty restaurant is as if it was not there.
+        if row[CUSTOMERS] == 0 and row[PARENT] != NONE:
+            weight[restaurant] = weight[row[PARENT]]
+        else:
+            weight[restaurant] = by_standing[row[TIER], standing(row[CUSTOMERS])]
+    return weight
+
+
+@borrowing
+def is_plain(pool):
+    """Whether a seated pool's probabilities are those of its only expert."""
+    return len(pool.weights.standing) == 0
+
+
+@compiled
+def standing(customers):
+    """The class of a restaurant with a number of customers, at least one."""
+    place = 0
+    customers -= 1
+    while customers > 0 and place < STANDINGS - 1:
+        customers >>= 1
+        place += 1
+    return place
+
+
+@borrowing
+def unseat_all(franchise, restaurants, dish, rng):
+    """Remove one event from every expert. Returns False if it was not seated everywhere."""
+    removed = True
+    for restaurant in restaurants:
+        removed = unseat(franchise, restaurant, dish, rng) and removed
+    return removed
+
+
+@borrowing
+def seen(franchise, restaurant):
+    """The restaurant, or the nearest above it that is not empty, or the root."""
+    while franchise.restaurants[restaurant, CUSTOMERS] == 0 and franchise.restaurants[restaurant, PARENT] != NONE:
+        restaurant = franchise.restaurants[restaurant, PARENT]
+    return restaurant
+
+
+@borrowing
+def gate_weight(pool, symbols, expert):
+    """What the gates add to an expert's weight.
+
+    symbols (int32[gates]): The symbols of the gates.
+    """
+    weight = 0.0
+    for gate in range(len(symbols)):
+        weight += pool.weights.gate[gate, symbols[gate], expert]
+    return weight
+
+
+@borrowing
+def seat_product(pool, restaurants, symbols, kind, dish, rng):
+    """Add one event to every expert of a product pool, and add the gradient of its log-probability up.
+
+    restaurants (int32[experts]): Where the context leads under each expert.
+    symbols (int32[gates]): The symbols of the gates.
+    kind (int): Of the context: the row of `possible`.
+    RETURNS (float): The log-probability of the dish under the pool before it was added, in nats.
+    """
+    if is_plain(pool):
+        return log(seat(pool.franchise, restaurants[0], dish, rng))
+    total = pool.scratch[len(restaurants)]
+    total[:] = 0.0
+    for expert in range(len(restaurants)):
+        restaurant = seen(pool.franchise, restaurants[expert])
+        row = pool.franchise.restaurants[restaurant]
+        weight = pool.weights.standing[row[TIER], standing(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
+        out = pool.scratch[expert]
+        restaurant_distribution(pool.franchise, restaurant, out)
+        for y in range(len(out)):
+            out[y] = log(out[y])
+            total[y] += weight * out[y]
+    log_probability = normalise(total, pool.possible, kind, dish)
+    for expert in range(len(restaurants)):
+        row = pool.franchise.restaurants[seen(pool.franchise, restaurants[expert])]
+        out = pool.scratch[expert]
+        expected = 0.0
+        for y in range(len(out)):
+            expected += total[y] * out[y]
+        pool.gradient.standing[row[TIER], standing(row[CUSTOMERS])] += out[dish] - expected
+        for gate in range(len(symbols)):
+            pool.gradient.gate[gate, symbols[gate], expert] += out[dish] - expected
+        seat(pool.franchise, restaurants[expert], dish, rng)
+    return log_probability
+
+
+@borrowing
+def normalise(total, possible, kind, dish):
+    """Turn unnormalised log-probabilities into probabilities in place. Returns the log-probability of a dish."""
+    highest = -np.inf
+    for y in range(len(total)):
+        if len(possible) == 0 or possible[kind, y]:
+            highest = max(highest, total[y])
+    chosen = max(total[dish] - highest, _LEAST)
+    mass = 0.0
+    for y in range(len(total)):
+        if len(possible) == 0 or possible[kind, y]:
+            total[y] = exp(max(total[y] - highest, _LEAST))
+            mass += total[y]
+        else:
+            total[y] = 0.0
+    total /= mass
+    return chosen - log(mass)
+
+
+@compiled
+def seat_mixture(pool, restaurants, symbols, dish, rng):
+    """Add one event to every expert of a mixture pool, and add the gradient of its log-probability up.
+
+    restaurants (int32[experts]): Where the context leads under each expert.
+    symbols (int32[gates]): The symbols of the gates.
+    RETURNS (float): The log-probability of the dish under the pool before it was added, in nats.
+    """
+    experts = len(restaurants)
+    if experts == 0:
+        return 0.0
+    if is_plain(pool):
+        return log(seat(pool.franchise, restaurants[0], dish, rng))
+    share, probability = pool.scratch[0], pool.scratch[1]
+    places = np.empty((experts, 2), dtype=np.int64)
+    mass, total = 0.0, 0.0
+    for expert in range(experts):
+        row = pool.franchise.restaurants[seen(pool.franchise, restaurants[expert])]
+        places[expert, 0], places[expert, 1] = row[TIER], standing(row[CUSTOMERS])
+        share[expert] = exp(
+            pool.weights.standing[places[expert, 0], places[expert, 1]] + gate_weight(pool, symbols, expert)
+        )
+        mass += share[expert]
+    for expert in range(experts):
+        share[expert] /= mass
+        probability[expert] = seat(pool.franchise, restaurants[expert], dish, rng)
+        total += share[expert] * probability[expert]
+    for expert in range(experts):
+        posterior = share[expert] * probability[expert] / total
+        pool.gradient.standing[places[expert, 0], places[expert, 1]] += posterior - share[expert]
+        for gate in range(len(symbols)):
+            pool.gradient.gate[gate, symbols[gate], expert] += posterior - share[expert]
+    return log(total)
+
+
+@borrowing
+def read_symbols(pool, row, symbols):
+    """The symbols of a pool's gates in a context row.
+
+    symbols (int32[gates]): Overwritten.
+    """
+    for gate in range(len(symbols)):
+        symbols[gate] = row[pool.gates[gate]]
+
+
+class Scratch(NamedTuple):
+    """Workspace for predictions of a frozen pool, one for each thread.
+
+    recent (Recent): What the experts have said lately.
+    symbols (int32[gates]): Symbols of the gates.
+    mark (int64[alphabet]): When a dish was seen last.
+    clock (int64[1]): The time.
+    """
+
+    recent: Recent
+    symbols: np.ndarray
+    mark: np.ndarray
+    clock: np.ndarray
+
+
+@compiled
+def new_scratch(pool):
+    """Workspace that fits a frozen pool."""
+    return Scratch(
+        new_recent(pool.frozen),
+        np.empty(len(pool.gates), dtype=np.int32),
+        np.zeros(pool.frozen.alphabet[0], dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+@borrowing
+def product_distribution(pool, row, kind, scratch, out):
+    """All probabilities of a product pool in a context.
+
+    kind (int): Of the context: the row of `possible`.
+    out (float64[alphabet]): Overwritten with p(. | context).
+    """
+    view = pool.frozen
+    if len(pool.weight) == 0:
+        view_distribution(view, deepest(view, 0, row), out)
+        return
+    find_places(view, row, scratch.recent)
+    read_symbols(pool, row, scratch.symbols)
+    out[:] = 0.0
+    for expert in range(len(scratch.recent.place)):
+        restaurant = scratch.recent.place[expert]
+        weight = pool.weight[restaurant] + gate_weight(pool, scratch.symbols, expert)
+        add_energies(pool, restaurant, weight, scratch, out)
+    normalise(out, pool.possible, kind, 0)
+
+
+@inner
+def add_energies(pool, restaurant, weight, scratch, total):
+    """Add one expert's weighted logs to those of others, up to a constant."""
+    view, found = pool.frozen, pool.energies
+    place = found.row_of[restaurant]
+    row = found.row[place if place >= 0 else ~place]
+    for y in range(len(total)):
+        total[y] += weight * row[y]
+    scratch.clock[0] += 1
+    while place < 0:
+        serving = view.restaurants[restaurant, FIRST]
+        while serving != NONE:
+            y = view.servings[serving, DISH]
+            if scratch.mark[y] != scratch.clock[0]:
+                scratch.mark[y] = scratch.clock[0]
+                total[y] += weight * found.excess[serving]
+            serving = view.servings[serving, NEXT]
+        restaurant = view.restaurants[restaurant, PARENT]
+        place = found.row_of[restaurant]
+
+
+@borrowing
+def mixture_probability(pool, row, dish, scratch):
+    """The probability of one dish under a mixture pool in a context."""
+    view = pool.frozen
+    if view.columns.shape[0] == 0:
+        return 1.0
+    if len(pool.weight) == 0:
+        return view_context_probability(view, 0, row, dish)
+    find_probabilities(view, row, dish, scratch.recent)
+    read_symbols(pool, row, scratch.symbols)
+    mass, total = 0.0, 0.0
+    for expert in range(len(scratch.recent.place)):
+        share = exp(pool.weight[scratch.recent.place[expert]] + gate_weight(pool, scratch.symbols, expert))
+        mass += share
+        total += share * scratch.recent.probability[expert]
+    return total / mass

@@ -1,0 +1,150 @@
+"""What a pool predicts, whether it is still learning (`SeatedPool`) or frozen (`FrozenPool`).
+
+Inference that draws samples is the same in both cases: while a model learns, a derivation is drawn given the seating of all
+other sentences; afterwards, given a view. The functions of this module are compiled for either kind of pool.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from ..compiled import borrowing, compiled, inner
+from ..hpyp.franchise import CUSTOMERS, TIER, deepest, deepest_of, predictive_probability, restaurant_distribution
+from .pool import (
+    FrozenPool,
+    gate_weight,
+    mixture_probability,
+    new_scratch,
+    normalise,
+    product_distribution,
+    read_symbols,
+    seen,
+    standing,
+)
+
+
+class SeatedScratch(NamedTuple):
+    """Workspace for predictions of a pool that is learning.
+
+    experts (int32[experts]): All of them.
+    place (int32[experts]): Restaurants.
+    symbols (int32[gates]): Symbols of the gates.
+    out (float64[alphabet]): The distribution of one expert.
+    """
+
+    experts: np.ndarray
+    place: np.ndarray
+    symbols: np.ndarray
+    out: np.ndarray
+
+
+def workspace(pool):
+    """Workspace that fits a pool."""
+    raise NotImplementedError("for compiled code")
+
+
+def alphabet_of(pool):
+    """The number of outcomes of a pool."""
+    raise NotImplementedError("for compiled code")
+
+
+def predict(pool, row, kind, scratch, out):
+    """All probabilities of a pool that multiplies its experts.
+
+    row (int32[elements]): The context row.
+    kind (int): Of the context: the row of `possible`.
+    scratch: See `workspace`.
+    out (float64[alphabet]): Overwritten with p(. | context).
+    """
+    raise NotImplementedError("for compiled code")
+
+
+def predict_one(pool, row, dish, scratch):
+    """The probability of one dish under a pool that mixes its experts."""
+    raise NotImplementedError("for compiled code")
+
+
+def _is_frozen(pool):
+    return pool.instance_class is FrozenPool
+
+
+@overload(workspace)
+def _workspace(pool):
+    if _is_frozen(pool):
+        return lambda pool: new_scratch(pool)
+    return lambda pool: _seated_workspace(pool)
+
+
+@overload(alphabet_of)
+def _alphabet_of(pool):
+    if _is_frozen(pool):
+        return lambda pool: pool.frozen.alphabet[0]
+    return lambda pool: pool.franchise.alphabet[0]
+
+
+@overload(predict)
+def _predict(pool, row, kind, scratch, out):
+    if _is_frozen(pool):
+        return lambda pool, row, kind, scratch, out: product_distribution(pool, row, kind, scratch, out)
+    return lambda pool, row, kind, scratch, out: _seated_distribution(pool, row, kind, scratch, out)
+
+
+@overload(predict_one)
+def _predict_one(pool, row, dish, scratch):
+    if _is_frozen(pool):
+        return lambda pool, row, dish, scratch: mixture_probability(pool, row, dish, scratch)
+    return lambda pool, row, dish, scratch: _seated_probability(pool, row, dish, scratch)
+
+
+@compiled
+def _seated_workspace(pool):
+    experts = len(pool.franchise.columns)
+    return SeatedScratch(
+        np.arange(experts).astype(np.int32),
+        np.empty(experts, dtype=np.int32),
+        np.empty(len(pool.gates), dtype=np.int32),
+        np.empty(pool.franchise.alphabet[0]),
+    )
+
+
+@inner
+def _seated_distribution(pool, row, kind, scratch, out):
+    franchise = pool.franchise
+    if len(pool.weights.standing) == 0:
+        restaurant_distribution(franchise, deepest(franchise, 0, row), out)
+        return
+    deepest_of(franchise, row, scratch.experts, scratch.place)
+    read_symbols(pool, row, scratch.symbols)
+    out[:] = 0.0
+    for expert in range(len(scratch.place)):
+        restaurant = seen(franchise, scratch.place[expert])
+        weight = _weight(pool, restaurant, scratch.symbols, expert)
+        restaurant_distribution(franchise, restaurant, scratch.out)
+        for y in range(len(out)):
+            out[y] += weight * np.log(scratch.out[y])
+    normalise(out, pool.possible, kind, 0)
+
+
+@inner
+def _seated_probability(pool, row, dish, scratch):
+    franchise = pool.franchise
+    if len(franchise.columns) == 0:
+        return 1.0
+    if len(pool.weights.standing) == 0:
+        return predictive_probability(franchise, 0, row, dish)
+    deepest_of(franchise, row, scratch.experts, scratch.place)
+    read_symbols(pool, row, scratch.symbols)
+    mass, total = 0.0, 0.0
+    for expert in range(len(scratch.place)):
+        restaurant = seen(franchise, scratch.place[expert])
+        share = np.exp(_weight(pool, restaurant, scratch.symbols, expert))
+        mass += share
+        total += share * predictive_probability(franchise, expert, row, dish)
+    return total / mass
+
+
+@borrowing
+def _weight(pool, restaurant, symbols, expert):
+    row = pool.franchise.restaurants[restaurant]
+    return pool.weights.standing[row[TIER], standing(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)

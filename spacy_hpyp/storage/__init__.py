@@ -1,0 +1,1 @@
+"""Files that are complete or not there, and bytes that are what was written."""

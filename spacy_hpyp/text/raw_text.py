@@ -1,0 +1,162 @@
+"""Sentences of text files and `.spacy` files, read a little at a time."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.util import minibatch
+
+from ..components.corpus import reading
+
+# How many texts are read between two moments at which spaCy may forget their strings.
+_BATCH = 256
+# The longest text, in characters, that a pipeline gets at once.
+_LONGEST = 20_000
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: bool = True) -> Iterator[list[str]]:
+    """The words of each sentence of a file. White space is no word, and sentences without words are left out.
+
+    * A `.spacy` file, or a directory of them: gold tokens and sentences; a document without sentence boundaries is one
+      sentence.
+    * Text, one sentence a line: split into words at white space, or by the tokenizer of a pipeline if there is one.
+    * Running text: a pipeline finds words and sentences. An empty line ends a paragraph, and no sentence goes beyond it; other
+      line ends are white space. A paragraph of more than 20,000 characters is cut at white space.
+
+    Text is UTF-8, perhaps with a byte order mark. It is not held in memory, nor are the strings that a pipeline makes of it.
+
+    path (str | Path): The file.
+    nlp (Language | None): The pipeline.
+    per_line (bool): Whether a line of text is a sentence; else the text is running text, and a pipeline is needed.
+    RETURNS (Iterator[list[str]]): The words of each sentence.
+    RAISES (ValueError): If there is no such file, it is not what its name says, or nothing finds the sentences.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ValueError(f"There is no file '{path}'.")
+    if path.is_dir() or path.suffix == ".spacy":
+        return _gold_sentences(path)
+    if per_line:
+        return _split_lines(path) if nlp is None else _tokenized_lines(path, nlp)
+    if nlp is None:
+        raise ValueError(f"The sentences of the running text '{path}' can only be found by a pipeline.")
+    return _running_text(path, nlp)
+
+
+def read_paragraphs(path: str | Path, nlp: Language | None = None) -> Iterator[list[str]]:
+    """The words of each paragraph of running text, see `read_sentences`. White space is no word.
+
+    path (str | Path): The file.
+    nlp (Language | None): Its tokenizer finds the words; without one they are separated by white space.
+    RAISES (ValueError): If it is not text in UTF-8.
+    """
+    for paragraphs in minibatch(locate_paragraphs(path), _BATCH):
+        if nlp is None:
+            found = [text.split() for _, text in paragraphs]
+        else:
+            with nlp.memory_zone():
+                found = [[t.text for t in nlp.make_doc(text) if not t.is_space] for _, text in paragraphs]
+        yield from filter(None, found)
+
+
+def locate_paragraphs(path: str | Path, *, per_line: bool = False) -> Iterator[tuple[int, str]]:
+    """The paragraphs of a text file, and where they stand in it.
+
+    An empty line ends a paragraph. One of more than 20,000 characters is cut at white space. Line ends are left as they are.
+
+    path (str | Path): A file in UTF-8. A byte order mark is a character of the file, but of no paragraph.
+    per_line (bool): Whether every line that is not empty is a paragraph, however long.
+    RETURNS (Iterator[tuple[int, str]]): How many characters of the file come before the paragraph, and its text.
+    RAISES (ValueError): If the file is not text in UTF-8.
+    """
+    lines = _lines(Path(path))
+    yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines)
+
+
+def _gold_sentences(path: Path) -> Iterator[list[str]]:
+    files = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
+    if not files:
+        raise ValueError(f"There is no .spacy file in the directory '{path}'.")
+    # What is white space, a vocabulary knows from its language; that of no language in particular is good for all.
+    vocab = spacy.blank("xx").vocab
+    for file in files:
+        with reading(file):
+            for doc in DocBin().from_disk(file).get_docs(vocab):
+                yield from _sentences(doc)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text file as they are, and how many characters of the file come before each. A byte order mark is left out."""
+    with path.open(encoding="utf8", newline="") as file:
+        end = 0
+        for line in _decoded(file, path):
+            start, end = end, end + len(line)
+            if start == 0 and line.startswith(_BYTE_ORDER_MARK):
+                yield 1, line[1:]
+            else:
+                yield start, line
+
+
+def _split_lines(path: Path) -> Iterator[list[str]]:
+    for _, line in _lines(path):
+        if words := line.split():
+            yield words
+
+
+def _tokenized_lines(path: Path, nlp: Language) -> Iterator[list[str]]:
+    for lines in minibatch(_lines(path), _BATCH):
+        with nlp.memory_zone():
+            found = [[t.text for t in nlp.make_doc(line) if not t.is_space] for _, line in lines]
+        yield from filter(None, found)
+
+
+def _running_text(path: Path, nlp: Language) -> Iterator[list[str]]:
+    for paragraphs in minibatch(locate_paragraphs(path), _BATCH):
+        with nlp.memory_zone():
+            docs = list(nlp.pipe(text for _, text in paragraphs))
+            if not all(doc.has_annotation("SENT_START") for doc in docs):
+                raise ValueError(
+                    f"The pipeline does not find the sentences of '{path}': it has neither a parser nor another "
+                    "component that sets sentence boundaries."
+                )
+            found = [sentence for doc in docs for sentence in _sentences(doc)]
+            del docs
+        yield from found
+
+
+def _sentences(doc: Doc) -> Iterator[list[str]]:
+    spans = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
+    for span in spans:
+        if words := [token.text for token in span if not token.is_space]:
+            yield words
+
+
+def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    text, start = "", 0
+    for offset, line in lines:
+        if not line.strip():
+            if text:
+                yield start, text
+            text = ""
+            continue
+        if not text:
+            start = offset
+        text += line
+        while len(text) > _LONGEST:
+            cut = 1 + max(text.rfind(space, 0, _LONGEST) for space in " \n\t")
+            cut = cut or _LONGEST
+            yield start, text[:cut]
+            text = text[cut:]
+            start += cut
+    if text.strip():
+        yield start, text
+
+
+def _decoded(file: Iterable[str], path: Path) -> Iterator[str]:
+    try:
+        yield from file
+    except UnicodeDecodeError as error:
+        raise ValueError(f"'{path}' is not text in UTF-8 ({error}).") from error

@@ -1,0 +1,233 @@
+"""Learning from raw text: the best parse of each sentence is taken for its tree (B&B section 5.4).
+
+Text is read once, a batch at a time. A batch is parsed with a frozen view of the model, then its events are added, to the word
+distribution alone or to all of them. What has been added stays: memory grows with the model, not with the text.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import srsly
+from spacy.language import Language
+
+from ..annotation.documents import Encoder
+from ..storage.checksum import DAMAGE
+from ..components.hpyp_parser import HPYPParser
+from ..storage.files import prepare_folder, replace_file, replace_folder, synchronise_folder
+from ..hpyp.franchise import NONE
+from ..inference.beam import Search
+from ..inference.decoding import block_starts, cut
+from ..inference.gibbs import Sentences
+from ..inference.particle_filter import Blocks, Parses
+from ..models.joint_model import DISTRIBUTIONS
+from ..ranges import whole
+
+#: Which distributions learn, by the name of the setting.
+LEARNING = {"words": ("word",), "all": DISTRIBUTIONS}
+PROGRESS_FILE = "progress.json"
+MODEL_FOLDER = "model-last"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far learning from raw text is.
+
+    texts, sentences, words (int): How many have been learned from.
+    log_prob (float): The sum of their log-probabilities in nats, each batch before it was added.
+    """
+
+    texts: int = 0
+    sentences: int = 0
+    words: int = 0
+    log_prob: float = 0.0
+
+
+class Batch(NamedTuple):
+    """Texts that are parsed with the same view of the model.
+
+    texts (int): How many.
+    blocks (Blocks): Their words.
+    """
+
+    texts: int
+    blocks: Blocks
+
+
+def batches(texts: Iterable[Sequence[str]], encoder: Encoder, *, segmented: bool, words: int) -> Iterator[Batch]:
+    """Texts as blocks to parse.
+
+    texts (Iterable[Sequence[str]]): The words of each text.
+    segmented (bool): Whether each text is one sentence; else the parser finds the sentences.
+    words (int): About how many words make a batch.
+    """
+    number = encoder.vocabulary.number
+    rows: list[tuple[int, int]] = []
+    offsets = [0]
+    for text in texts:
+        rows.extend((number(word, False), number(word, True)) for word in text)
+        offsets.append(len(rows))
+        if len(rows) >= words:
+            yield _batch(rows, offsets, segmented)
+            rows, offsets = [], [0]
+    if rows:
+        yield _batch(rows, offsets, segmented)
+
+
+def _batch(rows: list[tuple[int, int]], offsets: list[int], segmented: bool) -> Batch:
+    bounds = np.unique(offsets)
+    blocks = Blocks(
+        words=np.array(rows, dtype=np.int32),
+        tags=np.full(len(rows), NONE, dtype=np.int32),
+        may_start=np.full(len(rows), not segmented),
+        offsets=bounds,
+    )
+    return Batch(len(offsets) - 1, blocks)
+
+
+def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
+    """The sentences that a parser has found in some blocks."""
+    offsets = cut(blocks, parses.heads).offsets
+    words = blocks.words[:, 0].copy()
+    words[offsets[:-1]] = blocks.words[offsets[:-1], 1]
+    heads = parses.heads + block_starts(blocks.offsets) - block_starts(offsets)
+    return Sentences(
+        words=words,
+        tags=parses.tags,
+        heads=np.where(parses.heads == NONE, NONE, heads).astype(np.int32),
+        labels=parses.labels,
+        offsets=offsets,
+    )
+
+
+def learn(parser: HPYPParser, batch: Batch, learning: str) -> Progress:
+    """Parse a batch and add its events to the model.
+
+    parser (HPYPParser): A trained parser; its settings say how the batch is parsed.
+    learning (str): "words" or "all", see `LEARNING`.
+    RETURNS (Progress): What has been learned.
+    """
+    model = parser.joint
+    search = Search(parser.particles, parser.lookahead)
+    parses = model.decode(batch.blocks, search, parser.threads)
+    sentences = parsed_sentences(batch.blocks, parses)
+    count = len(sentences.offsets) - 1
+    rng = np.random.default_rng([parser.seed, model.steps])
+    model.steps += 1
+    unseated = np.zeros(count, dtype=bool)
+    model.visit(
+        sentences, model.static_derivations(sentences), unseated, rng, parser.threads, distributions=LEARNING[learning]
+    )
+    return Progress(batch.texts, count, len(sentences.words), float(parses.log_probability.sum()))
+
+
+def learn_from_text(
+    nlp: Language,
+    parser: HPYPParser,
+    texts: Iterable[Sequence[str]],
+    output: Path,
+    *,
+    segmented: bool,
+    learning: str = "words",
+    batch_words: int = 50_000,
+    checkpoint_words: int = 1_000_000,
+) -> Iterator[Progress]:
+    """Learn from a text, and save the pipeline now and then.
+
+    If the output directory has a checkpoint, learning goes on from there: the pipeline has to be the checkpoint's (see
+    `last_checkpoint`), and the texts the same as before.
+
+    nlp (Language): The pipeline.
+    parser (HPYPParser): Its parser.
+    texts (Iterable[Sequence[str]]): The words of each text.
+    output (Path): Gets `model-last` in the end, and checkpoints before that.
+    segmented (bool): Whether each text is one sentence; else the parser finds the sentences.
+    learning (str): "words" or "all", see `LEARNING`.
+    batch_words (int): About how many words are parsed with the same view of the model.
+    checkpoint_words (int): After how many words the pipeline is saved.
+    YIELDS (Progress): After each batch, what has been learned since the beginning.
+    RAISES (ValueError): If there are no words, a number of words is not at least 1, the checkpoint is damaged, or the parser has
+        not been trained or generates no words.
+    RAISES (OSError): If the output cannot be written; what was saved before is still there then.
+    """
+    whole("batch_words", batch_words)
+    whole("checkpoint_words", checkpoint_words)
+    if not parser.joint.is_initialized or not parser.joint.is_lexicalised:
+        raise ValueError("An unlexicalised model, or one that has not been trained, cannot learn from raw text.")
+    prepare_folder(output)
+    done = last_checkpoint(output)[1]
+    remaining = iter(texts)
+    for _ in range(done.texts):
+        next(remaining, None)
+    saved = done.words
+    for batch in batches(remaining, Encoder(parser.joint), segmented=segmented, words=batch_words):
+        found = learn(parser, batch, learning)
+        done = Progress(*(a + b for a, b in zip(asdict(done).values(), asdict(found).values())))
+        if done.words - saved >= checkpoint_words:
+            parser.joint.resample(np.random.default_rng([parser.seed, parser.joint.steps, 1]))
+            save_checkpoint(nlp, output, done)
+            saved = done.words
+        yield done
+    if done.words == 0:
+        raise ValueError("There are no words in the text: nothing can be learned from it.")
+    parser.joint.resample(np.random.default_rng([parser.seed, parser.joint.steps, 1]))
+    save_last(nlp, output)
+
+
+def save_checkpoint(nlp: Language, output: Path, done: Progress) -> None:
+    """Save a pipeline beside the previous checkpoint, which is removed when the new one is complete."""
+    name = f"checkpoint-{done.texts}"
+    nlp.to_disk(output / name)
+    synchronise_folder(output / name)
+    replace_file(output / PROGRESS_FILE, srsly.json_dumps({"checkpoint": name, **asdict(done)}).encode())
+    _remove_checkpoints(output, name)
+
+
+def save_last(nlp: Language, output: Path) -> None:
+    """Save a pipeline as the last one, in the place of an older one, and remove the checkpoints.
+
+    The pipeline is complete before it gets its name, and until it has it the last checkpoint is there.
+    """
+    complete = output / "checkpoint-end"
+    # What an interrupted run may have left.
+    shutil.rmtree(complete, ignore_errors=True)
+    nlp.to_disk(complete)
+    replace_folder(output / MODEL_FOLDER, complete)
+    # A directory is a checkpoint as long as the progress is there that names it.
+    (output / PROGRESS_FILE).unlink(missing_ok=True)
+    _remove_checkpoints(output)
+
+
+def _remove_checkpoints(output: Path, current: str | None = None) -> None:
+    for checkpoint in output.glob("checkpoint-*"):
+        if checkpoint.name != current:
+            shutil.rmtree(checkpoint)
+
+
+def last_checkpoint(output: Path) -> tuple[Path | None, Progress]:
+    """Where learning was interrupted.
+
+    RETURNS (tuple[Path | None, Progress]): The last checkpoint's pipeline, if there is one, and how far it is.
+    RAISES (ValueError): If the checkpoint is damaged.
+    """
+    file = output / PROGRESS_FILE
+    if not file.exists():
+        return None, Progress()
+    try:
+        state = srsly.read_json(file)
+        checkpoint = output / state.pop("checkpoint")
+        progress = Progress(**state)
+        for count in ("texts", "sentences", "words"):
+            whole(count, getattr(progress, count), least=0)
+        if not isinstance(progress.log_prob, (int, float)):
+            raise ValueError("its log-probability is no number")
+        if not (checkpoint / "meta.json").exists():
+            raise ValueError("its pipeline is not there")
+    except DAMAGE as error:
+        raise ValueError(
+            f"The checkpoint in '{output}' cannot be read: {error}. Remove {file} to start again."
+        ) from error
+    return checkpoint, progress

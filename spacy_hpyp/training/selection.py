@@ -1,0 +1,278 @@
+"""Selection of experts for a treebank, by forward selection on the leave-one-out likelihood.
+
+What a language's tags, labels and words depend on differs from language to language. For one distribution at a time, the
+candidates are the experts of a config, every list of two elements of `CORE`, and every list that is one element of `TAIL` longer
+than a selected one. Each seats the whole treebank by itself, and predicts the sentences of a sample while they are removed.
+From then on a pool of candidates is a matter of weights: in each round the candidate joins the pool, or takes the place
+of the shorter list that it extends, that makes the sample most likely once all weights are fitted.
+"""
+
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import permutations
+
+import numpy as np
+
+from ..pools.fitting import Predictions, added_gains, fit_weights
+from ..hpyp.leave_one_out import Observations, leave_one_out, seat_observations
+from ..inference.gibbs import Sentences
+from ..arc_standard.observations import observe
+from ..models.joint_model import DISTRIBUTIONS, JointModel
+from ..arc_standard.contexts import compile_contexts
+
+Expert = tuple[str, ...]
+
+#: What the lists of two elements are made of.
+CORE = (
+    *("s1.tag", "s1.word", "s2.tag", "s2.word", "s3.tag", "w1.tag", "w1.word", "w2.tag"),
+    *("s1.left.label", "s1.right.label", "s2.left.label", "s2.right.label"),
+)
+#: What a selected list is extended by.
+TAIL = (
+    *CORE,
+    *("s1.left.tag", "s1.left.word", "s1.right.tag", "s1.right.word", "s2.left.tag", "s2.right.tag", "s2.right.word"),
+    *("s1.left.count", "s1.right.count", "s2.right.count", "s1.distance", "s2.distance", "depth", "action"),
+    *("s3.word", "s4.tag", "w2.word", "w3.tag"),
+)
+#: What every list of some distributions begins with.
+GIVEN: dict[str, Expert] = {"label": ("next.direction",), "word": ("next.tag",)}
+#: The most elements that a list is extended to; a config's own lists may be longer.
+LONGEST = 5
+
+# How many candidates are kept from round to round, and how many of these are tried with all weights fitted.
+_KEPT = 60
+_TRIED = 5
+# The weight of a candidate, relative to the others', before its weights in a mixture are fitted.
+_FIRST_IN_MIXTURE = -2.0
+
+
+def first_candidates(distribution: str, experts: Iterable[Sequence[str]]) -> list[Expert]:
+    """The candidates of the first round.
+
+    distribution (str): The name of the distribution.
+    experts (Iterable[Sequence[str]]): Context lists to consider besides those of two elements of `CORE`.
+    """
+    given = GIVEN.get(distribution, ())
+    pairs = [(*given, *pair) for pair in permutations(CORE, 2)]
+    return list(dict.fromkeys([*map(tuple, experts), *pairs]))
+
+
+def extensions(expert: Expert) -> list[Expert]:
+    """The candidates that a selected expert adds: one element of `TAIL` longer."""
+    if len(expert) >= LONGEST:
+        return []
+    return [(*expert, element) for element in TAIL if element not in expert]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one round of the selection did.
+
+    expert (Expert): Who joined the pool.
+    instead_of (Expert | None): The shorter list whose place it took, if it did.
+    log_likelihood (float): Of the pool from then on: leave-one-out, in nats for each event.
+    """
+
+    expert: Expert
+    instead_of: Expert | None
+    log_likelihood: float
+
+
+@dataclass
+class Selection:
+    """The experts selected for one distribution.
+
+    distribution (str): Its name.
+    own_log_likelihood (float): Of the model's own pool: leave-one-out, in nats for each event, as that of each step.
+    events (int): How many events were predicted.
+    experts (list[Expert]): The pool, in the order in which the experts or what they extend were selected.
+    steps (list[Step]): How it was found.
+    considered (int): The number of candidates.
+    """
+
+    distribution: str
+    own_log_likelihood: float
+    events: int
+    experts: list[Expert] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    considered: int = 0
+
+
+def select_experts(
+    model: JointModel,
+    sentences: Sentences,
+    distribution: str,
+    *,
+    max_experts: int,
+    min_gain: float = 0.0005,
+    sample: int = 1000,
+    seed: int = 0,
+    threads: int = 1,
+    report: Callable[[Selection], None] | None = None,
+) -> Selection:
+    """Select the experts of one distribution for a treebank.
+
+    model (JointModel): Initialised for the treebank; its own experts are the first candidates. It is not changed.
+    sentences (Sentences): The treebank: projective trees.
+    distribution (str): One of those that the model generates.
+    max_experts (int): The most experts that a pool may have, at least 1.
+    min_gain (float): What a round has to add to the log-likelihood, in nats for each word of the sample, above 0.
+    sample (int): How many sentences, drawn at random, are left out in turn to be predicted; all if there are fewer.
+    seed (int): Fixes the selection bit for bit.
+    threads (int): How many threads predict; the result does not depend on it.
+    report (Callable | None): Called with the selection so far, at the beginning and after each step.
+    RETURNS (Selection): The experts, and how they were found.
+    RAISES (ValueError): If a setting is out of range, the model does not generate the distribution, or nothing happens in it.
+    """
+    if max_experts < 1 or sample < 1 or not 0.0 < min_gain < np.inf:
+        raise ValueError("'max_experts' and 'sample' must be at least 1 and 'min_gain' a number above 0.")
+    own = [tuple(expert) for expert in getattr(model.contexts, distribution)]
+    if not own:
+        raise ValueError(f"The model has no context lists for the {distribution} distribution.")
+    first = first_candidates(distribution, own)
+    bank = _Bank(
+        model, sentences, distribution, max(len(first), max_experts + _KEPT) + len(TAIL), sample, seed, threads
+    )
+    bank.add(first)
+    selection = Selection(distribution, bank.fit(own)[1], bank.events)
+    pool: list[Expert] = []
+    weights, value = bank.no_weights, -np.inf
+    gain = min_gain * bank.words / bank.events
+    while True:
+        selection.experts, selection.considered = pool, bank.considered
+        if report is not None:
+            report(selection)
+        full = len(pool) >= max_experts
+        candidates = [expert for expert in bank.slots if expert not in pool and (not full or expert[:-1] in pool)]
+        gains = bank.gains(pool, weights, candidates)
+        order = np.argsort(-gains, kind="stable")
+        best: tuple[float, list[Expert], np.ndarray] | None = None
+        for number in order[:_TRIED]:
+            found = _join(bank, pool, weights, candidates[number], value + gain, full=full)
+            if best is None or found[0] > best[0]:
+                best = found
+                expert = candidates[number]
+        if best is None or best[0] < value + gain:
+            return selection
+        value, joined, weights = best
+        instead_of = next((other for other in pool if other not in joined), None)
+        selection.steps.append(Step(expert, instead_of, value))
+        pool = joined
+        bank.keep({*pool, *(candidates[number] for number in order[:_KEPT])})
+        bank.add(extensions(expert))
+
+
+def _join(
+    bank: "_Bank", pool: list[Expert], weights: np.ndarray, expert: Expert, enough: float, *, full: bool
+) -> tuple[float, list[Expert], np.ndarray]:
+    """A pool with one more expert: in the place of the list that it extends, where that is good enough or the pool is full.
+
+    RETURNS (tuple): The log-likelihood, the pool and its weights.
+    """
+    if expert[:-1] in pool:
+        replaced = [expert if other == expert[:-1] else other for other in pool]
+        fitted, value = bank.fit(replaced, weights)
+        if value >= enough or full:
+            return value, replaced, fitted
+    fitted, value = bank.fit([*pool, expert], np.vstack([weights, bank.first_weights]))
+    return value, [*pool, expert], fitted
+
+
+class _Bank:
+    """The leave-one-out predictions of all candidates that are still in the running."""
+
+    def __init__(
+        self,
+        model: JointModel,
+        sentences: Sentences,
+        distribution: str,
+        capacity: int,
+        sample: int,
+        seed: int,
+        threads: int,
+    ) -> None:
+        own = [tuple(expert) for expert in getattr(model.contexts, distribution)]
+        names = dict.fromkeys([*GIVEN.get(distribution, ()), *TAIL, *(name for expert in own for name in expert)])
+        self._column = {name: number for number, name in enumerate(names)}
+        elements, _, _ = compile_contexts([list(names)], distribution)
+        alphabet = model.alphabets()[distribution]
+        possible = model.possible(distribution)
+        if len(possible) == 0:
+            possible = np.ones((1, alphabet), dtype=np.bool_)
+        number = DISTRIBUTIONS.index(distribution)
+        self._observations = observe(sentences, number, model.is_factored, elements, possible)
+        groups = len(sentences.offsets) - 1
+        rng = np.random.default_rng([seed, number])
+        self._groups = np.sort(rng.choice(groups, min(sample, groups), replace=False))
+        self._sampled = _events_of(self._observations, self._groups)
+        self.events = len(self._sampled)
+        self.words = int(np.diff(sentences.offsets)[self._groups].sum())
+        if self.events == 0:
+            raise ValueError(f"There is no event of the {distribution} distribution in the training data.")
+        self._mixed = distribution == "word"
+        self._one_table, self._seed, self._threads = model.one_table, seed, threads
+        self._depths = max(LONGEST, *map(len, own)) + 1
+        width = 1 if self._mixed else alphabet
+        self._predictions = Predictions(
+            np.empty((capacity, self.events, width), dtype=np.float32),
+            np.zeros((capacity, self.events), dtype=np.int8),
+            self._observations.dish[self._sampled],
+            self._observations.kind[self._sampled],
+            possible,
+        )
+        self._free = list(range(capacity))[::-1]
+        #: Where the predictions of each candidate are.
+        self.slots: dict[Expert, int] = {}
+        self.considered = 0
+
+    @property
+    def no_weights(self) -> np.ndarray:
+        """The weights of a pool without experts."""
+        return np.zeros((0, self._depths))
+
+    @property
+    def first_weights(self) -> np.ndarray:
+        """The weights of an expert that joins a pool, to be fitted."""
+        return np.full((1, self._depths), _FIRST_IN_MIXTURE if self._mixed else 0.0)
+
+    def add(self, experts: list[Expert]) -> None:
+        """Predict with more candidates."""
+        new = [expert for expert in experts if expert not in self.slots]
+        for expert in new:
+            self.slots[expert] = self._free.pop()
+        self.considered += len(new)
+        with ThreadPoolExecutor(self._threads) as threads:
+            list(threads.map(self._predict, new))
+
+    def _predict(self, expert: Expert) -> None:
+        # The random numbers of a candidate do not depend on what else is considered.
+        rng = np.random.default_rng([self._seed, zlib.crc32(" ".join(expert).encode())])
+        columns = [self._column[name] for name in expert]
+        franchise = seat_observations(self._observations, columns, rng, one_table=self._one_table)
+        found, depth = leave_one_out(franchise, self._observations, self._groups, rng, whole=not self._mixed)
+        self._predictions.log_probability[self.slots[expert]] = found
+        self._predictions.depth[self.slots[expert]] = depth
+
+    def keep(self, experts: set[Expert]) -> None:
+        """Forget all candidates but some."""
+        for expert in [expert for expert in self.slots if expert not in experts]:
+            self._free.append(self.slots.pop(expert))
+
+    def fit(self, pool: list[Expert], weights: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+        """The weights of a pool and its log-likelihood, see `fit_weights`."""
+        if weights is None:
+            weights = np.full((len(pool), self._depths), 0.0 if self._mixed else 1.0 / len(pool))
+        return fit_weights(self._predictions, self._places(pool), weights, mixed=self._mixed)
+
+    def gains(self, pool: list[Expert], weights: np.ndarray, candidates: list[Expert]) -> np.ndarray:
+        """What each candidate would add, see `added_gains`."""
+        return added_gains(self._predictions, self._places(pool), weights, self._places(candidates), mixed=self._mixed)
+
+    def _places(self, experts: list[Expert]) -> np.ndarray:
+        return np.array([self.slots[expert] for expert in experts], dtype=np.int64)
+
+
+def _events_of(observations: Observations, groups: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.arange(observations.offsets[g], observations.offsets[g + 1]) for g in groups])

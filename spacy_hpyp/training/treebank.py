@@ -1,0 +1,306 @@
+"""The training sentences between spaCy's Examples and the Gibbs sampler.
+
+A sentence is recognised again by its content, so that it does not matter who made the Example. That is how the sampler knows
+which sentences are seated, how they are derived, and when a sweep over the corpus is complete.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from spacy.training import Example
+
+from ..components.alignment import SENTENCES
+from ..annotation.documents import UNLABELLED, Encoder, GoldSentence, join, read_gold
+from ..annotation.calibration import PUNCTUATION
+from ..annotation.confidence import Passage, features, learn, running_text
+from ..hpyp.franchise import NONE
+from ..pools.pool import Weights
+from ..inference.beam import Search
+from ..inference.gibbs import Sentences
+from ..models.joint_model import JointModel
+from ..text.vocabulary import Vocabulary
+
+# Confidence is learned from about so many tokens, and from no more than this part of the treebank: one in five.
+_PASSAGE_TOKENS = 5000
+_FEWEST_PARTS = 5
+
+
+@dataclass(frozen=True)
+class GoldCorpus:
+    """The sentences of a corpus that can be learned from.
+
+    sentences (dict[bytes, GoldSentence]): By what identifies their content.
+    copies (Counter[bytes]): How often each occurs.
+    skipped (Counter[str]): How many cannot be learned from, by what is wrong with them.
+    """
+
+    sentences: dict[bytes, GoldSentence] = field(default_factory=dict)
+    copies: Counter[bytes] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def read(cls, examples: Iterable[Example], tokens: str = "gold") -> "GoldCorpus":
+        """Read the sentences of examples.
+
+        tokens (str): Whose tokens they have: "gold" or "tokenizer", see `alignment.SENTENCES`.
+        """
+        corpus = cls()
+        for example in examples:
+            for raw in SENTENCES[tokens](example):
+                key = raw.key
+                if key not in corpus.sentences:
+                    sentence = read_gold(raw, example.reference.vocab)
+                    if isinstance(sentence, str):
+                        corpus.skipped[sentence] += 1
+                        continue
+                    corpus.sentences[key] = sentence
+                corpus.copies[key] += 1
+        return corpus
+
+    def label_data(self) -> dict[str, list[str]]:
+        """The tags and labels that occur."""
+        tags, labels = set(), set()
+        for sentence in self.sentences.values():
+            tags.update(sentence.tags)
+            labels.update(label for label, head in zip(sentence.labels, sentence.heads) if head != NONE)
+        return {"tags": sorted(tags), "labels": sorted(labels)}
+
+    def initialize(self, model: JointModel, label_data: dict[str, list[str]]) -> None:
+        """Give a model its alphabets: tags and labels, and the vocabulary of the sentences that have no other tags."""
+        tags = {tag: number for number, tag in enumerate(label_data["tags"])}
+        words = (
+            (sentence.words, [tags[tag] for tag in sentence.tags])
+            for key, sentence in self.sentences.items()
+            if tags.keys() >= set(sentence.tags)
+            for _ in range(self.copies[key])
+        )
+        vocabulary = Vocabulary.collect(words, label_data["tags"], model.vocabulary_settings)
+        model.initialize(label_data["labels"] if model.labelled else [UNLABELLED], vocabulary)
+
+
+@dataclass
+class Batch:
+    """Sentences to be visited.
+
+    keys (list[bytes]): What identifies them.
+    rows (list[int32[4, *]]): Their words, tags, heads and labels.
+    seated (list[bool]): Whether they are seated.
+    met (bool): Whether all of them, and those that are skipped, have been met before.
+    """
+
+    keys: list[bytes] = field(default_factory=list)
+    rows: list[np.ndarray] = field(default_factory=list)
+    seated: list[bool] = field(default_factory=list)
+    met: bool = True
+
+
+@dataclass
+class NewSentences:
+    """Sentences that a model is trained on although it was not initialized with them.
+
+    sentences (int): How many.
+    skipped (int): How many of them have tags or labels that the model does not have.
+    words (Counter[str]): Their words.
+    """
+
+    sentences: int = 0
+    skipped: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+
+    def add(self, sentence: GoldSentence, *, skipped: bool) -> None:
+        """Count a sentence."""
+        self.sentences += 1
+        self.skipped += skipped
+        self.words.update(sentence.words)
+
+    def lost(self, vocabulary: Vocabulary, min_count: int) -> int:
+        """How many tokens, at least, are unknown words that would be known in a vocabulary made with these sentences."""
+        known = set(vocabulary.words)
+        return sum(count for word, count in self.words.items() if count >= min_count and word not in known)
+
+
+class Treebank:
+    """The sentences that a model is trained on, as far as they are known, and how far a sweep over them is.
+
+    model (JointModel): The model.
+    """
+
+    def __init__(self, model: JointModel) -> None:
+        self.model = model
+        self.copies: Counter[bytes] = Counter(model.seated)
+        self.skipped: Counter[str] = Counter()
+        self.encoded: dict[bytes, np.ndarray | None] = {}
+        self.new = NewSentences()
+        self._passages: list[Passage] = []
+        self._visited = 0
+
+    @classmethod
+    def of_corpus(cls, model: JointModel, corpus: GoldCorpus) -> "Treebank":
+        """The sentences of a corpus."""
+        treebank = cls(model)
+        encoder = Encoder(model)
+        for key, sentence in corpus.sentences.items():
+            if treebank._remember(key, encoder.encode(sentence), corpus.copies[key]) is not None:
+                treebank.copies[key] = corpus.copies[key]
+        treebank.skipped.update(corpus.skipped)
+        return treebank
+
+    @property
+    def size(self) -> int:
+        """How many sentences there are, with those that are skipped."""
+        return self.copies.total() + self.skipped.total()
+
+    def _remember(self, key: bytes, encoded: np.ndarray | str, count: int) -> np.ndarray | None:
+        if isinstance(encoded, str):
+            self.skipped[encoded] += count
+        self.encoded[key] = None if isinstance(encoded, str) else encoded
+        return self.encoded[key]
+
+    def batch(self, examples: Iterable[Example], tokens: str = "gold") -> Batch:
+        """The sentences of examples, which from now on count as seated.
+
+        tokens (str): Whose tokens they have: "gold" or "tokenizer", see `alignment.SENTENCES`.
+        """
+        batch = Batch()
+        encoder = Encoder(self.model)
+        seated = self.model.seated
+        for example in examples:
+            passage = Passage([], [], [])
+            for raw in SENTENCES[tokens](example):
+                key = raw.key
+                if key not in self.encoded:
+                    sentence = read_gold(raw, example.reference.vocab)
+                    self._remember(key, sentence if isinstance(sentence, str) else encoder.encode(sentence), 1)
+                    batch.met = False
+                    if self.copies[key] == 0 and not isinstance(sentence, str):
+                        self.new.add(sentence, skipped=self.encoded[key] is None)
+                rows = self.encoded[key]
+                if rows is None:
+                    continue
+                present = seated.get(key, 0)
+                if self.copies[key] == 0:
+                    self.copies[key] = 1
+                batch.seated.append(present >= self.copies[key])
+                if not batch.seated[-1]:
+                    seated[key] = present + 1
+                batch.rows.append(rows)
+                batch.keys.append(key)
+                if batch.seated[-1]:
+                    first = example.reference.vocab.strings[int(np.uint64(raw.rows[0, 0]))]
+                    passage.keys.append(key)
+                    passage.rows.append(rows)
+                    passage.inside.append(encoder.vocabulary.number(first, False))
+            self._sample(passage)
+        return batch
+
+    def _sample(self, passage: Passage) -> None:
+        """Keep a passage to learn confidence from, if it is one of some that its content chooses."""
+        every = max(_FEWEST_PARTS, self.model.tokens // _PASSAGE_TOKENS)
+        if passage.keys and int.from_bytes(passage.keys[0][:4], "big") % every == 0:
+            self._passages.append(passage)
+
+    def passages(self) -> list[Passage]:
+        """The passages that have been kept since the last time; a sentence that is seated once is in one of them only."""
+        taken: Counter[bytes] = Counter()
+        found = []
+        for passage in self._passages:
+            wanted = taken + Counter(passage.keys)
+            if all(count <= self.model.seated.get(key, 0) for key, count in wanted.items()):
+                taken = wanted
+                found.append(passage)
+        self._passages = []
+        return found
+
+    def sweep(self, visited: int) -> bool:
+        """Count sentences as visited. Returns whether a sweep over the corpus is complete with them."""
+        self._visited += visited
+        if self._visited < self.copies.total():
+            return False
+        self._visited = 0
+        return True
+
+
+def learn_confidence(
+    model: JointModel,
+    passages: list[Passage],
+    search: Search,
+    rng: np.random.Generator,
+    *,
+    threads: int,
+    given_tags: bool,
+) -> None:
+    """Learn how sure to be of arcs, from passages that are taken out of the model, parsed, and put back.
+
+    passages (list[Passage]): Of sentences that are seated; without any, nothing is learned.
+    search (Search): How they are parsed, with `marginals`.
+    rng (numpy.random.Generator): The source of randomness.
+    threads (int): How many threads share the work.
+    given_tags (bool): Whether they are parsed with the gold tags.
+    """
+    if not passages:
+        return
+    sentences = join([rows for passage in passages for rows in passage.rows])
+    blocks, heads = running_text(passages)
+    if given_tags:
+        blocks = blocks._replace(tags=sentences.tags)
+    with model.without(sentences, rng, threads):
+        parses = model.decode(blocks, search, threads)
+    punctuation = [number for number, label in enumerate(model.labels) if label.lower() in PUNCTUATION]
+    counted = ~np.isin(sentences.labels, punctuation)
+    model.confidence = learn(features(parses, blocks.offsets)[counted], (parses.heads == heads)[counted])
+
+
+def visit(
+    model: JointModel,
+    batch: Batch,
+    rng: np.random.Generator,
+    *,
+    latent: str = "nothing",
+    particles: int = 1,
+    threads: int = 1,
+) -> tuple[dict[str, float], dict[str, Weights]]:
+    """A Gibbs step for each sentence of a batch, and for its derivation if that is latent.
+
+    A sentence has the derivation of the static oracle until another one has been drawn.
+
+    latent (str): "nothing"; "derivations", given the trees and tags; or "parses", given the words.
+    particles (int): How many particles a derivation is drawn with.
+    threads (int): How many threads share the distributions where nothing is latent.
+    RETURNS (tuple): See `JointModel.visit`.
+    RAISES (ValueError): If the model has not seated the sentences as it says.
+    """
+    sentences = join(batch.rows)
+    derivations = model.static_derivations(sentences)
+    seated = np.array(batch.seated)
+    drawn = []
+    for i, path in _stored_paths(model, batch, sentences):
+        start, end = sentences.offsets[i], sentences.offsets[i + 1]
+        derivations.actions[2 * start : 2 * end] = path[: 2 * (end - start)]
+        derivations.tags[start:end] = path[2 * (end - start) :]
+        drawn.append(i)
+    if latent == "nothing":
+        found = model.visit(sentences, derivations, seated, rng, threads)
+    else:
+        given_trees = latent == "derivations"
+        found = model.visit_latent(sentences, derivations, seated, rng, given_trees=given_trees, particles=particles)
+        drawn = np.flatnonzero(seated).tolist()
+    for i in drawn:
+        start, end = sentences.offsets[i], sentences.offsets[i + 1]
+        path = np.concatenate([derivations.actions[2 * start : 2 * end], derivations.tags[start:end]])
+        model.derivations.setdefault(batch.keys[i], []).append(path)
+    return found
+
+
+def _stored_paths(model: JointModel, batch: Batch, sentences: Sentences) -> list[tuple[int, np.ndarray]]:
+    """Take the derivations that have been drawn for seated sentences out of the model."""
+    found = []
+    for i, (key, length) in enumerate(zip(batch.keys, np.diff(sentences.offsets))):
+        paths = model.derivations.get(key)
+        if batch.seated[i] and paths:
+            path = paths.pop()
+            if len(path) != 3 * length:
+                raise ValueError("The model has a derivation of another sentence in place of a training sentence's.")
+            found.append((i, path))
+    return found

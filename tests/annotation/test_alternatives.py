@@ -1,0 +1,225 @@
+"""The k best parses, posterior probabilities, and what is chosen by them."""
+
+import multiprocessing
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from spacy_hpyp import Alternative, Marginals
+from spacy_hpyp.annotation.documents import Encoder, encode_docs
+from spacy_hpyp.inference.beam import Search
+
+TEXTS = [
+    "the dog sees a cat .",
+    "Ada waits near the old parser . Kim sleeps .",
+    "the cat near the bird near Ada sees the horse near a fish .",
+    "dog the near sees Kim old waits",
+    "Zenobia \n sleeps  ",
+    "stop",
+]
+
+
+@pytest.fixture(scope="module", params=["the paper's", "pools"])
+def nlp(request, toy):
+    return toy.trained(**({} if request.param == "the paper's" else toy.pools), particles=1000, temperature=4.0)
+
+
+@pytest.fixture(scope="module")
+def with_marginals(toy, nlp):
+    return toy.copy(nlp, marginals=True)
+
+
+def parse_of(doc):
+    return tuple((t.tag_, t.dep_, t.head.i) for t in doc)
+
+
+def one_sentence(nlp, text):
+    """A text in which no sentence ends before the last word."""
+    doc = nlp.make_doc(text)
+    for token in doc:
+        token.is_sent_start = token.i == 0
+    return doc
+
+
+def posterior_of_block(toy, nlp, text):
+    """The derivations of a text that is one sentence."""
+    parser = toy.parser(nlp)
+    blocks, _ = encode_docs([one_sentence(nlp, text)], Encoder(parser.joint), given_tags=False)
+    search = Search(parser.particles, parser.lookahead, marginals=True, temperature=parser.temperature)
+    return parser.joint.decode_all(blocks, 0, search)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_alternatives_are_distinct_sorted_parses(toy, nlp, text, assert_forest):
+    doc = nlp.make_doc(text)
+    found = toy.parser(nlp).k_best(doc, 50)
+    assert all(isinstance(one, Alternative) for one in found)
+    assert len({parse_of(one.doc) for one in found}) == len(found) > 1
+    assert [one.log_prob for one in found] == sorted((one.log_prob for one in found), reverse=True)
+    assert all(one.doc.text == text for one in found)
+    assert not doc.has_annotation("DEP")
+    for one in found:
+        for token in one.doc:
+            token._.log_prob = -1.0
+        assert_forest(one.doc)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_probabilities_of_parses_are_sums_over_their_derivations(toy, nlp, text):
+    posterior = posterior_of_block(toy, nlp, text)
+    sums = {}
+    for i, weight in enumerate(posterior.log_weight):
+        parse = (*posterior.heads[i].tolist(), *posterior.labels[i].tolist(), *posterior.tags[i].tolist())
+        sums[parse] = sums.get(parse, 0.0) + exp(weight)
+    found = toy.parser(nlp).k_best(one_sentence(nlp, text), 10**6)
+    assert [one.log_prob for one in found] == pytest.approx(sorted(map(log, sums.values()), reverse=True), rel=1e-9)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_probabilities_of_all_parses_sum_up_to_that_of_the_text(toy, nlp, with_marginals, text):
+    found = toy.parser(nlp).k_best(one_sentence(nlp, text), 10**6)
+    total = np.logaddexp.reduce([one.log_prob for one in found])
+    assert total == pytest.approx(with_marginals(one_sentence(nlp, text))._.log_prob, rel=1e-9)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_fewer_alternatives_are_the_first_of_more(toy, nlp, k):
+    for text in TEXTS:
+        parser = toy.parser(nlp)
+        few, many = (parser.k_best(nlp.make_doc(text), number) for number in (k, 20))
+        assert len(few) == min(k, len(many))
+        assert [(parse_of(one.doc), one.log_prob) for one in few] == [
+            (parse_of(one.doc), one.log_prob) for one in many[:k]
+        ]
+
+
+def test_alternatives_of_several_sentences_are_combined(toy, nlp):
+    parser = toy.parser(nlp)
+    docs = [nlp.make_doc(text) for text in (TEXTS[2], TEXTS[3])]
+    both = nlp.make_doc(f"{TEXTS[2]} {TEXTS[3]}")
+    for doc in (*docs, both):
+        for token in doc:
+            token.is_sent_start = token.i in (0, len(docs[0])) if doc is both else token.i == 0
+    first, second = (parser.k_best(doc, 5) for doc in docs)
+    expected = sorted((a.log_prob + b.log_prob for a in first for b in second), reverse=True)[:5]
+    found = parser.k_best(both, 5)
+    assert [one.log_prob for one in found] == pytest.approx(expected, rel=1e-12)
+    assert len({parse_of(one.doc) for one in found}) == 5
+    assert [t.tag_ for t in found[0].doc] == [t.tag_ for one in (first[0], second[0]) for t in one.doc]
+
+
+@pytest.mark.parametrize("text", ["", " ", " \n "])
+def test_a_document_without_words_has_one_parse_that_is_certain(toy, nlp, text):
+    (only,) = toy.parser(nlp).k_best(nlp.make_doc(text), 3)
+    assert only.log_prob == 0.0
+    assert only.doc.text == text
+    found = toy.parser(nlp).posterior(nlp.make_doc(text))
+    assert found.heads.shape == (len(only.doc), len(only.doc))
+    assert found.heads.sum() == found.tags.sum() == found.labels.sum() == 0.0
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True, "3"])
+def test_a_number_of_alternatives_that_makes_no_sense_is_refused(toy, nlp, k):
+    with pytest.raises(ValueError, match="'k' must be a whole number of at least 1"):
+        toy.parser(nlp).k_best(nlp.make_doc(TEXTS[0]), k)
+
+
+def test_alternatives_of_a_parsed_document_keep_its_sentences_and_not_its_probabilities(toy, with_marginals):
+    doc = with_marginals(TEXTS[1])
+    before = parse_of(doc), doc._.log_prob
+    for one in toy.parser(with_marginals).k_best(doc, 5):
+        assert [s.start for s in one.doc.sents] == [s.start for s in doc.sents]
+        for name in ("log_prob", "surprisal", "head_prob", "tag_prob"):
+            assert all(token._.get(name) is None for token in one.doc)
+    assert (parse_of(doc), doc._.log_prob) == before
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("decoding", ["best", "mbr"])
+def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp, text, decoding):
+    nlp = toy.copy(nlp, marginals=True, decoding=decoding, temperature=1.5)
+    parser = toy.parser(nlp)
+    posterior = parser.posterior(nlp.make_doc(text))
+    assert isinstance(posterior, Marginals)
+    tags = parser.label_data["tags"]
+    for token in nlp(text):
+        if token.is_space:
+            assert token._.head_prob is None
+            assert token._.tag_prob is None
+            assert posterior.heads[token.i].sum() == posterior.labels[token.i].sum() == 0.0
+            continue
+        assert token._.head_prob == pytest.approx(posterior.heads[token.i, token.head.i], rel=1e-9)
+        assert token._.tag_prob == pytest.approx(posterior.tags[token.i, tags.index(token.tag_)], rel=1e-9)
+        assert 0.0 < token._.head_prob <= 1.0
+        assert 0.0 < token._.tag_prob <= 1.0
+        for rows in (posterior.heads, posterior.labels, posterior.tags):
+            assert rows[token.i].sum() == pytest.approx(1.0)
+        assert posterior.heads[token.i, token.i] == pytest.approx(posterior.labels[token.i, -1])
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+@pytest.mark.parametrize("text", [text for text in TEXTS if "\n" not in text])
+def test_consensus_expects_no_fewer_right_arcs_and_tags_than_the_best_derivation(toy, nlp, text, temperature):
+    nlp = toy.copy(nlp, marginals=True, temperature=temperature)
+    best, consensus = (toy.copy(nlp, decoding=decoding)(one_sentence(nlp, text)) for decoding in ("best", "mbr"))
+    posterior = posterior_of_block(toy, nlp, text)
+    labels = [*toy.parser(nlp).label_data["labels"], "ROOT"]
+
+    def expected(doc):
+        heads = np.array([-1 if t.head.i == t.i else t.head.i for t in doc])
+        numbers = np.array([-1 if t.head.i == t.i else labels.index(t.dep_) for t in doc])
+        right = (posterior.heads == heads) & (posterior.labels == numbers)
+        return posterior.probability @ right.sum(axis=1)
+
+    assert expected(consensus) >= expected(best) - 1e-12
+    for one, other in zip(consensus, best):
+        assert one._.tag_prob >= other._.tag_prob - 1e-12
+
+
+def test_higher_temperature_is_less_sure(toy, with_marginals):
+    means = []
+    for temperature in (0.5, 1.0, 2.0, 8.0):
+        nlp = toy.copy(with_marginals, temperature=temperature)
+        means.append(np.mean([token._.head_prob for text in TEXTS[:4] for token in nlp(text)]))
+    assert means == sorted(means, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "temperature", [0.0, -1.0, 5e-324, 0.009, 1001.0, 1e308, float("inf"), float("nan"), True, "1"]
+)
+def test_a_temperature_that_makes_no_sense_is_refused(toy, nlp, temperature):
+    with pytest.raises(ValueError, match=r"'temperature' must be a number from 0\.01 to 1000"):
+        toy.parser(toy.copy(nlp)).temperature = temperature
+
+
+def test_an_unknown_way_of_decoding_is_refused(toy, nlp):
+    with pytest.raises(ValueError, match='must be "best" or "mbr", not \'viterbi\''):
+        toy.parser(toy.copy(nlp)).decoding = "viterbi"
+
+
+def test_probabilities_of_choices_are_missing_unless_asked_for(toy, nlp, with_marginals):
+    doc = nlp(TEXTS[0])
+    assert all(token._.head_prob is None and token._.tag_prob is None for token in doc)
+    doc = with_marginals(nlp.make_doc(TEXTS[0]))
+    assert all(token._.head_prob is not None and token._.tag_prob is not None for token in doc)
+    doc = nlp(doc)
+    assert all(token._.head_prob is None and token._.tag_prob is None for token in doc)
+    assert all(token._.surprisal is not None for token in doc)
+
+
+@pytest.mark.skipif(multiprocessing.get_start_method() == "spawn", reason="starting interpreters takes long")
+def test_probabilities_come_back_from_processes(with_marginals):
+    names = ("log_prob", "surprisal", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
+    one, two = (
+        [[token._.get(name) for name in names for token in doc] for doc in with_marginals.pipe(TEXTS, n_process=n)]
+        for n in (1, 2)
+    )
+    assert one == two
+
+
+def test_marginals_do_not_depend_on_threads(toy, with_marginals):
+    one, two = (toy.copy(with_marginals, threads=threads) for threads in (1, 2))
+    assert [[t._.head_prob for t in doc] for doc in one.pipe(TEXTS)] == [
+        [t._.head_prob for t in doc] for doc in two.pipe(TEXTS)
+    ]

@@ -1,0 +1,204 @@
+"""Log-probabilities of documents, sentences and tokens, and what becomes of them elsewhere."""
+
+from math import log
+
+import pytest
+from spacy.tokens import Doc, DocBin, Span, Token
+
+from spacy_hpyp.annotation.extensions import WRITTEN
+
+TEXTS = [
+    "the dog sees a cat .",
+    "Ada waits near the old parser . Kim sleeps .",
+    "a hearing is scheduled on the issue today .",
+    "Zenobia \n sleeps  ",
+    "stop",
+]
+
+
+def log_probs(doc):
+    return [token._.log_prob for token in doc]
+
+
+def with_boundaries(vocab, sentences):
+    words = [word for s in sentences for word in s.words]
+    sent_starts = [i == 0 for s in sentences for i in range(len(s.words))]
+    return Doc(vocab, words=words, sent_starts=sent_starts)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_document_is_the_sum_of_its_sentences_and_of_its_tokens(trained, text):
+    doc = trained(text)
+    assert doc._.log_prob == pytest.approx(sum(sentence._.log_prob for sentence in doc.sents), rel=1e-9)
+    assert doc._.log_prob == pytest.approx(sum(token._.log_prob for token in doc), rel=1e-9)
+    assert doc._.log_prob < 0.0
+
+
+def test_span_is_the_sum_of_its_tokens(trained):
+    doc = trained(TEXTS[1])
+    assert doc[2:5]._.log_prob == pytest.approx(sum(log_probs(doc)[2:5]), rel=1e-9)
+    assert doc[2:2]._.log_prob == 0.0
+
+
+def test_nothing_has_a_probability_before_parsing(trained):
+    doc = trained.make_doc("the dog sleeps .")
+    assert doc._.log_prob is None
+    assert doc[0:2]._.log_prob is None
+    assert log_probs(doc) == [None] * 4
+
+
+def test_importing_again_keeps_extensions(trained):
+    from spacy_hpyp.annotation.extensions import register_extensions
+
+    doc = trained("the dog sleeps .")
+    before = doc._.log_prob
+    register_extensions()
+    assert all(owner.has_extension("log_prob") for owner in (Doc, Span, Token))
+    assert doc._.log_prob == before
+
+
+def test_sentences_with_given_boundaries_are_independent(toy, trained):
+    sentences = toy.sentences()[:5]
+    doc = trained(with_boundaries(trained.vocab, sentences))
+    alone = [trained(with_boundaries(trained.vocab, [s])) for s in sentences]
+    assert [s._.log_prob for s in doc.sents] == [one._.log_prob for one in alone]
+    assert doc._.log_prob == pytest.approx(sum(one._.log_prob for one in alone), rel=1e-9)
+
+
+def test_longer_text_is_less_probable(toy, trained):
+    sentences = toy.sentences()
+    values = [trained(with_boundaries(trained.vocab, sentences[:n]))._.log_prob for n in range(1, 8)]
+    assert values == sorted(values, reverse=True)
+
+
+def test_more_words_before_the_end_are_less_probable(trained):
+    values = [trained(f"the dog sleeps {'near Kim ' * n}.")._.log_prob for n in range(5)]
+    assert values == sorted(values, reverse=True)
+
+
+def test_familiar_word_is_more_probable_than_an_unknown_one(trained):
+    assert trained("the dog sleeps .")[1]._.log_prob > trained("the gnu sleeps .")[1]._.log_prob
+
+
+def test_grammatical_order_is_more_probable(trained):
+    assert trained("the dog sees a cat .")._.log_prob > trained("cat a sees dog the .")._.log_prob
+
+
+def test_tokens_do_not_depend_on_what_follows_but_the_last(trained):
+    first, second = (trained(f"the dog sees a {word} .") for word in ("cat", "linguist"))
+    assert log_probs(first)[:4] == log_probs(second)[:4]
+
+
+def test_more_particles_sum_over_more(toy, trained):
+    few, many = (toy.copy(trained, particles=particles, lookahead=0.0) for particles in (1, 1000))
+    for text in TEXTS:
+        assert many(text)._.log_prob >= few(text)._.log_prob
+
+
+def test_parsing_again_replaces_probabilities(toy, trained):
+    doc = trained.make_doc("the dog sleeps .")
+    for token in doc:
+        token._.log_prob = -1000.0
+    assert trained(doc)._.log_prob > -100.0
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_probabilities_survive_bytes(trained, text):
+    doc = trained(text)
+    loaded = Doc(trained.vocab).from_bytes(doc.to_bytes())
+    assert log_probs(loaded) == log_probs(doc)
+    assert [s._.log_prob for s in loaded.sents] == [s._.log_prob for s in doc.sents]
+    assert loaded._.log_prob == doc._.log_prob
+
+
+def test_probabilities_survive_a_doc_bin_with_user_data(trained):
+    docs = list(trained.pipe(TEXTS))
+    stored = DocBin(docs=docs, store_user_data=True).to_bytes()
+    loaded = list(DocBin().from_bytes(stored).get_docs(trained.vocab))
+    assert [log_probs(doc) for doc in loaded] == [log_probs(doc) for doc in docs]
+    assert [doc._.log_prob for doc in loaded] == [doc._.log_prob for doc in docs]
+
+
+def test_probabilities_are_missing_from_a_doc_bin_without_user_data(trained):
+    stored = DocBin(docs=trained.pipe(TEXTS), store_user_data=False).to_bytes()
+    assert all(doc._.log_prob is None for doc in DocBin().from_bytes(stored).get_docs(trained.vocab))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_probabilities_go_with_a_sentence_that_becomes_a_document(toy, trained, text):
+    for sentence in toy.copy(trained, marginals=True)(text).sents:
+        doc = sentence.as_doc(copy_user_data=True)
+        for name in ("log_prob", "surprisal", "surprisal_lexical", "surprisal_syntactic"):
+            assert doc._.get(name) == sentence._.get(name) is not None
+        for name in WRITTEN:
+            assert [token._.get(name) for token in doc] == [token._.get(name) for token in sentence]
+
+
+def test_sentence_that_becomes_a_document_without_user_data_has_no_probabilities_but_not_wrong_ones(trained):
+    for sentence in trained(TEXTS[0]).sents:
+        assert sentence.as_doc()._.log_prob is None
+
+
+def test_probabilities_go_with_documents_that_are_joined(trained):
+    docs = list(trained.pipe(TEXTS[:3]))
+    joined = Doc.from_docs(docs)
+    assert log_probs(joined) == [value for doc in docs for value in log_probs(doc)]
+    assert joined._.log_prob == pytest.approx(sum(doc._.log_prob for doc in docs), rel=1e-9)
+
+
+def test_copied_document_has_its_own_probabilities(trained):
+    doc = trained("the dog sleeps .")
+    copy = doc.copy()
+    assert log_probs(copy) == log_probs(doc)
+    copy[0]._.log_prob = -1000.0
+    assert doc[0]._.log_prob > -1000.0
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_surprisal_is_the_sum_of_its_parts_and_of_its_tokens(trained, text):
+    doc = trained(text)
+    for token in doc:
+        assert token._.surprisal == token._.surprisal_lexical + token._.surprisal_syntactic
+        assert token._.surprisal_lexical >= 0.0
+        assert token._.surprisal_syntactic >= 0.0
+    for name in ("surprisal", "surprisal_lexical", "surprisal_syntactic"):
+        assert doc._.get(name) == pytest.approx(sum(token._.get(name) for token in doc))
+        assert doc[1:3]._.get(name) == pytest.approx(sum(token._.get(name) for token in doc[1:3]))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_surprisal_is_the_log_probability_in_bits_without_the_end(trained, text):
+    doc = trained(text)
+    words = [token for token in doc if not token.is_space]
+    for token in words[:-1]:
+        assert token._.surprisal == pytest.approx(-token._.log_prob / log(2))
+    assert 0.0 < words[-1]._.surprisal < -words[-1]._.log_prob / log(2)
+
+
+def test_white_space_is_no_surprise(trained):
+    doc = trained("Zenobia \n sleeps  ")
+    assert [token._.surprisal for token in doc if token.is_space] == [0.0, 0.0]
+
+
+def test_nothing_is_surprising_before_parsing(trained):
+    doc = trained.make_doc("the dog sleeps .")
+    for owner in (doc, doc[1:2], doc[0]):
+        assert owner._.surprisal is None
+        assert owner._.surprisal_lexical is None
+        assert owner._.surprisal_syntactic is None
+
+
+def test_where_there_is_no_choice_there_is_no_surprise(toy):
+    nlp = toy.trained([toy.one_word] * 5, tags="given", **{**toy.pools, "word": []})
+    doc = nlp.make_doc("stop")
+    doc[0].tag_ = "VB"
+    assert nlp(doc)[0]._.surprisal == 0.0
+    assert doc[0]._.log_prob <= 0.0
+
+
+def test_model_without_words_is_surprised_by_tags_only(toy):
+    nlp = toy.trained(tags="given", word=[])
+    doc = toy.doc(nlp.vocab, toy.sentences()[0])
+    for token in nlp(doc):
+        assert token._.surprisal_lexical == 0.0
+        assert token._.surprisal == token._.surprisal_syntactic > 0.0

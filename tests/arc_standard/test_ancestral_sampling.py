@@ -1,0 +1,114 @@
+"""Generated sentences: how often each is drawn, against the enumeration of all of them."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from test_enumeration import POOLS, Counter, make_model, with_random_weights
+from test_sampling import assert_drawn_from
+
+from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, PREVIOUS, ROOT, WORD, derivation
+from spacy_hpyp.arc_standard.generation import Derivation, draw_sentence
+
+LIMIT = 3
+
+
+class Generator:
+    """A tiny model, and all derivations of sentences that are not too long."""
+
+    def __init__(self, name):
+        joint = with_random_weights(make_model(POOLS[name]))
+        self.distributions = joint.distributions
+        counter = Counter(joint)
+        self.derivations = {}
+        for n in range(1, LIMIT + 1):
+            for p, last in counter.derivations(n):
+                actions, tags = np.empty(2 * n, dtype=np.int32), np.empty(n, dtype=np.int32)
+                derivation(counter.records, last, actions, tags)
+                words = self._words(counter.records, last, actions)
+                self.derivations[tuple(actions.tolist()), tuple(tags.tolist()), words] = p
+
+    def _words(self, records, last, actions):
+        words, record = [], last
+        for action in actions[::-1]:
+            if action == 0:
+                words.append(int(records[record, WORD]) - FIRST_SYMBOL)
+            record = records[record, PREVIOUS]
+        assert record == ROOT
+        return tuple(words[::-1])
+
+    def draw(self, rng, *, beginning=(), limit=LIMIT, attempts=10_000, particles=200):
+        """A sentence as actions, tags and words, and the log-probability; None if there is none."""
+        drawn = Derivation(
+            np.empty(2 * limit, np.int32), np.empty(limit, np.int32), np.empty(limit, np.int32), np.empty(1)
+        )
+        beginning = np.array(beginning, dtype=np.int32)
+        n = draw_sentence(self.distributions, beginning, particles, attempts, rng, drawn)
+        parts = drawn.actions[: 2 * n], drawn.tags[:n], drawn.words[:n]
+        return (tuple(tuple(part.tolist()) for part in parts), drawn.log_probability[0]) if n else None
+
+
+@cache
+def generator_of(name):
+    return Generator(name)
+
+
+@pytest.fixture(params=POOLS)
+def generator(request):
+    return generator_of(request.param)
+
+
+def test_sentences_are_as_frequent_as_they_are_probable(generator):
+    rng = np.random.default_rng(0)
+    found = [generator.draw(rng)[0] for _ in range(4000)]
+    assert_drawn_from(found, generator.derivations)
+
+
+def test_words_alone_are_as_frequent_as_the_sums_of_their_derivations(generator):
+    rng = np.random.default_rng(1)
+    sums = {}
+    for (_, _, words), p in generator.derivations.items():
+        sums[words] = sums.get(words, 0.0) + p
+    assert_drawn_from([generator.draw(rng)[0][2] for _ in range(4000)], sums)
+
+
+@pytest.mark.parametrize("beginning", [(1,), (1, 0), (0, 1, 1)], ids=str)
+def test_what_follows_given_words_is_as_frequent_as_it_is_probable_then(generator, beginning):
+    rng = np.random.default_rng(2)
+    derivations = {key: p for key, p in generator.derivations.items() if key[2][: len(beginning)] == beginning}
+    assert_drawn_from([generator.draw(rng, beginning=beginning)[0] for _ in range(800)], derivations)
+
+
+@pytest.mark.parametrize("beginning", [(), (0, 1)], ids=str)
+def test_log_probability_is_that_of_the_derivation(generator, beginning):
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        drawn, log_probability = generator.draw(rng, beginning=beginning)
+        assert log_probability == pytest.approx(np.log(generator.derivations[drawn]), abs=1e-4)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 20])
+def test_no_sentence_is_longer_than_the_limit(generator, limit):
+    rng = np.random.default_rng(4)
+    lengths = {len(generator.draw(rng, limit=limit)[0][2]) for _ in range(500)}
+    assert max(lengths) <= limit
+    assert {1, limit} <= lengths or limit == 20
+
+
+def test_a_seed_fixes_what_is_drawn(generator):
+    one, other, third = (
+        [generator.draw(rng, beginning=[1], limit=9) for _ in range(10)]
+        for rng in map(np.random.default_rng, (5, 5, 6))
+    )
+    assert one == other != third
+
+
+def test_without_attempts_there_is_no_sentence(generator):
+    assert generator.draw(np.random.default_rng(0), attempts=0) is None
+
+
+def test_an_attempt_fails_as_often_as_the_model_says(generator):
+    rng = np.random.default_rng(7)
+    p = sum(generator.derivations.values())
+    share = np.mean([generator.draw(rng, attempts=1) is not None for _ in range(2000)])
+    assert abs(share - p) < 4 * (p * (1 - p) / 2000) ** 0.5

@@ -1,0 +1,266 @@
+"""Sums over the derivations of a tree, and draws from them, against their enumeration."""
+
+from functools import cache
+from math import exp, inf, log
+
+import numpy as np
+import pytest
+from test_enumeration import POOLS, Counter, make_model
+
+from spacy_hpyp.arc_standard.configuration import (
+    END,
+    LEFT_ARCS,
+    ROOT,
+    SHIFT,
+    class_of,
+    left_arc,
+    reduce,
+    right_arc,
+    tree_of,
+)
+from spacy_hpyp.arc_standard.configuration import shift as push
+from spacy_hpyp.arc_standard.derivations import sample_derivation, tree_log_probability
+from spacy_hpyp.arc_standard.likelihood import new_queries
+from spacy_hpyp.models.joint_model import ContextLists
+from spacy_hpyp.pools.pool import Weights
+
+#: Heads with 1, 2, 6, 4 and 12 derivations.
+HEADS = [[1, -1], [1, -1, 1], [2, 2, -1, 2, 2], [1, -1, 3, 1, 3], [3, 2, 3, -1, 5, 3, 5, 3]]
+SIX = HEADS[2]
+
+
+def integers(values):
+    return np.array(values, dtype=np.int32)
+
+
+@cache
+def model_of(name):
+    """A model in which derivations differ more than in one that has just been made."""
+    model = make_model(POOLS[name], labels=2)
+    rng = np.random.default_rng(3)
+    model.set_weights(
+        {name: Weights(*(part + rng.normal(0, 1, part.shape) for part in w)) for name, w in model.weights.items()}
+    )
+    return model, new_queries(model.parser, 1024)
+
+
+@pytest.fixture(params=POOLS)
+def model(request):
+    return model_of(request.param)
+
+
+def sentence(heads):
+    """Words, tags, heads and labels."""
+    words = range(len(heads))
+    labels = [-1 if head == -1 else (3 * i + head) % 2 for i, head in enumerate(heads)]
+    return [integers(rows) for rows in ([i % 2 for i in words], [(i // 2) % 2 for i in words], heads, labels)]
+
+
+def enumerate_derivations(model, words, tags, heads, labels):
+    """All derivations of a tree and their log-probabilities, from all that the system can do with gold arcs."""
+    counter = Counter(model)
+    found = {}
+
+    def grow(actions, total, stack, word, top, used):
+        if word == len(heads) and not stack:
+            found[tuple(actions)] = total
+            return
+        options = [SHIFT] if word < len(heads) else []
+        if len(stack) >= 2:
+            if heads[stack[-2]] == stack[-1]:
+                options.append(left_arc(int(labels[stack[-2]])))
+            if heads[stack[-1]] == stack[-2]:
+                options.append(right_arc(int(labels[stack[-1]])))
+        elif word == len(heads):
+            options.append(END)
+        for action in options:
+            p = counter.action_probability(top, action)
+            rest = list(stack)
+            if action == SHIFT:
+                tag, form = int(tags[word]), int(words[word])
+                p *= counter.probability("tag", top, tag)
+                p *= counter.probability("word", top, form, tag) if model.is_lexicalised else 1.0
+                push(counter.records, used, top, tag, form)
+                rest.append(word)
+            else:
+                reduce(counter.records, used, top, action)
+                del rest[-2 if class_of(action) == LEFT_ARCS else -1]
+            grow([*actions, action], total + log(p), rest, word + (action == SHIFT), used, used + 1)
+
+    grow([], 0.0, [], 0, ROOT, counter.first)
+    return {actions: total for actions, total in found.items() if replay(actions) == (heads.tolist(), labels.tolist())}
+
+
+def replay(actions):
+    heads, labels = (np.full(len(actions) // 2, -9, dtype=np.int32) for _ in range(2))
+    tree_of(integers(actions), heads, labels)
+    return heads.tolist(), labels.tolist()
+
+
+def exact(model, rows, limit=1000):
+    joint, queries = model
+    return tree_log_probability(joint.parser, *rows, limit, queries)
+
+
+def draw(model, rows, particles, rng, retained=()):
+    """A derivation, and the estimate of the tree's log-probability."""
+    joint, queries = model
+    actions = np.full(2 * len(rows[0]), -1, dtype=np.int32)
+    estimate = sample_derivation(joint.parser, *rows, particles, integers(retained), rng, queries, actions)
+    return tuple(actions.tolist()), estimate
+
+
+def posterior(derivations):
+    """The derivations and their probabilities given the tree."""
+    weights = np.array(list(derivations.values()))
+    return list(derivations), np.exp(weights - np.logaddexp.reduce(weights))
+
+
+def assert_frequencies(found, actions, probabilities):
+    """Assert that frequencies are those of independent draws, each within four standard errors."""
+    counts = np.array([found.count(own) for own in actions])
+    assert counts.sum() == len(found)
+    error = np.sqrt(probabilities * (1 - probabilities) / len(found))
+    assert np.all(np.abs(counts / len(found) - probabilities) < 4 * error + 1 / len(found))
+
+
+@pytest.mark.parametrize("heads", HEADS, ids=str)
+def test_sum_is_that_of_all_derivations(model, heads):
+    rows = sentence(heads)
+    derivations = enumerate_derivations(model[0], *rows)
+    assert len(derivations) == dict(zip(map(tuple, HEADS), [1, 2, 6, 4, 12]))[tuple(heads)]
+    log_probability, affordable = exact(model, rows)
+    assert affordable
+    assert log_probability == pytest.approx(np.logaddexp.reduce(list(derivations.values())), abs=1e-5)
+
+
+def test_sum_over_the_trees_of_a_sentence_is_that_over_its_derivations(model):
+    joint, _ = model
+    words, tags = [1, 0, 1], [0, 1, 1]
+    counter = Counter(joint)
+    trees = {}
+    for p, last in counter.derivations(3, words):
+        found_tags, heads, labels = counter.tree(last, 3)
+        if found_tags == tags:
+            trees.setdefault((tuple(heads), tuple(labels)), []).append(p)
+    assert len(trees) == 7 * 2**2
+    for (heads, labels), probabilities in trees.items():
+        found, _ = exact(model, [integers(rows) for rows in (words, tags, heads, labels)])
+        assert found == pytest.approx(log(sum(probabilities)), abs=1e-5)
+
+
+def test_configurations_that_contexts_cannot_tell_apart_are_merged():
+    """A word with ten dependents on either side has 184,756 derivations and eleven configurations at a step at most."""
+    rows = sentence([10] * 10 + [-1] + [10] * 10)
+    assert exact(model_of("the paper's"), rows, limit=11)[1]
+    assert not exact(model_of("the paper's"), rows, limit=10)[1]
+    # Of those that attached something, each is told apart by the side it was on.
+    assert exact(model_of("directions and labels"), rows, limit=22)[1]
+    assert not exact(model_of("directions and labels"), rows, limit=11)[1]
+
+
+def test_limit_does_not_change_what_is_affordable(model):
+    rows = sentence(HEADS[-1])
+    results = [exact(model, rows, limit) for limit in (1, 2, 5, 100, 1000)]
+    assert [affordable for _, affordable in results] == sorted(affordable for _, affordable in results)
+    assert results[0] == (-inf, False)
+    assert results[-1] == results[-2]
+
+
+@pytest.mark.parametrize("heads", [[2, 3, -1, 2], [-1, -1], [1, 0], [0, -1]], ids=str)
+def test_what_is_no_projective_tree_with_one_root_has_probability_zero(model, heads):
+    rows = sentence(heads)
+    assert exact(model, rows) == (-inf, True)
+    assert draw(model, rows, 10, np.random.default_rng(0))[1] == -inf
+
+
+@pytest.mark.parametrize("heads", [SIX, HEADS[-1]], ids=str)
+@pytest.mark.parametrize("particles", [1, 4])
+def test_estimate_of_the_trees_probability_is_unbiased(model, heads, particles):
+    rows = sentence(heads)
+    rng = np.random.default_rng(0)
+    log_probability, _ = exact(model, rows)
+    ratios = np.array([exp(draw(model, rows, particles, rng)[1] - log_probability) for _ in range(3000)])
+    assert ratios.std() > 0.005
+    assert abs(ratios.mean() - 1) < 4 * ratios.std() / len(ratios) ** 0.5
+
+
+def test_estimate_comes_closer_with_more_particles(model):
+    rows = sentence(HEADS[-1])
+    spread = [
+        np.std([draw(model, rows, particles, np.random.default_rng(seed))[1] for seed in range(200)])
+        for particles in (1, 10, 1000)
+    ]
+    assert spread == sorted(spread, reverse=True)
+    assert spread[-1] < 0.2 * spread[0]
+
+
+def test_the_only_derivation_is_drawn_with_its_exact_probability(model):
+    rows = sentence(HEADS[0])
+    actions, estimate = draw(model, rows, 3, np.random.default_rng(0))
+    assert [actions] == list(enumerate_derivations(model[0], *rows))
+    assert estimate == pytest.approx(exact(model, rows)[0], abs=1e-9)
+
+
+@pytest.mark.parametrize("heads", [SIX, HEADS[-1]], ids=str)
+def test_derivations_are_drawn_from_their_posterior(model, heads):
+    rows = sentence(heads)
+    actions, probabilities = posterior(enumerate_derivations(model[0], *rows))
+    rng = np.random.default_rng(0)
+    assert_frequencies([draw(model, rows, 500, rng)[0] for _ in range(2000)], actions, probabilities)
+
+
+@pytest.mark.parametrize("heads", [SIX, HEADS[-1]], ids=str)
+@pytest.mark.parametrize("particles", [2, 5])
+def test_particle_gibbs_leaves_the_posterior_as_it_is(model, heads, particles):
+    rows = sentence(heads)
+    actions, probabilities = posterior(enumerate_derivations(model[0], *rows))
+    rng = np.random.default_rng(0)
+    before = rng.choice(len(actions), size=3000, p=probabilities)
+    after = [draw(model, rows, particles, rng, actions[i])[0] for i in before]
+    assert_frequencies(after, actions, probabilities)
+    assert np.mean([actions[i] == own for i, own in zip(before, after)]) < 0.95
+
+
+def test_the_only_particle_stays_on_the_retained_derivation(model):
+    rows = sentence(HEADS[-1])
+    rng = np.random.default_rng(0)
+    for actions, total in enumerate_derivations(model[0], *rows).items():
+        found, _ = draw(model, rows, 1, rng, actions)
+        assert found == actions
+        assert total < 0
+
+
+def test_a_retained_derivation_is_likelier_to_be_drawn_than_from_the_posterior(model):
+    """It is among the final particles however few they are."""
+    rows = sentence(HEADS[-1])
+    rng = np.random.default_rng(0)
+    for actions, probability in zip(*posterior(enumerate_derivations(model[0], *rows))):
+        if probability > 0.02:
+            share = np.mean([draw(model, rows, 2, rng, actions)[0] == actions for _ in range(400)])
+            assert share > probability + 4 * (probability * (1 - probability) / 400) ** 0.5
+
+
+def test_a_seed_fixes_what_is_drawn(model):
+    rows = sentence(HEADS[-1])
+    one, other = ([draw(model, rows, 7, rng) for _ in range(20)] for rng in map(np.random.default_rng, (5, 5)))
+    assert one == other
+    assert len(set(one)) > 1
+
+
+def test_what_was_asked_before_does_not_change_a_sum():
+    joint, queries = model_of("several experts")
+    rows = sentence(HEADS[-1])
+    fresh = tree_log_probability(joint.parser, *rows, 1000, new_queries(joint.parser, 1024))
+    for heads in HEADS:
+        exact((joint, queries), sentence(heads))
+    assert exact((joint, queries), rows) == fresh
+
+
+def test_an_unlexicalised_model_sums_over_derivations_of_tags():
+    contexts = ContextLists(transition=[["s1.tag", "s2.tag"]], label=[], tag=[["s1.tag"]], word=[])
+    joint = make_model(contexts, labels=2)
+    rows = sentence(SIX)
+    expected = np.logaddexp.reduce(list(enumerate_derivations(joint, *rows).values()))
+    found, _ = exact((joint, new_queries(joint.parser, 1024)), rows)
+    assert found == pytest.approx(expected, abs=1e-6)

@@ -1,0 +1,240 @@
+"""What final beams say together, against enumeration and against sums over the parses."""
+
+from math import exp, log
+
+import numpy as np
+import pytest
+from test_enumeration import EVERYTHING, POOLS, Counter, decode, make_model, with_random_weights
+
+from spacy_hpyp.arc_standard.configuration import DEPTH, END, ROOT, SHIFT, class_of, reduce
+from spacy_hpyp.arc_standard.configuration import shift as push
+from spacy_hpyp.arc_standard.posterior import Posterior, choose, find_marginals
+from spacy_hpyp.hpyp.franchise import NONE
+from spacy_hpyp.inference.beam import Search
+from spacy_hpyp.inference.particle_filter import Blocks
+
+SENTENCES = [[1], [0, 1], [1, 0, 1], [0, 0, 1, 0]]
+# Predictions come from tables of half the precision.
+ROUNDING = 1e-4
+
+
+@pytest.fixture(scope="module", params=[(name, labels) for name in POOLS for labels in (1, 2)], ids=str)
+def model(request):
+    name, labels = request.param
+    return with_random_weights(make_model(POOLS[name], labels=labels))
+
+
+def blocks_of(words, may_start=False):
+    n = len(words)
+    return Blocks(
+        words=np.array([[w, w] for w in words], dtype=np.int32),
+        tags=np.full(n, NONE, dtype=np.int32),
+        may_start=np.full(n, may_start),
+        offsets=np.array([0, n]),
+    )
+
+
+def posterior_of(model, words, temperature=1.0, particles=EVERYTHING, may_start=False):
+    search = Search(particles, 0.0, marginals=True, temperature=temperature)
+    return model.decode_all(blocks_of(words, may_start), 0, search)
+
+
+def parses_of(posterior):
+    return [
+        tuple(map(tuple, parse))
+        for parse in zip(posterior.tags.tolist(), posterior.heads.tolist(), posterior.labels.tolist())
+    ]
+
+
+def enumerated(model, words):
+    counter = Counter(model, best_labels=True)
+    n = len(words)
+    return [(p, tuple(map(tuple, counter.tree(last, n)))) for p, last in counter.derivations(n, words)]
+
+
+def sums(pairs):
+    total = {}
+    for p, parse in pairs:
+        total[parse] = total.get(parse, 0.0) + p
+    return total
+
+
+@pytest.mark.parametrize("words", SENTENCES)
+def test_with_enough_particles_the_beam_holds_all_derivations(model, words):
+    expected, found = enumerated(model, words), posterior_of(model, words)
+    assert sorted(found.log_weight) == pytest.approx(sorted(log(p) for p, _ in expected), abs=ROUNDING)
+    assert sums(zip(np.exp(found.log_weight), parses_of(found))) == pytest.approx(sums(expected), rel=ROUNDING)
+
+
+@pytest.mark.parametrize("particles", [1, 10, 1000])
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("may_start", [False, True])
+def test_posterior_probabilities_sum_to_one(model, particles, temperature, may_start):
+    for words in SENTENCES:
+        found = posterior_of(model, words, temperature, particles, may_start)
+        assert found.probability.sum() == pytest.approx(1.0, abs=1e-12)
+        assert np.all(found.probability >= 0.0)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_temperature_flattens_or_sharpens_the_posterior(model, temperature):
+    found = posterior_of(model, SENTENCES[-1], temperature)
+    expected = np.exp(found.log_weight - found.log_weight.max()) ** (1 / temperature)
+    assert found.probability == pytest.approx(expected / expected.sum(), rel=1e-9)
+
+
+def test_selection_for_marginals_keeps_more_of_the_sum(model):
+    words = [0, 1, 0, 0, 1]
+    all_of_it, broad, narrow = (
+        model.decode(blocks_of(words), search).log_probability.sum()
+        for search in (Search(EVERYTHING, 0.0), Search(50, 0.0, marginals=True), Search(50, 0.0))
+    )
+    assert all_of_it + 1e-9 >= broad >= narrow
+
+
+@pytest.mark.parametrize("consensus", [False, True])
+@pytest.mark.parametrize("words", SENTENCES)
+def test_marginals_are_those_of_all_derivations(model, words, consensus):
+    expected = enumerated(model, words)
+    total = sum(p for p, _ in expected)
+    parses = model.decode(blocks_of(words), Search(EVERYTHING, 0.0, marginals=True, consensus=consensus))
+    for word in range(len(words)):
+        heads = sum(p for p, (_, heads, _) in expected if heads[word] == parses.heads[word])
+        tags = sum(p for p, (tags, _, _) in expected if tags[word] == parses.tags[word])
+        assert parses.head_probability[word] == pytest.approx(heads / total, rel=ROUNDING)
+        assert parses.tag_probability[word] == pytest.approx(tags / total, rel=ROUNDING)
+
+
+def test_marginals_are_not_numbers_where_they_are_not_asked_for(model):
+    parses = decode(model, [0, 1])
+    assert np.all(np.isnan([parses.head_probability, parses.tag_probability]))
+
+
+def random_posterior(seed):
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(1, 12)), int(rng.integers(1, 6))
+    heads = rng.integers(-1, 3, (m, n)).astype(np.int32)
+    labels = np.where(heads < 0, -1, rng.integers(0, 2, (m, n))).astype(np.int32)
+    tags = rng.integers(0, 3, (m, n)).astype(np.int32)
+    weight = rng.random(m) + 1e-3
+    return Posterior(heads, labels, tags, np.log(weight), weight / weight.sum())
+
+
+def chosen(posterior, consensus):
+    n = posterior.heads.shape[1]
+    heads, labels, tags = (np.full(n, -7, dtype=np.int32) for _ in range(3))
+    choose(posterior, consensus, heads, labels, tags)
+    return heads, labels, tags
+
+
+def expected_right(posterior, heads, labels):
+    right = (posterior.heads == heads) & (posterior.labels == labels)
+    return float(posterior.probability @ right.sum(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_consensus_has_the_most_expected_arcs_of_all_parses_and_the_most_probable_tags(seed):
+    posterior = random_posterior(seed)
+    heads, labels, tags = chosen(posterior, True)
+    scores = [expected_right(posterior, *tree) for tree in zip(posterior.heads, posterior.labels)]
+    assert expected_right(posterior, heads, labels) == pytest.approx(max(scores), abs=1e-12)
+    assert any(
+        np.array_equal(heads, h) and np.array_equal(labels, tree) for h, tree in zip(posterior.heads, posterior.labels)
+    )
+    for word, tag in enumerate(tags):
+        masses = [posterior.probability[posterior.tags[:, word] == other].sum() for other in range(3)]
+        assert masses[tag] == pytest.approx(max(masses), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_without_consensus_the_best_derivation_is_chosen(seed):
+    posterior = random_posterior(seed)
+    best = int(np.argmax(posterior.probability))
+    expected = posterior.heads[best], posterior.labels[best], posterior.tags[best]
+    assert all(np.array_equal(found, wanted) for found, wanted in zip(chosen(posterior, False), expected))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_marginals_are_sums_over_the_derivations(seed):
+    posterior = random_posterior(seed)
+    n = posterior.heads.shape[1]
+    heads, _, tags = chosen(posterior, True)
+    head_probability, tag_probability = np.empty(n), np.empty(n)
+    find_marginals(posterior, heads, tags, head_probability, tag_probability)
+    assert head_probability == pytest.approx(posterior.probability @ (posterior.heads == heads))
+    assert tag_probability == pytest.approx(posterior.probability @ (posterior.tags == tags))
+
+
+@pytest.mark.parametrize("marginals", [False, True])
+def test_broad_search_and_narrow_search_agree_on_everything_with_enough_particles(model, marginals):
+    for words in SENTENCES:
+        parses = model.decode(blocks_of(words), Search(EVERYTHING, 0.0, marginals=marginals))
+        expected = decode(model, words)
+        assert parses.log_probability == pytest.approx(expected.log_probability, abs=ROUNDING)
+        assert parses.heads.tolist() == expected.heads.tolist()
+
+
+def prefix_sums(model, words):
+    """For each word, the sums over what leads to it with its probability, and with its tag's only."""
+    counter = Counter(model, best_labels=True)
+    with_word, with_tag = np.zeros(len(words)), np.zeros(len(words))
+
+    def grow(probability, top, used, shifted):
+        if shifted == len(words):
+            return
+        for action in counter.actions(top):
+            kind = class_of(action)
+            depth = int(counter.records[top, DEPTH])
+            if model.is_factored and kind not in counter.possible_directions(depth):
+                continue
+            p = probability * counter.action_probability(top, action)
+            if action == SHIFT:
+                for tag in range(counter.sizes["tag"]):
+                    q = p * counter.probability("tag", top, tag)
+                    r = q * counter.probability("word", top, words[shifted], tag)
+                    with_tag[shifted] += q
+                    with_word[shifted] += r
+                    push(counter.records, used, top, tag, words[shifted])
+                    grow(r, used, used + 1, shifted + 1)
+            elif action != END and depth > 2:
+                reduce(counter.records, used, top, action)
+                grow(p, used, used + 1, shifted)
+
+    grow(1.0, ROOT, counter.first, 0)
+    return with_word, with_tag
+
+
+@pytest.mark.parametrize("words", SENTENCES)
+def test_surprisal_and_its_parts_are_ratios_of_sums_over_all_prefixes(model, words):
+    with_word, with_tag = prefix_sums(model, words)
+    before = np.concatenate([[1.0], with_word[:-1]])
+    parses = decode(model, words)
+    assert parses.syntactic == pytest.approx(np.log(with_tag / before), abs=ROUNDING)
+    assert parses.lexical == pytest.approx(np.log(with_word / with_tag), abs=ROUNDING)
+    assert exp((parses.syntactic + parses.lexical).sum()) == pytest.approx(with_word[-1], rel=ROUNDING)
+
+
+@pytest.mark.parametrize("particles", [1, 2, 5])
+def test_the_parts_of_surprisal_do_not_depend_on_how_many_tags_are_tried(model, particles):
+    # What leads to the first word is one configuration, whatever the beam can hold.
+    all_tags, some_tags = decode(model, [1, 0]), decode(model, [1, 0], particles)
+    assert some_tags.syntactic[0] == pytest.approx(all_tags.syntactic[0], abs=1e-12)
+    assert some_tags.lexical[0] <= all_tags.lexical[0]
+
+
+@pytest.mark.parametrize("particles", [1, 5, 100, EVERYTHING])
+def test_parts_of_surprisal_add_up_to_the_log_probability_but_for_the_end(model, particles):
+    for words in SENTENCES:
+        parses = decode(model, words, particles)
+        parts = parses.syntactic + parses.lexical
+        assert np.array_equal(parts[:-1], parses.log_probability[:-1])
+        assert parses.log_probability[-1] < parts[-1]
+        assert np.all(parses.syntactic <= 0.0)
+        assert np.all(parses.lexical <= 0.0)
+
+
+def test_an_end_inside_a_block_is_a_part_of_the_next_word(model):
+    # Where a sentence may begin, more derivations lead to the second word.
+    one, several = (model.decode(blocks_of([0, 1], may_start), Search(EVERYTHING, 0.0)) for may_start in (False, True))
+    assert several.log_probability[0] == one.log_probability[0]
+    assert several.syntactic[1] > one.syntactic[1]

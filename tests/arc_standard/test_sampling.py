@@ -1,0 +1,220 @@
+"""The particle filter over derivations of given words, against the enumeration of all of them."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from test_enumeration import POOLS, Counter, make_model, with_random_weights
+
+from spacy_hpyp.arc_standard.configuration import DEPTH, END, FIRST_ARC, ROOT, SHIFT, derivation, reduce
+from spacy_hpyp.arc_standard.configuration import shift as push
+from spacy_hpyp.arc_standard.sampling import Distributions, estimate_log_probabilities, sample_parse
+from spacy_hpyp.hpyp.franchise import NONE
+from spacy_hpyp.models.joint_model import DISTRIBUTIONS
+
+WORDS = {1: [1], 2: [0, 1], 3: [1, 0, 1], 4: [0, 1, 1, 0]}
+NOTHING = np.empty(0, dtype=np.int32)
+
+
+def integers(values):
+    return np.array(values, dtype=np.int32)
+
+
+class Tiny:
+    """A tiny model, seated or frozen, and the derivations of words that it has."""
+
+    def __init__(self, name, seated):
+        joint = with_random_weights(make_model(POOLS[name], labels=2))
+        self.counter = Counter(joint)
+        self.distributions = joint.distributions
+        if seated:
+            gradient = joint._no_gradient()
+            pools = [joint._seated_pool(name, gradient[name]) for name in DISTRIBUTIONS]
+            vocabulary = joint.vocabulary
+            self.distributions = Distributions(*pools, vocabulary.tag_offsets, vocabulary.candidate_tags)
+        self._found = {}
+
+    def derivations(self, words, to_the_end=True):
+        """The probability of each derivation (actions and tags) of some words, or of what begins with them."""
+        key = tuple(words), to_the_end
+        if key not in self._found:
+            self._found[key] = dict(self._grow(1.0, ROOT, self.counter.first, words, to_the_end, 0))
+        return self._found[key]
+
+    def _grow(self, probability, top, used, words, to_the_end, shifted):
+        counter, depth = self.counter, self.counter.records[top, DEPTH]
+        all_shifted = shifted == len(words)
+        if all_shifted and (not to_the_end or depth == 1):
+            actions, tags = np.empty(used - counter.first, dtype=np.int32), np.empty(len(words), dtype=np.int32)
+            derivation(counter.records, top, actions, tags)
+            yield (tuple(actions.tolist()), tuple(tags.tolist())), probability
+            return
+        arcs = range(FIRST_ARC, FIRST_ARC + 4) if depth > 2 else []
+        for action in [*arcs, *([END] if all_shifted and depth == 2 else [])]:
+            p = probability * counter.action_probability(top, action)
+            reduce(counter.records, used, top, action)
+            yield from self._grow(p, used, used + 1, words, to_the_end, shifted)
+        if all_shifted:
+            return
+        p = probability * counter.action_probability(top, SHIFT)
+        for tag in range(2):
+            q = p * counter.probability("tag", top, tag) * counter.probability("word", top, words[shifted], tag)
+            push(counter.records, used, top, tag, words[shifted])
+            yield from self._grow(q, used, used + 1, words, to_the_end, shifted + 1)
+
+    def sample(self, words, rng, particles, *, tags=None, to_the_end=True, retained=None, every_tag=True):
+        """A derivation, and the estimate of the words' log-probability."""
+        n = len(words)
+        given = np.full(n, NONE, dtype=np.int32) if tags is None else integers(tags)
+        before, tags_before = (NOTHING, NOTHING) if retained is None else map(integers, retained)
+        actions, found = np.full(2 * n, -9, dtype=np.int32), np.full(n, -9, dtype=np.int32)
+        estimate = sample_parse(
+            self.distributions,
+            integers(words),
+            given,
+            to_the_end,
+            particles,
+            before,
+            tags_before,
+            every_tag,
+            rng,
+            actions,
+            found,
+        )
+        return (tuple(actions[actions != NONE].tolist()), tuple(found.tolist())), estimate
+
+
+@cache
+def tiny(name, seated):
+    return Tiny(name, seated)
+
+
+@pytest.fixture(params=[(name, seated) for name in POOLS for seated in (False, True)], ids=str)
+def model(request):
+    return tiny(*request.param)
+
+
+def assert_mean_is_one(ratios):
+    """Within four standard errors, and what single precision leaves open."""
+    assert abs(ratios.mean() - 1.0) < 4.0 * ratios.std() / len(ratios) ** 0.5 + 1e-4
+
+
+def assert_drawn_from(found, probabilities):
+    """Assert by a chi-square test at the level of 0.001 that draws have the probabilities of some outcomes.
+
+    Outcomes that are expected fewer than five times are taken together.
+    """
+    assert set(found) <= set(probabilities)
+    expected = len(found) * np.array(list(probabilities.values())) / sum(probabilities.values())
+    seen = np.array([found.count(outcome) for outcome in probabilities])
+    rare = expected < 5
+    if rare.any():
+        expected = np.append(expected[~rare], expected[rare].sum())
+        seen = np.append(seen[~rare], seen[rare].sum())
+    statistic = ((seen - expected) ** 2 / expected).sum()
+    # The quantile as Wilson and Hilferty (1931) approximate it.
+    freedom = len(expected) - 1
+    spread = 2 / (9 * freedom)
+    assert statistic < freedom * (1 - spread + 3.0902 * spread**0.5) ** 3
+
+
+@pytest.mark.parametrize("n", WORDS)
+def test_estimate_of_the_words_probability_is_unbiased(model, n):
+    exact = np.log(sum(model.derivations(WORDS[n]).values()))
+    estimates = np.empty(2000)
+    for particles in (1, 5):
+        rng = np.random.default_rng(n)
+        estimate_log_probabilities(model.distributions, integers(WORDS[n]), particles, rng, estimates)
+        ratios = np.exp(estimates - exact)
+        assert_mean_is_one(ratios)
+        assert n < 3 or ratios.std() > 0.01
+
+
+@pytest.mark.parametrize("n", WORDS)
+def test_estimate_of_the_probability_of_a_beginning_is_unbiased(model, n):
+    exact = np.log(sum(model.derivations(WORDS[n], to_the_end=False).values()))
+    rng = np.random.default_rng(n)
+    estimates = [model.sample(WORDS[n], rng, 5, to_the_end=False)[1] for _ in range(1000)]
+    assert_mean_is_one(np.exp(np.array(estimates) - exact))
+
+
+def test_estimates_come_closer_with_more_particles(model):
+    spread = []
+    for particles in (1, 10, 100):
+        estimates = np.empty(200)
+        estimate_log_probabilities(
+            model.distributions, integers(WORDS[4]), particles, np.random.default_rng(0), estimates
+        )
+        spread.append(estimates.std())
+    assert spread == sorted(spread, reverse=True)
+    assert spread[-1] < 0.2 * spread[0]
+
+
+def test_derivations_are_drawn_from_their_posterior(model):
+    rng = np.random.default_rng(0)
+    found = [model.sample(WORDS[3], rng, 200)[0] for _ in range(1000)]
+    assert_drawn_from(found, model.derivations(WORDS[3]))
+
+
+def test_beginnings_are_drawn_from_their_posterior(model):
+    rng = np.random.default_rng(0)
+    found = [model.sample(WORDS[3], rng, 200, to_the_end=False)[0] for _ in range(1000)]
+    assert_drawn_from(found, model.derivations(WORDS[3], to_the_end=False))
+
+
+@pytest.mark.parametrize("particles", [2, 6])
+def test_particle_gibbs_leaves_the_posterior_as_it_is(model, particles):
+    derivations = model.derivations(WORDS[3])
+    paths, weights = list(derivations), np.array(list(derivations.values()))
+    rng = np.random.default_rng(1)
+    before = rng.choice(len(paths), size=3000, p=weights / weights.sum())
+    after = [model.sample(WORDS[3], rng, particles, retained=paths[i])[0] for i in before]
+    assert_drawn_from(after, derivations)
+    assert 0.05 < np.mean([paths[i] != path for i, path in zip(before, after)]) < 1.0
+
+
+def test_the_only_particle_stays_on_the_retained_derivation(model):
+    rng = np.random.default_rng(0)
+    for path in model.derivations(WORDS[3]):
+        assert model.sample(WORDS[3], rng, 1, retained=path)[0] == path
+
+
+def test_given_tags_leave_only_their_derivations(model):
+    tags = (1, 0, 0)
+    derivations = {path: p for path, p in model.derivations(WORDS[3]).items() if path[1] == tags}
+    rng = np.random.default_rng(0)
+    drawn = [model.sample(WORDS[3], rng, 200, tags=tags) for _ in range(800)]
+    assert_drawn_from([path for path, _ in drawn], derivations)
+    assert_mean_is_one(np.exp([estimate for _, estimate in drawn]) / sum(derivations.values()))
+
+
+def test_candidate_tags_leave_only_their_derivations(model):
+    distributions = model.distributions
+    # Word 0 may have tag 1 only, all others any tag.
+    some = Tiny.__new__(Tiny)
+    some.distributions = distributions._replace(
+        tag_offsets=np.array([0] + [1 + 2 * i for i in range(len(distributions.tag_offsets) - 1)]),
+        candidate_tags=integers([1] + [0, 1] * (len(distributions.tag_offsets) - 2)),
+    )
+    words = WORDS[3]
+    derivations = {path: p for path, p in model.derivations(words).items() if path[1][1] == 1}
+    rng = np.random.default_rng(0)
+    drawn = [some.sample(words, rng, 50, every_tag=False) for _ in range(400)]
+    assert {path for path, _ in drawn} <= set(derivations)
+    assert_mean_is_one(np.exp([estimate for _, estimate in drawn]) / sum(derivations.values()))
+    every = [some.sample(words, rng, 50)[1] for _ in range(400)]
+    assert_mean_is_one(np.exp(every) / sum(model.derivations(words).values()))
+
+
+def test_a_seed_fixes_what_is_drawn(model):
+    one, other = ([model.sample(WORDS[4], rng, 7) for _ in range(10)] for rng in map(np.random.default_rng, (5, 5)))
+    assert one == other
+    assert len({path for path, _ in one}) > 1
+
+
+def test_sampling_leaves_a_seating_as_it_is():
+    model = tiny("directions and labels", True)
+    before = [pool.franchise.restaurants.copy() for pool in model.distributions[:4]]
+    model.sample(WORDS[4], np.random.default_rng(0), 20)
+    for pool, rows in zip(model.distributions[:4], before):
+        np.testing.assert_array_equal(pool.franchise.restaurants, rows)

@@ -1,0 +1,295 @@
+"""Wrong uses of the commands: each ends with one message on stderr that says what is wrong, and with no traceback."""
+
+import errno
+import shlex
+import zlib
+
+import command_line
+import pytest
+import spacy
+import srsly
+from numba.core.errors import NumbaError
+from spacy.tokens import Doc, DocBin
+from typer.testing import CliRunner
+
+from spacy_hpyp.cli import hpyp
+from spacy_hpyp.language_model.ngram import train_ngram_model
+from spacy_hpyp.training.raw_training import Progress, save_checkpoint
+
+# Of typer, when it reads the arguments.
+USAGE = 2
+
+
+@pytest.fixture(scope="module")
+def files(toy, tmp_path_factory):
+    """Pipelines, models, texts and `.spacy` files, good and bad ones, in one directory."""
+    folder = tmp_path_factory.mktemp("files")
+    nlp = toy.trained()
+    nlp.to_disk(folder / "trained")
+    toy.nlp().to_disk(folder / "untrained")
+    spacy.blank("en").to_disk(folder / "blank")
+    toy.trained(tags="given", word=[], sweeps=1).to_disk(folder / "unlexicalised")
+    nlp.to_disk(folder / "damaged")
+    model = folder / "damaged" / "hpyp_parser" / "model"
+    model.write_bytes(model.read_bytes()[:-1])
+    nlp.to_disk(folder / "no_lookups")
+    (folder / "no_lookups" / "vocab" / "lookups.bin").write_bytes(srsly.msgpack_dumps([]))
+    (folder / "nothing").mkdir()
+    nlp.to_disk(folder / "no_config")
+    (folder / "no_config" / "config.cfg").unlink()
+    toy.nlp(**toy.pools).config.to_disk(folder / "config.cfg")
+    (folder / "binary.cfg").write_bytes(b"[nlp]\nlang = \xff\xfe\n")
+    (folder / "text.cfg").write_text("this is no config\n")
+    (folder / "wrong.cfg").write_text(
+        (folder / "config.cfg").read_text().replace("particles = 50", 'particles = "many"')
+    )
+    (folder / "empty.cfg").write_text("")
+    (folder / "no_nlp.cfg").write_text(
+        '[components]\n\n[components.parser]\nfactory = "hpyp_parser"\n[components.parser.model]\n'
+    )
+    (folder / "number.cfg").write_text("[components]\nparser = 3\n")
+    spacy.blank("en").config.to_disk(folder / "blank.cfg")
+    train_ngram_model([s.words for s in toy.sentences(20)], order=2, sweeps=2, samples=1).to_disk(
+        folder / "model.ngram"
+    )
+    data = (folder / "model.ngram").read_bytes()
+    (folder / "damaged.ngram").write_bytes(data[:-9] + b"x" + data[-8:])
+    gold = [toy.doc(nlp.vocab, sentence) for sentence in toy.sentences(20)]
+    words = [doc.text.split() for doc in gold]
+    docs = {
+        "gold": gold,
+        "bare": [Doc(nlp.vocab, words=one) for one in words],
+        "tagged": [Doc(nlp.vocab, words=one, tags=["NN"] * len(one)) for one in words],
+        "none": [],
+        "wordless": [Doc(nlp.vocab)],
+    }
+    for name, found in docs.items():
+        DocBin(docs=found).to_disk(folder / f"{name}.spacy")
+    data = (folder / "gold.spacy").read_bytes()
+    (folder / "cut.spacy").write_bytes(data[: len(data) // 2])
+    (folder / "random.spacy").write_bytes(bytes(range(256)))
+    (folder / "zero.spacy").write_bytes(b"")
+    (folder / "odd.spacy").write_bytes(zlib.compress(srsly.msgpack_dumps(["no", "DocBin"])))
+    (folder / "text.txt").write_text("the dog sees a cat .\nAda sleeps .\n")
+    (folder / "gold.txt").write_bytes(data)
+    (folder / "latin.txt").write_bytes("café\n".encode("latin-1"))
+    (folder / "empty.txt").write_text("")
+    (folder / "blank.txt").write_text(" \n\t\n")
+    (folder / "interrupted").mkdir()
+    save_checkpoint(nlp, folder / "interrupted", Progress(1, 1, 1, -1.0))
+    (folder / "confused").mkdir()
+    (folder / "confused" / "progress.json").write_text('{"checkpoint": "checkpoint-1", "texts": "many"}')
+    return folder
+
+
+def files_below(folder):
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+# What is wrong with a pipeline, a treebank, a text or a place is said by all commands that use one.
+WITH_PARSER = [
+    "evaluate {} gold.spacy",
+    "calibrate {} gold.spacy",
+    "generate {}",
+    "learn {} text.txt out",
+    "perplexity {} text.txt",
+    "surprisal {} text.txt",
+    "ngram text.txt out.ngram --vocab-from {}",
+]
+PIPELINES = {
+    "untrained": "'untrained' has not been trained",
+    "blank": "should have one hpyp_parser, but it has 0",
+    "damaged": "the checksum is another one",
+    "no_lookups": "The pipeline 'no_lookups' cannot be loaded",
+}
+WITH_TREEBANK = ["evaluate trained {}", "calibrate trained {}", "select config.cfg {} out.cfg"]
+TREEBANKS = {
+    "none.spacy": "There is no",
+    "wordless.spacy": "There is no",
+    "nothing": "There is no",
+    "cut.spacy": "'cut.spacy' is not a .spacy file, or it is damaged",
+    "random.spacy": "'random.spacy' is not a .spacy file, or it is damaged",
+    "zero.spacy": "'zero.spacy' is not a .spacy file, or it is damaged",
+    "odd.spacy": "'odd.spacy' is not a .spacy file, or it is damaged",
+    "text.txt": "'text.txt' is not a .spacy file",
+}
+WITH_TEXT = [
+    "learn trained {} out",
+    "ngram {} out.ngram",
+    "ngram text.txt out.ngram --vocab-from {}",
+    "perplexity trained {}",
+    "perplexity model.ngram {}",
+]
+TEXTS = {
+    "latin.txt": "'latin.txt' is not text in UTF-8",
+    "gold.txt": "'gold.txt' is not text in UTF-8",
+    "empty.txt": "There",
+    "blank.txt": "There",
+    "wordless.spacy": "There",
+    "odd.spacy": "'odd.spacy' is not a .spacy file, or it is damaged",
+}
+WITH_OUTPUT = [
+    "evaluate trained gold.spacy -o {}",
+    "generate trained -o {}",
+    "learn trained text.txt {}",
+    "ngram text.txt {}",
+    "select config.cfg gold.spacy {}",
+    "surprisal trained text.txt -o {}",
+]
+TOO_MANY = "9223372036854775808"
+ROWS = [
+    *((form.format(name), problem) for form in WITH_PARSER for name, problem in PIPELINES.items()),
+    *((form.format("nowhere"), "nowhere", USAGE if "learn" in form else 1) for form in WITH_PARSER),
+    *((form.format("nothing"), "nothing") for form in WITH_PARSER),
+    *((form.format(name), problem) for form in WITH_TREEBANK for name, problem in TREEBANKS.items()),
+    *((form.format("nowhere.spacy"), "does not exist", USAGE) for form in WITH_TREEBANK),
+    *((form.format(name), problem) for form in WITH_TEXT for name, problem in TEXTS.items()),
+    *((form.format("text.txt/new/out.jsonl"), "Not a directory: 'text.txt") for form in WITH_OUTPUT),
+    *((form.format("nothing"), "is a directory", USAGE) for form in WITH_OUTPUT if "learn" not in form),
+    # Settings of the parser.
+    *((f"{form.format('trained')} -K 0", "'particles' must be") for form in WITH_PARSER[:-1]),
+    *((f"{form.format('trained')} -K {TOO_MANY}", "'particles' must be") for form in WITH_PARSER[:-1]),
+    *((f"{form.format('trained')} -t 0", "'threads' must be") for form in WITH_PARSER[:-1]),
+    *((f"{form.format('trained')} -K many", "-K", USAGE) for form in WITH_PARSER[:-1]),
+    *((f"{form.format('trained')} --no-such-option", "--no-such-option", USAGE) for form in WITH_PARSER),
+    # The commands one by one.
+    ("nonsense", "nonsense", USAGE),
+    ("evaluate trained bare.spacy", "nothing to compare with in 'bare.spacy'"),
+    ("evaluate trained gold.spacy --decoding nonsense", "'decoding' of the component 'hpyp_parser' must be"),
+    ("evaluate unlexicalised gold.spacy", "has no tag"),
+    ("evaluate model.ngram gold.spacy", "model.ngram"),
+    ("calibrate trained bare.spacy", "no token has a gold head"),
+    ("calibrate trained tagged.spacy", "no token has a gold head"),
+    ("calibrate trained gold.spacy -T 0", "'temperature' must be a number from"),
+    ("calibrate trained gold.spacy -T nan", "'temperature' must be a number from"),
+    ("calibrate trained gold.spacy -T 5e-324", "'temperature' must be a number from"),
+    ("calibrate trained gold.spacy -T 1e308", "'temperature' must be a number from"),
+    ("calibrate trained gold.spacy -b 0", "--bins", USAGE),
+    (f"calibrate trained gold.spacy -b {TOO_MANY}", "--bins", USAGE),
+    ("calibrate trained gold.spacy -o xml", "xml", USAGE),
+    ("generate unlexicalised", "generates tags only"),
+    ("generate trained -n 0", "'count' must be"),
+    ("generate trained -b 0", "--best must be at least 1"),
+    ("generate trained --min-length 61", "No sentence has 61 words or more"),
+    ("generate trained --min-length 0 --max-length 0", "'max_length' must be"),
+    (f"generate trained --max-length {TOO_MANY}", "'max_length' must be"),
+    ("generate trained --min-length 1 --max-length 2 --begin-with 'the dog sees'", "'begin_with' has 3 words"),
+    ("generate trained -n 1 --min-length 60", "None of the 1 sentences has 60 words or more"),
+    ("generate trained --seed -1", "'seed' must be"),
+    ("generate trained -o best.txt", "should end in .jsonl or .spacy"),
+    ("learn unlexicalised text.txt out", "cannot learn from raw text"),
+    ("learn model.ngram text.txt out", "model.ngram"),
+    ("learn trained latin.txt out --running", "not text in UTF-8"),
+    ("learn trained empty.txt out --running", "There are no words"),
+    ("learn trained nothing out", "is a directory", USAGE),
+    ("learn trained nowhere.txt out", "does not exist", USAGE),
+    ("learn trained text.txt text.txt", "is a file", USAGE),
+    ("learn trained text.txt out --batch-words 0", "'batch_words' must be"),
+    ("learn trained text.txt out --batch-words -1", "'batch_words' must be"),
+    ("learn trained text.txt out --checkpoint-words 0", "'checkpoint_words' must be"),
+    ("learn trained text.txt out --checkpoint-words -1", "'checkpoint_words' must be"),
+    ("learn trained text.txt out --learning nothing", "nothing", USAGE),
+    ("learn trained text.txt out --resume", "no checkpoint in 'out'"),
+    ("learn trained text.txt interrupted", "Go on with --resume"),
+    ("learn trained text.txt confused --resume", "The checkpoint in 'confused' cannot be read"),
+    ("ngram nowhere.txt out.ngram", "does not exist", USAGE),
+    ("ngram nothing out.ngram", "no .spacy file in the directory"),
+    ("ngram text.txt out.ngram --order 0", "'order' must be"),
+    ("ngram text.txt out.ngram --order 21", "'order' must be"),
+    ("ngram text.txt out.ngram --sweeps 0", "'sweeps' must be"),
+    ("ngram text.txt out.ngram --samples 0", "'samples' must be"),
+    ("ngram text.txt out.ngram --samples 21", "'samples' must be"),
+    ("ngram text.txt out.ngram --min-count -3", "'min_count' must be"),
+    ("ngram text.txt out.ngram --min-class-count 0", "'min_class_count' must be"),
+    ("ngram text.txt out.ngram --seed -1", "'seed' must be"),
+    ("ngram text.txt out.ngram --lang zzz", "zzz"),
+    ("ngram text.txt out.ngram --lang ../x", "../x"),
+    ("ngram text.txt out.ngram --unknown-words no.such.rule", "no.such.rule"),
+    ("ngram text.txt out.ngram --segment-with nowhere", "nowhere"),
+    ("ngram text.txt out.ngram --segment-with no_lookups", "'no_lookups' cannot be loaded"),
+    ("ngram text.txt out.ngram --segment-with blank", "does not find the sentences of 'text.txt'"),
+    ("ngram text.txt out.ngram --vocab-from model.ngram", "'model.ngram' is not text in UTF-8"),
+    ("perplexity damaged.ngram text.txt", "the checksum is another one"),
+    ("perplexity text.txt text.txt", "The n-gram model 'text.txt' cannot be read"),
+    ("perplexity trained/hpyp_parser/model text.txt", "it is not an n-gram model"),
+    ("perplexity unlexicalised text.txt", "gives no probability to words"),
+    ("perplexity trained nowhere.txt", "does not exist", USAGE),
+    ("perplexity trained text.txt --seed 1", "--seed is a setting of the method 'particles'"),
+    ("perplexity trained text.txt -m particles -R 1", "'replicates' must be"),
+    ("perplexity trained text.txt -m particles -K 0", "'particles' must be"),
+    (f"perplexity trained text.txt -m particles -K {TOO_MANY}", "'particles' must be"),
+    ("perplexity trained text.txt -m particles --seed -1", "'seed' must be"),
+    ("perplexity trained text.txt -m nonsense", "nonsense", USAGE),
+    ("perplexity trained text.txt --unknown-words x", "--unknown-words is a setting of an n-gram model"),
+    ("perplexity trained text.txt --segment-with blank", "does not find the sentences of 'text.txt'"),
+    ("perplexity model.ngram text.txt -K 3", "--particles is a setting of a parser"),
+    ("perplexity model.ngram text.txt --unknown-words no.such.rule", "no.such.rule"),
+    ("perplexity model.ngram text.txt --unknown-words spacy-hpyp.EnglishSignatures.v1", "cannot have another one"),
+    ("select config.cfg bare.spacy out.cfg", "complete tree"),
+    ("select nowhere.cfg gold.spacy out.cfg", "does not exist", USAGE),
+    ("select binary.cfg gold.spacy out.cfg", "'binary.cfg' is not a config"),
+    ("select gold.spacy gold.spacy out.cfg", "'gold.spacy' is not a config"),
+    ("select text.cfg gold.spacy out.cfg", "section headers"),
+    ("select wrong.cfg gold.spacy out.cfg", "particles"),
+    ("select empty.cfg gold.spacy out.cfg", "one component with factory"),
+    ("select blank.cfg gold.spacy out.cfg", "one component with factory"),
+    ("select number.cfg gold.spacy out.cfg", "one component with factory"),
+    ("select no_nlp.cfg gold.spacy out.cfg", "set nlp.lang"),
+    ("select config.cfg gold.spacy out.cfg --nlp.lang zzz", "zzz"),
+    ("select config.cfg gold.spacy out.cfg --components.hpyp_parser.model.min_count -3", "'min_count' must be"),
+    ("select config.cfg gold.spacy out.cfg --no.such.setting 3", "no -> such -> setting"),
+    ("select config.cfg gold.spacy out.cfg --no-such-option", "--no-such-option"),
+    ("select config.cfg gold.spacy out.cfg extra", "extra"),
+    ("select config.cfg gold.spacy out.cfg -m tags=3", "The config has transition=3"),
+    ("select config.cfg gold.spacy out.cfg -m 0", "number of at least 1"),
+    ("select config.cfg gold.spacy out.cfg -g 0", "--min-gain must be"),
+    ("select config.cfg gold.spacy out.cfg -g nan", "--min-gain must be"),
+    ("select config.cfg gold.spacy out.cfg -n 0", "--sentences", USAGE),
+    ("select config.cfg gold.spacy out.cfg -s -1", "--seed", USAGE),
+    ("select config.cfg gold.spacy out.cfg -t 0", "--threads", USAGE),
+    ("surprisal trained latin.txt", "'latin.txt' is not text in UTF-8"),
+    ("surprisal trained gold.spacy -o out.tsv", "'gold.spacy' is not text in UTF-8"),
+    ("surprisal trained nothing", "is a directory", USAGE),
+    ("surprisal trained nowhere.txt", "does not exist", USAGE),
+    ("surprisal unlexicalised text.txt", "has no tag"),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+def test_a_wrong_use_ends_with_a_message(files, monkeypatch, row):
+    arguments, problem, *code = row
+    monkeypatch.chdir(files)
+    before = files_below(files)
+    done = command_line.run("hpyp", *shlex.split(arguments), exit_code=code[0] if code else 1)
+    shown = " ".join(done.stderr.split())
+    assert problem in shown
+    assert shown.count("✘") == (0 if code == [USAGE] else 1)
+    assert "✘" not in done.stdout
+    assert files_below(files) == before
+
+
+@pytest.mark.parametrize("error", [RecursionError("x"), MemoryError("x"), TypeError("x"), NumbaError("x")])
+def test_an_error_of_the_program_is_not_taken_for_a_wrong_use(files, monkeypatch, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("spacy_hpyp.components.hpyp_parser.encode_docs", fail)
+    done = CliRunner().invoke(hpyp, ["surprisal", str(files / "trained"), str(files / "text.txt")])
+    assert done.exception is error
+
+
+@pytest.mark.parametrize(
+    "command", ["generate trained -n 3 -b 3 --min-length 1 -o out.jsonl", "ngram text.txt out.ngram"]
+)
+def test_a_full_disk_is_reported_and_leaves_what_was_there(files, monkeypatch, command):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.chdir(files)
+    output = files / command.split()[-1].replace("text.txt", "")
+    output.write_bytes(b"old")
+    monkeypatch.setattr("os.fsync", full)
+    done = command_line.run("hpyp", *shlex.split(command), exit_code=1)
+    assert "No space left on device" in done.stderr
+    assert output.read_bytes() == b"old"
+    output.unlink()

@@ -1,0 +1,146 @@
+"""Training with latent derivations and latent parses."""
+
+import numpy as np
+import pytest
+import srsly
+
+from spacy_hpyp.arc_standard.configuration import tree_of
+from spacy_hpyp.arc_standard.oracle import is_derivation
+from spacy_hpyp.models.storage import model_to_bytes
+from spacy_hpyp.storage.checksum import with_checksum, without_checksum
+
+LATENT = ["derivations", "parses"]
+
+
+def trained(toy, latent, sweeps=4, **settings):
+    return toy.trained(latent=latent, latent_after=0, latent_particles=5, sweeps=sweeps, **settings)
+
+
+def tree(path):
+    n = len(path) // 3
+    heads, labels = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    tree_of(path[: 2 * n], heads, labels)
+    return heads.tolist(), labels.tolist(), path[2 * n :].tolist()
+
+
+@pytest.mark.parametrize("latent", LATENT)
+@pytest.mark.parametrize("pooled", [False, True])
+def test_every_sentence_stays_seated_once_whatever_its_derivation(toy, latent, pooled):
+    nlp = trained(toy, latent, **(toy.pools if pooled else {}))
+    seated = toy.customers(nlp)
+    assert seated["tag"] == seated["word"] == toy.customers_of(toy.sentences())["word"]
+    joint = toy.parser(nlp).joint
+    assert {key: len(paths) for key, paths in joint.derivations.items()} == joint.seated
+    for paths in joint.derivations.values():
+        for path in paths:
+            assert is_derivation(path[: 2 * len(path) // 3], len(path) // 3, len(joint.labels))
+
+
+def test_latent_derivations_keep_the_trees(toy):
+    static, latent = toy.parser(toy.trained()), toy.parser(trained(toy, "derivations", sweeps=6))
+    orders = 0
+    for key, paths in latent.joint.derivations.items():
+        words, tags, heads, labels = static._treebank.encoded[key]
+        for path in paths:
+            assert tree(path) == (heads.tolist(), labels.tolist(), tags.tolist())
+            sentence = static.joint.static_derivations(_sentences(static._treebank.encoded[key]))
+            orders += sentence.actions.tolist() != path[: 2 * len(words)].tolist()
+    assert orders > 0
+
+
+def _sentences(rows):
+    from spacy_hpyp.annotation.documents import join
+
+    return join([rows])
+
+
+def test_latent_parses_leave_the_trees(toy):
+    static, latent = toy.parser(toy.trained()), toy.parser(trained(toy, "parses"))
+    changed = [
+        tree(path)[0] != static._treebank.encoded[key][2].tolist()
+        for key, paths in latent.joint.derivations.items()
+        for path in paths
+    ]
+    assert any(changed)
+
+
+@pytest.mark.parametrize("latent", LATENT)
+def test_static_sweeps_come_first(toy, latent):
+    nlp = toy.trained(latent=latent, latent_after=2, latent_particles=5, sweeps=3)
+    assert not toy.parser(nlp).joint.derivations
+    nlp.update(toy.examples(nlp, toy.sentences()))
+    assert toy.parser(nlp).joint.derivations
+
+
+@pytest.mark.parametrize("latent", LATENT)
+def test_training_goes_on_from_what_was_saved(toy, latent):
+    settings = {"latent": latent, "latent_after": 0, "latent_particles": 5, **toy.pools}
+    whole = toy.trained(sweeps=4, **settings)
+    half = toy.trained(sweeps=2, **settings)
+    other = toy.nlp(**settings).from_bytes(half.to_bytes())
+    for _ in range(2):
+        other.update(toy.examples(other, toy.sentences()))
+    one, two = toy.parser(other).joint, toy.parser(whole).joint
+    assert one.sweeps == two.sweeps
+    assert one.seated == two.seated
+    # What is saved leaves empty restaurants out, so the last digits of predictions may differ, and with them a draw.
+    same = sum(
+        a.tolist() == b.tolist() for key in one.seated for a, b in zip(one.derivations[key], two.derivations[key])
+    )
+    assert same > 0.9 * len(one.seated)
+
+
+def damage(nlp, change):
+    component = srsly.msgpack_loads(nlp.get_pipe("hpyp_parser").to_bytes())
+    model = srsly.msgpack_loads(without_checksum(component["model"]))
+    joint = srsly.msgpack_loads(model["attrs"][0]["joint_model"])
+    change(joint["derivations"])
+    model["attrs"][0]["joint_model"] = srsly.msgpack_dumps(joint)
+    component["model"] = with_checksum(srsly.msgpack_dumps(model))
+    return srsly.msgpack_dumps(component)
+
+
+def test_damaged_derivations_are_not_loaded(toy):
+    nlp = trained(toy, "derivations")
+    static = srsly.msgpack_loads(model_to_bytes(toy.parser(toy.trained()).joint))["derivations"]
+    changes = [
+        lambda found: found.update(words=static["words"]),
+        lambda found: found.update(keys=found["keys"][1:]),
+        lambda found: found.update(keys=bytes(len(found["keys"]))),
+        lambda found: found.pop("paths"),
+    ]
+    for change in changes:
+        with pytest.raises(ValueError, match="cannot be read"):
+            nlp.get_pipe("hpyp_parser").from_bytes(damage(nlp, change))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"latent": "trees"}, {"latent_after": -1}, {"latent_particles": 0}, {"latent_particles": 1.5}]
+)
+def test_settings_that_make_no_sense_are_refused(toy, settings):
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        toy.nlp(**settings)
+
+
+def test_the_score_of_a_document_is_the_sum_over_the_derivations_of_its_trees(toy):
+    nlp = toy.trained(particles=10_000)
+    parser = toy.parser(nlp)
+    one, two = toy.sentences()[:3:2]
+    docs = [toy.doc(nlp.vocab, one), toy.doc(nlp.vocab, two), toy.doc(nlp.vocab, one, two)]
+    first, second, both = (parser.score(doc) for doc in docs)
+    assert both == pytest.approx(first + second, abs=1e-9)
+    # What the parser finds by itself can be no less probable than all parses together.
+    best = parser.k_best(nlp.make_doc(" ".join(one.words)), 1)[0]
+    assert parser.score(best.doc) >= best.log_prob - 1e-9
+    with pytest.raises(ValueError, match="without tags"):
+        parser.score(nlp.make_doc("no tags"))
+
+
+def test_arcs_without_labels_all_have_the_same_one(toy, assert_forest):
+    nlp = toy.trained(labelled=False)
+    assert toy.parser(nlp).label_data["labels"] == ["dep"]
+    doc = nlp(" ".join(toy.sentences()[3].words))
+    assert_forest(doc)
+    assert {token.dep_ for token in doc} == {"ROOT", "dep"}
+    again = toy.copy(nlp)(doc.text)
+    assert [token.head.i for token in again] == [token.head.i for token in doc]

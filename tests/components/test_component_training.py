@@ -1,0 +1,476 @@
+"""Training: what `initialize` collects, what an `update` changes, and going on from a saved pipeline."""
+
+import math
+import random
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from spacy.training import Example
+from spacy.training.converters import conllu_to_docs
+from spacy.util import minibatch
+
+from spacy_hpyp.annotation.documents import raw_sentences, read_gold
+from spacy_hpyp.arc_standard.configuration import action_count
+
+SAMPLE = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-train.conllu"
+
+
+def test_initialize_collects_vocabulary_tags_and_labels(toy):
+    nlp = toy.nlp()
+    sentences = toy.sentences()
+    nlp.initialize(lambda: toy.examples(nlp, sentences))
+    parser = toy.parser(nlp)
+    assert set(parser.label_data["tags"]) == {tag for s in sentences for tag in s.tags}
+    # The arc that was lifted keeps its former head's label behind its own.
+    labels = {dep for s in sentences for dep in s.deps} - {"ROOT"}
+    assert {label.split("||")[0] for label in parser.label_data["labels"]} == labels
+    assert any("||" in label for label in parser.label_data["labels"])
+    assert {"the", "dog", "sees", "."} <= set(parser.joint.vocabulary.words)
+    assert "hearing" not in parser.joint.vocabulary.words
+
+
+def test_labels_are_those_that_tokens_may_have_as_in_the_parser_of_spacy(toy):
+    nlp = toy.nlp()
+    assert toy.parser(nlp).labels == ()
+    sentences = toy.sentences()
+    projective = [sentence for sentence in sentences if sentence is not toy.non_projective]
+    nlp.add_pipe("parser", config={"min_action_freq": 1})
+    nlp.initialize(lambda: toy.examples(nlp, projective))
+    assert toy.parser(nlp).labels == nlp.get_pipe("parser").labels
+    nlp = toy.train(toy.nlp(), sentences)
+    deps = {dep for sentence in sentences for dep in sentence.deps}
+    assert toy.parser(nlp).labels == tuple(sorted({*deps, "dep"}))
+    assert {token.dep_ for token in nlp("the dog \n sleeps .")} <= set(toy.parser(nlp).labels)
+
+
+def test_label_that_is_not_known_is_refused_with_what_to_do(toy, trained):
+    parser = toy.parser(trained)
+    assert parser.add_label("nsubj") == parser.add_label("VBZ") == 0
+    with pytest.raises(NotImplementedError, match=r"fixed by 'nlp\.initialize'.*initialize\(labels=.*label_data"):
+        parser.add_label("acl")
+    with pytest.raises(NotImplementedError, match="fixed by"):
+        toy.parser(toy.nlp()).add_label("nsubj")
+
+
+def test_initialize_seats_nothing(toy):
+    nlp = toy.nlp()
+    nlp.initialize(lambda: toy.examples(nlp, toy.sentences(5)))
+    assert set(toy.customers(nlp).values()) == {0}
+
+
+def test_initialize_takes_labels_in_their_order(toy):
+    sentences = toy.sentences()
+    collected = toy.nlp()
+    collected.initialize(lambda: toy.examples(collected, sentences))
+    data = toy.parser(collected).label_data
+    labels = {"tags": ["EXTRA", *reversed(data["tags"])], "labels": [*reversed(data["labels"]), "extra"]}
+    nlp = toy.nlp()
+    toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
+    assert toy.parser(nlp).label_data == labels
+    nlp.update(toy.examples(nlp, sentences))
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+    assert nlp("the dog sleeps .")[1].head.text == "sleeps"
+
+
+def test_labels_can_be_read_from_a_file_by_the_config(toy, tmp_path):
+    sentences = toy.sentences()
+    first = toy.nlp()
+    first.initialize(lambda: toy.examples(first, sentences))
+    data = toy.parser(first).label_data
+    srsly.write_json(tmp_path / "labels.json", data)
+    nlp = toy.nlp()
+    nlp.config["initialize"]["components"]["hpyp_parser"] = {
+        "labels": {"@readers": "spacy.read_labels.v1", "path": str(tmp_path / "labels.json")}
+    }
+    nlp.initialize(lambda: toy.examples(nlp, sentences[2:6]))
+    assert toy.parser(nlp).label_data == data
+
+
+def test_sentences_with_tags_that_given_labels_do_not_have_are_skipped(toy):
+    sentences = toy.sentences()
+    nlp = toy.nlp()
+    labels = {"tags": ["DT", "JJ", "NN", "VBZ", "."], "labels": ["det", "amod", "nsubj", "obj", "obl", "punct"]}
+    with pytest.warns(UserWarning, match="with tags that the model does not have"):
+        toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
+    nlp.update(toy.examples(nlp, sentences))
+    usable = [s for s in sentences if set(s.tags) <= set(labels["tags"])]
+    assert 0 < len(usable) < len(sentences)
+    assert toy.customers(nlp) == toy.customers_of(usable)
+
+
+@pytest.mark.parametrize(
+    ("labels", "problem"),
+    [
+        ({"tags": ["X"], "labels": ["det", "nsubj"]}, "10 with tags that the model does not have"),
+        ({"tags": ["DT", "JJ", "NN", "NNP", "VBZ", "VBN", "IN", "."], "labels": ["x"]}, "with labels that"),
+        ({"tags": [], "labels": []}, "10 with tags that the model does not have"),
+    ],
+)
+def test_labels_that_leave_nothing_to_learn_are_refused(toy, annotation, labels, problem):
+    sentences = toy.sentences(10)
+    nlp = toy.trained(sentences)
+    before = annotation(nlp("the dog sleeps ."))
+    with pytest.raises(ValueError, match=f"nothing can be learned with the given tags and labels .*{problem}"):
+        toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
+    assert annotation(nlp("the dog sleeps .")) == before
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+def test_initialize_again_forgets_what_was_learned(toy):
+    nlp = toy.trained(toy.sentences(10))
+    toy.train(nlp, toy.sentences(4, seed=1), sweeps=0)
+    assert set(toy.customers(nlp).values()) == {0}
+    assert nlp.update(toy.examples(nlp, toy.sentences(4, seed=1)))["hpyp_parser"] > 0
+    assert toy.customers(nlp) == toy.customers_of(toy.sentences(4, seed=1))
+
+
+def test_initialize_again_gives_the_same_as_for_the_first_time(toy):
+    sentences = toy.sentences(10)
+    nlp = toy.trained(toy.sentences(10, seed=3))
+    toy.train(nlp, sentences)
+    first = toy.trained(sentences)
+    assert toy.parser(nlp).model.to_bytes() == toy.parser(first).model.to_bytes()
+
+
+@pytest.mark.parametrize("sweeps", [1, 2, 7])
+def test_sweeps_remove_what_they_add(toy, sweeps):
+    sentences = toy.sentences()
+    nlp = toy.trained(sentences, sweeps)
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+def test_batches_of_any_size_seat_the_same_customers(toy, size):
+    sentences = toy.sentences()
+    nlp = toy.trained(sentences, sweeps=0)
+    rng = random.Random(size)
+    for _ in range(3):
+        examples = toy.examples(nlp, sentences)
+        rng.shuffle(examples)
+        for batch in minibatch(examples, size):
+            nlp.update(batch)
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+def test_all_copies_of_a_sentence_are_seated(toy):
+    sentences = toy.sentences(6)
+    corpus = [*sentences, *sentences[:3], sentences[0]]
+    nlp = toy.trained(corpus, sweeps=0)
+    for _ in range(3):
+        for batch in minibatch(toy.examples(nlp, corpus), 4):
+            nlp.update(batch)
+        assert toy.customers(nlp) == toy.customers_of(corpus)
+
+
+def test_sentences_of_a_document_are_recognised_on_their_own(toy):
+    sentences = toy.sentences(9)
+    nlp = toy.trained(sentences, sweeps=1)
+    docs = [toy.doc(nlp.vocab, *sentences[i : i + 3]) for i in (0, 3, 6)]
+    nlp.update([Example(nlp.make_doc(doc.text), doc) for doc in docs])
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+def test_what_is_predicted_does_not_matter_for_training(toy):
+    sentences = toy.sentences(5)
+    nlp = toy.trained(sentences, sweeps=1)
+    docs = [toy.doc(nlp.vocab, s) for s in sentences]
+    nlp.update([Example(nlp.make_doc("something else"), doc) for doc in docs])
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+def test_an_empty_batch_changes_nothing(toy):
+    nlp = toy.trained(toy.sentences(5), sweeps=1)
+    before = toy.parser(nlp).model.to_bytes()
+    assert nlp.update([]) in ({}, {"hpyp_parser": 0.0})
+    assert toy.parser(nlp).model.to_bytes() == before
+
+
+def test_hyperparameters_change_exactly_when_a_sweep_is_complete(toy):
+    sentences = toy.sentences(12)
+    nlp = toy.trained(sentences, sweeps=0)
+    for sweep in range(3):
+        for start in (0, 5, 10):
+            before = toy.hyperparameters(nlp)
+            nlp.update(toy.examples(nlp, sentences[start : start + 5]))
+            changed = not np.array_equal(toy.hyperparameters(nlp), before)
+            assert changed == (start == 10), f"sweep {sweep}, batch from sentence {start}"
+
+
+def test_hyperparameters_change_after_a_batch_that_holds_the_corpus(toy):
+    nlp = toy.trained(toy.sentences(12), sweeps=0)
+    for _ in range(3):
+        before = toy.hyperparameters(nlp)
+        nlp.update(toy.examples(nlp, toy.sentences(12)))
+        assert not np.array_equal(toy.hyperparameters(nlp), before)
+
+
+def test_loss_of_one_word_in_an_empty_model(toy):
+    nlp = toy.nlp(min_count=1)
+    labels = {"tags": ["VB", "NN", "UH"], "labels": ["obj", "det"]}
+    toy.parser(nlp).initialize(lambda: toy.examples(nlp, [toy.one_word]), nlp=nlp, labels=labels)
+    losses = nlp.update(toy.examples(nlp, [toy.one_word]))
+    actions, words = action_count(2), len(toy.parser(nlp).joint.vocabulary)
+    # A shift from the uniform base; then the end, unseen in a root restaurant with one customer: d = theta = 1/2.
+    end = (0.5 + 0.5) / (0.5 + 1) / actions
+    assert losses["hpyp_parser"] == pytest.approx(-math.log(1 / actions * end * 1 / 3 * 1 / words), rel=1e-12)
+
+
+def test_loss_is_the_mean_over_tokens(toy):
+    pair = toy.sentence(["stop", "now"], ["VB", "RB"], [0, 0], ["ROOT", "advmod"])
+    nlp = toy.nlp(min_count=1, transition=[[]], tag=[[]], word=[[]])
+    nlp.initialize(lambda: toy.examples(nlp, [pair]))
+    loss = nlp.update(toy.examples(nlp, [pair]))["hpyp_parser"]
+    actions, words = action_count(1), len(toy.parser(nlp).joint.vocabulary)
+
+    def unseen(customers, tables, alphabet):
+        return (0.5 + 0.5 * tables) / (0.5 + customers) / alphabet
+
+    again = 0.5 / 1.5 + unseen(1, 1, actions)
+    rest = 1 / 2 * unseen(1, 1, 2) * 1 / words * unseen(1, 1, words)
+    # The second shift sits at the first one's table or opens another.
+    possible = [
+        -math.log(1 / actions * again * unseen(2, tables, actions) * unseen(3, tables + 1, actions) * rest) / 2
+        for tables in (1, 2)
+    ]
+    assert any(loss == pytest.approx(value, rel=1e-12) for value in possible)
+
+
+def test_losses_of_batches_add_up_to_the_mean_over_all_tokens(toy):
+    sentences = toy.sentences(10)
+    apart, together = (toy.trained(sentences, sweeps=1) for _ in range(2))
+    total = tokens = 0
+    losses = {}
+    for start in (0, 4, 8):
+        batch = sentences[start : start + 4]
+        size = sum(len(s.words) for s in batch)
+        total += size * apart.update(toy.examples(apart, batch))["hpyp_parser"]
+        tokens += size
+        together.update(toy.examples(together, batch), losses=losses)
+    assert losses["hpyp_parser"] == pytest.approx(total / tokens, rel=1e-12)
+
+
+def test_learning_lowers_the_loss(toy):
+    nlp = toy.trained(sweeps=0)
+    losses = [nlp.update(toy.examples(nlp, toy.sentences()))["hpyp_parser"] for _ in range(5)]
+    assert losses[-1] < losses[0]
+
+
+def test_losses_of_other_components_are_left_alone(toy):
+    nlp = toy.trained(toy.sentences(5), sweeps=1)
+    losses = {"tagger": 3.0}
+    assert toy.parser(nlp).update(toy.examples(nlp, toy.sentences(5)), losses=losses) is losses
+    assert losses["tagger"] == 3.0
+    assert losses["hpyp_parser"] > 0
+
+
+def test_get_loss_is_that_of_the_parses(toy, trained):
+    parser = toy.parser(trained)
+    examples = toy.examples(trained, toy.sentences(5))
+    loss, gradient = parser.get_loss(examples, parser.predict([example.predicted for example in examples]))
+    docs = [trained(example.predicted) for example in examples]
+    assert loss == pytest.approx(-sum(doc._.log_prob for doc in docs) / sum(map(len, docs)))
+    assert gradient is None
+
+
+def test_seeded_runs_agree_bit_for_bit(toy):
+    first, second = (toy.trained(seed=7).to_bytes() for _ in range(2))
+    assert first == second
+
+
+def test_other_seeds_give_other_samples(toy):
+    first, second = (toy.parser(toy.trained(seed=seed)).model.to_bytes() for seed in (7, 8))
+    assert first != second
+
+
+@pytest.mark.parametrize("through", ["bytes", "disk"])
+def test_training_goes_on_from_a_saved_pipeline(toy, tmp_path, through):
+    sentences = toy.sentences(20)
+    corpus = [*sentences, *sentences[:3]]
+    nlp = toy.trained(corpus, sweeps=2)
+    if through == "bytes":
+        resumed = toy.copy(nlp)
+    else:
+        nlp.to_disk(tmp_path)
+        resumed = spacy.load(tmp_path)
+    resumed.resume_training()
+    for _ in range(2):
+        for batch in minibatch(toy.examples(resumed, corpus), 7):
+            resumed.update(batch)
+    assert toy.customers(resumed) == toy.customers_of(corpus)
+    assert resumed("the dog sleeps .")[1].head.text == "sleeps"
+
+
+def test_training_goes_on_from_the_middle_of_a_sweep(toy):
+    sentences = toy.sentences(20)
+    nlp = toy.trained(sentences, sweeps=0)
+    nlp.update(toy.examples(nlp, sentences[:8]))
+    resumed = toy.copy(nlp)
+    for _ in range(2):
+        for batch in minibatch(toy.examples(resumed, sentences), 6):
+            resumed.update(batch)
+    assert toy.customers(resumed) == toy.customers_of(sentences)
+
+
+def test_runs_resumed_from_the_same_file_agree_bit_for_bit(toy):
+    sentences = toy.sentences(20)
+    saved = toy.trained(sentences)
+    runs = [toy.copy(saved) for _ in range(2)]
+    for nlp in runs:
+        nlp.update(toy.examples(nlp, sentences))
+    assert runs[0].to_bytes() == runs[1].to_bytes()
+    assert runs[0].to_bytes() != saved.to_bytes()
+
+
+def test_hyperparameters_change_after_each_sweep_when_training_goes_on(toy):
+    sentences = toy.sentences(10)
+    nlp = toy.copy(toy.trained(sentences))
+    for _ in range(2):
+        for start in (0, 5):
+            before = toy.hyperparameters(nlp)
+            nlp.update(toy.examples(nlp, sentences[start : start + 5]))
+            assert np.array_equal(toy.hyperparameters(nlp), before) == (start == 0)
+
+
+def sourced(path):
+    """A pipeline whose parser is that of another one, as in a training config."""
+    config = {
+        "nlp": {"lang": "en", "pipeline": ["hpyp_parser"]},
+        "components": {"hpyp_parser": {"source": str(path)}},
+    }
+    nlp = spacy.util.load_model_from_config(config, auto_fill=True)
+    nlp.resume_training()
+    return nlp
+
+
+def test_sourced_component_goes_on_with_its_training(toy, tmp_path):
+    sentences = toy.sentences(20)
+    toy.trained(sentences).to_disk(tmp_path)
+    nlp = sourced(tmp_path)
+    nlp.update(toy.examples(nlp, sentences))
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+@pytest.fixture(scope="module")
+def sample_docs():
+    """The documents of the sample treebank, ten sentences each."""
+    return list(conllu_to_docs(SAMPLE.read_text(encoding="utf8"), n_sents=10, no_print=True))
+
+
+def learn(nlp, docs, size):
+    """Sweep over documents three times. Returns what the parser says about sentences that are new to it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            for batch in minibatch([Example(nlp.make_doc(doc.text), doc) for doc in docs], size):
+                nlp.update(batch)
+    return [str(warning.message) for warning in caught if "was not initialized with" in str(warning.message)]
+
+
+@pytest.mark.parametrize("size", [4, 1000])
+@pytest.mark.parametrize("begin", [0, 3])
+def test_training_that_goes_on_with_more_data_warns_of_what_it_does_not_learn(toy, sample_docs, tmp_path, size, begin):
+    known = sample_docs[:3]
+    first = toy.nlp()
+    first.initialize(lambda: [Example(first.make_doc(doc.text), doc) for doc in known])
+    assert not learn(first, known, size)
+    first.to_disk(tmp_path)
+    seated = toy.parser(first).joint.seated
+    assert not learn(sourced(tmp_path), known, size)
+
+    nlp = sourced(tmp_path)
+    (message,) = learn(nlp, sample_docs[begin:], size)
+    joint = toy.parser(nlp).joint
+    new = {raw.key: raw for doc in sample_docs for raw in raw_sentences(doc) if raw.key not in seated}
+    words = Counter(word for raw in new.values() for word in read_gold(raw, sample_docs[0].vocab).words)
+    lost = sum(count for word, count in words.items() if count >= 2 and word not in joint.vocabulary.words)
+    skipped = len(new.keys() - joint.seated.keys())
+    assert 0 < skipped < len(new)
+    assert 0 < lost < words.total()
+    assert f"trained on {len(new)} sentences that it was not initialized with" in message
+    assert f"takes {lost} of their {words.total()} tokens for unknown words" in message
+    assert f"skips {skipped} of them for their tags or labels" in message
+    assert "factory" in message
+
+
+def test_training_that_goes_on_with_other_trees_of_the_same_words_loses_nothing(toy):
+    nlp = toy.trained(toy.sentences(20))
+    new = [toy.sentence(s.words[::-1], s.tags, s.heads, s.deps) for s in toy.sentences(20)[2:10]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            nlp.update(toy.examples(nlp, new))
+    assert toy.customers(nlp) == toy.customers_of([*toy.sentences(20), *new])
+
+
+def test_component_added_from_another_pipeline_learns_new_words_of_this_one(toy):
+    sentences = toy.sentences(20)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hpyp_parser", source=toy.trained(sentences))
+    nlp.resume_training()
+    new = toy.sentence(["Zenobia", "sleeps", "."], ["NNP", "VBZ", "."], [1, 1, 1], ["nsubj", "ROOT", "punct"])
+    nlp.update(toy.examples(nlp, [*sentences, new]))
+    assert toy.customers(nlp) == toy.customers_of([*sentences, new])
+    assert nlp("Zenobia sleeps .")[0].head.i == 1
+
+
+def test_sentences_that_initialize_did_not_see_are_added(toy):
+    known, stream = toy.sentences(10), toy.sentences(30)
+    nlp = toy.nlp()
+    labels = toy.parser(toy.trained(stream, 0)).label_data
+    toy.parser(nlp).initialize(lambda: toy.examples(nlp, known), nlp=nlp, labels=labels)
+
+    def sweep():
+        for batch in minibatch(toy.examples(nlp, stream), 8):
+            nlp.update(batch)
+
+    sweep()
+    with pytest.warns(UserWarning, match="trained on 20 sentences that it was not initialized with"):
+        sweep()
+    sweep()
+    assert toy.customers(nlp) == toy.customers_of(stream)
+
+
+def test_stream_that_never_repeats_resamples_the_hyperparameters(toy):
+    stream = toy.sentences(60)
+    nlp = toy.nlp()
+    nlp.initialize(lambda: toy.examples(nlp, stream[:20]))
+    before = toy.hyperparameters(nlp)
+    for batch in minibatch(toy.examples(nlp, stream), 10):
+        nlp.update(batch)
+    assert not np.array_equal(toy.hyperparameters(nlp), before)
+
+
+def test_a_sentence_can_be_learned_with_other_annotation_too(toy):
+    sentence = toy.sentences(1)[0]
+    other = toy.sentence(sentence.words, ["NN"] * len(sentence.words), sentence.heads, sentence.deps)
+    nlp = toy.trained([sentence, other], sweeps=2)
+    assert toy.customers(nlp) == toy.customers_of([sentence, other])
+
+
+def test_parses_follow_what_an_update_learned(toy):
+    sentences = toy.sentences()
+    nlp = toy.trained(sentences, sweeps=0)
+    text = " ".join(sentences[0].words)
+    first = nlp(text)._.log_prob
+    nlp.update(toy.examples(nlp, sentences))
+    assert nlp(text)._.log_prob > first
+
+
+def test_only_examples_are_learned(toy):
+    nlp = toy.trained(toy.sentences(5), sweeps=1)
+    with pytest.raises(TypeError, match="Example"):
+        toy.parser(nlp).update([nlp.make_doc("the dog sleeps .")])
+    with pytest.raises(TypeError):
+        toy.parser(nlp).initialize(None)
+
+
+def test_update_does_not_annotate_the_examples(toy):
+    nlp = toy.trained(toy.sentences(5), sweeps=1)
+    examples = toy.examples(nlp, toy.sentences(5))
+    nlp.update(examples)
+    assert not any(example.predicted.has_annotation("DEP") for example in examples)

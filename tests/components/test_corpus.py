@@ -1,0 +1,101 @@
+"""Dividing a corpus into parts, and reading it with gold sentences."""
+
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.util import registry
+
+from spacy_hpyp.components.corpus import create_gold_corpus, create_parts_batcher
+
+VOCAB = spacy.blank("en").vocab
+
+
+def examples_of(lengths):
+    """Examples whose references have so many words, and whose predicted documents another number."""
+    docs = [Doc(VOCAB, words=["word"] * length) for length in lengths]
+    return [Example(Doc(VOCAB, words=["w"] * 3), doc) for doc in docs]
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(st.lists(st.integers(0, 30), max_size=80), st.integers(1, 100))
+def test_parts_hold_every_example_once_and_in_order(lengths, parts):
+    examples = examples_of(lengths)
+    batches = list(create_parts_batcher(parts)(iter(examples)))
+    assert all(batches)
+    number = {id(example): i for i, example in enumerate(examples)}
+    found = [number[id(example)] for batch in batches for example in batch]
+    assert sorted(found) == list(range(len(examples)))
+    # An example that is larger than a part is a batch of its own, and does not wait for the batch before it.
+    small = [i for i in found if lengths[i] <= max(1, sum(lengths) // parts)]
+    assert small == sorted(small)
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=80), st.integers(1, 40))
+def test_there_are_about_as_many_batches_as_parts(lengths, parts):
+    examples = examples_of(lengths)
+    batches = list(create_parts_batcher(parts)(examples))
+    size = max(1, sum(lengths) // parts)
+    for batch in batches:
+        assert len(batch) == 1 or sum(len(example.reference) for example in batch) <= size
+    for one, two in zip(batches, batches[1:]):
+        # A part ends where the next example does not fit: two of them together hold more than one may.
+        assert sum(len(example.reference) for example in [*one, *two]) > size
+    assert len(batches) <= 2 * parts + 2
+
+
+@pytest.mark.parametrize("parts", [1, 2, 10, 100])
+def test_sentences_of_one_length_give_exactly_as_many_batches(parts):
+    batches = list(create_parts_batcher(parts)(examples_of([7] * 200)))
+    assert len(batches) == parts
+    assert {len(batch) for batch in batches} == {200 // parts}
+
+
+@pytest.mark.parametrize("lengths", [[5000, 1, 1], [1, 1, 5000], [1, 5000, 1], [5000]])
+def test_one_huge_example_is_not_lost(lengths):
+    batches = list(create_parts_batcher(10)(examples_of(lengths)))
+    assert sorted(len(example.reference) for batch in batches for example in batch) == sorted(lengths)
+    assert [5000] in [[len(example.reference) for example in batch] for batch in batches]
+
+
+def test_with_fewer_examples_than_parts_each_is_a_batch():
+    assert [len(batch) for batch in create_parts_batcher(100)(examples_of([4, 9, 2]))] == [1, 1, 1]
+
+
+def test_an_empty_corpus_has_no_batches():
+    assert list(create_parts_batcher(5)([])) == []
+
+
+@pytest.mark.parametrize("parts", [0, -1])
+def test_fewer_parts_than_one_are_refused(parts):
+    with pytest.raises(ValueError, match="'parts' must be at least 1"):
+        create_parts_batcher(parts)
+
+
+def test_batcher_and_reader_are_registered():
+    assert registry.batchers.get("spacy-hpyp.batch_by_parts.v1") is create_parts_batcher
+    assert registry.readers.get("spacy-hpyp.GoldCorpus.v1") is create_gold_corpus
+
+
+def test_corpus_without_a_path_says_what_is_missing():
+    with pytest.raises(ValueError, match="forgot to define it"):
+        create_gold_corpus(None)
+
+
+@pytest.mark.parametrize("gold_tags", [False, True])
+def test_gold_corpus_gives_each_sentence_as_one(toy, tmp_path, gold_tags):
+    sentences = toy.sentences(12)
+    docs = [toy.doc(VOCAB, *sentences[i : i + 3]) for i in range(0, 12, 3)]
+    DocBin(docs=docs).to_disk(tmp_path / "toy.spacy")
+    examples = list(create_gold_corpus(tmp_path / "toy.spacy", gold_tags=gold_tags)(spacy.blank("en")))
+    assert [[token.text for token in example.predicted] for example in examples] == [s.words for s in sentences]
+    for example, sentence in zip(examples, sentences):
+        assert len(list(example.predicted.sents)) == 1
+        assert [token.tag_ for token in example.predicted] == (
+            sentence.tags if gold_tags else [""] * len(sentence.tags)
+        )
+    limited = create_gold_corpus(tmp_path / "toy.spacy", limit=2)(spacy.blank("en"))
+    assert len(list(limited)) == 6

@@ -1,0 +1,141 @@
+"""Seating and scoring of n-grams, against counting and calculation by hand."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER, new_franchise, reserve
+from spacy_hpyp.hpyp.hyperparameters import resample
+from spacy_hpyp.hpyp.storage import pack, unpack
+from spacy_hpyp.language_model.ngram_seating import score_stream, visit_stream
+from spacy_hpyp.pools.average import average
+from spacy_hpyp.pools.view import freeze
+
+# Three words and the boundary, which is the last dish.
+END = 3
+SENTENCES = [[0, 1], [0, 1, 2], [1, 1, 0, 2], [2], [0, 1], [0, 2, 2, 1, 0, 1]]
+
+
+def stream_of(sentences):
+    return np.array([number for sentence in sentences for number in [*sentence, END]], dtype=np.int32)
+
+
+def columns_of(order):
+    return np.arange(order - 1, dtype=np.int32).reshape(1, -1)
+
+
+def seat_sentences(order, sweeps=1, seed=0, one_table=False, sentences=SENTENCES):
+    rng = np.random.default_rng(seed)
+    stream = stream_of(sentences)
+    franchise = reserve(new_franchise(columns_of(order), END + 1, 0.4, 0.7, one_table=one_table), len(stream))
+    for sweep in range(sweeps):
+        visit_stream(franchise, stream, sweep > 0, rng)
+    return franchise
+
+
+def averaged(order, seeds):
+    franchises = [seat_sentences(order, 2, seed) for seed in seeds]
+    for seed, franchise in enumerate(franchises):
+        resample(franchise, np.random.default_rng(seed))
+    views = [freeze(unpack(pack(franchise), columns_of(order), END + 1)) for franchise in franchises]
+    return average(views, len(views))
+
+
+def scores(model, sentences):
+    stream = stream_of(sentences)
+    out = np.empty(len(stream))
+    score_stream(model, stream, out)
+    return out
+
+
+def ngrams(order, sentences=SENTENCES):
+    """The number of times that each word, or the end, was seen after each context of order - 1 words."""
+    found = Counter()
+    for sentence in sentences:
+        padded = [END] * (order - 1) + [*sentence, END]
+        found.update((tuple(padded[i : i + order - 1]), padded[i + order - 1]) for i in range(len(sentence) + 1))
+    return found
+
+
+def test_a_bigram_is_what_the_counts_give_by_hand():
+    # One table for each dish: a word has one customer in the root for each context it was seen in (Teh 2006, section 5).
+    d, theta = np.array([0.3, 0.6]), np.array([0.5, 1.2])
+    franchise = seat_sentences(2, one_table=True)
+    franchise.discount[:], franchise.strength[:] = d, theta
+    model = average([freeze(franchise)], 1)
+    counts = ngrams(2)
+    contexts = Counter(word for _, word in counts)
+
+    def unigram(word):
+        fresh = theta[0] + d[0] * len(contexts)
+        seen = max(contexts[word] - d[0], 0.0)
+        return (seen + fresh / (END + 1)) / (theta[0] + contexts.total())
+
+    def bigram(before, word):
+        here = {seen: count for ((context,), seen), count in counts.items() if context == before}
+        fresh = theta[1] + d[1] * len(here)
+        return (max(here.get(word, 0) - d[1], 0.0) + fresh * unigram(word)) / (theta[1] + sum(here.values()))
+
+    for sentence in [[], [0], [1, 0], [2, 2, 2], [0, 1, 2, 1]]:
+        padded = [END, *sentence, END]
+        expected = [bigram(padded[i], padded[i + 1]) for i in range(len(padded) - 1)]
+        np.testing.assert_allclose(np.exp(scores(model, [sentence])), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2, 5])
+def test_the_customers_of_the_leaves_are_the_n_grams_however_often_they_were_moved(order):
+    franchise = seat_sentences(order, sweeps=4)
+    totals = Counter()
+    for (context, _), count in ngrams(order).items():
+        totals[context] += count
+    restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
+    leaves = restaurants[restaurants[:, TIER] == order - 1]
+    assert sorted(leaves[:, CUSTOMERS].tolist()) == sorted(totals.values())
+    packed = pack(franchise)
+    once = pack(seat_sentences(order))
+    for part in ("restaurants", "children", "symbol", "dishes", "dish"):
+        assert packed[part] == once[part]
+    # It would not be read back if customers, tables and those sent to the parents did not agree.
+    unpack(packed, columns_of(order), END + 1)
+
+
+@pytest.mark.parametrize("order", [1, 2, 4])
+def test_predictions_sum_to_one_after_every_history(order):
+    model = averaged(order, range(3))
+    for length in range(4):
+        for history in itertools.product(range(END), repeat=length):
+            total = sum(np.exp(scores(model, [[*history, word]]))[length] for word in range(END))
+            total += np.exp(scores(model, [history]))[length]
+            assert total == pytest.approx(1.0, rel=1e-12)
+
+
+def test_the_probabilities_of_all_sentences_grow_to_one():
+    model = averaged(3, range(2))
+    total, rest = 0.0, []
+    for length in range(8):
+        sentences = list(itertools.product(range(END), repeat=length))
+        values = np.exp(scores(model, sentences).reshape(len(sentences), length + 1).sum(axis=1))
+        assert np.all(values > 0.0)
+        total += values.sum()
+        rest.append(1.0 - total)
+    assert np.all(np.diff(rest) < 0.0)
+    assert 0.0 < rest[-1] < 0.15
+    # What is left shrinks by about the same factor with every word.
+    assert rest[-1] / rest[-2] < 0.9
+
+
+def test_a_sentence_does_not_depend_on_the_one_before_it():
+    model = averaged(4, range(2))
+    together = scores(model, SENTENCES)
+    apart = np.concatenate([scores(model, [sentence]) for sentence in SENTENCES])
+    np.testing.assert_array_equal(together, apart)
+
+
+def test_a_visit_returns_the_log_probability_of_its_events():
+    rng = np.random.default_rng(0)
+    franchise = reserve(new_franchise(columns_of(3), END + 1), 100)
+    # Nothing is seated: the first event is uniform, and so is the sentence after the same one has left.
+    assert visit_stream(franchise, stream_of([[]]), False, rng) == pytest.approx(np.log(1 / 4))
+    assert visit_stream(franchise, stream_of([[]]), True, rng) == pytest.approx(np.log(1 / 4))

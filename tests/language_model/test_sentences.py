@@ -1,0 +1,109 @@
+"""The parser as a language model: probabilities of sentences, by the beam and by particle filters."""
+
+import numpy as np
+import pytest
+
+from spacy_hpyp import language_model
+from spacy_hpyp.inference.beam import Search
+from spacy_hpyp.language_model.perplexity import perplexity_of
+from spacy_hpyp.language_model.sentences import score_by_beam, score_by_particles
+
+EVERYTHING = Search(particles=100_000, lookahead=0.0)
+
+
+@pytest.fixture(scope="module")
+def model(toy, trained):
+    return toy.parser(trained).joint
+
+
+@pytest.fixture(scope="module")
+def sentences(toy):
+    return [*(sentence.words for sentence in toy.sentences(12, seed=5)), ["Zenobia", "sleeps"], ["stop"]]
+
+
+def test_beam_gives_what_the_parser_writes(toy, trained, model, sentences):
+    parser = toy.parser(trained)
+    scores = score_by_beam(model, iter(sentences), parser.search)
+    for words, score in zip(sentences, scores, strict=True):
+        doc = toy.doc(trained.vocab, toy.sentence(words, ["X"] * len(words), [0] * len(words), ["dep"] * len(words)))
+        assert score.log_prob == pytest.approx(parser(doc)._.log_prob, rel=1e-12)
+        assert (score.words, score.variance) == (len(words), 0.0)
+        assert score.unknown == sum(word not in model.vocabulary.words for word in words)
+
+
+@pytest.mark.parametrize("method", ["beam", "particles"])
+def test_neither_threads_nor_batches_change_a_score(model, sentences, monkeypatch, method):
+    def scores(threads):
+        if method == "beam":
+            return list(score_by_beam(model, sentences, Search(50, 0.5), threads=threads))
+        return list(score_by_particles(model, sentences, particles=10, replicates=3, seed=1, threads=threads))
+
+    expected = scores(1)
+    monkeypatch.setattr(language_model, "_BATCH", 5)
+    assert scores(3) == expected
+
+
+def test_a_seed_fixes_the_estimates(model, sentences):
+    one, other, third = (
+        list(score_by_particles(model, sentences, particles=5, replicates=2, seed=seed)) for seed in (1, 1, 2)
+    )
+    assert one == other != third
+
+
+def test_estimates_are_no_less_than_the_sum_over_the_beam(model, sentences):
+    beam = perplexity_of(score_by_beam(model, sentences, EVERYTHING))
+    estimate = perplexity_of(score_by_particles(model, sentences, particles=300, replicates=20))
+    error = estimate.standard_error * estimate.predictions
+    assert error > 0.0
+    assert estimate.log_prob > beam.log_prob - 4 * error
+
+
+def test_standard_error_is_the_spread_of_independent_estimates(model, sentences):
+    found = [
+        perplexity_of(score_by_particles(model, sentences, particles=20, replicates=10, seed=seed))
+        for seed in range(40)
+    ]
+    spread = np.std([one.log_prob_per_prediction for one in found], ddof=1)
+    stated = np.mean([one.standard_error for one in found])
+    # The standard deviation of forty values has a standard error of about 1 / sqrt(78) of itself.
+    assert 1 - 4 / 78**0.5 < stated / spread < 1 + 4 / 78**0.5
+
+
+def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
+    """With estimates of known mean and variance in place of a particle filter's: the true log-probability is zero."""
+
+    def estimate(distributions, words, particles, rng, estimates):
+        estimates[:] = np.log(rng.gamma(5.0, 0.2, len(estimates)))
+
+    monkeypatch.setattr(language_model, "estimate_log_probabilities", estimate)
+    found = [
+        perplexity_of(score_by_particles(model, [["stop"]] * 500, particles=1, replicates=20, seed=seed))
+        for seed in range(40)
+    ]
+    log_probs = np.array([one.log_prob_per_prediction for one in found])
+    error = log_probs.std(ddof=1) / 40**0.5
+    assert log_probs.mean() < -4 * error
+    assert abs(log_probs.mean() - np.mean([one.bias for one in found])) < 4 * error
+
+
+def test_more_filters_make_the_error_smaller(model, sentences):
+    errors = [
+        perplexity_of(score_by_particles(model, sentences, particles=20, replicates=n)).standard_error for n in (4, 100)
+    ]
+    assert errors[1] < 0.5 * errors[0]
+
+
+def test_what_cannot_be_scored_is_explained(toy, model):
+    with pytest.raises(ValueError, match="without words"):
+        list(score_by_beam(model, [["stop"], []], EVERYTHING))
+    with pytest.raises(ValueError, match="'replicates' must be at least 2"):
+        list(score_by_particles(model, [["stop"]], particles=1, replicates=1))
+    with pytest.raises(ValueError, match="'particles' must be a whole number of at least 1"):
+        list(score_by_particles(model, [["stop"]], particles=0, replicates=2))
+    untrained = toy.parser(toy.nlp()).joint
+    unlexicalised = toy.parser(toy.trained(tags="given", word=[], sweeps=1)).joint
+    for silent in (untrained, unlexicalised):
+        with pytest.raises(ValueError, match="no probability to words"):
+            list(score_by_beam(silent, [["stop"]], EVERYTHING))
+        with pytest.raises(ValueError, match="no probability to words"):
+            list(score_by_particles(silent, [["stop"]], particles=1, replicates=2))

@@ -1,0 +1,88 @@
+"""Predictions of a seated pool and of the same pool frozen agree."""
+
+import numpy as np
+import pytest
+from test_frozen_pool import SYMBOLS, Reference
+
+from spacy_hpyp.compiled import compiled
+from spacy_hpyp.hpyp.franchise import N_RESTAURANTS
+from spacy_hpyp.pools.pool import STANDINGS, SeatedPool, Weights, freeze_pool
+from spacy_hpyp.pools.prediction import alphabet_of, predict, predict_one, workspace
+
+
+@compiled
+def product(pool, rows, kind):
+    """All probabilities in some contexts, with one workspace."""
+    scratch = workspace(pool)
+    out = np.empty((len(rows), alphabet_of(pool)))
+    for i in range(len(rows)):
+        predict(pool, rows[i], kind, scratch, out[i])
+    return out
+
+
+@compiled
+def mixture(pool, rows):
+    """As `product`, one dish after the other."""
+    scratch = workspace(pool)
+    out = np.empty((len(rows), alphabet_of(pool)))
+    for i in range(len(rows)):
+        for dish in range(out.shape[1]):
+            out[i, dish] = predict_one(pool, rows[i], dish, scratch)
+    return out
+
+
+class Pools:
+    """A random pool, seated and frozen."""
+
+    def __init__(self, alphabet, seed, plain):
+        self.reference = reference = Reference(alphabet, 100 * alphabet + seed, one_table=seed % 2 == 0)
+        gates, weights, possible = reference.gates, reference.weights, reference.possible
+        if plain:
+            gates = gates[:0]
+            weights = Weights(np.empty((0, STANDINGS)), np.empty((0, SYMBOLS, len(reference.columns))))
+            possible = possible[:0, :0]
+        self.kinds = max(1, len(possible))
+        self.seated = SeatedPool(
+            reference.franchise, weights, weights, gates, possible, reference.elements, np.empty((0, 0))
+        )
+        self.product, self.mixture = (
+            freeze_pool(reference.franchise, weights, gates, possible, reference.elements, mixed=mixed)
+            for mixed in (False, True)
+        )
+
+
+CASES = [(a, seed, plain) for a in (1, 2, 7, 40) for seed in range(6) for plain in (False, True)]
+
+
+@pytest.fixture(params=CASES, ids=str)
+def pools(request):
+    return Pools(*request.param)
+
+
+def test_products_agree(pools):
+    rows = pools.reference.rows
+    for kind in range(pools.kinds):
+        seated, frozen = product(pools.seated, rows, kind), product(pools.product, rows, kind)
+        np.testing.assert_allclose(seated, frozen, rtol=1e-5, atol=1e-12)
+        np.testing.assert_allclose(seated.sum(axis=1), 1.0)
+
+
+def test_mixtures_agree(pools):
+    rows = pools.reference.rows
+    seated, frozen = mixture(pools.seated, rows), mixture(pools.mixture, rows)
+    np.testing.assert_allclose(seated, frozen, rtol=1e-9)
+    np.testing.assert_allclose(seated.sum(axis=1), 1.0)
+
+
+def test_a_pool_without_experts_says_nothing():
+    pools = Pools(7, 0, True)
+    nobody = pools.seated.franchise._replace(columns=np.empty((0, 0), dtype=np.int32))
+    np.testing.assert_array_equal(mixture(pools.seated._replace(franchise=nobody), pools.reference.rows), 1.0)
+
+
+def test_predicting_founds_no_restaurants(pools):
+    used = pools.seated.franchise.used.copy()
+    product(pools.seated, pools.reference.rows, 0)
+    mixture(pools.seated, pools.reference.rows)
+    np.testing.assert_array_equal(pools.seated.franchise.used, used)
+    assert used[N_RESTAURANTS] > 0

@@ -1,0 +1,134 @@
+"""Sentences of files: gold sentences, one a line, or found by a pipeline; and never the whole text at once."""
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+
+from spacy_hpyp import raw_text
+from spacy_hpyp.text.raw_text import read_paragraphs, read_sentences
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    return nlp
+
+
+def test_words_of_tokenized_lines_are_what_stands_between_spaces(write):
+    path = write("Do n't  stop .\n\n \t\nA\u00a0B C\r\nlast line")
+    assert list(read_sentences(path)) == [["Do", "n't", "stop", "."], ["A", "B", "C"], ["last", "line"]]
+
+
+def test_a_tokenizer_finds_the_words_of_a_line_but_no_sentences(write, nlp):
+    path = write("Don't stop.  Go on!\n\n  \nYes.")
+    assert list(read_sentences(path, nlp)) == [["Do", "n't", "stop", ".", "Go", "on", "!"], ["Yes", "."]]
+
+
+def test_a_pipeline_finds_the_sentences_of_running_text(write, nlp):
+    path = write("One two. Three\nfour five.\n \nSix\n\n\n\nSeven! Eight")
+    assert list(read_sentences(path, nlp, per_line=False)) == [
+        ["One", "two", "."],
+        ["Three", "four", "five", "."],
+        ["Six"],
+        ["Seven", "!"],
+        ["Eight"],
+    ]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_a_byte_order_mark_is_no_part_of_the_first_word(write, nlp, line_end):
+    path = write(line_end.join(["\ufeffThe cat sleeps.", "The \ufeffdog", ""]))
+    expected = [["The", "cat", "sleeps."], ["The", "\ufeffdog"]]
+    assert list(read_sentences(path)) == expected
+    tokens = [["The", "cat", "sleeps", "."], ["The", "\ufeffdog"]]
+    assert list(read_sentences(path, nlp)) == list(read_sentences(path, nlp, per_line=False)) == tokens
+    assert list(read_paragraphs(path)) == [[*expected[0], *expected[1]]]
+    assert list(read_paragraphs(path, nlp)) == [[*tokens[0], *tokens[1]]]
+
+
+@pytest.mark.parametrize("space", [" ", "\n"])
+def test_long_paragraphs_are_cut_between_words(write, nlp, monkeypatch, space):
+    monkeypatch.setattr(raw_text, "_LONGEST", 50)
+    words = [f"word{i}" for i in range(100)]
+    found = list(read_sentences(write(space.join(words)), nlp, per_line=False))
+    assert [word for sentence in found for word in sentence] == words
+    assert max(len(" ".join(sentence)) for sentence in found) <= 50
+
+
+def test_a_paragraph_without_white_space_is_cut_all_the_same(write, nlp, monkeypatch):
+    monkeypatch.setattr(raw_text, "_LONGEST", 50)
+    found = list(read_sentences(write("x" * 120), nlp, per_line=False))
+    assert found == [["x" * 50], ["x" * 50], ["x" * 20]]
+
+
+def test_gold_sentences_are_read_without_white_space(tmp_path):
+    vocab = spacy.blank("en").vocab
+    docs = [
+        Doc(vocab, words=["A", "\n", "b", " ", "C"], sent_starts=[True, False, False, True, False]),
+        Doc(vocab, words=["no", "boundaries"]),
+        Doc(vocab, words=["\n"]),
+        Doc(vocab),
+    ]
+    (tmp_path / "more").mkdir()
+    DocBin(docs=docs).to_disk(tmp_path / "b.spacy")
+    DocBin(docs=docs[:1]).to_disk(tmp_path / "more" / "a.spacy")
+    expected = [["A", "b"], ["C"], ["no", "boundaries"]]
+    assert list(read_sentences(tmp_path / "b.spacy")) == expected
+    assert list(read_sentences(tmp_path)) == expected + expected[:2]
+
+
+def test_text_is_read_as_it_is_asked_for(write, nlp, monkeypatch):
+    path = write("A sentence here.\n\n" * 1000)
+    monkeypatch.setattr(raw_text, "_BATCH", 10)
+    asked = []
+
+    def counted(file, path, decoded=raw_text._decoded):
+        for line in decoded(file, path):
+            asked.append(line)
+            yield line
+
+    monkeypatch.setattr(raw_text, "_decoded", counted)
+    for arguments in [{}, {"nlp": nlp}, {"nlp": nlp, "per_line": False}]:
+        asked.clear()
+        next(read_sentences(path, **arguments))
+        assert len(asked) < 50
+
+
+def test_the_strings_of_a_text_are_not_kept(write):
+    nlp = spacy.blank("en")
+    path = write("\n".join(f"xyz{i}" for i in range(2000)))
+    before = len(nlp.vocab.strings)
+    assert len(list(read_sentences(path, nlp))) == 2000
+    assert len(nlp.vocab.strings) < before + 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.txt", b"caf\xe9\n", "not text in UTF-8"),
+        ("a.spacy", b"abc", "not a .spacy file"),
+        ("a.spacy", b"", "not a .spacy file"),
+    ],
+)
+def test_what_cannot_be_read_is_named(write, nlp, name, text, problem):
+    path = write(text, name)
+    for arguments in [{}, {"nlp": nlp}, {"nlp": nlp, "per_line": False}]:
+        with pytest.raises(ValueError, match=problem) as error:
+            list(read_sentences(path, **arguments))
+        assert str(path) in str(error.value)
+
+
+def test_missing_files_and_empty_directories_are_named(tmp_path):
+    with pytest.raises(ValueError, match="no file"):
+        read_sentences(tmp_path / "none")
+    with pytest.raises(ValueError, match=r"no \.spacy file"):
+        list(read_sentences(tmp_path))
+
+
+def test_running_text_needs_something_that_finds_sentences(write):
+    path = write("One two. Three four.")
+    with pytest.raises(ValueError, match="by a pipeline"):
+        read_sentences(path, per_line=False)
+    with pytest.raises(ValueError, match="neither a parser"):
+        list(read_sentences(path, spacy.blank("en"), per_line=False))

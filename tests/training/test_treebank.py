@@ -1,0 +1,275 @@
+"""Training data as it comes: incomplete, malformed and non-projective annotation, and white space."""
+
+import warnings
+
+import numpy as np
+import pytest
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_hpyp.annotation.documents import GoldSentence, RawSentence, raw_sentences, read_gold
+
+
+def train_on_docs(toy, nlp, docs, sweeps=2):
+    def examples():
+        return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+
+    nlp.initialize(examples)
+    for _ in range(sweeps):
+        nlp.update(examples())
+    return nlp
+
+
+def without_heads(vocab):
+    return Doc(vocab, words=["a", "dog", "sleeps"], tags=["DT", "NN", "VBZ"])
+
+
+def without_one_dep(vocab):
+    doc = Doc(
+        vocab, words=["a", "dog", "sleeps"], tags=["DT", "NN", "VBZ"], heads=[1, 2, 2], deps=["", "nsubj", "ROOT"]
+    )
+    assert not doc[0].has_dep()
+    return doc
+
+
+def without_one_tag(vocab):
+    return Doc(
+        vocab, words=["a", "dog", "sleeps"], tags=["DT", "", "VBZ"], heads=[1, 2, 2], deps=["det", "nsubj", "ROOT"]
+    )
+
+
+def without_annotation(vocab):
+    return Doc(vocab, words=["a", "dog", "sleeps"])
+
+
+INCOMPLETE = {
+    "without heads": without_heads,
+    "without heads (one label)": without_one_dep,
+    "without tags": without_one_tag,
+    "without tags (none)": without_annotation,
+}
+
+
+@pytest.mark.parametrize("problem", INCOMPLETE)
+def test_incomplete_sentence_is_skipped_with_one_warning_that_counts(toy, problem):
+    nlp = toy.nlp()
+    sentences = toy.sentences(10)
+    docs = [toy.doc(nlp.vocab, s) for s in sentences] + [INCOMPLETE[problem](nlp.vocab) for _ in range(3)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        train_on_docs(toy, nlp, docs)
+    ours = [str(warning.message) for warning in caught if "hpyp_parser" in str(warning.message)]
+    assert len(ours) == 1
+    assert f"skips 3 of 13 training sentences (3 {problem.split(' (')[0]})" in ours[0]
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+def test_warning_counts_each_kind_of_problem(toy):
+    nlp = toy.nlp()
+    docs = [toy.doc(nlp.vocab, s) for s in toy.sentences(4)]
+    docs += [without_heads(nlp.vocab), without_one_dep(nlp.vocab), without_one_tag(nlp.vocab)]
+    with pytest.warns(UserWarning, match=r"skips 3 of 7 training sentences \(2 without heads, 1 without tags\)"):
+        train_on_docs(toy, nlp, docs)
+
+
+def test_complete_treebank_gives_no_warning(toy):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        toy.trained()
+
+
+def test_incomplete_sentence_leaves_the_others_of_its_document(toy):
+    nlp = toy.nlp()
+    first, second = toy.sentences(4)[2:]
+    doc = toy.doc(nlp.vocab, first, second)
+    doc[0].tag_ = ""
+    with pytest.warns(UserWarning, match=r"skips 1 of 2 training sentences \(1 without tags\)"):
+        train_on_docs(toy, nlp, [doc])
+    assert toy.customers(nlp) == toy.customers_of([second])
+
+
+def test_incomplete_sentences_that_only_updates_see_are_counted_too(toy):
+    nlp = toy.nlp()
+    sentences = toy.sentences(6)
+    nlp.initialize(lambda: toy.examples(nlp, sentences))
+    docs = [without_heads(nlp.vocab), *(toy.doc(nlp.vocab, s) for s in sentences)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            nlp.update([Example(nlp.make_doc(doc.text), doc) for doc in docs])
+    assert ["1 of 7" in str(w.message) for w in caught if "hpyp_parser" in str(w.message)] == [True]
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+@pytest.mark.parametrize("problem", INCOMPLETE)
+def test_no_usable_sentence_is_an_error_that_says_why(toy, problem):
+    nlp = toy.nlp()
+    doc = INCOMPLETE[problem](nlp.vocab)
+    with pytest.raises(ValueError, match=f"cannot be initialized.*1 {problem.split(' (')[0]}"):
+        nlp.initialize(lambda: [Example(nlp.make_doc(doc.text), doc)])
+
+
+def test_batch_without_a_usable_sentence_changes_nothing(toy):
+    nlp = toy.trained(toy.sentences(6))
+    before = toy.parser(nlp).model.to_bytes()
+    doc = without_heads(nlp.vocab)
+    losses = nlp.update([Example(nlp.make_doc(doc.text), doc)])
+    assert losses["hpyp_parser"] == 0.0
+    assert toy.parser(nlp).model.to_bytes() == before
+
+
+def raw(vocab, heads, words="a b c d".split(), tag="X", dep="dep"):
+    """A sentence as `raw_sentences` would read it, with any heads."""
+    n = len(heads)
+    number = vocab.strings.add
+    columns = [[number(word) for word in words[:n]], [number(tag) if tag else 0] * n, [number(dep) if dep else 0] * n]
+    rows = np.array(columns, dtype=np.uint64).view(np.int64).T
+    return RawSentence(np.ascontiguousarray(np.column_stack([rows, np.array(heads) - np.arange(n)])))
+
+
+@pytest.mark.parametrize(
+    ("heads", "problem"),
+    [
+        ([0, 0, 2, 2], "without exactly one root"),
+        ([1, 0, 1, 2], "without exactly one root"),
+        ([0, 2, 1, 0], "with cyclic heads"),
+        ([0, 2, 3, 1], "with cyclic heads"),
+        ([0, 1, 2, 3], "without exactly one root"),
+        ([0, 7, 0, 0], "without exactly one root"),
+        ([0, -1, 0, 0], "without exactly one root"),
+    ],
+)
+def test_heads_that_are_no_tree_are_refused(toy, trained, heads, problem):
+    assert read_gold(raw(trained.vocab, heads), trained.vocab) == problem
+
+
+def test_two_roots_without_a_boundary_between_them_are_skipped(toy):
+    nlp = toy.nlp()
+    sentences = toy.sentences(5)
+    two = raw(nlp.vocab, [0, 0, 3, 3])
+    assert read_gold(two, nlp.vocab) == "without exactly one root"
+    # spaCy itself makes two sentences of a document with two roots: both are learned.
+    doc = Doc(nlp.vocab, words=list("abcd"), tags=["DT"] * 4, heads=[0, 0, 3, 3], deps=["ROOT", "det", "det", "ROOT"])
+    train_on_docs(toy, nlp, [doc, *(toy.doc(nlp.vocab, s) for s in sentences)])
+    assert toy.customers(nlp)["tag"] == 4 + toy.customers_of(sentences)["tag"]
+
+
+def test_cyclic_heads_in_a_document_do_not_stop_training(toy):
+    nlp = toy.nlp()
+    sentences = toy.sentences(5)
+    docs = [toy.doc(nlp.vocab, s) for s in sentences]
+    doc = toy.doc(nlp.vocab, sentences[0])
+    rows = doc.to_array(["HEAD"])
+    n = len(doc)
+    # The last token's head is the one before it, and the other way round; the root is left.
+    rows[n - 1], rows[n - 2] = np.int64(-1).astype(np.uint64), 1
+    try:
+        doc.from_array(["HEAD"], rows)
+    except ValueError:
+        pytest.skip("this version of spaCy refuses cyclic heads")
+    with pytest.warns(UserWarning, match="skips 1 of 6 training sentences"):
+        train_on_docs(toy, nlp, [*docs, doc])
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+def test_long_chain_of_heads_is_a_tree(trained):
+    n = 1000
+    heads = [max(0, i - 1) for i in range(n)]
+    sentence = read_gold(raw(trained.vocab, heads, words=["a"] * n), trained.vocab)
+    assert isinstance(sentence, GoldSentence)
+    assert sentence.heads == [-1, *range(n - 1)]
+
+
+def test_non_projective_sentence_is_made_projective_with_a_decorated_label(toy, trained):
+    doc = toy.doc(trained.vocab, toy.non_projective)
+    (sentence,) = raw_sentences(doc)
+    gold = read_gold(sentence, trained.vocab)
+    assert gold.words == toy.non_projective.words
+    changed = [i for i, head in enumerate(toy.non_projective.heads) if gold.heads[i] not in (head, -1)]
+    assert changed == [6]
+    assert gold.labels[6] == "nmod||nsubj"
+
+
+def test_treebank_without_a_projective_sentence_trains_and_labels_are_decoded_back(toy, assert_forest):
+    nouns = "hearing meeting talk trial".split()
+    sentence = toy.non_projective
+    corpus = [
+        toy.sentence(
+            [noun if w == "hearing" else w for w in sentence.words], sentence.tags, sentence.heads, sentence.deps
+        )
+        for noun in nouns
+    ]
+    nlp = toy.trained(corpus, sweeps=5)
+    assert toy.customers(nlp) == toy.customers_of(corpus)
+    doc = nlp(" ".join(sentence.words))
+    assert [token.head.i for token in doc] == sentence.heads
+    assert [token.dep_ for token in doc] == sentence.deps
+    texts = ["a hearing today .", "the issue is scheduled on a talk on the issue", *(" ".join(s.words) for s in corpus)]
+    for doc in nlp.pipe(texts):
+        assert not any("||" in token.dep_ for token in doc)
+        assert len(list(doc.sents)) == sum(token.head.i == token.i for token in doc)
+
+
+def test_sentence_of_one_word_is_learned(toy, assert_forest):
+    nlp = toy.trained([toy.one_word], sweeps=3)
+    assert toy.parser(nlp).label_data["labels"] == []
+    assert toy.customers(nlp) == toy.customers_of([toy.one_word])
+    assert_forest(nlp("stop"))
+    assert_forest(nlp("stop it now"))
+
+
+@pytest.mark.parametrize(
+    ("words", "heads"),
+    [
+        (["\n", "a", "dog", "sleeps"], [1, 2, 3, 3]),
+        (["a", "\n", "dog", "sleeps"], [2, 0, 3, 3]),
+        (["a", "dog", "sleeps", "\n"], [1, 2, 2, 2]),
+        (["\n", "a", " ", "\t", "dog", "sleeps", " "], [1, 4, 1, 1, 5, 5, 5]),
+    ],
+    ids=["before", "inside", "behind", "everywhere"],
+)
+def test_white_space_is_left_out_of_training(toy, words, heads):
+    plain, spaced = toy.nlp(), toy.nlp()
+    of = {"a": ("DT", "det"), "dog": ("NN", "nsubj"), "sleeps": ("VBZ", "ROOT")}
+    for nlp, some_words, some_heads in [(plain, [*of], [1, 2, 2]), (spaced, words, heads)]:
+        tags, deps = zip(*(of.get(word, ("_SP", "dep")) for word in some_words))
+        doc = Doc(nlp.vocab, words=some_words, tags=list(tags), heads=some_heads, deps=list(deps))
+        train_on_docs(toy, nlp, [doc])
+    assert toy.parser(spaced).model.to_bytes() == toy.parser(plain).model.to_bytes()
+
+
+def test_word_whose_head_is_white_space_leaves_its_sentence_out(toy):
+    nlp = toy.nlp()
+    sentences = toy.sentences(4)
+    doc = Doc(
+        nlp.vocab,
+        words=["dog", " ", "sleeps"],
+        tags=["NN", "_SP", "VBZ"],
+        heads=[1, 2, 2],
+        deps=["nsubj", "dep", "ROOT"],
+    )
+    with pytest.warns(UserWarning, match=r"skips 1 of 5 training sentences \(1 without heads\)"):
+        train_on_docs(toy, nlp, [doc, *(toy.doc(nlp.vocab, s) for s in sentences)])
+
+
+@pytest.mark.parametrize("words", [[" "], ["\n", "\t"], []])
+def test_document_without_words_is_no_sentence(toy, words):
+    nlp = toy.nlp()
+    sentences = toy.sentences(4)
+    doc = Doc(nlp.vocab, words=words)
+    train_on_docs(toy, nlp, [doc, *(toy.doc(nlp.vocab, s) for s in sentences)])
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+def test_document_with_boundaries_only_is_read_sentence_by_sentence(trained):
+    doc = Doc(trained.vocab, words=list("abcd"), sent_starts=[True, False, True, False])
+    assert [len(sentence.rows) for sentence in raw_sentences(doc)] == [2, 2]
+
+
+def test_equal_sentences_have_equal_keys_wherever_they_stand(toy, trained):
+    first, second = toy.sentences(4)[2:]
+    apart = [sentence.key for s in (first, second) for sentence in raw_sentences(toy.doc(trained.vocab, s))]
+    together = [sentence.key for sentence in raw_sentences(toy.doc(trained.vocab, first, second))]
+    elsewhere = [sentence.key for sentence in raw_sentences(toy.doc(toy.nlp().vocab, first, second))]
+    assert apart == together == elsewhere
+    assert len(set(apart)) == 2

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from spacy.tokens import Doc
 from spacy.training import Example
-from test_alignment import gold_doc
 
 from spacy_hpyp.annotation.confidence import (
     UNLEARNED,
@@ -126,7 +126,7 @@ def test_damaged_weights_are_refused(weights):
 def test_a_sentence_without_words_to_learn_from_is_left_alone(toy):
     nlp = toy.nlp(decoding="mbr", particles=5)
 
-    doc = gold_doc([("ok", "UH", 0, "ROOT")])
+    doc = Doc(nlp.vocab, words=["ok"], tags=["UH"], heads=[0], deps=["ROOT"])
     nlp.initialize(lambda: [Example(nlp.make_doc("ok"), doc)])
     for _ in range(3):
         nlp.update([Example(nlp.make_doc("ok"), doc)])

@@ -3,7 +3,7 @@
 import pytest
 from spacy.tokens import Doc
 
-from spacy_hpyp import generation
+from spacy_hpyp.language_model import generation
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import srsly
 from numba.core.errors import NumbaError
 from spacy import registry
 
-from spacy_hpyp import ngram
+from spacy_hpyp.language_model import ngram
 from spacy_hpyp.language_model.ngram import (
     NGramModel,
     NGramVocabulary,

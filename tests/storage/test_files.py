@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from spacy_hpyp import files
+from spacy_hpyp.storage import files
 from spacy_hpyp.storage.files import prepare_folder, replace_file, replace_folder, replacing
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")

@@ -4,7 +4,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from spacy_hpyp import raw_text
+from spacy_hpyp.text import raw_text
 from spacy_hpyp.text.raw_text import read_paragraphs, read_sentences
 
 

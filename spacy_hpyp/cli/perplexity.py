@@ -11,7 +11,7 @@ from wasabi import msg
 
 from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.perplexity import CONVENTION, Perplexity, perplexity_of
-from ..language_model.sentences import score_by_beam, score_by_particles
+from ..language_model.scoring import score_by_beam, score_by_particles
 from ..text.raw_text import read_sentences
 from .app import hpyp, load_parser
 from .ngram import SEGMENT_WITH, TOKENIZED, reader_of
@@ -150,7 +150,7 @@ def perplexity(
     segment_with (str | None): Name or path of a pipeline that finds words and sentences of running text, instead.
     unknown_words (str | None): Of an n-gram model whose rule for unknown words is not one of this package: the name of the rule, a
         function in `spacy.registry.misc` that can be called without arguments.
-    method (str | None): Of a parser: "beam", the default, or "particles"; see `spacy_hpyp.language_model.sentences`.
+    method (str | None): Of a parser: "beam", the default, or "particles"; see `spacy_hpyp.language_model.scoring`.
     particles (int | None): Of a parser: K.
     replicates (int | None): Of the particle estimate: how many filters.
     threads (int | None): Of a parser: how many threads, instead of the pipeline's setting.

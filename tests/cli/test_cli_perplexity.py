@@ -10,7 +10,7 @@ from spacy.tokens import DocBin
 
 from spacy_hpyp.language_model.ngram import train_ngram_model
 from spacy_hpyp.language_model.perplexity import perplexity_of
-from spacy_hpyp.language_model.sentences import score_by_beam, score_by_particles
+from spacy_hpyp.language_model.scoring import score_by_beam, score_by_particles
 
 run = partial(command_line.run, "hpyp", "perplexity")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.inference.beam import Search
-from spacy_hpyp.language_model import sentences
+from spacy_hpyp.language_model import scoring
 from spacy_hpyp.language_model.perplexity import perplexity_of
-from spacy_hpyp.language_model.sentences import score_by_beam, score_by_particles
+from spacy_hpyp.language_model.scoring import score_by_beam, score_by_particles
 
 EVERYTHING = Search(particles=100_000, lookahead=0.0)
 
@@ -39,7 +39,7 @@ def test_neither_threads_nor_batches_change_a_score(model, sentences, monkeypatc
         return list(score_by_particles(model, sentences, particles=10, replicates=3, seed=1, threads=threads))
 
     expected = scores(1)
-    monkeypatch.setattr(sentences, "_BATCH", 5)
+    monkeypatch.setattr(scoring, "_BATCH", 5)
     assert scores(3) == expected
 
 
@@ -75,7 +75,7 @@ def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
     def estimate(distributions, words, particles, rng, estimates):
         estimates[:] = np.log(rng.gamma(5.0, 0.2, len(estimates)))
 
-    monkeypatch.setattr(sentences, "estimate_log_probabilities", estimate)
+    monkeypatch.setattr(scoring, "estimate_log_probabilities", estimate)
     found = [
         perplexity_of(score_by_particles(model, [["stop"]] * 500, particles=1, replicates=20, seed=seed))
         for seed in range(40)

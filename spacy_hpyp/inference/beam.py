@@ -24,6 +24,11 @@ class Search(NamedTuple):
         `marginals`.
     temperature (float): With `marginals`, what log-weights are divided by before they are normalised, in the selection step
         and in the end; 1 for the posterior of the model.
+    labels_per_arc (int): How many labels of a left- or right-arc a derivation is divided between.
+    tags_per_word (int): How many tags of a word a derivation is divided between.
+    tag_threshold (float): A tag is not tried if it is expected to get less than this part of a particle beside the best one.
+    attachments (int): A derivation is given up when it would have no particle even if it went on to attach so many words for
+        nothing, by `lookahead`, see `lead_of_the_last`.
     """
 
     particles: int
@@ -31,6 +36,10 @@ class Search(NamedTuple):
     marginals: bool = False
     consensus: bool = False
     temperature: float = 1.0
+    labels_per_arc: int = 1
+    tags_per_word: int = 3
+    tag_threshold: float = 0.25
+    attachments: int = 10
 
 
 class Beam(NamedTuple):

@@ -21,6 +21,10 @@ from typing import Any
 import numpy.ma  # noqa: F401
 from numba import njit, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.extending import overload
+
+#: In place of a number, a position or an outcome: there is none.
+NONE = -1
 
 # Numba recompiles a function when its own file changes, but not when a function that it calls does, in another file: after
 # an update it would go on with the old one. So the stamp of every function is the content of all files that have some.
@@ -151,3 +155,33 @@ def overwrite(target, source):
     """Copy one array to the beginning of another."""
     for i in range(len(source)):
         target[i] = source[i]
+
+
+def generic(function: Callable) -> Any:
+    """A function of compiled code that each kind of its first argument, a NamedTuple, implements for itself.
+
+    So an algorithm is written once for all that it can be handed. An implementation is a compiled function with the same
+    arguments; it is entered by `implements`.
+    """
+    implementations: dict[type, Any] = {}
+
+    def choose(first: Any, *rest: Any) -> Callable | None:
+        implementation = implementations.get(getattr(first, "instance_class", None))
+        return None if implementation is None else lambda first, *rest: implementation(first, *rest)
+
+    overload(function, {"_nrt": False, "error_model": "numpy"}, strict=False)(choose)
+    function.implementations = implementations
+    return function
+
+
+def implements(function: Any, *kinds: type) -> Callable:
+    """Enter a compiled function as what a `generic` one does with some kinds of first arguments.
+
+    kinds (type): NamedTuples.
+    """
+
+    def enter(implementation: Any) -> Any:
+        function.implementations.update(dict.fromkeys(kinds, implementation))
+        return implementation
+
+    return enter

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from spacy.tokens import Doc
 
-from ..arc_standard.posterior import Posterior
-from ..hpyp.franchise import NONE
-from ..inference.decoding import Share
-from ..inference.particle_filter import Parses
+from ..compiled import NONE
 from ..models.joint_model import JointModel
+from .arrays import Parses, Posterior, Share
 from .documents import Layout, write_parses
 
 

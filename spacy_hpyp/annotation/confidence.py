@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..hpyp.franchise import NONE
-from ..inference.decoding import block_starts
-from ..inference.particle_filter import Blocks, Parses
+from ..arc_standard.decoding import block_starts
+from ..compiled import NONE
+from .arrays import Blocks, Parses
 
 #: The weights of `features` that leave posterior probabilities as they are.
 UNLEARNED = np.array([0.0, 1.0, 0.0, 0.0])

@@ -10,11 +10,10 @@ from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..hpyp.franchise import NONE
-from ..inference.gibbs import Sentences
-from ..inference.particle_filter import Blocks, Parses
+from ..compiled import NONE
 from ..models.joint_model import JointModel
 from ..text.vocabulary import Vocabulary
+from .arrays import Blocks, Parses, Sentences
 from .extensions import bits, write_extensions
 
 ROOT_LABEL = "ROOT"

@@ -5,27 +5,23 @@ found by dynamic programming over the configurations that the non-deterministic 
 words on the stack say which arcs have been added, and so everything that contexts can read but the action before; so
 derivations with the same words on their stacks are continued as one.
 
-Where there are too many configurations, and to draw a derivation from the posterior, there is a particle filter that is
-constrained to the tree (Doucet, de Freitas & Gordon 2001). Particles choose among the allowed actions as the model
-does, and are weighted by the probability that the choice is an allowed one and by that of the word and its tag.
-Particles that have done the same have the same weight, so that they are entered as one derivation with a count. With
-one particle that follows a given derivation, this is the conditional filter of particle Gibbs sampling (Andrieu, Doucet
-& Holenstein 2010): given a derivation from the posterior, it draws another one from the posterior, however few
-particles there are.
+Where there are too many configurations, and to draw a derivation from the posterior, the particle filter is constrained to
+the tree: particles choose among the allowed actions as the model does, by drawing (`inference.drawing`), and are weighted by
+the probability that the choice is an allowed one and by that of the word and its tag.
 """
 
 from math import exp, inf, log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, inner
-from ..inference.beam import append, log_sum, longer, new_beam
-from ..inference.resampling import divide, resample
+from ..compiled import borrowing, compiled, implements, inner
+from ..inference.beam import log_sum, longer
+from ..inference.drawing import Drawing, draw_derivation
+from ..inference.particle_filter import Options, new_options, run, weigh_actions, weigh_attachments, weigh_tokens
 from .configuration import (
     ACTION,
     BELOW,
-    DEPTH,
     FIELDS,
     LAST,
     LEFT_ARCS,
@@ -38,8 +34,10 @@ from .configuration import (
     reduce,
     shift,
 )
-from .likelihood import action_probability, token_probability
-from .oracle import NO_ARC, allowed_actions, gold_tree
+from .likelihood import Queries, action_probability, token_probability
+from .oracle import NO_ARC, GoldTree, allowed_actions, gold_tree
+from .sampling import attachments_of
+from .steps import ArcStandard
 
 _SMALLEST = 1024
 
@@ -191,6 +189,57 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
     return log_sum(chart.weight, size), True
 
 
+class Tracing(NamedTuple):
+    """The task of deriving a tree that is given: the oracle says which actions lead to it.
+
+    parser (Parser | Distributions): The model.
+    system (ArcStandard): With the words.
+    tags (int32[n]): Their tags.
+    tree (GoldTree): Its tree, see `gold_tree`.
+    queries (Queries), options (Options): Written on.
+    length, passes (int): n and n + 1.
+    """
+
+    parser: Any
+    system: ArcStandard
+    tags: np.ndarray
+    tree: GoldTree
+    queries: Queries
+    options: Options
+    length: int
+    passes: int
+
+
+@implements(weigh_actions, Tracing)
+@inner
+def _weigh_actions(task, records, top, word):
+    arc, may_shift = allowed_actions(task.tree, records, top)
+    p_shift, p_arc = 0.0, 0.0
+    if may_shift and word < task.length:
+        p_shift = action_probability(task.parser, records, top, SHIFT, task.queries)
+    if arc != NO_ARC:
+        p_arc = action_probability(task.parser, records, top, arc, task.queries)
+    task.options.outcome[0], task.options.probability[0] = arc, p_arc
+    return p_shift, p_arc
+
+
+@implements(weigh_attachments, Tracing)
+@inner
+def _weigh_attachments(task, records, top, word):
+    return 1
+
+
+@implements(weigh_tokens, Tracing)
+@inner
+def _weigh_tokens(task, records, top, word, particles):
+    tag = task.tags[word]
+    task.options.outcome[0] = tag
+    task.options.probability[0] = token_probability(
+        task.parser, records, top, tag, task.system.words[word], task.queries
+    )
+    return 1, 1.0
+
+
 @compiled
 def sample_derivation(parser, words, tags, heads, labels, particles, retained, rng, queries, actions):
     """Draw a derivation of a tree by a particle filter that is constrained to the tree.
@@ -206,57 +255,11 @@ def sample_derivation(parser, words, tags, heads, labels, particles, retained, r
         actions are left as they are.
     """
     n = len(words)
-    tree = gold_tree(heads, labels)
+    task = Tracing(parser, ArcStandard(words), tags, gold_tree(heads, labels), queries, new_options(1), n, n + 1)
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    used = begin(records)
-    beam, shifted = new_beam(particles), new_beam(particles)
-    size = append(beam, 0, ROOT, 0.0, particles)
-    held, step = (0, 0) if len(retained) > 0 else (-1, 0)
-    # The pass after the last word only reduces; what it leaves in `shifted` are the terminal configurations.
-    for word in range(n + 1):
-        shifted_size, shifted_held = 0, -1
-        for i in range(size):
-            top, weight, count = np.int64(beam.record[i]), beam.weight[i], beam.particles[i]
-            is_held = i == held
-            while count > 0:
-                if used + 2 > len(records):
-                    records = longer(records)
-                if word == n and records[top, DEPTH] == 1:
-                    shifted_held = shifted_size if is_held else shifted_held
-                    shifted_size = append(shifted, shifted_size, top, weight, count)
-                    break
-                arc, may_shift = allowed_actions(tree, records, top)
-                p_arc = action_probability(parser, records, top, arc, queries) if arc != NO_ARC else 0.0
-                p_shift = action_probability(parser, records, top, SHIFT, queries) if may_shift else 0.0
-                if p_arc + p_shift == 0.0:
-                    break
-                weight += log(p_arc + p_shift)
-                holds_shift = is_held and retained[step] == SHIFT
-                n_shift = divide(count, p_shift, p_arc, is_held, holds_shift, rng)
-                if n_shift > 0:
-                    generated = generate(parser, words, tags, records, used, top, SHIFT, queries)
-                    shifted_held = shifted_size if holds_shift else shifted_held
-                    shifted_size = append(shifted, shifted_size, used, weight + generated, n_shift)
-                    used += 1
-                count -= n_shift
-                if count > 0:
-                    generate(parser, words, tags, records, used, top, arc, queries)
-                    top = used
-                    used += 1
-                step += is_held
-                is_held = is_held and not holds_shift
-        beam, shifted, size, held = shifted, beam, shifted_size, shifted_held
-        if word < n:
-            size, held = resample(beam, size, held, particles, rng)
+    records, beam, size = run(task, Drawing(particles, rng), particles, attachments_of(retained), tags, records)
     if size == 0:
         return -inf
-    for i in range(size):
-        beam.weight[i] += log(beam.particles[i])
-    total = log_sum(beam.weight, size)
-    threshold = rng.random()
-    chosen = 0
-    while chosen < size - 1 and threshold >= exp(beam.weight[chosen] - total):
-        threshold -= exp(beam.weight[chosen] - total)
-        chosen += 1
-    derivation(records, beam.record[chosen], actions, np.empty(n, dtype=np.int32))
+    drawn, total = draw_derivation(beam, size, rng)
+    derivation(records, beam.record[drawn], actions, np.empty(n, dtype=np.int32))
     return total - log(particles)

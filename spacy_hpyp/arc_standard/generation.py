@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled, inner
-from ..hpyp.franchise import NONE, deepest
+from ..compiled import NONE, compiled, inner
+from ..hpyp.franchise import deepest
+from ..inference.drawing import draw
 from ..pools.pool import gate_weight, read_symbols
 from ..pools.prediction import alphabet_of, predict, predict_one
 from ..pools.recent import find_places
@@ -22,7 +23,7 @@ from ..pools.view import view_distribution
 from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, reduce, shift
 from .contexts import read_context
 from .proposals import is_factored
-from .sampling import draw, new_options, sample_parse, weigh_actions
+from .sampling import new_choices, sample_parse, weigh_directions, weigh_labels
 
 
 class Derivation(NamedTuple):
@@ -62,12 +63,12 @@ def draw_word(pool, row, scratch, shares, out, rng):
 
 
 @compiled
-def continue_derivation(model, actions, tags, words, options, rng, drawn):
+def continue_derivation(model, actions, tags, words, choices, rng, drawn):
     """Draw the rest of a derivation.
 
     model (Distributions): Frozen.
     actions (int32[*]), tags (int32[m]), words (int32[m]): What it begins with; empty for a new one.
-    options (Options): Workspace.
+    choices (Choices): Workspace.
     rng (numpy.random.Generator): The source of randomness.
     drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
     RETURNS (int): The length of the sentence, or 0 if an action was drawn that does not exist, or one word too many.
@@ -79,31 +80,32 @@ def continue_derivation(model, actions, tags, words, options, rng, drawn):
     step, word = 0, 0
     log_probability = 0.0
     while True:
-        weigh_actions(model, records, top, options)
-        mass = options.action.sum()
+        weigh_directions(model, records, top, choices)
+        weigh_labels(model, records, top, choices)
+        mass = choices.action.sum()
         if step < len(actions):
             action = np.int64(actions[step])
         elif not is_factored(model) and rng.random() >= mass:
             return 0
         else:
-            action = draw(options.action, mass, rng)
+            action = draw(choices.action, mass, rng)
         if action == SHIFT and word == limit:
             return 0
-        log_probability += log(options.action[action])
+        log_probability += log(choices.action[action])
         drawn.actions[step] = action
         step += 1
         if action == SHIFT:
-            read_context(model.tag.elements, records, top, 0, options.tag_row)
-            predict(model.tag, options.tag_row, 0, options.tag_scratch, options.tag_only)
-            tag = np.int64(tags[word]) if word < len(tags) else draw(options.tag_only, 1.0, rng)
-            read_context(model.word.elements, records, top, tag, options.word_row)
+            read_context(model.tag.elements, records, top, 0, choices.tag_row)
+            predict(model.tag, choices.tag_row, 0, choices.tag_scratch, choices.tag)
+            tag = np.int64(tags[word]) if word < len(tags) else draw(choices.tag, 1.0, rng)
+            read_context(model.word.elements, records, top, tag, choices.word_row)
             if word < len(words):
                 drawn.words[word] = words[word]
             else:
-                drawn.words[word] = draw_word(model.word, options.word_row, options.word_scratch, shares, out, rng)
+                drawn.words[word] = draw_word(model.word, choices.word_row, choices.word_scratch, shares, out, rng)
             form = np.int64(drawn.words[word])
-            p_word = predict_one(model.word, options.word_row, form, options.word_scratch)
-            log_probability += log(options.tag_only[tag]) + log(p_word)
+            p_word = predict_one(model.word, choices.word_row, form, choices.word_scratch)
+            log_probability += log(choices.tag[tag]) + log(p_word)
             drawn.tags[word] = tag
             word += 1
             shift(records, used, top, tag, form)
@@ -128,7 +130,7 @@ def draw_sentence(model, beginning, particles, attempts, rng, drawn):
     drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
     RETURNS (int): The length of the sentence, or 0 if none of the attempts led to one.
     """
-    options = new_options(model)
+    choices = new_choices(model)
     m = len(beginning)
     nothing = np.empty(0, dtype=np.int32)
     unknown = np.full(m, NONE, dtype=np.int32)
@@ -143,7 +145,7 @@ def draw_sentence(model, beginning, particles, attempts, rng, drawn):
                 continue
             while steps < len(actions) and actions[steps] != NONE:
                 steps += 1
-        length = continue_derivation(model, actions[:steps], tags, beginning, options, rng, drawn)
+        length = continue_derivation(model, actions[:steps], tags, beginning, choices, rng, drawn)
         if length > 0:
             return length
     return 0

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from ..annotation.arrays import Sentences
 from ..compiled import compiled
 from ..hpyp.franchise import new_franchise
 from ..hpyp.leave_one_out import Observations
-from ..inference.gibbs import Sentences, new_events, read_events
+from ..inference.gibbs import new_events, read_events
 from ..pools.pool import SeatedPool, Weights
 from .oracle import static_oracle
 

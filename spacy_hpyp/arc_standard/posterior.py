@@ -6,30 +6,13 @@ best parse; a temperature above 1 flattens the distribution.
 """
 
 from math import exp
-from typing import NamedTuple
 
 import numpy as np
 
+from ..annotation.arrays import Posterior
 from ..compiled import borrowing, compiled, overwrite
 from ..inference.beam import log_sum
 from .configuration import derivation, tree_of
-
-
-class Posterior(NamedTuple):
-    """The derivations of a final beam as parses of n words.
-
-    heads (int32[m, n]): Positions, -1 for the words attached to ROOT.
-    labels (int32[m, n]): -1 for the words attached to ROOT.
-    tags (int32[m, n]): The tags.
-    log_weight (float64[m]): Log-probabilities of the derivations with the words, in nats.
-    probability (float64[m]): The weights, each to the power of 1 / temperature, normalised.
-    """
-
-    heads: np.ndarray
-    labels: np.ndarray
-    tags: np.ndarray
-    log_weight: np.ndarray
-    probability: np.ndarray
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""What a derivation can be divided between: the best actions, labels and tags of a configuration.
+"""What Algorithm 1 divides a derivation between: the best actions, labels and tags of a configuration.
 
 Many derivations of a beam look the same to a distribution; what was found for one is looked up for the others.
 """
@@ -7,11 +7,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled, inner, overwrite
-from ..hpyp.franchise import NONE, child, deepest
+from ..compiled import NONE, compiled, implements, inner
+from ..hpyp.franchise import child, deepest
 from ..inference.memo import Memo, new_memo, recall
+from ..inference.particle_filter import (
+    Options,
+    attach,
+    begin,
+    depth_of,
+    generate,
+    new_options,
+    weigh_actions,
+    weigh_attachments,
+    weigh_tokens,
+)
 from ..pools.pool import FrozenPool, Scratch, mixture_probability, new_scratch, product_distribution
 from ..pools.view import keep_best, view_probability
+from . import steps
 from .configuration import (
     DEPTH,
     DIRECTIONS,
@@ -19,18 +31,16 @@ from .configuration import (
     ENDS,
     FIRST_SYMBOL,
     LEFT_ARCS,
+    RIGHT_ARCS,
     SHIFT,
     SHIFTS,
     class_of,
     kind_of,
     left_arc,
     right_arc,
+    shift,
 )
 from .contexts import NEXT, read_context
-
-#: How many labels of a left- or right-arc, and how many tags of a word, a derivation is divided between.
-LABELS = 1
-TAGS = 3
 
 # How many results are remembered, as powers of two: what is read off one table, and what is multiplied together.
 _FEW, _MANY = 1024, 8192
@@ -40,7 +50,7 @@ class Parser(NamedTuple):
     """The distributions while they predict, and what is known of the words.
 
     transition, label, tag, word (FrozenPool): A, T and W of B&B section 3.1, and that of the labels where A has none.
-    best_action (int16[*, 4, LABELS]), best_probability (float64[*, 4, LABELS]): For each restaurant of a transition
+    best_action (int32[*, 4, labels]), best_probability (float64[*, 4, labels]): For each restaurant of a transition
         distribution with one expert, the best actions of each class; empty with several experts.
     tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have, likely ones first.
     usual (float64[*]): For each candidate tag, p(word | tag) without further context.
@@ -60,7 +70,8 @@ class Parser(NamedTuple):
 class Workspace(NamedTuple):
     """What one thread writes on.
 
-    action (int32[4, LABELS]), action_probability (float64[4, LABELS]): The best actions of each class.
+    action (int32[4, labels]), action_probability (float64[4, labels]): The best actions of each class; as many labels of an arc
+        as a derivation is divided between.
     transition_row, label_row, tag_key, word_row (int32[*]): Context rows; before the label's stands the direction, before
         the tag's the word and the magnitude of the particles (or the given tag, negated), and behind it what is known of the word's.
     distribution, label_distribution, tag_distribution (float64[alphabet]): Dense distributions.
@@ -89,13 +100,17 @@ class Workspace(NamedTuple):
 
 
 @compiled
-def new_workspace(parser):
-    """A workspace that fits a parser."""
+def new_workspace(parser, search):
+    """A workspace that fits a parser.
+
+    search (Search): How many labels and tags a derivation is divided between.
+    """
+    labels = min(search.labels_per_arc, parser.label.frozen.alphabet[0])
     transition, label, tag = parser.transition, parser.label, parser.tag
     width = 2 + len(tag.elements) + len(parser.word.elements)
     return Workspace(
-        np.empty((4, LABELS), dtype=np.int32),
-        np.empty((4, LABELS)),
+        np.empty((4, labels), dtype=np.int32),
+        np.empty((4, labels)),
         np.empty(1 + len(transition.elements), dtype=np.int32),
         np.empty(1 + len(label.elements), dtype=np.int32),
         np.empty(width, dtype=np.int32),
@@ -108,8 +123,8 @@ def new_workspace(parser):
         new_scratch(tag),
         new_scratch(parser.word),
         new_memo(_MANY if is_factored(parser) else 1, 1 + len(transition.elements), 4),
-        new_memo(_MANY if is_factored(parser) else 1, 1 + len(label.elements), LABELS),
-        new_memo(_FEW if len(tag.weight) == 0 else _MANY, width, TAGS + 1),
+        new_memo(_MANY if is_factored(parser) else 1, 1 + len(label.elements), labels),
+        new_memo(_FEW if len(tag.weight) == 0 else _MANY, width, search.tags_per_word + 1),
     )
 
 
@@ -117,50 +132,6 @@ def new_workspace(parser):
 def is_factored(parser):
     """Whether an action is a direction and a label, each with a distribution of its own."""
     return len(parser.transition.possible) > 0
-
-
-@inner
-def best_actions(parser, records, top, work):
-    """Find the best actions of each class in a configuration: `work.action` and `work.action_probability`.
-
-    With factored actions the labels are missing yet: each class has its probability, and `best_labels` fills them in.
-    """
-    if is_factored(parser):
-        _directions(parser, records, top, work)
-        return
-    row = work.transition_row[1:]
-    read_context(parser.transition.elements, records, top, 0, row)
-    if len(parser.best_action) > 0:
-        restaurant = deepest(parser.transition.frozen, 0, row)
-        for group in range(DIRECTIONS):
-            overwrite(work.action[group], parser.best_action[restaurant, group])
-            overwrite(work.action_probability[group], parser.best_probability[restaurant, group])
-        return
-    distribution = work.distribution
-    product_distribution(parser.transition, row, 0, work.transition_scratch, distribution)
-    work.action[:] = NONE
-    work.action_probability[:] = 0.0
-    for action in range(len(distribution)):
-        group = class_of(action)
-        keep_best(work.action[group], work.action_probability[group], action, distribution[action])
-
-
-@inner
-def _directions(parser, records, top, work):
-    kind = kind_of(records[top, DEPTH])
-    work.action[:] = NONE
-    work.action[SHIFTS, 0], work.action[ENDS, 0] = SHIFT, END
-    work.action_probability[:] = 0.0
-    if kind == 0:
-        work.action_probability[SHIFTS, 0] = 1.0
-        return
-    work.transition_row[0] = kind
-    read_context(parser.transition.elements, records, top, 0, work.transition_row[1:])
-    slot, known = recall(work.directions, work.transition_row)
-    found = work.directions.probability[slot]
-    if not known:
-        product_distribution(parser.transition, work.transition_row[1:], kind, work.transition_scratch, found)
-    overwrite(work.action_probability[:, 0], found)
 
 
 @inner
@@ -178,7 +149,7 @@ def best_labels(parser, records, top, direction, work):
         for label in range(len(distribution)):
             keep_best(best, probability, label, distribution[label])
     share_of_direction = work.action_probability[direction, 0]
-    for k in range(LABELS):
+    for k in range(len(best)):
         work.action[direction, k] = left_arc(best[k]) if direction == LEFT_ARCS else right_arc(best[k])
         work.action_probability[direction, k] = share_of_direction * probability[k]
 
@@ -202,14 +173,15 @@ def usual_probabilities(pool, tag_offsets, candidate_tags):
 
 
 @inner
-def best_tags(parser, records, top, word, given, particles, work):
+def best_tags(parser, records, top, word, given, particles, threshold, work):
     """Find the best tags of the next word by p(tag) p(word | tag).
 
     Many derivations of a beam look the same to the tag and word distributions; they are looked up, not computed again.
 
     word (int): The next word.
     given (int): Its tag where that is known, else `NONE`.
-    particles (int): How many particles will be divided: a tag that would not get one need not be found.
+    particles (int): How many particles will be divided.
+    threshold (float): A tag that is expected to get less than this part of one is not tried.
     RETURNS (int): Where `work.tags` has them.
     """
     # A few sizes instead of all, so that what is found depends on the look-up key alone.
@@ -224,7 +196,7 @@ def best_tags(parser, records, top, word, given, particles, work):
     read_context(parser.word.elements, records, top, given, word_row)
     slot, known = recall(work.tags, key)
     if not known:
-        score_tags(parser, records, top, word, given, 0.25 / 8.0**magnitude, tag_row, work, slot)
+        score_tags(parser, records, top, word, given, threshold / 8.0**magnitude, tag_row, work, slot)
     return slot
 
 
@@ -235,7 +207,8 @@ def score_tags(parser, records, top, word, given, negligible, tag_row, work, slo
     negligible (float): What a tag's share may at least be expected to be, beside the best one's.
     slot (int): Where to write it in `work.tags`.
     """
-    tags, probabilities = work.tags.outcome[slot, :TAGS], work.tags.probability[slot]
+    last_place = work.tags.probability.shape[1] - 1
+    tags, probabilities = work.tags.outcome[slot, :last_place], work.tags.probability[slot]
     distribution = work.tag_distribution
     product_distribution(parser.tag, tag_row, 0, work.tag_scratch, distribution)
     tags[:] = NONE
@@ -244,7 +217,7 @@ def score_tags(parser, records, top, word, given, negligible, tag_row, work, slo
     if given != NONE:
         read_context(parser.word.elements, records, top, given, work.word_row)
         tags[0] = given
-        probabilities[TAGS] = distribution[given]
+        probabilities[last_place] = distribution[given]
         probabilities[0] = distribution[given] * mixture_probability(
             parser.word, work.word_row, word, work.word_scratch
         )
@@ -252,11 +225,152 @@ def score_tags(parser, records, top, word, given, negligible, tag_row, work, slo
     likely = 0.0
     for i in range(first, last):
         likely = max(likely, distribution[parser.candidate_tags[i]] * parser.usual[i])
-        probabilities[TAGS] += distribution[parser.candidate_tags[i]]
+        probabilities[last_place] += distribution[parser.candidate_tags[i]]
     for i in range(first, last):
         tag = parser.candidate_tags[i]
         if distribution[tag] * parser.usual[i] < negligible * likely:
             continue
         read_context(parser.word.elements, records, top, tag, work.word_row)
         probability = mixture_probability(parser.word, work.word_row, word, work.word_scratch)
-        keep_best(tags, probabilities[:TAGS], tag, distribution[tag] * probability)
+        keep_best(tags, probabilities[:last_place], tag, distribution[tag] * probability)
+
+
+class Forms(NamedTuple):
+    """Words that have a number inside a sentence and one at its beginning."""
+
+    words: np.ndarray
+
+
+implements(begin, Forms)(steps._begin)
+implements(depth_of, Forms)(steps._depth_of)
+implements(attach, Forms)(steps._attach)
+
+
+@implements(generate, Forms)
+@inner
+def _generate(system, records, used, top, word, outcome):
+    shift(records, used, top, outcome, system.words[word, 1 if records[top, DEPTH] == 1 else 0])
+
+
+class Decoding(NamedTuple):
+    """The task of Algorithm 1: derivations of a block of words, of which the best actions and tags are pursued.
+
+    parser (Parser): The model.
+    system (ArcStandard): With the words of the block.
+    tags, may_start: See `Blocks`.
+    threshold (float): Of tags, see `best_tags`.
+    work (Workspace), options (Options): Written on.
+    length, passes (int): The number of words, and one more.
+    """
+
+    parser: Parser
+    system: Forms
+    tags: np.ndarray
+    may_start: np.ndarray
+    threshold: float
+    work: Workspace
+    options: Options
+    length: int
+    passes: int
+
+
+@compiled
+def new_decoding(parser, block, search, work):
+    """The task of decoding a block.
+
+    block (Blocks): The block by itself.
+    search (Search): Says which tags are tried.
+    work (Workspace): See `new_workspace`.
+    """
+    options = new_options(max(2 * work.action.shape[1] + 1, work.tags.probability.shape[1] - 1))
+    n = len(block.tags)
+    return Decoding(
+        parser, Forms(block.words), block.tags, block.may_start, search.tag_threshold, work, options, n, n + 1
+    )
+
+
+@implements(weigh_actions, Decoding)
+@inner
+def best_actions(task, records, top, word):
+    """Find the best actions of each class in a configuration: `work.action` and `work.action_probability`.
+
+    With factored actions the labels are missing yet: each class has its probability, and `best_labels` fills them in.
+    """
+    # A call with a whole task as an argument takes time: this is one function, where it might be several.
+    parser, work = task.parser, task.work
+    action, probability = work.action, work.action_probability
+    depth = records[top, DEPTH]
+    row = work.transition_row[1:]
+    if not is_factored(parser):
+        read_context(parser.transition.elements, records, top, 0, row)
+        if len(parser.best_action) > 0:
+            restaurant = deepest(parser.transition.frozen, 0, row)
+            for group in range(DIRECTIONS):
+                for k in range(action.shape[1]):
+                    action[group, k] = parser.best_action[restaurant, group, k]
+                    probability[group, k] = parser.best_probability[restaurant, group, k]
+        else:
+            distribution = work.distribution
+            product_distribution(parser.transition, row, 0, work.transition_scratch, distribution)
+            action[:] = NONE
+            probability[:] = 0.0
+            for outcome in range(len(distribution)):
+                group = class_of(outcome)
+                keep_best(action[group], probability[group], outcome, distribution[outcome])
+    else:
+        action[:] = NONE
+        action[SHIFTS, 0], action[ENDS, 0] = SHIFT, END
+        probability[:] = 0.0
+        kind = kind_of(depth)
+        if kind == 0:
+            probability[SHIFTS, 0] = 1.0
+        else:
+            work.transition_row[0] = kind
+            read_context(parser.transition.elements, records, top, 0, row)
+            slot, known = recall(work.directions, work.transition_row)
+            found = work.directions.probability[slot]
+            if not known:
+                product_distribution(parser.transition, row, kind, work.transition_scratch, found)
+            for group in range(DIRECTIONS):
+                probability[group, 0] = found[group]
+    may_end = depth == 2 and (word == task.length or task.may_start[word])
+    p_attach = 0.0
+    for group in range(ENDS, DIRECTIONS):
+        for k in range(probability.shape[1]):
+            if depth < 3 if group != ENDS else not may_end:
+                probability[group, k] = 0.0
+            p_attach += probability[group, k]
+    return probability[SHIFTS, 0] if word < task.length else 0.0, p_attach
+
+
+@implements(weigh_attachments, Decoding)
+@inner
+def _weigh_attachments(task, records, top, word):
+    work, options = task.work, task.options
+    if is_factored(task.parser):
+        for direction in (LEFT_ARCS, RIGHT_ARCS):
+            if work.action_probability[direction, 0] > 0.0:
+                best_labels(task.parser, records, top, direction, work)
+    count = 0
+    for group in range(ENDS, DIRECTIONS):
+        for k in range(work.action.shape[1]):
+            if work.action_probability[group, k] > 0.0:
+                options.outcome[count] = work.action[group, k]
+                options.probability[count] = work.action_probability[group, k]
+                count += 1
+    return count
+
+
+@implements(weigh_tokens, Decoding)
+@inner
+def _weigh_tokens(task, records, top, word, particles):
+    options, found = task.options, task.work.tags
+    form = task.system.words[word, 1 if records[top, DEPTH] == 1 else 0]
+    slot = best_tags(task.parser, records, top, form, task.tags[word], particles, task.threshold, task.work)
+    most = found.probability.shape[1] - 1
+    count = 0
+    while count < most and found.probability[slot, count] > 0.0:
+        options.outcome[count] = found.outcome[slot, count]
+        options.probability[count] = found.probability[slot, count]
+        count += 1
+    return count, found.probability[slot, most]

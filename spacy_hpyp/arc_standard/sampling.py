@@ -1,47 +1,38 @@
-"""A particle filter over the derivations of given words: unbiased sums, and draws from the posterior.
+"""Sampling parses: draws from the posterior over the derivations of given words, and unbiased sums over them.
 
-Unlike Algorithm 1, which divides particles by rounding, every particle here draws what it does at random. Actions are drawn
-in proportion to their probabilities among those that are possible, and tags in proportion to p(tag) p(word | tag); a
-particle's weight is multiplied by the sum of what it could choose from. The mean of the weights is an unbiased estimate
-of the probability of the words (Doucet, de Freitas & Gordon 2001). Particles that have done the same have the same weight and
-are entered as one derivation with a count.
-
-With a particle that follows a given derivation and is never dropped, this is the conditional filter of particle Gibbs
-sampling (Andrieu, Doucet & Holenstein 2010): given a derivation from the posterior, it draws another one from the
-posterior, however few particles there are.
+Particles of the filter `inference.particle_filter` choose among all actions that are possible, and among all tags that a word may
+have in proportion to p(tag) p(word | tag), by drawing (`inference.drawing`).
 """
 
-from math import exp, inf, log
+from math import inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, inner
-from ..hpyp.franchise import NONE
-from ..inference.beam import append, log_sum, longer, longer_beam, new_beam
-from ..inference.resampling import resample
+from ..compiled import NONE, borrowing, compiled, implements, inner
+from ..inference.drawing import Drawing, draw_derivation
+from ..inference.particle_filter import Options, new_options, run, weigh_actions, weigh_attachments, weigh_tokens
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
 from .configuration import (
     DEPTH,
     END,
     ENDS,
     FIELDS,
+    FIRST_ARC,
     LEFT_ARCS,
     PREVIOUS,
     RIGHT_ARCS,
     ROOT,
     SHIFT,
     SHIFTS,
-    begin,
     derivation,
     kind_of,
     left_arc,
-    reduce,
     right_arc,
-    shift,
 )
 from .contexts import read_context
 from .proposals import is_factored
+from .steps import ArcStandard
 
 _SMALLEST = 1024
 
@@ -61,13 +52,12 @@ class Distributions(NamedTuple):
     candidate_tags: np.ndarray
 
 
-class Options(NamedTuple):
-    """Workspace: what a particle can choose from.
+class Choices(NamedTuple):
+    """Workspace: the probabilities of everything that a configuration can be followed by.
 
-    action (float64[actions]): The probabilities of the actions that are possible.
+    action (float64[actions]): Of the actions; 0 for those that do not exist.
     label (float64[labels]), direction (float64[*]): What they are made of.
-    tag (float64[tags]): p(tag) p(word | tag).
-    tag_only (float64[tags]): p(tag).
+    tag (float64[tags]): p(tag).
     transition_row, label_row, tag_row, word_row (int32[*]): Context rows.
     transition_scratch, label_scratch, tag_scratch, word_scratch: Workspace of the pools.
     """
@@ -76,7 +66,6 @@ class Options(NamedTuple):
     label: np.ndarray
     direction: np.ndarray
     tag: np.ndarray
-    tag_only: np.ndarray
     transition_row: np.ndarray
     label_row: np.ndarray
     tag_row: np.ndarray
@@ -88,13 +77,12 @@ class Options(NamedTuple):
 
 
 @compiled
-def new_options(model):
+def new_choices(model):
     """Workspace that fits a model, to be dropped when the seating changes."""
-    return Options(
+    return Choices(
         np.empty(2 + 2 * alphabet_of(model.label)),
         np.empty(alphabet_of(model.label)),
         np.empty(alphabet_of(model.transition)),
-        np.empty(alphabet_of(model.tag)),
         np.empty(alphabet_of(model.tag)),
         np.empty(len(model.transition.elements), dtype=np.int32),
         np.empty(len(model.label.elements), dtype=np.int32),
@@ -108,86 +96,114 @@ def new_options(model):
 
 
 @inner
-def weigh_actions(model, records, top, options):
-    """Find the probability of every action that exists in a configuration: `options.action`, 0 for the others."""
+def weigh_directions(model, records, top, choices):
+    """Find the probabilities of shift and end in `choices.action`, and of the arcs those that are known without a label: in a
+    factored model the directions, `choices.direction`, and else all of them.
+    """
     depth = records[top, DEPTH]
-    action = options.action
+    action = choices.action
     action[:] = 0.0
-    read_context(model.transition.elements, records, top, 0, options.transition_row)
+    read_context(model.transition.elements, records, top, 0, choices.transition_row)
     if not is_factored(model):
-        predict(model.transition, options.transition_row, 0, options.transition_scratch, action)
+        predict(model.transition, choices.transition_row, 0, choices.transition_scratch, action)
         if depth < 3:
-            action[END + 1 :] = 0.0
+            action[FIRST_ARC:] = 0.0
         if depth != 2:
             action[END] = 0.0
         return
     if depth == 1:
+        choices.direction[:] = 0.0
         action[SHIFT] = 1.0
         return
-    predict(model.transition, options.transition_row, kind_of(depth), options.transition_scratch, options.direction)
-    action[SHIFT] = options.direction[SHIFTS]
-    action[END] = options.direction[ENDS]
-    for direction in (LEFT_ARCS, RIGHT_ARCS):
-        if options.direction[direction] > 0.0:
-            read_context(model.label.elements, records, top, direction, options.label_row)
-            predict(model.label, options.label_row, 0, options.label_scratch, options.label)
-            for label in range(len(options.label)):
-                arc = left_arc(label) if direction == LEFT_ARCS else right_arc(label)
-                action[arc] = options.direction[direction] * options.label[label]
+    predict(model.transition, choices.transition_row, kind_of(depth), choices.transition_scratch, choices.direction)
+    action[SHIFT] = choices.direction[SHIFTS]
+    action[END] = choices.direction[ENDS]
 
 
 @inner
-def weigh_tags(model, records, top, word, given, every_tag, options):
-    """Find p(tag) p(word | tag) of every tag that a word may have: `options.tag`, 0 for the others.
+def weigh_labels(model, records, top, choices):
+    """Divide the directions of a factored model between the arcs: `choices.action` is complete with them."""
+    if not is_factored(model):
+        return
+    for direction in (LEFT_ARCS, RIGHT_ARCS):
+        if choices.direction[direction] > 0.0:
+            read_context(model.label.elements, records, top, direction, choices.label_row)
+            predict(model.label, choices.label_row, 0, choices.label_scratch, choices.label)
+            for label in range(len(choices.label)):
+                arc = left_arc(label) if direction == LEFT_ARCS else right_arc(label)
+                choices.action[arc] = choices.direction[direction] * choices.label[label]
 
-    given (int): The word's tag where that is known, else `NONE`.
-    every_tag (bool): Whether to try all tags and not only the word's candidates.
+
+class Sampling(NamedTuple):
+    """The task of sampling: derivations of words that are one sentence, or of its first words.
+
+    model (Distributions): What the words are generated from.
+    system (ArcStandard): With the words.
+    tags (int32[n]): Given tags, `NONE` where the tag is to be found.
+    every_tag (bool): Whether to try all tags of each word and not only its candidates.
+    choices (Choices), options (Options): Written on.
+    length, passes (int): The number of words, and one more if the sentence ends with them.
     """
-    read_context(model.tag.elements, records, top, 0, options.tag_row)
-    predict(model.tag, options.tag_row, 0, options.tag_scratch, options.tag_only)
-    options.tag[:] = 0.0
-    first, last = model.tag_offsets[word], model.tag_offsets[word + 1]
+
+    model: Distributions
+    system: ArcStandard
+    tags: np.ndarray
+    every_tag: bool
+    choices: Choices
+    options: Options
+    length: int
+    passes: int
+
+
+@implements(weigh_actions, Sampling)
+@inner
+def _weigh_actions(task, records, top, word):
+    choices = task.choices
+    weigh_directions(task.model, records, top, choices)
+    # A sentence ends after its last word.
+    choices.action[SHIFT if word == task.length else END] = 0.0
+    if is_factored(task.model):
+        arcs = choices.direction[LEFT_ARCS] + choices.direction[RIGHT_ARCS]
+    else:
+        arcs = choices.action[FIRST_ARC:].sum()
+    return choices.action[SHIFT], choices.action[END] + arcs
+
+
+@implements(weigh_attachments, Sampling)
+@inner
+def _weigh_attachments(task, records, top, word):
+    weigh_labels(task.model, records, top, task.choices)
+    action, options = task.choices.action, task.options
+    count = 0
+    for arc in range(END, len(action)):
+        if action[arc] > 0.0:
+            options.outcome[count] = arc
+            options.probability[count] = action[arc]
+            count += 1
+    return count
+
+
+@implements(weigh_tokens, Sampling)
+@inner
+def _weigh_tokens(task, records, top, word, particles):
+    model, choices, options = task.model, task.choices, task.options
+    read_context(model.tag.elements, records, top, 0, choices.tag_row)
+    predict(model.tag, choices.tag_row, 0, choices.tag_scratch, choices.tag)
+    form, given = task.system.words[word], task.tags[word]
+    first, last = model.tag_offsets[form], model.tag_offsets[form + 1]
     if given != NONE:
         first, last = 0, 1
-    elif every_tag:
-        first, last = 0, len(options.tag)
+    elif task.every_tag:
+        first, last = 0, len(choices.tag)
+    p_tags = 0.0
     for i in range(first, last):
-        tag = given if given != NONE else i if every_tag else model.candidate_tags[i]
-        read_context(model.word.elements, records, top, tag, options.word_row)
-        options.tag[tag] = options.tag_only[tag] * predict_one(model.word, options.word_row, word, options.word_scratch)
-
-
-@borrowing
-def draw(weights, mass, rng):
-    """Draw an option in proportion to its weight.
-
-    mass (float): The sum of the weights.
-    """
-    threshold = rng.random() * mass
-    last = 0
-    for option in range(len(weights)):
-        if weights[option] > 0.0:
-            last = option
-            threshold -= weights[option]
-            if threshold < 0.0:
-                break
-    return last
-
-
-@borrowing
-def draw_counts(weights, mass, count, held, rng, counts):
-    """Let each of some particles draw an option.
-
-    count (int): How many there are.
-    held (int): What one of them takes without drawing, or `NONE`.
-    counts (int64[options]): Overwritten with how many have drawn each.
-    """
-    counts[:] = 0
-    if held != NONE:
-        counts[held] += 1
-        count -= 1
-    for _ in range(count):
-        counts[draw(weights, mass, rng)] += 1
+        tag = given if given != NONE else i if task.every_tag else model.candidate_tags[i]
+        read_context(model.word.elements, records, top, tag, choices.word_row)
+        p_word = predict_one(model.word, choices.word_row, form, choices.word_scratch)
+        options.outcome[i - first] = tag
+        options.probability[i - first] = choices.tag[tag] * p_word
+        p_tags += choices.tag[tag]
+    return last - first, p_tags
 
 
 @compiled
@@ -209,80 +225,23 @@ def sample_parse(model, words, tags, to_the_end, particles, retained, retained_t
         this is not the end), in nats. Without a retained derivation the estimate (not its log) is unbiased; with candidate tags
         only, for the sum over these.
     """
-    n = len(words)
-    options = new_options(model)
-    action_counts = np.empty(len(options.action), dtype=np.int64)
-    tag_counts = np.empty(len(options.tag), dtype=np.int64)
+    options = new_options(max(2 + 2 * alphabet_of(model.label), alphabet_of(model.tag)))
+    passes = len(words) + (1 if to_the_end else 0)
+    task = Sampling(model, ArcStandard(words), tags, every_tag, new_choices(model), options, len(words), passes)
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    used = begin(records)
-    beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
-    size = append(beam, 0, ROOT, 0.0, particles)
-    held, step = (0, 0) if len(retained) > 0 else (NONE, 0)
-    # The pass after the last word only reduces; what it leaves in `shifted` are the terminal configurations.
-    for word in range(n + 1 if to_the_end else n):
-        all_shifted = word == n
-        shifted_size, shifted_held = 0, NONE
-        i = 0
-        while i < size:
-            top, weight, count = np.int64(beam.record[i]), beam.weight[i], beam.particles[i]
-            while size + count > len(beam.record):
-                beam = longer_beam(beam)
-            while shifted_size + count > len(shifted.record):
-                shifted = longer_beam(shifted)
-            is_held = i == held
-            i += 1
-            if all_shifted and records[top, DEPTH] == 1:
-                shifted_held = shifted_size if is_held else shifted_held
-                shifted_size = append(shifted, shifted_size, top, weight, count)
-                continue
-            weigh_actions(model, records, top, options)
-            # A sentence ends after its last word.
-            options.action[SHIFT if all_shifted else END] = 0.0
-            mass = options.action.sum()
-            if mass == 0.0:
-                continue
-            weight += log(mass)
-            chosen = np.int64(retained[step]) if is_held else NONE
-            step += is_held
-            draw_counts(options.action, mass, count, chosen, rng, action_counts)
-            while used + count > len(records):
-                records = longer(records)
-            for action in range(len(action_counts)):
-                if action == SHIFT or action_counts[action] == 0:
-                    continue
-                reduce(records, used, top, action)
-                held = size if action == chosen else held
-                size = append(beam, size, used, weight, action_counts[action])
-                used += 1
-            n_shift = action_counts[SHIFT]
-            if n_shift == 0:
-                continue
-            weigh_tags(model, records, top, words[word], tags[word], every_tag, options)
-            mass = options.tag.sum()
-            if mass == 0.0:
-                continue
-            weight += log(mass)
-            is_held = chosen == SHIFT
-            draw_counts(options.tag, mass, n_shift, retained_tags[word] if is_held else NONE, rng, tag_counts)
-            for tag in range(len(tag_counts)):
-                if tag_counts[tag] > 0:
-                    shift(records, used, top, tag, words[word])
-                    shifted_held = shifted_size if is_held and tag == retained_tags[word] else shifted_held
-                    shifted_size = append(shifted, shifted_size, used, weight, tag_counts[tag])
-                    used += 1
-        beam, shifted, size, held = shifted, beam, shifted_size, shifted_held
-        if size == 0:
-            return -inf
-        if word < n - 1:
-            size, held = resample(beam, size, held, particles, rng)
-    for i in range(size):
-        beam.weight[i] += log(beam.particles[i])
-    total = log_sum(beam.weight, size)
-    for i in range(size):
-        beam.weight[i] = exp(beam.weight[i] - total)
-    last = beam.record[draw(beam.weight[:size], beam.weight[:size].sum(), rng)]
-    read_path(records, last, actions, found)
+    division = Drawing(particles, rng)
+    records, beam, size = run(task, division, particles, attachments_of(retained), retained_tags, records)
+    if size == 0:
+        return -inf
+    drawn, total = draw_derivation(beam, size, rng)
+    read_path(records, beam.record[drawn], actions, found)
     return total - log(particles)
+
+
+@compiled
+def attachments_of(actions):
+    """A derivation as the particle filter follows it: `NONE` in place of each shift."""
+    return np.where(actions == SHIFT, NONE, actions).astype(np.int32)
 
 
 @borrowing

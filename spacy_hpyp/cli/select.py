@@ -16,11 +16,11 @@ from thinc.api import Config
 from tqdm import tqdm
 from wasabi import msg
 
+from ..annotation.arrays import Sentences
 from ..annotation.documents import Encoder, join, read_gold
 from ..components.alignment import SENTENCES
 from ..components.corpus import reading
 from ..components.hpyp_parser import HPYPParser
-from ..inference.gibbs import Sentences
 from ..models.joint_model import DISTRIBUTIONS
 from ..storage.files import prepare_folder, replace_file
 from ..training.selection import Selection, select_experts

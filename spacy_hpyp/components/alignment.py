@@ -17,7 +17,7 @@ from spacy.attrs import IS_SPACE, ORTH
 from spacy.training import Example
 
 from ..annotation.documents import RawSentence, problem_of, raw_sentences
-from ..hpyp.franchise import NONE
+from ..compiled import NONE
 
 #: The labels of the tokens that a gold word was cut into, but for the first: of words, and of what is none.
 PIECE_LABEL, PUNCTUATION_LABEL = "dep", "punct"

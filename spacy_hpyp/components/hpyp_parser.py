@@ -20,6 +20,7 @@ from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer
 
 from ..annotation.alternatives import Alternative, Marginals, k_best, marginals
+from ..annotation.arrays import Parses
 from ..annotation.confidence import confidence
 from ..annotation.documents import (
     ROOT_LABEL,
@@ -33,8 +34,7 @@ from ..annotation.documents import (
     write_parses,
 )
 from ..annotation.extensions import register_extensions
-from ..inference.beam import Search
-from ..inference.particle_filter import Parses
+from ..inference.division import Search
 from ..language_model.generation import LONGEST, generate_docs
 from ..models.architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of
 from ..models.joint_model import JointModel

@@ -18,9 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
-
-NONE = -1
+from ..compiled import NONE, borrowing, compiled
 
 # Columns of `Franchise.restaurants`.
 PARENT, SYMBOL, TIER, CUSTOMERS, TABLES, FIRST = range(6)

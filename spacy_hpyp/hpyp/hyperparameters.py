@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import NONE, compiled
 from .franchise import (
     CELL,
     COUNT,
@@ -19,7 +19,6 @@ from .franchise import (
     LINK,
     N_RESTAURANTS,
     N_SERVINGS,
-    NONE,
     OPEN,
     RESTAURANT,
     SERVED,

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import NONE, borrowing, compiled
 from .franchise import (
     CUSTOMERS,
-    NONE,
     PARENT,
     TIER,
     Franchise,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import NONE, compiled
 from .franchise import (
     ABOVE,
     CELL,
@@ -23,7 +23,6 @@ from .franchise import (
     N_RESTAURANTS,
     N_SERVINGS,
     NEXT,
-    NONE,
     OPEN,
     PARENT,
     RESTAURANT,

@@ -37,20 +37,6 @@ from ..pools.pool import read_symbols, seat_mixture, seat_product, unseat_all
 TRANSITION, LABEL, TAG, WORD = range(4)
 
 
-class Sentences(NamedTuple):
-    """Annotated sentences, one after the other.
-
-    words, tags, heads, labels (int32[tokens]): Numbers; a head is a position in its sentence, -1 for the root.
-    offsets (int64[sentences + 1]): Where each sentence begins.
-    """
-
-    words: np.ndarray
-    tags: np.ndarray
-    heads: np.ndarray
-    labels: np.ndarray
-    offsets: np.ndarray
-
-
 class Derivations(NamedTuple):
     """How each of some sentences is derived.
 

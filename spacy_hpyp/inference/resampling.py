@@ -32,8 +32,8 @@ def offset(expected, is_held, rng):
 
 
 @compiled
-def divide(particles, first, second, is_held, holds_first, rng):
-    """Divide particles between two options.
+def split(particles, first, second, is_held, holds_first, rng):
+    """Split particles between two options.
 
     particles (int): How many there are.
     first, second (float): The probabilities of the options, not normalised; one may be 0.
@@ -90,6 +90,7 @@ def resample(beam, size, held, particles, rng):
                 new_held = left
             beam.record[left] = beam.record[i]
             beam.particles[left] = beam.particles[i]
+            beam.depth[left] = beam.depth[i]
             left += 1
     beam.weight[:left] = highest + log(total / particles)
     return left, new_held

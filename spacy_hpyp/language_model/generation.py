@@ -7,11 +7,11 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
+from ..annotation.arrays import Parses, sentence_blocks
 from ..annotation.documents import Layout, write_parses
 from ..arc_standard.configuration import tree_of
 from ..arc_standard.generation import Derivation, draw_sentence
-from ..inference.beam import Search
-from ..inference.particle_filter import Parses, sentence_blocks
+from ..inference.division import Search
 from ..models.joint_model import JointModel
 from ..text.spacing import spaces_between
 

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from spacy.util import minibatch
 
+from ..annotation.arrays import sentence_blocks
 from ..arc_standard.sampling import estimate_log_probabilities
-from ..inference.beam import Search
-from ..inference.particle_filter import sentence_blocks
+from ..inference.division import Search
 from ..models.joint_model import JointModel
 from ..ranges import HIGHEST_PARTICLES, whole
 from ..text.vocabulary import Vocabulary

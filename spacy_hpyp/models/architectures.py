@@ -9,9 +9,9 @@ from spacy.util import registry
 from thinc.api import Model
 from thinc.model import deserialize_attr, serialize_attr
 
+from ..annotation.arrays import Blocks, Parses
 from ..annotation.documents import Encoder, encode_docs
-from ..inference.beam import Search
-from ..inference.particle_filter import Blocks, Parses
+from ..inference.division import Search
 from ..pools.pool import Weights
 from ..text.unknown_words import RULES, UnknownWordRule
 from ..text.vocabulary import VocabularySettings

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..annotation.arrays import Blocks, Parses, Posterior, Sentences, Share
 from ..annotation.confidence import UNLEARNED
 from ..arc_standard.configuration import DIRECTIONS, FIRST_SYMBOL, POSSIBLE, action_count, class_of
 from ..arc_standard.contexts import compile_contexts
+from ..arc_standard.decoder import decode_all
+from ..arc_standard.decoding import decode, mixture, posteriors
 from ..arc_standard.derivations import sample_derivation, tree_log_probability
+from ..arc_standard.latent import visit_latent
 from ..arc_standard.likelihood import new_queries
-from ..arc_standard.posterior import Posterior
-from ..arc_standard.proposals import LABELS, Parser, usual_probabilities
+from ..arc_standard.proposals import Parser, usual_probabilities
 from ..arc_standard.sampling import Distributions
 from ..hpyp.franchise import Franchise, new_franchise, reserve
 from ..hpyp.hyperparameters import resample
-from ..inference.beam import Search
-from ..inference.decoding import Share, decode, mixture, posteriors
-from ..inference.gibbs import Derivations, Sentences, static_derivations, visit_sentences
-from ..inference.latent import visit_latent
-from ..inference.particle_filter import Blocks, Parses, decode_all
+from ..inference.division import Search
+from ..inference.gibbs import Derivations, static_derivations, visit_sentences
 from ..pools.pool import STANDINGS, FrozenPool, SeatedPool, Weights, freeze_pool
 from ..pools.view import best_by_class
 from ..text.vocabulary import Vocabulary, VocabularySettings
@@ -378,9 +378,9 @@ class JointModel:
             if self._is_plain("transition"):
                 actions = self.alphabets()["transition"]
                 kind = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
-                best = best_by_class(pools[0].frozen, kind, 4, LABELS)
+                best = best_by_class(pools[0].frozen, kind, 4, 1)
             else:
-                best = np.empty((0, 4, LABELS), dtype=np.int32), np.empty((0, 4, LABELS))
+                best = np.empty((0, 4, 1), dtype=np.int32), np.empty((0, 4, 1))
             self._parser = Parser(
                 transition=pools[0],
                 label=pools[1],

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing
-from ..hpyp.franchise import DISH, NONE, PARENT, RESTAURANT, SYMBOL, child, serving_of
+from ..compiled import NONE, borrowing
+from ..hpyp.franchise import DISH, PARENT, RESTAURANT, SYMBOL, child, serving_of
 from .view import View
 
 

@@ -15,13 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, inner
+from ..compiled import NONE, borrowing, compiled, inner
 from ..hpyp.franchise import (
     CUSTOMERS,
     DISH,
     FIRST,
     NEXT,
-    NONE,
     PARENT,
     TIER,
     Franchise,

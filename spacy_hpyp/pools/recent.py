@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
-from ..hpyp.franchise import NONE, deepest_of, paths_of
+from ..compiled import NONE, borrowing, compiled
+from ..hpyp.franchise import deepest_of, paths_of
 from .view import view_path_probability
 
 _SLOTS = 4096

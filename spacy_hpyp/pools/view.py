@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import NONE, borrowing, compiled
 from ..hpyp.franchise import (
     ABOVE,
     CUSTOMERS,
@@ -22,7 +22,6 @@ from ..hpyp.franchise import (
     N_RESTAURANTS,
     N_SERVINGS,
     NEXT,
-    NONE,
     OPEN,
     PARENT,
     SERVED,

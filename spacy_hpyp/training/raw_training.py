@@ -18,11 +18,11 @@ from ..annotation.documents import Encoder
 from ..storage.checksum import DAMAGE
 from ..components.hpyp_parser import HPYPParser
 from ..storage.files import prepare_folder, replace_file, replace_folder, synchronise_folder
-from ..hpyp.franchise import NONE
-from ..inference.beam import Search
-from ..inference.decoding import block_starts, cut
-from ..inference.gibbs import Sentences
-from ..inference.particle_filter import Blocks, Parses
+from ..compiled import NONE
+from ..inference.division import Search
+from ..arc_standard.decoding import block_starts, cut
+from ..annotation.arrays import Sentences
+from ..annotation.arrays import Blocks, Parses
 from ..models.joint_model import DISTRIBUTIONS
 from ..ranges import whole
 

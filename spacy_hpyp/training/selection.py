@@ -17,7 +17,7 @@ import numpy as np
 
 from ..pools.fitting import Predictions, added_gains, fit_weights
 from ..hpyp.leave_one_out import Observations, leave_one_out, seat_observations
-from ..inference.gibbs import Sentences
+from ..annotation.arrays import Sentences
 from ..arc_standard.observations import observe
 from ..models.joint_model import DISTRIBUTIONS, JointModel
 from ..arc_standard.contexts import compile_contexts

@@ -15,10 +15,10 @@ from ..components.alignment import SENTENCES
 from ..annotation.documents import UNLABELLED, Encoder, GoldSentence, join, read_gold
 from ..annotation.calibration import PUNCTUATION
 from ..annotation.confidence import Passage, features, learn, running_text
-from ..hpyp.franchise import NONE
+from ..compiled import NONE
 from ..pools.pool import Weights
-from ..inference.beam import Search
-from ..inference.gibbs import Sentences
+from ..inference.division import Search
+from ..annotation.arrays import Sentences
 from ..models.joint_model import JointModel
 from ..text.vocabulary import Vocabulary
 

@@ -8,7 +8,7 @@ import pytest
 
 from spacy_hpyp import Alternative, Marginals
 from spacy_hpyp.annotation.documents import Encoder, encode_docs
-from spacy_hpyp.inference.beam import Search
+from spacy_hpyp.inference.division import Search
 
 TEXTS = [
     "the dog sees a cat .",

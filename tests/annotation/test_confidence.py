@@ -5,6 +5,7 @@ import pytest
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_hpyp.annotation.arrays import Parses
 from spacy_hpyp.annotation.confidence import (
     UNLEARNED,
     Passage,
@@ -14,8 +15,7 @@ from spacy_hpyp.annotation.confidence import (
     learn,
     running_text,
 )
-from spacy_hpyp.hpyp.franchise import NONE
-from spacy_hpyp.inference.particle_filter import Parses
+from spacy_hpyp.compiled import NONE
 
 TEXTS = ["the dog sees a cat . the cat near the bird sleeps . Kim waits .", "a fish sings ."]
 

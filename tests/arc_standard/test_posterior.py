@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from test_enumeration import EVERYTHING, POOLS, Counter, decode, make_model, with_random_weights
 
+from spacy_hpyp.annotation.arrays import Blocks, Posterior
 from spacy_hpyp.arc_standard.configuration import DEPTH, END, ROOT, SHIFT, class_of, reduce
 from spacy_hpyp.arc_standard.configuration import shift as push
-from spacy_hpyp.arc_standard.posterior import Posterior, choose, find_marginals
-from spacy_hpyp.hpyp.franchise import NONE
-from spacy_hpyp.inference.beam import Search
-from spacy_hpyp.inference.particle_filter import Blocks
+from spacy_hpyp.arc_standard.posterior import choose, find_marginals
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.inference.division import Search
 
 SENTENCES = [[1], [0, 1], [1, 0, 1], [0, 0, 1, 0]]
 # Predictions come from tables of half the precision.

@@ -9,7 +9,7 @@ from test_enumeration import POOLS, Counter, make_model, with_random_weights
 from spacy_hpyp.arc_standard.configuration import DEPTH, END, FIRST_ARC, ROOT, SHIFT, derivation, reduce
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.sampling import Distributions, estimate_log_probabilities, sample_parse
-from spacy_hpyp.hpyp.franchise import NONE
+from spacy_hpyp.compiled import NONE
 from spacy_hpyp.models.joint_model import DISTRIBUTIONS
 
 WORDS = {1: [1], 2: [0, 1], 3: [1, 0, 1], 4: [0, 1, 1, 0]}

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
+from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
     CELL,
     COUNT,
@@ -22,7 +23,6 @@ from spacy_hpyp.hpyp.franchise import (
     N_RESTAURANTS,
     N_SERVINGS,
     NEXT,
-    NONE,
     OPEN,
     PARENT,
     RESTAURANT,

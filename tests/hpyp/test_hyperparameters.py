@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numba import njit
 
+from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
     CELL,
     COUNT,
@@ -14,7 +15,6 @@ from spacy_hpyp.hpyp.franchise import (
     LINK,
     N_RESTAURANTS,
     N_SERVINGS,
-    NONE,
     OPEN,
     RESTAURANT,
     SERVED,

@@ -13,11 +13,11 @@ import seating
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
     CUSTOMERS,
     N_RESTAURANTS,
     N_SERVINGS,
-    NONE,
     OPEN,
     RESTAURANT,
     SERVED,

@@ -7,23 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_hpyp.arc_standard.configuration import DEPTH, FIELDS
-from spacy_hpyp.inference.beam import Search, append, log_sum, longer, longer_beam, new_beam, select, share
+from spacy_hpyp.inference.beam import append, log_sum, longer, longer_beam, new_beam
+from spacy_hpyp.inference.division import Search, reallocate, share
 
 WEIGHTS = st.lists(st.floats(-200, 0), min_size=1, max_size=20)
 
 
-def beam_of(weights, particles):
+def beam_of(weights, particles, depths=None):
     beam = new_beam(len(weights))
     for i, (weight, count) in enumerate(zip(weights, particles)):
-        append(beam, i, i, weight, count)
+        append(beam, i, i, weight, count, depths[i] if depths else 1)
     return beam
-
-
-def records_of(depths):
-    records = np.zeros((len(depths), FIELDS), dtype=np.int32)
-    records[:, DEPTH] = depths
-    return records
 
 
 @settings(deadline=None, derandomize=True)
@@ -57,7 +51,7 @@ def test_shares_use_up_the_particles_and_give_each_option_its_due(particles, pro
 def test_selection_reallocates_in_proportion_to_particles_times_weight(weights, particles, data):
     counts = data.draw(st.lists(st.integers(1, 1000), min_size=len(weights), max_size=len(weights)))
     beam = beam_of(weights, counts)
-    left = select(beam, len(weights), records_of([1] * len(weights)), Search(particles, 0.0))
+    left = reallocate(beam, len(weights), Search(particles, 0.0))
     proportion = np.array(weights) + np.log(counts)
     proportion = np.exp(proportion - np.logaddexp.reduce(proportion))
     kept = {int(record): int(count) for record, count in zip(beam.record[:left], beam.particles[:left])}
@@ -72,18 +66,18 @@ def test_selection_reallocates_in_proportion_to_particles_times_weight(weights, 
 
 def test_selection_that_leaves_nothing_keeps_the_best():
     beam = beam_of([log(0.3), log(0.4), log(0.3)], [1, 1, 1])
-    assert select(beam, 3, records_of([1, 1, 1]), Search(1, 0.0)) == 1
+    assert reallocate(beam, 3, Search(1, 0.0)) == 1
     assert beam.record[0] == 1
     assert beam.particles[0] == 1
 
 
 def test_lookahead_prefers_derivations_that_attached_more_and_leaves_weights_alone():
     depths = [5, 1]
-    beam = beam_of([0.0, -1.0], [1, 1])
-    assert select(beam, 2, records_of(depths), Search(1, 0.0)) == 1
+    beam = beam_of([0.0, -1.0], [1, 1], depths)
+    assert reallocate(beam, 2, Search(1, 0.0)) == 1
     assert beam.record[0] == 0
-    beam = beam_of([0.0, -1.0], [1, 1])
-    assert select(beam, 2, records_of(depths), Search(1, 0.5)) == 1
+    beam = beam_of([0.0, -1.0], [1, 1], depths)
+    assert reallocate(beam, 2, Search(1, 0.5)) == 1
     assert beam.record[0] == 1
     assert beam.weight[0] == -1.0
 
@@ -93,4 +87,5 @@ def test_beams_grow_and_keep_their_content():
     assert len(beam.record) == 6
     assert beam.weight[:3].tolist() == [-1.0, -2.0, -3.0]
     assert beam.particles[:3].tolist() == [1, 2, 3]
+    assert beam.depth[:3].tolist() == [1, 1, 1]
     assert longer(np.ones((2, 3))).shape == (4, 3)

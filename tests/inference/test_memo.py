@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from spacy_hpyp.annotation.documents import Encoder, encode_docs
 from spacy_hpyp.arc_standard.configuration import FIELDS
+from spacy_hpyp.arc_standard.decoder import only, search
 from spacy_hpyp.arc_standard.posterior import read_posterior
 from spacy_hpyp.arc_standard.proposals import new_workspace
-from spacy_hpyp.inference.beam import Search
+from spacy_hpyp.inference.division import Search
 from spacy_hpyp.inference.memo import new_memo, recall
-from spacy_hpyp.inference.particle_filter import only, search
 
 # Few keys, many of which share a slot, among them symbols as large as they get.
 PARTS = st.sampled_from([-1, 0, 1, 2, 3, 2**31 - 1])
@@ -66,7 +66,7 @@ def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
     joint = toy.parser(nlp).joint
     texts = [" ".join(" ".join(s.words) for s in toy.sentences(40, seed=1)[i : i + 2]) for i in range(0, 40, 2)]
     blocks, _ = encode_docs([nlp.make_doc(text) for text in texts], Encoder(joint), given_tags=False)
-    shared = new_workspace(joint.parser)
+    shared = new_workspace(joint.parser, Search(40, 0.5))
     smallest = shared._replace(
         **{
             name: new_memo(1, memo.key.shape[1], memo.outcome.shape[1])
@@ -74,9 +74,9 @@ def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
             if name in ("directions", "labels", "tags")
         }
     )
-    expected = decode(joint, blocks, lambda: new_workspace(joint.parser))
+    expected = decode(joint, blocks, lambda: new_workspace(joint.parser, Search(40, 0.5)))
     assert decode(joint, blocks, shared) == expected
     assert decode(joint, blocks, smallest) == expected
     # With fewer particles, fewer tags are found for the same context.
-    few = decode(joint, blocks, lambda: new_workspace(joint.parser), particles=3)
+    few = decode(joint, blocks, lambda: new_workspace(joint.parser, Search(40, 0.5)), particles=3)
     assert decode(joint, blocks, shared, particles=3) == few != expected

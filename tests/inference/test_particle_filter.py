@@ -6,9 +6,9 @@ from spacy.tokens import Doc
 
 from spacy_hpyp.annotation.documents import Encoder, encode_docs
 from spacy_hpyp.arc_standard.configuration import FIELDS
+from spacy_hpyp.arc_standard.decoder import search
 from spacy_hpyp.arc_standard.proposals import new_workspace
-from spacy_hpyp.inference.beam import Search
-from spacy_hpyp.inference.particle_filter import search
+from spacy_hpyp.inference.division import Search
 
 
 def count_records(nlp, words, particles):
@@ -21,7 +21,7 @@ def count_records(nlp, words, particles):
         joint.parser,
         blocks,
         Search(particles, 0.5),
-        new_workspace(joint.parser),
+        new_workspace(joint.parser, Search(particles, 0.5)),
         room,
         *found,
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.inference.beam import append, new_beam
-from spacy_hpyp.inference.resampling import divide, resample
+from spacy_hpyp.inference.resampling import resample, split
 
 DRAWS = 4000
 
@@ -14,7 +14,7 @@ DRAWS = 4000
 def beam_of(weights, counts):
     beam = new_beam(len(weights))
     for i, (weight, count) in enumerate(zip(weights, counts)):
-        append(beam, i, i, log(weight), count)
+        append(beam, i, i, log(weight), count, 1)
     return beam
 
 
@@ -74,15 +74,15 @@ def test_numbers_given_a_held_particle_are_those_without_reweighted_by_its_own(h
 def test_particles_are_divided_in_proportion(first, second):
     rng = np.random.default_rng(0)
     expected = 7 * first / (first + second)
-    found = [divide(7, first, second, False, False, rng) for _ in range(DRAWS)]
+    found = [split(7, first, second, False, False, rng) for _ in range(DRAWS)]
     assert np.all(np.abs(np.subtract(found, expected)) < 1)
     assert abs(np.mean(found) - expected) < 4 * standard_error(found)
 
 
 def test_division_leaves_everything_to_the_only_option():
     rng = np.random.default_rng(0)
-    assert divide(7, 0.5, 0.0, False, False, rng) == 7
-    assert divide(7, 0.0, 0.5, False, False, rng) == 0
+    assert split(7, 0.5, 0.0, False, False, rng) == 7
+    assert split(7, 0.0, 0.5, False, False, rng) == 0
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.3, 0.4), (1e-30, 1.0), (1.0, 1e-30)])
@@ -95,7 +95,7 @@ def test_a_held_particle_finds_its_option_open_and_larger_numbers_likelier(first
         (True, least + rest * (least + 1) / (7 * share)),
         (False, 7 - (6 - least + (1 - rest) * (7 - least) / (7 * (1 - share) or 1.0))),
     ]:
-        found = [divide(7, first, second, True, holds_first, rng) for _ in range(DRAWS)]
+        found = [split(7, first, second, True, holds_first, rng) for _ in range(DRAWS)]
         assert (min(found) >= 1) if holds_first else (max(found) <= 6)
         if second > 1e-20 < first:
             assert abs(np.mean(found) - expected) < 4 * standard_error(found)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_hpyp.inference.beam import Search
+from spacy_hpyp.inference.division import Search
 from spacy_hpyp.language_model import scoring
 from spacy_hpyp.language_model.perplexity import perplexity_of
 from spacy_hpyp.language_model.scoring import score_by_beam, score_by_particles

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
     CUSTOMERS,
     DISH,
     N_RESTAURANTS,
     N_SERVINGS,
-    NONE,
     OPEN,
     PARENT,
     RESTAURANT,

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
     CUSTOMERS,
     N_RESTAURANTS,
-    NONE,
     PARENT,
     TIER,
     deepest,

@@ -9,8 +9,8 @@ import seating
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
-    NONE,
     PARENT,
     deepest,
     new_franchise,

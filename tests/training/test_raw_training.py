@@ -9,8 +9,9 @@ import srsly
 from typer.testing import CliRunner
 
 from spacy_hpyp.cli import hpyp
-from spacy_hpyp.inference.particle_filter import Parses
-from spacy_hpyp.training.raw_training import Blocks, last_checkpoint, learn_from_text, parsed_sentences, save_checkpoint
+from spacy_hpyp.annotation.arrays import Parses
+from spacy_hpyp.annotation.arrays import Blocks
+from spacy_hpyp.training.raw_training import last_checkpoint, learn_from_text, parsed_sentences, save_checkpoint
 
 
 @pytest.fixture(scope="module")

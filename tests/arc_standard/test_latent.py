@@ -8,10 +8,10 @@ from test_enumeration import POOLS, Counter, make_model
 
 from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.arc_standard.configuration import derivation
+from spacy_hpyp.arc_standard.latent import remove_sentence
 from spacy_hpyp.arc_standard.sampling import Distributions
-from spacy_hpyp.hpyp.franchise import NONE
+from spacy_hpyp.compiled import NONE
 from spacy_hpyp.inference.gibbs import Derivations
-from spacy_hpyp.inference.latent import remove_sentence
 from spacy_hpyp.models.joint_model import DISTRIBUTIONS
 
 #: The second word has a dependent on either side, so that the tree has two derivations.

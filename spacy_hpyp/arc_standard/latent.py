@@ -6,13 +6,12 @@ posterior given all other sentences, and adds the sentence to all of them again.
 
 import numpy as np
 
-from ..arc_standard.derivations import sample_derivation
-from ..arc_standard.likelihood import new_queries
-from ..arc_standard.proposals import is_factored
-from ..arc_standard.sampling import sample_parse
-from ..compiled import compiled
-from ..hpyp.franchise import NONE
-from .gibbs import LABEL, TAG, TRANSITION, WORD, add, new_events, read_events, remove
+from ..compiled import NONE, compiled
+from ..inference.gibbs import LABEL, TAG, TRANSITION, WORD, add, new_events, read_events, remove
+from .derivations import sample_derivation
+from .likelihood import new_queries
+from .proposals import is_factored
+from .sampling import sample_parse
 
 # How many probabilities of a sentence are remembered while its derivation is drawn.
 _REMEMBERED = 256

@@ -5,10 +5,10 @@ import pytest
 from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 from test_posterior import ROUNDING, blocks_of
 
-from spacy_hpyp.hpyp.franchise import NONE
-from spacy_hpyp.inference.beam import Search
-from spacy_hpyp.inference.decoding import cut
-from spacy_hpyp.inference.particle_filter import Blocks
+from spacy_hpyp.annotation.arrays import Blocks
+from spacy_hpyp.arc_standard.decoding import cut
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.inference.division import Search
 
 WORDS = [1, 0, 1, 0, 0, 1]
 

@@ -10,15 +10,15 @@ it without reason. So what has no boundaries is decoded more than once:
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 
 import numpy as np
 
-from ..arc_standard.posterior import Posterior
+from ..annotation.arrays import Blocks, Parses, Posterior, Share
 from ..arc_standard.proposals import Parser
-from ..hpyp.franchise import NONE
-from .beam import Search, log_sum
-from .particle_filter import Blocks, Parses, decode_all, decode_blocks
+from ..compiled import NONE
+from ..inference.beam import log_sum
+from ..inference.division import Search
+from .decoder import decode_all, decode_blocks
 
 # Particles that are enough to see whether two sentences may be one, and how many nats less likely that may then be.
 _FEW = 10
@@ -72,19 +72,6 @@ def posteriors(parser: Parser, blocks: Blocks, search: Search, threads: int = 1)
     """
     sentences, _ = segment(parser, blocks, search, threads)
     return sentences, _decode_all(parser, sentences, search, threads)
-
-
-class Share(NamedTuple):
-    """What some words may be, as a part of everything that they may be.
-
-    words (int64[n]): Their places among the tokens of all blocks.
-    posterior (Posterior): Their parses.
-    weight (float64[n]): How probable it is, for each word, that it is one of these parses.
-    """
-
-    words: np.ndarray
-    posterior: Posterior
-    weight: np.ndarray
 
 
 def mixture(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:

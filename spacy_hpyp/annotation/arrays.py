@@ -1,0 +1,108 @@
+"""What parsers are given and what they give back, as arrays of integers that know nothing of Docs."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE
+
+
+class Sentences(NamedTuple):
+    """Annotated sentences, one after the other.
+
+    words, tags, heads, labels (int32[tokens]): Numbers; a head is a position in its sentence, -1 for the root.
+    offsets (int64[sentences + 1]): Where each sentence begins.
+    """
+
+    words: np.ndarray
+    tags: np.ndarray
+    heads: np.ndarray
+    labels: np.ndarray
+    offsets: np.ndarray
+
+
+class Blocks(NamedTuple):
+    """Stretches of words that are decoded independently of each other.
+
+    words (int32[tokens, 2]): The number of each word inside a sentence and at its beginning.
+    tags (int32[tokens]): Given tags, `NONE` where the tag is to be found.
+    may_start (bool[tokens]): Whether a sentence may begin here; the first word of a block always begins one.
+    offsets (int64[blocks + 1]): Where each block begins.
+    """
+
+    words: np.ndarray
+    tags: np.ndarray
+    may_start: np.ndarray
+    offsets: np.ndarray
+
+
+def sentence_blocks(sentences: Sequence[np.ndarray]) -> Blocks:
+    """Untagged sentences, each as a block of its own.
+
+    sentences (Sequence[int32[*]]): The numbers of their words.
+    """
+    words = np.concatenate(sentences)
+    return Blocks(
+        words=np.stack([words, words], axis=1),
+        tags=np.full(len(words), NONE, dtype=np.int32),
+        may_start=np.zeros(len(words), dtype=bool),
+        offsets=np.concatenate([[0], np.cumsum([len(sentence) for sentence in sentences])]).astype(np.int64),
+    )
+
+
+class Parses(NamedTuple):
+    """The parses that were chosen for all blocks, with what the beam says of them.
+
+    heads (int32[tokens]): Positions in the block, -1 for the words attached to ROOT.
+    labels (int32[tokens]): -1 for the words attached to ROOT.
+    tags (int32[tokens]): The tags.
+    log_probability (float64[tokens]): What each word adds to the log-probability of its block, in nats; a block's sum is
+        the log of the sum over the final beam. The end of the last sentence is counted with the last word.
+    syntactic, lexical (float64[tokens]): The log of the ratio of two successive prefix probabilities, in nats, in two
+        parts (Roark et al. 2009). Where no end is counted they add up to `log_probability`. The syntactic part is that of
+        the words before and a tag that the word may have: the sum, over the derivations that shift it, of all of these tags,
+        whether they are tried or not. So it does not depend on how many are. The lexical part is the rest: which of the
+        words with such a tag it is.
+    head_probability, tag_probability (float64[tokens]): Of the chosen arc without its label and of the chosen tag, the
+        posterior probability in the final beam; not a number unless asked for.
+    """
+
+    heads: np.ndarray
+    labels: np.ndarray
+    tags: np.ndarray
+    log_probability: np.ndarray
+    syntactic: np.ndarray
+    lexical: np.ndarray
+    head_probability: np.ndarray
+    tag_probability: np.ndarray
+
+
+class Posterior(NamedTuple):
+    """The derivations of a final beam as parses of n words.
+
+    heads (int32[m, n]): Positions, -1 for the words attached to ROOT.
+    labels (int32[m, n]): -1 for the words attached to ROOT.
+    tags (int32[m, n]): The tags.
+    log_weight (float64[m]): Log-probabilities of the derivations with the words, in nats.
+    probability (float64[m]): The weights, each to the power of 1 / temperature, normalised.
+    """
+
+    heads: np.ndarray
+    labels: np.ndarray
+    tags: np.ndarray
+    log_weight: np.ndarray
+    probability: np.ndarray
+
+
+class Share(NamedTuple):
+    """What some words may be, as a part of everything that they may be.
+
+    words (int64[n]): Their places among the tokens of all blocks.
+    posterior (Posterior): Their parses.
+    weight (float64[n]): How probable it is, for each word, that it is one of these parses.
+    """
+
+    words: np.ndarray
+    posterior: Posterior
+    weight: np.ndarray

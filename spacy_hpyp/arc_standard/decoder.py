@@ -1,0 +1,92 @@
+"""Decoding by Algorithm 1 of Buys & Blunsom (2015): the particle filter of `inference.particle_filter` that divides as
+`inference.division` says, over arc-standard derivations of which the best actions and tags are pursued (`proposals`).
+"""
+
+import numpy as np
+
+from ..annotation.arrays import Blocks
+from ..compiled import compiled
+from ..inference.division import new_dividing
+from ..inference.particle_filter import run
+from .configuration import FIELDS
+from .posterior import choose, find_marginals, read_parse, read_posterior
+from .proposals import new_decoding, new_workspace
+
+_SMALLEST = 1024
+
+
+@compiled
+def only(blocks, block):
+    """One of some blocks by itself."""
+    start, end = blocks.offsets[block], blocks.offsets[block + 1]
+    return Blocks(
+        blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], np.array([0, end - start])
+    )
+
+
+@compiled
+def search(parser, block, settings, work, records, syntactic, lexical, log_probability):
+    """Algorithm 1 on one block of n words.
+
+    block (Blocks): The block by itself.
+    settings (Search): K, at least 1, and what limits the search.
+    work (Workspace), records (int32[*, FIELDS]): Written on.
+    syntactic, lexical, log_probability (float64[n]): Overwritten, see `Parses`.
+    RETURNS (tuple): The records (int32[*, FIELDS]), grown as was needed, the final beam (Beam) and its size.
+    """
+    nothing = np.empty(0, dtype=np.int32)
+    task = new_decoding(parser, block, settings, work)
+    division = new_dividing(settings, syntactic, lexical, log_probability)
+    return run(task, division, settings.particles, nothing, nothing, records)
+
+
+@compiled
+def decode_blocks(parser, blocks, chosen, settings, given, parses):
+    """Decode some blocks, each by itself; what one block gives does not depend on the others.
+
+    blocks (Blocks): All blocks.
+    chosen (int64[*]): Which of them to decode.
+    settings (Search): How to search, and what to choose from the final beam.
+    given (bool): Whether the heads, labels and tags in `parses` are to be kept, and only their probabilities to be found.
+    parses (Parses): Overwritten for the chosen blocks.
+    """
+    work = new_workspace(parser, settings)
+    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    for block in chosen:
+        start, end = blocks.offsets[block], blocks.offsets[block + 1]
+        records, beam, size = search(
+            parser,
+            only(blocks, block),
+            settings,
+            work,
+            records,
+            parses.syntactic[start:end],
+            parses.lexical[start:end],
+            parses.log_probability[start:end],
+        )
+        heads, labels, tags = parses.heads[start:end], parses.labels[start:end], parses.tags[start:end]
+        if not settings.marginals:
+            best = 0
+            for i in range(size):
+                if beam.weight[i] > beam.weight[best]:
+                    best = i
+            read_parse(records, beam.record[best], heads, labels, tags)
+            continue
+        posterior = read_posterior(records, beam, size, end - start, settings.temperature)
+        if not given:
+            choose(posterior, settings.consensus, heads, labels, tags)
+        find_marginals(posterior, heads, tags, parses.head_probability[start:end], parses.tag_probability[start:end])
+
+
+@compiled
+def decode_all(parser, blocks, block, settings):
+    """All derivations that the final beam has for one block.
+
+    block (int): Which of the blocks.
+    RETURNS (Posterior): Their trees and probabilities.
+    """
+    one = only(blocks, block)
+    n = len(one.tags)
+    work, records = new_workspace(parser, settings), np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    records, beam, size = search(parser, one, settings, work, records, np.empty(n), np.empty(n), np.empty(n))
+    return read_posterior(records, beam, size, n, settings.temperature)

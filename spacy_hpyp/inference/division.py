@@ -1,0 +1,229 @@
+"""Algorithm 1 of Buys & Blunsom (2015): particles are divided by rounding instead of sampling.
+
+In the search step the particles of a derivation are divided between generating and attaching by p(shift), and those of either
+between its best options in proportion to their probabilities; the derivation's weight is multiplied by the probability of what it
+takes. The selection step reallocates K particles in proportion to k * theta and drops the derivations that get none.
+
+The log-sum of the weights after word i has been generated is a lower bound of the log-probability of the words up to i
+with everything that may precede them, and that of the finished derivations a lower bound of the sentence's.
+"""
+
+from math import exp, floor, inf, log
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import borrowing, compiled, implements, inner
+from .beam import append, log_add, log_sum
+from .particle_filter import allot, divide, gain, is_pursued, note, select
+
+# Two sums of the same numbers in another order may differ by so much, in logs.
+_ROUNDING = 1e-12
+
+
+class Search(NamedTuple):
+    """How to search.
+
+    particles (int): K, how many particles the beam's derivations share.
+    lookahead (float): In nats, what attaching a word that is on the stack can be expected to cost. With 0, the selection
+        step is that of Algorithm 1 to the letter.
+    marginals (bool): Whether to find the posterior probabilities of heads and tags. The selection step then keeps what
+        stands for the posterior, and not only what may still be the best.
+    consensus (bool): Whether to choose the parse with the least expected loss and not the best derivation's; needs
+        `marginals`.
+    temperature (float): With `marginals`, what log-weights are divided by before they are normalised, in the selection step
+        and in the end; 1 for the posterior of the model.
+    labels_per_arc (int): How many labels of a left- or right-arc a derivation is divided between.
+    tags_per_word (int): How many tags of a word a derivation is divided between.
+    tag_threshold (float): A tag is not tried if it is expected to get less than this part of a particle beside the best one.
+    attachments (int): A derivation is given up when it would have no particle even if it went on to attach so many words for
+        nothing, by `lookahead`, see `lead_of_the_last`.
+    """
+
+    particles: int
+    lookahead: float
+    marginals: bool = False
+    consensus: bool = False
+    temperature: float = 1.0
+    labels_per_arc: int = 1
+    tags_per_word: int = 3
+    tag_threshold: float = 0.25
+    attachments: int = 10
+
+
+class Dividing(NamedTuple):
+    """Algorithm 1 at work on n words.
+
+    search (Search): K, what the selection step expects, and what the beam is for.
+    syntactic, lexical, log_probability (float64[n]): Overwritten, see `Parses`.
+    lead (float): See `lead_of_the_last`.
+    best (float64[1]): The highest `expected_weight` of the present pass.
+    tagged (float64[1]): Log of the sum of the weights that generate the present word with any tag.
+    before (float64[1]): Log of the sum of the weights after the word before.
+    """
+
+    search: Search
+    syntactic: np.ndarray
+    lexical: np.ndarray
+    log_probability: np.ndarray
+    lead: float
+    best: np.ndarray
+    tagged: np.ndarray
+    before: np.ndarray
+
+
+@compiled
+def new_dividing(search, syntactic, lexical, log_probability):
+    """Algorithm 1 before the first word."""
+    return Dividing(
+        search,
+        syntactic,
+        lexical,
+        log_probability,
+        lead_of_the_last(search),
+        np.full(1, -inf),
+        np.full(1, -inf),
+        np.zeros(1),
+    )
+
+
+@implements(divide, Dividing)
+@inner
+def _divide(division, particles, p_generate, p_attach, is_held, holds_word):
+    # nShift = round(k p(shift)), where there is a choice.
+    return particles if p_attach == 0.0 else np.int64(floor(particles * p_generate + 0.5))
+
+
+@implements(allot, Dividing)
+@inner
+def _allot(division, options, count, mass, particles, held):
+    """Each option in turn, the most probable one first, gets its share of what is left."""
+    outcome, probability = options.outcome, options.probability
+    for i in range(count):
+        if particles == 0:
+            options.particles[i] = 0
+            continue
+        best = i
+        for j in range(i + 1, count):
+            if probability[j] > probability[best]:
+                best = j
+        # Those between keep their order: of equals the first one comes first.
+        found, p_found = outcome[best], probability[best]
+        for j in range(best, i, -1):
+            outcome[j], probability[j] = outcome[j - 1], probability[j - 1]
+        outcome[i], probability[i] = found, p_found
+        options.particles[i] = share(particles, p_found, mass)
+        particles -= options.particles[i]
+        mass -= p_found
+
+
+@implements(gain, Dividing)
+@inner
+def _gain(division, probability, mass):
+    return log(probability)
+
+
+@implements(is_pursued, Dividing)
+@inner
+def _is_pursued(division, weight, depth):
+    # What is so far behind a derivation that has generated the word would attach, a particle at a time, down to the bottom of
+    # its stack, and that for every word of a text in which nothing can be attached.
+    return expected_weight(weight, depth, division.search) >= division.best[0] - division.lead
+
+
+@implements(note, Dividing)
+@inner
+def _note(division, weight, probability, generated, depth):
+    division.tagged[0] = log_add(division.tagged[0], weight + log(probability))
+    division.best[0] = max(division.best[0], expected_weight(generated, depth, division.search))
+
+
+@implements(select, Dividing)
+@inner
+def _select(division, beam, size, held, word, is_last):
+    """Find what the word adds to the sum of the weights, and reallocate the particles."""
+    prefix = log_sum(beam.weight, size)
+    if is_last:
+        division.log_probability[word - 1] += min(prefix - division.before[0], 0.0)
+        return size, held
+    # Nothing is added on the way, and where there is no choice nothing is lost: what is above 0 has been rounded.
+    tagged = division.tagged[0]
+    division.syntactic[word] = min(tagged - division.before[0], 0.0)
+    division.lexical[word] = prefix - tagged if prefix - tagged < -_ROUNDING else 0.0
+    division.log_probability[word] = division.syntactic[word] + division.lexical[word]
+    division.before[0], division.tagged[0], division.best[0] = prefix, -inf, -inf
+    return reallocate(beam, size, division.search), held
+
+
+@compiled
+def share(particles, probability, mass):
+    """How many of the remaining particles the best of the remaining options gets: its share, but at least one.
+
+    probability, mass (float): The option's probability, and the sum of those of the remaining options.
+    """
+    return max(1, min(particles, np.int64(floor(particles * probability / mass + 0.5))))
+
+
+@borrowing
+def expected_weight(weight, depth, search):
+    """The log-weight of a derivation, less what attaching its open words can be expected to cost; see `reallocate`."""
+    return weight - search.lookahead * depth
+
+
+@borrowing
+def lead_of_the_last(search):
+    """How far behind the best one, in nats of `expected_weight`, a derivation gets no particle in the selection step.
+
+    Selected by k * theta, one particle at best against K, it would need 1 / K of the mass; selected by
+    theta ** (1 / temperature), the same without k. A derivation that goes on to attach words gains on the others what it does
+    not cost: so much is allowed for `attachments` of them.
+    """
+    nats = search.temperature if search.marginals else 2.0
+    return nats * log(float(search.particles)) + search.attachments * search.lookahead
+
+
+@borrowing
+def reallocate(beam, size, search):
+    """Selection step: reallocate K particles in proportion to k * theta, and drop the derivations that get none.
+
+    As k has come about in proportion to what theta was before, k * theta counts the past again at each step, and soon one
+    derivation has all particles. That serves the search for the best one. For marginals, K particles are shared in
+    proportion to theta ** (1 / temperature) alone.
+
+    A word that waits on the stack for its head will still have to be attached. Derivations that put this off look better
+    than they are, and where no end of the sentence is in sight the beam would fill up with them; so theta is reduced for
+    the comparison by what each open word can be expected to cost.
+
+    beam (Beam): The derivations, changed in place; their weights stay as they are.
+    search (Search): K, the expected cost, and what the beam is for.
+    RETURNS (int): How many derivations are left; where none would be, the best one is kept.
+    """
+    highest = -inf
+    for i in range(size):
+        highest = max(highest, _expected(beam, i, search))
+    mass = 0.0
+    for i in range(size):
+        mass += _claim(beam, i, search) * exp(_expected(beam, i, search) - highest)
+    best, best_share = 0, -1.0
+    left = 0
+    for i in range(size):
+        proportion = _claim(beam, i, search) * exp(_expected(beam, i, search) - highest) / mass
+        if proportion > best_share:
+            best, best_share = i, proportion
+        particles = np.int64(floor(search.particles * proportion))
+        if particles > 0:
+            left = append(beam, left, beam.record[i], beam.weight[i], particles, beam.depth[i])
+    if left == 0:
+        left = append(beam, 0, beam.record[best], beam.weight[best], search.particles, beam.depth[best])
+    return left
+
+
+@borrowing
+def _claim(beam, i, search):
+    return 1 if search.marginals else beam.particles[i]
+
+
+@borrowing
+def _expected(beam, i, search):
+    expected = expected_weight(beam.weight[i], beam.depth[i], search)
+    return expected / search.temperature if search.marginals else expected

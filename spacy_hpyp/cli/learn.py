@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 
@@ -60,8 +61,8 @@ def learn_cli(
         raise ValueError(f"There is no checkpoint in '{output}' to go on from.")
     nlp, saved = load_parser(model if checkpoint is None else checkpoint)
     # The model is the saved parser's, but how the text is parsed is not what the pipeline is to be saved with.
-    settings = {**saved.settings, "particles": particles, "threads": saved.threads if threads is None else threads}
-    parser = HPYPParser(nlp.vocab, saved.model, saved.name, **settings)
+    parser = HPYPParser(nlp.vocab, saved.model, saved.name, **asdict(saved.settings))
+    parser.change(particles=particles, threads=saved.threads if threads is None else threads)
     with closing(Bar(text, done)) as bar:
         steps = learn_from_text(
             nlp,

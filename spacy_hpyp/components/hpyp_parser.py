@@ -4,7 +4,7 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,17 +39,18 @@ from ..language_model.generation import LONGEST, generate_docs
 from ..models.architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of
 from ..models.joint_model import JointModel
 from ..models.storage import model_from_bytes
-from ..ranges import HIGHEST_PARTICLES
-from ..ranges import whole as _whole
+from ..settings import attributes, taking, whole
 from ..storage.checksum import DAMAGE, unpack_message, with_checksum
 from ..storage.files import replace_file
 from ..training.treebank import GoldCorpus, Treebank, learn_confidence, visit
-from .alignment import SENTENCES
 from .scorer import score
+from .settings import ParserSettings
 
 register_extensions()
 
-_DEFAULTS = Config(Config().from_disk(Path(__file__).with_name("defaults.cfg"))["hpyp_parser"])
+_DEFAULTS = Config(
+    {**asdict(ParserSettings()), **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["hpyp_parser"]}
+)
 
 
 @Language.factory(
@@ -78,43 +79,12 @@ _DEFAULTS = Config(Config().from_disk(Path(__file__).with_name("defaults.cfg"))[
         "sents_f": 0.0,
     },
 )
+@taking(ParserSettings)
 def make_hpyp_parser(
-    nlp: Language,
-    name: str,
-    model: Model,
-    particles: int,
-    lookahead: float,
-    threads: int,
-    tags: str,
-    tokens: str,
-    decoding: str,
-    marginals: bool,
-    temperature: float,
-    latent: str,
-    latent_after: int,
-    latent_particles: int,
-    seed: int,
-    scorer: Callable | None,
+    nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
 ) -> "HPYPParser":
     """Make a generative tagger and parser; see `HPYPParser`."""
-    return HPYPParser(
-        nlp.vocab,
-        model,
-        name,
-        particles=particles,
-        lookahead=lookahead,
-        threads=threads,
-        tags=tags,
-        tokens=tokens,
-        decoding=decoding,
-        marginals=marginals,
-        temperature=temperature,
-        latent=latent,
-        latent_after=latent_after,
-        latent_particles=latent_particles,
-        seed=seed,
-        scorer=scorer,
-    )
+    return HPYPParser(nlp.vocab, model, name, scorer=scorer, **settings)
 
 
 # A default config cannot refer to the language, but what classes unknown words have depends on it: the rule for English is
@@ -129,249 +99,79 @@ English.factory(
 )
 
 
-# With lower ones all but one derivation have the probability 0, with higher ones all have the same.
-_TEMPERATURES = (0.01, 1000.0)
-_LATENT = ("nothing", "derivations", "parses")
-# While derivations are latent, hyperparameters are resampled after so many sweeps (method, "Pitman-Yor process").
+# While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
 _LATENT_INTERVAL = 5
 
 
-#: The settings that are saved with the component, see `HPYPParser.settings`.
-_SETTINGS = (
-    "particles",
-    "lookahead",
-    "threads",
-    "tags",
-    "tokens",
-    "decoding",
-    "marginals",
-    "temperature",
-    "latent",
-    "latent_after",
-    "latent_particles",
-    "seed",
-)
-
-
+@attributes(ParserSettings)
 class HPYPParser(TrainablePipe):
     """A joint tagger and parser with a generative model (Buys & Blunsom 2015).
 
     It sets `token.tag_`, `token.head`, `token.dep_` and sentence boundaries, and `_.log_prob` of tokens, sentences and
     documents (see `spacy_hpyp.annotation.extensions`).
 
-    Every setting but the scorer is an attribute that can be changed, and a change is saved with the component. On loading,
-    what the config says wins if it is not what it was when the component was saved: so `spacy.load(path, config=...)`
-    overrides a setting. `nlp.config` goes on to show what the component was made with.
+    Every setting is an attribute that can be changed, and a change is saved with the component. On loading, what the config
+    says wins if it is not what it was when the component was saved: so `spacy.load(path, config=...)` overrides a setting.
+    `nlp.config` goes on to show what the component was made with.
 
     vocab (Vocab): The shared vocabulary.
     model (Model): Made by `spacy-hpyp.HPYPModel.v1`.
     name (str): The name of the component instance.
-    particles (int): K of Algorithm 1; more particles search more and take longer.
-    lookahead (float): What the selection step expects a word that is still on the stack to cost, in nats. It keeps
-        derivations from putting attachments off, above all where sentence boundaries are not given; 0 is Algorithm 1
-        to the letter.
-    threads (int): How many threads decode a batch. The result does not depend on it.
-    tags (str): "joint" finds the tags together with the tree; "given" uses `token.tag_` as found, from a tagger or gold.
-    tokens (str): What training learns: "tokenizer", the tokens that the pipeline's tokenizer makes of the text, with the gold
-        trees carried over to them (`spacy_hpyp.components.alignment`); or "gold", those of the treebank, for figures on gold tokens.
-    decoding (str): "best" gives the tree of the most probable derivation; "mbr" the one with the least expected number of
-        wrong heads and labels, and the most probable tags, by the posterior probabilities in the final beam.
-    marginals (bool): Whether to find `token._.head_prob` and `token._.tag_prob`; "mbr" finds them anyway. The beam then keeps
-        more derivations for the same number of particles, so parsing takes longer.
-    temperature (float): What the log-probabilities of derivations are divided by before they are normalised into posterior
-        probabilities. With 1 these are the model's own, which is surer of its choices than it is right: it takes its
-        events for more independent than they are. See 'hpyp calibrate'.
-    latent (str): What training does not take from the treebank, after its first sweeps: "nothing"; "derivations", the order
-        of the actions that make a tree, which the static oracle fixes otherwise (B&B section 2); or "parses", tags and trees
-        as well, so that the model learns from the words alone (B&B section 5.4). Drawn by particle Gibbs sampling.
-    latent_after (int): After how many sweeps.
-    latent_particles (int): How many particles a derivation is drawn with.
-    seed (int): Fixes training bit for bit.
     scorer (Callable | None): What `score` calls.
+    **settings: See `spacy_hpyp.components.settings`.
+    RAISES (ValueError): If a setting is not what it may be.
     """
 
+    @taking(ParserSettings)
     def __init__(
         self,
         vocab: Vocab,
         model: Model,
         name: str = "hpyp_parser",
         *,
-        particles: int = 100,
-        lookahead: float = 0.5,
-        threads: int = 2,
-        tags: str = "joint",
-        tokens: str = "tokenizer",
-        decoding: str = "mbr",
-        marginals: bool = False,
-        temperature: float = 1.0,
-        latent: str = "nothing",
-        latent_after: int = 10,
-        latent_particles: int = 100,
-        seed: int = 0,
         scorer: Callable | None = score,
+        **settings: Any,
     ) -> None:
         self.vocab = vocab
         self.model = model
         self.name = name
         self.cfg: dict[str, Any] = {}
-        self.particles = particles
-        self.lookahead = lookahead
-        self.threads = threads
-        self.tags = tags
-        self.tokens = tokens
-        self.decoding = decoding
-        self.marginals = marginals
-        self.temperature = temperature
-        self.latent = latent
-        self.latent_after = latent_after
-        self.latent_particles = latent_particles
-        self.seed = seed
         self.scorer = scorer
+        self._settings = ParserSettings()
+        self.change(**settings)
         self._given = self.settings
         self._reset_training()
 
     # Settings
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """The settings as they are now, by name, without the scorer."""
-        return {name: getattr(self, name) for name in _SETTINGS}
+    def settings(self) -> ParserSettings:
+        """The settings as they are now, without the scorer."""
+        return self._settings
 
-    @property
-    def particles(self) -> int:
-        """K, the number of particles."""
-        return self._particles
+    def change(self, **settings: Any) -> None:
+        """Change some settings, or on an error none of them.
 
-    @particles.setter
-    def particles(self, value: int) -> None:
-        self._particles = _whole("particles", value, least=1, highest=HIGHEST_PARTICLES)
+        RAISES (ValueError): If one is not what it may be, or nothing that the model can do.
+        """
+        self._settings = self._changed(settings)
 
-    @property
-    def lookahead(self) -> float:
-        """What the selection step expects a word that is still on the stack to cost, in nats."""
-        return self._lookahead
-
-    @lookahead.setter
-    def lookahead(self, value: float) -> None:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < float("inf"):
-            raise ValueError(f"'lookahead' must be a finite number of nats, 0 or more, not {value!r}.")
-        self._lookahead = float(value)
-
-    @property
-    def threads(self) -> int:
-        """The number of threads that decode a batch."""
-        return self._threads
-
-    @threads.setter
-    def threads(self, value: int) -> None:
-        self._threads = _whole("threads", value, least=1)
-
-    @property
-    def tags(self) -> str:
-        """Whether tags are found ("joint") or used as they are ("given")."""
-        return self._tags
-
-    @tags.setter
-    def tags(self, value: str) -> None:
-        if value not in ("joint", "given"):
-            raise ValueError(f"'tags' of the component '{self.name}' must be \"joint\" or \"given\", not {value!r}.")
-        if value == "joint" and not self.joint.is_lexicalised:
-            raise ValueError(
-                f"The component '{self.name}' has no context list for words: an unlexicalised model cannot find tags. "
-                'Set tags = "given" and put a tagger before it.'
-            )
-        self._tags = value
-
-    @property
-    def tokens(self) -> str:
-        """Whose tokens training learns: the tokenizer's ("tokenizer") or the treebank's ("gold")."""
-        return self._tokens
-
-    @tokens.setter
-    def tokens(self, value: str) -> None:
-        if value not in SENTENCES:
-            known = ", ".join(f'"{name}"' for name in SENTENCES)
-            raise ValueError(f"'tokens' of the component '{self.name}' must be one of {known}, not {value!r}.")
-        self._tokens = value
-
-    @property
-    def decoding(self) -> str:
-        """How a parse is chosen from the final beam: "best" or "mbr"."""
-        return self._decoding
-
-    @decoding.setter
-    def decoding(self, value: str) -> None:
-        if value not in ("best", "mbr"):
-            raise ValueError(f"'decoding' of the component '{self.name}' must be \"best\" or \"mbr\", not {value!r}.")
-        self._decoding = value
-
-    @property
-    def marginals(self) -> bool:
-        """Whether `token._.head_prob` and `token._.tag_prob` are found."""
-        return self._marginals
-
-    @marginals.setter
-    def marginals(self, value: bool) -> None:
-        if not isinstance(value, (bool, np.bool_)):
-            raise ValueError(f"'marginals' of the component '{self.name}' must be True or False, not {value!r}.")
-        self._marginals = bool(value)
-
-    @property
-    def temperature(self) -> float:
-        """What log-weights are divided by before they are normalised into posterior probabilities."""
-        return self._temperature
-
-    @temperature.setter
-    def temperature(self, value: float) -> None:
-        lowest, highest = _TEMPERATURES
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not lowest <= value <= highest:
-            raise ValueError(f"'temperature' must be a number from {lowest:g} to {highest:g}, not {value!r}.")
-        self._temperature = float(value)
-
-    @property
-    def latent(self) -> str:
-        """What training does not take from the treebank: "nothing", "derivations" or "parses"."""
-        return self._latent
-
-    @latent.setter
-    def latent(self, value: str) -> None:
-        if value not in _LATENT:
-            known = ", ".join(f'"{name}"' for name in _LATENT)
-            raise ValueError(f"'latent' of the component '{self.name}' must be one of {known}, not {value!r}.")
-        self._latent = value
-
-    @property
-    def latent_after(self) -> int:
-        """After how many sweeps something is latent."""
-        return self._latent_after
-
-    @latent_after.setter
-    def latent_after(self, value: int) -> None:
-        self._latent_after = _whole("latent_after", value, least=0)
-
-    @property
-    def latent_particles(self) -> int:
-        """How many particles a latent derivation is drawn with."""
-        return self._latent_particles
-
-    @latent_particles.setter
-    def latent_particles(self, value: int) -> None:
-        self._latent_particles = _whole("latent_particles", value, least=1, highest=HIGHEST_PARTICLES)
-
-    @property
-    def seed(self) -> int:
-        """What fixes training bit for bit."""
-        return self._seed
-
-    @seed.setter
-    def seed(self, value: int) -> None:
-        self._seed = _whole("seed", value, least=0)
+    def _changed(self, settings: dict[str, Any]) -> ParserSettings:
+        try:
+            changed = replace(self._settings, **settings)
+            if changed.tags == "joint" and not self.joint.is_lexicalised:
+                raise ValueError(
+                    "The model has no context list for words, and such an unlexicalised one cannot find tags. "
+                    'Set tags = "given" and put a tagger before it.'
+                )
+        except ValueError as error:
+            raise ValueError(f"Settings of the component '{self.name}': {error}") from error
+        return changed
 
     @property
     def search(self) -> Search:
         """How documents are parsed."""
-        consensus = self.decoding == "mbr"
-        return Search(self.particles, self.lookahead, self.marginals or consensus, consensus, self.temperature)
+        return self.settings.search
 
     @property
     def joint(self) -> JointModel:
@@ -606,7 +406,7 @@ class HPYPParser(TrainablePipe):
         RETURNS (list[Alternative]): Copies of the document with their log-probabilities, the best parse first.
         RAISES (ValueError): If k is not a whole number of at least 1.
         """
-        k = _whole("k", k, least=1)
+        k = whole("k", k, least=1)
         model = self._initialized()
         blocks, layout = encode_docs([doc], Encoder(model), given_tags=self.tags == "given")
         sentences, posteriors = model.posteriors(blocks, self.search._replace(marginals=True), self.threads)
@@ -648,7 +448,7 @@ class HPYPParser(TrainablePipe):
             raise ValueError(
                 f"The component '{self.name}' has no context list for words: an unlexicalised model generates tags only."
             )
-        count, max_length = _whole("count", count), _whole("max_length", max_length, highest=LONGEST)
+        count, max_length = whole("count", count), whole("max_length", max_length, highest=LONGEST)
         words = begin_with.split() if isinstance(begin_with, str) else list(begin_with)
         if any(not word or word.isspace() for word in words):
             raise ValueError("'begin_with' has a word that is empty or white space, which no sentence begins with.")
@@ -662,7 +462,7 @@ class HPYPParser(TrainablePipe):
             count,
             begin_with=words,
             max_length=max_length,
-            seed=_whole("seed", seed, least=0),
+            seed=whole("seed", seed, least=0),
             search=self.search,
             threads=self.threads,
         )
@@ -732,7 +532,7 @@ class HPYPParser(TrainablePipe):
             raise ValueError(f"The component '{self.name}' cannot be read: {error}.") from error
         if "model" not in exclude:
             self._read_model(message["model"])
-        self._set(settings)
+        self.change(**settings)
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
@@ -770,7 +570,7 @@ class HPYPParser(TrainablePipe):
             "model": lambda file: self._read_model(file.read_bytes(), file),
         }
         util.from_disk(path, readers, exclude)
-        self._set(settings)
+        self.change(**settings)
         return self
 
     def _write_model(self) -> bytes:
@@ -778,27 +578,22 @@ class HPYPParser(TrainablePipe):
 
     def _settings_to_bytes(self) -> bytes:
         # The standard library's: srsly does not write whole numbers of any size, as a seed may be.
-        return json.dumps({"given": self._given, "set": self.settings}).encode()
+        return json.dumps({"given": asdict(self._given), "set": asdict(self.settings)}).encode()
 
     def _read_settings(self, data: bytes) -> dict[str, Any]:
-        """The saved settings that hold: those that the component has been given the same values for as then."""
+        """The saved settings that hold: those that the component has been given the same values for as then.
+
+        An earlier version may not have had some of them.
+        """
         try:
             saved = json.loads(data)
             given, found = saved["given"], saved["set"]
-            if not given.keys() == found.keys() <= set(_SETTINGS):
+            if not given.keys() == found.keys() <= {declared.name for declared in fields(ParserSettings)}:
                 raise ValueError("they are not those that the component has")
-            own = self.settings
-            try:
-                self._set(found)
-            finally:
-                self._set(own)
+            self._changed(found)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"its settings are damaged ({error})") from error
-        return {name: value for name, value in found.items() if given[name] == self._given[name]}
-
-    def _set(self, settings: dict[str, Any]) -> None:
-        for name, value in settings.items():
-            setattr(self, name, value)
+        return {name: value for name, value in found.items() if given[name] == getattr(self._given, name)}
 
     def _read_model(self, data: bytes, source: Path | None = None) -> None:
         where = f" from {source}" if source else ""

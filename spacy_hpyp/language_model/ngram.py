@@ -20,7 +20,7 @@ from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from ..pools.average import average
 from ..pools.view import freeze
-from ..ranges import whole
+from ..settings import whole
 from ..storage.checksum import DAMAGE, unpack_message, with_checksum
 from ..storage.files import replace_file
 from ..text.spool import Spool

@@ -10,7 +10,7 @@ from ..annotation.arrays import sentence_blocks
 from ..arc_standard.sampling import estimate_log_probabilities
 from ..inference.division import Search
 from ..models.joint_model import JointModel
-from ..ranges import HIGHEST_PARTICLES, whole
+from ..settings import HIGHEST_PARTICLES, whole
 from ..text.vocabulary import Vocabulary
 from .perplexity import ScoredSentence
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..ranges import whole
+from ..settings import whole
 from .unknown_words import UnknownWordRule
 
 #: The class of words that belong to no class seen in training. It is part of every vocabulary.

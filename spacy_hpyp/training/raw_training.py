@@ -24,7 +24,7 @@ from ..arc_standard.decoding import block_starts, cut
 from ..annotation.arrays import Sentences
 from ..annotation.arrays import Blocks, Parses
 from ..models.joint_model import DISTRIBUTIONS
-from ..ranges import whole
+from ..settings import whole
 
 #: Which distributions learn, by the name of the setting.
 LEARNING = {"words": ("word",), "all": DISTRIBUTIONS}
@@ -111,7 +111,7 @@ def learn(parser: HPYPParser, batch: Batch, learning: str) -> Progress:
     RETURNS (Progress): What has been learned.
     """
     model = parser.joint
-    search = Search(parser.particles, parser.lookahead)
+    search = parser.search._replace(marginals=False, consensus=False)
     parses = model.decode(batch.blocks, search, parser.threads)
     sentences = parsed_sentences(batch.blocks, parses)
     count = len(sentences.offsets) - 1

@@ -155,7 +155,7 @@ ROWS = [
     # The commands one by one.
     ("nonsense", "nonsense", USAGE),
     ("evaluate trained bare.spacy", "nothing to compare with in 'bare.spacy'"),
-    ("evaluate trained gold.spacy --decoding nonsense", "'decoding' of the component 'hpyp_parser' must be"),
+    ("evaluate trained gold.spacy --decoding nonsense", "component 'hpyp_parser': 'decoding' must be"),
     ("evaluate unlexicalised gold.spacy", "has no tag"),
     ("evaluate model.ngram gold.spacy", "model.ngram"),
     ("calibrate trained bare.spacy", "no token has a gold head"),

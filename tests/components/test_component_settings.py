@@ -1,14 +1,24 @@
 """The factory: how a pipeline gets the component, and what its settings may be."""
 
+import inspect
+import json
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError, asdict, fields, replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 import spacy
+import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import ConfigValidationError
+
+from spacy_hpyp import HPYPParser
+from spacy_hpyp.components.settings import ParserSettings
+from spacy_hpyp.inference.beam import Search
 
 TABLE_1 = ["s1.tag", "s2.tag", "s1.right.tag", "s1.left.tag", "s3.tag", "s2.right.tag", "s1.word", "s2.word"]
 TABLE_1_WORD = ["next.tag", "s1.tag", "s1.right.tag", "s1.left.tag", "s1.word", "s2.word"]
@@ -109,8 +119,22 @@ assert spacy.blank("en").add_pipe("hpyp_parser").name == "hpyp_parser"
         ("lookahead", -0.1),
         ("lookahead", float("nan")),
         ("lookahead", float("inf")),
+        ("labels_per_arc", 0),
+        ("labels_per_arc", 10_001),
+        ("tags_per_word", 0),
+        ("tags_per_word", 10_001),
+        ("tag_threshold", -0.1),
+        ("tag_threshold", 1.1),
+        ("tag_threshold", float("nan")),
+        ("attachments", -1),
+        ("attachments", 10**6 + 1),
         ("tags", "found"),
         ("tags", ""),
+        ("tokens", "words"),
+        ("decoding", "worst"),
+        ("latent", "trees"),
+        ("temperature", 0.001),
+        ("temperature", 1001),
         ("latent_after", -1),
         ("latent_particles", 0),
         ("seed", -1),
@@ -140,8 +164,83 @@ def test_marginals_are_true_or_false(toy, value):
 
 def test_every_setting_of_the_config_is_one_that_is_saved(toy):
     nlp = toy.nlp()
-    settings = set(nlp.get_pipe_config("hpyp_parser")) - {"factory", "model", "scorer"}
-    assert set(toy.parser(nlp).settings) == settings
+    config = nlp.get_pipe_config("hpyp_parser")
+    settings = asdict(toy.parser(nlp).settings)
+    assert settings == {name: config[name] for name in config.keys() - {"factory", "model", "scorer"}}
+    saved = json.loads(srsly.msgpack_loads(toy.parser(nlp).to_bytes())["cfg"])
+    assert saved == {"given": settings, "set": settings}
+
+
+def test_every_setting_is_described_in_the_readme_as_it_is_declared():
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf8")
+    rows = [
+        f"| `{declared.name}` | {json.dumps(declared.default)} | {declared.metadata['possible']} | {declared.metadata['meaning']} |"
+        for declared in fields(ParserSettings)
+    ]
+    table = "\n".join(["| setting of the component | default | may be | meaning |", "| --- | --- | --- | --- |", *rows])
+    assert f"\n{table}\n\n" in readme, f"the table should be\n{table}"
+
+
+@pytest.mark.parametrize("declared", fields(ParserSettings), ids=lambda declared: declared.name)
+def test_every_setting_is_an_attribute_and_is_checked_and_described_to_python(toy, declared):
+    assert declared.default in declared.metadata["possible"]
+    assert inspect.getdoc(getattr(HPYPParser, declared.name)).startswith(declared.metadata["meaning"])
+    assert inspect.signature(HPYPParser.__init__).parameters[declared.name].default == declared.default
+    parser = toy.parser(toy.nlp())
+    value = getattr(parser, declared.name)
+    for impossible in (None, [value], -1.5, "of this kind there is none"):
+        with pytest.raises(ValueError, match=rf"component 'hpyp_parser': '{declared.name}' must be .*, not"):
+            setattr(parser, declared.name, impossible)
+    assert getattr(parser, declared.name) == value
+
+
+def test_settings_are_changed_together_or_not_at_all(toy):
+    parser = toy.parser(toy.nlp())
+    before = parser.settings
+    with pytest.raises(ValueError, match="'seed'"):
+        parser.change(particles=7, seed=-1)
+    assert parser.settings == before
+    parser.change(particles=np.int32(7), lookahead=1)
+    assert parser.settings == replace(before, particles=7, lookahead=1.0)
+    assert [type(value) for value in (parser.particles, parser.lookahead)] == [int, float]
+    with pytest.raises(FrozenInstanceError):
+        parser.settings.particles = 8
+    with pytest.raises(TypeError, match="particle"):
+        parser.change(particle=8)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("particles", 7),
+        ("lookahead", 0.25),
+        ("temperature", 2.0),
+        ("labels_per_arc", 2),
+        ("tags_per_word", 4),
+        ("tag_threshold", 0.0),
+        ("attachments", 0),
+    ],
+)
+def test_what_limits_the_search_reaches_it(toy, setting, value):
+    parser = toy.parser(toy.nlp(**{setting: value}))
+    assert getattr(parser.search, setting) == value
+    # All other fields say what the beam is for, which is a matter of `decoding` and `marginals`.
+    assert set(Search._fields) - {"marginals", "consensus"} <= {declared.name for declared in fields(ParserSettings)}
+
+
+def test_decoding_and_marginals_say_what_the_beam_is_for(toy):
+    searches = {
+        (decoding, marginals): toy.parser(toy.nlp(decoding=decoding, marginals=marginals)).search
+        for decoding in ("best", "mbr")
+        for marginals in (False, True)
+    }
+    found = {settings: (search.marginals, search.consensus) for settings, search in searches.items()}
+    assert found == {
+        ("best", False): (False, False),
+        ("best", True): (True, False),
+        ("mbr", False): (True, True),
+        ("mbr", True): (True, True),
+    }
 
 
 @pytest.mark.parametrize("value", ["much", None, [1.0]])

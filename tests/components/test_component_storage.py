@@ -1,17 +1,21 @@
 """Saving and loading: nothing is lost, damaged files are refused, and a failure leaves what was there before."""
 
 import errno
+import json
 import os
 import pickle
 import random
 import sys
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 import spacy
 import srsly
 from numba.core.errors import NumbaError, TypingError
+from thinc.api import Config
 
+from spacy_hpyp.components.settings import ParserSettings
 from spacy_hpyp.hpyp.storage import pack_integers, unpack_integers
 from spacy_hpyp.language_model.ngram import train_ngram_model
 from spacy_hpyp.models.storage import model_to_bytes
@@ -141,12 +145,16 @@ def test_settings_are_those_of_the_config(toy, small, tmp_path):
 CHANGED = {
     "particles": 7,
     "lookahead": 0.1 + 0.2,
-    "threads": 3,
-    "tags": "given",
-    "tokens": "tokenizer",
+    "labels_per_arc": 2,
+    "tags_per_word": 4,
+    "tag_threshold": 0.1,
+    "attachments": 11,
     "decoding": "mbr",
     "marginals": True,
     "temperature": 1.7,
+    "threads": 3,
+    "tags": "given",
+    "tokens": "tokenizer",
     "latent": "parses",
     "latent_after": 3,
     "latent_particles": 5,
@@ -157,7 +165,7 @@ CHANGED = {
 def changed(toy, nlp):
     """A copy of a pipeline whose settings were all changed in Python."""
     copy = toy.copy(nlp)
-    assert toy.parser(copy).settings.keys() == CHANGED.keys()
+    assert asdict(toy.parser(copy).settings).keys() == CHANGED.keys()
     for name, value in CHANGED.items():
         assert getattr(toy.parser(copy), name) != value
         setattr(toy.parser(copy), name, value)
@@ -169,20 +177,24 @@ def test_settings_that_were_changed_in_python_are_saved(toy, small, tmp_path):
     for path in (tmp_path / "first", tmp_path / "second"):
         nlp.to_disk(path)
         nlp = spacy.load(path)
-        assert toy.parser(nlp).settings == CHANGED
-    assert toy.parser(toy.copy(nlp)).settings == CHANGED
-    assert pickle.loads(pickle.dumps(toy.parser(nlp))).settings == CHANGED
+        assert asdict(toy.parser(nlp).settings) == CHANGED
+    assert asdict(toy.parser(toy.copy(nlp)).settings) == CHANGED
+    assert asdict(pickle.loads(pickle.dumps(toy.parser(nlp))).settings) == CHANGED
 
 
 def test_setting_that_is_overridden_on_loading_is_not_the_saved_one(toy, small, tmp_path):
     changed(toy, small).to_disk(tmp_path / "first")
     override = {"components.hpyp_parser.particles": 9, "components.hpyp_parser.marginals": True}
     nlp = spacy.load(tmp_path / "first", config=override)
-    assert toy.parser(nlp).settings == {**CHANGED, "particles": 9}
+    assert asdict(toy.parser(nlp).settings) == {**CHANGED, "particles": 9}
     nlp.to_disk(tmp_path / "second")
-    assert toy.parser(spacy.load(tmp_path / "second")).settings == {**CHANGED, "particles": 9}
+    assert asdict(toy.parser(spacy.load(tmp_path / "second")).settings) == {**CHANGED, "particles": 9}
     toy.parser(nlp).particles = 11
-    assert toy.parser(toy.copy(nlp, temperature=3.0)).settings == {**CHANGED, "particles": 11, "temperature": 3.0}
+    assert asdict(toy.parser(toy.copy(nlp, temperature=3.0)).settings) == {
+        **CHANGED,
+        "particles": 11,
+        "temperature": 3.0,
+    }
 
 
 def test_other_processes_parse_with_the_settings_that_were_changed(toy, small):
@@ -199,6 +211,24 @@ def test_pipeline_saved_without_settings_has_those_of_its_config(toy, small, ann
     assert toy.parser(spacy.load(tmp_path)).settings == toy.parser(small).settings
     old = toy.parser(toy.nlp()).from_bytes(toy.parser(nlp).to_bytes(exclude=["cfg"]))
     assert old.settings == toy.parser(small).settings
+
+
+#: The settings that components had before the limits of the search were settings.
+OLD = set(CHANGED) - {"labels_per_arc", "tags_per_word", "tag_threshold", "attachments"}
+
+
+def test_pipeline_of_a_version_with_fewer_settings_is_loaded_and_has_the_defaults_of_the_others(toy, small, tmp_path):
+    changed(toy, small).to_disk(tmp_path)
+    config = Config().from_disk(tmp_path / "config.cfg", interpolate=False)
+    component = config["components"]["hpyp_parser"]
+    for name in CHANGED.keys() - OLD:
+        del component[name]
+    config.to_disk(tmp_path / "config.cfg")
+    file = tmp_path / "hpyp_parser" / "cfg"
+    saved = json.loads(file.read_bytes())
+    file.write_text(json.dumps({part: {name: saved[part][name] for name in OLD} for part in saved}))
+    expected = {name: CHANGED[name] if name in OLD else default for name, default in asdict(ParserSettings()).items()}
+    assert asdict(toy.parser(spacy.load(tmp_path)).settings) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,113 @@
+"""The settings of `hpyp_parser`.
+
+A new one is a line here, and a row of the README's table, which a test compares. Config, attribute, checks, saving and loading
+follow.
+"""
+
+from dataclasses import dataclass
+
+from ..inference.beam import Search
+from ..settings import HIGHEST_PARTICLES, Number, OneOf, Settings, Truth, Whole, setting
+from .alignment import SENTENCES
+
+#: More labels of an arc or tags of a word than this no treebank has.
+_MOST_OUTCOMES = 10_000
+
+
+@dataclass(frozen=True)
+class SearchSettings(Settings):
+    """How documents are parsed, and what limits the search."""
+
+    particles: int = setting(100, Whole(1, HIGHEST_PARTICLES), "K of Algorithm 1: more search, less speed")
+    lookahead: float = setting(
+        0.5,
+        Number(0.0),
+        "what the selection step expects a word still on the stack to cost, in nats; 0 is Algorithm 1 to the letter. See "
+        "Sentence boundaries",
+    )
+    labels_per_arc: int = setting(
+        1, Whole(1, _MOST_OUTCOMES), "how many labels of a left- or right-arc a derivation is divided between"
+    )
+    tags_per_word: int = setting(3, Whole(1, _MOST_OUTCOMES), "how many tags of a word a derivation is divided between")
+    tag_threshold: float = setting(
+        0.25,
+        Number(0.0, 1.0),
+        "a tag is not tried where it can be expected to get less than this part of a particle",
+    )
+    attachments: int = setting(
+        10,
+        Whole(0, 1_000_000),
+        "a derivation that is behind is kept while attaching so many words, at `lookahead` each, could still bring it a particle",
+    )
+    decoding: str = setting(
+        "mbr",
+        OneOf(("best", "mbr")),
+        '`"mbr"`: the tree with the least expected number of wrong arcs, and the most probable tags; `"best"`: those of the most '
+        "probable derivation",
+    )
+    marginals: bool = setting(
+        False,
+        Truth(),
+        '`"best"` finds `_.head_prob` and `_.tag_prob` too, which takes longer; `"mbr"` finds them anyway',
+    )
+    temperature: float = setting(
+        1.0,
+        # With lower ones all but one derivation have the probability 0, with higher ones all have the same.
+        Number(0.01, 1000.0),
+        "what makes posterior probabilities less sure: weights of derivations are raised to 1 / `temperature`",
+    )
+    threads: int = setting(2, Whole(1), "threads that decode a batch; the result does not depend on it")
+
+    @property
+    def search(self) -> Search:
+        """The same for compiled code."""
+        consensus = self.decoding == "mbr"
+        return Search(
+            particles=self.particles,
+            lookahead=self.lookahead,
+            marginals=self.marginals or consensus,
+            consensus=consensus,
+            temperature=self.temperature,
+            labels_per_arc=self.labels_per_arc,
+            tags_per_word=self.tags_per_word,
+            tag_threshold=self.tag_threshold,
+            attachments=self.attachments,
+        )
+
+
+@dataclass(frozen=True)
+class ReadingSettings(Settings):
+    """What is taken from documents."""
+
+    tags: str = setting(
+        "joint",
+        OneOf(("joint", "given")),
+        '`"joint"` finds the tags together with the tree; `"given"` uses `token.tag_` as found, from a tagger or gold',
+    )
+    tokens: str = setting(
+        "tokenizer",
+        OneOf(tuple(SENTENCES)),
+        "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
+    )
+
+
+@dataclass(frozen=True)
+class TrainingSettings(Settings):
+    """How training goes, and what it does not take from the treebank (B&B sections 2 and 5.4)."""
+
+    latent: str = setting(
+        "nothing",
+        OneOf(("nothing", "derivations", "parses")),
+        'what training does not take from the treebank: `"derivations"`, the order of the actions that make a tree; or '
+        '`"parses"`, tags and trees as well. Drawn by particle Gibbs sampling',
+    )
+    latent_after: int = setting(10, Whole(0), "after how many sweeps that is latent")
+    latent_particles: int = setting(
+        100, Whole(1, HIGHEST_PARTICLES), "how many particles a latent derivation is drawn with"
+    )
+    seed: int = setting(0, Whole(0), "fixes training bit for bit")
+
+
+@dataclass(frozen=True)
+class ParserSettings(TrainingSettings, ReadingSettings, SearchSettings):
+    """All settings of the component."""

@@ -1,0 +1,180 @@
+"""Settings: each is written down once, with its type, its default, what it may be and what it means.
+
+A group of settings is a frozen dataclass derived from `Settings`, each of whose fields is made by `setting`. They are checked when the
+object is made, so that there is none with impossible values. `attributes` makes them attributes of a component, and `taking`
+arguments of a function.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import Field, dataclass, field, fields
+from math import inf
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+
+#: More particles than this would fill the memory and find nothing more.
+HIGHEST_PARTICLES = 10_000_000
+
+Decorated = TypeVar("Decorated")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Whole numbers, NumPy's too, in a range; the ends belong to it."""
+
+    least: int = 1
+    highest: int | None = None
+
+    def __str__(self) -> str:
+        limit = "" if self.highest is None else f" and at most {self.highest:,}"
+        return f"a whole number of at least {self.least:,}{limit}"
+
+    def __contains__(self, value: object) -> bool:
+        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+        return is_whole and self.least <= int(value) <= (inf if self.highest is None else self.highest)
+
+
+@dataclass(frozen=True)
+class Number:
+    """Finite numbers in a range; the ends belong to it."""
+
+    least: float
+    highest: float = inf
+
+    def __str__(self) -> str:
+        if self.highest == inf:
+            return f"a finite number of at least {self.least:g}"
+        return f"a number from {self.least:g} to {self.highest:g}"
+
+    def __contains__(self, value: object) -> bool:
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        return is_number and self.least <= float(value) <= self.highest and float(value) < inf
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Some strings."""
+
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        *others, last = (f'"{name}"' for name in self.known)
+        return f"{', '.join(others)} or {last}"
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, str) and value in self.known
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Yes or no."""
+
+    def __str__(self) -> str:
+        return "true or false"
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, bool | np.bool_)
+
+
+Possible = Whole | Number | OneOf | Truth
+
+
+def check(name: str, value: Any, possible: Possible) -> None:
+    """See that a setting is what it may be.
+
+    RAISES (ValueError): If it is not.
+    """
+    if value not in possible:
+        raise ValueError(f"'{name}' must be {possible}, not {value!r}.")
+
+
+def whole(name: str, value: int, *, least: int = 1, highest: int | None = None) -> int:
+    """A setting that has to be a whole number in a range.
+
+    name (str): Its name.
+    value (int): What it is set to; NumPy's whole numbers are whole numbers, too.
+    least, highest (int | None): The range.
+    RETURNS (int): The value.
+    RAISES (ValueError): If it is not in the range.
+    """
+    check(name, value, Whole(least, highest))
+    return int(value)
+
+
+def setting(default: Any, possible: Possible, meaning: str) -> Any:
+    """Declare a setting, as a field of a dataclass derived from `Settings`.
+
+    default (bool | int | float | str): What it is that is not told otherwise.
+    possible (Possible): What it may be.
+    meaning (str): What it means, in a few words of Markdown; the README has the same.
+    """
+    return field(default=default, metadata={"possible": possible, "meaning": meaning})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings that belong together.
+
+    RAISES (ValueError): If one of them is not what it may be.
+    """
+
+    def __post_init__(self) -> None:
+        for declared in fields(self):
+            value = getattr(self, declared.name)
+            check(declared.name, value, declared.metadata["possible"])
+            # Numbers of NumPy, and whole ones where others may be, are made what compiled code and files have.
+            object.__setattr__(self, declared.name, type(declared.default)(value))
+
+
+class Attribute:
+    """A setting as an attribute of a component that has `settings` and can `change` them.
+
+    declared (Field): The declaration.
+    """
+
+    def __init__(self, declared: Field) -> None:
+        self.name = declared.name
+        self.__doc__ = f"{declared.metadata['meaning']}: {declared.metadata['possible']}."
+
+    def __get__(self, component: Any, owner: type | None = None) -> Any:
+        return self if component is None else getattr(component.settings, self.name)
+
+    def __set__(self, component: Any, value: Any) -> None:
+        component.change(**{self.name: value})
+
+
+def attributes(group: type[Settings]) -> Callable[[type[Decorated]], type[Decorated]]:
+    """Make settings attributes of a class, see `Attribute`.
+
+    group (type[Settings]): The settings.
+    """
+
+    def decorate(component: type[Decorated]) -> type[Decorated]:
+        for declared in fields(group):
+            setattr(component, declared.name, Attribute(declared))
+        return component
+
+    return decorate
+
+
+def taking(group: type[Settings]) -> Callable[[Callable], Callable]:
+    """Say by the signature of a function that takes `**settings` which ones these are: spaCy reads there what a config may have.
+
+    group (type[Settings]): The settings.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        settings = [
+            inspect.Parameter(
+                declared.name, inspect.Parameter.KEYWORD_ONLY, default=declared.default, annotation=declared.type
+            )
+            for declared in fields(group)
+        ]
+        function.__signature__ = signature.replace(parameters=[*own, *settings])  # type: ignore[attr-defined]
+        return function
+
+    return decorate

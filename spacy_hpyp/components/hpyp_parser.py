@@ -467,21 +467,27 @@ class HPYPParser(TrainablePipe):
             threads=self.threads,
         )
 
-    def score(self, examples: Iterable[Example] | Doc, **kwargs: Any) -> dict[str, Any] | float:
-        """Score parsed examples by the component's scorer, or say how probable the parse of one document is.
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """Compare parsed examples with their gold annotation, by the component's scorer.
 
-        examples (Iterable[Example] | Doc): Examples, or a Doc with tags and trees that anybody may have given it.
-        RETURNS (dict[str, Any] | float): The scores of examples; of a Doc, the log-probability of its words with their tags
-            and trees, in nats, summed over the derivations of the trees.
-        RAISES (ValueError): If a sentence of the Doc has not all tags and a tree, or some that the model does not have.
+        examples (Iterable[Example]): Predicted and reference documents.
+        RETURNS (dict[str, Any]): The scores; none without a scorer.
+        RAISES (TypeError): If it is a Doc that is given.
         """
         if isinstance(examples, Doc):
-            return self._score_doc(examples)
-        if self.scorer is None:
-            return {}
-        return self.scorer(examples, **kwargs)
+            raise TypeError(
+                "'score' compares Examples with their gold annotation, but what it was given is a Doc. For the log-probability of "
+                "its words with its tags and trees, call 'tree_log_prob(doc)'."
+            )
+        return {} if self.scorer is None else self.scorer(examples, **kwargs)
 
-    def _score_doc(self, doc: Doc) -> float:
+    def tree_log_prob(self, doc: Doc) -> float:
+        """How probable the words of a document are together with its tags and trees, which anybody may have given it.
+
+        doc (Doc): With a tag for every token, and complete trees.
+        RETURNS (float): The log-probability in nats, summed over the derivations of the trees (B&B section 2).
+        RAISES (ValueError): If a sentence has not all tags and a tree, or some that the model does not have.
+        """
         model = self._initialized()
         encoder = Encoder(model)
         rows = []
@@ -490,7 +496,7 @@ class HPYPParser(TrainablePipe):
             encoded = sentence if isinstance(sentence, str) else encoder.encode(sentence)
             if isinstance(encoded, str):
                 raise ValueError(
-                    f"The component '{self.name}' cannot score the document: its sentence {number + 1} is {encoded}."
+                    f"The component '{self.name}' cannot say how probable the document is: its sentence {number + 1} is {encoded}."
                 )
             rows.append(encoded)
         return float(model.tree_log_probabilities(join(rows), seed=self.seed).sum()) if rows else 0.0

@@ -122,18 +122,18 @@ def test_settings_that_make_no_sense_are_refused(toy, settings):
         toy.nlp(**settings)
 
 
-def test_the_score_of_a_document_is_the_sum_over_the_derivations_of_its_trees(toy):
+def test_the_log_probability_of_trees_is_the_sum_over_their_derivations(toy):
     nlp = toy.trained(particles=10_000)
     parser = toy.parser(nlp)
     one, two = toy.sentences()[:3:2]
     docs = [toy.doc(nlp.vocab, one), toy.doc(nlp.vocab, two), toy.doc(nlp.vocab, one, two)]
-    first, second, both = (parser.score(doc) for doc in docs)
+    first, second, both = (parser.tree_log_prob(doc) for doc in docs)
     assert both == pytest.approx(first + second, abs=1e-9)
     # What the parser finds by itself can be no less probable than all parses together.
     best = parser.k_best(nlp.make_doc(" ".join(one.words)), 1)[0]
-    assert parser.score(best.doc) >= best.log_prob - 1e-9
+    assert parser.tree_log_prob(best.doc) >= best.log_prob - 1e-9
     with pytest.raises(ValueError, match="without tags"):
-        parser.score(nlp.make_doc("no tags"))
+        parser.tree_log_prob(nlp.make_doc("no tags"))
 
 
 def test_arcs_without_labels_all_have_the_same_one(toy, assert_forest):

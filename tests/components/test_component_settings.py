@@ -429,3 +429,8 @@ def test_scorer_can_be_left_out(toy):
     example = toy.examples(nlp, toy.sentences(1))[0]
     assert isinstance(example, Example)
     assert "dep_uas" not in nlp.evaluate([example])
+
+
+def test_score_is_for_examples_and_names_the_method_that_is_for_documents(toy, trained):
+    with pytest.raises(TypeError, match=r"given is a Doc.*tree_log_prob\(doc\)"):
+        toy.parser(trained).score(trained("the dog sleeps ."))

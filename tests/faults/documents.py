@@ -96,12 +96,12 @@ def parse_and_check(nlp: Language, docs: list[Doc], rng: random.Random) -> None:
     for doc in docs:
         if len(doc) <= _LONGEST_SCORED and rng.random() < 0.2:
             try:
-                value = parser.score(doc)
+                value = parser.tree_log_prob(doc)
             except ValueError as error:
                 # A tree that was made projective again can have a label that the model does not know.
-                require("cannot score" in str(error), f"scoring says: {error}")
+                require("cannot say how probable" in str(error), f"the log-probability of trees: {error}")
             else:
-                require(math.isfinite(value) and value <= 0.0, f"the score is {value}")
+                require(math.isfinite(value) and value <= 0.0, f"the log-probability of trees is {value}")
 
 
 def annotate(doc: Doc, nlp: Language, rng: random.Random) -> Doc:

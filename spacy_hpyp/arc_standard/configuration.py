@@ -69,7 +69,8 @@ def kind_of(depth):
     return min(depth, 3) - 1
 
 
-#: Which classes of actions exist at depth 1, 2, and 3 or more (method, "The generative story").
+#: Which classes of actions exist at depth 1, 2, and 3 or more, ROOT counted. ROOT alone can only be shifted upon; beside one word,
+#: that word may be attached to it, which ends the sentence; two words may be attached to each other, but not to ROOT.
 POSSIBLE = np.array(
     [[True, False, False, False], [True, True, False, False], [True, False, True, True]], dtype=np.bool_
 )

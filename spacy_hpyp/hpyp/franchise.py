@@ -346,7 +346,7 @@ def _open_chain(franchise, depth, dish):
 
 @borrowing
 def restaurant_probability(franchise, restaurant, served, tables, above):
-    """Predictive probability of a dish in one restaurant (method, Teh 2006 equation 5).
+    """Predictive probability of a dish in one restaurant (Teh 2006 equation 5).
 
     served, tables (int): Customers and tables of the dish in the restaurant.
     above (float): The dish's probability in the parent restaurant.

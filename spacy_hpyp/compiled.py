@@ -2,15 +2,11 @@
 
 `compiled` is for what Python calls and for what makes arrays. Short functions that only work on the arrays of their callers
 are `borrowing`, and those of them that only compiled code calls, with a whole parser as an argument, are `inner`.
-
-All that we touch of Numba beyond its documented interface is here: of a dispatcher `_cache`, `add_overload` and the option
-`_nrt`; of the module `numba.core.caching` the classes below and what they override and call. Checked with Numba 0.68.1; most of it, before
-its last changes, with 0.60.0, 0.61.2 and 0.65.1 too.
 """
 
-import pickle
 import warnings
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,8 +16,9 @@ from typing import Any
 # importing it, and ask until the stack was full. So it is imported before there are threads.
 import numpy.ma  # noqa: F401
 from numba import njit, types
-from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.extending import overload
+
+from .compat import numba as compat
 
 #: In place of a number, a position or an outcome: there is none.
 NONE = -1
@@ -53,88 +50,24 @@ def inner(function: Callable) -> Any:
     """`borrowing`, for a function that is not called from Python: what takes a parser apart for it would be longer than
     the function, and take longer to compile.
     """
-    return _compile(function, counting=False, no_cpython_wrapper=True)
+    return _compile(function, counting=False, called_from_python=False)
 
 
-def _compile(function: Callable, *, counting: bool, **options: bool) -> Any:
-    # Nothing here is handed to C as a function pointer.
-    options = {"no_cfunc_wrapper": True, "_nrt": counting, **options}
+def _compile(function: Callable, *, counting: bool, called_from_python: bool = True) -> Any:
+    options = compat.options(counting=counting, called_from_python=called_from_python)
     dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
     # What is kept of a function that is compiled in several ways is not all the same.
-    dispatcher._cache = _cache_of(function, f"{_STAMP} {options}")
+    compat.set_cache(dispatcher, compat.new_cache(function, f"{_STAMP} {options}", _warn_once))
     if not counting:
-        _refuse_arrays(dispatcher)
+        compat.check_overloads(dispatcher, partial(_refuse_arrays, function.__name__))
     return dispatcher
 
 
-def _refuse_arrays(dispatcher: Any) -> None:
+def _refuse_arrays(name: str, returned: Any) -> None:
     """Let a function not be compiled that gives away what it has only borrowed. That it makes none Numba sees to."""
-    add_overload = dispatcher.add_overload
-
-    def check(result: Any) -> None:
-        returned = result.signature.return_type
-        for part in returned if isinstance(returned, types.BaseTuple) else [returned]:
-            if not isinstance(part, types.Number | types.Boolean | types.NoneType):
-                raise TypeError(f"{dispatcher.py_func.__name__} must not be borrowing: it returns {part}.")
-        add_overload(result)
-
-    dispatcher.add_overload = check
-
-
-class _Entries(IndexDataCacheFile):
-    """What Numba has compiled of a function: a file for each overload, which says itself what it is made from.
-
-    Numba keeps an index that numbers the files of a function. Two processes that compile at once can both give a number
-    away, and one that is killed can leave an old file under a new number: from then on a call would run another overload,
-    or an older version of the function. Here the name of a file is derived from what is compiled, and what is read is
-    only taken if it is what was asked for. There is nothing to lock, and what is damaged is compiled again.
-    """
-
-    def save(self, key: Any, data: Any) -> None:
-        self._save_data(self._name(key), (self._made_from(), self._dump((key, data))))
-
-    def load(self, key: Any) -> Any:
-        try:
-            made_from, content = self._load_data(self._name(key))
-            found, data = pickle.loads(content) if made_from == self._made_from() else (None, None)
-        except Exception:
-            # It is not there, or damaged; what that raises depends on where it is.
-            return None
-        return data if found == key else None
-
-    def flush(self) -> None:
-        index = Path(self._index_path)
-        for file in index.parent.glob(f"{index.stem}.*.nbc"):
-            file.unlink(missing_ok=True)
-
-    def _made_from(self) -> tuple[str, str]:
-        return self._version, self._source_stamp
-
-    def _name(self, key: Any) -> str:
-        return self._data_name(int.from_bytes(sha256(repr(key).encode()).digest()[:8], "big"))
-
-
-class _DiskCache(FunctionCache):
-    """Numba's cache with `_Entries`, that a full disk does not stop."""
-
-    def __init__(self, function: Callable, stamp: str) -> None:
-        super().__init__(function)
-        self._cache_file = _Entries(self.cache_path, self._impl.filename_base, stamp)
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        try:
-            super().save_overload(sig, data)
-        except OSError as error:
-            _warn_once(error)
-
-
-def _cache_of(function: Callable, stamp: str) -> _DiskCache | NullCache:
-    try:
-        return _DiskCache(function, stamp)
-    except RuntimeError as error:
-        # Numba has found no directory that it can write to: neither NUMBA_CACHE_DIR, nor beside the file, nor at home.
-        _warn_once(error)
-        return NullCache()
+    for part in returned if isinstance(returned, types.BaseTuple) else [returned]:
+        if not isinstance(part, types.Number | types.Boolean | types.NoneType):
+            raise TypeError(f"{name} must not be borrowing: it returns {part}.")
 
 
 _warned: list[Exception] = []

@@ -13,6 +13,7 @@ import pytest
 from numba.core.caching import IndexDataCacheFile
 from numba.core.errors import NumbaError
 
+import spacy_hpyp.compat.numba
 import spacy_hpyp.compiled
 from spacy_hpyp.compiled import borrowing, compiled
 
@@ -98,7 +99,9 @@ def tiny(tmp_path):
     package = tmp_path / "tiny"
     package.mkdir()
     (package / "__init__.py").touch()
-    shutil.copy(Path(spacy_hpyp.compiled.__file__), package / "compiled.py")
+    source = Path(spacy_hpyp.compiled.__file__)
+    shutil.copy(source, package / "compiled.py")
+    shutil.copytree(source.with_name("compat"), package / "compat", ignore=shutil.ignore_patterns("__pycache__"))
     (package / "caller.py").write_text(CALLER)
     (package / "called.py").write_text(CALLED.format(factor=2))
     return package
@@ -228,7 +231,7 @@ def test_what_is_damaged_in_the_cache_is_compiled_again(cache, damage):
 
 
 def test_overloads_that_share_a_file_by_chance_are_not_mixed_up(cache, monkeypatch):
-    monkeypatch.setattr(spacy_hpyp.compiled._Entries, "_name", lambda self, key: self._data_name(1))
+    monkeypatch.setattr(spacy_hpyp.compat.numba.Entries, "_name", lambda self, key: self._data_name(1))
     assert compiled(doubled)(1) == 2
     assert compiled(doubled)(np.ones(2)).tolist() == [2.0, 2.0]
     assert len(list(cache.rglob("*.nbc"))) == 1

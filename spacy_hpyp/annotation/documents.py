@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IS_SPACE, ORTH, SENT_START, TAG
-from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..models.joint_model import JointModel
 from ..text.vocabulary import Vocabulary

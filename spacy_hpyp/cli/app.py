@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 import spacy
 import typer
-from spacy.cli._util import app
 from spacy.language import Language
 from typer.core import TyperGroup
 from wasabi import msg
 
+from ..compat.cli import app
 from ..components.hpyp_parser import HPYPParser
 from ..storage.checksum import DAMAGE
 

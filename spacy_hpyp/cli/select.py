@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from click import ClickException
 from spacy import util
-from spacy.cli._util import parse_config_overrides, show_validation_error
 from spacy.training import Corpus
 from thinc.api import Config
 from tqdm import tqdm
@@ -18,6 +16,7 @@ from wasabi import msg
 
 from ..annotation.arrays import Sentences
 from ..annotation.documents import Encoder, join, read_gold
+from ..compat.cli import parse_config_overrides, show_validation_error
 from ..components.alignment import SENTENCES
 from ..components.corpus import reading
 from ..components.hpyp_parser import HPYPParser
@@ -63,7 +62,7 @@ def select_cli(
     prepare_folder(output.parent)
     # What is wrong with them, spaCy prints to stdout.
     with redirect_stdout(sys.stderr), show_validation_error(config_path):
-        task = read_task(config_path, data_path, _overrides(ctx.args))
+        task = read_task(config_path, data_path, parse_config_overrides(ctx.args))
     contexts = task.parser.joint.contexts
     limits = _limits(max_experts, {name: len(getattr(contexts, name)) for name in DISTRIBUTIONS})
     msg.info(f"{len(task.sentences.offsets) - 1} sentences, {len(task.sentences.words)} words")
@@ -145,14 +144,6 @@ def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> 
     gold = (read_gold(raw, nlp.vocab) for example in examples for raw in SENTENCES[parser.tokens](example))
     encoded = [encoder.encode(sentence) for sentence in gold if not isinstance(sentence, str)]
     return Task(config, parser, join([rows for rows in encoded if not isinstance(rows, str)]))
-
-
-def _overrides(arguments: list[str]) -> dict[str, Any]:
-    try:
-        return parse_config_overrides(arguments)
-    except ClickException as error:
-        # Of an option that is none; typer reports only errors of its own.
-        raise ValueError(error.format_message()) from error
 
 
 def replace_contexts(config: Config, component: str, experts: dict[str, list[list[str]]]) -> Config:

@@ -12,7 +12,6 @@ import numpy as np
 from spacy import util
 from spacy.lang.en import English
 from spacy.language import Language
-from spacy.pipeline._parser_internals import nonproj
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
@@ -34,6 +33,7 @@ from ..annotation.documents import (
     write_parses,
 )
 from ..annotation.extensions import register_extensions
+from ..compat.spacy import nonproj
 from ..inference.division import Search
 from ..language_model.generation import LONGEST, generate_docs
 from ..models.architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
-from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 from spacy.training.converters import conllu_to_docs
 
@@ -45,6 +44,7 @@ from spacy_hpyp.arc_standard.configuration import (
     tree_of,
 )
 from spacy_hpyp.arc_standard.oracle import static_oracle
+from spacy_hpyp.compat.spacy import nonproj
 
 TREEBANKS = Path(__file__).parents[3] / "shared" / "treebanks"
 LABELS = 3

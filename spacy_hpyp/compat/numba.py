@@ -1,0 +1,110 @@
+"""Numba: options and methods of dispatchers, and the classes of its cache.
+
+Checked with Numba 0.68.1.
+"""
+
+import pickle
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+
+
+def options(*, counting: bool, called_from_python: bool) -> dict[str, bool]:
+    """Options of `njit` that are not documented.
+
+    counting (bool): Whether the references to arrays are counted, by atomic operations; without, a function can make none.
+        This is the option `_nrt`.
+    called_from_python (bool): Whether there is a function that takes Python's objects apart. None is handed to C as a
+        function pointer, so there is never one for that.
+    """
+    return {"_nrt": counting, "no_cfunc_wrapper": True, "no_cpython_wrapper": not called_from_python}
+
+
+def set_cache(dispatcher: Any, cache: FunctionCache | NullCache) -> None:
+    """Give a compiled function a cache: `cache=True` would give it Numba's own."""
+    dispatcher._cache = cache
+
+
+def check_overloads(dispatcher: Any, check: Callable[[Any], None]) -> None:
+    """Have a function called with the type that each overload of a compiled function returns, before the overload can be used.
+
+    Numba has no event for that which comes before it is used; `add_overload` is what each passes through, from the cache too.
+    """
+    add_overload = dispatcher.add_overload
+
+    def checked(result: Any) -> None:
+        check(result.signature.return_type)
+        add_overload(result)
+
+    dispatcher.add_overload = checked
+
+
+class Entries(IndexDataCacheFile):
+    """What Numba has compiled of a function: a file for each overload, which says itself what it is made from.
+
+    Numba keeps an index that numbers the files of a function. Two processes that compile at once can both give a number
+    away, and one that is killed can leave an old file under a new number: from then on a call would run another overload,
+    or an older version of the function. Here the name of a file is derived from what is compiled, and what is read is
+    only taken if it is what was asked for. There is nothing to lock, and what is damaged is compiled again.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Save an overload."""
+        self._save_data(self._name(key), (self._made_from(), self._dump((key, data))))
+
+    def load(self, key: Any) -> Any:
+        """An overload, or None."""
+        try:
+            made_from, content = self._load_data(self._name(key))
+            found, data = pickle.loads(content) if made_from == self._made_from() else (None, None)
+        except Exception:
+            # It is not there, or damaged; what that raises depends on where it is.
+            return None
+        return data if found == key else None
+
+    def flush(self) -> None:
+        """Remove all overloads."""
+        index = Path(self._index_path)
+        for file in index.parent.glob(f"{index.stem}.*.nbc"):
+            file.unlink(missing_ok=True)
+
+    def _made_from(self) -> tuple[str, str]:
+        return self._version, self._source_stamp
+
+    def _name(self, key: Any) -> str:
+        return self._data_name(int.from_bytes(sha256(repr(key).encode()).digest()[:8], "big"))
+
+
+class DiskCache(FunctionCache):
+    """Numba's cache with `Entries`, that a full disk does not stop.
+
+    function (Callable): What is compiled.
+    stamp (str): What is kept of the function is only used where the stamp is the same.
+    report (Callable): Called with an error that keeps an overload from being saved.
+    RAISES (RuntimeError): If Numba finds no directory that it can write to: neither NUMBA_CACHE_DIR, nor beside the function's
+        file, nor at home.
+    """
+
+    def __init__(self, function: Callable, stamp: str, report: Callable[[Exception], None]) -> None:
+        super().__init__(function)
+        self._cache_file = Entries(self.cache_path, self._impl.filename_base, stamp)
+        self._report = report
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save an overload, or report why that cannot be done."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            self._report(error)
+
+
+def new_cache(function: Callable, stamp: str, report: Callable[[Exception], None]) -> DiskCache | NullCache:
+    """A `DiskCache` where there is a directory for it; elsewhere one that keeps nothing, and a report of that."""
+    try:
+        return DiskCache(function, stamp, report)
+    except RuntimeError as error:
+        report(error)
+        return NullCache()

@@ -1,0 +1,228 @@
+"""What we touch of other packages that they do not promise to keep does what we take it for, and is touched in one place."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+import typer
+from numba import njit, types
+from numba.core.caching import FunctionCache, NullCache
+from numba.core.errors import NumbaError
+from spacy import registry
+from spacy.tokens import Doc
+from thinc.api import Config, ConfigValidationError
+from typer.testing import CliRunner
+
+import spacy_hpyp
+from spacy_hpyp.compat import cli
+from spacy_hpyp.compat import numba as compat
+from spacy_hpyp.compat.spacy import nonproj
+
+PACKAGE = Path(spacy_hpyp.__file__).parent
+#: Documented, for all that they begin with an underscore: of spaCy's extension attributes and of NamedTuples.
+DOCUMENTED = {"_", "_replace", "_fields", "_asdict"}
+
+
+def test_nothing_private_is_touched_outside_of_compat():
+    trees = {path.relative_to(PACKAGE): ast.parse(path.read_text(encoding="utf8")) for path in PACKAGE.rglob("*.py")}
+    nodes = [(path, node) for path, tree in trees.items() for node in ast.walk(tree)]
+    own = {node.name for _, node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    own |= {node.attr for _, node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+
+    def is_private(name):
+        return name.startswith("_") and not name.startswith("__")
+
+    touched = []
+    for path, node in nodes:
+        if path.parts[0] == "compat":
+            continue
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [name for alias in node.names for name in alias.name.split(".")]
+        elif isinstance(node, ast.Attribute) and node.attr not in own | DOCUMENTED:
+            names = [node.attr]
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            # What is set is one's own, or somebody else's.
+            names = [] if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls") else [node.attr]
+        else:
+            names = []
+        touched += [f"{path}:{node.lineno}: {name}" for name in names if is_private(name)]
+    assert not touched
+
+
+# Numba
+
+
+def length(array):
+    return len(array)
+
+
+def total(n):
+    return np.ones(n).sum()
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty directory that Numba keeps functions in."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def compiled_code(**settings):
+    """What is made of a function that counts references to what it is given, if it is let."""
+    function = njit(**compat.options(**settings))(length)
+    function.compile("(float64[:],)")
+    (code,) = function.inspect_llvm().values()
+    return code
+
+
+def test_references_are_counted_only_where_that_is_asked_for():
+    make = njit(**compat.options(counting=True, called_from_python=True))(total)
+    assert make(3) == 3.0
+    assert any("NRT_" in code for code in make.inspect_llvm().values())
+    with pytest.raises(NumbaError):
+        njit(**compat.options(counting=False, called_from_python=True))(total)(3)
+    assert "NRT_" not in compiled_code(counting=False, called_from_python=False)
+
+
+def test_what_calls_a_function_from_python_and_from_c_is_only_made_where_it_is_asked_for():
+    plain = njit(length)
+    plain.compile("(float64[:],)")
+    (code,) = plain.inspect_llvm().values()
+    assert "cfunc" in code
+    assert "cpython" in code
+    assert "cfunc" not in compiled_code(counting=True, called_from_python=True)
+    assert "cpython" in compiled_code(counting=True, called_from_python=True)
+    assert "cpython" not in compiled_code(counting=True, called_from_python=False)
+
+
+def test_a_function_asks_the_cache_that_it_is_given():
+    class Asked(NullCache):
+        asked = ()
+
+        def load_overload(self, sig, target_context):
+            self.asked += ("load",)
+
+        def save_overload(self, sig, cres):
+            self.asked += ("save",)
+
+        def flush(self):
+            self.asked += ("flush",)
+
+    function, asked = njit(length), Asked()
+    compat.set_cache(function, asked)
+    assert function(np.ones(2)) == 2
+    assert asked.asked == ("load", "save")
+    function.recompile()
+    assert asked.asked == ("load", "save", "flush", "load", "save")
+
+
+def test_every_overload_is_checked_before_it_can_be_used_from_the_cache_too(cache):
+    def refuse(returned):
+        raise TypeError(f"it returns {returned}")
+
+    seen, problems = [], []
+    for check in (seen.append, seen.append, refuse):
+        function = njit(length)
+        compat.set_cache(function, compat.new_cache(length, "stamp", problems.append))
+        compat.check_overloads(function, check)
+        if check == refuse:
+            with pytest.raises(TypeError, match="it returns int64"):
+                function(np.ones(2))
+            assert not function.overloads
+        else:
+            assert function(np.ones(2)) == 2
+    assert seen == [types.int64, types.int64]
+    assert sum(function.stats.cache_hits.values()) == 1
+    assert not problems
+
+
+def test_an_overload_is_kept_in_a_file_of_its_own_and_read_where_the_stamp_is_the_same(cache):
+    def hits(stamp):
+        function, problems = njit(length), []
+        kept = compat.new_cache(length, stamp, problems.append)
+        compat.set_cache(function, kept)
+        assert function(np.ones(2)) == function(np.ones(2, dtype=np.int8)) == 2
+        assert not problems
+        return sum(function.stats.cache_hits.values()), kept
+
+    assert [hits(stamp)[0] for stamp in ("one", "one", "other", "other")] == [0, 2, 0, 2]
+    files = list(cache.rglob("*.nbc"))
+    assert len(files) == 2
+    # There is no index.
+    assert not list(cache.rglob("*.nbi"))
+    hits("other")[1].flush()
+    assert not list(cache.rglob("*.nbc"))
+
+
+def test_numba_calls_what_is_overridden_of_its_cache():
+    # A method that has another name in a new version would be ours alone, and Numba would go on with its own.
+    for ours, theirs in ((compat.Entries, compat.IndexDataCacheFile), (compat.DiskCache, FunctionCache)):
+        for name, method in inspect.getmembers(ours, inspect.isfunction):
+            if name in vars(ours) and not name.startswith("_"):
+                expected = inspect.signature(getattr(theirs, name)).parameters
+                assert len(inspect.signature(method).parameters) == len(expected), name
+
+
+def test_where_nothing_can_be_kept_functions_are_compiled_in_memory(monkeypatch):
+    def fail(self, function):
+        raise RuntimeError("cannot cache function")
+
+    problems = []
+    monkeypatch.setattr(FunctionCache, "__init__", fail)
+    assert isinstance(compat.new_cache(length, "stamp", problems.append), NullCache)
+    assert [str(problem) for problem in problems] == ["cannot cache function"]
+
+
+def test_a_directory_that_cannot_be_written_to_is_a_runtime_error_of_numba(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "file"))
+    problems = []
+    # Beside this file there is room, but a function of a file that is not there has neither.
+    exec(compile("def f(x): return x", str(tmp_path / "file" / "f.py"), "exec"), place := {})
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert isinstance(compat.new_cache(place["f"], "stamp", problems.append), NullCache)
+    assert [type(problem) for problem in problems] == [RuntimeError]
+
+
+# spaCy
+
+
+def test_trees_are_made_projective_and_back_again(toy, trained):
+    sentence = toy.non_projective
+    heads, labels = nonproj.projectivize(sentence.heads, sentence.deps)
+    assert heads != sentence.heads
+    decorated = [i for i, label in enumerate(labels) if nonproj.is_decorated(label)]
+    assert decorated == [i for i, (one, two) in enumerate(zip(heads, sentence.heads)) if one != two] == [6]
+    assert labels[6].split(nonproj.DELIMITER) == ["nmod", "nsubj"]
+    doc = Doc(trained.vocab, words=sentence.words, heads=heads, deps=labels)
+    nonproj.deprojectivize(doc)
+    assert [token.head.i for token in doc] == sentence.heads
+    assert [token.dep_ for token in doc] == sentence.deps
+
+
+def test_options_of_the_command_line_are_settings_of_the_config():
+    arguments = ["--nlp.lang", "fr", "--training.max_steps=5", "--system.seed", "1"]
+    assert cli.parse_config_overrides(arguments) == {"nlp.lang": "fr", "training.max_steps": 5, "system.seed": 1}
+    with pytest.raises(ValueError, match="--lang"):
+        cli.parse_config_overrides(["--lang", "fr"])
+
+
+def test_a_config_that_is_none_ends_the_command_with_a_message(capsys):
+    with pytest.raises(SystemExit) as ended, cli.show_validation_error("some.cfg"):
+        raise ConfigValidationError(config=Config({"nlp": {"lang": 3}}), errors=[], title="of lang")
+    assert ended.value.code == 1
+    assert "of lang" in capsys.readouterr().out
+
+
+def test_a_command_that_is_added_to_the_app_of_spacy_is_one_of_its_commands():
+    assert isinstance(cli.app, typer.Typer)
+    registry.cli.get_all()
+    done = CliRunner().invoke(cli.app, ["hpyp", "--help"])
+    assert done.exit_code == 0
+    assert "generate" in done.output

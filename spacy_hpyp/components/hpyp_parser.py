@@ -395,7 +395,7 @@ class HPYPParser(TrainablePipe):
         """
         write_parses(list(docs), *scores, self.joint)
 
-    def k_best(self, doc: Doc, k: int) -> list[Alternative]:
+    def k_best(self, doc: Doc, k: int, *, labels_per_arc: int | None = None) -> list[Alternative]:
         """The best parses of a document, without changing it.
 
         The probability of a parse is summed over its derivations, so with several of them the first parse can be another one
@@ -403,25 +403,33 @@ class HPYPParser(TrainablePipe):
 
         doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them.
         k (int): How many, at least 1; fewer are returned if the final beam has no more.
+        labels_per_arc (int | None): How many labels of an arc are tried, instead of the setting.
         RETURNS (list[Alternative]): Copies of the document with their log-probabilities, the best parse first.
-        RAISES (ValueError): If k is not a whole number of at least 1.
+        RAISES (ValueError): If k or `labels_per_arc` is not a whole number of at least 1.
         """
         k = whole("k", k, least=1)
         model = self._initialized()
         blocks, layout = encode_docs([doc], Encoder(model), given_tags=self.tags == "given")
-        sentences, posteriors = model.posteriors(blocks, self.search._replace(marginals=True), self.threads)
+        sentences, posteriors = model.posteriors(blocks, self._search_of_all(labels_per_arc), self.threads)
         return k_best(doc, replace(layout, offsets=sentences.offsets), posteriors, k, model)
 
-    def posterior(self, doc: Doc) -> Marginals:
+    def posterior(self, doc: Doc, *, labels_per_arc: int | None = None) -> Marginals:
         """How probable each head, label and tag is, given the words, without changing the document.
 
         doc (Doc): Where sentence boundaries are set they are kept.
+        labels_per_arc (int | None): How many labels of an arc are tried, instead of the setting; the others have the
+            probability 0.
         RETURNS (Marginals): Probabilities of the tokens' heads, labels and tags.
+        RAISES (ValueError): If `labels_per_arc` is not a whole number of at least 1.
         """
         model = self._initialized()
         blocks, layout = encode_docs([doc], Encoder(model), given_tags=self.tags == "given")
-        shares = model.mixture(blocks, self.search._replace(marginals=True), self.threads)
+        shares = model.mixture(blocks, self._search_of_all(labels_per_arc), self.threads)
         return marginals(doc, layout, shares, model)
+
+    def _search_of_all(self, labels_per_arc: int | None) -> Search:
+        settings = self.settings if labels_per_arc is None else self._changed({"labels_per_arc": labels_per_arc})
+        return settings.search._replace(marginals=True)
 
     def generate(
         self, count: int, *, begin_with: Sequence[str] | str = (), max_length: int = 60, seed: int = 0

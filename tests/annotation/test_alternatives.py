@@ -1,6 +1,7 @@
 """The k best parses, posterior probabilities, and what is chosen by them."""
 
 import multiprocessing
+from functools import partial
 from math import exp, log
 
 import numpy as np
@@ -223,3 +224,12 @@ def test_marginals_do_not_depend_on_threads(toy, with_marginals):
     assert [[t._.head_prob for t in doc] for doc in one.pipe(TEXTS)] == [
         [t._.head_prob for t in doc] for doc in two.pipe(TEXTS)
     ]
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "all"])
+def test_an_impossible_number_of_labels_is_refused(toy, trained, value):
+    parser, doc = toy.parser(trained), trained.make_doc("the dog sleeps .")
+    for ask in (partial(parser.k_best, doc, 1), partial(parser.posterior, doc)):
+        with pytest.raises(ValueError, match="'labels_per_arc' must be a whole number"):
+            ask(labels_per_arc=value)
+    assert parser.labels_per_arc == 1

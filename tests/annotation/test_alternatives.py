@@ -1,6 +1,7 @@
 """The k best parses, posterior probabilities, and what is chosen by them."""
 
 import multiprocessing
+from collections import Counter
 from functools import partial
 from math import exp, log
 
@@ -224,6 +225,29 @@ def test_marginals_do_not_depend_on_threads(toy, with_marginals):
     assert [[t._.head_prob for t in doc] for doc in one.pipe(TEXTS)] == [
         [t._.head_prob for t in doc] for doc in two.pipe(TEXTS)
     ]
+
+
+def test_more_labels_of_an_arc_are_seen_when_that_is_asked_for(toy):
+    nlp = toy.trained(particles=10_000)
+    parser, doc = toy.parser(nlp), nlp.make_doc("the dog sees a cat near Kim .")
+
+    def parses_of_the_same_tree(labels_per_arc):
+        """How many parses there are of the tree and the tags that have the most."""
+        found = parser.k_best(doc, 1000, labels_per_arc=labels_per_arc)
+        trees = Counter(tuple((token.head.i, token.tag_) for token in alternative.doc) for alternative in found)
+        return max(trees.values())
+
+    def labels_that_may_be(labels_per_arc):
+        labels = parser.posterior(doc, labels_per_arc=labels_per_arc).labels
+        assert labels.sum(axis=1) == pytest.approx(np.ones(len(doc)))
+        return np.count_nonzero(labels)
+
+    for seen in (parses_of_the_same_tree, labels_that_may_be):
+        one, setting, several = seen(1), seen(None), seen(3)
+        assert one == setting < several
+        parser.labels_per_arc = 3
+        assert seen(None) == several
+        parser.labels_per_arc = 1
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "all"])

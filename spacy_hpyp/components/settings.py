@@ -6,7 +6,7 @@ follow.
 
 from dataclasses import dataclass
 
-from ..inference.beam import Search
+from ..inference.division import Search
 from ..settings import HIGHEST_PARTICLES, Number, OneOf, Settings, Truth, Whole, setting
 from .alignment import SENTENCES
 

@@ -18,7 +18,7 @@ from thinc.api import ConfigValidationError
 
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.components.settings import ParserSettings
-from spacy_hpyp.inference.beam import Search
+from spacy_hpyp.inference.division import Search
 
 TABLE_1 = ["s1.tag", "s2.tag", "s1.right.tag", "s1.left.tag", "s3.tag", "s2.right.tag", "s1.word", "s2.word"]
 TABLE_1_WORD = ["next.tag", "s1.tag", "s1.right.tag", "s1.left.tag", "s1.word", "s2.word"]

@@ -1,13 +1,47 @@
 """Gibbs steps for sentences whose derivations are latent (B&B section 5).
 
-As derivations depend on all distributions, a step removes a sentence from all of them, draws a new derivation from the
-posterior given all other sentences, and adds the sentence to all of them again.
+Derivations depend on all distributions, so a sentence leaves all of them before a new one is drawn for it. What is drawn from
+are the probabilities q that events have while the sentence is out and the counts are held fixed; but the events of one
+sentence see each other. A Metropolis-Hastings step corrects the difference (Johnson, Griffiths & Goldwater 2007).
+
+Write R for the seating of all other sentences, D for the derivation of this one, and S for the way its customers sit, event
+after event, in R. The posterior is that of R, D and S together:
+
+    p(R, D, S) = p(R) T(R, D, S) C(R, D, S),
+
+where T is the product of the predictive probabilities of D's events, each given R and the events before it as they sit, and C
+that of the probabilities of their tables, given that they have come. A seating as it is stored is a histogram
+that does not tell whose customer sits where. Customers of one dish in one restaurant are exchangeable, so that given
+the histogram any of them may be the last one that came: if those of D's events leave in reverse order, each drawn uniformly,
+then what has left is a draw of S given the histogram, and what remains is R. Removing leaves p(R, D, S) as it is.
+
+Given R, a new state (D', S') is proposed. D' comes from a conditional particle filter, which is a Gibbs step in the space of
+all particles and so reversible: q(D) K(D, D') = q(D') K(D', D). S' is what happens when the events of D' are seated one after
+the other, so its probability is C(R, D', S'). In the Metropolis-Hastings ratio C cancels, and of K the ratio of the q is left:
+
+    accept with probability min(1, T(R, D', S') q(D) / (T(R, D, S) q(D'))).
+
+If D' is D, S stays as well, which is symmetric. On rejection the customers of D' leave and those of D sit where they sat. So
+the step leaves the posterior of derivations and seating as it is, however few particles there are; and so does moving the
+customers of the sentence afterwards, one at a time, as is done where derivations are given.
+
+Pools of several experts do not make exchangeable predictions, so that what is probable depends on the order of events. For
+them the step is that of a sentence that came last.
 """
+
+from math import log
 
 import numpy as np
 
-from ..compiled import NONE, compiled
-from ..inference.gibbs import LABEL, TAG, TRANSITION, WORD, add, new_events, read_events, remove
+from ..compiled import NONE, borrowing, compiled
+from ..inference.gibbs import LABEL, TAG, TRANSITION, WORD, add, new_events, put_back, read_events, visit_seated
+from ..pools.pool import (
+    predict_mixture,
+    predict_product,
+    seat_all_noting,
+    unseat_all_as,
+    unseat_all_noting,
+)
 from .derivations import sample_derivation
 from .likelihood import new_queries
 from .proposals import is_factored
@@ -25,37 +59,125 @@ def _read(pool, distribution, factored, words, tags, actions):
 
 
 @compiled
-def remove_sentence(model, words, tags, actions, rng):
-    """Remove a sentence from all distributions. Returns False if it was not seated everywhere.
+def _read_all(model, words, tags, actions):
+    """The events of all distributions, in the order of their numbers."""
+    factored = is_factored(model)
+    return (
+        _read(model.transition, TRANSITION, factored, words, tags, actions),
+        _read(model.label, LABEL, factored, words, tags, actions),
+        _read(model.tag, TAG, factored, words, tags, actions),
+        _read(model.word, WORD, factored, words, tags, actions),
+    )
+
+
+@borrowing
+def _predict(pool, distribution, events, i):
+    if distribution == WORD:
+        return predict_mixture(pool, events.place[i], events.symbols[i], events.dish[i])
+    return predict_product(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i])
+
+
+@borrowing
+def remove_weighing(pool, distribution, events, rng):
+    """Remove the events of a sentence from one distribution, the last one first.
+
+    RETURNS (tuple[bool, float]): Whether they were all seated, and this distribution's part of log T(D) - log q(D), in nats.
+    """
+    weight = 0.0
+    for i in range(events.count[0] - 1, -1, -1):
+        if not unseat_all_noting(pool.franchise, events.place[i], events.dish[i], rng, events.moved[i]):
+            return False, weight
+        weight += _predict(pool, distribution, events, i)
+    for i in range(events.count[0]):
+        weight -= _predict(pool, distribution, events, i)
+    return True, weight
+
+
+@borrowing
+def add_weighing(pool, distribution, events, rng):
+    """Add the events of a sentence to one distribution. Returns its part of log T(D) - log q(D), in nats."""
+    weight = 0.0
+    for i in range(events.count[0]):
+        weight -= _predict(pool, distribution, events, i)
+    for i in range(events.count[0]):
+        weight += _predict(pool, distribution, events, i)
+        seat_all_noting(pool.franchise, events.place[i], events.dish[i], rng, events.moved[i])
+    return weight
+
+
+@borrowing
+def take_back(pool, events):
+    """Remove the events again that `add_weighing` has added."""
+    for i in range(events.count[0] - 1, -1, -1):
+        unseat_all_as(pool.franchise, events.place[i], events.dish[i], events.moved[i])
+
+
+@compiled
+def remove_sentence(model, events, rng):
+    """`remove_weighing` for all distributions, given the events of each."""
+    weight = 0.0
+    for found, part in (
+        remove_weighing(model.transition, TRANSITION, events[TRANSITION], rng),
+        remove_weighing(model.label, LABEL, events[LABEL], rng),
+        remove_weighing(model.tag, TAG, events[TAG], rng),
+        remove_weighing(model.word, WORD, events[WORD], rng),
+    ):
+        if not found:
+            return False, weight
+        weight += part
+    return True, weight
+
+
+@compiled
+def draw_again(model, words, tags, actions, heads, labels, given_trees, particles, rng):
+    """A Metropolis-Hastings step for the derivation of a sentence that is seated.
 
     model (Distributions): The pools, while they learn.
-    words, tags (int32[n]), actions (int32[2n]): The sentence and its derivation.
+    words, heads, labels (int32[n]): The sentence; the latter two are read if `given_trees`.
+    tags (int32[n]), actions (int32[2n]): Its derivation, overwritten if another one is accepted.
+    given_trees (bool), particles (int), rng (numpy.random.Generator): See `visit_latent`.
+    RETURNS (tuple[bool, bool, bool]): Whether the sentence was seated as it should be; if so, whether another derivation was
+        proposed, and whether it was accepted.
     """
-    factored = is_factored(model)
-    removed = remove(model.word, _read(model.word, WORD, factored, words, tags, actions), rng)
-    removed = remove(model.tag, _read(model.tag, TAG, factored, words, tags, actions), rng) and removed
-    removed = remove(model.label, _read(model.label, LABEL, factored, words, tags, actions), rng) and removed
-    events = _read(model.transition, TRANSITION, factored, words, tags, actions)
-    return remove(model.transition, events, rng) and removed
+    old = _read_all(model, words, tags, actions)
+    found, old_weight = remove_sentence(model, old, rng)
+    if not found:
+        return False, False, False
+    new_actions, new_tags = actions.copy(), tags.copy()
+    if given_trees:
+        queries = new_queries(model, _REMEMBERED)
+        sample_derivation(model, words, tags, heads, labels, particles, actions, rng, queries, new_actions)
+    else:
+        unknown = np.full(len(words), NONE, dtype=np.int32)
+        sample_parse(model, words, unknown, True, particles, actions, tags, False, rng, new_actions, new_tags)
+    proposed = not (np.array_equal(new_actions, actions) and np.array_equal(new_tags, tags))
+    accepted = False
+    if proposed:
+        new = _read_all(model, words, new_tags, new_actions)
+        new_weight = add_weighing(model.transition, TRANSITION, new[TRANSITION], rng)
+        new_weight += add_weighing(model.label, LABEL, new[LABEL], rng)
+        new_weight += add_weighing(model.tag, TAG, new[TAG], rng)
+        new_weight += add_weighing(model.word, WORD, new[WORD], rng)
+        accepted = log(1.0 - rng.random()) < new_weight - old_weight
+        if not accepted:
+            take_back(model.transition, new[TRANSITION])
+            take_back(model.label, new[LABEL])
+            take_back(model.tag, new[TAG])
+            take_back(model.word, new[WORD])
+    if accepted:
+        actions[:] = new_actions
+        tags[:] = new_tags
+    else:
+        put_back(model.transition, old[TRANSITION])
+        put_back(model.label, old[LABEL])
+        put_back(model.tag, old[TAG])
+        put_back(model.word, old[WORD])
+    return True, proposed, accepted
 
 
 @compiled
-def add_sentence(model, words, tags, actions, rng, total):
-    """Add a sentence to all distributions.
-
-    total (float64[4]): The log-probabilities of its events are added to it, by distribution.
-    """
-    factored = is_factored(model)
-    events = _read(model.transition, TRANSITION, factored, words, tags, actions)
-    total[TRANSITION] += add(model.transition, TRANSITION, events, rng)
-    total[LABEL] += add(model.label, LABEL, _read(model.label, LABEL, factored, words, tags, actions), rng)
-    total[TAG] += add(model.tag, TAG, _read(model.tag, TAG, factored, words, tags, actions), rng)
-    total[WORD] += add(model.word, WORD, _read(model.word, WORD, factored, words, tags, actions), rng)
-
-
-@compiled
-def visit_latent(model, sentences, derivations, seated, given_trees, particles, rng, total):
-    """One particle Gibbs step for each of some sentences, in order.
+def visit_latent(model, sentences, derivations, seated, given_trees, particles, rng, total, draws):
+    """One step for each of some sentences, in order: of its derivation, and then of its customers.
 
     model (Distributions): The pools, while they learn.
     sentences (Sentences): The sentences; their tags and trees are not read unless they are given.
@@ -64,23 +186,33 @@ def visit_latent(model, sentences, derivations, seated, given_trees, particles, 
     given_trees (bool): Whether tags and trees are given, so that only the order of the actions is latent.
     particles (int): How many particles there are.
     rng (numpy.random.Generator): The source of randomness.
-    total (float64[4]): The log-probabilities of the events are added to it, in nats, each predicted before it is added.
-    RETURNS (int): How many sentences were visited: fewer than there are if the next one could not be removed.
+    total (float64[4]): The log-probabilities of the events are added to it, in nats, see `visit_seated` and `add`.
+    draws (int64[2]): How many derivations were proposed that differ from those before, and how many of these were accepted,
+        are added to it.
+    RETURNS (int): How many sentences were visited: fewer than there are if the next one was not seated as it should be.
     """
     for number in range(len(seated)):
         start, end = sentences.offsets[number], sentences.offsets[number + 1]
         words, tags = sentences.words[start:end], derivations.tags[start:end]
         actions = derivations.actions[2 * start : 2 * end]
         if seated[number]:
-            if not remove_sentence(model, words, tags, actions, rng):
+            heads, labels = sentences.heads[start:end], sentences.labels[start:end]
+            found, proposed, accepted = draw_again(
+                model, words, tags, actions, heads, labels, given_trees, particles, rng
+            )
+            if not found:
                 return number
-            before, tags_before = actions.copy(), tags.copy()
-            if given_trees:
-                heads, labels = sentences.heads[start:end], sentences.labels[start:end]
-                queries = new_queries(model, _REMEMBERED)
-                sample_derivation(model, words, tags, heads, labels, particles, before, rng, queries, actions)
-            else:
-                unknown = np.full(end - start, NONE, dtype=np.int32)
-                sample_parse(model, words, unknown, True, particles, before, tags_before, False, rng, actions, tags)
-        add_sentence(model, words, tags, actions, rng, total)
+            draws[0] += proposed
+            draws[1] += accepted
+        events = _read_all(model, words, tags, actions)
+        if seated[number]:
+            total[TRANSITION] += visit_seated(model.transition, TRANSITION, events[TRANSITION], rng)[1]
+            total[LABEL] += visit_seated(model.label, LABEL, events[LABEL], rng)[1]
+            total[TAG] += visit_seated(model.tag, TAG, events[TAG], rng)[1]
+            total[WORD] += visit_seated(model.word, WORD, events[WORD], rng)[1]
+        else:
+            total[TRANSITION] += add(model.transition, TRANSITION, events[TRANSITION], rng)
+            total[LABEL] += add(model.label, LABEL, events[LABEL], rng)
+            total[TAG] += add(model.tag, TAG, events[TAG], rng)
+            total[WORD] += add(model.word, WORD, events[WORD], rng)
     return len(seated)

@@ -288,7 +288,7 @@ class HPYPParser(TrainablePipe):
         sgd: Optimizer | Literal[False] | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """One Gibbs step for each sentence: remove its customers, where they are seated, and add them again.
+        """One Gibbs step for each customer of some sentences; sentences that are not seated yet are added.
 
         When every sentence that the corpus is known to have has been visited, the discounts and strengths are resampled.
         A sentence is recognised by its content, so it does not matter who made the Example.
@@ -298,7 +298,8 @@ class HPYPParser(TrainablePipe):
         sgd (Optimizer | Literal[False] | None): Updates the weights of pools, by the gradient of the log-likelihood of
             sentences that were removed and not yet added again. Without one the gradient is kept for `finish_update`.
         losses (dict[str, float] | None): Gets, under the component's name, the negative log-likelihood for each token in
-            nats, of all updates since the name was last missing. Every sentence is predicted from all others.
+            nats, of all updates since the name was last missing. What is predicted is predicted from other sentences and what
+            comes before it in its own; with sampled seatings of single experts from all the rest, see `JointModel.visit`.
         RETURNS (dict[str, float]): The losses.
         """
         losses = {} if losses is None else losses
@@ -331,6 +332,9 @@ class HPYPParser(TrainablePipe):
                 if not is_latent or model.sweeps % _LATENT_INTERVAL == 0:
                     model.resample(rng)
                 model.sweeps += 1
+                if is_latent:
+                    util.logger.debug("%s: %d of %d new derivations accepted", self.name, *model.draws[::-1])
+                    model.draws[:] = 0
                 self._warn_of_skipped()
             if sgd:
                 self.finish_update(sgd)

@@ -51,7 +51,7 @@ class Franchise(NamedTuple):
         serving of the same dish in the parent restaurant), NEXT (serving of this restaurant).
     serving_index (int32[2**i, 3]): Open addressing from (restaurant, dish) to the serving.
     cells (int32[*, 3]): SIZE of the table, COUNT of such tables, LINK to the next cell.
-    path (int32[depth + 1]), chain (int32[depth + 1]), value (float64[depth + 2]): Workspace of one `add` or `remove`.
+    path (int32[depth + 1]), chain (int32[depth + 1]), value (float64[depth + 2]): Workspace of those who seat customers.
     """
 
     columns: np.ndarray
@@ -403,19 +403,42 @@ def predictive_distribution(franchise, expert, row, out):
 
 
 @borrowing
+def dish_probability(franchise, restaurant, dish):
+    """Probability of a dish in a restaurant, given the present seating; what `seat` would return.
+
+    RETURNS (float): p(dish | restaurant).
+    """
+    restaurants, servings = franchise.restaurants, franchise.servings
+    probability, factor = 0.0, 1.0
+    serving = NONE
+    while restaurant != NONE:
+        # What one restaurant serves, all above it serve too.
+        serving = serving_of(franchise, restaurant, dish) if serving == NONE else servings[serving, ABOVE]
+        row = restaurants[restaurant]
+        if row[CUSTOMERS] > 0:
+            discount, strength = franchise.discount[row[TIER]], franchise.strength[row[TIER]]
+            total = strength + row[CUSTOMERS]
+            if serving != NONE:
+                probability += factor * (servings[serving, SERVED] - discount * servings[serving, OPEN]) / total
+            factor *= (strength + discount * row[TABLES]) / total
+        restaurant = row[PARENT]
+    return probability + factor / franchise.alphabet[0]
+
+
+@borrowing
 def restaurant_distribution(franchise, restaurant, out):
     """Probabilities of all dishes in a restaurant, given the present seating.
 
     out (float64[alphabet]): Overwritten with p(. | restaurant).
     """
-    path = franchise.path
-    depth = franchise.restaurants[restaurant, TIER] % len(path)
-    for level in range(depth, -1, -1):
-        path[level] = restaurant
-        restaurant = franchise.restaurants[restaurant, PARENT]
+    depth = franchise.restaurants[restaurant, TIER] % len(franchise.path)
     out[:] = 1.0 / franchise.alphabet[0]
     for level in range(depth + 1):
-        row = franchise.restaurants[path[level]]
+        # Root first. To climb again for each level takes no workspace, so that several threads may ask at once.
+        here = restaurant
+        for _ in range(depth - level):
+            here = franchise.restaurants[here, PARENT]
+        row = franchise.restaurants[here]
         if row[CUSTOMERS] == 0:
             continue
         discount, strength = franchise.discount[row[TIER]], franchise.strength[row[TIER]]
@@ -460,9 +483,24 @@ def _count_table(franchise, serving, size, change):
 
 
 @borrowing
-def _join_table(franchise, serving, discount, rng):
-    """Seat a customer at an occupied table: one of size s with weight (s - d) times their number."""
+def _grow_table(franchise, serving, size):
+    """Seat a customer at a table where a number of others sit."""
     row = franchise.servings[serving]
+    if row[OPEN] > 1:
+        _count_table(franchise, serving, size, -1)
+        _count_table(franchise, serving, size + 1, 1)
+    row[SERVED] += 1
+    franchise.restaurants[row[RESTAURANT], CUSTOMERS] += 1
+
+
+@borrowing
+def _join_table(franchise, serving, discount, rng):
+    """Seat a customer at an occupied table: one of size s with weight (s - d) times their number.
+
+    RETURNS (int): The size of the table, with the customer.
+    """
+    row = franchise.servings[serving]
+    size = row[SERVED]
     if row[OPEN] > 1:
         left = rng.random() * (row[SERVED] - discount * row[OPEN])
         cell = row[CELL]
@@ -472,10 +510,8 @@ def _join_table(franchise, serving, discount, rng):
             if left < 0.0 or franchise.cells[cell, LINK] == NONE:
                 break
             cell = franchise.cells[cell, LINK]
-        _count_table(franchise, serving, size, -1)
-        _count_table(franchise, serving, size + 1, 1)
-    row[SERVED] += 1
-    franchise.restaurants[row[RESTAURANT], CUSTOMERS] += 1
+    _grow_table(franchise, serving, size)
+    return size + 1
 
 
 @borrowing
@@ -493,8 +529,26 @@ def _open_table(franchise, serving):
 
 
 @borrowing
+def _shrink_table(franchise, serving, size):
+    """Take a customer away from a table of a size; one of size 1 closes."""
+    row = franchise.servings[serving]
+    if row[OPEN] > 1:
+        _count_table(franchise, serving, size, -1)
+        if size > 1:
+            _count_table(franchise, serving, size - 1, 1)
+    row[SERVED] -= 1
+    franchise.restaurants[row[RESTAURANT], CUSTOMERS] -= 1
+    if size > 1:
+        return
+    row[OPEN] -= 1
+    franchise.restaurants[row[RESTAURANT], TABLES] -= 1
+    if row[OPEN] == 1:
+        _count_table(franchise, serving, franchise.cells[row[CELL], SIZE], -1)
+
+
+@borrowing
 def _leave_table(franchise, serving, rng):
-    """Take a customer away, each as likely as the other. Returns whether its table closed."""
+    """Take a customer away, each as likely as the other. Returns the size of the table, with the customer."""
     row = franchise.servings[serving]
     size = row[SERVED]
     if row[OPEN] > 1:
@@ -506,18 +560,20 @@ def _leave_table(franchise, serving, rng):
             if left < 0.0 or franchise.cells[cell, LINK] == NONE:
                 break
             cell = franchise.cells[cell, LINK]
-        _count_table(franchise, serving, size, -1)
-        if size > 1:
-            _count_table(franchise, serving, size - 1, 1)
-    row[SERVED] -= 1
-    franchise.restaurants[row[RESTAURANT], CUSTOMERS] -= 1
-    if size > 1:
-        return False
-    row[OPEN] -= 1
-    franchise.restaurants[row[RESTAURANT], TABLES] -= 1
-    if row[OPEN] == 1:
-        _count_table(franchise, serving, franchise.cells[row[CELL], SIZE], -1)
-    return True
+    _shrink_table(franchise, serving, size)
+    return size
+
+
+@borrowing
+def _open_path(franchise, restaurant, dish):
+    """Write the way from the root to a restaurant and its servings of a dish into `path` and `chain`. Returns its depth."""
+    path = franchise.path
+    depth = franchise.restaurants[restaurant, TIER] % len(path)
+    for level in range(depth, -1, -1):
+        path[level] = restaurant
+        restaurant = franchise.restaurants[restaurant, PARENT]
+    _open_chain(franchise, depth, dish)
+    return depth
 
 
 @borrowing
@@ -528,13 +584,19 @@ def seat(franchise, restaurant, dish, rng):
     rng (numpy.random.Generator): The source of randomness.
     RETURNS (float): The predictive probability of the dish before the customer sat down.
     """
+    return seat_noting(franchise, restaurant, dish, rng)[0]
+
+
+@borrowing
+def seat_noting(franchise, restaurant, dish, rng):
+    """`seat`, with what `unseat_as` needs to undo it.
+
+    RETURNS (tuple[float, int, int]): The predictive probability; how many tables were opened, one restaurant above the
+        other; and the size of the table where the last customer sat down with others, with that customer, or 0.
+    """
     path, chain, value = franchise.path, franchise.chain, franchise.value
     restaurants, servings = franchise.restaurants, franchise.servings
-    depth = restaurants[restaurant, TIER] % len(path)
-    for level in range(depth, -1, -1):
-        path[level] = restaurant
-        restaurant = restaurants[restaurant, PARENT]
-    _open_chain(franchise, depth, dish)
+    depth = _open_path(franchise, restaurant, dish)
     value[0] = 1.0 / franchise.alphabet[0]
     for level in range(depth + 1):
         value[level + 1] = restaurant_probability(
@@ -549,10 +611,22 @@ def seat(franchise, restaurant, dish, rng):
         if servings[serving, OPEN] > 0 and (
             franchise.one_table[0] or rng.random() * (joining + fresh * value[level]) < joining
         ):
-            _join_table(franchise, serving, discount, rng)
-            break
+            return value[depth + 1], depth - level, _join_table(franchise, serving, discount, rng)
         _open_table(franchise, serving)
-    return value[depth + 1]
+    return value[depth + 1], depth + 1, 0
+
+
+@borrowing
+def seat_as(franchise, restaurant, dish, tables, size):
+    """Seat a customer where `unseat_noting` has taken one away.
+
+    tables, size (int): What it returned.
+    """
+    depth = _open_path(franchise, restaurant, dish)
+    for level in range(depth, depth - tables, -1):
+        _open_table(franchise, franchise.chain[level])
+    if tables <= depth:
+        _grow_table(franchise, franchise.chain[depth - tables], size - 1)
 
 
 @borrowing
@@ -561,12 +635,41 @@ def unseat(franchise, restaurant, dish, rng):
 
     RETURNS (bool): False, with nothing changed, if no such customer is seated.
     """
+    return unseat_noting(franchise, restaurant, dish, rng)[0] >= 0
+
+
+@borrowing
+def unseat_noting(franchise, restaurant, dish, rng):
+    """`unseat`, with what `seat_as` needs to undo it.
+
+    RETURNS (tuple[int, int]): How many tables were closed, one restaurant above the other, and the size of the table where
+        the last customer left others behind, with that customer, or 0. The former is -1 if no customer is seated.
+    """
     serving = serving_of(franchise, restaurant, dish)
     if serving == NONE or franchise.servings[serving, SERVED] == 0:
-        return False
-    while serving != NONE and _leave_table(franchise, serving, rng):
+        return -1, 0
+    closed = 0
+    while serving != NONE:
+        size = _leave_table(franchise, serving, rng)
+        if size > 1:
+            return closed, size
+        closed += 1
         serving = franchise.servings[serving, ABOVE]
-    return True
+    return closed, 0
+
+
+@borrowing
+def unseat_as(franchise, restaurant, dish, tables, size):
+    """Take the customer away that `seat_noting` has seated.
+
+    tables, size (int): What it returned.
+    """
+    serving = serving_of(franchise, restaurant, dish)
+    for _ in range(tables):
+        _shrink_table(franchise, serving, 1)
+        serving = franchise.servings[serving, ABOVE]
+    if serving != NONE:
+        _shrink_table(franchise, serving, size)
 
 
 @borrowing

@@ -1,7 +1,7 @@
 """Leave-one-out predictions: what one expert says about events that it has not seen, while it has seen all the others.
 
-Events come in groups (sentences) that are removed together, predicted, and added again, as in a Gibbs step; but for one
-expert at a time, so that experts can be compared before any pool is made of them.
+Events come in groups (sentences) that are removed together, predicted, and put back as they were; for one expert at a
+time, so that experts can be compared before any pool is made of them.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,8 @@ from .franchise import (
     reserve,
     restaurant_distribution,
     seat,
-    unseat,
+    seat_as,
+    unseat_noting,
 )
 from .hyperparameters import resample
 
@@ -82,7 +83,7 @@ def leave_one_out(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Predict the events of some groups, each while its group is removed.
 
-    franchise (Franchise): See `seat_observations`; not to be used afterwards.
+    franchise (Franchise): See `seat_observations`; not to be used afterwards, as room is made in it.
     groups (int64[*]): The groups.
     rng (numpy.random.Generator): The source of randomness.
     whole (bool): Whether to predict all outcomes or only the one that was observed.
@@ -113,9 +114,11 @@ def _predict_left_out(franchise, row, dish, offsets, groups, whole, rng, log_pro
     for group in groups:
         start, end = offsets[group], offsets[group + 1]
         place = np.empty(end - start, dtype=np.int64)
+        moved = np.empty((end - start, 2), dtype=np.int64)
         for event in range(start, end):
             place[event - start] = open_restaurant(franchise, 0, row[event])
-            unseat(franchise, place[event - start], dish[event], rng)
+            tables, size = unseat_noting(franchise, place[event - start], dish[event], rng)
+            moved[event - start, 0], moved[event - start, 1] = tables, size
         for event in range(start, end):
             restaurant = place[event - start]
             while (
@@ -129,5 +132,6 @@ def _predict_left_out(franchise, row, dish, offsets, groups, whole, rng, log_pro
             else:
                 log_probability[i, 0] = np.log(predictive_probability(franchise, 0, row[event], dish[event]))
             i += 1
-        for event in range(start, end):
-            seat(franchise, place[event - start], dish[event], rng)
+        for event in range(end - 1, start - 1, -1):
+            tables, size = moved[event - start, 0], moved[event - start, 1]
+            seat_as(franchise, place[event - start], dish[event], tables, size)

@@ -1,12 +1,21 @@
-"""Gibbs sampling of the seating, a sentence at a time (B&B section 3.1).
+"""Gibbs sampling of the seating (B&B section 3.1).
 
-A sentence is the block: its customers are removed from a distribution and added again. What its events are follows from
-its derivation: an action in every configuration and, with a shift, a tag and a word. Where labels have a distribution of
-their own, an action is a direction and, with an arc, a label. Given the derivations the distributions are independent
-of each other, so that each is visited on its own, in a thread of its own if need be.
+What the events of a sentence are follows from its derivation: an action in every configuration and, with a shift, a tag and
+a word. Where labels have a distribution of their own, an action is a direction and, with an arc, a label. Given the
+derivations the distributions are independent of each other, so that each is visited on its own, in a thread of its own
+if need be. Latent derivations are drawn in `latent`.
 
-Derivations may be latent: then a new one is drawn between removing and adding, given the tree and the tags or given
-nothing but the words, by a particle filter in which one particle follows the previous derivation (particle Gibbs).
+What leaves the posterior of the seating as it is moves one customer at a time: it leaves, and sits down again given all
+others. To take a whole sentence out and seat its events one after the other is not such a step: what comes later in the
+sentence would have to weigh in on where the first ones sit. So a sentence that has to be out, for what is predicted from
+all other sentences, is put back as it was, and then its customers are moved. Its events are removed in reverse order,
+and each notes what it has changed; put back in order, each undoes that, with the events before it seated and those
+after it not.
+
+With one table at most for each dish (Kneser-Ney counts) the seating is a function of the events: whatever is taken out and
+added again sits where it sat, and nothing has to be moved.
+
+A sentence that is seated for the first time is added event by event.
 """
 
 from typing import NamedTuple
@@ -31,7 +40,17 @@ from ..arc_standard.contexts import read_context
 from ..arc_standard.oracle import static_oracle
 from ..compiled import borrowing, compiled, inner
 from ..hpyp.franchise import open_restaurants
-from ..pools.pool import read_symbols, seat_mixture, seat_product, unseat_all
+from ..pools.pool import (
+    is_plain,
+    learn_mixture,
+    learn_product,
+    move_all,
+    read_symbols,
+    seat_all_as,
+    seat_mixture,
+    seat_product,
+    unseat_all_noting,
+)
 
 # The distributions: A, T and W of B&B section 3.1, and that of the labels where A has none.
 TRANSITION, LABEL, TAG, WORD = range(4)
@@ -70,6 +89,7 @@ class Events(NamedTuple):
     kind (int32[*]): The kinds of contexts, see `SeatedPool.possible`.
     place (int32[*, experts]): The restaurants that the contexts lead to.
     symbols (int32[*, gates]): The symbols of the pool's gates.
+    moved (int32[*, experts, 2]): What removing or adding an event has changed under each expert, so that it can be undone.
     row (int32[elements]): Workspace.
     count (int64[1]): The number of events.
     """
@@ -78,6 +98,7 @@ class Events(NamedTuple):
     kind: np.ndarray
     place: np.ndarray
     symbols: np.ndarray
+    moved: np.ndarray
     row: np.ndarray
     count: np.ndarray
 
@@ -90,6 +111,7 @@ def new_events(pool, n):
         np.empty(2 * n, dtype=np.int32),
         np.empty((2 * n, pool.franchise.columns.shape[0]), dtype=np.int32),
         np.empty((2 * n, len(pool.gates)), dtype=np.int32),
+        np.empty((2 * n, pool.franchise.columns.shape[0], 2), dtype=np.int32),
         np.empty(len(pool.elements), dtype=np.int32),
         np.zeros(1, dtype=np.int64),
     )
@@ -147,11 +169,18 @@ def read_events(pool, distribution, factored, words, tags, actions, events):
 
 @borrowing
 def remove(pool, events, rng):
-    """Remove the events of a sentence. Returns False if they were not all seated."""
+    """Remove the events of a sentence, the last one first. Returns False if they were not all seated."""
     removed = True
-    for i in range(events.count[0]):
-        removed = unseat_all(pool.franchise, events.place[i], events.dish[i], rng) and removed
+    for i in range(events.count[0] - 1, -1, -1):
+        removed = unseat_all_noting(pool.franchise, events.place[i], events.dish[i], rng, events.moved[i]) and removed
     return removed
+
+
+@borrowing
+def put_back(pool, events):
+    """Add the events of a sentence that `remove` has removed, each where it sat."""
+    for i in range(events.count[0]):
+        seat_all_as(pool.franchise, events.place[i], events.dish[i], events.moved[i])
 
 
 @borrowing
@@ -166,18 +195,47 @@ def add(pool, distribution, events, rng):
     return total
 
 
+@borrowing
+def visit_seated(pool, distribution, events, rng):
+    """One Gibbs step for a sentence that is seated.
+
+    RETURNS (tuple[bool, float]): Whether it was seated as it should be, and the sum of its events' log-probabilities in nats:
+        of a plain pool whose seating is sampled each given all others, of other pools each given the events before it and
+        all other sentences. In these the gradient is added up.
+    """
+    total = 0.0
+    if pool.franchise.one_table[0] or not is_plain(pool):
+        if not remove(pool, events, rng):
+            return False, total
+    if pool.franchise.one_table[0]:
+        return True, add(pool, distribution, events, rng)
+    if not is_plain(pool):
+        for i in range(events.count[0]):
+            if distribution == WORD:
+                total += learn_mixture(pool, events.place[i], events.symbols[i], events.dish[i])
+            else:
+                total += learn_product(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i])
+            seat_all_as(pool.franchise, events.place[i], events.dish[i], events.moved[i])
+    given_others = 0.0
+    for i in range(events.count[0]):
+        seated, log_probability = move_all(pool.franchise, events.place[i], events.dish[i], rng)
+        if not seated:
+            return False, total
+        given_others += log_probability
+    return True, given_others if is_plain(pool) else total
+
+
 @compiled
-def visit_sentences(pool, distribution, factored, words, offsets, derivations, seated, adding, rng):
+def visit_sentences(pool, distribution, factored, words, offsets, derivations, seated, rng):
     """One Gibbs step of one distribution for each of some sentences, in order.
 
     distribution (int), factored (bool): See `read_events`.
     words (int32[tokens]), offsets (int64[sentences + 1]): The sentences.
     derivations (Derivations): How they are derived.
-    seated (bool[sentences]): Whether a sentence is to be removed before it is added.
-    adding (bool): Whether it is to be added.
+    seated (bool[sentences]): Whether a sentence is seated; others are added.
     rng (numpy.random.Generator): The source of randomness.
-    RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, each predicted before it is added, and
-        how many sentences were visited: fewer than there are if the next one could not be removed as seated.
+    RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, see `visit_seated` and `add`, and how many
+        sentences were visited: fewer than there are if the next one was not seated as it should be.
     """
     total = 0.0
     for number in range(len(seated)):
@@ -185,8 +243,42 @@ def visit_sentences(pool, distribution, factored, words, offsets, derivations, s
         events = new_events(pool, end - start)
         tags, actions = derivations.tags[start:end], derivations.actions[2 * start : 2 * end]
         read_events(pool, distribution, factored, words[start:end], tags, actions, events)
-        if seated[number] and not remove(pool, events, rng):
-            return total, number
-        if adding:
+        if seated[number]:
+            found, log_probability = visit_seated(pool, distribution, events, rng)
+            if not found:
+                return total, number
+            total += log_probability
+        else:
             total += add(pool, distribution, events, rng)
     return total, len(seated)
+
+
+@compiled
+def remove_sentences(pool, distribution, factored, words, offsets, derivations, moved, rng):
+    """Remove some sentences from one distribution, so that `put_back_sentences` can put them back as they were.
+
+    pool, distribution, factored, words, offsets, derivations, rng: See `visit_sentences`.
+    moved (int32[2 * tokens, experts, 2]): Overwritten with what has been changed, see `Events`.
+    RETURNS (int): How many sentences were removed: fewer than there are if the next one was not seated as it should be.
+    """
+    for number in range(len(offsets) - 1):
+        start, end = offsets[number], offsets[number + 1]
+        events = new_events(pool, end - start)
+        tags, actions = derivations.tags[start:end], derivations.actions[2 * start : 2 * end]
+        read_events(pool, distribution, factored, words[start:end], tags, actions, events)
+        if not remove(pool, events, rng):
+            return number
+        moved[2 * start : 2 * end] = events.moved
+    return len(offsets) - 1
+
+
+@compiled
+def put_back_sentences(pool, distribution, factored, words, offsets, derivations, moved):
+    """Put the sentences back that `remove_sentences` has removed, the last one first; see there."""
+    for number in range(len(offsets) - 2, -1, -1):
+        start, end = offsets[number], offsets[number + 1]
+        events = new_events(pool, end - start)
+        tags, actions = derivations.tags[start:end], derivations.actions[2 * start : 2 * end]
+        read_events(pool, distribution, factored, words[start:end], tags, actions, events)
+        events.moved[:] = moved[2 * start : 2 * end]
+        put_back(pool, events)

@@ -28,30 +28,27 @@ def read_history(stream, start, place, boundary, row):
 
 @compiled
 def visit_stream(franchise, stream, seated, rng):
-    """One Gibbs step for each sentence of a stream: remove it if it is seated, and add it.
+    """One Gibbs step for each word and boundary of a stream: it is removed, if it is seated, and added.
 
     franchise (Franchise): Of one expert that reads the previous words, with room for the stream.
     stream (int32[*]): Whole sentences, each with the boundary after it.
     seated (bool): Whether the sentences are seated.
     rng (numpy.random.Generator): The source of randomness.
-    RETURNS (float): The sum of the log-probabilities in nats, each predicted before it is added.
+    RETURNS (float): The sum of the log-probabilities in nats, each predicted before it is added; if the sentences are seated,
+        that is from everything else.
     """
     boundary = franchise.alphabet[0] - 1
     row = np.empty(franchise.columns.shape[1], dtype=np.int32)
-    restaurants = np.empty(len(stream), dtype=np.int32)
     total = 0.0
     start = 0
-    for end in range(len(stream)):
-        if stream[end] != boundary:
-            continue
-        for place in range(start, end + 1):
-            read_history(stream, start, place, boundary, row)
-            restaurants[place] = open_restaurant(franchise, 0, row)
-            if seated:
-                unseat(franchise, restaurants[place], stream[place], rng)
-        for place in range(start, end + 1):
-            total += log(seat(franchise, restaurants[place], stream[place], rng))
-        start = end + 1
+    for place in range(len(stream)):
+        read_history(stream, start, place, boundary, row)
+        restaurant = open_restaurant(franchise, 0, row)
+        if seated:
+            unseat(franchise, restaurant, stream[place], rng)
+        total += log(seat(franchise, restaurant, stream[place], rng))
+        if stream[place] == boundary:
+            start = place + 1
     return total
 
 

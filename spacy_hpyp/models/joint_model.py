@@ -21,7 +21,13 @@ from ..arc_standard.sampling import Distributions
 from ..hpyp.franchise import Franchise, new_franchise, reserve
 from ..hpyp.hyperparameters import resample
 from ..inference.division import Search
-from ..inference.gibbs import Derivations, static_derivations, visit_sentences
+from ..inference.gibbs import (
+    Derivations,
+    put_back_sentences,
+    remove_sentences,
+    static_derivations,
+    visit_sentences,
+)
 from ..pools.pool import STANDINGS, FrozenPool, SeatedPool, Weights, freeze_pool
 from ..pools.view import best_by_class
 from ..text.vocabulary import Vocabulary, VocabularySettings
@@ -64,6 +70,8 @@ class JointModel:
     Until `initialize` has been called, or the model has been read from a file, it has no alphabets (`is_initialized` is False).
     confidence (float64[4]): How the posterior probabilities of arcs are to be taken, see `spacy_hpyp.annotation.confidence`.
     franchises (dict[str, Franchise]): The seating of each distribution, by its name; empty until then.
+    draws (int64[2]): How many latent derivations were proposed that differ from those before, and how many of them were
+        accepted; `visit_latent` counts on.
     """
 
     def __init__(
@@ -95,6 +103,7 @@ class JointModel:
         self.sweeps = 0
         self.confidence = UNLEARNED
         self.franchises: dict[str, Franchise] = {}
+        self.draws = np.zeros(2, dtype=np.int64)
         self._parser: Parser | None = None
 
     def untrained(self) -> "JointModel":
@@ -207,10 +216,8 @@ class JointModel:
         rng: np.random.Generator,
         threads: int = 1,
         distributions: Sequence[str] = DISTRIBUTIONS,
-        *,
-        adding: bool = True,
     ) -> tuple[dict[str, float], dict[str, Weights]]:
-        """One Gibbs step for each of some sentences: remove it if it is seated, and add it.
+        """One Gibbs step for each customer of some sentences; a sentence that is not seated is added.
 
         sentences (Sentences): The sentences; of them only the words are read.
         derivations (Derivations): How they are derived.
@@ -218,22 +225,21 @@ class JointModel:
         rng (numpy.random.Generator): The source of randomness.
         threads (int): How many threads share the distributions; the result does not depend on it.
         distributions (Sequence[str]): Which distributions learn.
-        adding (bool): Whether the sentences are added; else they are only removed.
-        RETURNS (tuple): By distribution, the sum of the log-probabilities of its events in nats, each predicted from
-            everything but its sentence, and the gradient of it with respect to the weights.
+        RETURNS (tuple): By distribution, the sum of the log-probabilities of its events in nats, and the gradient of it with
+            respect to the weights. An event is predicted from all other sentences and the events before it; but where there
+            are no weights to learn and the seating is sampled, it is predicted from everything else.
         RAISES (ValueError): If a sentence that should be seated is not.
         """
         self._parser = None
         gradient = self._no_gradient()
 
         def visit_one(name: str, generator: np.random.Generator) -> float:
-            return self._visit_distribution(name, sentences, derivations, seated, adding, gradient[name], generator)
+            return self._visit_distribution(name, sentences, derivations, seated, gradient[name], generator)
 
         generators = rng.spawn(len(distributions))
         with ThreadPoolExecutor(threads) as pool:
             totals = list(pool.map(visit_one, distributions, generators))
-        lengths = np.diff(sentences.offsets)
-        self.tokens += int(lengths[~seated].sum() if adding else -lengths[seated].sum())
+        self.tokens += int(np.diff(sentences.offsets)[~seated].sum())
         return dict(zip(distributions, totals)), gradient
 
     def visit_latent(
@@ -246,7 +252,7 @@ class JointModel:
         given_trees: bool,
         particles: int,
     ) -> tuple[dict[str, float], dict[str, Weights]]:
-        """One particle Gibbs step for each of some sentences: remove it, draw a new derivation, and add it.
+        """One step for the derivation of each of some sentences, see `inference.latent`, and for its customers.
 
         A sentence that is not seated is added as it is derived.
 
@@ -261,14 +267,17 @@ class JointModel:
         gradient = self._no_gradient()
         totals = np.zeros(len(DISTRIBUTIONS))
         for start, end in self._chunks(sentences.offsets):
-            self._reserve(sentences.offsets[end] - sentences.offsets[start], DISTRIBUTIONS)
+            # A derivation that is not accepted has been seated too.
+            self._reserve(2 * (sentences.offsets[end] - sentences.offsets[start]), DISTRIBUTIONS)
             model = Distributions(
                 *(self._seated_pool(name, gradient[name]) for name in DISTRIBUTIONS),
                 self.vocabulary.tag_offsets,
                 self.vocabulary.candidate_tags,
             )
             part = sentences._replace(offsets=sentences.offsets[start : end + 1])
-            visited = visit_latent(model, part, derivations, seated[start:end], given_trees, particles, rng, totals)
+            visited = visit_latent(
+                model, part, derivations, seated[start:end], given_trees, particles, rng, totals, self.draws
+            )
             if visited < end - start:
                 raise ValueError(_NOT_SEATED)
         self.tokens += int(np.diff(sentences.offsets)[~seated].sum())
@@ -281,13 +290,33 @@ class JointModel:
         sentences (Sentences), rng (numpy.random.Generator), threads (int): As for `visit`.
         RAISES (ValueError): If one is not seated.
         """
-        derivations = self.static_derivations(sentences)
-        seated = np.ones(len(sentences.offsets) - 1, dtype=bool)
-        self.visit(sentences, derivations, seated, rng, threads, adding=False)
-        try:
-            yield
-        finally:
-            self.visit(sentences, derivations, ~seated, rng, threads)
+        derivations, gradient = self.static_derivations(sentences), self._no_gradient()
+
+        def arguments(name: str) -> tuple:
+            pool = self._seated_pool(name, gradient[name])
+            number = DISTRIBUTIONS.index(name)
+            return pool, number, self.is_factored, sentences.words, sentences.offsets, derivations
+
+        def remove(name: str, generator: np.random.Generator) -> np.ndarray:
+            moved = np.empty((2 * len(sentences.words), len(self.columns(name)), 2), dtype=np.int32)
+            if remove_sentences(*arguments(name), moved, generator) < len(sentences.offsets) - 1:
+                raise ValueError(_NOT_SEATED)
+            return moved
+
+        def put_back(name: str, moved: np.ndarray) -> None:
+            put_back_sentences(*arguments(name), moved)
+
+        self._parser = None
+        self._reserve(len(sentences.words), DISTRIBUTIONS)
+        with ThreadPoolExecutor(threads) as pool:
+            moved = list(pool.map(remove, DISTRIBUTIONS, rng.spawn(len(DISTRIBUTIONS))))
+            self.tokens -= len(sentences.words)
+            try:
+                yield
+            finally:
+                self._parser = None
+                list(pool.map(put_back, DISTRIBUTIONS, moved))
+                self.tokens += len(sentences.words)
 
     def _no_gradient(self) -> dict[str, Weights]:
         return {name: Weights(*(np.zeros_like(part) for part in weights)) for name, weights in self.weights.items()}
@@ -322,7 +351,6 @@ class JointModel:
         sentences: Sentences,
         derivations: Derivations,
         seated: np.ndarray,
-        adding: bool,
         gradient: Weights,
         rng: np.random.Generator,
     ) -> float:
@@ -338,7 +366,6 @@ class JointModel:
                 offsets,
                 derivations,
                 seated[start:end],
-                adding,
                 rng,
             )
             if visited < end - start:
@@ -348,7 +375,7 @@ class JointModel:
 
     def _scratch(self, name: str, alphabet: int) -> np.ndarray:
         experts = len(self.columns(name))
-        return np.empty((2, experts) if name == "word" else (experts + 1, alphabet))
+        return np.empty((4, experts) if name == "word" else (experts + 1, alphabet))
 
     def static_derivations(self, sentences: Sentences) -> Derivations:
         """The derivations of the static oracle.

@@ -25,9 +25,14 @@ from ..hpyp.franchise import (
     TIER,
     Franchise,
     deepest,
+    dish_probability,
     restaurant_distribution,
     seat,
+    seat_as,
+    seat_noting,
     unseat,
+    unseat_as,
+    unseat_noting,
 )
 from .recent import Recent, find_places, find_probabilities, new_recent
 from .view import Energies, View, energies, freeze, view_context_probability, view_distribution
@@ -60,7 +65,7 @@ class SeatedPool(NamedTuple):
     gates (int32[gates]): Columns of the context row.
     possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all do.
     elements (int32[elements, 4]): What the entries of a context row are; opaque here.
-    scratch (float64[experts + 1, alphabet]): Workspace; of a pool that mixes its experts float64[2, experts].
+    scratch (float64[experts + 1, alphabet]): Workspace; of a pool that mixes its experts float64[4, experts].
     """
 
     franchise: Franchise
@@ -150,6 +155,58 @@ def unseat_all(franchise, restaurants, dish, rng):
 
 
 @borrowing
+def unseat_all_noting(franchise, restaurants, dish, rng, moved):
+    """`unseat_all`, with what `seat_all_as` needs to undo it.
+
+    moved (int32[experts, 2]): Overwritten, see `unseat_noting`.
+    """
+    removed = True
+    for expert in range(len(restaurants)):
+        moved[expert, 0], moved[expert, 1] = unseat_noting(franchise, restaurants[expert], dish, rng)
+        removed = removed and moved[expert, 0] >= 0
+    return removed
+
+
+@borrowing
+def seat_all_as(franchise, restaurants, dish, moved):
+    """Add the event again that `unseat_all_noting` has removed, as it was."""
+    for expert in range(len(restaurants)):
+        seat_as(franchise, restaurants[expert], dish, moved[expert, 0], moved[expert, 1])
+
+
+@borrowing
+def seat_all_noting(franchise, restaurants, dish, rng, moved):
+    """Add one event to every expert, with what `unseat_all_as` needs to undo it.
+
+    moved (int32[experts, 2]): Overwritten, see `seat_noting`.
+    """
+    for expert in range(len(restaurants)):
+        _, moved[expert, 0], moved[expert, 1] = seat_noting(franchise, restaurants[expert], dish, rng)
+
+
+@borrowing
+def unseat_all_as(franchise, restaurants, dish, moved):
+    """Remove the event again that `seat_all_noting` has added."""
+    for expert in range(len(restaurants)):
+        unseat_as(franchise, restaurants[expert], dish, moved[expert, 0], moved[expert, 1])
+
+
+@borrowing
+def move_all(franchise, restaurants, dish, rng):
+    """Let the customers of one event, one for each expert, leave and sit down again: a Gibbs step for each of them.
+
+    RETURNS (tuple[bool, float]): Whether they were all seated (if not, the others have not moved); and the sum of the logs of
+        the dish's probability under each expert, in nats, given all customers but the one who moves.
+    """
+    total = 0.0
+    for restaurant in restaurants:
+        if not unseat(franchise, restaurant, dish, rng):
+            return False, total
+        total += log(seat(franchise, restaurant, dish, rng))
+    return True, total
+
+
+@borrowing
 def seen(franchise, restaurant):
     """The restaurant, or the nearest above it that is not empty, or the root."""
     while franchise.restaurants[restaurant, CUSTOMERS] == 0 and franchise.restaurants[restaurant, PARENT] != NONE:
@@ -171,15 +228,47 @@ def gate_weight(pool, symbols, expert):
 
 @borrowing
 def seat_product(pool, restaurants, symbols, kind, dish, rng):
-    """Add one event to every expert of a product pool, and add the gradient of its log-probability up.
+    """`learn_product`, and add the event to every expert."""
+    if is_plain(pool):
+        return log(seat(pool.franchise, restaurants[0], dish, rng))
+    log_probability = learn_product(pool, restaurants, symbols, kind, dish)
+    for restaurant in restaurants:
+        seat(pool.franchise, restaurant, dish, rng)
+    return log_probability
+
+
+@borrowing
+def learn_product(pool, restaurants, symbols, kind, dish):
+    """`predict_product`, and add the gradient of the log-probability up."""
+    log_probability = predict_product(pool, restaurants, symbols, kind, dish)
+    if is_plain(pool):
+        return log_probability
+    total = pool.scratch[len(restaurants)]
+    for expert in range(len(restaurants)):
+        row = pool.franchise.restaurants[seen(pool.franchise, restaurants[expert])]
+        out = pool.scratch[expert]
+        expected = 0.0
+        for y in range(len(out)):
+            expected += total[y] * out[y]
+        pool.gradient.standing[row[TIER], standing(row[CUSTOMERS])] += out[dish] - expected
+        for gate in range(len(symbols)):
+            pool.gradient.gate[gate, symbols[gate], expert] += out[dish] - expected
+    return log_probability
+
+
+@borrowing
+def predict_product(pool, restaurants, symbols, kind, dish):
+    """The log-probability of one event under a product pool, given the present seating.
+
+    Leaves the logs of the experts' distributions in `pool.scratch`, and behind them the probabilities of the pool.
 
     restaurants (int32[experts]): Where the context leads under each expert.
     symbols (int32[gates]): The symbols of the gates.
     kind (int): Of the context: the row of `possible`.
-    RETURNS (float): The log-probability of the dish under the pool before it was added, in nats.
+    RETURNS (float): The log-probability of the dish, in nats.
     """
     if is_plain(pool):
-        return log(seat(pool.franchise, restaurants[0], dish, rng))
+        return log(dish_probability(pool.franchise, restaurants[0], dish))
     total = pool.scratch[len(restaurants)]
     total[:] = 0.0
     for expert in range(len(restaurants)):
@@ -191,18 +280,7 @@ def seat_product(pool, restaurants, symbols, kind, dish, rng):
         for y in range(len(out)):
             out[y] = log(out[y])
             total[y] += weight * out[y]
-    log_probability = normalise(total, pool.possible, kind, dish)
-    for expert in range(len(restaurants)):
-        row = pool.franchise.restaurants[seen(pool.franchise, restaurants[expert])]
-        out = pool.scratch[expert]
-        expected = 0.0
-        for y in range(len(out)):
-            expected += total[y] * out[y]
-        pool.gradient.standing[row[TIER], standing(row[CUSTOMERS])] += out[dish] - expected
-        for gate in range(len(symbols)):
-            pool.gradient.gate[gate, symbols[gate], expert] += out[dish] - expected
-        seat(pool.franchise, restaurants[expert], dish, rng)
-    return log_probability
+    return normalise(total, pool.possible, kind, dish)
 
 
 @borrowing
@@ -224,38 +302,71 @@ def normalise(total, possible, kind, dish):
     return chosen - log(mass)
 
 
-@compiled
+@borrowing
 def seat_mixture(pool, restaurants, symbols, dish, rng):
-    """Add one event to every expert of a mixture pool, and add the gradient of its log-probability up.
+    """`learn_mixture`, and add the event to every expert."""
+    if is_plain(pool):
+        return log(seat(pool.franchise, restaurants[0], dish, rng)) if len(restaurants) > 0 else 0.0
+    _find_shares(pool, restaurants, symbols)
+    for expert in range(len(restaurants)):
+        pool.scratch[1, expert] = seat(pool.franchise, restaurants[expert], dish, rng)
+    return _learn_shares(pool, symbols, len(restaurants))
+
+
+@borrowing
+def learn_mixture(pool, restaurants, symbols, dish):
+    """`predict_mixture`, and add the gradient of the log-probability up."""
+    log_probability = predict_mixture(pool, restaurants, symbols, dish)
+    return log_probability if is_plain(pool) else _learn_shares(pool, symbols, len(restaurants))
+
+
+@borrowing
+def predict_mixture(pool, restaurants, symbols, dish):
+    """The log-probability of one event under a mixture pool, given the present seating.
+
+    Leaves the experts' shares and their probabilities of the dish in `pool.scratch`.
 
     restaurants (int32[experts]): Where the context leads under each expert.
     symbols (int32[gates]): The symbols of the gates.
-    RETURNS (float): The log-probability of the dish under the pool before it was added, in nats.
+    RETURNS (float): The log-probability of the dish, in nats.
     """
-    experts = len(restaurants)
-    if experts == 0:
-        return 0.0
     if is_plain(pool):
-        return log(seat(pool.franchise, restaurants[0], dish, rng))
-    share, probability = pool.scratch[0], pool.scratch[1]
-    places = np.empty((experts, 2), dtype=np.int64)
-    mass, total = 0.0, 0.0
-    for expert in range(experts):
+        return log(dish_probability(pool.franchise, restaurants[0], dish)) if len(restaurants) > 0 else 0.0
+    _find_shares(pool, restaurants, symbols)
+    total = 0.0
+    for expert in range(len(restaurants)):
+        pool.scratch[1, expert] = dish_probability(pool.franchise, restaurants[expert], dish)
+        total += pool.scratch[0, expert] * pool.scratch[1, expert]
+    return log(total)
+
+
+@borrowing
+def _find_shares(pool, restaurants, symbols):
+    """What each expert of a mixture is worth, and the places of its weight, in `pool.scratch`."""
+    share, tier, place = pool.scratch[0], pool.scratch[2], pool.scratch[3]
+    mass = 0.0
+    for expert in range(len(restaurants)):
         row = pool.franchise.restaurants[seen(pool.franchise, restaurants[expert])]
-        places[expert, 0], places[expert, 1] = row[TIER], standing(row[CUSTOMERS])
-        share[expert] = exp(
-            pool.weights.standing[places[expert, 0], places[expert, 1]] + gate_weight(pool, symbols, expert)
-        )
+        tier[expert], place[expert] = row[TIER], standing(row[CUSTOMERS])
+        weight = pool.weights.standing[row[TIER], standing(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
+        share[expert] = exp(weight)
         mass += share[expert]
-    for expert in range(experts):
+    for expert in range(len(restaurants)):
         share[expert] /= mass
-        probability[expert] = seat(pool.franchise, restaurants[expert], dish, rng)
+
+
+@borrowing
+def _learn_shares(pool, symbols, experts):
+    """Add the gradient of what is in `pool.scratch` up. Returns the log-probability that it makes."""
+    share, probability, tier, place = pool.scratch[0], pool.scratch[1], pool.scratch[2], pool.scratch[3]
+    total = 0.0
+    for expert in range(experts):
         total += share[expert] * probability[expert]
     for expert in range(experts):
-        posterior = share[expert] * probability[expert] / total
-        pool.gradient.standing[places[expert, 0], places[expert, 1]] += posterior - share[expert]
+        change = share[expert] * probability[expert] / total - share[expert]
+        pool.gradient.standing[int(tier[expert]), int(place[expert])] += change
         for gate in range(len(symbols)):
-            pool.gradient.gate[gate, symbols[gate], expert] += posterior - share[expert]
+            pool.gradient.gate[gate, symbols[gate], expert] += change
     return log(total)
 
 

@@ -1,81 +1,178 @@
-"""Gibbs steps over latent derivations keep the posterior distribution that enumeration finds."""
+"""Steps over latent derivations keep the posterior that enumeration finds, in which the events of a sentence see each other."""
 
-from collections import Counter as Tally
+import itertools
+from functools import cache
+from math import exp
 
 import numpy as np
 import pytest
-from test_enumeration import POOLS, Counter, make_model
+from test_enumeration import POOLS, Counter, make_model, with_random_weights
+from test_franchise import enumerate_seatings
+from test_gibbs import context_of, without_sentences
+from total_variation import total_variation
 
 from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.arc_standard.configuration import derivation
-from spacy_hpyp.arc_standard.latent import remove_sentence
+from spacy_hpyp.arc_standard.latent import add_weighing, remove_weighing, take_back, visit_latent
 from spacy_hpyp.arc_standard.sampling import Distributions
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.inference.gibbs import Derivations
-from spacy_hpyp.models.joint_model import DISTRIBUTIONS
+from spacy_hpyp.hpyp.storage import pack
+from spacy_hpyp.inference.gibbs import Derivations, new_events, put_back, read_events
+from spacy_hpyp.models.joint_model import DISTRIBUTIONS, ContextLists
 
 #: The second word has a dependent on either side, so that the tree has two derivations.
 WORDS, TAGS, HEADS = [0, 1, 0], [0, 1, 0], [1, NONE, 1]
-STEPS = 2500
+STEPS = 20_000
+#: The two derivations differ in what they see below the top of the stack.
+SMALL = ContextLists(transition=[["s2.tag"]], label=[], tag=[["s2.tag"]], word=[["next.tag"]])
 
 
-def sentence():
-    return join([np.array([WORDS, TAGS, HEADS, [NONE if h == NONE else 0 for h in HEADS]], dtype=np.int32)])
+def rows_of(*sentences):
+    return join(
+        [
+            np.array([words, tags, heads, [NONE if h == NONE else 0 for h in heads]], dtype=np.int32)
+            for words, tags, heads in sentences
+        ]
+    )
 
 
-def seated_model(name):
-    model = make_model(POOLS[name])
-    rows = sentence()
-    derivations = model.static_derivations(rows)
-    model.visit(rows, derivations, np.array([False]), np.random.default_rng(3))
-    return model, rows, derivations
+def all_derivations(model, words, tags, heads, given_tree):
+    """Actions and tags of all derivations of the words, or of the tree."""
+    counter, n = Counter(model), len(words)
+    found = []
+    for _, last in counter.derivations(n, words):
+        if given_tree and counter.tree(last, n)[:2] != (tags, heads):
+            continue
+        actions, read = np.empty(2 * n, dtype=np.int32), np.empty(n, dtype=np.int32)
+        derivation(counter.records, last, actions, read)
+        found.append((*actions.tolist(), *read.tolist()))
+    return found
 
 
-def posterior(model, derivations, given_tree):
-    """Of the sentence that is seated, given the others: actions and tags with their probabilities."""
+def run(model, rows, given_trees, steps=STEPS):
+    """The derivations of all sentences after each step, and how many were accepted of those that were new."""
     gradient = model._no_gradient()
+    derivations, draws = model.static_derivations(rows), np.zeros(2, dtype=np.int64)
+    model._reserve(1000, DISTRIBUTIONS)
     learner = Distributions(
         *(model._seated_pool(name, gradient[name]) for name in DISTRIBUTIONS),
         model.vocabulary.tag_offsets,
         model.vocabulary.candidate_tags,
     )
-    rng = np.random.default_rng(0)
-    words = np.array(WORDS, dtype=np.int32)
-    assert remove_sentence(learner, words, derivations.tags, derivations.actions, rng)
-    counter = Counter(model)
-    found = Tally()
-    for probability, last in counter.derivations(len(WORDS), WORDS):
-        tags, heads, _ = counter.tree(last, len(WORDS))
-        if given_tree and (tags, heads) != (TAGS, HEADS):
-            continue
-        actions, read = np.empty(2 * len(WORDS), dtype=np.int32), np.empty(len(WORDS), dtype=np.int32)
-        derivation(counter.records, last, actions, read)
-        found[(*actions.tolist(), *tags)] += probability
-    total = sum(found.values())
-    return {path: probability / total for path, probability in found.items()}
+    rng, totals, visited = np.random.default_rng(5), np.zeros(4), []
+    seated = np.ones(len(rows.offsets) - 1, dtype=bool)
+    for _ in range(steps):
+        assert visit_latent(learner, rows, derivations, seated, given_trees, 3, rng, totals, draws) == len(seated)
+        visited.append(
+            tuple(
+                (*derivations.actions[2 * start : 2 * end].tolist(), *derivations.tags[start:end].tolist())
+                for start, end in itertools.pairwise(rows.offsets.tolist())
+            )
+        )
+    return visited, draws
+
+
+class Marginal:
+    """The probability of derivations, summed over all ways in which the customers of all of them may sit."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __call__(self, words, paths):
+        probability = 1.0
+        for name in DISTRIBUTIONS:
+            pairs = zip(words, paths)
+            customers = [customer for pair in pairs for customer in self.customers(name, tuple(pair[0]), pair[1])]
+            probability *= self.of_customers(name, tuple(sorted(customers)))
+        return probability
+
+    @cache  # noqa: B019
+    def customers(self, name, words, path):
+        pool = self.model._seated_pool(name, self.model._no_gradient()[name])
+        number, n = DISTRIBUTIONS.index(name), len(words)
+        path = np.array(path, dtype=np.int32)
+        events = new_events(pool, n)
+        read_events(pool, number, False, np.array(words, dtype=np.int32), path[2 * n :], path[: 2 * n], events)
+        return [
+            (context_of(pool.franchise, events.place[i, 0])[1], int(events.dish[i])) for i in range(events.count[0])
+        ]
+
+    @cache  # noqa: B019
+    def of_customers(self, name, customers):
+        return sum(enumerate_seatings(customers, self.model.alphabets()[name]).values())
+
+
+@pytest.mark.parametrize("given_tree", [True, False])
+def test_derivations_are_visited_as_often_as_they_are_probable(given_tree):
+    # Nothing but these sentences is seated, so that their own events are most of what they see.
+    sentences = [(WORDS, TAGS, HEADS), ([0, 0], [0, 0], [1, NONE]) if given_tree else ([0], [0], [NONE])]
+    model = without_sentences(make_model(SMALL))
+    marginal = Marginal(without_sentences(make_model(SMALL)))
+    marginal.model._reserve(1000, DISTRIBUTIONS)
+    rows = rows_of(*sentences)
+    paths = [all_derivations(make_model(SMALL), *sentence, given_tree) for sentence in sentences]
+    words = [sentence[0] for sentence in sentences]
+    exact = {both: marginal(words, both) for both in itertools.product(*paths)}
+    exact = {both: probability / sum(exact.values()) for both, probability in exact.items()}
+    model.visit(rows, model.static_derivations(rows), np.array([False, False]), np.random.default_rng(3))
+    visited, draws = run(model, rows, given_tree)
+    distance, limit = total_variation(visited, exact)
+    assert len(exact) == (2 if given_tree else 128)
+    assert distance < limit
+    # Some of the new derivations are not accepted.
+    assert 0 < draws[1] < draws[0] <= 2 * STEPS
 
 
 @pytest.mark.parametrize("given_tree", [True, False])
 @pytest.mark.parametrize("name", ["the paper's", "directions and labels"])
-def test_particle_gibbs_visits_derivations_as_often_as_they_are_probable(name, given_tree):
-    # All other sentences stay where they are, so the sentence's derivations have one posterior in every step; only how its
-    # customers sit is drawn again, and does not matter once they have left.
-    model, rows, derivations = seated_model(name)
-    exact = posterior(*seated_model(name)[::2], given_tree)
-    rng = np.random.default_rng(5)
-    visits = Tally()
-    for _ in range(STEPS):
-        model.visit_latent(rows, derivations, np.array([True]), rng, given_trees=given_tree, particles=3)
-        visits[(*derivations.actions.tolist(), *derivations.tags.tolist())] += 1
-    assert set(visits) <= set(exact)
-    # Successive steps are correlated: four standard errors of a tenth as many independent draws.
-    for path, probability in exact.items():
-        error = 4 * (probability * (1 - probability) / (STEPS / 10)) ** 0.5
-        assert visits[path] / STEPS == pytest.approx(probability, abs=error + 1e-3)
+def test_derivations_of_a_sentence_among_others_are_visited_as_often_as_they_are_probable(name, given_tree):
+    # With one table at most, the seating of the others is known.
+    model = with_random_weights(make_model(POOLS[name], one_table=True))
+    rows = rows_of((WORDS, TAGS, HEADS))
+    exact = {}
+    for path in all_derivations(model, WORDS, TAGS, HEADS, given_tree):
+        trial = with_random_weights(make_model(POOLS[name], one_table=True))
+        new = Derivations(*(np.array(part, dtype=np.int32) for part in (path[:6], path[6:])))
+        found, _ = trial.visit(rows, new, np.array([False]), np.random.default_rng(0))
+        exact[(path,)] = exp(sum(found.values()))
+    exact = {path: probability / sum(exact.values()) for path, probability in exact.items()}
+    model.visit(rows, model.static_derivations(rows), np.array([False]), np.random.default_rng(3))
+    distance, limit = total_variation(run(model, rows, given_tree)[0], exact)
+    assert distance < limit
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_what_is_not_accepted_leaves_no_trace(name):
+    model = make_model(POOLS[name])
+    rows = rows_of((WORDS, TAGS, HEADS))
+    for seed in range(5):
+        model.visit(rows, model.static_derivations(rows), np.array([False]), np.random.default_rng(seed))
+    model._reserve(100, DISTRIBUTIONS)
+    rng = np.random.default_rng(0)
+    for number, name in enumerate(DISTRIBUTIONS):
+        pool = model._seated_pool(name, model._no_gradient()[name])
+        before = pack(pool.franchise)
+        derivations = model.static_derivations(rows)
+        read = (pool, number, model.is_factored, rows.words, rows.tags)
+        old, new = new_events(pool, len(WORDS)), new_events(pool, len(WORDS))
+        read_events(*read, derivations.actions, old)
+        read_events(*read[:4], (1 - rows.tags).astype(np.int32), derivations.actions, new)
+        found, _ = remove_weighing(pool, number, old, rng)
+        assert found
+        without = pack(pool.franchise)
+        add_weighing(pool, number, new, rng)
+        take_back(pool, new)
+        assert pack(pool.franchise) == without
+        put_back(pool, old)
+        assert pack(pool.franchise) == before
+        assert (without == before) == (old.count[0] == 0)
 
 
 def test_a_sentence_that_is_not_seated_as_it_should_be_is_an_error():
-    model, rows, derivations = seated_model("the paper's")
+    model = make_model(POOLS["the paper's"])
+    rows = rows_of((WORDS, TAGS, HEADS))
+    derivations = model.static_derivations(rows)
+    model.visit(rows, derivations, np.array([False]), np.random.default_rng(3))
     other = Derivations(derivations.actions, (1 - derivations.tags).astype(np.int32))
     with pytest.raises(ValueError, match="do not belong together"):
         model.visit_latent(rows, other, np.array([True]), np.random.default_rng(0), given_trees=True, particles=3)

@@ -32,11 +32,19 @@ from spacy_hpyp.hpyp.franchise import (
     TABLES,
     TIER,
     add,
+    dish_probability,
     new_franchise,
+    open_restaurant,
     predictive_distribution,
     predictive_probability,
     remove,
     reserve,
+    restaurant_distribution,
+    seat,
+    seat_as,
+    seat_noting,
+    unseat_as,
+    unseat_noting,
 )
 from spacy_hpyp.hpyp.hyperparameters import histograms, log_likelihood
 
@@ -87,7 +95,7 @@ def crowd(seating, context):
     return sum(sizes), len(sizes)
 
 
-def arrivals(seating, context, dish):
+def arrivals(seating, context, dish, alphabet=ALPHABET):
     """What one more customer may do, as pairs (seating after it, probability of the dish and of this); tables differ."""
     discount, strength = DISCOUNT[len(context)], STRENGTH[len(context)]
     customers, tables = crowd(seating, context)
@@ -98,7 +106,7 @@ def arrivals(seating, context, dish):
         (reseated(seating, context, dish, (*sizes[:i], size + 1, *sizes[i + 1 :])), (size - discount) / total)
         for i, size in enumerate(sizes)
     ]
-    above = arrivals(seating, context[:-1], dish) if context else [(seating, 1 / ALPHABET)]
+    above = arrivals(seating, context[:-1], dish, alphabet) if context else [(seating, 1 / alphabet)]
     return found + [(reseated(other, context, dish, (*sizes, 1)), fresh * value) for other, value in above]
 
 
@@ -110,13 +118,13 @@ def probability_of(seating, context, dish):
     return sum(value for _, value in arrivals(seating, context, dish))
 
 
-def enumerate_seatings(events):
+def enumerate_seatings(events, alphabet=ALPHABET):
     """The probability of the dishes and of each seating that the events may end in."""
     reached = {frozenset(): 1.0}
     for context, dish in events:
         after = Counter()
         for seating, value in reached.items():
-            for other, factor in arrivals(seating, context, dish):
+            for other, factor in arrivals(seating, context, dish, alphabet):
                 after[other] += value * factor
         reached = after
     return reached
@@ -238,6 +246,45 @@ def test_who_comes_and_leaves_in_any_order_leaves_no_trace(customers, random, se
                 change(franchise, 0, row_of(context), dish, rng)
         assert seating_of(franchise) == before
         assert_sound(franchise, stay)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(events, min_size=1, max_size=60), st.integers(1, 60), st.integers(0, 2**32))
+def test_who_is_put_back_sits_where_he_sat(customers, leaving, seed):
+    rng = np.random.default_rng(seed)
+    franchise = franchise_for(2 * len(customers))
+    places = [open_restaurant(franchise, 0, row_of(context)) for context, _ in customers]
+    noted = [(place, dish, seat_noting(franchise, place, dish, rng)) for place, (_, dish) in zip(places, customers)]
+    whole = seating_of(franchise)
+    leave = list(zip(places, [dish for _, dish in customers]))[:leaving]
+    removed = [(place, dish, unseat_noting(franchise, place, dish, rng)) for place, dish in leave]
+    assert_sound(franchise, customers[leaving:])
+    for place, dish, (tables, size) in reversed(removed):
+        assert tables >= 0
+        seat_as(franchise, place, dish, tables, size)
+    assert seating_of(franchise) == whole
+    assert_sound(franchise, customers)
+    # And those who came leave again, the last one first.
+    for place, dish, (_, tables, size) in reversed(noted):
+        unseat_as(franchise, place, dish, tables, size)
+    assert seating_of(franchise) == frozenset()
+    assert_sound(franchise, [])
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.lists(events, max_size=60), st.integers(0, 2**32))
+def test_a_dish_has_the_probability_with_which_it_would_be_seated(customers, seed):
+    rng = np.random.default_rng(seed)
+    franchise = franchise_for(2 * len(customers) + 12)
+    for context, dish in customers:
+        add(franchise, 0, row_of(context), dish, rng)
+    out = np.empty(ALPHABET)
+    for context, dish in itertools.product(itertools.product(range(2), repeat=2), range(ALPHABET)):
+        place = open_restaurant(franchise, 0, row_of(context))
+        restaurant_distribution(franchise, place, out)
+        found = dish_probability(franchise, place, dish)
+        assert found == pytest.approx(out[dish], rel=1e-12)
+        assert found == pytest.approx(seat(franchise, place, dish, rng), rel=1e-12)
 
 
 @pytest.mark.parametrize("dish", [0, 1, 2])

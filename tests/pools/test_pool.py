@@ -20,8 +20,12 @@ from spacy_hpyp.pools.pool import (
     SeatedPool,
     Weights,
     freeze_pool,
+    learn_mixture,
+    learn_product,
     mixture_probability,
     new_scratch,
+    predict_mixture,
+    predict_product,
     product_distribution,
     read_symbols,
     seat_mixture,
@@ -184,6 +188,35 @@ def test_gradient_is_that_of_the_log_likelihood(mixed):
     assert any(np.any(part != 0) for part in pool.gradient)
     for found, slopes in zip(pool.gradient, expected):
         np.testing.assert_allclose(found, slopes, atol=1e-6)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_what_is_learned_without_seating_is_what_is_learned_with_it(mixed):
+    row, dish = np.array([1, 2, 0], dtype=np.int32), 7
+    pool = seated_pool(random_weights(0.4), NO_MASK if mixed else MASK)
+    rng = np.random.default_rng(0)
+    places = np.empty(len(COLUMNS), dtype=np.int32)
+    open_restaurants(pool.franchise, row, places)
+    symbols = symbols_of(pool, row)
+    before = pool.franchise.used.copy()
+    if mixed:
+        predicted = predict_mixture(pool, places, symbols, dish)
+        assert not pool.gradient.standing.any()
+        found = learn_mixture(pool, places, symbols, dish)
+    else:
+        predicted = predict_product(pool, places, symbols, 0, dish)
+        assert not pool.gradient.standing.any()
+        found = learn_product(pool, places, symbols, 0, dish)
+    np.testing.assert_array_equal(pool.franchise.used, before)
+    gradient = [part.copy() for part in pool.gradient]
+    for part in pool.gradient:
+        part[:] = 0.0
+    expected = (
+        seat_mixture(pool, places, symbols, dish, rng) if mixed else seat_product(pool, places, symbols, 0, dish, rng)
+    )
+    assert predicted == found == pytest.approx(expected, rel=1e-12)
+    for part, other in zip(gradient, pool.gradient):
+        np.testing.assert_allclose(part, other, rtol=1e-9, atol=1e-12)
 
 
 def test_one_table_at_most_is_deterministic_and_leaves_nothing_behind():

@@ -1,0 +1,149 @@
+"""Gibbs steps over sentences leave the seating as enumeration has it, also where one restaurant has several of their events."""
+
+import numpy as np
+import pytest
+from numba import njit
+from test_enumeration import POOLS, make_model, with_random_weights
+from test_franchise import DISCOUNT, STRENGTH, enumerate_seatings
+from total_variation import total_variation
+
+from spacy_hpyp.annotation.documents import join
+from spacy_hpyp.hpyp.franchise import (
+    CELL,
+    COUNT,
+    LINK,
+    N_CELLS,
+    N_SERVINGS,
+    NONE,
+    PARENT,
+    RESTAURANT,
+    SERVED,
+    SIZE,
+    SYMBOL,
+    new_franchise,
+)
+from spacy_hpyp.hpyp.storage import pack
+from spacy_hpyp.inference.gibbs import new_events, read_events, visit_sentences
+from spacy_hpyp.models.joint_model import DISTRIBUTIONS, ContextLists
+
+#: One sentence whose five tags, words and labels fall into few restaurants.
+WORDS, TAGS, HEADS = [0, 1, 0, 0, 1], [0, 1, 0, 0, 1], [1, NONE, 1, 1, 1]
+STEPS = 40_000
+CONTEXTS = {
+    "plain": ContextLists(transition=[[]], label=[], tag=[["s1.tag"]], word=[["next.tag", "s1.tag"]]),
+    "pools": ContextLists(
+        transition=[["s1.tag"], []],
+        label=[["next.direction"], []],
+        tag=[["s1.tag"], ["w1.tag", "w2.tag"]],
+        word=[["next.tag"], ["s1.tag"]],
+    ),
+}
+
+
+def sentence():
+    return join([np.array([WORDS, TAGS, HEADS, [NONE if h == NONE else 0 for h in HEADS]], dtype=np.int32)])
+
+
+def without_sentences(model):
+    """Make the seating of a model empty, with hyperparameters that the enumeration knows."""
+    for name, size in model.alphabets().items():
+        franchise = new_franchise(model.columns(name), size)
+        experts, depth = franchise.columns.shape
+        franchise.discount[:] = np.tile(DISCOUNT[: depth + 1], experts)
+        franchise.strength[:] = np.tile(STRENGTH[: depth + 1], experts)
+        model.franchises[name] = franchise
+    return model
+
+
+def model_with_one_sentence(contexts):
+    model = without_sentences(with_random_weights(make_model(contexts)))
+    rows = sentence()
+    model.visit(rows, model.static_derivations(rows), np.array([False]), np.random.default_rng(0))
+    model._reserve(1000, DISTRIBUTIONS)
+    return model, rows
+
+
+@njit(error_model="numpy")
+def run(pool, distribution, factored, words, offsets, derivations, seated, steps, rng):
+    """Gibbs steps; returns after each the sum of squared table sizes of every serving, which tells partitions apart."""
+    franchise = pool.franchise
+    squares = np.zeros((steps, franchise.used[N_SERVINGS]), dtype=np.int64)
+    for i in range(steps):
+        visit_sentences(pool, distribution, factored, words, offsets, derivations, seated, rng)
+        for serving in range(squares.shape[1]):
+            row = franchise.servings[serving]
+            cell = row[CELL]
+            if cell == NONE:
+                squares[i, serving] = row[SERVED] ** 2
+            while cell != NONE:
+                squares[i, serving] += franchise.cells[cell, COUNT] * franchise.cells[cell, SIZE] ** 2
+                cell = franchise.cells[cell, LINK]
+    return squares
+
+
+def context_of(franchise, restaurant):
+    """The number of an expert, and the symbols that lead to a restaurant."""
+    context = ()
+    while franchise.restaurants[restaurant, PARENT] != NONE:
+        context = (int(franchise.restaurants[restaurant, SYMBOL]), *context)
+        restaurant = franchise.restaurants[restaurant, PARENT]
+    return int(restaurant), context
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("kind", CONTEXTS)
+def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
+    if (kind, name) == ("plain", "label"):
+        pytest.skip("there is no such distribution")
+    model, rows = model_with_one_sentence(CONTEXTS[kind])
+    pool = model._seated_pool(name, model._no_gradient()[name])
+    derivations = model.static_derivations(rows)
+    asked = (pool, DISTRIBUTIONS.index(name), model.is_factored, rows.words, rows.offsets, derivations)
+    squares = run(*asked, np.array([True]), STEPS, np.random.default_rng(7))
+
+    events = new_events(pool, len(WORDS))
+    read_events(pool, *asked[1:4], rows.tags, derivations.actions, events)
+    franchise, count = pool.franchise, events.count[0]
+    assert 4 <= count
+    for expert in range(events.place.shape[1]):
+        customers = [(context_of(franchise, events.place[i, expert])[1], int(events.dish[i])) for i in range(count)]
+        reached = enumerate_seatings(customers, model.alphabets()[name])
+        found = [context_of(franchise, row[RESTAURANT]) for row in franchise.servings[: franchise.used[N_SERVINGS]]]
+        mine = [serving for serving, (root, _) in enumerate(found) if root == expert]
+        keys = [(found[serving][1], int(franchise.servings[serving, 1])) for serving in mine]
+        exact = {}
+        for seating, value in reached.items():
+            sizes = dict(seating)
+            state = tuple(sum(size**2 for size in sizes[key]) for key in keys)
+            exact[state] = exact.get(state, 0.0) + value / sum(reached.values())
+        distance, limit = total_variation([tuple(row) for row in squares[:, mine].tolist()], exact)
+        assert distance < limit
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_sentences_that_were_out_for_a_while_sit_where_they_sat(name):
+    model = make_model(POOLS[name])
+    rows = sentence()
+    for i in range(20):
+        model.visit(rows, model.static_derivations(rows), np.array([False]), np.random.default_rng(i))
+    several = join([np.stack(list(rows[:4]))] * 8)
+    before = {name: pack(franchise) for name, franchise in model.franchises.items()}
+    used = {name: franchise.used[:N_CELLS].copy() for name, franchise in model.franchises.items()}
+    tokens = model.tokens
+    with model.without(several, np.random.default_rng(1)):
+        assert model.tokens == tokens - len(several.words)
+        assert pack(model.franchises["tag"]) != before["tag"]
+    assert model.tokens == tokens
+    for name, franchise in model.franchises.items():
+        assert pack(franchise) == before[name]
+        np.testing.assert_array_equal(franchise.used[:N_CELLS], used[name])
+
+
+def test_sentences_are_put_back_though_what_was_done_without_them_failed():
+    model = make_model(POOLS["the paper's"])
+    rows = sentence()
+    model.visit(rows, model.static_derivations(rows), np.array([False]), np.random.default_rng(0))
+    before = pack(model.franchises["tag"])
+    with pytest.raises(KeyError), model.without(rows, np.random.default_rng(0)):
+        raise KeyError
+    assert pack(model.franchises["tag"]) == before

@@ -99,7 +99,8 @@ class TrainingSettings(Settings):
         "nothing",
         OneOf(("nothing", "derivations", "parses")),
         'what training does not take from the treebank: `"derivations"`, the order of the actions that make a tree; or '
-        '`"parses"`, tags and trees as well. Drawn by particle Gibbs sampling ',
+        '`"parses"`, tags and trees as well. Drawn by particle Gibbs sampling '
+        "with a Metropolis-Hastings correction; `--verbose` training logs how many were accepted",
     )
     latent_after: int = setting(10, Whole(0), "after how many sweeps that is latent")
     latent_particles: int = setting(

@@ -15,7 +15,7 @@ from spacy.util import load_config, load_model_from_config
 from thinc.api import Adam
 
 from spacy_hpyp import HPYPParser
-from spacy_hpyp.models.joint_model import DISTRIBUTIONS
+from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.text.unknown_words import unknown_words
 
 PROJECT = Path(__file__).parent.parent

@@ -7,9 +7,8 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..compiled import NONE
-from ..models.joint_model import JointModel
 from .arrays import Parses, Posterior, Share
-from .documents import Layout, write_parses
+from .documents import Encoder, Layout, write_parses
 
 
 @dataclass(frozen=True)
@@ -57,11 +56,13 @@ def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
     return [(float(sums[i]), int(first[i])) for i in order]
 
 
-def k_best(doc: Doc, layout: Layout, posteriors: Sequence[Posterior], k: int, model: JointModel) -> list[Alternative]:
+def k_best(doc: Doc, layout: Layout, posteriors: Sequence[Posterior], k: int, encoder: Encoder) -> list[Alternative]:
     """The k best parses of a document whose blocks have been parsed one by one.
 
     layout (Layout): Where the words of the blocks stand.
     posteriors (Sequence[Posterior]): The final beam of each block.
+    k (int): How many.
+    encoder (Encoder): What the numbers of the parses stand for.
     """
     best: list[tuple[float, list[int]]] = [(0.0, [])]
     for posterior in posteriors:
@@ -71,7 +72,7 @@ def k_best(doc: Doc, layout: Layout, posteriors: Sequence[Posterior], k: int, mo
     found = []
     for log_prob, chosen in best:
         copy = doc.copy()
-        write_parses([copy], layout, _parses(posteriors, chosen), model)
+        write_parses([copy], layout, _parses(posteriors, chosen), encoder)
         found.append(Alternative(copy, log_prob))
     return found
 
@@ -85,14 +86,15 @@ def _parses(posteriors: Sequence[Posterior], chosen: Sequence[int]) -> Parses:
     return Parses(heads, labels, tags, unknown, unknown, unknown, unknown, unknown)
 
 
-def marginals(doc: Doc, layout: Layout, shares: Sequence[Share], model: JointModel) -> Marginals:
+def marginals(doc: Doc, layout: Layout, shares: Sequence[Share], encoder: Encoder) -> Marginals:
     """The posterior probabilities of heads, labels and tags, see `Marginals`.
 
     layout (Layout): Where the words stand.
     shares (Sequence[Share]): What they may be.
+    encoder (Encoder): What the numbers of the parses stand for.
     """
     n = len(doc)
-    found = Marginals(np.zeros((n, n)), np.zeros((n, len(model.labels) + 1)), np.zeros((n, len(model.tags))))
+    found = Marginals(np.zeros((n, n)), np.zeros((n, len(encoder.labels) + 1)), np.zeros((n, len(encoder.tags))))
     for words, posterior, weight in shares:
         token = layout.token[words]
         for heads, labels, tags, probability in zip(

@@ -51,6 +51,15 @@ def sentence_blocks(sentences: Sequence[np.ndarray]) -> Blocks:
     )
 
 
+def block_starts(offsets: np.ndarray) -> np.ndarray:
+    """Where the block of each token begins.
+
+    offsets (int64[blocks + 1]): Where each block begins.
+    RETURNS (int64[tokens]): The beginnings.
+    """
+    return np.repeat(offsets[:-1], np.diff(offsets))
+
+
 class Parses(NamedTuple):
     """The parses that were chosen for all blocks, with what the beam says of them.
 

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arc_standard.decoding import block_starts
 from ..compiled import NONE
-from .arrays import Blocks, Parses
+from .arrays import Blocks, Parses, block_starts
 
 #: The weights of `features` that leave posterior probabilities as they are.
 UNLEARNED = np.array([0.0, 1.0, 0.0, 0.0])

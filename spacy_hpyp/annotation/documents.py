@@ -11,7 +11,6 @@ from spacy.vocab import Vocab
 
 from ..compat.spacy import nonproj
 from ..compiled import NONE
-from ..models.joint_model import JointModel
 from ..text.vocabulary import Vocabulary
 from .arrays import Blocks, Parses, Sentences
 from .extensions import bits, write_extensions
@@ -130,15 +129,16 @@ def read_gold(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
 class Encoder:
     """Sentences as numbers of a model's alphabets.
 
-    model (JointModel): An initialised model.
+    vocabulary (Vocabulary): Its words and tags.
+    labels (Sequence[str]): Its labels.
+    labelled (bool): Whether it tells the labels of arcs apart.
     """
 
-    def __init__(self, model: JointModel) -> None:
-        assert model.vocabulary is not None
-        self.vocabulary: Vocabulary = model.vocabulary
-        self.tags = {tag: number for number, tag in enumerate(model.tags)}
-        self.labels = {label: number for number, label in enumerate(model.labels)}
-        self.labelled = model.labelled
+    def __init__(self, vocabulary: Vocabulary, labels: Sequence[str], *, labelled: bool = True) -> None:
+        self.vocabulary = vocabulary
+        self.tags = {tag: number for number, tag in enumerate(vocabulary.tags)}
+        self.labels = {label: number for number, label in enumerate(labels)}
+        self.labelled = labelled
 
     def encode(self, sentence: GoldSentence) -> np.ndarray | str:
         """A sentence as int32[4, tokens]: words, tags, heads and labels; or what keeps it from being used."""
@@ -234,17 +234,20 @@ def _tag_number(encoder: Encoder, doc: Doc, i: int) -> int:
     return encoder.tags[tag]
 
 
-def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, model: JointModel) -> None:
-    """Write tags, heads, labels and log-probabilities of parses into Docs."""
+def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: Encoder) -> None:
+    """Write tags, heads, labels and log-probabilities of parses into Docs.
+
+    encoder (Encoder): What the numbers of the parses stand for.
+    """
     if not docs:
         return
     strings = docs[0].vocab.strings
-    tag_ids = np.array([strings.add(tag) for tag in model.tags], dtype=np.uint64)
-    label_ids = np.array([strings.add(label) for label in [*model.labels, ROOT_LABEL]], dtype=np.uint64)
+    tag_ids = np.array([strings.add(tag) for tag in encoder.tags], dtype=np.uint64)
+    label_ids = np.array([strings.add(label) for label in [*encoder.labels, ROOT_LABEL]], dtype=np.uint64)
     block = np.repeat(np.arange(len(layout.offsets) - 1), np.diff(layout.offsets))
     within = np.arange(len(layout.token))
     heads = np.where(parses.heads == NONE, within, parses.heads + layout.offsets[:-1][block])
-    decorated = any(nonproj.is_decorated(label) for label in model.labels)
+    decorated = any(nonproj.is_decorated(label) for label in encoder.labels)
     for i, doc in enumerate(docs):
         words = slice(layout.docs[i], layout.docs[i + 1])
         token = layout.token[words]

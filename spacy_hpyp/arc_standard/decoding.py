@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ..annotation.arrays import Blocks, Parses, Posterior, Share
+from ..annotation.arrays import Blocks, Parses, Posterior, Share, block_starts
 from ..arc_standard.proposals import Parser
 from ..compiled import NONE
 from ..inference.beam import log_sum
@@ -97,15 +97,6 @@ def mixture(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) ->
         Share(place, posterior, weight / total[place])
         for place, posterior, weight in zip(places, [*found, *as_one], weights)
     ]
-
-
-def block_starts(offsets: np.ndarray) -> np.ndarray:
-    """Where the block of each token begins.
-
-    offsets (int64[blocks + 1]): Where each block begins.
-    RETURNS (int64[tokens]): The beginnings.
-    """
-    return np.repeat(offsets[:-1], np.diff(offsets))
 
 
 def cut(blocks: Blocks, heads: np.ndarray) -> Blocks:

@@ -34,15 +34,16 @@ from math import log
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled
-from ..inference.gibbs import LABEL, TAG, TRANSITION, WORD, add, new_events, put_back, read_events, visit_seated
+from ..inference.gibbs import add, put_back, visit_seated
 from ..pools.pool import (
-    predict_mixture,
-    predict_product,
+    predict_event,
     seat_all_noting,
     unseat_all_as,
     unseat_all_noting,
 )
 from .derivations import sample_derivation
+from .distributions import LABEL, TAG, TRANSITION, WORD
+from .events import events_of
 from .likelihood import new_queries
 from .proposals import is_factored
 from .sampling import sample_parse
@@ -52,33 +53,24 @@ _REMEMBERED = 256
 
 
 @compiled
-def _read(pool, distribution, factored, words, tags, actions):
-    events = new_events(pool, len(words))
-    read_events(pool, distribution, factored, words, tags, actions, events)
-    return events
-
-
-@compiled
 def _read_all(model, words, tags, actions):
     """The events of all distributions, in the order of their numbers."""
     factored = is_factored(model)
     return (
-        _read(model.transition, TRANSITION, factored, words, tags, actions),
-        _read(model.label, LABEL, factored, words, tags, actions),
-        _read(model.tag, TAG, factored, words, tags, actions),
-        _read(model.word, WORD, factored, words, tags, actions),
+        events_of(model.transition, TRANSITION, factored, words, tags, actions),
+        events_of(model.label, LABEL, factored, words, tags, actions),
+        events_of(model.tag, TAG, factored, words, tags, actions),
+        events_of(model.word, WORD, factored, words, tags, actions),
     )
 
 
 @borrowing
-def _predict(pool, distribution, events, i):
-    if distribution == WORD:
-        return predict_mixture(pool, events.place[i], events.symbols[i], events.dish[i])
-    return predict_product(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i])
+def _predict(pool, events, i):
+    return predict_event(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i])
 
 
 @borrowing
-def remove_weighing(pool, distribution, events, rng):
+def remove_weighing(pool, events, rng):
     """Remove the events of a sentence from one distribution, the last one first.
 
     RETURNS (tuple[bool, float]): Whether they were all seated, and this distribution's part of log T(D) - log q(D), in nats.
@@ -87,20 +79,20 @@ def remove_weighing(pool, distribution, events, rng):
     for i in range(events.count[0] - 1, -1, -1):
         if not unseat_all_noting(pool.franchise, events.place[i], events.dish[i], rng, events.moved[i]):
             return False, weight
-        weight += _predict(pool, distribution, events, i)
+        weight += _predict(pool, events, i)
     for i in range(events.count[0]):
-        weight -= _predict(pool, distribution, events, i)
+        weight -= _predict(pool, events, i)
     return True, weight
 
 
 @borrowing
-def add_weighing(pool, distribution, events, rng):
+def add_weighing(pool, events, rng):
     """Add the events of a sentence to one distribution. Returns its part of log T(D) - log q(D), in nats."""
     weight = 0.0
     for i in range(events.count[0]):
-        weight -= _predict(pool, distribution, events, i)
+        weight -= _predict(pool, events, i)
     for i in range(events.count[0]):
-        weight += _predict(pool, distribution, events, i)
+        weight += _predict(pool, events, i)
         seat_all_noting(pool.franchise, events.place[i], events.dish[i], rng, events.moved[i])
     return weight
 
@@ -117,10 +109,10 @@ def remove_sentence(model, events, rng):
     """`remove_weighing` for all distributions, given the events of each."""
     weight = 0.0
     for found, part in (
-        remove_weighing(model.transition, TRANSITION, events[TRANSITION], rng),
-        remove_weighing(model.label, LABEL, events[LABEL], rng),
-        remove_weighing(model.tag, TAG, events[TAG], rng),
-        remove_weighing(model.word, WORD, events[WORD], rng),
+        remove_weighing(model.transition, events[TRANSITION], rng),
+        remove_weighing(model.label, events[LABEL], rng),
+        remove_weighing(model.tag, events[TAG], rng),
+        remove_weighing(model.word, events[WORD], rng),
     ):
         if not found:
             return False, weight
@@ -154,10 +146,10 @@ def draw_again(model, words, tags, actions, heads, labels, given_trees, particle
     accepted = False
     if proposed:
         new = _read_all(model, words, new_tags, new_actions)
-        new_weight = add_weighing(model.transition, TRANSITION, new[TRANSITION], rng)
-        new_weight += add_weighing(model.label, LABEL, new[LABEL], rng)
-        new_weight += add_weighing(model.tag, TAG, new[TAG], rng)
-        new_weight += add_weighing(model.word, WORD, new[WORD], rng)
+        new_weight = add_weighing(model.transition, new[TRANSITION], rng)
+        new_weight += add_weighing(model.label, new[LABEL], rng)
+        new_weight += add_weighing(model.tag, new[TAG], rng)
+        new_weight += add_weighing(model.word, new[WORD], rng)
         accepted = log(1.0 - rng.random()) < new_weight - old_weight
         if not accepted:
             take_back(model.transition, new[TRANSITION])
@@ -206,13 +198,13 @@ def visit_latent(model, sentences, derivations, seated, given_trees, particles, 
             draws[1] += accepted
         events = _read_all(model, words, tags, actions)
         if seated[number]:
-            total[TRANSITION] += visit_seated(model.transition, TRANSITION, events[TRANSITION], rng)[1]
-            total[LABEL] += visit_seated(model.label, LABEL, events[LABEL], rng)[1]
-            total[TAG] += visit_seated(model.tag, TAG, events[TAG], rng)[1]
-            total[WORD] += visit_seated(model.word, WORD, events[WORD], rng)[1]
+            total[TRANSITION] += visit_seated(model.transition, events[TRANSITION], rng)[1]
+            total[LABEL] += visit_seated(model.label, events[LABEL], rng)[1]
+            total[TAG] += visit_seated(model.tag, events[TAG], rng)[1]
+            total[WORD] += visit_seated(model.word, events[WORD], rng)[1]
         else:
-            total[TRANSITION] += add(model.transition, TRANSITION, events[TRANSITION], rng)
-            total[LABEL] += add(model.label, LABEL, events[LABEL], rng)
-            total[TAG] += add(model.tag, TAG, events[TAG], rng)
-            total[WORD] += add(model.word, WORD, events[WORD], rng)
+            total[TRANSITION] += add(model.transition, events[TRANSITION], rng)
+            total[LABEL] += add(model.label, events[LABEL], rng)
+            total[TAG] += add(model.tag, events[TAG], rng)
+            total[WORD] += add(model.word, events[WORD], rng)
     return len(seated)

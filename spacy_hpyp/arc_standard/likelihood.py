@@ -78,17 +78,17 @@ def action_probability(parser, records, top, action, queries):
     """
     if not is_factored(parser):
         _ask(parser.transition, records, top, 0, 0, action, queries.transition)
-        return _product_probability(parser.transition, queries.transition)
+        return _probability(parser.transition, queries.transition)
     direction = class_of(action)
     probability = 1.0
     # At depth 1 there is only the shift.
     if records[top, DEPTH] > 1:
         kind = kind_of(records[top, DEPTH])
         _ask(parser.transition, records, top, 0, kind, direction, queries.transition)
-        probability = _product_probability(parser.transition, queries.transition)
+        probability = _probability(parser.transition, queries.transition)
     if action >= FIRST_ARC:
         _ask(parser.label, records, top, direction, 0, label_of(action), queries.label)
-        probability *= _product_probability(parser.label, queries.label)
+        probability *= _probability(parser.label, queries.label)
     return probability
 
 
@@ -101,7 +101,7 @@ def token_probability(parser, records, top, tag, word, queries):
     """
     _ask(parser.tag, records, top, 0, 0, tag, queries.tag)
     _ask(parser.word, records, top, tag, 0, word, queries.word)
-    return _product_probability(parser.tag, queries.tag) * _mixture_probability(parser.word, queries.word)
+    return _probability(parser.tag, queries.tag) * _probability(parser.word, queries.word)
 
 
 @inner
@@ -117,26 +117,17 @@ def _ask(pool, records, top, known, kind, outcome, query):
 
 
 @inner
-def _product_probability(pool, query):
-    """The answer of a pool that multiplies its experts."""
+def _probability(pool, query):
+    """The answer of a pool."""
     outcome, kind, row = query.key[0], query.key[1], query.key[2:]
     # A pool of one expert multiplies and mixes alike, and with less effort than it takes to look the answer up.
     if len(pool.weights.standing) == 0:
         return predict_one(pool, row, outcome, query.scratch)
     slot, is_known = recall(query.memo, query.key)
     if not is_known:
-        predict(pool, row, kind, query.scratch, query.distribution)
-        query.memo.probability[slot, 0] = query.distribution[outcome]
-    return query.memo.probability[slot, 0]
-
-
-@inner
-def _mixture_probability(pool, query):
-    """The answer of a pool that mixes its experts."""
-    outcome, row = query.key[0], query.key[2:]
-    if len(pool.weights.standing) == 0:
-        return predict_one(pool, row, outcome, query.scratch)
-    slot, is_known = recall(query.memo, query.key)
-    if not is_known:
-        query.memo.probability[slot, 0] = predict_one(pool, row, outcome, query.scratch)
+        if pool.mixed:
+            query.memo.probability[slot, 0] = predict_one(pool, row, outcome, query.scratch)
+        else:
+            predict(pool, row, kind, query.scratch, query.distribution)
+            query.memo.probability[slot, 0] = query.distribution[outcome]
     return query.memo.probability[slot, 0]

@@ -6,8 +6,8 @@ from ..annotation.arrays import Sentences
 from ..compiled import compiled
 from ..hpyp.franchise import new_franchise
 from ..hpyp.leave_one_out import Observations
-from ..inference.gibbs import new_events, read_events
 from ..pools.pool import SeatedPool, Weights
+from .events import events_of
 from .oracle import static_oracle
 
 
@@ -17,7 +17,7 @@ def observe(
     """Read the events of one distribution off the static oracle's derivations.
 
     sentences (Sentences): Projective trees.
-    distribution (int), factored (bool): See `read_events`.
+    distribution (int), factored (bool): See `events_of`.
     elements (int32[elements, 4]): What to read, rows of `ELEMENTS`.
     possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context.
     RETURNS (Observations): A group of events for each sentence.
@@ -27,7 +27,7 @@ def observe(
     gates = np.arange(len(elements), dtype=np.int32)
     none = Weights(np.empty((0, 0)), np.empty((len(gates), 0, 0)))
     franchise = new_franchise(np.empty((0, 0), dtype=np.int32), possible.shape[1])
-    pool = SeatedPool(franchise, none, none, gates, possible, elements, np.empty((1, 1)))
+    pool = SeatedPool(franchise, none, none, gates, possible, elements, np.empty((1, 1)), False)
     words = len(sentences.words)
     row = np.empty((2 * words, len(elements)), dtype=np.int32)
     dish, kind = np.empty(2 * words, dtype=np.int32), np.empty(2 * words, dtype=np.int32)
@@ -46,9 +46,8 @@ def _observe(pool, distribution, factored, sentences, row, dish, kind, offsets):
         actions = np.empty(2 * (end - start), dtype=np.int32)
         if not static_oracle(sentences.heads[start:end], sentences.labels[start:end], actions):
             return False
-        events = new_events(pool, end - start)
         words, tags = sentences.words[start:end], sentences.tags[start:end]
-        read_events(pool, distribution, factored, words, tags, actions, events)
+        events = events_of(pool, distribution, factored, words, tags, actions)
         for i in range(events.count[0]):
             row[count] = events.symbols[i]
             dish[count] = events.dish[i]

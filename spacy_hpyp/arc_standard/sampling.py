@@ -31,25 +31,11 @@ from .configuration import (
     right_arc,
 )
 from .contexts import read_context
+from .distributions import Distributions
 from .proposals import is_factored
 from .steps import ArcStandard
 
 _SMALLEST = 1024
-
-
-class Distributions(NamedTuple):
-    """What sentences are generated from, frozen (`FrozenPool`) or while it learns (`SeatedPool`).
-
-    transition, label, tag, word: The pools.
-    tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have.
-    """
-
-    transition: Any
-    label: Any
-    tag: Any
-    word: Any
-    tag_offsets: np.ndarray
-    candidate_tags: np.ndarray
 
 
 class Choices(NamedTuple):

@@ -15,12 +15,11 @@ from tqdm import tqdm
 from wasabi import msg
 
 from ..annotation.arrays import Sentences
-from ..annotation.documents import Encoder, join, read_gold
+from ..annotation.documents import join, read_gold
 from ..compat.cli import parse_config_overrides, show_validation_error
 from ..components.alignment import SENTENCES
 from ..components.corpus import reading
 from ..components.hpyp_parser import HPYPParser
-from ..models.joint_model import DISTRIBUTIONS
 from ..storage.files import prepare_folder, replace_file
 from ..training.selection import Selection, select_experts
 from .app import hpyp
@@ -63,8 +62,8 @@ def select_cli(
     # What is wrong with them, spaCy prints to stdout.
     with redirect_stdout(sys.stderr), show_validation_error(config_path):
         task = read_task(config_path, data_path, parse_config_overrides(ctx.args))
-    contexts = task.parser.joint.contexts
-    limits = _limits(max_experts, {name: len(getattr(contexts, name)) for name in DISTRIBUTIONS})
+    own = {name: len(each.experts) for name, each in task.parser.joint.conditionals.items()}
+    limits = _limits(max_experts, own)
     msg.info(f"{len(task.sentences.offsets) - 1} sentences, {len(task.sentences.words)} words")
     selected = {}
     for name, limit in limits.items():
@@ -79,7 +78,7 @@ def select_cli(
                 sample=sentences,
                 seed=seed,
                 threads=threads,
-                report=lambda found, bar=progress, own=len(getattr(contexts, name)): _report(found, own, bar),
+                report=lambda found, bar=progress, own=own[name]: _report(found, own, bar),
             )
         selected[name] = [list(expert) for expert in selection.experts]
         msg.good(f"{len(selection.experts)} experts, selected from {selection.considered}")
@@ -140,7 +139,7 @@ def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> 
         parser.initialize(lambda: examples, nlp=nlp)
     for warning in skipped:
         msg.warn(str(warning.message))
-    encoder = Encoder(parser.joint)
+    encoder = parser.joint.encoder
     gold = (read_gold(raw, nlp.vocab) for example in examples for raw in SENTENCES[parser.tokens](example))
     encoded = [encoder.encode(sentence) for sentence in gold if not isinstance(sentence, str)]
     return Task(config, parser, join([rows for rows in encoded if not isinstance(rows, str)]))

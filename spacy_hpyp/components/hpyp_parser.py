@@ -24,7 +24,6 @@ from ..annotation.confidence import confidence
 from ..annotation.documents import (
     ROOT_LABEL,
     SPACE_LABEL,
-    Encoder,
     Layout,
     encode_docs,
     join,
@@ -36,7 +35,7 @@ from ..annotation.extensions import register_extensions
 from ..compat.spacy import nonproj
 from ..inference.division import Search
 from ..language_model.generation import LONGEST, generate_docs
-from ..models.architectures import JOINT_MODEL, add_gradients, joint_model, set_joint_model, weights_of
+from ..models.architectures import JOINT_MODEL, add_gradients, set_joint_model, weights_from
 from ..models.joint_model import JointModel
 from ..models.storage import model_from_bytes
 from ..settings import attributes, taking, whole
@@ -176,7 +175,7 @@ class HPYPParser(TrainablePipe):
     @property
     def joint(self) -> JointModel:
         """The probability model itself."""
-        return joint_model(self.model)
+        return self.model.attrs[JOINT_MODEL]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -263,7 +262,6 @@ class HPYPParser(TrainablePipe):
         model, new = self._initialized(), self._treebank.new
         if self._warned_of_new or not new.sentences:
             return
-        assert model.vocabulary is not None
         lost = new.lost(model.vocabulary, model.vocabulary_settings.min_count)
         if not lost and not new.skipped:
             return
@@ -299,7 +297,7 @@ class HPYPParser(TrainablePipe):
             sentences that were removed and not yet added again. Without one the gradient is kept for `finish_update`.
         losses (dict[str, float] | None): Gets, under the component's name, the negative log-likelihood for each token in
             nats, of all updates since the name was last missing. What is predicted is predicted from other sentences and what
-            comes before it in its own; with sampled seatings of single experts from all the rest, see `JointModel.visit`.
+            comes before it in its own; with sampled seatings of single experts from all the rest, see `Seating.visit`.
         RETURNS (dict[str, float]): The losses.
         """
         losses = {} if losses is None else losses
@@ -314,10 +312,10 @@ class HPYPParser(TrainablePipe):
         if batch.met:
             self._warn_of_new()
         if batch.keys:
-            rng = np.random.default_rng([self.seed, model.steps])
-            model.steps += 1
+            rng = np.random.default_rng([self.seed, model.progress.steps])
+            model.progress.steps += 1
             tokens = sum(rows.shape[1] for rows in batch.rows)
-            is_latent = self.latent != "nothing" and model.sweeps > self.latent_after
+            is_latent = self.latent != "nothing" and model.progress.sweeps > self.latent_after
             latent = self.latent if is_latent else "nothing"
             log_probabilities, gradient = visit(
                 model, batch, rng, latent=latent, particles=self.latent_particles, threads=self.threads
@@ -329,12 +327,12 @@ class HPYPParser(TrainablePipe):
             losses[self.name] = self._loss[0] / self._loss[1]
             swept = self._treebank.sweep(len(batch.keys))
             if swept:
-                if not is_latent or model.sweeps % _LATENT_INTERVAL == 0:
-                    model.resample(rng)
-                model.sweeps += 1
+                if not is_latent or model.progress.sweeps % _LATENT_INTERVAL == 0:
+                    model.seating.resample(rng)
+                model.progress.sweeps += 1
                 if is_latent:
-                    util.logger.debug("%s: %d of %d new derivations accepted", self.name, *model.draws[::-1])
-                    model.draws[:] = 0
+                    util.logger.debug("%s: %d of %d new derivations accepted", self.name, *model.seating.draws[::-1])
+                    model.seating.draws[:] = 0
                 self._warn_of_skipped()
             if sgd:
                 self.finish_update(sgd)
@@ -345,12 +343,12 @@ class HPYPParser(TrainablePipe):
     def _learn_confidence(self) -> None:
         passages, model = self._treebank.passages(), self._initialized()
         # Sentences with latent derivations are not seated as the static oracle derives them.
-        if self.search.marginals and not model.derivations:
+        if self.search.marginals and not model.progress.derivations:
             learn_confidence(
                 model,
                 passages,
                 self.search,
-                np.random.default_rng([self.seed, model.steps, 1]),
+                np.random.default_rng([self.seed, model.progress.steps, 1]),
                 threads=self.threads,
                 given_tags=self.tags == "given",
             )
@@ -386,7 +384,7 @@ class HPYPParser(TrainablePipe):
         RAISES (ValueError): If the component has not been trained, or should use tags that are not there.
         """
         model = self._initialized()
-        blocks, layout = encode_docs(list(docs), Encoder(model), given_tags=self.tags == "given")
+        blocks, layout = encode_docs(list(docs), model.encoder, given_tags=self.tags == "given")
         parses = self.model.predict((blocks, self.search, self.threads))
         sure = confidence(parses, blocks.offsets, model.confidence)
         return layout, parses._replace(head_probability=sure)
@@ -397,7 +395,7 @@ class HPYPParser(TrainablePipe):
         docs (Iterable[Doc]): The documents that were parsed.
         scores (tuple[Layout, Parses]): What `predict` returned for them.
         """
-        write_parses(list(docs), *scores, self.joint)
+        write_parses(list(docs), *scores, self.joint.encoder)
 
     def k_best(self, doc: Doc, k: int, *, labels_per_arc: int | None = None) -> list[Alternative]:
         """The best parses of a document, without changing it.
@@ -413,9 +411,9 @@ class HPYPParser(TrainablePipe):
         """
         k = whole("k", k, least=1)
         model = self._initialized()
-        blocks, layout = encode_docs([doc], Encoder(model), given_tags=self.tags == "given")
-        sentences, posteriors = model.posteriors(blocks, self._search_of_all(labels_per_arc), self.threads)
-        return k_best(doc, replace(layout, offsets=sentences.offsets), posteriors, k, model)
+        blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
+        sentences, posteriors = model.frozen.posteriors(blocks, self._search_of_all(labels_per_arc), self.threads)
+        return k_best(doc, replace(layout, offsets=sentences.offsets), posteriors, k, model.encoder)
 
     def posterior(self, doc: Doc, *, labels_per_arc: int | None = None) -> Marginals:
         """How probable each head, label and tag is, given the words, without changing the document.
@@ -427,9 +425,9 @@ class HPYPParser(TrainablePipe):
         RAISES (ValueError): If `labels_per_arc` is not a whole number of at least 1.
         """
         model = self._initialized()
-        blocks, layout = encode_docs([doc], Encoder(model), given_tags=self.tags == "given")
-        shares = model.mixture(blocks, self._search_of_all(labels_per_arc), self.threads)
-        return marginals(doc, layout, shares, model)
+        blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
+        shares = model.frozen.mixture(blocks, self._search_of_all(labels_per_arc), self.threads)
+        return marginals(doc, layout, shares, model.encoder)
 
     def _search_of_all(self, labels_per_arc: int | None) -> Search:
         settings = self.settings if labels_per_arc is None else self._changed({"labels_per_arc": labels_per_arc})
@@ -501,7 +499,7 @@ class HPYPParser(TrainablePipe):
         RAISES (ValueError): If a sentence has not all tags and a tree, or some that the model does not have.
         """
         model = self._initialized()
-        encoder = Encoder(model)
+        encoder = model.encoder
         rows = []
         for number, raw in enumerate(raw_sentences(doc)):
             sentence = read_gold(raw, doc.vocab)
@@ -511,7 +509,7 @@ class HPYPParser(TrainablePipe):
                     f"The component '{self.name}' cannot say how probable the document is: its sentence {number + 1} is {encoded}."
                 )
             rows.append(encoded)
-        return float(model.tree_log_probabilities(join(rows), seed=self.seed).sum()) if rows else 0.0
+        return float(model.frozen.tree_log_probabilities(join(rows), seed=self.seed).sum()) if rows else 0.0
 
     # Storage
 
@@ -619,11 +617,12 @@ class HPYPParser(TrainablePipe):
             message = unpack_message(data)
             try:
                 (attributes,), (parameters,) = message["attrs"], message["params"]
-                stored, weights = attributes["joint_model"], weights_of(parameters)
+                stored, weights = attributes["joint_model"], weights_from(self.model, parameters)
             except DAMAGE as error:
                 raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
             loaded = model_from_bytes(self.model.attrs[JOINT_MODEL], stored)
-            loaded.set_weights(weights)
+            loaded.check_weights(weights)
+            loaded.weights = weights
         # What is wrong with a file is a ValueError. Other errors have other causes, and the file is not to blame.
         except ValueError as error:
             raise ValueError(

@@ -1,9 +1,7 @@
 """Gibbs sampling of the seating (B&B section 3.1).
 
-What the events of a sentence are follows from its derivation: an action in every configuration and, with a shift, a tag and
-a word. Where labels have a distribution of their own, an action is a direction and, with an arc, a label. Given the
-derivations the distributions are independent of each other, so that each is visited on its own, in a thread of its own
-if need be. Latent derivations are drawn in `latent`.
+What the events of a sentence are follows from its derivation; `read_events` is told by what it is handed. Given the derivations
+the distributions are independent of each other, so that each is visited on its own, in a thread of its own if need be.
 
 What leaves the posterior of the seating as it is moves one customer at a time: it leaves, and sits down again given all
 others. To take a whole sentence out and seat its events one after the other is not such a step: what comes later in the
@@ -22,64 +20,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arc_standard.configuration import (
-    DEPTH,
-    FIELDS,
-    FIRST_ARC,
-    FIRST_RECORD,
-    ROOT,
-    SHIFT,
-    begin,
-    class_of,
-    kind_of,
-    label_of,
-    reduce,
-    shift,
-)
-from ..arc_standard.contexts import read_context
-from ..arc_standard.oracle import static_oracle
-from ..compiled import borrowing, compiled, inner
+from ..compiled import borrowing, compiled, generic, inner
 from ..hpyp.franchise import open_restaurants
 from ..pools.pool import (
     is_plain,
-    learn_mixture,
-    learn_product,
+    learn_event,
     move_all,
     read_symbols,
     seat_all_as,
-    seat_mixture,
-    seat_product,
+    seat_event,
     unseat_all_noting,
 )
-
-# The distributions: A, T and W of B&B section 3.1, and that of the labels where A has none.
-TRANSITION, LABEL, TAG, WORD = range(4)
-
-
-class Derivations(NamedTuple):
-    """How each of some sentences is derived.
-
-    actions (int32[2 tokens]): The derivations, one after the other.
-    tags (int32[tokens]): The tags.
-    """
-
-    actions: np.ndarray
-    tags: np.ndarray
-
-
-@compiled
-def static_derivations(sentences, actions):
-    """The derivations of the static oracle.
-
-    sentences (Sentences): Projective trees.
-    actions (int32[2 tokens]): Overwritten.
-    RETURNS (int): How many sentences have one; fewer than there are if the next one is no projective tree.
-    """
-    for number in range(len(sentences.offsets) - 1):
-        start, end = sentences.offsets[number], sentences.offsets[number + 1]
-        if not static_oracle(sentences.heads[start:end], sentences.labels[start:end], actions[2 * start : 2 * end]):
-            return number
-    return len(sentences.offsets) - 1
 
 
 class Events(NamedTuple):
@@ -90,7 +41,7 @@ class Events(NamedTuple):
     place (int32[*, experts]): The restaurants that the contexts lead to.
     symbols (int32[*, gates]): The symbols of the pool's gates.
     moved (int32[*, experts, 2]): What removing or adding an event has changed under each expert, so that it can be undone.
-    row (int32[elements]): Workspace.
+    row (int32[elements]): The context row of the next event.
     count (int64[1]): The number of events.
     """
 
@@ -104,67 +55,42 @@ class Events(NamedTuple):
 
 
 @compiled
-def new_events(pool, n):
-    """Room for the events of a sentence of n words in one distribution."""
+def new_events(pool, most):
+    """No events of one distribution, with room for some.
+
+    most (int): How many.
+    """
     return Events(
-        np.empty(2 * n, dtype=np.int32),
-        np.empty(2 * n, dtype=np.int32),
-        np.empty((2 * n, pool.franchise.columns.shape[0]), dtype=np.int32),
-        np.empty((2 * n, len(pool.gates)), dtype=np.int32),
-        np.empty((2 * n, pool.franchise.columns.shape[0], 2), dtype=np.int32),
+        np.empty(most, dtype=np.int32),
+        np.empty(most, dtype=np.int32),
+        np.empty((most, pool.franchise.columns.shape[0]), dtype=np.int32),
+        np.empty((most, len(pool.gates)), dtype=np.int32),
+        np.empty((most, pool.franchise.columns.shape[0], 2), dtype=np.int32),
         np.empty(len(pool.elements), dtype=np.int32),
         np.zeros(1, dtype=np.int64),
     )
 
 
 @inner
-def enter_event(pool, events, records, top, known, kind, dish):
-    """Enter an event: read its context, and find or found the restaurants that it leads to."""
+def enter_event(pool, events, kind, dish):
+    """Enter an event whose context is in `events.row`: find or found the restaurants that it leads to."""
     i = events.count[0]
     events.dish[i] = dish
     events.kind[i] = kind
-    read_context(pool.elements, records, top, known, events.row)
     open_restaurants(pool.franchise, events.row, events.place[i])
     read_symbols(pool, events.row, events.symbols[i])
     events.count[0] += 1
 
 
-@compiled
-def read_events(pool, distribution, factored, words, tags, actions, events):
-    """Run a derivation and read the events of one distribution.
+@generic
+def read_events(generated, number, pool):
+    """The events (Events) of one distribution in the derivation of a sentence, no more than two for each word.
 
-    distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
-    factored (bool): Whether an action is a direction and a label.
-    words, tags (int32[n]): The sentence.
-    actions (int32[2n]): The derivation.
-    events (Events): Overwritten.
+    generated: The derivations of some sentences, with `offsets` (int64[sentences + 1]), where each begins.
+    number (int): Which of the sentences.
+    pool (SeatedPool): The distribution.
     """
-    events.count[0] = 0
-    if distribution == LABEL and not factored:
-        return
-    records = np.empty((FIRST_RECORD + len(actions), FIELDS), dtype=np.int32)
-    used = begin(records)
-    top = ROOT
-    word = 0
-    for action in actions:
-        if distribution == TRANSITION and not factored:
-            enter_event(pool, events, records, top, 0, 0, action)
-        # What can only be a shift is not an event.
-        elif distribution == TRANSITION and top != ROOT:
-            enter_event(pool, events, records, top, 0, kind_of(records[top, DEPTH]), class_of(action))
-        elif distribution == LABEL and factored and action >= FIRST_ARC:
-            enter_event(pool, events, records, top, class_of(action), 0, label_of(action))
-        if action == SHIFT:
-            if distribution == TAG:
-                enter_event(pool, events, records, top, 0, 0, tags[word])
-            elif distribution == WORD:
-                enter_event(pool, events, records, top, tags[word], 0, words[word])
-            shift(records, used, top, tags[word], words[word])
-            word += 1
-        else:
-            reduce(records, used, top, action)
-        top = used
-        used += 1
+    raise NotImplementedError("for compiled code")
 
 
 @borrowing
@@ -184,19 +110,16 @@ def put_back(pool, events):
 
 
 @borrowing
-def add(pool, distribution, events, rng):
+def add(pool, events, rng):
     """Add the events of a sentence. Returns the sum of their log-probabilities in nats, each before it is added."""
     total = 0.0
     for i in range(events.count[0]):
-        if distribution == WORD:
-            total += seat_mixture(pool, events.place[i], events.symbols[i], events.dish[i], rng)
-        else:
-            total += seat_product(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i], rng)
+        total += seat_event(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i], rng)
     return total
 
 
 @borrowing
-def visit_seated(pool, distribution, events, rng):
+def visit_seated(pool, events, rng):
     """One Gibbs step for a sentence that is seated.
 
     RETURNS (tuple[bool, float]): Whether it was seated as it should be, and the sum of its events' log-probabilities in nats:
@@ -208,13 +131,10 @@ def visit_seated(pool, distribution, events, rng):
         if not remove(pool, events, rng):
             return False, total
     if pool.franchise.one_table[0]:
-        return True, add(pool, distribution, events, rng)
+        return True, add(pool, events, rng)
     if not is_plain(pool):
         for i in range(events.count[0]):
-            if distribution == WORD:
-                total += learn_mixture(pool, events.place[i], events.symbols[i], events.dish[i])
-            else:
-                total += learn_product(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i])
+            total += learn_event(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i])
             seat_all_as(pool.franchise, events.place[i], events.dish[i], events.moved[i])
     given_others = 0.0
     for i in range(events.count[0]):
@@ -226,12 +146,10 @@ def visit_seated(pool, distribution, events, rng):
 
 
 @compiled
-def visit_sentences(pool, distribution, factored, words, offsets, derivations, seated, rng):
+def visit_sentences(pool, generated, seated, rng):
     """One Gibbs step of one distribution for each of some sentences, in order.
 
-    distribution (int), factored (bool): See `read_events`.
-    words (int32[tokens]), offsets (int64[sentences + 1]): The sentences.
-    derivations (Derivations): How they are derived.
+    generated: What the distribution has generated in them, see `read_events`.
     seated (bool[sentences]): Whether a sentence is seated; others are added.
     rng (numpy.random.Generator): The source of randomness.
     RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, see `visit_seated` and `add`, and how many
@@ -239,46 +157,39 @@ def visit_sentences(pool, distribution, factored, words, offsets, derivations, s
     """
     total = 0.0
     for number in range(len(seated)):
-        start, end = offsets[number], offsets[number + 1]
-        events = new_events(pool, end - start)
-        tags, actions = derivations.tags[start:end], derivations.actions[2 * start : 2 * end]
-        read_events(pool, distribution, factored, words[start:end], tags, actions, events)
+        events = read_events(generated, number, pool)
         if seated[number]:
-            found, log_probability = visit_seated(pool, distribution, events, rng)
+            found, log_probability = visit_seated(pool, events, rng)
             if not found:
                 return total, number
             total += log_probability
         else:
-            total += add(pool, distribution, events, rng)
+            total += add(pool, events, rng)
     return total, len(seated)
 
 
 @compiled
-def remove_sentences(pool, distribution, factored, words, offsets, derivations, moved, rng):
+def remove_sentences(pool, generated, moved, rng):
     """Remove some sentences from one distribution, so that `put_back_sentences` can put them back as they were.
 
-    pool, distribution, factored, words, offsets, derivations, rng: See `visit_sentences`.
-    moved (int32[2 * tokens, experts, 2]): Overwritten with what has been changed, see `Events`.
+    pool, generated, rng: See `visit_sentences`.
+    moved (int32[*, experts, 2]): Overwritten with what has been changed, see `Events`; two rows for each word.
     RETURNS (int): How many sentences were removed: fewer than there are if the next one was not seated as it should be.
     """
-    for number in range(len(offsets) - 1):
-        start, end = offsets[number], offsets[number + 1]
-        events = new_events(pool, end - start)
-        tags, actions = derivations.tags[start:end], derivations.actions[2 * start : 2 * end]
-        read_events(pool, distribution, factored, words[start:end], tags, actions, events)
+    for number in range(len(generated.offsets) - 1):
+        events = read_events(generated, number, pool)
         if not remove(pool, events, rng):
             return number
-        moved[2 * start : 2 * end] = events.moved
-    return len(offsets) - 1
+        first = 2 * generated.offsets[number]
+        moved[first : first + len(events.moved)] = events.moved
+    return len(generated.offsets) - 1
 
 
 @compiled
-def put_back_sentences(pool, distribution, factored, words, offsets, derivations, moved):
+def put_back_sentences(pool, generated, moved):
     """Put the sentences back that `remove_sentences` has removed, the last one first; see there."""
-    for number in range(len(offsets) - 2, -1, -1):
-        start, end = offsets[number], offsets[number + 1]
-        events = new_events(pool, end - start)
-        tags, actions = derivations.tags[start:end], derivations.actions[2 * start : 2 * end]
-        read_events(pool, distribution, factored, words[start:end], tags, actions, events)
-        events.moved[:] = moved[2 * start : 2 * end]
+    for number in range(len(generated.offsets) - 2, -1, -1):
+        events = read_events(generated, number, pool)
+        first = 2 * generated.offsets[number]
+        events.moved[:] = moved[first : first + len(events.moved)]
         put_back(pool, events)

@@ -60,7 +60,6 @@ def generate_docs(
 def _draw(
     model: JointModel, begin_with: Sequence[str], max_length: int, particles: int, rng: np.random.Generator
 ) -> Derivation:
-    assert model.vocabulary is not None
     beginning = np.array(model.vocabulary.numbers(begin_with), dtype=np.int32)
     drawn = Derivation(
         actions=np.empty(2 * max_length, dtype=np.int32),
@@ -68,7 +67,7 @@ def _draw(
         words=np.empty(max_length, dtype=np.int32),
         log_probability=np.empty(1),
     )
-    n = draw_sentence(model.distributions, beginning, particles, ATTEMPTS, rng, drawn)
+    n = draw_sentence(model.frozen.distributions, beginning, particles, ATTEMPTS, rng, drawn)
     if n == 0:
         beginning_with = f" that begins with '{' '.join(begin_with)}'" if begin_with else ""
         raise ValueError(
@@ -82,7 +81,7 @@ def _annotation(model: JointModel, drawn: Sequence[Derivation], search: Search, 
     """The trees that were drawn, and what the beam says of the words."""
     blocks = sentence_blocks([one.words for one in drawn])
     offsets = blocks.offsets
-    parses = model.decode(blocks, search._replace(marginals=False, consensus=False), threads)
+    parses = model.frozen.decode(blocks, search._replace(marginals=False, consensus=False), threads)
     parses.tags[:] = np.concatenate([one.tags for one in drawn])
     for one, start, end in zip(drawn, offsets[:-1], offsets[1:]):
         tree_of(one.actions, parses.heads[start:end], parses.labels[start:end])
@@ -91,7 +90,6 @@ def _annotation(model: JointModel, drawn: Sequence[Derivation], search: Search, 
 
 
 def _doc(model: JointModel, vocab: Vocab, numbers: np.ndarray, begin_with: Sequence[str]) -> Doc:
-    assert model.vocabulary is not None
     generated = [model.vocabulary.name(number) for number in numbers[len(begin_with) :].tolist()]
     words = [*begin_with, *generated]
     return Doc(vocab, words=words, spaces=spaces_between(words, separated=vocab.writing_system["has_letters"]))

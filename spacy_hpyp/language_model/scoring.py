@@ -31,7 +31,7 @@ def score_by_beam(
     for batch in minibatch(sentences, _BATCH):
         numbers = [_numbers(model, words) for words in batch]
         blocks = sentence_blocks(numbers)
-        log_probability = model.decode(blocks, search, threads).log_probability
+        log_probability = model.frozen.decode(blocks, search, threads).log_probability
         for own, total in zip(numbers, np.add.reduceat(log_probability, blocks.offsets[:-1]).tolist()):
             yield ScoredSentence(total, len(own), _unknown(model, own))
 
@@ -64,7 +64,7 @@ def score_by_particles(
     if replicates < 2:
         raise ValueError(f"'replicates' must be at least 2, or there is no standard error, but it is {replicates}.")
     _vocabulary(model)
-    distributions = model.distributions
+    distributions = model.frozen.distributions
 
     def score(job: tuple[int, np.ndarray]) -> ScoredSentence:
         number, words = job
@@ -86,7 +86,7 @@ def score_by_particles(
 
 
 def _vocabulary(model: JointModel) -> Vocabulary:
-    if model.vocabulary is None or not model.is_lexicalised:
+    if not model.is_initialized or not model.is_lexicalised:
         raise ValueError("An unlexicalised model, or one that has not been trained, gives no probability to words.")
     return model.vocabulary
 

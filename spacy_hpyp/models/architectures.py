@@ -1,7 +1,7 @@
 """Registered functions that a config is made of: the model and the rules for unknown words."""
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
@@ -10,12 +10,15 @@ from thinc.api import Model
 from thinc.model import deserialize_attr, serialize_attr
 
 from ..annotation.arrays import Blocks, Parses
-from ..annotation.documents import Encoder, encode_docs
+from ..annotation.documents import encode_docs
+from ..arc_standard.distributions import DISTRIBUTIONS, ContextLists
 from ..inference.division import Search
 from ..pools.pool import Weights
+from ..settings import taking
 from ..text.unknown_words import RULES, UnknownWordRule
 from ..text.vocabulary import VocabularySettings
-from .joint_model import DISTRIBUTIONS, ContextLists, JointModel
+from .joint_model import JointModel
+from .settings import ModelSettings
 from .storage import model_from_bytes, model_to_bytes
 
 for _name, _make_rule in RULES.items():
@@ -23,26 +26,20 @@ for _name, _make_rule in RULES.items():
 
 JOINT_MODEL = "joint_model"
 
-# The symbols of gates are many and some are rare: their weights are learned at a slower pace than the others.
-_GATE_PACE = 0.3
 # How Docs are parsed that come without a component and its settings.
 _SEARCH_OF_DOCS = Search(particles=100, lookahead=0.5)
-# How many tokens of the training data the weights that a pool begins with are worth.
-_PRIOR = 30.0
 
 
 @registry.architectures("spacy-hpyp.HPYPModel.v1")
+@taking(ModelSettings)
 def HPYPModel(
     transition: Sequence[Sequence[str]],
     tag: Sequence[Sequence[str]],
     word: Sequence[Sequence[str]],
     unknown_words: UnknownWordRule,
     label: Sequence[Sequence[str]] = (),
-    seating: Literal["sampled", "kneser-ney"] = "sampled",
-    labelled: bool = True,
-    min_count: int = 2,
-    min_class_count: int = 5,
-    open_class_below: int = 50,
+    gates: dict[str, list[str]] | None = None,
+    **settings: Any,
 ) -> Model[tuple[Blocks, Search, int] | list[Doc], Parses]:
     """The joint model of transitions, tags and words (Buys & Blunsom 2015) as a thinc model.
 
@@ -53,57 +50,78 @@ def HPYPModel(
     unknown_words (UnknownWordRule): Maps words that are too rare to classes.
     label (Sequence[Sequence[str]]): Context lists of the label given the direction of an arc. Without any, the label is
         part of the transition, as in the paper.
-    seating (str): "sampled" for Gibbs sampling, or "kneser-ney" for one table at most for each dish of a restaurant.
-    labelled (bool): Whether arcs have labels; else all have the same one, "dep".
-    min_count (int): Words seen less often in training are known by their class only.
-    min_class_count (int): Classes of unknown words seen less often in training give way to more general ones.
-    open_class_below (int): Words seen less often in training may have any open-class tag, and not only those that they
-        were seen with.
+    gates (dict[str, list[str]] | None): By distribution, the elements whose symbols add to the weights of a pool's experts; where
+        nothing is said, see `spacy_hpyp.arc_standard.distributions.GATES`.
+    **settings: See `spacy_hpyp.models.settings`.
     RETURNS (Model): Takes blocks of words, how to search, and the number of threads; gives their parses. Takes Docs too, as
         `spacy debug model` gives them to every model, and parses them with a search of its own.
-    RAISES (ValueError): If a context element is not known.
+    RAISES (ValueError): If a context element is not known, or a setting is not what it may be.
     """
-    contexts = ContextLists(transition=transition, label=label, tag=tag, word=word)
-    settings = VocabularySettings(unknown_words, min_count, min_class_count, open_class_below)
-    joint = JointModel(contexts, settings, one_table=seating == "kneser-ney", labelled=labelled)
+    found = ModelSettings(**settings)
+    contexts = ContextLists(transition=transition, label=label, tag=tag, word=word, gates=gates or {})
+    vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count, found.open_class_below)
+    joint = JointModel(
+        contexts, vocabulary, one_table=found.seating == "kneser-ney", labelled=found.labelled, pools=found
+    )
     return set_joint_model(Model("hpyp", forward), joint)
 
 
 def forward(model: Model, request: tuple[Blocks, Search, int] | list[Doc], is_train: bool) -> tuple[Parses, Any]:
     """Decode. There is nothing to propagate back: the model learns by Gibbs sampling."""
-    joint = joint_model(model)
+    joint: JointModel = model.attrs[JOINT_MODEL]
     if isinstance(request, list):
-        blocks, _ = encode_docs(request, Encoder(joint), given_tags=not joint.is_lexicalised)
+        blocks, _ = encode_docs(request, joint.encoder, given_tags=not joint.is_lexicalised)
         request = blocks, _SEARCH_OF_DOCS, 1
     blocks, search, threads = request
-    return joint.decode(blocks, search, threads), lambda gradient: gradient
+    return joint.frozen.decode(blocks, search, threads), lambda gradient: gradient
 
 
-def joint_model(model: Model) -> JointModel:
-    """The joint model inside a thinc model, with the thinc model's parameters as its weights."""
-    joint: JointModel = model.attrs[JOINT_MODEL]
-    joint.set_weights(weights_of({name: model.get_param(name) for name in model.param_names}))
-    return joint
+class Parameters(Mapping[str, Weights]):
+    """The weights of the pools, by distribution, as the parameters of a thinc model have them when they are asked for.
+
+    model (Model): The thinc model.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def __getitem__(self, name: str) -> Weights:
+        try:
+            standing, gate = (self._model.get_param(f"{name}_{part}") for part in Weights._fields)
+        except KeyError:
+            raise KeyError(name) from None
+        pace = self._model.attrs[JOINT_MODEL].pools.gate_pace
+        return Weights(np.asarray(standing, dtype=np.float64), pace * np.asarray(gate, dtype=np.float64))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(DISTRIBUTIONS)
+
+    def __len__(self) -> int:
+        return len(DISTRIBUTIONS)
 
 
 def set_joint_model(model: Model, joint: JointModel) -> Model:
-    """Put a joint model and its weights into a thinc model. Returns the thinc model."""
+    """Put a joint model into a thinc model, whose parameters become its weights. Returns the thinc model."""
+    weights = {name: joint.weights[name] for name in DISTRIBUTIONS}
     model.attrs[JOINT_MODEL] = joint
-    for name, weights in joint.weights.items():
-        model.set_param(f"{name}_standing", weights.standing.astype(np.float32))
-        model.set_param(f"{name}_gate", (weights.gate / _GATE_PACE).astype(np.float32))
+    for name in DISTRIBUTIONS:
+        model.set_param(f"{name}_standing", weights[name].standing.astype(np.float32))
+        model.set_param(f"{name}_gate", (weights[name].gate / joint.pools.gate_pace).astype(np.float32))
+    joint.weights = Parameters(model)
     return model
 
 
-def weights_of(parameters: dict[str, Any]) -> dict[str, Weights]:
-    """The weights of the pools, by distribution.
+def weights_from(model: Model, parameters: dict[str, Any]) -> dict[str, Weights]:
+    """The weights that parameters read from a file stand for.
 
-    parameters (dict[str, float32[*, *] or float32[*, *, *]]): The parameters of the thinc model, by name.
+    model (Model): The thinc model.
+    parameters (dict[str, Any]): As thinc stores them, by name.
+    RAISES (KeyError | TypeError | ValueError): If one is missing or of the wrong kind.
     """
     weights = {}
     for name in DISTRIBUTIONS:
         standing, gate = (np.asarray(parameters[f"{name}_{part}"], dtype=np.float64) for part in Weights._fields)
-        weights[name] = Weights(standing, _GATE_PACE * gate)
+        weights[name] = Weights(standing, model.attrs[JOINT_MODEL].pools.gate_pace * gate)
     return weights
 
 
@@ -115,16 +133,16 @@ def add_gradients(model: Model, gradient: dict[str, Weights], tokens: int) -> No
     tokens (int): The number of tokens in the batch.
     """
     joint: JointModel = model.attrs[JOINT_MODEL]
-    for name, weights in joint.weights.items():
-        if len(weights.standing) == 0:
+    seated = max(joint.progress.tokens, 1)
+    for name, first in joint.first_weights().items():
+        if joint.conditionals[name].is_plain:
             continue
-        first = joint.first_weights(name)
         standing, gate = (
-            _PRIOR / max(joint.tokens, 1) * (ours - prior) - likelihood / tokens
-            for ours, prior, likelihood in zip(weights, first, gradient[name])
+            joint.pools.weight_prior / seated * (ours - prior) - likelihood / tokens
+            for ours, prior, likelihood in zip(joint.weights[name], first, gradient[name])
         )
         model.inc_grad(f"{name}_standing", standing.astype(np.float32))
-        model.inc_grad(f"{name}_gate", (_GATE_PACE * gate).astype(np.float32))
+        model.inc_grad(f"{name}_gate", (joint.pools.gate_pace * gate).astype(np.float32))
 
 
 @serialize_attr.register(JointModel)

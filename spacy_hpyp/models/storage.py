@@ -7,12 +7,13 @@ import numpy as np
 import srsly
 
 from ..annotation.confidence import check_weights
+from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.oracle import is_derivation
 from ..hpyp.franchise import Franchise
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from ..storage.checksum import unpack_message
 from ..text.vocabulary import Vocabulary
-from .joint_model import DISTRIBUTIONS, JointModel
+from .joint_model import JointModel
 
 #: The format that is written. Models of format 1 have not learned any confidence.
 FORMAT = 2
@@ -23,24 +24,25 @@ def model_to_bytes(model: JointModel) -> bytes:
     msg: dict[str, Any] = {
         "format": FORMAT,
         "contexts": _context_lists(model),
-        "steps": model.steps,
-        "tokens": model.tokens,
-        "sweeps": model.sweeps,
+        "steps": model.progress.steps,
+        "tokens": model.progress.tokens,
+        "sweeps": model.progress.sweeps,
         "confidence": model.confidence.tolist(),
     }
-    if model.vocabulary is not None:
-        keys = sorted(model.seated)
+    if model.is_initialized:
+        vocabulary, progress = model.vocabulary, model.progress
+        keys = sorted(progress.seated)
         msg |= {
             "tags": model.tags,
             "labels": model.labels,
-            "words": model.vocabulary.words,
-            "classes": model.vocabulary.classes,
-            "tag_counts": pack_integers(np.diff(model.vocabulary.tag_offsets)),
-            "candidate_tags": pack_integers(model.vocabulary.candidate_tags),
-            "distributions": {name: pack(franchise) for name, franchise in model.franchises.items()},
+            "words": vocabulary.words,
+            "classes": vocabulary.classes,
+            "tag_counts": pack_integers(np.diff(vocabulary.tag_offsets)),
+            "candidate_tags": pack_integers(vocabulary.candidate_tags),
+            "distributions": {name: pack(franchise) for name, franchise in model.seating.franchises.items()},
             "seated": b"".join(keys),
-            "copies": pack_integers(np.array([model.seated[key] for key in keys], dtype=np.int64)),
-            "derivations": _pack_derivations(model.derivations),
+            "copies": pack_integers(np.array([progress.seated[key] for key in keys], dtype=np.int64)),
+            "derivations": _pack_derivations(progress.derivations),
         }
     return srsly.msgpack_dumps(msg)
 
@@ -66,7 +68,7 @@ def model_from_bytes(model: JointModel, data: bytes) -> JointModel:
 
 
 def _context_lists(model: JointModel) -> dict[str, list[list[str]]]:
-    return {name: [list(expert) for expert in getattr(model.contexts, name)] for name in DISTRIBUTIONS}
+    return {name: [list(expert) for expert in each.experts] for name, each in model.conditionals.items()}
 
 
 def _read(model: JointModel, msg: dict[str, Any]) -> None:
@@ -82,28 +84,29 @@ def _read(model: JointModel, msg: dict[str, Any]) -> None:
     offsets = np.concatenate([[0], np.cumsum(counts)])
     vocabulary = Vocabulary(words, classes, tags, offsets, candidates, model.vocabulary_settings.rule)
     model.initialize(labels, vocabulary)
-    alphabets = model.alphabets()
+    alphabets = model.alphabets(vocabulary)
     distributions = _part(msg, "distributions", dict)
 
     def read(name: str) -> Franchise:
         packed = _part(distributions, name, dict)
         try:
-            return unpack(packed, model.columns(name), alphabets[name], one_table=model.one_table)
+            return unpack(packed, model.conditionals[name].columns, alphabets[name], one_table=model.one_table)
         except ValueError as error:
             raise ValueError(f"its {name} distribution is damaged: {error}") from error
 
     with ThreadPoolExecutor() as executor:
-        model.franchises = dict(zip(DISTRIBUTIONS, executor.map(read, DISTRIBUTIONS)))
+        model.seating.franchises.update(zip(DISTRIBUTIONS, executor.map(read, DISTRIBUTIONS)))
     copies = unpack_integers(_part(msg, "copies", dict)).tolist()
     keys = _part(msg, "seated", bytes)
     width = len(keys) // max(1, len(copies))
     if width * len(copies) != len(keys):
         raise ValueError("the list of seated sentences is damaged")
-    model.seated = {keys[width * i : width * (i + 1)]: copies[i] for i in range(len(copies))}
-    model.derivations = _unpack_derivations(model, _part(msg, "derivations", dict))
+    model.progress.seated = {keys[width * i : width * (i + 1)]: copies[i] for i in range(len(copies))}
+    model.progress.derivations = _unpack_derivations(model, _part(msg, "derivations", dict))
     if msg["format"] > 1:
         model.confidence = check_weights(_part(msg, "confidence", list))
-    model.steps, model.tokens, model.sweeps = (_count(_part(msg, name, int)) for name in ("steps", "tokens", "sweeps"))
+    for name in ("steps", "tokens", "sweeps"):
+        setattr(model.progress, name, _count(_part(msg, name, int)))
 
 
 def _pack_derivations(derivations: dict[bytes, list[np.ndarray]]) -> dict[str, Any]:
@@ -131,7 +134,7 @@ def _unpack_derivations(model: JointModel, msg: dict[str, Any]) -> dict[bytes, l
         if not is_derivation(actions, n, len(model.labels)) or tags.max() >= len(model.tags):
             raise ValueError("the derivation of a sentence is damaged")
         found.setdefault(keys[width * i : width * (i + 1)], []).append(path.copy())
-    if any(len(paths_of) > model.seated.get(key, 0) for key, paths_of in found.items()):
+    if any(len(paths_of) > model.progress.seated.get(key, 0) for key, paths_of in found.items()):
         raise ValueError("it has derivations of sentences that are not seated")
     return found
 

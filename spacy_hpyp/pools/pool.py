@@ -66,6 +66,7 @@ class SeatedPool(NamedTuple):
     possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all do.
     elements (int32[elements, 4]): What the entries of a context row are; opaque here.
     scratch (float64[experts + 1, alphabet]): Workspace; of a pool that mixes its experts float64[4, experts].
+    mixed (bool): Whether the experts are mixed; else they are multiplied.
     """
 
     franchise: Franchise
@@ -75,6 +76,7 @@ class SeatedPool(NamedTuple):
     possible: np.ndarray
     elements: np.ndarray
     scratch: np.ndarray
+    mixed: bool
 
 
 class FrozenPool(NamedTuple):
@@ -93,6 +95,7 @@ class FrozenPool(NamedTuple):
     energies: Energies
     possible: np.ndarray
     elements: np.ndarray
+    mixed: bool
 
 
 def freeze_pool(
@@ -112,7 +115,7 @@ def freeze_pool(
     plain = len(weights.standing) == 0
     weight = np.empty(0) if plain else _weights_of_restaurants(view, weights.standing)
     found = energies(view, multiplied=not plain and not mixed)
-    return FrozenPool(view, weight, weights, gates, found, possible, elements)
+    return FrozenPool(view, weight, weights, gates, found, possible, elements, mixed)
 
 
 @compiled
@@ -368,6 +371,30 @@ def _learn_shares(pool, symbols, experts):
         for gate in range(len(symbols)):
             pool.gradient.gate[gate, symbols[gate], expert] += change
     return log(total)
+
+
+@borrowing
+def seat_event(pool, restaurants, symbols, kind, dish, rng):
+    """Add one event to every expert and its gradient up, see `seat_product` and `seat_mixture`."""
+    if pool.mixed:
+        return seat_mixture(pool, restaurants, symbols, dish, rng)
+    return seat_product(pool, restaurants, symbols, kind, dish, rng)
+
+
+@borrowing
+def learn_event(pool, restaurants, symbols, kind, dish):
+    """Add the gradient of an event's log-probability up, see `learn_product` and `learn_mixture`."""
+    if pool.mixed:
+        return learn_mixture(pool, restaurants, symbols, dish)
+    return learn_product(pool, restaurants, symbols, kind, dish)
+
+
+@borrowing
+def predict_event(pool, restaurants, symbols, kind, dish):
+    """The log-probability of an event in nats, see `predict_product` and `predict_mixture`."""
+    if pool.mixed:
+        return predict_mixture(pool, restaurants, symbols, dish)
+    return predict_product(pool, restaurants, symbols, kind, dish)
 
 
 @borrowing

@@ -15,15 +15,17 @@ import srsly
 from spacy.language import Language
 
 from ..annotation.documents import Encoder
+from ..arc_standard.events import static_derivations
 from ..storage.checksum import DAMAGE
 from ..components.hpyp_parser import HPYPParser
 from ..storage.files import prepare_folder, replace_file, replace_folder, synchronise_folder
 from ..compiled import NONE
 from ..inference.division import Search
-from ..arc_standard.decoding import block_starts, cut
+from ..annotation.arrays import block_starts
+from ..arc_standard.decoding import cut
 from ..annotation.arrays import Sentences
 from ..annotation.arrays import Blocks, Parses
-from ..models.joint_model import DISTRIBUTIONS
+from ..arc_standard.distributions import DISTRIBUTIONS
 from ..settings import whole
 
 #: Which distributions learn, by the name of the setting.
@@ -112,15 +114,22 @@ def learn(parser: HPYPParser, batch: Batch, learning: str) -> Progress:
     """
     model = parser.joint
     search = parser.search._replace(marginals=False, consensus=False)
-    parses = model.decode(batch.blocks, search, parser.threads)
+    parses = model.frozen.decode(batch.blocks, search, parser.threads)
     sentences = parsed_sentences(batch.blocks, parses)
     count = len(sentences.offsets) - 1
-    rng = np.random.default_rng([parser.seed, model.steps])
-    model.steps += 1
+    rng = np.random.default_rng([parser.seed, model.progress.steps])
+    model.progress.steps += 1
     unseated = np.zeros(count, dtype=bool)
-    model.visit(
-        sentences, model.static_derivations(sentences), unseated, rng, parser.threads, distributions=LEARNING[learning]
+    model.seating.visit(
+        sentences,
+        static_derivations(sentences),
+        unseated,
+        model.weights,
+        rng,
+        parser.threads,
+        LEARNING[learning],
     )
+    model.progress.tokens += len(sentences.words)
     return Progress(batch.texts, count, len(sentences.words), float(parses.log_probability.sum()))
 
 
@@ -163,17 +172,17 @@ def learn_from_text(
     for _ in range(done.texts):
         next(remaining, None)
     saved = done.words
-    for batch in batches(remaining, Encoder(parser.joint), segmented=segmented, words=batch_words):
+    for batch in batches(remaining, parser.joint.encoder, segmented=segmented, words=batch_words):
         found = learn(parser, batch, learning)
         done = Progress(*(a + b for a, b in zip(asdict(done).values(), asdict(found).values())))
         if done.words - saved >= checkpoint_words:
-            parser.joint.resample(np.random.default_rng([parser.seed, parser.joint.steps, 1]))
+            parser.joint.seating.resample(np.random.default_rng([parser.seed, parser.joint.progress.steps, 1]))
             save_checkpoint(nlp, output, done)
             saved = done.words
         yield done
     if done.words == 0:
         raise ValueError("There are no words in the text: nothing can be learned from it.")
-    parser.joint.resample(np.random.default_rng([parser.seed, parser.joint.steps, 1]))
+    parser.joint.seating.resample(np.random.default_rng([parser.seed, parser.joint.progress.steps, 1]))
     save_last(nlp, output)
 
 

@@ -19,7 +19,8 @@ from ..pools.fitting import Predictions, added_gains, fit_weights
 from ..hpyp.leave_one_out import Observations, leave_one_out, seat_observations
 from ..annotation.arrays import Sentences
 from ..arc_standard.observations import observe
-from ..models.joint_model import DISTRIBUTIONS, JointModel
+from ..arc_standard.distributions import DISTRIBUTIONS
+from ..models.joint_model import JointModel
 from ..arc_standard.contexts import compile_contexts
 
 Expert = tuple[str, ...]
@@ -128,7 +129,7 @@ def select_experts(
     """
     if max_experts < 1 or sample < 1 or not 0.0 < min_gain < np.inf:
         raise ValueError("'max_experts' and 'sample' must be at least 1 and 'min_gain' a number above 0.")
-    own = [tuple(expert) for expert in getattr(model.contexts, distribution)]
+    own = list(model.conditionals[distribution].experts)
     if not own:
         raise ValueError(f"The model has no context lists for the {distribution} distribution.")
     first = first_candidates(distribution, own)
@@ -193,12 +194,13 @@ class _Bank:
         seed: int,
         threads: int,
     ) -> None:
-        own = [tuple(expert) for expert in getattr(model.contexts, distribution)]
+        conditional = model.conditionals[distribution]
+        own = list(conditional.experts)
         names = dict.fromkeys([*GIVEN.get(distribution, ()), *TAIL, *(name for expert in own for name in expert)])
         self._column = {name: number for number, name in enumerate(names)}
         elements, _, _ = compile_contexts([list(names)], distribution)
-        alphabet = model.alphabets()[distribution]
-        possible = model.possible(distribution)
+        alphabet = model.alphabets(model.vocabulary)[distribution]
+        possible = conditional.possible
         if len(possible) == 0:
             possible = np.ones((1, alphabet), dtype=np.bool_)
         number = DISTRIBUTIONS.index(distribution)
@@ -211,7 +213,7 @@ class _Bank:
         self.words = int(np.diff(sentences.offsets)[self._groups].sum())
         if self.events == 0:
             raise ValueError(f"There is no event of the {distribution} distribution in the training data.")
-        self._mixed = distribution == "word"
+        self._mixed = conditional.mixed
         self._one_table, self._seed, self._threads = model.one_table, seed, threads
         self._depths = max(LONGEST, *map(len, own)) + 1
         width = 1 if self._mixed else alphabet

@@ -17,6 +17,7 @@ from ..annotation.calibration import PUNCTUATION
 from ..annotation.confidence import Passage, features, learn, running_text
 from ..compiled import NONE
 from ..pools.pool import Weights
+from ..arc_standard.events import static_derivations
 from ..inference.division import Search
 from ..annotation.arrays import Sentences
 from ..models.joint_model import JointModel
@@ -129,7 +130,7 @@ class Treebank:
 
     def __init__(self, model: JointModel) -> None:
         self.model = model
-        self.copies: Counter[bytes] = Counter(model.seated)
+        self.copies: Counter[bytes] = Counter(model.progress.seated)
         self.skipped: Counter[str] = Counter()
         self.encoded: dict[bytes, np.ndarray | None] = {}
         self.new = NewSentences()
@@ -140,7 +141,7 @@ class Treebank:
     def of_corpus(cls, model: JointModel, corpus: GoldCorpus) -> "Treebank":
         """The sentences of a corpus."""
         treebank = cls(model)
-        encoder = Encoder(model)
+        encoder = model.encoder
         for key, sentence in corpus.sentences.items():
             if treebank._remember(key, encoder.encode(sentence), corpus.copies[key]) is not None:
                 treebank.copies[key] = corpus.copies[key]
@@ -164,8 +165,8 @@ class Treebank:
         tokens (str): Whose tokens they have: "gold" or "tokenizer", see `alignment.SENTENCES`.
         """
         batch = Batch()
-        encoder = Encoder(self.model)
-        seated = self.model.seated
+        encoder = self.model.encoder
+        seated = self.model.progress.seated
         for example in examples:
             passage = Passage([], [], [])
             for raw in SENTENCES[tokens](example):
@@ -197,7 +198,7 @@ class Treebank:
 
     def _sample(self, passage: Passage) -> None:
         """Keep a passage to learn confidence from, if it is one of some that its content chooses."""
-        every = max(_FEWEST_PARTS, self.model.tokens // _PASSAGE_TOKENS)
+        every = max(_FEWEST_PARTS, self.model.progress.tokens // _PASSAGE_TOKENS)
         if passage.keys and int.from_bytes(passage.keys[0][:4], "big") % every == 0:
             self._passages.append(passage)
 
@@ -207,7 +208,7 @@ class Treebank:
         found = []
         for passage in self._passages:
             wanted = taken + Counter(passage.keys)
-            if all(count <= self.model.seated.get(key, 0) for key, count in wanted.items()):
+            if all(count <= self.model.progress.seated.get(key, 0) for key, count in wanted.items()):
                 taken = wanted
                 found.append(passage)
         self._passages = []
@@ -245,8 +246,8 @@ def learn_confidence(
     blocks, heads = running_text(passages)
     if given_tags:
         blocks = blocks._replace(tags=sentences.tags)
-    with model.without(sentences, rng, threads):
-        parses = model.decode(blocks, search, threads)
+    with model.seating.without(sentences, model.weights, rng, threads):
+        parses = model.frozen.decode(blocks, search, threads)
     punctuation = [number for number, label in enumerate(model.labels) if label.lower() in PUNCTUATION]
     counted = ~np.isin(sentences.labels, punctuation)
     model.confidence = learn(features(parses, blocks.offsets)[counted], (parses.heads == heads)[counted])
@@ -268,11 +269,11 @@ def visit(
     latent (str): "nothing"; "derivations", given the trees and tags; or "parses", given the words.
     particles (int): How many particles a derivation is drawn with.
     threads (int): How many threads share the distributions where nothing is latent.
-    RETURNS (tuple): See `JointModel.visit`.
+    RETURNS (tuple): See `Seating.visit`.
     RAISES (ValueError): If the model has not seated the sentences as it says.
     """
     sentences = join(batch.rows)
-    derivations = model.static_derivations(sentences)
+    derivations = static_derivations(sentences)
     seated = np.array(batch.seated)
     drawn = []
     for i, path in _stored_paths(model, batch, sentences):
@@ -281,15 +282,18 @@ def visit(
         derivations.tags[start:end] = path[2 * (end - start) :]
         drawn.append(i)
     if latent == "nothing":
-        found = model.visit(sentences, derivations, seated, rng, threads)
+        found = model.seating.visit(sentences, derivations, seated, model.weights, rng, threads)
     else:
         given_trees = latent == "derivations"
-        found = model.visit_latent(sentences, derivations, seated, rng, given_trees=given_trees, particles=particles)
+        found = model.seating.visit_latent(
+            sentences, derivations, seated, model.weights, rng, given_trees=given_trees, particles=particles
+        )
         drawn = np.flatnonzero(seated).tolist()
+    model.progress.tokens += int(np.diff(sentences.offsets)[~seated].sum())
     for i in drawn:
         start, end = sentences.offsets[i], sentences.offsets[i + 1]
         path = np.concatenate([derivations.actions[2 * start : 2 * end], derivations.tags[start:end]])
-        model.derivations.setdefault(batch.keys[i], []).append(path)
+        model.progress.derivations.setdefault(batch.keys[i], []).append(path)
     return found
 
 
@@ -297,7 +301,7 @@ def _stored_paths(model: JointModel, batch: Batch, sentences: Sentences) -> list
     """Take the derivations that have been drawn for seated sentences out of the model."""
     found = []
     for i, (key, length) in enumerate(zip(batch.keys, np.diff(sentences.offsets))):
-        paths = model.derivations.get(key)
+        paths = model.progress.derivations.get(key)
         if batch.seated[i] and paths:
             path = paths.pop()
             if len(path) != 3 * length:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spacy_hpyp import Alternative, Marginals
-from spacy_hpyp.annotation.documents import Encoder, encode_docs
+from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.inference.division import Search
 
 TEXTS = [
@@ -47,9 +47,9 @@ def one_sentence(nlp, text):
 def posterior_of_block(toy, nlp, text):
     """The derivations of a text that is one sentence."""
     parser = toy.parser(nlp)
-    blocks, _ = encode_docs([one_sentence(nlp, text)], Encoder(parser.joint), given_tags=False)
+    blocks, _ = encode_docs([one_sentence(nlp, text)], parser.joint.encoder, given_tags=False)
     search = Search(parser.particles, parser.lookahead, marginals=True, temperature=parser.temperature)
-    return parser.joint.decode_all(blocks, 0, search)
+    return parser.joint.frozen.decode_all(blocks, 0, search)
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -106,7 +106,7 @@ def test_learning_confidence_leaves_the_model_as_it_is(toy, learned):
     for text in TEXTS:
         one, two = (toy.copy(nlp, decoding="best", marginals=False)(text) for nlp in (learned, other))
         assert [t._.log_prob for t in one] == pytest.approx([t._.log_prob for t in two], rel=1e-12)
-    assert toy.parser(learned).joint.tokens == toy.parser(other).joint.tokens
+    assert toy.parser(learned).joint.progress.tokens == toy.parser(other).joint.progress.tokens
 
 
 def test_confidence_is_less_extreme_than_the_posterior_and_is_saved(toy, learned):

@@ -18,7 +18,7 @@ class Generator:
 
     def __init__(self, name):
         joint = with_random_weights(make_model(POOLS[name]))
-        self.distributions = joint.distributions
+        self.distributions = joint.frozen.distributions
         counter = Counter(joint)
         self.derivations = {}
         for n in range(1, LIMIT + 1):

@@ -44,16 +44,18 @@ def test_blocks_are_not_cut_where_no_sentence_may_begin():
 @pytest.mark.parametrize("settings", [{}, {"marginals": True}, {"marginals": True, "consensus": True}])
 def test_probabilities_of_words_know_nothing_of_what_follows(model, settings):
     search = Search(20, 0.0, **settings)
-    whole, beginning = (model.decode(blocks_of(words, may_start=True), search) for words in (WORDS, WORDS[:4]))
+    whole, beginning = (model.frozen.decode(blocks_of(words, may_start=True), search) for words in (WORDS, WORDS[:4]))
     for name in ("syntactic", "lexical"):
         assert np.array_equal(getattr(whole, name)[:4], getattr(beginning, name))
 
 
 def test_given_boundaries_leave_nothing_to_find(model):
     search = Search(EVERYTHING, 0.0, marginals=True)
-    (share,) = model.mixture(blocks_of(WORDS[:4]), search)
+    (share,) = model.frozen.mixture(blocks_of(WORDS[:4]), search)
     assert np.array_equal(share.weight, np.ones(4))
-    assert np.array_equal(share.posterior.log_weight, model.decode_all(blocks_of(WORDS[:4]), 0, search).log_weight)
+    assert np.array_equal(
+        share.posterior.log_weight, model.frozen.decode_all(blocks_of(WORDS[:4]), 0, search).log_weight
+    )
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -61,9 +63,9 @@ def test_given_boundaries_leave_nothing_to_find(model):
 def test_probabilities_are_means_over_what_the_words_may_be(model, temperature, threads):
     search = Search(EVERYTHING, 0.0, marginals=True, temperature=temperature)
     blocks = blocks_of(WORDS, may_start=True)
-    parses = model.decode(blocks, search, threads)
+    parses = model.frozen.decode(blocks, search, threads)
     total, heads, tags = np.zeros(len(WORDS)), np.zeros(len(WORDS)), np.zeros(len(WORDS))
-    for words, posterior, weight in model.mixture(blocks, search, threads):
+    for words, posterior, weight in model.frozen.mixture(blocks, search, threads):
         total[words] += weight
         wanted = parses.heads[words]
         wanted = np.where(wanted == NONE, NONE, wanted - words[0])
@@ -78,8 +80,8 @@ def test_probabilities_are_means_over_what_the_words_may_be(model, temperature, 
 def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(model, temperature):
     search = Search(EVERYTHING, 0.0, marginals=True, temperature=temperature)
     blocks = blocks_of(WORDS, may_start=True)
-    sentences, posteriors = model.posteriors(blocks, search)
-    shares = model.mixture(blocks, search)
+    sentences, posteriors = model.frozen.posteriors(blocks, search)
+    shares = model.frozen.mixture(blocks, search)
     number = len(posteriors)
     evidence = [np.logaddexp.reduce(share.posterior.log_weight) for share in shares]
     starts = sentences.offsets.tolist()

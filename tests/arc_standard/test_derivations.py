@@ -20,8 +20,8 @@ from spacy_hpyp.arc_standard.configuration import (
 )
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.derivations import sample_derivation, tree_log_probability
+from spacy_hpyp.arc_standard.distributions import ContextLists
 from spacy_hpyp.arc_standard.likelihood import new_queries
-from spacy_hpyp.models.joint_model import ContextLists
 from spacy_hpyp.pools.pool import Weights
 
 #: Heads with 1, 2, 6, 4 and 12 derivations.
@@ -38,10 +38,10 @@ def model_of(name):
     """A model in which derivations differ more than in one that has just been made."""
     model = make_model(POOLS[name], labels=2)
     rng = np.random.default_rng(3)
-    model.set_weights(
-        {name: Weights(*(part + rng.normal(0, 1, part.shape) for part in w)) for name, w in model.weights.items()}
-    )
-    return model, new_queries(model.parser, 1024)
+    model.weights = {
+        name: Weights(*(part + rng.normal(0, 1, part.shape) for part in w)) for name, w in model.weights.items()
+    }
+    return model, new_queries(model.frozen.parser, 1024)
 
 
 @pytest.fixture(params=POOLS)
@@ -99,14 +99,14 @@ def replay(actions):
 
 def exact(model, rows, limit=1000):
     joint, queries = model
-    return tree_log_probability(joint.parser, *rows, limit, queries)
+    return tree_log_probability(joint.frozen.parser, *rows, limit, queries)
 
 
 def draw(model, rows, particles, rng, retained=()):
     """A derivation, and the estimate of the tree's log-probability."""
     joint, queries = model
     actions = np.full(2 * len(rows[0]), -1, dtype=np.int32)
-    estimate = sample_derivation(joint.parser, *rows, particles, integers(retained), rng, queries, actions)
+    estimate = sample_derivation(joint.frozen.parser, *rows, particles, integers(retained), rng, queries, actions)
     return tuple(actions.tolist()), estimate
 
 
@@ -251,7 +251,7 @@ def test_a_seed_fixes_what_is_drawn(model):
 def test_what_was_asked_before_does_not_change_a_sum():
     joint, queries = model_of("several experts")
     rows = sentence(HEADS[-1])
-    fresh = tree_log_probability(joint.parser, *rows, 1000, new_queries(joint.parser, 1024))
+    fresh = tree_log_probability(joint.frozen.parser, *rows, 1000, new_queries(joint.frozen.parser, 1024))
     for heads in HEADS:
         exact((joint, queries), sentence(heads))
     assert exact((joint, queries), rows) == fresh
@@ -262,5 +262,5 @@ def test_an_unlexicalised_model_sums_over_derivations_of_tags():
     joint = make_model(contexts, labels=2)
     rows = sentence(SIX)
     expected = np.logaddexp.reduce(list(enumerate_derivations(joint, *rows).values()))
-    found, _ = exact((joint, new_queries(joint.parser, 1024)), rows)
+    found, _ = exact((joint, new_queries(joint.frozen.parser, 1024)), rows)
     assert found == pytest.approx(expected, abs=1e-6)

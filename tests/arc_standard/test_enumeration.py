@@ -30,10 +30,12 @@ from spacy_hpyp.arc_standard.configuration import (
 )
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.contexts import read_context
+from spacy_hpyp.arc_standard.distributions import ContextLists
+from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, predictive_probability
 from spacy_hpyp.inference.division import Search
-from spacy_hpyp.models.joint_model import ContextLists, JointModel
+from spacy_hpyp.models.joint_model import JointModel
 from spacy_hpyp.pools.pool import Weights, standing
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
@@ -92,8 +94,8 @@ def make_model(contexts, labels=1, sweeps=3, one_table=False):
     ]
     for sweep in range(sweeps):
         sentences = join(rows)
-        model.visit(sentences, model.static_derivations(sentences), np.full(len(rows), sweep > 0), rng)
-        model.resample(rng)
+        model.seating.visit(sentences, static_derivations(sentences), np.full(len(rows), sweep > 0), model.weights, rng)
+        model.seating.resample(rng)
     return model
 
 
@@ -105,12 +107,10 @@ def model(request):
 
 def with_random_weights(model):
     rng = np.random.default_rng(2)
-    model.set_weights(
-        {
-            name: Weights(*(part + rng.normal(0, 0.2, part.shape) for part in weights))
-            for name, weights in model.weights.items()
-        }
-    )
+    model.weights = {
+        name: Weights(*(part + rng.normal(0, 0.2, part.shape) for part in weights))
+        for name, weights in model.weights.items()
+    }
     return model
 
 
@@ -122,10 +122,10 @@ class Counter:
         self.best_labels = best_labels
         self.records = np.zeros((64, FIELDS), dtype=np.int32)
         self.first = begin(self.records)
-        self.sizes = model.alphabets()
+        self.sizes = model.alphabets(model.vocabulary)
 
     def probability(self, name, top, dish, known=0):
-        elements = self.model._compiled[name][0]
+        elements = self.model.conditionals[name].elements
         row = np.zeros(len(elements), dtype=np.int32)
         read_context(elements, self.records, top, known, row)
         depth = int(self.records[top, DEPTH])
@@ -139,11 +139,11 @@ class Counter:
 
     @cache  # noqa: B019
     def _probability(self, name, dish, row, possible):
-        franchise, weights = self.model.franchises[name], self.model.weights[name]
+        franchise, weights = self.model.seating.franchises[name], self.model.weights[name]
         row = np.array(row, dtype=np.int32)
         experts = len(franchise.columns)
         places = [franchise.restaurants[deepest(franchise, m, row)] for m in range(experts)]
-        gates = self.model._compiled[name][2]
+        gates = self.model.conditionals[name].gates
         weight = [
             weights.standing[place[TIER], standing(place[CUSTOMERS])]
             + sum(weights.gate[g, row[column], m] for g, column in enumerate(gates))
@@ -215,7 +215,7 @@ def decode(model, words, particles=EVERYTHING, tags=None):
         may_start=np.zeros(n, dtype=bool),
         offsets=np.array([0, n]),
     )
-    return model.decode(blocks, Search(particles, 0.0))
+    return model.frozen.decode(blocks, Search(particles, 0.0))
 
 
 def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_one(model):
@@ -268,9 +268,11 @@ def test_fewer_particles_find_less_of_the_sum(model, particles):
 
 def test_first_visit_predicts_from_nothing_but_the_sentence_itself():
     model = make_model(POOLS["the paper's"], sweeps=0)
-    actions, tags, words = (model.alphabets()[name] for name in ("transition", "tag", "word"))
+    actions, tags, words = (model.alphabets(model.vocabulary)[name] for name in ("transition", "tag", "word"))
     sentence = join([np.array([[0], [1], [NONE], [NONE]], dtype=np.int32)])
-    found, _ = model.visit(sentence, model.static_derivations(sentence), np.array([False]), np.random.default_rng(0))
+    found, _ = model.seating.visit(
+        sentence, static_derivations(sentence), np.array([False]), model.weights, np.random.default_rng(0)
+    )
     # The shift and the end meet at the root only, where the one customer leaves (0.5 + 0.5) / (0.5 + 1) to the base.
     assert sum(found.values()) == pytest.approx(
         log(1 / actions) + log(1 / 1.5 / actions) - log(tags) - log(words), abs=1e-12

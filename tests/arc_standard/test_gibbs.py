@@ -8,6 +8,8 @@ from test_franchise import DISCOUNT, STRENGTH, enumerate_seatings
 from total_variation import total_variation
 
 from spacy_hpyp.annotation.documents import join
+from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, ContextLists
+from spacy_hpyp.arc_standard.events import Generated, events_of, static_derivations
 from spacy_hpyp.hpyp.franchise import (
     CELL,
     COUNT,
@@ -23,8 +25,8 @@ from spacy_hpyp.hpyp.franchise import (
     new_franchise,
 )
 from spacy_hpyp.hpyp.storage import pack
-from spacy_hpyp.inference.gibbs import new_events, read_events, visit_sentences
-from spacy_hpyp.models.joint_model import DISTRIBUTIONS, ContextLists
+from spacy_hpyp.inference.gibbs import visit_sentences
+from spacy_hpyp.models.seating import no_gradient
 
 #: One sentence whose five tags, words and labels fall into few restaurants.
 WORDS, TAGS, HEADS = [0, 1, 0, 0, 1], [0, 1, 0, 0, 1], [1, NONE, 1, 1, 1]
@@ -46,30 +48,30 @@ def sentence():
 
 def without_sentences(model):
     """Make the seating of a model empty, with hyperparameters that the enumeration knows."""
-    for name, size in model.alphabets().items():
-        franchise = new_franchise(model.columns(name), size)
+    for name, size in model.alphabets(model.vocabulary).items():
+        franchise = new_franchise(model.conditionals[name].columns, size)
         experts, depth = franchise.columns.shape
         franchise.discount[:] = np.tile(DISCOUNT[: depth + 1], experts)
         franchise.strength[:] = np.tile(STRENGTH[: depth + 1], experts)
-        model.franchises[name] = franchise
+        model.seating.franchises[name] = franchise
     return model
 
 
 def model_with_one_sentence(contexts):
     model = without_sentences(with_random_weights(make_model(contexts)))
     rows = sentence()
-    model.visit(rows, model.static_derivations(rows), np.array([False]), np.random.default_rng(0))
-    model._reserve(1000, DISTRIBUTIONS)
+    model.seating.visit(rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(0))
+    model.seating.reserve(1000, DISTRIBUTIONS)
     return model, rows
 
 
 @njit(error_model="numpy")
-def run(pool, distribution, factored, words, offsets, derivations, seated, steps, rng):
+def run(pool, generated, seated, steps, rng):
     """Gibbs steps; returns after each the sum of squared table sizes of every serving, which tells partitions apart."""
     franchise = pool.franchise
     squares = np.zeros((steps, franchise.used[N_SERVINGS]), dtype=np.int64)
     for i in range(steps):
-        visit_sentences(pool, distribution, factored, words, offsets, derivations, seated, rng)
+        visit_sentences(pool, generated, seated, rng)
         for serving in range(squares.shape[1]):
             row = franchise.servings[serving]
             cell = row[CELL]
@@ -96,18 +98,17 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
     if (kind, name) == ("plain", "label"):
         pytest.skip("there is no such distribution")
     model, rows = model_with_one_sentence(CONTEXTS[kind])
-    pool = model._seated_pool(name, model._no_gradient()[name])
-    derivations = model.static_derivations(rows)
-    asked = (pool, DISTRIBUTIONS.index(name), model.is_factored, rows.words, rows.offsets, derivations)
-    squares = run(*asked, np.array([True]), STEPS, np.random.default_rng(7))
+    pool = model.seating.pool(name, model.weights, no_gradient(model.weights))
+    derivations = static_derivations(rows)
+    generated = Generated(DISTRIBUTIONS.index(name), model.is_factored, rows.words, derivations, rows.offsets)
+    squares = run(pool, generated, np.array([True]), STEPS, np.random.default_rng(7))
 
-    events = new_events(pool, len(WORDS))
-    read_events(pool, *asked[1:4], rows.tags, derivations.actions, events)
+    events = events_of(pool, *generated[:3], rows.tags, derivations.actions)
     franchise, count = pool.franchise, events.count[0]
     assert 4 <= count
     for expert in range(events.place.shape[1]):
         customers = [(context_of(franchise, events.place[i, expert])[1], int(events.dish[i])) for i in range(count)]
-        reached = enumerate_seatings(customers, model.alphabets()[name])
+        reached = enumerate_seatings(customers, model.alphabets(model.vocabulary)[name])
         found = [context_of(franchise, row[RESTAURANT]) for row in franchise.servings[: franchise.used[N_SERVINGS]]]
         mine = [serving for serving, (root, _) in enumerate(found) if root == expert]
         keys = [(found[serving][1], int(franchise.servings[serving, 1])) for serving in mine]
@@ -125,16 +126,13 @@ def test_sentences_that_were_out_for_a_while_sit_where_they_sat(name):
     model = make_model(POOLS[name])
     rows = sentence()
     for i in range(20):
-        model.visit(rows, model.static_derivations(rows), np.array([False]), np.random.default_rng(i))
+        model.seating.visit(rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(i))
     several = join([np.stack(list(rows[:4]))] * 8)
-    before = {name: pack(franchise) for name, franchise in model.franchises.items()}
-    used = {name: franchise.used[:N_CELLS].copy() for name, franchise in model.franchises.items()}
-    tokens = model.tokens
-    with model.without(several, np.random.default_rng(1)):
-        assert model.tokens == tokens - len(several.words)
-        assert pack(model.franchises["tag"]) != before["tag"]
-    assert model.tokens == tokens
-    for name, franchise in model.franchises.items():
+    before = {name: pack(franchise) for name, franchise in model.seating.franchises.items()}
+    used = {name: franchise.used[:N_CELLS].copy() for name, franchise in model.seating.franchises.items()}
+    with model.seating.without(several, model.weights, np.random.default_rng(1)):
+        assert pack(model.seating.franchises["tag"]) != before["tag"]
+    for name, franchise in model.seating.franchises.items():
         assert pack(franchise) == before[name]
         np.testing.assert_array_equal(franchise.used[:N_CELLS], used[name])
 
@@ -142,8 +140,8 @@ def test_sentences_that_were_out_for_a_while_sit_where_they_sat(name):
 def test_sentences_are_put_back_though_what_was_done_without_them_failed():
     model = make_model(POOLS["the paper's"])
     rows = sentence()
-    model.visit(rows, model.static_derivations(rows), np.array([False]), np.random.default_rng(0))
-    before = pack(model.franchises["tag"])
-    with pytest.raises(KeyError), model.without(rows, np.random.default_rng(0)):
+    model.seating.visit(rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(0))
+    before = pack(model.seating.franchises["tag"])
+    with pytest.raises(KeyError), model.seating.without(rows, model.weights, np.random.default_rng(0)):
         raise KeyError
-    assert pack(model.franchises["tag"]) == before
+    assert pack(model.seating.franchises["tag"]) == before

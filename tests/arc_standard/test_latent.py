@@ -13,12 +13,13 @@ from total_variation import total_variation
 
 from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.arc_standard.configuration import derivation
+from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, ContextLists, Distributions
+from spacy_hpyp.arc_standard.events import Derivations, events_of, static_derivations
 from spacy_hpyp.arc_standard.latent import add_weighing, remove_weighing, take_back, visit_latent
-from spacy_hpyp.arc_standard.sampling import Distributions
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.storage import pack
-from spacy_hpyp.inference.gibbs import Derivations, new_events, put_back, read_events
-from spacy_hpyp.models.joint_model import DISTRIBUTIONS, ContextLists
+from spacy_hpyp.inference.gibbs import put_back
+from spacy_hpyp.models.seating import no_gradient
 
 #: The second word has a dependent on either side, so that the tree has two derivations.
 WORDS, TAGS, HEADS = [0, 1, 0], [0, 1, 0], [1, NONE, 1]
@@ -51,11 +52,11 @@ def all_derivations(model, words, tags, heads, given_tree):
 
 def run(model, rows, given_trees, steps=STEPS):
     """The derivations of all sentences after each step, and how many were accepted of those that were new."""
-    gradient = model._no_gradient()
-    derivations, draws = model.static_derivations(rows), np.zeros(2, dtype=np.int64)
-    model._reserve(1000, DISTRIBUTIONS)
+    gradient = no_gradient(model.weights)
+    derivations, draws = static_derivations(rows), np.zeros(2, dtype=np.int64)
+    model.seating.reserve(1000, DISTRIBUTIONS)
     learner = Distributions(
-        *(model._seated_pool(name, gradient[name]) for name in DISTRIBUTIONS),
+        *(model.seating.pool(name, model.weights, gradient) for name in DISTRIBUTIONS),
         model.vocabulary.tag_offsets,
         model.vocabulary.candidate_tags,
     )
@@ -88,18 +89,17 @@ class Marginal:
 
     @cache  # noqa: B019
     def customers(self, name, words, path):
-        pool = self.model._seated_pool(name, self.model._no_gradient()[name])
+        pool = self.model.seating.pool(name, self.model.weights, no_gradient(self.model.weights))
         number, n = DISTRIBUTIONS.index(name), len(words)
         path = np.array(path, dtype=np.int32)
-        events = new_events(pool, n)
-        read_events(pool, number, False, np.array(words, dtype=np.int32), path[2 * n :], path[: 2 * n], events)
+        events = events_of(pool, number, False, np.array(words, dtype=np.int32), path[2 * n :], path[: 2 * n])
         return [
             (context_of(pool.franchise, events.place[i, 0])[1], int(events.dish[i])) for i in range(events.count[0])
         ]
 
     @cache  # noqa: B019
     def of_customers(self, name, customers):
-        return sum(enumerate_seatings(customers, self.model.alphabets()[name]).values())
+        return sum(enumerate_seatings(customers, self.model.alphabets(self.model.vocabulary)[name]).values())
 
 
 @pytest.mark.parametrize("given_tree", [True, False])
@@ -108,13 +108,15 @@ def test_derivations_are_visited_as_often_as_they_are_probable(given_tree):
     sentences = [(WORDS, TAGS, HEADS), ([0, 0], [0, 0], [1, NONE]) if given_tree else ([0], [0], [NONE])]
     model = without_sentences(make_model(SMALL))
     marginal = Marginal(without_sentences(make_model(SMALL)))
-    marginal.model._reserve(1000, DISTRIBUTIONS)
+    marginal.model.seating.reserve(1000, DISTRIBUTIONS)
     rows = rows_of(*sentences)
     paths = [all_derivations(make_model(SMALL), *sentence, given_tree) for sentence in sentences]
     words = [sentence[0] for sentence in sentences]
     exact = {both: marginal(words, both) for both in itertools.product(*paths)}
     exact = {both: probability / sum(exact.values()) for both, probability in exact.items()}
-    model.visit(rows, model.static_derivations(rows), np.array([False, False]), np.random.default_rng(3))
+    model.seating.visit(
+        rows, static_derivations(rows), np.array([False, False]), model.weights, np.random.default_rng(3)
+    )
     visited, draws = run(model, rows, given_tree)
     distance, limit = total_variation(visited, exact)
     assert len(exact) == (2 if given_tree else 128)
@@ -133,10 +135,10 @@ def test_derivations_of_a_sentence_among_others_are_visited_as_often_as_they_are
     for path in all_derivations(model, WORDS, TAGS, HEADS, given_tree):
         trial = with_random_weights(make_model(POOLS[name], one_table=True))
         new = Derivations(*(np.array(part, dtype=np.int32) for part in (path[:6], path[6:])))
-        found, _ = trial.visit(rows, new, np.array([False]), np.random.default_rng(0))
+        found, _ = trial.seating.visit(rows, new, np.array([False]), trial.weights, np.random.default_rng(0))
         exact[(path,)] = exp(sum(found.values()))
     exact = {path: probability / sum(exact.values()) for path, probability in exact.items()}
-    model.visit(rows, model.static_derivations(rows), np.array([False]), np.random.default_rng(3))
+    model.seating.visit(rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(3))
     distance, limit = total_variation(run(model, rows, given_tree)[0], exact)
     assert distance < limit
 
@@ -146,21 +148,22 @@ def test_what_is_not_accepted_leaves_no_trace(name):
     model = make_model(POOLS[name])
     rows = rows_of((WORDS, TAGS, HEADS))
     for seed in range(5):
-        model.visit(rows, model.static_derivations(rows), np.array([False]), np.random.default_rng(seed))
-    model._reserve(100, DISTRIBUTIONS)
+        model.seating.visit(
+            rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(seed)
+        )
+    model.seating.reserve(100, DISTRIBUTIONS)
     rng = np.random.default_rng(0)
     for number, name in enumerate(DISTRIBUTIONS):
-        pool = model._seated_pool(name, model._no_gradient()[name])
+        pool = model.seating.pool(name, model.weights, no_gradient(model.weights))
         before = pack(pool.franchise)
-        derivations = model.static_derivations(rows)
+        derivations = static_derivations(rows)
         read = (pool, number, model.is_factored, rows.words, rows.tags)
-        old, new = new_events(pool, len(WORDS)), new_events(pool, len(WORDS))
-        read_events(*read, derivations.actions, old)
-        read_events(*read[:4], (1 - rows.tags).astype(np.int32), derivations.actions, new)
-        found, _ = remove_weighing(pool, number, old, rng)
+        old = events_of(*read, derivations.actions)
+        new = events_of(*read[:4], (1 - rows.tags).astype(np.int32), derivations.actions)
+        found, _ = remove_weighing(pool, old, rng)
         assert found
         without = pack(pool.franchise)
-        add_weighing(pool, number, new, rng)
+        add_weighing(pool, new, rng)
         take_back(pool, new)
         assert pack(pool.franchise) == without
         put_back(pool, old)
@@ -171,8 +174,10 @@ def test_what_is_not_accepted_leaves_no_trace(name):
 def test_a_sentence_that_is_not_seated_as_it_should_be_is_an_error():
     model = make_model(POOLS["the paper's"])
     rows = rows_of((WORDS, TAGS, HEADS))
-    derivations = model.static_derivations(rows)
-    model.visit(rows, derivations, np.array([False]), np.random.default_rng(3))
+    derivations = static_derivations(rows)
+    model.seating.visit(rows, derivations, np.array([False]), model.weights, np.random.default_rng(3))
     other = Derivations(derivations.actions, (1 - derivations.tags).astype(np.int32))
     with pytest.raises(ValueError, match="do not belong together"):
-        model.visit_latent(rows, other, np.array([True]), np.random.default_rng(0), given_trees=True, particles=3)
+        model.seating.visit_latent(
+            rows, other, np.array([True]), model.weights, np.random.default_rng(0), given_trees=True, particles=3
+        )

@@ -36,7 +36,7 @@ def blocks_of(words, may_start=False):
 
 def posterior_of(model, words, temperature=1.0, particles=EVERYTHING, may_start=False):
     search = Search(particles, 0.0, marginals=True, temperature=temperature)
-    return model.decode_all(blocks_of(words, may_start), 0, search)
+    return model.frozen.decode_all(blocks_of(words, may_start), 0, search)
 
 
 def parses_of(posterior):
@@ -86,7 +86,7 @@ def test_temperature_flattens_or_sharpens_the_posterior(model, temperature):
 def test_selection_for_marginals_keeps_more_of_the_sum(model):
     words = [0, 1, 0, 0, 1]
     all_of_it, broad, narrow = (
-        model.decode(blocks_of(words), search).log_probability.sum()
+        model.frozen.decode(blocks_of(words), search).log_probability.sum()
         for search in (Search(EVERYTHING, 0.0), Search(50, 0.0, marginals=True), Search(50, 0.0))
     )
     assert all_of_it + 1e-9 >= broad >= narrow
@@ -97,7 +97,7 @@ def test_selection_for_marginals_keeps_more_of_the_sum(model):
 def test_marginals_are_those_of_all_derivations(model, words, consensus):
     expected = enumerated(model, words)
     total = sum(p for p, _ in expected)
-    parses = model.decode(blocks_of(words), Search(EVERYTHING, 0.0, marginals=True, consensus=consensus))
+    parses = model.frozen.decode(blocks_of(words), Search(EVERYTHING, 0.0, marginals=True, consensus=consensus))
     for word in range(len(words)):
         heads = sum(p for p, (_, heads, _) in expected if heads[word] == parses.heads[word])
         tags = sum(p for p, (tags, _, _) in expected if tags[word] == parses.tags[word])
@@ -168,7 +168,7 @@ def test_marginals_are_sums_over_the_derivations(seed):
 @pytest.mark.parametrize("marginals", [False, True])
 def test_broad_search_and_narrow_search_agree_on_everything_with_enough_particles(model, marginals):
     for words in SENTENCES:
-        parses = model.decode(blocks_of(words), Search(EVERYTHING, 0.0, marginals=marginals))
+        parses = model.frozen.decode(blocks_of(words), Search(EVERYTHING, 0.0, marginals=marginals))
         expected = decode(model, words)
         assert parses.log_probability == pytest.approx(expected.log_probability, abs=ROUNDING)
         assert parses.heads.tolist() == expected.heads.tolist()
@@ -235,6 +235,8 @@ def test_parts_of_surprisal_add_up_to_the_log_probability_but_for_the_end(model,
 
 def test_an_end_inside_a_block_is_a_part_of_the_next_word(model):
     # Where a sentence may begin, more derivations lead to the second word.
-    one, several = (model.decode(blocks_of([0, 1], may_start), Search(EVERYTHING, 0.0)) for may_start in (False, True))
+    one, several = (
+        model.frozen.decode(blocks_of([0, 1], may_start), Search(EVERYTHING, 0.0)) for may_start in (False, True)
+    )
     assert several.log_probability[0] == one.log_probability[0]
     assert several.syntactic[1] > one.syntactic[1]

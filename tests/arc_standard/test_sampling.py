@@ -8,9 +8,10 @@ from test_enumeration import POOLS, Counter, make_model, with_random_weights
 
 from spacy_hpyp.arc_standard.configuration import DEPTH, END, FIRST_ARC, ROOT, SHIFT, derivation, reduce
 from spacy_hpyp.arc_standard.configuration import shift as push
-from spacy_hpyp.arc_standard.sampling import Distributions, estimate_log_probabilities, sample_parse
+from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, Distributions
+from spacy_hpyp.arc_standard.sampling import estimate_log_probabilities, sample_parse
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.models.joint_model import DISTRIBUTIONS
+from spacy_hpyp.models.seating import no_gradient
 
 WORDS = {1: [1], 2: [0, 1], 3: [1, 0, 1], 4: [0, 1, 1, 0]}
 NOTHING = np.empty(0, dtype=np.int32)
@@ -26,10 +27,10 @@ class Tiny:
     def __init__(self, name, seated):
         joint = with_random_weights(make_model(POOLS[name], labels=2))
         self.counter = Counter(joint)
-        self.distributions = joint.distributions
+        self.distributions = joint.frozen.distributions
         if seated:
-            gradient = joint._no_gradient()
-            pools = [joint._seated_pool(name, gradient[name]) for name in DISTRIBUTIONS]
+            gradient = no_gradient(joint.weights)
+            pools = [joint.seating.pool(name, joint.weights, gradient) for name in DISTRIBUTIONS]
             vocabulary = joint.vocabulary
             self.distributions = Distributions(*pools, vocabulary.tag_offsets, vocabulary.candidate_tags)
         self._found = {}

@@ -5,6 +5,7 @@ import pytest
 import srsly
 
 from spacy_hpyp.arc_standard.configuration import tree_of
+from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.arc_standard.oracle import is_derivation
 from spacy_hpyp.models.storage import model_to_bytes
 from spacy_hpyp.storage.checksum import with_checksum, without_checksum
@@ -30,20 +31,20 @@ def test_every_sentence_stays_seated_once_whatever_its_derivation(toy, latent, p
     seated = toy.customers(nlp)
     assert seated["tag"] == seated["word"] == toy.customers_of(toy.sentences())["word"]
     joint = toy.parser(nlp).joint
-    assert {key: len(paths) for key, paths in joint.derivations.items()} == joint.seated
-    for paths in joint.derivations.values():
+    assert {key: len(paths) for key, paths in joint.progress.derivations.items()} == joint.progress.seated
+    for paths in joint.progress.derivations.values():
         for path in paths:
             assert is_derivation(path[: 2 * len(path) // 3], len(path) // 3, len(joint.labels))
 
 
 def test_latent_derivations_keep_the_trees(toy):
-    static, latent = toy.parser(toy.trained()), toy.parser(trained(toy, "derivations", sweeps=6))
+    static, latent = toy.parser(toy.trained()), toy.parser(trained(toy, "derivations", sweeps=60))
     orders = 0
-    for key, paths in latent.joint.derivations.items():
+    for key, paths in latent.joint.progress.derivations.items():
         words, tags, heads, labels = static._treebank.encoded[key]
         for path in paths:
             assert tree(path) == (heads.tolist(), labels.tolist(), tags.tolist())
-            sentence = static.joint.static_derivations(_sentences(static._treebank.encoded[key]))
+            sentence = static_derivations(_sentences(static._treebank.encoded[key]))
             orders += sentence.actions.tolist() != path[: 2 * len(words)].tolist()
     assert orders > 0
 
@@ -58,7 +59,7 @@ def test_latent_parses_leave_the_trees(toy):
     static, latent = toy.parser(toy.trained()), toy.parser(trained(toy, "parses"))
     changed = [
         tree(path)[0] != static._treebank.encoded[key][2].tolist()
-        for key, paths in latent.joint.derivations.items()
+        for key, paths in latent.joint.progress.derivations.items()
         for path in paths
     ]
     assert any(changed)
@@ -67,9 +68,9 @@ def test_latent_parses_leave_the_trees(toy):
 @pytest.mark.parametrize("latent", LATENT)
 def test_static_sweeps_come_first(toy, latent):
     nlp = toy.trained(latent=latent, latent_after=2, latent_particles=5, sweeps=3)
-    assert not toy.parser(nlp).joint.derivations
+    assert not toy.parser(nlp).joint.progress.derivations
     nlp.update(toy.examples(nlp, toy.sentences()))
-    assert toy.parser(nlp).joint.derivations
+    assert toy.parser(nlp).joint.progress.derivations
 
 
 @pytest.mark.parametrize("latent", LATENT)
@@ -82,12 +83,14 @@ def test_training_goes_on_from_what_was_saved(toy, latent):
         other.update(toy.examples(other, toy.sentences()))
     one, two = toy.parser(other).joint, toy.parser(whole).joint
     assert one.sweeps == two.sweeps
-    assert one.seated == two.seated
+    assert one.progress.seated == two.progress.seated
     # What is saved leaves empty restaurants out, so the last digits of predictions may differ, and with them a draw.
     same = sum(
-        a.tolist() == b.tolist() for key in one.seated for a, b in zip(one.derivations[key], two.derivations[key])
+        a.tolist() == b.tolist()
+        for key in one.progress.seated
+        for a, b in zip(one.progress.derivations[key], two.progress.derivations[key])
     )
-    assert same > 0.9 * len(one.seated)
+    assert same > 0.9 * len(one.progress.seated)
 
 
 def damage(nlp, change):

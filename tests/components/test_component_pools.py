@@ -6,10 +6,11 @@ import spacy
 from spacy.util import minibatch
 from thinc.api import SGD, Adam
 
-from spacy_hpyp.annotation.documents import Encoder, join, raw_sentences, read_gold
+from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
+from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
+from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, OPEN
-from spacy_hpyp.models.architectures import add_gradients, weights_of
-from spacy_hpyp.models.joint_model import DISTRIBUTIONS
+from spacy_hpyp.models.architectures import add_gradients, weights_from
 from spacy_hpyp.models.storage import model_from_bytes, model_to_bytes
 from spacy_hpyp.pools.pool import Weights
 
@@ -110,7 +111,7 @@ def test_probability_of_a_document_is_that_of_its_tokens(pooled, assert_forest):
 
 
 def several_tables(toy, nlp):
-    franchises = toy.parser(nlp).joint.franchises.values()
+    franchises = toy.parser(nlp).joint.seating.franchises.values()
     return any(np.any(f.servings[: f.used[N_SERVINGS], OPEN] > 1) for f in franchises)
 
 
@@ -184,7 +185,7 @@ def test_component_updates_itself_with_an_optimizer_only(toy, sentences):
 
 
 def encoded(toy, nlp, sentences):
-    encoder = Encoder(toy.parser(nlp).joint)
+    encoder = toy.parser(nlp).joint.encoder
     docs = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
     return join([encoder.encode(read_gold(raw, doc.vocab)) for doc in docs for raw in raw_sentences(doc)])
 
@@ -212,8 +213,8 @@ def test_gradient_of_a_visit_is_that_of_its_log_likelihood(toy, sentences, poole
 
     def visit(weights):
         model = model_from_bytes(joint, data)
-        model.set_weights(weights)
-        return model.visit(batch, model.static_derivations(batch), seated, np.random.default_rng(0))
+        model.weights = weights
+        return model.seating.visit(batch, static_derivations(batch), seated, model.weights, np.random.default_rng(0))
 
     _, gradient = visit(weights)
     step = 1e-4
@@ -239,11 +240,11 @@ def test_gradients_of_the_parameters_are_those_of_loss_and_prior(toy, pooled):
 
     def loss(values):
         """Thirty tokens' worth of a Gaussian around the first weights, and a log-likelihood that is linear."""
-        weights = weights_of(values)
+        weights = weights_from(model, values)
         total = 0.0
         for name in DISTRIBUTIONS:
             for part, prior, slope in zip(weights[name], first[name], gradient[name]):
-                total += 15.0 / joint.tokens * np.sum((part - prior) ** 2) - np.sum(slope * part) / 50
+                total += 15.0 / joint.progress.tokens * np.sum((part - prior) ** 2) - np.sum(slope * part) / 50
         return total
 
     rng = np.random.default_rng(1)
@@ -260,7 +261,7 @@ def test_weights_return_to_the_first_ones_without_data(toy, pooled):
     parser = toy.parser(nlp)
     joint = parser.joint
     nothing = random_weights(joint.weights, 0.0, 0)
-    sgd = SGD(joint.tokens / 60, L2=0.0, grad_clip=0.0)
+    sgd = SGD(joint.progress.tokens / 60, L2=0.0, grad_clip=0.0)
 
     def distance():
         return sum(

@@ -379,7 +379,7 @@ def test_training_that_goes_on_with_more_data_warns_of_what_it_does_not_learn(to
     first.initialize(lambda: [Example(first.make_doc(doc.text), doc) for doc in known])
     assert not learn(first, known, size)
     first.to_disk(tmp_path)
-    seated = toy.parser(first).joint.seated
+    seated = toy.parser(first).joint.progress.seated
     assert not learn(sourced(tmp_path), known, size)
 
     nlp = sourced(tmp_path)
@@ -388,7 +388,7 @@ def test_training_that_goes_on_with_more_data_warns_of_what_it_does_not_learn(to
     new = {raw.key: raw for doc in sample_docs for raw in raw_sentences(doc) if raw.key not in seated}
     words = Counter(word for raw in new.values() for word in read_gold(raw, sample_docs[0].vocab).words)
     lost = sum(count for word, count in words.items() if count >= 2 and word not in joint.vocabulary.words)
-    skipped = len(new.keys() - joint.seated.keys())
+    skipped = len(new.keys() - joint.progress.seated.keys())
     assert 0 < skipped < len(new)
     assert 0 < lost < words.total()
     assert f"trained on {len(new)} sentences that it was not initialized with" in message

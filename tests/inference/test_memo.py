@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_hpyp.annotation.documents import Encoder, encode_docs
+from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.arc_standard.configuration import FIELDS
 from spacy_hpyp.arc_standard.decoder import only, search
 from spacy_hpyp.arc_standard.posterior import read_posterior
@@ -45,7 +45,7 @@ def decode(joint, blocks, work, particles=40):
     for block, n in enumerate(np.diff(blocks.offsets)):
         syntactic, lexical, log_probability = np.empty(n), np.empty(n), np.empty(n)
         records, beam, size = search(
-            joint.parser,
+            joint.frozen.parser,
             only(blocks, block),
             Search(particles, 0.5),
             work() if callable(work) else work,
@@ -65,8 +65,8 @@ def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
     nlp = toy.trained(**settings)
     joint = toy.parser(nlp).joint
     texts = [" ".join(" ".join(s.words) for s in toy.sentences(40, seed=1)[i : i + 2]) for i in range(0, 40, 2)]
-    blocks, _ = encode_docs([nlp.make_doc(text) for text in texts], Encoder(joint), given_tags=False)
-    shared = new_workspace(joint.parser, Search(40, 0.5))
+    blocks, _ = encode_docs([nlp.make_doc(text) for text in texts], joint.encoder, given_tags=False)
+    shared = new_workspace(joint.frozen.parser, Search(40, 0.5))
     smallest = shared._replace(
         **{
             name: new_memo(1, memo.key.shape[1], memo.outcome.shape[1])
@@ -74,9 +74,9 @@ def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
             if name in ("directions", "labels", "tags")
         }
     )
-    expected = decode(joint, blocks, lambda: new_workspace(joint.parser, Search(40, 0.5)))
+    expected = decode(joint, blocks, lambda: new_workspace(joint.frozen.parser, Search(40, 0.5)))
     assert decode(joint, blocks, shared) == expected
     assert decode(joint, blocks, smallest) == expected
     # With fewer particles, fewer tags are found for the same context.
-    few = decode(joint, blocks, lambda: new_workspace(joint.parser, Search(40, 0.5)), particles=3)
+    few = decode(joint, blocks, lambda: new_workspace(joint.frozen.parser, Search(40, 0.5)), particles=3)
     assert decode(joint, blocks, shared, particles=3) == few != expected

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from spacy.tokens import Doc
 
-from spacy_hpyp.annotation.documents import Encoder, encode_docs
+from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.arc_standard.configuration import FIELDS
 from spacy_hpyp.arc_standard.decoder import search
 from spacy_hpyp.arc_standard.proposals import new_workspace
@@ -14,14 +14,14 @@ from spacy_hpyp.inference.division import Search
 def count_records(nlp, words, particles):
     """How many records are made for a block of words."""
     joint = nlp.get_pipe("hpyp_parser").joint
-    blocks, _ = encode_docs([Doc(nlp.vocab, words=words)], Encoder(joint), given_tags=False)
+    blocks, _ = encode_docs([Doc(nlp.vocab, words=words)], joint.encoder, given_tags=False)
     room = np.empty((1024, FIELDS), dtype=np.int32)
     found = [np.empty(len(words)) for _ in range(3)]
     _, beam, size = search(
-        joint.parser,
+        joint.frozen.parser,
         blocks,
         Search(particles, 0.5),
-        new_workspace(joint.parser, Search(particles, 0.5)),
+        new_workspace(joint.frozen.parser, Search(particles, 0.5)),
         room,
         *found,
     )

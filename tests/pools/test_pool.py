@@ -57,7 +57,9 @@ def seated_pool(weights, possible=NO_MASK, events=300, one_table=False):
     rng = np.random.default_rng(3)
     franchise = reserve(new_franchise(COLUMNS, ALPHABET, one_table=one_table), events + 100)
     gradient = Weights(*(np.zeros_like(part) for part in weights))
-    pool = SeatedPool(franchise, weights, gradient, GATES, possible, ELEMENTS, np.empty((len(COLUMNS) + 1, ALPHABET)))
+    pool = SeatedPool(
+        franchise, weights, gradient, GATES, possible, ELEMENTS, np.empty((len(COLUMNS) + 1, ALPHABET)), False
+    )
     places = np.empty(len(COLUMNS), dtype=np.int32)
     for i in range(events):
         row = rng.integers(3, size=3).astype(np.int32)
@@ -248,6 +250,6 @@ def test_pool_without_experts_generates_with_probability_one():
     view = freeze_pool(franchise, weights, no_gates, NO_MASK, nothing, mixed=True)
     empty = np.empty(0, dtype=np.int32)
     assert mixture_probability(view, empty, 1, new_scratch(view)) == 1.0
-    pool = SeatedPool(franchise, weights, weights, no_gates, NO_MASK, nothing, np.empty((2, 3)))
+    pool = SeatedPool(franchise, weights, weights, no_gates, NO_MASK, nothing, np.empty((2, 3)), True)
     assert seat_mixture(pool, empty, empty, 1, np.random.default_rng(0)) == 0.0
     assert franchise.restaurants[0, PARENT] != NONE or franchise.used[N_RESTAURANTS] == 0

@@ -43,7 +43,7 @@ class Pools:
             possible = possible[:0, :0]
         self.kinds = max(1, len(possible))
         self.seated = SeatedPool(
-            reference.franchise, weights, weights, gates, possible, reference.elements, np.empty((0, 0))
+            reference.franchise, weights, weights, gates, possible, reference.elements, np.empty((0, 0)), False
         )
         self.product, self.mixture = (
             freeze_pool(reference.franchise, weights, gates, possible, reference.elements, mixed=mixed)

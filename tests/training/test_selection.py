@@ -13,7 +13,7 @@ from spacy_hpyp.pools.fitting import Predictions, added_gains, fit_weights
 from spacy_hpyp.hpyp.franchise import TIER, deepest, predictive_distribution
 from spacy_hpyp.hpyp.leave_one_out import leave_one_out, seat_observations
 from spacy_hpyp.arc_standard.observations import observe
-from spacy_hpyp.models.joint_model import DISTRIBUTIONS
+from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.training.selection import CORE, LONGEST, extensions, first_candidates, select_experts
 from spacy_hpyp.arc_standard.configuration import POSSIBLE
 from spacy_hpyp.arc_standard.contexts import ELEMENTS, compile_contexts
@@ -24,7 +24,7 @@ def treebank(toy, sentences, **settings):
     nlp = toy.nlp(**{**toy.pools, **settings})
     parser = toy.parser(nlp)
     parser.initialize(lambda: toy.examples(nlp, sentences), nlp=nlp)
-    encoder = Encoder(parser.joint)
+    encoder = parser.joint.encoder
     raw = [raw for sentence in sentences for raw in raw_sentences(toy.doc(nlp.vocab, sentence))]
     return parser.joint, join([encoder.encode(read_gold(sentence, nlp.vocab)) for sentence in raw])
 
@@ -37,7 +37,7 @@ def toy_treebank(toy):
 def observed(bank, distribution, names):
     model, sentences = bank
     elements, _, _ = compile_contexts([names], distribution)
-    size = model.alphabets()[distribution]
+    size = model.alphabets(model.vocabulary)[distribution]
     possible = POSSIBLE if distribution == "transition" else np.ones((1, size), dtype=bool)
     return observe(sentences, DISTRIBUTIONS.index(distribution), True, elements, possible)
 

@@ -1,0 +1,95 @@
+"""The four conditional distributions that generate a sentence: of transitions, labels, tags and words (B&B section 3.1)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..pools.conditional import Conditional
+from .configuration import DIRECTIONS, POSSIBLE, action_count
+from .contexts import compile_contexts
+
+#: Their names, in the order of `TRANSITION`, `LABEL`, `TAG` and `WORD`.
+DISTRIBUTIONS = ("transition", "label", "tag", "word")
+TRANSITION, LABEL, TAG, WORD = range(4)
+
+#: The elements whose symbols add to the weights of a pool's experts.
+GATES = {
+    "transition": ("s1.tag", "s2.tag"),
+    "label": ("s1.tag", "s2.tag"),
+    "tag": ("s1.tag", "s2.tag"),
+    "word": ("next.tag", "s1.tag"),
+}
+
+
+@dataclass(frozen=True)
+class ContextLists:
+    """The context elements of each distribution: a list of experts, each a list of names, most important first.
+
+    transition, tag, word (Sequence[Sequence[str]]): B&B Table 1 has one list for each. Without a list for words, words
+        are not generated: the model is unlexicalised and has to be given the tags.
+    label (Sequence[Sequence[str]]): With lists for labels, a transition is a direction, and an arc has a label besides.
+        Without any, the label is a part of the transition, as in the paper.
+    gates (Mapping[str, Sequence[str]]): By distribution, the elements whose symbols add to the weights of the experts; for a
+        distribution that is not named, those of `GATES`.
+    """
+
+    transition: Sequence[Sequence[str]]
+    label: Sequence[Sequence[str]]
+    tag: Sequence[Sequence[str]]
+    word: Sequence[Sequence[str]]
+    gates: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+class Distributions(NamedTuple):
+    """What sentences are generated from, frozen (`FrozenPool`) or while it learns (`SeatedPool`).
+
+    transition, label, tag, word: The pools.
+    tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have.
+    """
+
+    transition: Any
+    label: Any
+    tag: Any
+    word: Any
+    tag_offsets: np.ndarray
+    candidate_tags: np.ndarray
+
+
+def conditionals(contexts: ContextLists) -> dict[str, Conditional]:
+    """The distributions by their names.
+
+    RAISES (ValueError): If a context element is not known, or a distribution that has to be there has no list.
+    """
+    for name in ("transition", "tag"):
+        if not getattr(contexts, name):
+            raise ValueError(f"'{name}' needs at least one context list, even if that is an empty one: [[]].")
+    unknown = contexts.gates.keys() - GATES.keys()
+    if unknown:
+        raise ValueError(f"'gates' names '{min(unknown)}', which is not one of {', '.join(DISTRIBUTIONS)}.")
+    factored = len(contexts.label) > 0
+    possible = {"transition": POSSIBLE} if factored else {}
+    return {name: _conditional(name, contexts, possible.get(name)) for name in DISTRIBUTIONS}
+
+
+def _conditional(name: str, contexts: ContextLists, possible: np.ndarray | None) -> Conditional:
+    experts = tuple(tuple(expert) for expert in getattr(contexts, name))
+    plain = len(experts) < (2 if possible is None else 1)
+    gates = () if plain else tuple(contexts.gates.get(name, GATES[name]))
+    elements, columns, places = compile_contexts(experts, name, gates)
+    mask = {} if possible is None else {"possible": possible}
+    return Conditional(name, experts, elements, columns, places, mixed=name == "word", **mask)
+
+
+def alphabet_sizes(*, labels: int, tags: int, words: int, factored: bool) -> dict[str, int]:
+    """How many outcomes each distribution has.
+
+    factored (bool): Whether a transition is a direction, and its label another outcome.
+    """
+    return {
+        "transition": DIRECTIONS if factored else action_count(labels),
+        "label": max(1, labels),
+        "tag": max(1, tags),
+        "word": words,
+    }

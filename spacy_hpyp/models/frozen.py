@@ -1,0 +1,96 @@
+"""A model while it predicts: finished probabilities, derived from a seating and the weights of its pools."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..annotation.arrays import Blocks, Parses, Posterior, Sentences, Share
+from ..arc_standard.configuration import DIRECTIONS, class_of
+from ..arc_standard.decoder import decode_all
+from ..arc_standard.decoding import decode, mixture, posteriors
+from ..arc_standard.derivations import sample_derivation, tree_log_probability
+from ..arc_standard.distributions import Distributions
+from ..arc_standard.likelihood import new_queries
+from ..arc_standard.proposals import Parser, usual_probabilities
+from ..inference.division import Search
+from ..pools.pool import FrozenPool
+from ..pools.view import best_by_class
+from ..text.vocabulary import Vocabulary
+
+# How many configurations the exact sum over a tree's derivations may keep, and how many probabilities it remembers.
+_AFFORDABLE, _REMEMBERED = 10_000, 8192
+
+
+class FrozenModel:
+    """A distribution over sentences with their tags, trees and derivations, as it is at one time.
+
+    pools (Sequence[FrozenPool]): Of the transitions, labels, tags and words.
+    vocabulary (Vocabulary): Its words.
+    """
+
+    def __init__(self, pools: Sequence[FrozenPool], vocabulary: Vocabulary) -> None:
+        transition, label, tag, word = pools
+        tags = vocabulary.tag_offsets, vocabulary.candidate_tags
+        self.distributions = Distributions(transition, label, tag, word, *tags)
+        nothing = np.empty((0, DIRECTIONS, 0))
+        self.parser = Parser(
+            transition=transition,
+            label=label,
+            tag=tag,
+            word=word,
+            best_action=nothing.astype(np.int32),
+            best_probability=nothing,
+            tag_offsets=vocabulary.tag_offsets,
+            candidate_tags=vocabulary.candidate_tags,
+            usual=usual_probabilities(word, *tags),
+        )
+        self._listed = 0
+
+    def parser_for(self, search: Search) -> Parser:
+        """What a search reads. A plain distribution of transitions gets as many best actions as the search looks at."""
+        if len(self.parser.transition.weight) == 0 and self._listed < search.labels_per_arc:
+            actions = int(self.parser.transition.frozen.alphabet[0])
+            kind = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
+            labels = min(search.labels_per_arc, int(self.parser.label.frozen.alphabet[0]))
+            best, probability = best_by_class(self.parser.transition.frozen, kind, DIRECTIONS, labels)
+            self.parser = self.parser._replace(best_action=best, best_probability=probability)
+            self._listed = search.labels_per_arc
+        return self.parser
+
+    def decode(self, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
+        """Parse blocks of words, see `arc_standard.decoding.decode`."""
+        return decode(self.parser_for(search), blocks, search, threads)
+
+    def mixture(self, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
+        """All parses of all words that are left in the end, see `arc_standard.decoding.mixture`."""
+        return mixture(self.parser_for(search), blocks, search, threads)
+
+    def posteriors(self, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, list[Posterior]]:
+        """All parses of each sentence of some blocks that are left in the end, see `arc_standard.decoding.posteriors`."""
+        return posteriors(self.parser_for(search), blocks, search, threads)
+
+    def decode_all(self, blocks: Blocks, block: int, search: Search) -> Posterior:
+        """All parses of one block that Algorithm 1 ends with, see `arc_standard.decoder.decode_all`."""
+        return decode_all(self.parser_for(search), blocks, block, search)
+
+    def tree_log_probabilities(self, sentences: Sentences, *, particles: int = 1000, seed: int = 0) -> np.ndarray:
+        """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's derivations.
+
+        The sum is exact where dynamic programming can afford it, and estimated by a particle filter elsewhere (for very
+        few sentences, those whose words have very many dependents on both sides).
+
+        sentences (Sentences): Projective trees.
+        particles (int): How many particles an estimate is made with.
+        seed (int): Fixes the estimates.
+        RETURNS (float64[sentences]): The log-probabilities.
+        """
+        queries = new_queries(self.parser, _REMEMBERED)
+        rng = np.random.default_rng(seed)
+        found = np.empty(len(sentences.offsets) - 1)
+        for i, (start, end) in enumerate(zip(sentences.offsets[:-1], sentences.offsets[1:])):
+            rows = [part[start:end] for part in sentences[:4]]
+            found[i], affordable = tree_log_probability(self.parser, *rows, _AFFORDABLE, queries)
+            if not affordable:
+                none, actions = np.empty(0, dtype=np.int32), np.empty(2 * (end - start), dtype=np.int32)
+                found[i] = sample_derivation(self.parser, *rows, particles, none, rng, queries, actions)
+        return found

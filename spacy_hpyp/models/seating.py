@@ -1,0 +1,231 @@
+"""The seating of a model's distributions: what is learned, and the frozen view of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+
+from ..annotation.arrays import Sentences
+from ..arc_standard.distributions import DISTRIBUTIONS, Distributions
+from ..arc_standard.events import Derivations, Generated, static_derivations
+from ..arc_standard.latent import visit_latent
+from ..hpyp.franchise import Franchise, reserve
+from ..hpyp.hyperparameters import resample
+from ..inference.gibbs import put_back_sentences, remove_sentences, visit_sentences
+from ..pools.conditional import Conditional
+from ..pools.pool import SeatedPool, Weights
+from ..text.vocabulary import Vocabulary
+from .frozen import FrozenModel
+
+_CHUNK = 2048
+_NOT_SEATED = (
+    "A training sentence cannot be removed from the model because it is not seated there as it should be. The model file and "
+    "the training data do not belong together; train from the beginning."
+)
+
+
+class Seating:
+    """The customers of all distributions of a model.
+
+    conditionals (Mapping[str, Conditional]): The distributions, by their names.
+    franchises (dict[str, Franchise]): The seating of each.
+    vocabulary (Vocabulary): The words, and the tags that each may have.
+    draws (int64[2]): How many latent derivations were proposed that differ from those before, and how many of them were
+        accepted.
+
+    All that changes it goes through `pool`, which drops the frozen view.
+    """
+
+    def __init__(
+        self, conditionals: Mapping[str, Conditional], franchises: dict[str, Franchise], vocabulary: Vocabulary
+    ) -> None:
+        self.conditionals = conditionals
+        self.franchises = franchises
+        self.vocabulary = vocabulary
+        self.draws = np.zeros(2, dtype=np.int64)
+        self._frozen: tuple[dict[str, Weights], FrozenModel] | None = None
+
+    @property
+    def is_factored(self) -> bool:
+        """Whether a transition is a direction and a label."""
+        return len(self.conditionals["label"].experts) > 0
+
+    # Prediction
+
+    def freeze(self, weights: Mapping[str, Weights]) -> FrozenModel:
+        """The model as it predicts now, made when it is first asked for.
+
+        weights (Mapping[str, Weights]): The weights of the pools, by distribution.
+        """
+        now = {name: Weights(*(part.copy() for part in weights[name])) for name in DISTRIBUTIONS}
+        if self._frozen is None or not _equal(self._frozen[0], now):
+            with ThreadPoolExecutor() as executor:
+                pools = executor.map(
+                    lambda name: self.conditionals[name].frozen(self.franchises[name], now[name]), DISTRIBUTIONS
+                )
+                self._frozen = now, FrozenModel(list(pools), self.vocabulary)
+        return self._frozen[1]
+
+    # Learning
+
+    def pool(self, name: str, weights: Mapping[str, Weights], gradient: Mapping[str, Weights]) -> SeatedPool:
+        """A distribution to be learned from now.
+
+        name (str): Its name.
+        weights, gradient (Mapping[str, Weights]): By distribution, see `SeatedPool`.
+        """
+        self._frozen = None
+        return self.conditionals[name].seated(self.franchises[name], weights[name], gradient[name])
+
+    def reserve(self, tokens: int, distributions: Sequence[str] = DISTRIBUTIONS) -> None:
+        """Make room for the events of some tokens, before they are seated."""
+        for name in distributions:
+            events_of_word = 2 if name == "transition" else 1
+            self.franchises[name] = reserve(self.franchises[name], events_of_word * int(tokens))
+
+    def resample(self, rng: np.random.Generator) -> None:
+        """Slice-sample the discounts and strengths of all distributions."""
+        self._frozen = None
+        for franchise in self.franchises.values():
+            resample(franchise, rng)
+
+    def visit(
+        self,
+        sentences: Sentences,
+        derivations: Derivations,
+        seated: np.ndarray,
+        weights: Mapping[str, Weights],
+        rng: np.random.Generator,
+        threads: int = 1,
+        distributions: Sequence[str] = DISTRIBUTIONS,
+    ) -> tuple[dict[str, float], dict[str, Weights]]:
+        """One Gibbs step for each customer of some sentences; a sentence that is not seated is added.
+
+        sentences (Sentences): The sentences; of them only the words are read.
+        derivations (Derivations): How they are derived.
+        seated (bool[sentences]): Which of them are seated.
+        weights (Mapping[str, Weights]): The weights of the pools, by distribution.
+        rng (numpy.random.Generator): The source of randomness.
+        threads (int): How many threads share the distributions; the result does not depend on it.
+        distributions (Sequence[str]): Which distributions learn.
+        RETURNS (tuple): By distribution, the sum of the log-probabilities of its events in nats, and the gradient of it with
+            respect to the weights. An event is predicted from all other sentences and the events before it; but where there
+            are no weights to learn and the seating is sampled, it is predicted from everything else.
+        RAISES (ValueError): If a sentence that should be seated is not.
+        """
+        weights, gradient = dict(weights), no_gradient(weights)
+
+        def visit_one(name: str, generator: np.random.Generator) -> float:
+            total = 0.0
+            for start, end in _chunks(sentences.offsets):
+                part = self._generated(name, sentences, derivations, start, end)
+                self.reserve(part.offsets[-1] - part.offsets[0], [name])
+                pool = self.pool(name, weights, gradient)
+                log_probability, visited = visit_sentences(pool, part, seated[start:end], generator)
+                if visited < end - start:
+                    raise ValueError(_NOT_SEATED)
+                total += log_probability
+            return total
+
+        with ThreadPoolExecutor(threads) as executor:
+            totals = list(executor.map(visit_one, distributions, rng.spawn(len(distributions))))
+        return dict(zip(distributions, totals)), gradient
+
+    def visit_latent(
+        self,
+        sentences: Sentences,
+        derivations: Derivations,
+        seated: np.ndarray,
+        weights: Mapping[str, Weights],
+        rng: np.random.Generator,
+        *,
+        given_trees: bool,
+        particles: int,
+    ) -> tuple[dict[str, float], dict[str, Weights]]:
+        """One step for the derivation of each of some sentences, see `arc_standard.latent`, and for its customers.
+
+        A sentence that is not seated is added as it is derived.
+
+        sentences (Sentences), seated (bool[sentences]), weights, rng (numpy.random.Generator): As for `visit`.
+        derivations (Derivations): How they are derived; overwritten with the new derivations.
+        given_trees (bool): Whether tags and trees are given; else only the words are.
+        particles (int): How many particles there are.
+        RETURNS (tuple), RAISES (ValueError): As `visit`.
+        """
+        weights, gradient = dict(weights), no_gradient(weights)
+        totals = np.zeros(len(DISTRIBUTIONS))
+        for start, end in _chunks(sentences.offsets):
+            # A derivation that is not accepted has been seated too.
+            self.reserve(2 * (sentences.offsets[end] - sentences.offsets[start]))
+            model = Distributions(
+                *(self.pool(name, weights, gradient) for name in DISTRIBUTIONS),
+                self.vocabulary.tag_offsets,
+                self.vocabulary.candidate_tags,
+            )
+            part = sentences._replace(offsets=sentences.offsets[start : end + 1])
+            visited = visit_latent(
+                model, part, derivations, seated[start:end], given_trees, particles, rng, totals, self.draws
+            )
+            if visited < end - start:
+                raise ValueError(_NOT_SEATED)
+        return dict(zip(DISTRIBUTIONS, totals.tolist())), gradient
+
+    @contextmanager
+    def without(
+        self, sentences: Sentences, weights: Mapping[str, Weights], rng: np.random.Generator, threads: int = 1
+    ) -> Iterator[None]:
+        """Take sentences out, derived as the static oracle derives them, and put them back in the end as they were.
+
+        sentences (Sentences), weights, rng (numpy.random.Generator), threads (int): As for `visit`.
+        RAISES (ValueError): If one is not seated.
+        """
+        weights, gradient = dict(weights), no_gradient(weights)
+        derivations = static_derivations(sentences)
+        count = len(sentences.offsets) - 1
+
+        def remove(name: str, generator: np.random.Generator) -> np.ndarray:
+            generated = self._generated(name, sentences, derivations, 0, count)
+            moved = np.empty((2 * len(sentences.words), len(self.conditionals[name].columns), 2), dtype=np.int32)
+            if remove_sentences(self.pool(name, weights, gradient), generated, moved, generator) < count:
+                raise ValueError(_NOT_SEATED)
+            return moved
+
+        def put_back(name: str, moved: np.ndarray) -> None:
+            generated = self._generated(name, sentences, derivations, 0, count)
+            put_back_sentences(self.pool(name, weights, gradient), generated, moved)
+
+        self.reserve(len(sentences.words))
+        with ThreadPoolExecutor(threads) as executor:
+            moved = list(executor.map(remove, DISTRIBUTIONS, rng.spawn(len(DISTRIBUTIONS))))
+            try:
+                yield
+            finally:
+                list(executor.map(put_back, DISTRIBUTIONS, moved))
+
+    def _generated(self, name: str, sentences: Sentences, derivations: Derivations, start: int, end: int) -> Generated:
+        return Generated(
+            distribution=DISTRIBUTIONS.index(name),
+            factored=self.is_factored,
+            words=sentences.words,
+            derivations=derivations,
+            offsets=sentences.offsets[start : end + 1],
+        )
+
+
+def no_gradient(weights: Mapping[str, Weights]) -> dict[str, Weights]:
+    """Zeros in the shape of some weights."""
+    return {name: Weights(*(np.zeros_like(part) for part in weights[name])) for name in DISTRIBUTIONS}
+
+
+def _equal(some: Mapping[str, Weights], others: Mapping[str, Weights]) -> bool:
+    return all(np.array_equal(a, b) for name in DISTRIBUTIONS for a, b in zip(some[name], others[name]))
+
+
+def _chunks(offsets: np.ndarray) -> Iterator[tuple[int, int]]:
+    """A sentence at least, and otherwise no more than a chunk, so that little room is reserved in vain."""
+    start = 0
+    while start < len(offsets) - 1:
+        end = max(start + 1, int(np.searchsorted(offsets, offsets[start] + _CHUNK)) - 1)
+        yield start, end
+        start = end

@@ -1,0 +1,39 @@
+"""The settings of the model, besides its context lists and its rule for unknown words."""
+
+from dataclasses import dataclass
+
+from ..settings import Number, OneOf, Settings, Truth, Whole, setting
+
+
+@dataclass(frozen=True)
+class PoolSettings(Settings):
+    """How the weights of a pool's experts begin, and how they are learned."""
+
+    first_weight: float = setting(
+        1.5, Number(0.01, 100.0), "what the weights of experts that are multiplied add up to before any are learned"
+    )
+    weight_prior: float = setting(
+        30.0, Number(0.0), "how many tokens of the training data the weights that a pool begins with are worth"
+    )
+    # The symbols of gates are many and some are rare.
+    gate_pace: float = setting(
+        0.3,
+        Number(0.001, 1000.0),
+        "how much faster or slower than those of restaurants the weights of gates are learned",
+    )
+
+
+@dataclass(frozen=True)
+class ModelSettings(PoolSettings):
+    """All settings of `spacy-hpyp.HPYPModel.v1`."""
+
+    seating: str = setting(
+        "sampled",
+        OneOf(("sampled", "kneser-ney")),
+        '`"sampled"`, Gibbs sampling as in the paper, or `"kneser-ney"`, at most one table for each dish in a restaurant, which '
+        "pools better",
+    )
+    labelled: bool = setting(True, Truth(), "`false` gives all arcs the same label")
+    min_count: int = setting(2, Whole(0), "rarer words are known by their class")
+    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
+    open_class_below: int = setting(50, Whole(0), "rarer words may have any open-class tag")

@@ -1,0 +1,80 @@
+"""What a conditional distribution is: its name, what it reads, how its experts work together, what its outcomes are."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..hpyp.franchise import Franchise, new_franchise
+from .pool import STANDINGS, FrozenPool, SeatedPool, Weights, freeze_pool
+
+_ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """A conditional distribution, without what it has seen.
+
+    name (str): What it is a distribution of.
+    experts (tuple[tuple[str, ...], ...]): The context list of each expert, most important element first; none if the outcome is
+        not generated.
+    elements (int32[elements, 4]): What a context row holds; opaque here.
+    columns (int32[experts, depth]): What each expert reads of it, see `Franchise`.
+    gates (int32[gates]): The entries of a context row whose symbols add to the weights of the experts.
+    mixed (bool): Whether its experts are mixed; else they are multiplied.
+    possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all do.
+    """
+
+    name: str
+    experts: tuple[tuple[str, ...], ...]
+    elements: np.ndarray
+    columns: np.ndarray
+    gates: np.ndarray
+    mixed: bool
+    possible: np.ndarray = field(default_factory=_ALL_POSSIBLE.copy)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its probabilities are those of its only expert, or it has none: then there are no weights."""
+        return len(self.experts) < (2 if len(self.possible) == 0 else 1)
+
+    def first_weights(self, symbols: int, total: float) -> Weights:
+        """Weights before any are learned: all experts are worth the same, and deeper restaurants more.
+
+        symbols (int): How many symbols a gate may have.
+        total (float): What the weights of experts that are multiplied add up to, half way down; each is at most 1 there.
+        """
+        experts, depth = self.columns.shape
+        level = np.tile(np.arange(depth + 1), experts) / max(depth, 1)
+        weights = level if self.mixed else min(1.0, total / max(experts, 1)) * (0.5 + level)
+        if self.is_plain:
+            weights = np.empty(0)
+        return Weights(
+            standing=np.repeat(weights[:, None], STANDINGS, axis=1),
+            gate=np.zeros((len(self.gates), symbols, experts)),
+        )
+
+    def new_franchise(self, alphabet: int, *, one_table: bool) -> Franchise:
+        """An empty seating, see `Franchise`."""
+        return new_franchise(self.columns, alphabet, one_table=one_table)
+
+    def seated(self, franchise: Franchise, weights: Weights, gradient: Weights) -> SeatedPool:
+        """The pool while it learns.
+
+        franchise (Franchise): Its seating.
+        weights, gradient (Weights): See `SeatedPool`.
+        """
+        experts = len(self.columns)
+        return SeatedPool(
+            franchise=franchise,
+            weights=weights,
+            gradient=gradient,
+            gates=self.gates,
+            possible=self.possible,
+            elements=self.elements,
+            scratch=np.empty((4, experts) if self.mixed else (experts + 1, int(franchise.alphabet[0]))),
+            mixed=self.mixed,
+        )
+
+    def frozen(self, franchise: Franchise, weights: Weights) -> FrozenPool:
+        """The pool while it predicts, see `freeze_pool`."""
+        return freeze_pool(franchise, weights, self.gates, self.possible, self.elements, mixed=self.mixed)

@@ -6,7 +6,7 @@ an evaluation costs a few hundred terms however many restaurants there are. Prio
 theta + d ~ Gamma(1, 1).
 """
 
-from math import exp, lgamma, log
+from math import exp, lgamma, log, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +34,9 @@ SMALLEST_DISCOUNT = 1e-6
 #: theta would be -d in floating point, and what such a restaurant has not seen would have the probability 0.
 SMALLEST_SUM = 1e-14
 _DENSE = 128
+# A slice that shrinks has no room left after about a hundred steps, and one that steps out has left the floating-point numbers
+# after fewer than a thousand: whoever is still searching then searches for nothing.
+_STEPS = 1000
 
 
 class Histograms(NamedTuple):
@@ -150,12 +153,12 @@ def log_likelihood(customers, tables, sizes, discount, strength):
 def sample_tier(customers, tables, sizes, discount, strength, rng):
     """One slice-sampling step of a tier's discount and then of its strength (Neal 2003).
 
-    RETURNS (tuple[float, float]): The new discount and strength.
+    RETURNS (tuple[float, float]): The new discount and strength; NaN if there is no likelihood to be sampled from.
     """
     # The discount lives on an interval: shrink from all of it. The prior of theta + d changes with d.
     height = log_likelihood(customers, tables, sizes, discount, strength) - discount + log(1.0 - rng.random())
     low, high = max(SMALLEST_DISCOUNT, SMALLEST_DISCOUNT - strength), 1.0
-    while True:
+    for _ in range(_STEPS):
         proposal = low + (high - low) * rng.random()
         if log_likelihood(customers, tables, sizes, proposal, strength) - proposal >= height:
             break
@@ -163,6 +166,8 @@ def sample_tier(customers, tables, sizes, discount, strength, rng):
             low = proposal
         else:
             high = proposal
+    else:
+        return nan, nan
     discount = proposal
     # The strength on the scale x = log(theta + d), whose prior is -exp(x) + x: step out, then shrink.
     here = log(strength + discount)
@@ -171,24 +176,30 @@ def sample_tier(customers, tables, sizes, discount, strength, rng):
     low = here - rng.random()
     high = low + 1.0
     lowest = log(SMALLEST_SUM)
-    while (
-        low > lowest
-        and log_likelihood(customers, tables, sizes, discount, exp(low) - discount) - exp(low) + low >= height
-    ):
+    for _ in range(_STEPS):
+        if not (
+            low > lowest
+            and log_likelihood(customers, tables, sizes, discount, exp(low) - discount) - exp(low) + low >= height
+        ):
+            break
         low -= 1.0
     low = max(low, lowest)
-    while log_likelihood(customers, tables, sizes, discount, exp(high) - discount) - exp(high) + high >= height:
+    for _ in range(_STEPS):
+        if not log_likelihood(customers, tables, sizes, discount, exp(high) - discount) - exp(high) + high >= height:
+            break
         high += 1.0
-    while True:
+    else:
+        return nan, nan
+    for _ in range(_STEPS):
         there = low + (high - low) * rng.random()
         proposal = exp(there) - discount
         if log_likelihood(customers, tables, sizes, discount, proposal) - exp(there) + there >= height:
-            break
+            return discount, proposal
         if there < here:
             low = there
         else:
             high = there
-    return discount, proposal
+    return nan, nan
 
 
 def resample(franchise: Franchise, rng: np.random.Generator) -> None:
@@ -196,16 +207,27 @@ def resample(franchise: Franchise, rng: np.random.Generator) -> None:
 
     franchise (Franchise): Its `discount` and `strength` are changed in place.
     rng (numpy.random.Generator): The source of randomness.
+    RAISES (ValueError): If the seating of a tier has no likelihood with its present discount and strength, or none is found that
+        is as likely; they are left as they are then.
     """
     counted = histograms(franchise)
     tiers = np.arange(len(franchise.discount) + 1)
     customers, tables, sizes = (np.searchsorted(rows[:, 0], tiers) for rows in counted)
     for tier in tiers[:-1]:
-        franchise.discount[tier], franchise.strength[tier] = sample_tier(
+        discount, strength = franchise.discount[tier], franchise.strength[tier]
+        sampled = sample_tier(
             counted.customers[customers[tier] : customers[tier + 1]],
             counted.tables[tables[tier] : tables[tier + 1]],
             counted.sizes[sizes[tier] : sizes[tier + 1]],
-            franchise.discount[tier],
-            franchise.strength[tier],
+            discount,
+            strength,
             rng,
         )
+        if not np.all(np.isfinite(sampled)):
+            expert, level = divmod(int(tier), franchise.columns.shape[1] + 1)
+            raise ValueError(
+                f"New hyperparameters of expert {expert + 1} for contexts of {level} elements cannot be sampled, because the "
+                f"counts have no likelihood with a discount of {discount:g} and a strength of {strength:g}. Go on from a "
+                "pipeline that was saved earlier, or train from the beginning."
+            )
+        franchise.discount[tier], franchise.strength[tier] = sampled

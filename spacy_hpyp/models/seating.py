@@ -85,10 +85,16 @@ class Seating:
             self.franchises[name] = reserve(self.franchises[name], events_of_word * int(tokens))
 
     def resample(self, rng: np.random.Generator) -> None:
-        """Slice-sample the discounts and strengths of all distributions."""
+        """Slice-sample the discounts and strengths of all distributions.
+
+        RAISES (ValueError): If there is nothing to be sampled from, see `hpyp.hyperparameters.resample`.
+        """
         self._frozen = None
-        for franchise in self.franchises.values():
-            resample(franchise, rng)
+        for name, franchise in self.franchises.items():
+            try:
+                resample(franchise, rng)
+            except ValueError as error:
+                raise ValueError(f"The {name} distribution cannot learn any more. {error}") from error
 
     def visit(
         self,

@@ -145,3 +145,10 @@ def test_sentences_are_put_back_though_what_was_done_without_them_failed():
     with pytest.raises(KeyError), model.seating.without(rows, model.weights, np.random.default_rng(0)):
         raise KeyError
     assert pack(model.seating.franchises["tag"]) == before
+
+
+def test_a_distribution_that_cannot_be_resampled_is_named():
+    model = make_model(POOLS["the paper's"])
+    model.seating.franchises["tag"].strength[0] = np.nan
+    with pytest.raises(ValueError, match="The tag distribution cannot learn any more"):
+        model.seating.resample(np.random.default_rng(0))

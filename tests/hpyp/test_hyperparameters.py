@@ -190,6 +190,24 @@ def test_resampling_with_the_same_seed_gives_the_same():
     np.testing.assert_array_equal(one.strength, two.strength)
 
 
+@pytest.mark.parametrize("name", ["discount", "strength"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_slice_without_a_likelihood_is_an_error(name, value):
+    franchise = seated_franchise([((i % 3, i % 2), i % 4) for i in range(60)], columns=((0, 1), (1, 0)))
+    hyperparameters = {"discount": 0.5, "strength": 1.0, name: value}
+    franchise.discount[4], franchise.strength[4] = hyperparameters.values()
+    with pytest.raises(ValueError, match=r"expert 2 for contexts of 1 elements .* train from the beginning"):
+        resample(franchise, np.random.default_rng(0))
+    np.testing.assert_array_equal([franchise.discount[4], franchise.strength[4]], [*hyperparameters.values()])
+
+
+def test_a_slice_that_begins_far_out_finds_back():
+    franchise = seated_franchise([((i % 3, i % 2), i % 4) for i in range(60)])
+    franchise.strength[:] = 1e300
+    resample(franchise, np.random.default_rng(0))
+    assert np.all(np.isfinite(franchise.strength))
+
+
 ALPHABET = 4
 CONTEXTS = np.array([[0]] * 7 + [[1]] * 5, dtype=np.int32)
 

@@ -1,5 +1,7 @@
 """Predictions of a seated pool and of the same pool frozen agree."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from test_frozen_pool import SYMBOLS, Reference
@@ -78,6 +80,26 @@ def test_a_pool_without_experts_says_nothing():
     pools = Pools(7, 0, True)
     nobody = pools.seated.franchise._replace(columns=np.empty((0, 0), dtype=np.int32))
     np.testing.assert_array_equal(mixture(pools.seated._replace(franchise=nobody), pools.reference.rows), 1.0)
+
+
+def test_predicting_does_not_write_to_the_seating(pools):
+    before = {name: values.copy() for name, values in pools.seated.franchise._asdict().items()}
+    product(pools.seated, pools.reference.rows, 0)
+    mixture(pools.seated, pools.reference.rows)
+    for name, values in pools.seated.franchise._asdict().items():
+        assert values.tobytes() == before[name].tobytes(), name
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_threads_that_ask_at_once_are_told_what_they_would_be_alone(plain):
+    pools = Pools(40, 3, plain)
+    questions = [np.tile(rows, (300, 1)) for rows in np.array_split(pools.reference.rows, 4)]
+    alone = [product(pools.seated, rows, 0) for rows in questions]
+    with ThreadPoolExecutor(4) as executor:
+        for _ in range(5):
+            together = executor.map(lambda rows: product(pools.seated, rows, 0), questions)
+            for found, expected in zip(together, alone):
+                np.testing.assert_array_equal(found, expected)
 
 
 def test_predicting_founds_no_restaurants(pools):

@@ -11,7 +11,8 @@ histogram of table sizes as a chain of *cells* (Blunsom, Cohn, Goldwater & Johns
 the number of customers and takes no room.
 
 The state is a NamedTuple of flat arrays that compiled functions change in place. `reserve` makes room before a call;
-no compiled function allocates or writes beyond what has been reserved.
+no compiled function allocates or writes beyond what has been reserved. Restaurants and servings that their last customer has
+left stay, since he may come back, until `reserve` lets them go where it would have to make room.
 """
 
 from typing import NamedTuple
@@ -31,6 +32,8 @@ N_RESTAURANTS, N_SERVINGS, N_CELLS, FREE_CELL = range(4)
 
 _SMALLEST = 64
 _FULLEST = 0.6
+# Before there is made more room, what nobody uses is let go if it is at least this part of the rows.
+_WORTHWHILE = 0.25
 
 
 class Franchise(NamedTuple):
@@ -117,7 +120,100 @@ def reserve(franchise: Franchise, events: int) -> Franchise:
     """
     experts, depth = franchise.columns.shape
     servings = events * experts * (depth + 1)
-    return reserve_rows(franchise, events * experts * depth, servings, 3 * servings)
+    rooms = events * experts * depth, servings, 3 * servings
+    if not _has_room(franchise, *rooms) and _unused(franchise) >= _WORTHWHILE:
+        franchise = compact(franchise)
+    return reserve_rows(franchise, *rooms)
+
+
+def _has_room(franchise: Franchise, restaurants: int, servings: int, cells: int) -> bool:
+    used = franchise.used
+    return (
+        used[N_RESTAURANTS] + restaurants <= min(len(franchise.restaurants), _FULLEST * len(franchise.restaurant_index))
+        and used[N_SERVINGS] + servings <= min(len(franchise.servings), _FULLEST * len(franchise.serving_index))
+        and used[N_CELLS] + cells <= len(franchise.cells)
+    )
+
+
+def _unused(franchise: Franchise) -> float:
+    """The part of the restaurants and servings that have no customers."""
+    restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS], CUSTOMERS]
+    servings = franchise.servings[: franchise.used[N_SERVINGS], SERVED]
+    occupied = np.count_nonzero(restaurants) + np.count_nonzero(servings)
+    return 1.0 - occupied / max(1, len(restaurants) + len(servings))
+
+
+def compact(franchise: Franchise) -> Franchise:
+    """Let go of restaurants and servings without customers, such as derivations leave behind that are derivations no more.
+
+    Those that stay keep their order, so that nothing that is predicted or drawn changes. Roots stay.
+
+    RETURNS (Franchise): The franchise to go on with, with as much room in all; the one passed in must not be used any more.
+    """
+    fresh = franchise._replace(
+        used=np.array([0, 0, 0, NONE], dtype=np.int64),
+        restaurants=np.empty_like(franchise.restaurants),
+        restaurant_index=np.full_like(franchise.restaurant_index, NONE),
+        servings=np.empty_like(franchise.servings),
+        serving_index=np.full_like(franchise.serving_index, NONE),
+        cells=np.empty_like(franchise.cells),
+    )
+    _copy_occupied(franchise, fresh)
+    fill_index(fresh.restaurant_index, fresh.restaurants, PARENT, fresh.used[N_RESTAURANTS])
+    fill_index(fresh.serving_index, fresh.servings, RESTAURANT, fresh.used[N_SERVINGS])
+    return fresh
+
+
+@compiled
+def _copy_occupied(franchise, fresh):
+    restaurants, servings = franchise.restaurants, franchise.servings
+    # Behind the last one stands what no row points to, so that `NONE` leads to itself.
+    restaurant_now = np.full(franchise.used[N_RESTAURANTS] + 1, NONE, dtype=np.int32)
+    serving_now = np.full(franchise.used[N_SERVINGS] + 1, NONE, dtype=np.int32)
+    count = 0
+    for restaurant in range(franchise.used[N_RESTAURANTS]):
+        if restaurants[restaurant, CUSTOMERS] > 0 or restaurants[restaurant, PARENT] == NONE:
+            restaurant_now[restaurant] = count
+            count += 1
+    fresh.used[N_RESTAURANTS] = count
+    count = 0
+    for serving in range(franchise.used[N_SERVINGS]):
+        if servings[serving, SERVED] > 0:
+            serving_now[serving] = count
+            count += 1
+    fresh.used[N_SERVINGS] = count
+    for restaurant in range(franchise.used[N_RESTAURANTS]):
+        if restaurant_now[restaurant] != NONE:
+            row = fresh.restaurants[restaurant_now[restaurant]]
+            row[:] = restaurants[restaurant]
+            row[PARENT] = restaurant_now[row[PARENT]]
+            row[FIRST] = serving_now[_occupied(servings, row[FIRST])]
+    cells = 0
+    for serving in range(franchise.used[N_SERVINGS]):
+        if serving_now[serving] == NONE:
+            continue
+        row = fresh.servings[serving_now[serving]]
+        row[:] = servings[serving]
+        row[RESTAURANT] = restaurant_now[row[RESTAURANT]]
+        row[ABOVE] = serving_now[row[ABOVE]]
+        row[NEXT] = serving_now[_occupied(servings, row[NEXT])]
+        cell = row[CELL]
+        if cell != NONE:
+            row[CELL] = cells
+        while cell != NONE:
+            fresh.cells[cells] = franchise.cells[cell]
+            cell = franchise.cells[cell, LINK]
+            fresh.cells[cells, LINK] = NONE if cell == NONE else cells + 1
+            cells += 1
+    fresh.used[N_CELLS] = cells
+
+
+@borrowing
+def _occupied(servings, serving):
+    """The first serving with customers from one on, in the order of its restaurant, or `NONE`."""
+    while serving != NONE and servings[serving, SERVED] == 0:
+        serving = servings[serving, NEXT]
+    return serving
 
 
 def reserve_rows(franchise: Franchise, restaurants: int, servings: int, cells: int) -> Franchise:

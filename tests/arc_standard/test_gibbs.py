@@ -22,6 +22,7 @@ from spacy_hpyp.hpyp.franchise import (
     SERVED,
     SIZE,
     SYMBOL,
+    compact,
     new_franchise,
 )
 from spacy_hpyp.hpyp.storage import pack
@@ -145,6 +146,18 @@ def test_sentences_are_put_back_though_what_was_done_without_them_failed():
     with pytest.raises(KeyError), model.seating.without(rows, model.weights, np.random.default_rng(0)):
         raise KeyError
     assert pack(model.seating.franchises["tag"]) == before
+
+
+def test_sentences_are_put_back_though_their_restaurants_were_let_go():
+    model = make_model(POOLS["the paper's"])
+    rows = sentence()
+    model.seating.visit(rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(0))
+    before = {name: pack(franchise) for name, franchise in model.seating.franchises.items()}
+    with model.seating.without(rows, model.weights, np.random.default_rng(1)):
+        smaller = {name: compact(franchise) for name, franchise in model.seating.franchises.items()}
+        assert smaller["transition"].used[N_SERVINGS] < model.seating.franchises["transition"].used[N_SERVINGS]
+        model.seating.franchises.update(smaller)
+    assert {name: pack(franchise) for name, franchise in model.seating.franchises.items()} == before
 
 
 def test_a_distribution_that_cannot_be_resampled_is_named():

@@ -13,8 +13,8 @@ from spacy_hpyp.storage.checksum import with_checksum, without_checksum
 LATENT = ["derivations", "parses"]
 
 
-def trained(toy, latent, sweeps=4, **settings):
-    return toy.trained(latent=latent, latent_after=0, latent_particles=5, sweeps=sweeps, **settings)
+def trained(toy, latent, sweeps=4, sentences=None, **settings):
+    return toy.trained(sentences, sweeps, latent=latent, latent_after=0, latent_particles=5, **settings)
 
 
 def tree(path):
@@ -38,7 +38,9 @@ def test_every_sentence_stays_seated_once_whatever_its_derivation(toy, latent, p
 
 
 def test_latent_derivations_keep_the_trees(toy):
-    static, latent = toy.parser(toy.trained()), toy.parser(trained(toy, "derivations", sweeps=60))
+    # Of few sentences the model is not sure which order is the right one.
+    few = toy.sentences(4)
+    static, latent = toy.parser(toy.trained(few)), toy.parser(trained(toy, "derivations", sweeps=12, sentences=few))
     orders = 0
     for key, paths in latent.joint.progress.derivations.items():
         words, tags, heads, labels = static._treebank.encoded[key]

@@ -32,6 +32,7 @@ from spacy_hpyp.hpyp.franchise import (
     TABLES,
     TIER,
     add,
+    compact,
     dish_probability,
     new_franchise,
     open_restaurant,
@@ -443,6 +444,51 @@ def test_enumerated_seatings_do_not_depend_on_the_order_of_events():
         assert found.keys() == expected.keys()
         for seating, value in found.items():
             assert value == pytest.approx(expected[seating], rel=1e-12)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.lists(events, max_size=40), st.integers(0, 40), st.integers(0, 2**32))
+def test_letting_go_of_what_nobody_uses_changes_no_prediction_and_no_draw(customers, leaving, seed):
+    rng = np.random.default_rng(seed)
+    franchise = franchise_for(3 * len(customers))
+    for context, dish in customers:
+        add(franchise, 0, row_of(context), dish, rng)
+    for context, dish in customers[:leaving]:
+        remove(franchise, 0, row_of(context), dish, rng)
+    smaller = compact(franchise)
+    assert seating_of(smaller) == seating_of(franchise)
+    assert_sound(smaller, customers[leaving:])
+    restaurants = smaller.restaurants[: smaller.used[N_RESTAURANTS]]
+    assert np.all(restaurants[1:, CUSTOMERS] > 0)
+    assert np.all(restaurants[1:, PARENT] < np.arange(1, len(restaurants)))
+    assert np.all(smaller.servings[: smaller.used[N_SERVINGS], SERVED] > 0)
+    out, expected = np.empty(ALPHABET), np.empty(ALPHABET)
+    one, two = np.random.default_rng(seed), np.random.default_rng(seed)
+    for context, dish in customers:
+        predictive_distribution(smaller, 0, row_of(context), out)
+        predictive_distribution(franchise, 0, row_of(context), expected)
+        np.testing.assert_array_equal(out, expected)
+        assert add(smaller, 0, row_of(context), dish, one) == add(franchise, 0, row_of(context), dish, two)
+    assert seating_of(smaller) == seating_of(franchise)
+
+
+def test_contexts_that_come_and_go_leave_no_rows_behind():
+    rng = np.random.default_rng(0)
+    franchise = franchise_for(0)
+    for _ in range(50):
+        franchise = reserve(franchise, 1)
+        add(franchise, 0, row_of((0, 0)), 0, rng)
+    rows = []
+    for _ in range(300):
+        franchise = reserve(franchise, 20)
+        contexts = rng.integers(10**6, size=(20, 2)).astype(np.int32)
+        for change in (add, remove):
+            for context in contexts:
+                change(franchise, 0, context, 1, rng)
+        rows.append((len(franchise.restaurants), len(franchise.servings), len(franchise.cells)))
+    assert rows[-1] == rows[100]
+    assert franchise.used[N_RESTAURANTS] <= len(franchise.restaurants) < 500
+    assert seating_of(franchise) == frozenset(entry for entry in seating_of(franchise) if entry[0][1] == 0)
 
 
 SEVERAL = np.array([[0, 1], [1, NONE], [NONE, NONE]])

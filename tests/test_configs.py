@@ -106,7 +106,7 @@ def test_what_is_not_told_otherwise_is_the_pool(lang, tmp_path):
         assert found == {**pool, "model": {**pool["model"], "unknown_words": found["model"]["unknown_words"]}}
     vocabulary_settings = nlp.get_pipe("hpyp_parser").joint.vocabulary_settings
     for word in ("unthinkingly", "1984", "Zenobias"):
-        assert vocabulary_settings.rule(word, False, "") == unknown_words(lang)(word, False, "")
+        assert vocabulary_settings.rule(word, "") == unknown_words(lang)(word, "")
 
 
 def test_component_made_in_python_has_the_settings_of_the_factory(toy):

@@ -25,7 +25,7 @@ class Sentences(NamedTuple):
 class Blocks(NamedTuple):
     """Stretches of words that are decoded independently of each other.
 
-    words (int32[tokens, 2]): The number of each word inside a sentence and at its beginning.
+    words (int32[tokens]): The numbers of the words. They are the same wherever sentences begin.
     tags (int32[tokens]): Given tags, `NONE` where the tag is to be found.
     may_start (bool[tokens]): Whether a sentence may begin here; the first word of a block always begins one.
     offsets (int64[blocks + 1]): Where each block begins.
@@ -44,7 +44,7 @@ def sentence_blocks(sentences: Sequence[np.ndarray]) -> Blocks:
     """
     words = np.concatenate(sentences)
     return Blocks(
-        words=np.stack([words, words], axis=1),
+        words=words,
         tags=np.full(len(words), NONE, dtype=np.int32),
         may_start=np.zeros(len(words), dtype=bool),
         offsets=np.concatenate([[0], np.cumsum([len(sentence) for sentence in sentences])]).astype(np.int64),

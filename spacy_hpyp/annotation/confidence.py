@@ -31,12 +31,10 @@ class Passage(NamedTuple):
 
     keys (list[bytes]): What identifies them.
     rows (list[int32[4, *]]): Their words, tags, heads and labels.
-    inside (list[int]): The number of the first word of each, were it not the first.
     """
 
     keys: list[bytes]
     rows: list[np.ndarray]
-    inside: list[int]
 
 
 def running_text(passages: Sequence[Passage]) -> tuple[Blocks, np.ndarray]:
@@ -48,12 +46,10 @@ def running_text(passages: Sequence[Passage]) -> tuple[Blocks, np.ndarray]:
     rows = [sentence for passage in passages for sentence in passage.rows]
     words, _, heads, _ = np.concatenate(rows, axis=1)
     starts = np.cumsum([0, *(sentence.shape[1] for sentence in rows)])
-    both = np.stack([words, words], axis=1)
-    both[starts[:-1], 0] = [number for passage in passages for number in passage.inside]
     offsets = starts[np.cumsum([0, *(len(passage.rows) for passage in passages)])].astype(np.int64)
     in_block = np.where(heads == NONE, NONE, heads + block_starts(starts) - block_starts(offsets))
     n = len(words)
-    return Blocks(both, np.full(n, NONE, dtype=np.int32), np.ones(n, dtype=bool), offsets), in_block.astype(np.int32)
+    return Blocks(words, np.full(n, NONE, dtype=np.int32), np.ones(n, dtype=bool), offsets), in_block.astype(np.int32)
 
 
 def features(parses: Parses, offsets: np.ndarray) -> np.ndarray:

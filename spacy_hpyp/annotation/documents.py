@@ -191,22 +191,22 @@ def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> t
     RETURNS (tuple[Blocks, Layout]): What to decode, and how to find the tokens again.
     RAISES (ValueError): If tags are to be used and a token has none that the model knows.
     """
-    number = encoder.vocabulary.number
-    words: list[tuple[int, int]] = []
+    words: list[np.ndarray] = []
     tags: list[int] = []
     tokens: list[np.ndarray] = []
     may_start: list[np.ndarray] = []
     starts: list[np.ndarray] = []
     counts = [0]
     for doc in docs:
-        rows = doc.to_array([SENT_START, IS_SPACE]).view(np.int64)
+        rows = doc.to_array([SENT_START, IS_SPACE, ORTH]).view(np.int64)
         token = np.flatnonzero(rows[:, 1] == 0)
         # The first word after a boundary begins a block, even when the boundary was set on white space before it.
         blocks = np.cumsum(rows[:, 0] == 1)[token]
         is_start = np.ones(len(token), dtype=bool)
         is_start[1:] = np.diff(blocks) > 0
-        forms = [doc[int(i)].orth_ for i in token] if len(token) < len(doc) else [t.orth_ for t in doc]
-        words.extend((number(form, False), number(form, True)) for form in forms)
+        forms, place = np.unique(rows[token, 2].view(np.uint64), return_inverse=True)
+        numbers = encoder.vocabulary.numbers([doc.vocab.strings[form] for form in forms.tolist()])
+        words.append(np.array(numbers, dtype=np.int32)[place.ravel()])
         if given_tags:
             tags.extend(_tag_number(encoder, doc, int(i)) for i in token)
         tokens.append(token)
@@ -214,7 +214,7 @@ def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> t
         starts.append(counts[-1] + np.flatnonzero(is_start[: len(token)]))
         counts.append(counts[-1] + len(token))
     blocks = Blocks(
-        words=np.array(words, dtype=np.int32).reshape(-1, 2),
+        words=np.concatenate(words) if docs else np.empty(0, dtype=np.int32),
         tags=np.array(tags, dtype=np.int32) if given_tags else np.full(counts[-1], NONE, dtype=np.int32),
         may_start=np.concatenate(may_start) if docs else np.empty(0, dtype=bool),
         offsets=np.concatenate([*starts, [counts[-1]]]).astype(np.int64),

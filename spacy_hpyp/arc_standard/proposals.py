@@ -10,20 +10,9 @@ import numpy as np
 from ..compiled import NONE, compiled, implements, inner
 from ..hpyp.franchise import child, deepest
 from ..inference.memo import Memo, new_memo, recall
-from ..inference.particle_filter import (
-    Options,
-    attach,
-    begin,
-    depth_of,
-    generate,
-    new_options,
-    weigh_actions,
-    weigh_attachments,
-    weigh_tokens,
-)
+from ..inference.particle_filter import Options, new_options, weigh_actions, weigh_attachments, weigh_tokens
 from ..pools.pool import FrozenPool, Scratch, mixture_probability, new_scratch, product_distribution
 from ..pools.view import keep_best, view_probability
-from . import steps
 from .configuration import (
     DEPTH,
     DIRECTIONS,
@@ -38,9 +27,9 @@ from .configuration import (
     kind_of,
     left_arc,
     right_arc,
-    shift,
 )
 from .contexts import NEXT, read_context
+from .steps import ArcStandard
 
 # How many results are remembered, as powers of two: what is read off one table, and what is multiplied together.
 _FEW, _MANY = 1024, 8192
@@ -235,23 +224,6 @@ def score_tags(parser, records, top, word, given, negligible, tag_row, work, slo
         keep_best(tags, probabilities[:last_place], tag, distribution[tag] * probability)
 
 
-class Forms(NamedTuple):
-    """Words that have a number inside a sentence and one at its beginning."""
-
-    words: np.ndarray
-
-
-implements(begin, Forms)(steps._begin)
-implements(depth_of, Forms)(steps._depth_of)
-implements(attach, Forms)(steps._attach)
-
-
-@implements(generate, Forms)
-@inner
-def _generate(system, records, used, top, word, outcome):
-    shift(records, used, top, outcome, system.words[word, 1 if records[top, DEPTH] == 1 else 0])
-
-
 class Decoding(NamedTuple):
     """The task of Algorithm 1: derivations of a block of words, of which the best actions and tags are pursued.
 
@@ -264,7 +236,7 @@ class Decoding(NamedTuple):
     """
 
     parser: Parser
-    system: Forms
+    system: ArcStandard
     tags: np.ndarray
     may_start: np.ndarray
     threshold: float
@@ -285,7 +257,7 @@ def new_decoding(parser, block, search, work):
     options = new_options(max(2 * work.action.shape[1] + 1, work.tags.probability.shape[1] - 1))
     n = len(block.tags)
     return Decoding(
-        parser, Forms(block.words), block.tags, block.may_start, search.tag_threshold, work, options, n, n + 1
+        parser, ArcStandard(block.words), block.tags, block.may_start, search.tag_threshold, work, options, n, n + 1
     )
 
 
@@ -365,7 +337,7 @@ def _weigh_attachments(task, records, top, word):
 @inner
 def _weigh_tokens(task, records, top, word, particles):
     options, found = task.options, task.work.tags
-    form = task.system.words[word, 1 if records[top, DEPTH] == 1 else 0]
+    form = task.system.words[word]
     slot = best_tags(task.parser, records, top, form, task.tags[word], particles, task.threshold, task.work)
     most = found.probability.shape[1] - 1
     count = 0

@@ -24,7 +24,7 @@ from ..settings import whole
 from ..storage.checksum import DAMAGE, unpack_message, with_checksum
 from ..storage.files import replace_file
 from ..text.spool import Spool
-from ..text.unknown_words import RULES, UnknownWordRule, plain_rule
+from ..text.unknown_words import RULES, UnknownWordRule, check_rule, plain_rule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .ngram_seating import score_stream, visit_stream
 from .perplexity import Perplexity, ScoredSentence, perplexity_of
@@ -299,7 +299,9 @@ def _rule_of_file(unknown_words: Any, given: UnknownWordRule | None) -> UnknownW
             "for a file to say. If you trust that function, hand it in, as NGramModel.from_disk(path, unknown_words=rule), or "
             "name it, as 'hpyp perplexity --unknown-words NAME'"
         )
-    return given if own is None else own
+    rule = given if own is None else own
+    check_rule(rule)
+    return rule
 
 
 def columns_of(order: int) -> np.ndarray:

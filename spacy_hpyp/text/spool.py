@@ -24,13 +24,12 @@ class Spool:
         #: The number of sentences, and the number of their words.
         self.sentences = 0
         self.words = 0
-        # A word type is a word and whether it begins a sentence. The file has their numbers, and 0 after each sentence.
-        self._types: dict[tuple[str, bool], int] = {}
+        # The file has the numbers of the word types, and 0 after each sentence.
+        self._types: dict[str, int] = {}
         self._file = tempfile.TemporaryFile()
         for sentence in sentences:
             if len(sentence) > 0:
-                keys = ((word, i == 0) for i, word in enumerate(sentence))
-                numbers = [self._types.setdefault(key, len(self._types) + 1) for key in keys]
+                numbers = [self._types.setdefault(word, len(self._types) + 1) for word in sentence]
                 self._file.write(np.array([*numbers, 0], dtype=np.int32).tobytes())
                 self.sentences += 1
                 self.words += len(numbers)
@@ -45,7 +44,7 @@ class Spool:
 
     def texts(self) -> Iterator[list[str]]:
         """The words of each sentence."""
-        words = ["", *(word for word, _ in self._types)]
+        words = ["", *self._types]
         for part in self._parts():
             start = 0
             for end in np.flatnonzero(part == 0).tolist():
@@ -58,7 +57,7 @@ class Spool:
         RETURNS (int32[types + 1]): The numbers of the word types; and for the end of a sentence the first number that is
             no word, which is the vocabulary's length.
         """
-        numbers = [len(vocabulary), *(vocabulary.number(word, initial) for word, initial in self._types)]
+        numbers = [len(vocabulary), *vocabulary.numbers([*self._types])]
         return np.array(numbers, dtype=np.int32)
 
     def streams(self, numbers: np.ndarray) -> Iterator[np.ndarray]:

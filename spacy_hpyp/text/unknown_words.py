@@ -1,8 +1,11 @@
 """Classes of unknown words: what is left of a word that was seen too seldom to be known.
 
-A rule maps a form, whether it begins a sentence, and the usual tag of the same word in lower case where that is known, to
-names of classes, the most telling first. The vocabulary takes the first class that is frequent enough. A rule is a
-registered function (`spacy.registry.misc`), so that a config can name it and a user can add another.
+A rule maps a form, and the usual tag of the same word in lower case where that is known, to names of classes, the most
+telling first. The vocabulary takes the first class that is frequent enough. A rule is a registered function
+(`spacy.registry.misc`), so that a config can name it and a user can add another.
+
+A rule does not know whether the word begins a sentence. Where sentences have to be found that depends on the derivation, and
+the probabilities of two derivations can only be compared if they generate the same words.
 """
 
 import inspect
@@ -11,8 +14,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-#: (form, whether it is the first word of its sentence, tag of its lower-case form or "") -> class names, best first
-UnknownWordRule = Callable[[str, bool, str], list[str]]
+#: (form, tag of its lower-case form or "") -> class names, best first
+UnknownWordRule = Callable[[str, str], list[str]]
 
 # Longer endings first, so that a word gets the most telling one.
 _ENGLISH_SUFFIXES = (
@@ -26,9 +29,9 @@ _SIGNATURE_SUFFIXES = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
 def english_signatures() -> UnknownWordRule:
     """Few classes for English, after the Stanford parser's signatures.
 
-    Capitalisation (all capitals; capital at the beginning of a sentence, of a word that is known in lower case or not;
-    capital elsewhere), digits, dash, and one of ten suffixes. With so few classes more words share one, so that they are easier
-    to predict and say less: what suits an n-gram model, which has no tags to predict besides.
+    Capitalisation (all capitals; a single capital, of a word that is known in lower case or not; other capitals), digits, dash,
+    and one of ten suffixes. With so few classes more words share one, so that they are easier to predict and say less: what
+    suits an n-gram model, which has no tags to predict besides.
     """
     return _signatures
 
@@ -36,8 +39,8 @@ def english_signatures() -> UnknownWordRule:
 def english_unknown_words() -> UnknownWordRule:
     """Many classes for English, in the manner of the Stanford parser's signatures.
 
-    Capitalisation (all capitals; capital at the beginning of a sentence or elsewhere; capital inside), digits, dash,
-    other punctuation, and the usual tag in lower case or the most telling of a list of English suffixes.
+    Capitalisation (all capitals; capital at the beginning of the word; capital inside), digits, dash, other punctuation, and
+    the usual tag in lower case or the most telling of a list of English suffixes.
     """
     return _english_classes
 
@@ -92,17 +95,28 @@ def plain_rule(name: str, arguments: dict[str, Any]) -> UnknownWordRule:
     return RULES[name](**arguments)
 
 
+def check_rule(rule: UnknownWordRule) -> None:
+    """Raise a ValueError if a rule cannot be called as one: rules of earlier versions had three arguments."""
+    try:
+        inspect.signature(rule).bind("form", "")
+    except TypeError as error:
+        raise ValueError(
+            f"A rule for unknown words is called with two arguments, a form and the tag of its lower-case form, but {rule!r} "
+            f"has other ones ({error}). It is not told any more whether the word begins a sentence: the parser may not know."
+        ) from error
+
+
 # Rules are functions of the module, not closures, so that a pipeline can be sent to other processes.
-def _english_classes(form: str, initial: bool, lower_tag: str) -> list[str]:
-    shape = _name(_case(form, initial), _digits(form), _marks(form))
+def _english_classes(form: str, lower_tag: str) -> list[str]:
+    shape = _name(_case(form), _digits(form), _marks(form))
     lower = form.lower()
     suffix = next((s for s in _ENGLISH_SUFFIXES if lower.endswith(s) and len(lower) > len(s) + 1), "")
     return _chain(shape, lower_tag, [suffix] if suffix else [])
 
 
-def _signatures(form: str, initial: bool, lower_tag: str) -> list[str]:
+def _signatures(form: str, lower_tag: str) -> list[str]:
     shape = _name(
-        _signature_case(form, initial, lower_tag),
+        _signature_case(form, lower_tag),
         "DIGIT" if any(c.isdigit() for c in form) else "",
         "DASH" if "-" in form else "",
     )
@@ -110,14 +124,14 @@ def _signatures(form: str, initial: bool, lower_tag: str) -> list[str]:
     return [f"{shape}-{suffix}", shape] if suffix else [shape]
 
 
-def _signature_case(form: str, initial: bool, lower_tag: str) -> str:
+def _signature_case(form: str, lower_tag: str) -> str:
     capitals = sum(c.isupper() for c in form)
     if capitals == 0:
         return "LOW" if any(c.isalpha() for c in form) else ""
     if form.isupper() and sum(c.isalpha() for c in form) > 1:
         return "CAPS"
-    if initial and capitals == 1 and form[0].isupper():
-        return "FIRST-KNOWN" if lower_tag else "FIRST"
+    if lower_tag and capitals == 1 and form[0].isupper():
+        return "CAP-KNOWN"
     return "CAP" if form[0].isupper() or not form[0].isalpha() else "LOW"
 
 
@@ -132,8 +146,8 @@ def _signature_suffix(form: str) -> str:
     return next((suffix for suffix in _SIGNATURE_SUFFIXES if lower.endswith(suffix)), "")
 
 
-def _universal_classes(suffix_length: int, form: str, initial: bool, lower_tag: str) -> list[str]:
-    shape = _name(_script(form), _case(form, initial), _digits(form), _marks(form))
+def _universal_classes(suffix_length: int, form: str, lower_tag: str) -> list[str]:
+    shape = _name(_script(form), _case(form), _digits(form), _marks(form))
     longest = 0
     if form[-1:].isalpha() or _is_mark(form[-1:]):
         longest = min(suffix_length, len(form) // 2 + 1 if len(form) > 3 else 1)
@@ -152,13 +166,13 @@ def _name(*parts: str) -> str:
     return "-".join(part for part in parts if part) or "OTHER"
 
 
-def _case(form: str, initial: bool) -> str:
+def _case(form: str) -> str:
     if not any(c.isalpha() for c in form):
         return ""
     if form.isupper() and len(form) > 1:
         return "CAPS"
     if form[0].isupper():
-        return "FIRST" if initial else "CAP"
+        return "CAP"
     if any(c.isupper() for c in form):
         return "MIXED"
     return "LOW"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..settings import whole
-from .unknown_words import UnknownWordRule
+from .unknown_words import UnknownWordRule, check_rule
 
 #: The class of words that belong to no class seen in training. It is part of every vocabulary.
 UNKNOWN = "UNKNOWN"
@@ -25,7 +25,7 @@ class VocabularySettings:
     min_class_count (int): Classes seen less often than this give way to more general ones.
     open_class_below (int): Words seen less often than this may have every open-class tag, and not only those that they
         were seen with.
-    RAISES (ValueError): If a threshold is not a whole number, 0 or more.
+    RAISES (ValueError): If a threshold is not a whole number, 0 or more, or the rule does not take what a rule is given.
     """
 
     rule: UnknownWordRule
@@ -36,6 +36,7 @@ class VocabularySettings:
     def __post_init__(self) -> None:
         for setting in ("min_count", "min_class_count", "open_class_below"):
             whole(setting, getattr(self, setting), least=0)
+        check_rule(self.rule)
 
 
 class Vocabulary:
@@ -83,34 +84,34 @@ class Vocabulary:
         tags (Sequence[str]): The names of the tags.
         settings (VocabularySettings): Thresholds and the rule for rare words.
         """
-        # How often each word was seen with each tag, at the beginning of a sentence and inside.
-        seen: Counter[tuple[str, int, bool]] = Counter()
+        # How often each word was seen with each tag.
+        seen: Counter[tuple[str, int]] = Counter()
         for words, numbers in sentences:
-            seen.update((word, tag, i == 0) for i, (word, tag) in enumerate(zip(words, numbers)))
+            seen.update(zip(words, numbers))
         by_word: dict[str, Counter[int]] = {}
-        for (word, tag, _), count in seen.items():
+        for (word, tag), count in seen.items():
             by_word.setdefault(word, Counter())[tag] += count
         by_word = {word: found for word, found in by_word.items() if found.total() >= settings.min_count}
         known = sorted(by_word, key=lambda word: (-by_word[word].total(), word))
         rare = [(entry, count) for entry, count in seen.items() if entry[0] not in by_word]
 
-        def classes_of(word: str, initial: bool) -> list[str]:
+        def classes_of(word: str) -> list[str]:
             lower = word.lower()
             usual = by_word.get(lower) if lower != word else None
             lower_tag = tags[_by_frequency(usual)[0]] if usual else ""
-            return settings.rule(word, initial, lower_tag)
+            return settings.rule(word, lower_tag)
 
         sizes: Counter[str] = Counter()
-        for (word, _, initial), count in rare:
-            sizes.update({name: count for name in classes_of(word, initial)})
+        for (word, _), count in rare:
+            sizes.update({name: count for name in classes_of(word)})
         by_class: dict[str, Counter[int]] = {UNKNOWN: Counter()}
-        for (word, tag, initial), count in rare:
-            names = (name for name in classes_of(word, initial) if sizes[name] >= settings.min_class_count)
+        for (word, tag), count in rare:
+            names = (name for name in classes_of(word) if sizes[name] >= settings.min_class_count)
             by_class.setdefault(next(names, UNKNOWN), Counter())[tag] += count
         classes = [UNKNOWN, *sorted(name for name in by_class if name != UNKNOWN)]
         # Open classes are those that new words belong to: where a rare word has its tags from.
         rare_tags = np.zeros(len(tags))
-        for (_, tag, _), count in rare:
+        for (_, tag), count in rare:
             rare_tags[tag] += count
         open_class = np.flatnonzero(rare_tags >= max(1.0, _OPEN_CLASS_SHARE * rare_tags.sum())).tolist()
         open_class = open_class or list(range(len(tags)))
@@ -123,26 +124,23 @@ class Vocabulary:
         flat = np.array([tag for found in candidates for tag in found], dtype=np.int32)
         return cls(known, classes, tags, offsets, flat, settings.rule)
 
-    def number(self, word: str, initial: bool) -> int:
-        """The number of a word, or of its class where it is not known.
-
-        initial (bool): Whether the word is the first of its sentence.
-        """
+    def number(self, word: str) -> int:
+        """The number of a word, or of its class where it is not known. It does not depend on where the word stands."""
         number = self._known.get(word)
         if number is not None:
             return number
         lower = word.lower()
         known = self._known.get(lower) if lower != word else None
         lower_tag = "" if known is None else self.tags[self.candidate_tags[self.tag_offsets[known]]]
-        for name in self.rule(word, initial, lower_tag):
+        for name in self.rule(word, lower_tag):
             number = self._class.get(name)
             if number is not None:
                 return number
         return len(self.words)
 
     def numbers(self, words: Sequence[str]) -> list[int]:
-        """The number of each word of a sentence, see `number`."""
-        return [self.number(word, i == 0) for i, word in enumerate(words)]
+        """The number of each of some words, see `number`."""
+        return [self.number(word) for word in words]
 
     def name(self, number: int) -> str:
         """The word with a number, or its class in angle brackets."""

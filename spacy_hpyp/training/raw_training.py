@@ -66,25 +66,24 @@ def batches(texts: Iterable[Sequence[str]], encoder: Encoder, *, segmented: bool
     segmented (bool): Whether each text is one sentence; else the parser finds the sentences.
     words (int): About how many words make a batch.
     """
-    number = encoder.vocabulary.number
-    rows: list[tuple[int, int]] = []
+    numbers: list[int] = []
     offsets = [0]
     for text in texts:
-        rows.extend((number(word, False), number(word, True)) for word in text)
-        offsets.append(len(rows))
-        if len(rows) >= words:
-            yield _batch(rows, offsets, segmented)
-            rows, offsets = [], [0]
-    if rows:
-        yield _batch(rows, offsets, segmented)
+        numbers.extend(encoder.vocabulary.numbers(text))
+        offsets.append(len(numbers))
+        if len(numbers) >= words:
+            yield _batch(numbers, offsets, segmented)
+            numbers, offsets = [], [0]
+    if numbers:
+        yield _batch(numbers, offsets, segmented)
 
 
-def _batch(rows: list[tuple[int, int]], offsets: list[int], segmented: bool) -> Batch:
+def _batch(numbers: list[int], offsets: list[int], segmented: bool) -> Batch:
     bounds = np.unique(offsets)
     blocks = Blocks(
-        words=np.array(rows, dtype=np.int32),
-        tags=np.full(len(rows), NONE, dtype=np.int32),
-        may_start=np.full(len(rows), not segmented),
+        words=np.array(numbers, dtype=np.int32),
+        tags=np.full(len(numbers), NONE, dtype=np.int32),
+        may_start=np.full(len(numbers), not segmented),
         offsets=bounds,
     )
     return Batch(len(offsets) - 1, blocks)
@@ -93,11 +92,9 @@ def _batch(rows: list[tuple[int, int]], offsets: list[int], segmented: bool) -> 
 def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
     """The sentences that a parser has found in some blocks."""
     offsets = cut(blocks, parses.heads).offsets
-    words = blocks.words[:, 0].copy()
-    words[offsets[:-1]] = blocks.words[offsets[:-1], 1]
     heads = parses.heads + block_starts(blocks.offsets) - block_starts(offsets)
     return Sentences(
-        words=words,
+        words=blocks.words,
         tags=parses.tags,
         heads=np.where(parses.heads == NONE, NONE, heads).astype(np.int32),
         labels=parses.labels,

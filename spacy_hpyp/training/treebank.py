@@ -168,7 +168,7 @@ class Treebank:
         encoder = self.model.encoder
         seated = self.model.progress.seated
         for example in examples:
-            passage = Passage([], [], [])
+            passage = Passage([], [])
             for raw in SENTENCES[tokens](example):
                 key = raw.key
                 if key not in self.encoded:
@@ -189,10 +189,8 @@ class Treebank:
                 batch.rows.append(rows)
                 batch.keys.append(key)
                 if batch.seated[-1]:
-                    first = example.reference.vocab.strings[int(np.uint64(raw.rows[0, 0]))]
                     passage.keys.append(key)
                     passage.rows.append(rows)
-                    passage.inside.append(encoder.vocabulary.number(first, False))
             self._sample(passage)
         return batch
 

@@ -62,14 +62,14 @@ def test_weights_are_finite_where_everything_is_right_or_wrong(right):
     assert ((1.0 / (1.0 + np.exp(-observed @ found))) > 0.5).all() == right
 
 
-def test_a_passage_is_running_text_of_which_only_the_beginnings_are_known_by_other_numbers():
+def test_a_passage_is_running_text_with_the_words_of_its_sentences():
     rows = [
         np.array([[7, 8], [0, 1], [1, NONE], [0, NONE]]),
         np.array([[9, 5, 6], [0, 0, 0], [NONE, 0, 1], [NONE, 0, 0]]),
     ]
-    blocks, heads = running_text([Passage([b"a", b"b"], rows, [17, 19]), Passage([b"a"], rows[:1], [17])])
+    blocks, heads = running_text([Passage([b"a", b"b"], rows), Passage([b"a"], rows[:1])])
     assert blocks.offsets.tolist() == [0, 5, 7]
-    assert blocks.words.tolist() == [[17, 7], [8, 8], [19, 9], [5, 5], [6, 6], [17, 7], [8, 8]]
+    assert blocks.words.tolist() == [7, 8, 9, 5, 6, 7, 8]
     assert heads.tolist() == [1, NONE, NONE, 2, 3, 1, NONE]
 
 

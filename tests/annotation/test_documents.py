@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_hpyp.annotation.documents import Encoder, encode_docs
+
 SMALL = settings(max_examples=50, deadline=None, derandomize=True)
 
 
@@ -48,6 +50,15 @@ def test_boundaries_of_an_earlier_component_are_kept(toy, trained, assert_forest
         doc = nlp(text)
         assert_forest(doc)
         assert [s.text for s in doc.sents] == [s.text for s in plain(text).sents]
+
+
+@pytest.mark.parametrize("starts", [[True, None, None, None], [True, False, True, False], [True, True, True, True]])
+def test_words_have_the_same_numbers_wherever_sentences_begin(toy, trained, starts):
+    vocabulary = toy.parser(trained).joint.vocabulary
+    words = ["Zenobia", "sleeps", "Zenobia", "xylem"]
+    doc = Doc(trained.vocab, words=words, sent_starts=starts)
+    blocks, _ = encode_docs([doc, doc], Encoder(toy.parser(trained).joint), given_tags=False)
+    assert blocks.words.tolist() == 2 * [vocabulary.number(word) for word in words]
 
 
 @pytest.mark.parametrize("seed", range(20))

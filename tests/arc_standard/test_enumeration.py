@@ -83,7 +83,7 @@ def make_model(contexts, labels=1, sweeps=3, one_table=False):
     rows = [
         np.array(
             [
-                [model.vocabulary.number(f"word{w}", False) for w in words],
+                [model.vocabulary.number(f"word{w}") for w in words],
                 tags,
                 heads,
                 [NONE if h == NONE else (i + h) % labels for i, h in enumerate(heads)],
@@ -210,7 +210,7 @@ class Counter:
 def decode(model, words, particles=EVERYTHING, tags=None):
     n = len(words)
     blocks = Blocks(
-        words=np.array([[w, w] for w in words], dtype=np.int32),
+        words=np.array(words, dtype=np.int32),
         tags=np.full(n, NONE, dtype=np.int32) if tags is None else np.array(tags, dtype=np.int32),
         may_start=np.zeros(n, dtype=bool),
         offsets=np.array([0, n]),

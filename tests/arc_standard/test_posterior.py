@@ -27,7 +27,7 @@ def model(request):
 def blocks_of(words, may_start=False):
     n = len(words)
     return Blocks(
-        words=np.array([[w, w] for w in words], dtype=np.int32),
+        words=np.array(words, dtype=np.int32),
         tags=np.full(n, NONE, dtype=np.int32),
         may_start=np.full(n, may_start),
         offsets=np.array([0, n]),

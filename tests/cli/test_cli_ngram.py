@@ -136,7 +136,7 @@ def test_the_vocabulary_can_come_from_a_parser(files, toy, tmp_path):
     theirs, ours = toy.parser(trained).joint.vocabulary, NGramModel.from_disk(tmp_path / "model").words
     assert ours.unknown_words == rule
     for word in [*theirs.words, "Zyzzyva", "near-by", "CAT", "1999", "readily"]:
-        assert ours.vocabulary.number(word, True) == theirs.number(word, True)
+        assert ours.vocabulary.number(word) == theirs.number(word)
 
 
 def test_a_pipeline_can_segment_running_text(files, saved, tmp_path):

@@ -409,14 +409,14 @@ def test_rule_for_unknown_words_is_chosen_in_the_config(toy, name):
     rule = spacy.registry.misc.get(name)()
     vocabulary = toy.parser(nlp).joint.vocabulary
     for word in ("Unthinkingly", "1984", "x-ray"):
-        assert vocabulary.rule(word, False, "") == rule(word, False, "")
+        assert vocabulary.rule(word, "") == rule(word, "")
     assert nlp("the Unthinkingly sleeps .")[1].tag_
 
 
 def test_a_rule_for_unknown_words_can_be_added(toy):
     @spacy.registry.misc("toy.UnknownWords.v1")
     def make_rule():
-        return lambda form, initial, lower_tag: ["LONG" if len(form) > 6 else "SHORT"]
+        return lambda form, lower_tag: ["LONG" if len(form) > 6 else "SHORT"]
 
     nlp = toy.trained(toy.sentences(20), sweeps=1, unknown_words={"@misc": "toy.UnknownWords.v1"}, min_count=6)
     vocabulary = toy.parser(nlp).joint.vocabulary

@@ -309,6 +309,16 @@ def test_files_without_a_checksum_are_read_as_before(toy, small, model_file, ann
     assert toy.parser(loaded).to_bytes() == toy.parser(small).to_bytes()
 
 
+def test_classes_that_no_word_has_any_more_do_no_harm(victim, model_file):
+    # Earlier versions had such a class for words that begin a sentence.
+    def rename(inner):
+        assert len(inner["classes"]) > 1
+        inner["classes"] = [inner["classes"][0], *(f"FIRST-{name}" for name in inner["classes"][1:])]
+
+    victim.load(edited(model_file, rename))
+    victim.assert_forest(victim.nlp(f"Zenobia {TEXT} Zenobia sleeps ."))
+
+
 # Damage
 
 

@@ -66,7 +66,7 @@ def test_predictions_are_the_means_of_the_samples_probabilities(model, unseen):
 def test_words_of_the_same_class_are_predicted_alike(model):
     vocabulary = model.words.vocabulary
     words = ["zyzzyvaing", "qwertying"]
-    assert len({vocabulary.number(word, False) for word in words}) == 1
+    assert len({vocabulary.number(word) for word in words}) == 1
     np.testing.assert_array_equal(*(model.log_probs(["The", word, "."]) for word in words))
 
 
@@ -201,8 +201,7 @@ def test_a_vocabulary_with_tags_survives_with_the_usual_tags_of_its_words(toy, t
     model = train_ngram_model(text, NGramVocabulary(vocabulary, block, "en"), **SETTINGS)
     again = NGramModel.from_bytes(model.to_bytes()).words.vocabulary
     for word in [word for words in [*text, *unseen] for word in words] + ["Near", "NEAR", "NEAr"]:
-        for initial in (False, True):
-            assert again.number(word, initial) == vocabulary.number(word, initial)
+        assert again.number(word) == vocabulary.number(word)
 
 
 # Storage
@@ -346,7 +345,7 @@ def test_an_error_that_is_not_the_file_s_comes_through(model, monkeypatch, place
 CALLS = []
 
 
-def vowels(form, initial, lower_tag):
+def vowels(form, lower_tag):
     """A rule of a user's own."""
     return [f"VOWELS-{sum(c in 'aeiou' for c in form)}"]
 

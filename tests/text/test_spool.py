@@ -31,7 +31,7 @@ def test_sentences_come_back_in_their_order_without_the_empty_ones(monkeypatch, 
 def test_streams_are_whole_sentences_of_the_vocabulary_s_numbers(monkeypatch, part):
     monkeypatch.setattr(spool, "_PART", part)
     known = vocabulary(TEXT)
-    expected = [[*(known.number(word, i == 0) for i, word in enumerate(words)), len(known)] for words in TEXT if words]
+    expected = [[*(known.number(word) for word in words), len(known)] for words in TEXT if words]
     with Spool(TEXT) as held:
         streams = [stream.tolist() for stream in held.streams(held.encode(known))]
     assert list(chain(*streams)) == list(chain(*expected))

@@ -60,7 +60,7 @@ RULES = pytest.mark.parametrize("rule", [ENGLISH, UNIVERSAL], ids=["english", "u
     ],
 )
 def test_english_names(form, names):
-    assert ENGLISH(form, False, "") == names
+    assert ENGLISH(form, "") == names
 
 
 @pytest.mark.parametrize(
@@ -87,29 +87,21 @@ def test_english_names(form, names):
     ],
 )
 def test_an_english_word_has_the_longest_of_its_endings(word, ending):
-    assert ENGLISH(word, False, "") == [f"LOW-{ending}", "LOW"]
+    assert ENGLISH(word, "") == [f"LOW-{ending}", "LOW"]
 
 
 @pytest.mark.parametrize("word", ["is", "ly", "bed", "sing", "ring", "able", "tion", "stion", "y", "my", "as"])
 def test_an_english_ending_leaves_at_least_two_characters(word):
-    name = ENGLISH(word, False, "")[0]
+    name = ENGLISH(word, "")[0]
     ending = name.removeprefix("LOW").removeprefix("-")
     assert word.endswith(ending)
     assert not ending or len(word) - len(ending) >= 2
 
 
 @RULES
-def test_only_a_capital_that_begins_the_form_depends_on_the_place_in_the_sentence(rule):
-    assert rule("Table", True, "")[-1] == "FIRST"
-    assert rule("I", True, "")[-1] == "FIRST"
-    for form in ["table", "TABLE", "iPhone", "1987", "?"]:
-        assert rule(form, True, "") == rule(form, False, "")
-
-
-@RULES
 def test_the_tag_of_the_lower_case_form_makes_the_most_telling_class(rule):
-    without = rule("Walked", True, "")
-    assert rule("Walked", True, "VBD") == ["FIRST~VBD", *without]
+    without = rule("Walked", "")
+    assert rule("Walked", "VBD") == ["CAP~VBD", *without]
 
 
 @pytest.mark.parametrize(
@@ -142,20 +134,20 @@ def test_the_tag_of_the_lower_case_form_makes_the_most_telling_class(rule):
     ],
 )
 def test_universal_names(form, names):
-    assert UNIVERSAL(form, False, "") == names
+    assert UNIVERSAL(form, "") == names
 
 
 @pytest.mark.parametrize("length", range(8))
 def test_universal_suffixes_have_at_most_the_length_that_was_set(length):
-    names = universal_unknown_words(suffix_length=length)("unbelievable", False, "")
+    names = universal_unknown_words(suffix_length=length)("unbelievable", "")
     longest = min(length, 7)
     assert names == [f"LOW-{'unbelievable'[-n:]}" for n in range(longest, 0, -1)] + ["LOW"]
 
 
 @pytest.mark.parametrize("form", ["table", "5%", "?", "அவன்", "12"])
 def test_without_suffixes_there_is_the_shape_alone(form):
-    names = universal_unknown_words(suffix_length=0)(form, False, "")
-    assert names == UNIVERSAL(form, False, "")[-1:]
+    names = universal_unknown_words(suffix_length=0)(form, "")
+    assert names == UNIVERSAL(form, "")[-1:]
 
 
 def test_negative_suffix_length_is_an_error():
@@ -164,32 +156,32 @@ def test_negative_suffix_length_is_an_error():
 
 
 def test_vowel_signs_are_no_punctuation():
-    assert all("MARK" not in name for name in UNIVERSAL("இந்தியாவின்", False, ""))
-    assert "MARK" in UNIVERSAL("இந்தியாவின்.", False, "")[-1]
+    assert all("MARK" not in name for name in UNIVERSAL("இந்தியாவின்", ""))
+    assert "MARK" in UNIVERSAL("இந்தியாவின்.", "")[-1]
 
 
 @RULES
 @settings(deadline=None, derandomize=True)
-@given(form=st.text(min_size=1), initial=st.booleans(), tag=st.sampled_from(["", "NN"]))
-@example(form="½", initial=False, tag="")
-@example(form="\u0301", initial=False, tag="")
-def test_any_text_has_names_and_none_is_empty(rule, form, initial, tag):
-    names = rule(form, initial, tag)
+@given(form=st.text(min_size=1), tag=st.sampled_from(["", "NN"]))
+@example(form="½", tag="")
+@example(form="\u0301", tag="")
+def test_any_text_has_names_and_none_is_empty(rule, form, tag):
+    names = rule(form, tag)
     assert names
     assert all(names)
 
 
 @RULES
 @settings(deadline=None, derandomize=True)
-@given(form=st.text(min_size=1), initial=st.booleans(), tag=st.sampled_from(["", "NN"]))
-def test_names_differ_and_get_more_general(rule, form, initial, tag):
-    names = rule(form, initial, tag)
+@given(form=st.text(min_size=1), tag=st.sampled_from(["", "NN"]))
+def test_names_differ_and_get_more_general(rule, form, tag):
+    names = rule(form, tag)
     shape = names[-1]
     assert len(set(names)) == len(names)
     assert all(name.startswith(shape) for name in names)
     suffixes = [name.removeprefix(f"{shape}-") for name in names[:-1] if not name.endswith("~NN")]
     assert all(longer.endswith(shorter) for longer, shorter in zip(suffixes, suffixes[1:]))
-    assert ("NN" in names[0]) if tag else names == rule(form, initial, "")
+    assert ("NN" in names[0]) if tag else names == rule(form, "")
 
 
 @pytest.mark.parametrize(
@@ -232,36 +224,35 @@ def test_names_differ_and_get_more_general(rule, form, initial, tag):
     ],
 )
 def test_english_signatures(form, names):
-    assert SIGNATURES(form, False, "") == names
-    assert SIGNATURES(form, False, "NN") == names
+    assert SIGNATURES(form, "") == names
 
 
-def test_a_signature_tells_sentence_initial_capitals_apart_and_whether_the_word_is_known():
-    assert SIGNATURES("Walked", True, "") == ["FIRST-ed", "FIRST"]
-    assert SIGNATURES("Walked", True, "VBD") == ["FIRST-KNOWN-ed", "FIRST-KNOWN"]
+def test_a_signature_says_of_a_single_capital_whether_the_word_is_known_in_lower_case():
+    assert SIGNATURES("Walked", "") == ["CAP-ed", "CAP"]
+    assert SIGNATURES("Walked", "VBD") == ["CAP-KNOWN-ed", "CAP-KNOWN"]
     for form in ["walked", "WALKED", "McGraw", "1987"]:
-        assert SIGNATURES(form, True, "") == SIGNATURES(form, False, "")
+        assert SIGNATURES(form, "VBD") == SIGNATURES(form, "")
 
 
 @settings(deadline=None, derandomize=True)
-@given(form=st.text(min_size=1), initial=st.booleans(), tag=st.sampled_from(["", "NN"]))
-@example(form="\u0130", initial=True, tag="")
-def test_any_text_has_a_signature_and_its_shape(form, initial, tag):
-    *longer, shape = SIGNATURES(form, initial, tag)
+@given(form=st.text(min_size=1), tag=st.sampled_from(["", "NN"]))
+@example(form="\u0130", tag="")
+def test_any_text_has_a_signature_and_its_shape(form, tag):
+    *longer, shape = SIGNATURES(form, tag)
     assert shape
     assert all(name.startswith(f"{shape}-") for name in longer)
     assert len(longer) <= 1
 
 
 @settings(deadline=None, derandomize=True)
-@given(form=st.text(min_size=1), initial=st.booleans(), tag=st.sampled_from(["", "NN"]))
-def test_rules_can_be_pickled(form, initial, tag):
+@given(form=st.text(min_size=1), tag=st.sampled_from(["", "NN"]))
+def test_rules_can_be_pickled(form, tag):
     for rule in [ENGLISH, UNIVERSAL, SIGNATURES, universal_unknown_words(suffix_length=2)]:
-        assert pickle.loads(pickle.dumps(rule))(form, initial, tag) == rule(form, initial, tag)
+        assert pickle.loads(pickle.dumps(rule))(form, tag) == rule(form, tag)
 
 
 @pytest.mark.parametrize("lang", ["en", "ta", "fr", "xx"])
 def test_the_rule_of_a_language_is_english_for_english_and_universal_otherwise(lang):
     form = "unbelievable"
-    expected = (ENGLISH if lang == "en" else UNIVERSAL)(form, False, "")
-    assert unknown_words(lang)(form, False, "") == expected
+    expected = (ENGLISH if lang == "en" else UNIVERSAL)(form, "")
+    assert unknown_words(lang)(form, "") == expected

@@ -14,14 +14,14 @@ TAGS = ["DT", "NN", "VB", "NNP", "."]
 DT, NN, VB, NNP, STOP = range(5)
 
 
-def by_shape(form, initial, lower_tag):
+def by_shape(form, lower_tag):
     """Classes that can be read off the test: the first two characters, the first one, anything that is lower-case."""
     general = ["lower"] if form.islower() else []
     return [f"{form[:2]}*", f"{form[:1]}*", *general]
 
 
-def with_lower_tag(form, initial, lower_tag):
-    return [f"{'first' if initial else 'inside'}:{lower_tag}"]
+def with_lower_tag(form, lower_tag):
+    return [f"lower:{lower_tag}"]
 
 
 def collect(*sentences, rule=by_shape, **options):
@@ -40,8 +40,8 @@ def candidates(vocabulary, number):
     return vocabulary.candidate_tags[start:end].tolist()
 
 
-def class_of(vocabulary, word, initial=False):
-    return vocabulary.name(vocabulary.number(word, initial))
+def class_of(vocabulary, word):
+    return vocabulary.name(vocabulary.number(word))
 
 
 def content(vocabulary):
@@ -111,7 +111,7 @@ def test_without_rare_words_everything_else_is_unknown_with_any_tag():
     vocabulary = collect([("the", DT), ("dog", NN)], min_count=1)
     assert vocabulary.classes == [UNKNOWN]
     assert class_of(vocabulary, "cat") == f"<{UNKNOWN}>"
-    assert candidates(vocabulary, vocabulary.number("cat", False)) == list(range(len(TAGS)))
+    assert candidates(vocabulary, vocabulary.number("cat")) == list(range(len(TAGS)))
 
 
 def test_nothing_at_all_is_a_vocabulary_too():
@@ -132,53 +132,59 @@ def test_the_rule_hears_the_usual_tag_of_the_lower_case_form():
         [("Run", VB), ("Zenobia", NNP), ("qualm", NN)],
         rule=with_lower_tag,
     )
-    assert set(vocabulary.classes) == {UNKNOWN, "first:VB", "inside:"}
-    assert class_of(vocabulary, "RUN", initial=True) == "<first:VB>"
-    assert class_of(vocabulary, "RUN", initial=False) == f"<{UNKNOWN}>"
-    assert class_of(vocabulary, "Qualm", initial=False) == "<inside:>"
+    assert set(vocabulary.classes) == {UNKNOWN, "lower:VB", "lower:"}
+    assert class_of(vocabulary, "RUN") == "<lower:VB>"
+    assert class_of(vocabulary, "Qualm") == "<lower:>"
 
 
 def test_a_tie_for_the_usual_tag_is_broken_alike_in_training_and_later():
     vocabulary = collect([("run", VB), ("run", NN)], [("Run", VB)], rule=with_lower_tag)
-    assert vocabulary.classes == [UNKNOWN, "first:NN"]
-    assert class_of(vocabulary, "Run", initial=True) == "<first:NN>"
+    assert vocabulary.classes == [UNKNOWN, "lower:NN"]
+    assert class_of(vocabulary, "Run") == "<lower:NN>"
 
 
 def test_open_classes_do_not_change_the_usual_tag():
     sentences = [[("walk", VB), ("walk", VB)], [("Walk", VB)], [("dog", NN)], [("cat", NN)]]
     vocabulary = collect(*sentences, rule=with_lower_tag, open_class_below=50)
-    assert class_of(vocabulary, "Walk", initial=True) == "<first:VB>"
+    assert class_of(vocabulary, "Walk") == "<lower:VB>"
 
 
 def test_the_lower_case_form_of_a_rare_word_says_nothing():
     vocabulary = collect([("walk", VB)], [("Walk", VB)], rule=with_lower_tag)
-    assert vocabulary.classes == [UNKNOWN, "first:"]
+    assert vocabulary.classes == [UNKNOWN, "lower:"]
 
 
-def test_the_same_rare_word_has_a_class_of_its_own_at_the_beginning():
-    vocabulary = collect(
-        [("Ada", NNP), ("sees", VB), ("Kim", NNP)], rule=english_unknown_words(), min_count=2, min_class_count=1
-    )
-    assert class_of(vocabulary, "Mona", initial=True) == "<FIRST>"
-    assert class_of(vocabulary, "Mona", initial=False) == "<CAP>"
+def test_a_rare_word_is_the_same_wherever_it_stands():
+    first, inside = [("Ada", NNP), ("sees", VB)], [("see", VB), ("Kim", NNP)]
+    vocabulary = collect(first, inside, rule=english_unknown_words(), min_class_count=2)
+    assert class_of(vocabulary, "Mona") == "<CAP>"
+    assert vocabulary.numbers(["Mona", "Mona"]) == [vocabulary.number("Mona")] * 2
+
+
+def test_a_rule_that_wants_to_know_where_the_word_stands_is_an_error():
+    def rule(form, initial, lower_tag):
+        return []
+
+    with pytest.raises(ValueError, match="is called with two arguments"):
+        VocabularySettings(rule)
 
 
 def test_tags_are_sorted_by_how_often_the_word_had_them():
     words = [("x", tag) for tag in [VB, VB, VB, NN, DT, DT]]
     vocabulary = collect(words)
-    assert candidates(vocabulary, vocabulary.number("x", False)) == [VB, DT, NN]
+    assert candidates(vocabulary, vocabulary.number("x")) == [VB, DT, NN]
 
 
 def test_ties_of_tags_are_in_the_order_of_the_tags():
     tags = [f"T{i}" for i in range(40)]
     sentence = ["x"] * 5, [33, 2, 8, 16, 1]
     vocabulary = Vocabulary.collect([sentence], tags, VocabularySettings(by_shape, open_class_below=0))
-    assert candidates(vocabulary, vocabulary.number("x", False)) == [1, 2, 8, 16, 33]
+    assert candidates(vocabulary, vocabulary.number("x")) == [1, 2, 8, 16, 33]
 
 
 def test_tags_of_classes_are_sorted_by_how_often_their_words_had_them():
     vocabulary = collect(*times(1, "no", NN), *times(1, "nod", NN), *times(3, "not", VB), min_count=6)
-    assert candidates(vocabulary, vocabulary.number("nothing", False))[:2] == [VB, NN]
+    assert candidates(vocabulary, vocabulary.number("nothing"))[:2] == [VB, NN]
 
 
 @pytest.mark.parametrize("open_class_below", [0, 3, 4, 100])
@@ -186,15 +192,15 @@ def test_open_classes_are_added_to_seldom_words_only(open_class_below):
     sentences = [[("walk", VB)] * 3, [("rare", NN), ("Zenobia", NNP), ("seldom", NN)]]
     vocabulary = collect(*sentences, open_class_below=open_class_below)
     expected = [VB, NN, NNP] if open_class_below > 3 else [VB]
-    assert candidates(vocabulary, vocabulary.number("walk", False)) == expected
+    assert candidates(vocabulary, vocabulary.number("walk")) == expected
 
 
 def test_classes_have_their_own_tags_first_and_then_all_open_classes():
     sentences = [[("noun", NN)], [("nouns", NN)], [("nod", VB)], [("verb", VB)]]
     vocabulary = collect(*sentences, min_class_count=2)
-    assert candidates(vocabulary, vocabulary.number("nothing", False)) == [NN, VB]
-    assert candidates(vocabulary, vocabulary.number("violin", False)) == [VB, NN]
-    assert candidates(vocabulary, vocabulary.number("?", False)) == [NN, VB]
+    assert candidates(vocabulary, vocabulary.number("nothing")) == [NN, VB]
+    assert candidates(vocabulary, vocabulary.number("violin")) == [VB, NN]
+    assert candidates(vocabulary, vocabulary.number("?")) == [NN, VB]
 
 
 def test_a_tag_that_hardly_any_rare_word_has_is_no_open_class():
@@ -203,19 +209,19 @@ def test_a_tag_that_hardly_any_rare_word_has_is_no_open_class():
         others = [[(f"the{i}", DT)] for i in range(closed)]
         padding = [[(f"noun{i}", NN)] for i in range(998, 1000 - closed)]
         vocabulary = collect(*rare, *others, *padding)
-        assert sorted(candidates(vocabulary, vocabulary.number("?", False))) == sorted(open_class)
+        assert sorted(candidates(vocabulary, vocabulary.number("?"))) == sorted(open_class)
 
 
 def test_rare_words_count_as_often_as_they_were_seen_for_open_classes():
     rare = [[(f"noun{i}", NN)] for i in range(600)]
     vocabulary = collect(*rare, [("noun", NN), ("the", DT), ("the", DT)], min_count=3)
-    assert candidates(vocabulary, vocabulary.number("?", False)) == [DT, NN]
+    assert candidates(vocabulary, vocabulary.number("?")) == [DT, NN]
 
 
 def test_a_class_keeps_a_tag_that_is_no_open_class():
     rare = [[(f"noun{i}", NN)] for i in range(1000)] + [[("this", DT)]]
     vocabulary = collect(*rare)
-    assert candidates(vocabulary, vocabulary.number("that", False)) == [DT, NN]
+    assert candidates(vocabulary, vocabulary.number("that")) == [DT, NN]
 
 
 WORDS = st.text(alphabet="aAbB1-", min_size=1, max_size=3)
@@ -247,7 +253,7 @@ def test_numbers_are_dense_and_names_distinct(sentences, options):
     assert len(vocabulary) == len(vocabulary.words) + len(vocabulary.classes)
     assert names == [*vocabulary.words, *(f"<{name}>" for name in vocabulary.classes)]
     assert len(set(names)) == len(names)
-    assert [vocabulary.number(word, True) for word in vocabulary.words] == list(range(len(vocabulary.words)))
+    assert [vocabulary.number(word) for word in vocabulary.words] == list(range(len(vocabulary.words)))
     assert vocabulary.classes[0] == UNKNOWN
 
 
@@ -256,8 +262,8 @@ def test_numbers_are_dense_and_names_distinct(sentences, options):
 def test_every_word_may_have_each_tag_it_was_seen_with_and_none_twice(sentences, options):
     vocabulary = collect(*sentences, **options)
     for sentence in sentences:
-        for i, (word, tag) in enumerate(sentence):
-            assert tag in candidates(vocabulary, vocabulary.number(word, i == 0))
+        for word, tag in sentence:
+            assert tag in candidates(vocabulary, vocabulary.number(word))
     for number in range(len(vocabulary)):
         found = candidates(vocabulary, number)
         assert found
@@ -268,17 +274,17 @@ def test_every_word_may_have_each_tag_it_was_seen_with_and_none_twice(sentences,
 
 
 @settings(deadline=None, derandomize=True)
-@given(SENTENCES, OPTIONS, WORDS, st.booleans())
-def test_a_word_that_is_not_known_has_the_first_class_that_there_is(sentences, options, word, initial):
+@given(SENTENCES, OPTIONS, WORDS)
+def test_a_word_that_is_not_known_has_the_first_class_that_there_is(sentences, options, word):
     vocabulary = collect(*sentences, **options)
-    number = vocabulary.number(word, initial)
+    number = vocabulary.number(word)
     if word in vocabulary.words:
         assert vocabulary.name(number) == word
         return
     lower_tag = ""
     if word.lower() in vocabulary.words:
         lower_tag = TAGS[candidates(vocabulary, vocabulary.words.index(word.lower()))[0]]
-    names = [name for name in options["rule"](word, initial, lower_tag) if name in vocabulary.classes]
+    names = [name for name in options["rule"](word, lower_tag) if name in vocabulary.classes]
     assert vocabulary.name(number) == f"<{[*names, UNKNOWN][0]}>"
 
 
@@ -288,4 +294,4 @@ def test_a_vocabulary_can_be_pickled():
     again = pickle.loads(pickle.dumps(vocabulary))
     assert content(again) == content(vocabulary)
     for word in ["dog", "Zenobia", "Ada", "qualms", "42"]:
-        assert again.number(word, True) == vocabulary.number(word, True)
+        assert again.number(word) == vocabulary.number(word)

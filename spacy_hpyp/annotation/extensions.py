@@ -1,13 +1,34 @@
 """Extension attributes: probabilities of tokens, and of the sentences and documents that they make up."""
 
 from functools import partial
-from math import isnan, log
+from math import log
+from typing import Any
 
 import numpy as np
+from spacy.attrs import IDX
 from spacy.tokens import Doc, Span, Token
 
 #: What the parser writes for each token; see `register_extensions`.
 WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
+
+# What is written is one entry of the user data for each token, a tuple of all values: an entry for each value would take as
+# much memory as the rest of the parsed Doc four times over. The key is that of an attribute, so that spaCy moves the entry
+# with the token into documents that are made of this one.
+_ALL = "hpyp_parser"
+
+
+def _key(name: str, offset: int) -> tuple[str, str, int, None]:
+    """The key that spaCy gives to an attribute of the token that begins at a character."""
+    return "._.", name, offset, None
+
+
+def _value(name: str, token: Token) -> Any:
+    data, offset = token.doc.user_data, token.idx
+    # What was set in Python, or stored by an earlier version, has an entry of its own.
+    if (own := _key(name, offset)) in data:
+        return data[own]
+    written = data.get(_key(_ALL, offset))
+    return None if written is None else written[WRITTEN.index(name)]
 
 
 def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
@@ -44,7 +65,7 @@ def register_extensions() -> None:
     """
     for name in WRITTEN:
         if not Token.has_extension(name):
-            Token.set_extension(name, default=None)
+            Token.set_extension(name, getter=partial(_value, name))
     if not Token.has_extension("surprisal"):
         Token.set_extension("surprisal", getter=_surprisal)
     for owner in (Doc, Span):
@@ -59,17 +80,23 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
     token (int64[words]): The positions of the words among the tokens.
     values (dict[str, float64[words]]): By the names of the attributes; what is not a number is not written.
     """
-    offsets = [t.idx for t in doc]
-    for name, found in values.items():
-        unknown = name in ("head_prob", "tag_prob") or bool(np.isnan(found).any())
-        column: list[float | None] = [None if unknown else 0.0] * len(doc)
-        for place, value in zip(token.tolist(), found.tolist()):
-            column[place] = None if isnan(value) else value
-        for offset, value in zip(offsets, column):
-            if value is None:
-                doc.user_data.pop(("._.", name, offset, None), None)
-            else:
-                doc.user_data["._.", name, offset, None] = value
+    for key in [key for key in doc.user_data if _is_written(key)]:
+        del doc.user_data[key]
+    columns = []
+    for name in WRITTEN:
+        unknown = name in ("head_prob", "tag_prob") or bool(np.isnan(values[name]).any())
+        column = np.full(len(doc), None if unknown else 0.0, dtype=object)
+        column[token] = np.where(np.isnan(values[name]), None, values[name])
+        columns.append(column.tolist())
+    for offset, row in zip(doc.to_array(IDX).tolist(), zip(*columns)):
+        if any(value is not None for value in row):
+            doc.user_data[_key(_ALL, offset)] = row
+
+
+def _is_written(key: Any) -> bool:
+    return (
+        isinstance(key, tuple) and len(key) == 4 and key[0] == "._." and key[1] in (_ALL, *WRITTEN) and key[3] is None
+    )
 
 
 def bits(nats: np.ndarray) -> np.ndarray:

@@ -18,6 +18,8 @@ from ..compiled import borrowing, compiled, overwrite
 TAG, WORD, LEFT, RIGHT, BELOW, PREVIOUS, ACTION, DEPTH = range(8)
 POSITION, LAST, SECOND_LEFT, SECOND_RIGHT, LEFT_LABEL, RIGHT_LABEL, LEFT_COUNT, RIGHT_COUNT = range(8, 16)
 FIELDS = 16
+# Those that refer to another record, one that was made before.
+_REFERENCES = (LEFT, RIGHT, BELOW, PREVIOUS, LAST, SECOND_LEFT, SECOND_RIGHT)
 
 # The first two records.
 NOWHERE, ROOT = 0, 1
@@ -134,6 +136,38 @@ def reduce(records, used, top, action):
     record[PREVIOUS] = top
     record[ACTION] = action
     record[DEPTH] = records[top, DEPTH] - 1
+
+
+@compiled
+def compact(records, used, tops):
+    """Forget the records that some configurations were not derived by, and move the others to the front.
+
+    What a record refers to is what its configuration was derived by, so that nothing is missing then. The order of the
+    records stays the same.
+
+    records (int32[*, FIELDS]), used (int): The records, of which the first `used` are looked at.
+    tops (int32[m]): The configurations that are still needed; overwritten with where they are now.
+    RETURNS (int): How many records are left.
+    """
+    place = np.zeros(used, dtype=np.int32)
+    place[ROOT] = ROOT
+    for top in tops:
+        record = top
+        while place[record] == 0:
+            place[record] = 1
+            record = records[record, PREVIOUS]
+    left = FIRST_RECORD
+    for record in range(FIRST_RECORD, used):
+        if place[record] == 0:
+            continue
+        place[record] = left
+        overwrite(records[left], records[record])
+        for column in _REFERENCES:
+            records[left, column] = place[records[left, column]]
+        left += 1
+    for i in range(len(tops)):
+        tops[i] = place[tops[i]]
+    return left
 
 
 @borrowing

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import implements, inner
-from ..inference.particle_filter import attach, begin, depth_of, generate
+from ..compiled import compiled, implements, inner
+from ..inference.particle_filter import attach, begin, compact, depth_of, generate
 from .configuration import DEPTH, ROOT, reduce, shift
 from .configuration import begin as begin_records
+from .configuration import compact as compact_records
 
 
 class ArcStandard(NamedTuple):
@@ -23,6 +24,12 @@ class ArcStandard(NamedTuple):
 @inner
 def _begin(system, records):
     return begin_records(records), ROOT
+
+
+@implements(compact, ArcStandard)
+@compiled
+def _compact(system, records, used, tops):
+    return compact_records(records, used, tops)
 
 
 @implements(depth_of, ArcStandard)

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, generic
-from .beam import append, longer, longer_beam, new_beam
+from ..compiled import NONE, borrowing, compiled, generic, overwrite
+from .beam import append, longer_beam, new_beam
 
 _SMALLEST = 1024
 
@@ -67,6 +67,16 @@ def begin(system, records):
 @generic
 def depth_of(system, records, top):
     """How many items the stack of a configuration has; 1 at the beginning and in the end."""
+    raise NotImplementedError("for compiled code")
+
+
+@generic
+def compact(system, records, used, tops):
+    """Forget the records that some configurations were not derived by, and move the others to the front.
+
+    tops (int32[m]): The configurations that are still needed; overwritten with where they are now.
+    RETURNS (int): How many records are left.
+    """
     raise NotImplementedError("for compiled code")
 
 
@@ -173,6 +183,29 @@ def select(division, beam, size, held, word, is_last):
 
 
 @compiled
+def make_room(system, records, used, more, beam, first, size, shifted, shifted_size):
+    """Forget the records that no derivation in the beam needs any more; where many are needed, take more room.
+
+    At least half of the room is free then, so that the time that this takes grows with the number of records that are made,
+    and the room with what the derivations in the beam have to remember, which is mostly the same.
+
+    records (int32[*, FIELDS]), used (int), more (int): The records, how many there are, and how many are to follow.
+    beam (Beam), first (int), size (int): The derivations at places from `first` up to `size`, which are still to be divided.
+    shifted (Beam), shifted_size (int): Those that have generated the next word.
+    RETURNS (tuple[int32[*, FIELDS], int]): The records, and how many are left. The beams refer to them.
+    """
+    tops = np.concatenate((beam.record[first:size], shifted.record[:shifted_size]))
+    used = compact(system, records, used, tops)
+    overwrite(beam.record[first:size], tops[: size - first])
+    overwrite(shifted.record, tops[size - first :])
+    if max(2 * used, used + more) > len(records):
+        larger = np.empty((2 * used + more, records.shape[1]), dtype=records.dtype)
+        overwrite(larger.reshape(-1), records[:used].reshape(-1))
+        records = larger
+    return records, used
+
+
+@compiled
 def run(task, division, particles, retained, retained_tokens, records):
     """Pass over the words of a task.
 
@@ -193,17 +226,17 @@ def run(task, division, particles, retained, retained_tokens, records):
         shifted_size, shifted_held = 0, NONE
         i = 0
         while i < size:
-            top, theta, k, depth = np.int64(beam.record[i]), beam.weight[i], beam.particles[i], beam.depth[i]
-            is_held = i == held
-            i += 1
             # Each new derivation has a particle at least.
-            room = min(k, 2 * len(options.outcome)) + 1
-            while used + room > len(records):
-                records = longer(records)
+            room = min(beam.particles[i], 2 * len(options.outcome)) + 1
+            if used + room > len(records):
+                records, used = make_room(system, records, used, room, beam, i, size, shifted, shifted_size)
             while size + room > len(beam.record):
                 beam = longer_beam(beam)
             while shifted_size + room > len(shifted.record):
                 shifted = longer_beam(shifted)
+            top, theta, k, depth = np.int64(beam.record[i]), beam.weight[i], beam.particles[i], beam.depth[i]
+            is_held = i == held
+            i += 1
             if word == task.length and depth == 1:
                 shifted_held = shifted_size if is_held else shifted_held
                 shifted_size = append(shifted, shifted_size, top, theta, k, depth)

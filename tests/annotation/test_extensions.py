@@ -103,6 +103,21 @@ def test_parsing_again_replaces_probabilities(toy, trained):
 
 
 @pytest.mark.parametrize("text", TEXTS)
+def test_user_data_have_one_entry_for_each_token(toy, trained, text):
+    doc = toy.copy(trained, marginals=True)(text)
+    assert len(doc.user_data) == len(doc)
+    assert all(token._.get(name) is not None for token in doc for name in WRITTEN if not token.is_space)
+
+
+def test_probabilities_that_earlier_versions_have_stored_are_read(trained):
+    doc = trained.make_doc("the dog sleeps .")
+    for token in doc:
+        doc.user_data["._.", "log_prob", token.idx, None] = -1.0
+    assert log_probs(Doc(trained.vocab).from_bytes(doc.to_bytes())) == [-1.0] * 4
+    assert trained(doc)._.log_prob != -4.0
+
+
+@pytest.mark.parametrize("text", TEXTS)
 def test_probabilities_survive_bytes(trained, text):
     doc = trained(text)
     loaded = Doc(trained.vocab).from_bytes(doc.to_bytes())

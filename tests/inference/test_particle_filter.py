@@ -1,35 +1,69 @@
-"""The search does not lose itself in derivations that cannot win."""
+"""The search does not lose itself in derivations that cannot win, and forgets what it needs no more."""
+
+import random
 
 import numpy as np
 import pytest
 from spacy.tokens import Doc
 
 from spacy_hpyp.annotation.documents import encode_docs
-from spacy_hpyp.arc_standard.configuration import FIELDS
+from spacy_hpyp.arc_standard.configuration import FIELDS, FIRST_RECORD
 from spacy_hpyp.arc_standard.decoder import search
+from spacy_hpyp.arc_standard.posterior import read_posterior
 from spacy_hpyp.arc_standard.proposals import new_workspace
 from spacy_hpyp.inference.division import Search
 
+# So much room that no record has to be forgotten.
+PLENTY = 500_000
 
-def count_records(nlp, words, particles):
-    """How many records are made for a block of words."""
+
+def run(nlp, words, settings, room):
+    """Algorithm 1 on a block of words: the records, the final beam and its size, and what it says of each word."""
     joint = nlp.get_pipe("hpyp_parser").joint
     blocks, _ = encode_docs([Doc(nlp.vocab, words=words)], joint.encoder, given_tags=False)
-    room = np.empty((1024, FIELDS), dtype=np.int32)
+    records = np.empty((room, FIELDS), dtype=np.int32)
     found = [np.empty(len(words)) for _ in range(3)]
-    _, beam, size = search(
-        joint.frozen.parser,
-        blocks,
-        Search(particles, 0.5),
-        new_workspace(joint.frozen.parser, Search(particles, 0.5)),
-        room,
-        *found,
-    )
+    parser = joint.frozen.parser_for(settings)
+    return *search(parser, blocks, settings, new_workspace(parser, settings), records, *found), found
+
+
+def count_records(nlp, words, settings):
+    """How many records are made for a block of words."""
+    _, beam, size, _ = run(nlp, words, settings, PLENTY)
     # The last record is the last word's or one that was reduced after it.
     return beam.record[:size].max()
+
+
+def running_text(toy, count):
+    return [word for sentence in toy.sentences(count) for word in sentence.words]
 
 
 @pytest.mark.parametrize("word", ["bird", "sees", "the", "."])
 def test_records_grow_with_the_words_where_nothing_can_be_attached(trained, word):
     # Particles that reduce to the bottom of the stack after each word would make 16 times as many.
-    assert count_records(trained, [word] * 1200, 100) < 6 * count_records(trained, [word] * 300, 100)
+    settings = Search(100, 0.5)
+    assert count_records(trained, [word] * 1200, settings) < 6 * count_records(trained, [word] * 300, settings)
+
+
+@pytest.mark.parametrize("marginals", [False, True])
+@pytest.mark.parametrize("particles", [1, 100, 1000])
+def test_what_is_found_does_not_depend_on_the_room_for_records(toy, trained_on_documents, particles, marginals):
+    words = running_text(toy, 20)
+    settings = Search(particles, 0.5, marginals=marginals)
+    alike = []
+    for room in (FIRST_RECORD, 64, PLENTY):
+        records, beam, size, found = run(trained_on_documents, words, settings, room)
+        alike.append([*read_posterior(records, beam, size, len(words), 1.0), *found])
+    for first, second, third in zip(*alike):
+        assert np.array_equal(first, third)
+        assert np.array_equal(second, third)
+
+
+def test_room_for_records_grows_with_the_words_alone(toy, trained_on_documents):
+    rng, settings = random.Random(0), Search(100, 0.5)
+    # In no order, so that there is much to try.
+    words = [word for s in toy.sentences(60) * 8 for word in rng.sample(s.words, len(s.words))]
+    records, _, _, _ = run(trained_on_documents, words, settings, FIRST_RECORD)
+    # Each word is shifted and attached, by derivations that do not quite agree; and as much again is free.
+    assert len(records) < 30 * len(words)
+    assert count_records(trained_on_documents, words, settings) > 50 * len(words)

@@ -549,14 +549,18 @@ def restaurant_distribution(franchise, restaurant, out):
 
 @borrowing
 def _count_table(franchise, serving, size, change):
-    """Change the number of tables of one size in a serving's histogram."""
+    """Change the number of tables of one size in a serving's histogram, whose cells stand in the order of their sizes.
+
+    So what is drawn from a seating depends on what it is, and not on how it has come about or been stored.
+    """
     cells = franchise.cells
     before = NONE
     cell = franchise.servings[serving, CELL]
-    while cell != NONE and cells[cell, SIZE] != size:
+    while cell != NONE and cells[cell, SIZE] < size:
         before = cell
         cell = cells[cell, LINK]
-    if cell == NONE:
+    if cell == NONE or cells[cell, SIZE] != size:
+        after = cell
         cell = franchise.used[FREE_CELL]
         if cell == NONE:
             cell = franchise.used[N_CELLS]
@@ -565,8 +569,11 @@ def _count_table(franchise, serving, size, change):
             franchise.used[FREE_CELL] = cells[cell, LINK]
         cells[cell, SIZE] = size
         cells[cell, COUNT] = change
-        cells[cell, LINK] = franchise.servings[serving, CELL]
-        franchise.servings[serving, CELL] = cell
+        cells[cell, LINK] = after
+        if before == NONE:
+            franchise.servings[serving, CELL] = cell
+        else:
+            cells[before, LINK] = cell
         return
     cells[cell, COUNT] += change
     if cells[cell, COUNT] == 0:

@@ -161,7 +161,7 @@ def unpack(packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool =
 
     columns (int32[experts, depth]), alphabet (int), one_table (bool): What the franchise has to fit, see `Franchise`. With
         one table at most for each dish it is a seating that could have been sampled too, but not the other way round.
-    RETURNS (Franchise): The seating; later draws from it are as valid as, but not the same as, those of the original.
+    RETURNS (Franchise): The seating; later draws from it are those of the original.
     RAISES (ValueError): If the content is damaged or is no seating of such a franchise.
     """
     franchise = new_franchise(columns, alphabet, one_table=one_table)

@@ -1,8 +1,26 @@
 """How far the training of a model is."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from ..annotation.confidence import Passage
+
+
+@dataclass
+class Sweep:
+    """A sweep that is not complete.
+
+    copies (Counter[bytes]): How often each sentence of the treebank occurs, as far as is known, by what identifies its content.
+        It is seated no more often than that.
+    visited (int): How many sentences have been visited.
+    passages (list[Passage]): Those of them that confidence is to be learned from.
+    """
+
+    copies: Counter[bytes] = field(default_factory=Counter)
+    visited: int = 0
+    passages: list[Passage] = field(default_factory=list)
 
 
 @dataclass
@@ -11,12 +29,14 @@ class Progress:
 
     seated (dict[bytes, int]): How many copies of each sentence are seated, by what identifies it.
     derivations (dict[bytes, list[int32[3n]]]): The derivations that have been drawn for seated sentences: actions and tags.
+    sweep (Sweep): How far the present sweep is.
     tokens (int): How many tokens are seated.
     steps, sweeps (int): How many updates and how many sweeps there have been.
     """
 
     seated: dict[bytes, int] = field(default_factory=dict)
     derivations: dict[bytes, list[np.ndarray]] = field(default_factory=dict)
+    sweep: Sweep = field(default_factory=Sweep)
     tokens: int = 0
     steps: int = 0
     sweeps: int = 0

@@ -1,26 +1,28 @@
 """Joint models as bytes, with all that they have seated; what is read is checked before anything compiled works on it."""
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import srsly
 
-from ..annotation.confidence import check_weights
+from ..annotation.confidence import Passage, check_weights
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.oracle import is_derivation
-from ..hpyp.franchise import Franchise
+from ..hpyp.franchise import NONE, Franchise
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from ..storage.checksum import unpack_message
 from ..text.vocabulary import Vocabulary
 from .joint_model import JointModel
+from .progress import Progress, Sweep
 
 #: The format that is written. Models of format 1 have not learned any confidence.
 FORMAT = 2
 
 
 def model_to_bytes(model: JointModel) -> bytes:
-    """The whole model: alphabets, vocabulary, seating, and which sentences are seated."""
+    """The whole model: alphabets, vocabulary, seating, which sentences are seated, and how far a sweep over them is."""
     msg: dict[str, Any] = {
         "format": FORMAT,
         "contexts": _context_lists(model),
@@ -43,6 +45,7 @@ def model_to_bytes(model: JointModel) -> bytes:
             "seated": b"".join(keys),
             "copies": pack_integers(np.array([progress.seated[key] for key in keys], dtype=np.int64)),
             "derivations": _pack_derivations(progress.derivations),
+            "sweep": _pack_sweep(progress),
         }
     return srsly.msgpack_dumps(msg)
 
@@ -97,12 +100,12 @@ def _read(model: JointModel, msg: dict[str, Any]) -> None:
     with ThreadPoolExecutor() as executor:
         model.seating.franchises.update(zip(DISTRIBUTIONS, executor.map(read, DISTRIBUTIONS)))
     copies = unpack_integers(_part(msg, "copies", dict)).tolist()
-    keys = _part(msg, "seated", bytes)
-    width = len(keys) // max(1, len(copies))
-    if width * len(copies) != len(keys):
-        raise ValueError("the list of seated sentences is damaged")
-    model.progress.seated = {keys[width * i : width * (i + 1)]: copies[i] for i in range(len(copies))}
+    model.progress.seated = dict(zip(_keys(_part(msg, "seated", bytes), len(copies)), copies))
     model.progress.derivations = _unpack_derivations(model, _part(msg, "derivations", dict))
+    # Files of earlier versions do not have it: for them, what is seated is all that there is, and a sweep is to begin.
+    model.progress.sweep = (
+        _unpack_sweep(model, _part(msg, "sweep", dict)) if "sweep" in msg else Sweep(Counter(model.progress.seated))
+    )
     if msg["format"] > 1:
         model.confidence = check_weights(_part(msg, "confidence", list))
     for name in ("steps", "tokens", "sweeps"):
@@ -122,9 +125,8 @@ def _pack_derivations(derivations: dict[bytes, list[np.ndarray]]) -> dict[str, A
 def _unpack_derivations(model: JointModel, msg: dict[str, Any]) -> dict[bytes, list[np.ndarray]]:
     """Read the derivations of seated sentences and check that they are what they should be."""
     words, paths = (unpack_integers(_part(msg, name, dict)) for name in ("words", "paths"))
-    words, keys = words.astype(np.int64), _part(msg, "keys", bytes)
-    width = len(keys) // max(1, len(words))
-    if width * len(words) != len(keys) or np.any(words < 1) or 3 * words.sum() != len(paths):
+    words, keys = words.astype(np.int64), _keys(_part(msg, "keys", bytes), len(words))
+    if np.any(words < 1) or 3 * words.sum() != len(paths):
         raise ValueError("the derivations of its sentences are damaged")
     found: dict[bytes, list[np.ndarray]] = {}
     end = np.cumsum(3 * words)
@@ -133,10 +135,64 @@ def _unpack_derivations(model: JointModel, msg: dict[str, Any]) -> dict[bytes, l
         actions, tags = path[: 2 * n], path[2 * n :]
         if not is_derivation(actions, n, len(model.labels)) or tags.max() >= len(model.tags):
             raise ValueError("the derivation of a sentence is damaged")
-        found.setdefault(keys[width * i : width * (i + 1)], []).append(path.copy())
+        found.setdefault(keys[i], []).append(path.copy())
     if any(len(paths_of) > model.progress.seated.get(key, 0) for key, paths_of in found.items()):
         raise ValueError("it has derivations of sentences that are not seated")
     return found
+
+
+def _pack_sweep(progress: Progress) -> dict[str, Any]:
+    sweep, passages = progress.sweep, progress.sweep.passages
+    # After the first sweep there are none.
+    missing = sorted(key for key, count in sweep.copies.items() if count != progress.seated.get(key, 0))
+    rows = [np.empty((4, 0), dtype=np.int32), *(sentence for passage in passages for sentence in passage.rows)]
+    return {
+        "visited": sweep.visited,
+        "keys": b"".join(missing),
+        "copies": pack_integers(np.array([sweep.copies[key] for key in missing], dtype=np.int64)),
+        "passages": {
+            "sentences": pack_integers(np.array([len(passage.rows) for passage in passages], dtype=np.int64)),
+            "keys": b"".join(key for passage in passages for key in passage.keys),
+            "words": pack_integers(np.array([sentence.shape[1] for sentence in rows[1:]], dtype=np.int64)),
+            # The least of them is `NONE`.
+            "rows": pack_integers(np.concatenate(rows, axis=1).astype(np.int64).ravel() - NONE),
+        },
+    }
+
+
+def _unpack_sweep(model: JointModel, msg: dict[str, Any]) -> Sweep:
+    """Read how far a sweep is, and check that what it tells of exists."""
+    visited, copies = _count(_part(msg, "visited", int)), unpack_integers(_part(msg, "copies", dict)).tolist()
+    missing = dict(zip(_keys(_part(msg, "keys", bytes), len(copies)), copies))
+    if any(count < model.progress.seated.get(key, 0) for key, count in missing.items()):
+        raise ValueError("it has seated a sentence more often than the treebank has it")
+    passages = _part(msg, "passages", dict)
+    sentences, words, rows = (unpack_integers(_part(passages, name, dict)) for name in ("sentences", "words", "rows"))
+    words = words.astype(np.int64)
+    keys = _keys(_part(passages, "keys", bytes), len(words))
+    if np.any(sentences < 1) or sentences.sum() != len(words) or np.any(words < 1) or 4 * words.sum() != len(rows):
+        raise ValueError("the passages of its sweep are damaged")
+    rows = rows.reshape(4, -1) + np.int32(NONE)
+    alphabets, labels = model.alphabets(model.vocabulary), max(1, len(model.labels))
+    limits = [np.full(len(rows[0]), size) for size in (alphabets["word"], alphabets["tag"])]
+    limits += [np.repeat(words, words), np.full(len(rows[0]), labels)]
+    if np.any(rows >= np.array(limits)) or np.any(rows[:2] < 0):
+        raise ValueError("the passages of its sweep have words, tags or labels that do not exist")
+    found = np.split(rows, np.cumsum(words)[:-1], axis=1)
+    ends = np.cumsum(sentences).tolist()
+    return Sweep(
+        copies=Counter(model.progress.seated | missing),
+        visited=visited,
+        passages=[Passage(keys[end - n : end], found[end - n : end]) for n, end in zip(sentences.tolist(), ends)],
+    )
+
+
+def _keys(joined: bytes, count: int) -> list[bytes]:
+    """The keys of some sentences, all of which have the same length."""
+    width = len(joined) // max(1, count)
+    if width * count != len(joined):
+        raise ValueError("a list of sentences is damaged")
+    return [joined[width * i : width * (i + 1)] for i in range(count)]
 
 
 def _part(msg: dict[str, Any], name: str, kind: type) -> Any:

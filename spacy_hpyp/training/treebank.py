@@ -123,19 +123,18 @@ class NewSentences:
 
 
 class Treebank:
-    """The sentences that a model is trained on, as far as they are known, and how far a sweep over them is.
+    """The sentences that a model is trained on, as far as they are known.
+
+    How far a sweep over them is, the model itself knows (`Progress.sweep`): it is saved with it.
 
     model (JointModel): The model.
     """
 
     def __init__(self, model: JointModel) -> None:
         self.model = model
-        self.copies: Counter[bytes] = Counter(model.progress.seated)
         self.skipped: Counter[str] = Counter()
         self.encoded: dict[bytes, np.ndarray | None] = {}
         self.new = NewSentences()
-        self._passages: list[Passage] = []
-        self._visited = 0
 
     @classmethod
     def of_corpus(cls, model: JointModel, corpus: GoldCorpus) -> "Treebank":
@@ -147,6 +146,11 @@ class Treebank:
                 treebank.copies[key] = corpus.copies[key]
         treebank.skipped.update(corpus.skipped)
         return treebank
+
+    @property
+    def copies(self) -> Counter[bytes]:
+        """How often each sentence occurs, see `Sweep`."""
+        return self.model.progress.sweep.copies
 
     @property
     def size(self) -> int:
@@ -198,26 +202,27 @@ class Treebank:
         """Keep a passage to learn confidence from, if it is one of some that its content chooses."""
         every = max(_FEWEST_PARTS, self.model.progress.tokens // _PASSAGE_TOKENS)
         if passage.keys and int.from_bytes(passage.keys[0][:4], "big") % every == 0:
-            self._passages.append(passage)
+            self.model.progress.sweep.passages.append(passage)
 
     def passages(self) -> list[Passage]:
         """The passages that have been kept since the last time; a sentence that is seated once is in one of them only."""
         taken: Counter[bytes] = Counter()
         found = []
-        for passage in self._passages:
+        for passage in self.model.progress.sweep.passages:
             wanted = taken + Counter(passage.keys)
             if all(count <= self.model.progress.seated.get(key, 0) for key, count in wanted.items()):
                 taken = wanted
                 found.append(passage)
-        self._passages = []
+        self.model.progress.sweep.passages = []
         return found
 
     def sweep(self, visited: int) -> bool:
         """Count sentences as visited. Returns whether a sweep over the corpus is complete with them."""
-        self._visited += visited
-        if self._visited < self.copies.total():
+        sweep = self.model.progress.sweep
+        sweep.visited += visited
+        if sweep.visited < sweep.copies.total():
             return False
-        self._visited = 0
+        sweep.visited = 0
         return True
 
 

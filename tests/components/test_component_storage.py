@@ -15,6 +15,7 @@ import srsly
 from numba.core.errors import NumbaError, TypingError
 from thinc.api import Config
 
+from spacy_hpyp.annotation.confidence import Passage
 from spacy_hpyp.components.settings import ParserSettings
 from spacy_hpyp.hpyp.storage import pack_integers, unpack_integers
 from spacy_hpyp.language_model.ngram import train_ngram_model
@@ -447,8 +448,8 @@ def keys_of_the_model(model_file):
 
 def test_every_part_is_needed(victim, model_file):
     for key in keys_of_the_model(model_file):
-        # A model without distributions is one that has not been trained.
-        if key != "distributions":
+        # A model without distributions is one that has not been trained; earlier versions did not save how far a sweep was.
+        if key not in ("distributions", "sweep"):
             assert victim.refuses(edited(model_file, lambda inner, key=key: inner.pop(key) and None)), key
 
 
@@ -505,6 +506,47 @@ def test_edited_numbers_of_a_distribution_are_refused_or_harmless(victim, model_
             part[key] = pack_integers(change(unpack_integers(part[key])))
 
         victim.refuses(edited(model_file, edit))
+
+
+@pytest.fixture(scope="module")
+def in_a_sweep(toy, small):
+    """The model file of a pipeline in the middle of a sweep, with sentences that confidence is to be learned from."""
+    nlp = toy.copy(small)
+    nlp.update(toy.examples(nlp, toy.sentences(20)[:12]))
+    parser = toy.parser(nlp)
+    encoded = [(key, rows) for key, rows in parser._treebank.encoded.items() if rows is not None]
+    parser.joint.progress.sweep.passages = [
+        Passage(*map(list, zip(*encoded[:2]))),
+        Passage(*map(list, zip(*encoded[4:7]))),
+    ]
+    parser.joint.progress.sweep.copies[b"not visited "] = 2
+    return parser.model.to_bytes()
+
+
+@pytest.mark.parametrize("key", ["copies", "sentences", "words", "rows"])
+def test_edited_numbers_of_a_sweep_are_refused_or_harmless(victim, in_a_sweep, key):
+    rng = random.Random(key)
+    assert not victim.refuses(in_a_sweep)
+    for value in [0, 1, 2, 3, 4, 5, 20, 255, 2**31 - 2] * 4:
+
+        def edit(inner, value=value):
+            part = inner["sweep"] if key == "copies" else inner["sweep"]["passages"]
+            values = unpack_integers(part[key])
+            values[rng.randrange(len(values))] = value
+            part[key] = pack_integers(values)
+
+        victim.parser.marginals = True
+        victim.refuses(edited(in_a_sweep, edit))
+
+
+@pytest.mark.parametrize("value", [None, -1, 1.5, "text", [], {}, {"width": 1, "length": 1, "data": b""}])
+def test_parts_of_a_sweep_of_the_wrong_kind_are_refused(victim, in_a_sweep, value):
+    for key in ("visited", "keys", "copies", "passages"):
+        assert victim.refuses(edited(in_a_sweep, lambda inner, key=key: inner["sweep"].update({key: value}))), key
+    for key in ("sentences", "keys", "words", "rows"):
+        assert victim.refuses(
+            edited(in_a_sweep, lambda inner, key=key: inner["sweep"]["passages"].update({key: value}))
+        )
 
 
 @pytest.mark.parametrize("key", ["candidate_tags", "tag_counts", "copies"])

@@ -1,0 +1,56 @@
+"""Training that is stopped in the middle of a sweep, saved and loaded, goes on as if it had not been stopped."""
+
+import pytest
+import srsly
+from spacy.training import Example
+from spacy.util import minibatch
+
+from spacy_hpyp.storage.checksum import unpack_message
+
+SWEEPS = 4
+#: Something is latent from the third sweep on, and confidence is learned.
+SETTINGS = {"latent_after": 1, "latent_particles": 5, "particles": 5, "marginals": True}
+
+
+def examples_of(toy, nlp):
+    """Documents of two sentences, some of which occur more than once, and one of which is not projective."""
+    sentences = toy.sentences(24)
+    corpus = [*sentences, *sentences[4:8]]
+    docs = [toy.doc(nlp.vocab, *corpus[i : i + 2]) for i in range(0, len(corpus), 2)]
+    return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+
+
+def states(toy, nlp, first=0):
+    """The parser after each batch of some sweeps, from one batch on."""
+    batches = [batch for _ in range(SWEEPS) for batch in minibatch(examples_of(toy, nlp), 4)]
+    for batch in batches[first:]:
+        nlp.update(batch, sgd=False)
+        yield toy.parser(nlp).to_bytes(exclude=["vocab"])
+
+
+@pytest.mark.parametrize("pools", [False, True], ids=["paper", "pools"])
+@pytest.mark.parametrize("latent", ["nothing", "derivations", "parses"])
+def test_training_that_was_stopped_anywhere_in_a_sweep_goes_on_as_if_it_had_not_been(toy, latent, pools):
+    nlp = toy.nlp(latent=latent, **SETTINGS, **(toy.pools if pools else {}))
+    nlp.initialize(lambda: examples_of(toy, nlp))
+    saved, expected = [nlp.to_bytes()], []
+    for state in states(toy, nlp):
+        saved.append(nlp.to_bytes())
+        expected.append(state)
+    for stop, data in enumerate(saved[:-1]):
+        assert list(states(toy, toy.copy(nlp).from_bytes(data), stop)) == expected[stop:]
+
+
+def test_a_model_that_does_not_say_how_far_a_sweep_is_begins_one(toy):
+    nlp = toy.nlp(**SETTINGS)
+    nlp.initialize(lambda: examples_of(toy, nlp))
+    *_, state = states(toy, nlp)
+    outer = srsly.msgpack_loads(state)
+    model = unpack_message(outer["model"])
+    joint = srsly.msgpack_loads(model["attrs"][0]["joint_model"])
+    del joint["sweep"]
+    model["attrs"][0]["joint_model"] = srsly.msgpack_dumps(joint)
+    outer["model"] = srsly.msgpack_dumps(model)
+    old = toy.copy(nlp)
+    toy.parser(old).from_bytes(srsly.msgpack_dumps(outer), exclude=["vocab"])
+    assert toy.parser(old).to_bytes() == toy.parser(nlp).to_bytes()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_hpyp.annotation.documents import Encoder, encode_docs
+from spacy_hpyp.annotation.documents import encode_docs
 
 SMALL = settings(max_examples=50, deadline=None, derandomize=True)
 
@@ -57,7 +57,7 @@ def test_words_have_the_same_numbers_wherever_sentences_begin(toy, trained, star
     vocabulary = toy.parser(trained).joint.vocabulary
     words = ["Zenobia", "sleeps", "Zenobia", "xylem"]
     doc = Doc(trained.vocab, words=words, sent_starts=starts)
-    blocks, _ = encode_docs([doc, doc], Encoder(toy.parser(trained).joint), given_tags=False)
+    blocks, _ = encode_docs([doc, doc], toy.parser(trained).joint.encoder, given_tags=False)
     assert blocks.words.tolist() == 2 * [vocabulary.number(word) for word in words]
 
 

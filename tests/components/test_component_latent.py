@@ -7,6 +7,7 @@ import srsly
 from spacy_hpyp.arc_standard.configuration import tree_of
 from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.arc_standard.oracle import is_derivation
+from spacy_hpyp.hpyp.franchise import N_RESTAURANTS, compact
 from spacy_hpyp.models.storage import model_to_bytes
 from spacy_hpyp.storage.checksum import with_checksum, without_checksum
 
@@ -65,6 +66,22 @@ def test_latent_parses_leave_the_trees(toy):
         for path in paths
     ]
     assert any(changed)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_what_nobody_uses_can_be_let_go_at_any_time(toy, pooled):
+    settings = {"latent": "parses", "latent_after": 0, "latent_particles": 5, **(toy.pools if pooled else {})}
+    one, two = toy.trained(sweeps=2, **settings), toy.trained(sweeps=2, **settings)
+    joint, other = toy.parser(one).joint, toy.parser(two).joint
+    let_go = 0
+    for _ in range(4):
+        for nlp in (one, two):
+            nlp.update(toy.examples(nlp, toy.sentences()))
+        for name, franchise in other.franchises.items():
+            other.franchises[name] = compact(franchise)
+            let_go += franchise.used[N_RESTAURANTS] - other.franchises[name].used[N_RESTAURANTS]
+    assert let_go > 0
+    assert model_to_bytes(joint) == model_to_bytes(other)
 
 
 @pytest.mark.parametrize("latent", LATENT)

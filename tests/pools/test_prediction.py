@@ -92,11 +92,11 @@ def test_predicting_does_not_write_to_the_seating(pools):
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_threads_that_ask_at_once_are_told_what_they_would_be_alone(plain):
-    pools = Pools(40, 3, plain)
-    questions = [np.tile(rows, (300, 1)) for rows in np.array_split(pools.reference.rows, 4)]
+    pools = Pools(40, 0, plain)
+    questions = [np.tile(rows, (10_000, 1)) for rows in np.array_split(pools.reference.rows, 4)]
     alone = [product(pools.seated, rows, 0) for rows in questions]
     with ThreadPoolExecutor(4) as executor:
-        for _ in range(5):
+        for _ in range(3):
             together = executor.map(lambda rows: product(pools.seated, rows, 0), questions)
             for found, expected in zip(together, alone):
                 np.testing.assert_array_equal(found, expected)

@@ -190,5 +190,5 @@ def words_of(toy, tokens):
 
 
 def test_tokens_that_do_not_exist_are_refused(toy):
-    with pytest.raises(ValueError, match="'tokens' of the component"):
+    with pytest.raises(ValueError, match="'tokens' must be"):
         toy.nlp(tokens="words")

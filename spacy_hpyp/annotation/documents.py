@@ -52,6 +52,18 @@ class RawSentence:
         return hashlib.blake2b(self.rows.tobytes(), digest_size=12).digest()
 
 
+@dataclass(frozen=True)
+class GoldDocument:
+    """The sentences of a document that are to be learned from, not looked at yet.
+
+    vocab (Vocab): What their attributes refer to.
+    sentences (Sequence[RawSentence]): Each with its annotation, if it has any.
+    """
+
+    vocab: Vocab
+    sentences: Sequence[RawSentence]
+
+
 def raw_sentences(doc: Doc) -> Iterator[RawSentence]:
     """The sentences of an annotated Doc; all of it is one where it has no sentence boundaries."""
     rows = doc.to_array([ORTH, TAG, DEP, HEAD, SENT_START, IS_SPACE]).view(np.int64)

@@ -12,9 +12,9 @@ from tqdm import tqdm
 from wasabi import msg
 
 from ..components.hpyp_parser import HPYPParser
-from ..text.raw_text import read_paragraphs, read_sentences
 from ..training.raw_training import Progress, last_checkpoint, learn_from_text
 from .app import hpyp, load_parser
+from .raw_text import read_paragraphs, read_sentences
 
 
 class Learning(str, Enum):
@@ -65,10 +65,13 @@ def learn_cli(
     parser.change(particles=particles, threads=saved.threads if threads is None else threads)
     with closing(Bar(text, done)) as bar:
         steps = learn_from_text(
-            nlp,
-            parser,
+            parser.joint,
             bar.follow(read_words(text, nlp, running=running, tokenized=tokenized)),
             output,
+            save=nlp.to_disk,
+            search=parser.search,
+            seed=parser.seed,
+            threads=parser.threads,
             segmented=not running,
             learning=learning.value,
             batch_words=batch_words,

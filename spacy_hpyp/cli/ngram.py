@@ -13,8 +13,8 @@ from wasabi import msg
 
 from ..language_model.ngram import NGramVocabulary, Progress, collect_vocabulary, train_ngram_model
 from ..storage.files import prepare_folder
-from ..text.raw_text import read_sentences
 from .app import hpyp, load_parser, load_pipeline
+from .raw_text import read_sentences
 
 TOKENIZED = "The words of text are separated by spaces already, instead of by the tokenizer of the language"
 SEGMENT_WITH = "Pipeline that finds the words and sentences of running text, instead of one sentence a line"

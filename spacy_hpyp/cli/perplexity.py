@@ -12,9 +12,9 @@ from wasabi import msg
 from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.perplexity import CONVENTION, Perplexity, perplexity_of
 from ..language_model.scoring import score_by_beam, score_by_particles
-from ..text.raw_text import read_sentences
 from .app import hpyp, load_parser
 from .ngram import SEGMENT_WITH, TOKENIZED, reader_of
+from .raw_text import read_sentences
 
 _ROWS = {
     "perplexity": "PERPLEXITY",

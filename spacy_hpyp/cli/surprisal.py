@@ -7,12 +7,18 @@ from pathlib import Path
 from typing import TextIO
 
 import typer
+from spacy.language import Language
+from spacy.util import minibatch
 from tqdm import tqdm
 from wasabi import msg
 
-from ..language_model.surprisal import TokenRow, WordRow, read_surprisals, sum_words
+from ..language_model.surprisal import TokenRow, WordRow, sum_words, token_rows
 from ..storage.files import prepare_folder, replacing
 from .app import hpyp, load_parser
+from .raw_text import locate_paragraphs
+
+# How many paragraphs are parsed together.
+_BATCH = 256
 
 
 @hpyp.command("surprisal")
@@ -44,6 +50,32 @@ def surprisal_cli(
     with bar, replacing(output, "w", encoding="utf8", newline="") as file:
         write_table(file, bar, words=words)
     msg.good(f"Saved surprisals to {output}")
+
+
+def read_surprisals(nlp: Language, path: str | Path, *, per_line: bool = False) -> Iterator[TokenRow]:
+    """Parse a text file and give the surprisal of each token. The file is not held in memory. White space has no row.
+
+    nlp (Language): A pipeline with an hpyp_parser.
+    path (str | Path): Text in UTF-8. Paragraphs are parsed one by one: nothing before a paragraph is context of its words.
+    per_line (bool): Whether every line is a paragraph that is one sentence; else an empty line ends a paragraph, and the
+        pipeline finds the sentences.
+    RETURNS (Iterator[TokenRow]): The tokens.
+    RAISES (ValueError): If the file is not text in UTF-8, or the pipeline cannot parse it.
+    """
+    number = 0
+    for paragraphs in minibatch(locate_paragraphs(path, per_line=per_line), _BATCH):
+        rows: list[TokenRow] = []
+        with nlp.memory_zone():
+            docs = [nlp.make_doc(text) for _, text in paragraphs]
+            if per_line:
+                for doc in docs:
+                    for token in doc:
+                        token.is_sent_start = token.i == 0
+            for (offset, _), doc in zip(paragraphs, nlp.pipe(docs)):
+                number += 1
+                rows.extend(token_rows(doc, str(path), number, offset))
+            del docs, doc
+        yield from rows
 
 
 def write_table(file: TextIO, tokens: Iterator[TokenRow], *, words: bool = False) -> None:

@@ -10,13 +10,13 @@ them by spaCy's alignment (`Example.alignment`), and stays a complete tree:
   lost word hang on its head, and where that is lost up to the root, the first of them is the root of the others.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from spacy.attrs import IS_SPACE, ORTH
 from spacy.training import Example
 
-from ..annotation.documents import RawSentence, problem_of, raw_sentences
+from ..annotation.documents import GoldDocument, RawSentence, problem_of, raw_sentences
 from ..compiled import NONE
 
 #: The labels of the tokens that a gold word was cut into, but for the first: of words, and of what is none.
@@ -154,3 +154,12 @@ SENTENCES: dict[str, Callable[[Example], Iterator[RawSentence]]] = {
     "tokenizer": tokenized_sentences,
     "gold": gold_sentences,
 }
+
+
+def gold_documents(examples: Iterable[Example], tokens: str) -> Iterator[GoldDocument]:
+    """What examples have to be learned from.
+
+    tokens (str): Whose tokens their sentences have: "gold" or "tokenizer", see `SENTENCES`.
+    """
+    for example in examples:
+        yield GoldDocument(example.reference.vocab, list(SENTENCES[tokens](example)))

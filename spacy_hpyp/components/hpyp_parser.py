@@ -42,6 +42,7 @@ from ..settings import attributes, taking, whole
 from ..storage.checksum import DAMAGE, unpack_message, with_checksum
 from ..storage.files import replace_file
 from ..training.treebank import GoldCorpus, Treebank, learn_confidence, visit
+from .alignment import gold_documents
 from .scorer import score
 from .settings import ParserSettings
 
@@ -230,7 +231,7 @@ class HPYPParser(TrainablePipe):
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """
         validate_get_examples(get_examples, "HPYPParser.initialize")
-        corpus = GoldCorpus.read(get_examples(), self.tokens)
+        corpus = GoldCorpus.read(gold_documents(get_examples(), self.tokens))
         if not corpus.sentences:
             raise ValueError(
                 f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence with "
@@ -307,7 +308,7 @@ class HPYPParser(TrainablePipe):
         examples = list(examples)
         validate_examples(examples, "HPYPParser.update")
         model = self._initialized()
-        batch = self._treebank.batch(examples, self.tokens)
+        batch = self._treebank.batch(gold_documents(examples, self.tokens))
         # What is new is known when everything has been seen once.
         if batch.met:
             self._warn_of_new()

@@ -2,17 +2,9 @@
 
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
 from typing import NamedTuple
 
-from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import minibatch
-
-from ..text.raw_text import locate_paragraphs
-
-# How many paragraphs are parsed together.
-_BATCH = 256
 
 
 class TokenRow(NamedTuple):
@@ -63,33 +55,12 @@ class WordRow(NamedTuple):
     log_prob: float
 
 
-def read_surprisals(nlp: Language, path: str | Path, *, per_line: bool = False) -> Iterator[TokenRow]:
-    """Parse a text file and give the surprisal of each token. The file is not held in memory. White space has no row.
+def token_rows(doc: Doc, file: str, paragraph: int, offset: int) -> Iterator[TokenRow]:
+    """The tokens of a parsed paragraph. White space has no row.
 
-    nlp (Language): A pipeline with an hpyp_parser.
-    path (str | Path): Text in UTF-8. Paragraphs are parsed one by one: nothing before a paragraph is context of its words.
-    per_line (bool): Whether every line is a paragraph that is one sentence; else an empty line ends a paragraph, and the
-        pipeline finds the sentences.
-    RETURNS (Iterator[TokenRow]): The tokens.
-    RAISES (ValueError): If the file is not text in UTF-8, or the pipeline cannot parse it.
+    file (str), paragraph (int): Which paragraph it is, see `TokenRow`.
+    offset (int): How many characters of the file come before it.
     """
-    number = 0
-    for paragraphs in minibatch(locate_paragraphs(path, per_line=per_line), _BATCH):
-        rows: list[TokenRow] = []
-        with nlp.memory_zone():
-            docs = [nlp.make_doc(text) for _, text in paragraphs]
-            if per_line:
-                for doc in docs:
-                    for token in doc:
-                        token.is_sent_start = token.i == 0
-            for (offset, _), doc in zip(paragraphs, nlp.pipe(docs)):
-                number += 1
-                rows.extend(_rows(doc, str(path), number, offset))
-            del docs, doc
-        yield from rows
-
-
-def _rows(doc: Doc, file: str, paragraph: int, offset: int) -> Iterator[TokenRow]:
     word, number, end = 0, 0, -1
     for sentence, span in enumerate(doc.sents, 1):
         for token in span:

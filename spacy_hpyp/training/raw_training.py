@@ -5,19 +5,17 @@ distribution alone or to all of them. What has been added stays: memory grows wi
 """
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import srsly
-from spacy.language import Language
 
 from ..annotation.documents import Encoder
 from ..arc_standard.events import static_derivations
 from ..storage.checksum import DAMAGE
-from ..components.hpyp_parser import HPYPParser
 from ..storage.files import prepare_folder, replace_file, replace_folder, synchronise_folder
 from ..compiled import NONE
 from ..inference.division import Search
@@ -26,6 +24,7 @@ from ..arc_standard.decoding import cut
 from ..annotation.arrays import Sentences
 from ..annotation.arrays import Blocks, Parses
 from ..arc_standard.distributions import DISTRIBUTIONS
+from ..models.joint_model import JointModel
 from ..settings import whole
 
 #: Which distributions learn, by the name of the setting.
@@ -102,40 +101,36 @@ def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
     )
 
 
-def learn(parser: HPYPParser, batch: Batch, learning: str) -> Progress:
+def learn(model: JointModel, batch: Batch, learning: str, search: Search, *, seed: int, threads: int) -> Progress:
     """Parse a batch and add its events to the model.
 
-    parser (HPYPParser): A trained parser; its settings say how the batch is parsed.
+    model (JointModel): A trained model.
     learning (str): "words" or "all", see `LEARNING`.
+    search (Search): How the batch is parsed.
+    seed, threads (int): See `learn_from_text`.
     RETURNS (Progress): What has been learned.
     """
-    model = parser.joint
-    search = parser.search._replace(marginals=False, consensus=False)
-    parses = model.frozen.decode(batch.blocks, search, parser.threads)
+    parses = model.frozen.decode(batch.blocks, search._replace(marginals=False, consensus=False), threads)
     sentences = parsed_sentences(batch.blocks, parses)
     count = len(sentences.offsets) - 1
-    rng = np.random.default_rng([parser.seed, model.progress.steps])
+    rng = np.random.default_rng([seed, model.progress.steps])
     model.progress.steps += 1
     unseated = np.zeros(count, dtype=bool)
-    model.seating.visit(
-        sentences,
-        static_derivations(sentences),
-        unseated,
-        model.weights,
-        rng,
-        parser.threads,
-        LEARNING[learning],
-    )
+    derivations = static_derivations(sentences)
+    model.seating.visit(sentences, derivations, unseated, model.weights, rng, threads, LEARNING[learning])
     model.progress.tokens += len(sentences.words)
     return Progress(batch.texts, count, len(sentences.words), float(parses.log_probability.sum()))
 
 
 def learn_from_text(
-    nlp: Language,
-    parser: HPYPParser,
+    model: JointModel,
     texts: Iterable[Sequence[str]],
     output: Path,
     *,
+    save: Callable[[Path], None],
+    search: Search,
+    seed: int,
+    threads: int,
     segmented: bool,
     learning: str = "words",
     batch_words: int = 50_000,
@@ -143,13 +138,16 @@ def learn_from_text(
 ) -> Iterator[Progress]:
     """Learn from a text, and save the pipeline now and then.
 
-    If the output directory has a checkpoint, learning goes on from there: the pipeline has to be the checkpoint's (see
+    If the output directory has a checkpoint, learning goes on from there: the model has to be the checkpoint's (see
     `last_checkpoint`), and the texts the same as before.
 
-    nlp (Language): The pipeline.
-    parser (HPYPParser): Its parser.
+    model (JointModel): The model.
     texts (Iterable[Sequence[str]]): The words of each text.
     output (Path): Gets `model-last` in the end, and checkpoints before that.
+    save (Callable[[Path], None]): Saves the pipeline to a directory: its `to_disk`.
+    search (Search): How texts are parsed.
+    seed (int): Fixes what is learned.
+    threads (int): How many threads parse and learn; the result does not depend on it.
     segmented (bool): Whether each text is one sentence; else the parser finds the sentences.
     learning (str): "words" or "all", see `LEARNING`.
     batch_words (int): About how many words are parsed with the same view of the model.
@@ -161,7 +159,7 @@ def learn_from_text(
     """
     whole("batch_words", batch_words)
     whole("checkpoint_words", checkpoint_words)
-    if not parser.joint.is_initialized or not parser.joint.is_lexicalised:
+    if not model.is_initialized or not model.is_lexicalised:
         raise ValueError("An unlexicalised model, or one that has not been trained, cannot learn from raw text.")
     prepare_folder(output)
     done = last_checkpoint(output)[1]
@@ -169,30 +167,34 @@ def learn_from_text(
     for _ in range(done.texts):
         next(remaining, None)
     saved = done.words
-    for batch in batches(remaining, parser.joint.encoder, segmented=segmented, words=batch_words):
-        found = learn(parser, batch, learning)
+    for batch in batches(remaining, model.encoder, segmented=segmented, words=batch_words):
+        found = learn(model, batch, learning, search, seed=seed, threads=threads)
         done = Progress(*(a + b for a, b in zip(asdict(done).values(), asdict(found).values())))
         if done.words - saved >= checkpoint_words:
-            parser.joint.seating.resample(np.random.default_rng([parser.seed, parser.joint.progress.steps, 1]))
-            save_checkpoint(nlp, output, done)
+            _resample(model, seed)
+            save_checkpoint(save, output, done)
             saved = done.words
         yield done
     if done.words == 0:
         raise ValueError("There are no words in the text: nothing can be learned from it.")
-    parser.joint.seating.resample(np.random.default_rng([parser.seed, parser.joint.progress.steps, 1]))
-    save_last(nlp, output)
+    _resample(model, seed)
+    save_last(save, output)
 
 
-def save_checkpoint(nlp: Language, output: Path, done: Progress) -> None:
+def _resample(model: JointModel, seed: int) -> None:
+    model.seating.resample(np.random.default_rng([seed, model.progress.steps, 1]))
+
+
+def save_checkpoint(save: Callable[[Path], None], output: Path, done: Progress) -> None:
     """Save a pipeline beside the previous checkpoint, which is removed when the new one is complete."""
     name = f"checkpoint-{done.texts}"
-    nlp.to_disk(output / name)
+    save(output / name)
     synchronise_folder(output / name)
     replace_file(output / PROGRESS_FILE, srsly.json_dumps({"checkpoint": name, **asdict(done)}).encode())
     _remove_checkpoints(output, name)
 
 
-def save_last(nlp: Language, output: Path) -> None:
+def save_last(save: Callable[[Path], None], output: Path) -> None:
     """Save a pipeline as the last one, in the place of an older one, and remove the checkpoints.
 
     The pipeline is complete before it gets its name, and until it has it the last checkpoint is there.
@@ -200,7 +202,7 @@ def save_last(nlp: Language, output: Path) -> None:
     complete = output / "checkpoint-end"
     # What an interrupted run may have left.
     shutil.rmtree(complete, ignore_errors=True)
-    nlp.to_disk(complete)
+    save(complete)
     replace_folder(output / MODEL_FOLDER, complete)
     # A directory is a checkpoint as long as the progress is there that names it.
     (output / PROGRESS_FILE).unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""The training sentences between spaCy's Examples and the Gibbs sampler.
+"""The training sentences between documents and the Gibbs sampler.
 
-A sentence is recognised again by its content, so that it does not matter who made the Example. That is how the sampler knows
+A sentence is recognised again by its content, so that it does not matter who made the document. That is how the sampler knows
 which sentences are seated, how they are derived, and when a sweep over the corpus is complete.
 """
 
@@ -9,10 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from spacy.training import Example
 
-from ..components.alignment import SENTENCES
-from ..annotation.documents import UNLABELLED, Encoder, GoldSentence, join, read_gold
+from ..annotation.documents import UNLABELLED, Encoder, GoldDocument, GoldSentence, join, read_gold
 from ..annotation.calibration import PUNCTUATION
 from ..annotation.confidence import Passage, features, learn, running_text
 from ..compiled import NONE
@@ -42,17 +40,14 @@ class GoldCorpus:
     skipped: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def read(cls, examples: Iterable[Example], tokens: str = "gold") -> "GoldCorpus":
-        """Read the sentences of examples.
-
-        tokens (str): Whose tokens they have: "gold" or "tokenizer", see `alignment.SENTENCES`.
-        """
+    def read(cls, documents: Iterable[GoldDocument]) -> "GoldCorpus":
+        """Read the sentences of documents."""
         corpus = cls()
-        for example in examples:
-            for raw in SENTENCES[tokens](example):
+        for document in documents:
+            for raw in document.sentences:
                 key = raw.key
                 if key not in corpus.sentences:
-                    sentence = read_gold(raw, example.reference.vocab)
+                    sentence = read_gold(raw, document.vocab)
                     if isinstance(sentence, str):
                         corpus.skipped[sentence] += 1
                         continue
@@ -163,20 +158,17 @@ class Treebank:
         self.encoded[key] = None if isinstance(encoded, str) else encoded
         return self.encoded[key]
 
-    def batch(self, examples: Iterable[Example], tokens: str = "gold") -> Batch:
-        """The sentences of examples, which from now on count as seated.
-
-        tokens (str): Whose tokens they have: "gold" or "tokenizer", see `alignment.SENTENCES`.
-        """
+    def batch(self, documents: Iterable[GoldDocument]) -> Batch:
+        """The sentences of documents, which from now on count as seated."""
         batch = Batch()
         encoder = self.model.encoder
         seated = self.model.progress.seated
-        for example in examples:
+        for document in documents:
             passage = Passage([], [])
-            for raw in SENTENCES[tokens](example):
+            for raw in document.sentences:
                 key = raw.key
                 if key not in self.encoded:
-                    sentence = read_gold(raw, example.reference.vocab)
+                    sentence = read_gold(raw, document.vocab)
                     self._remember(key, sentence if isinstance(sentence, str) else encoder.encode(sentence), 1)
                     batch.met = False
                     if self.copies[key] == 0 and not isinstance(sentence, str):

@@ -76,7 +76,7 @@ def files(toy, tmp_path_factory):
     (folder / "empty.txt").write_text("")
     (folder / "blank.txt").write_text(" \n\t\n")
     (folder / "interrupted").mkdir()
-    save_checkpoint(nlp, folder / "interrupted", Progress(1, 1, 1, -1.0))
+    save_checkpoint(nlp.to_disk, folder / "interrupted", Progress(1, 1, 1, -1.0))
     (folder / "confused").mkdir()
     (folder / "confused" / "progress.json").write_text('{"checkpoint": "checkpoint-1", "texts": "many"}')
     return folder

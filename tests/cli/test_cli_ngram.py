@@ -9,8 +9,8 @@ import spacy
 from spacy import registry
 from spacy.tokens import DocBin
 
+from spacy_hpyp.cli.raw_text import read_sentences
 from spacy_hpyp.language_model.ngram import NGramModel, train_ngram_model
-from spacy_hpyp.text.raw_text import read_sentences
 from spacy_hpyp.text.unknown_words import english_unknown_words
 
 run = partial(command_line.run, "hpyp")

@@ -14,6 +14,13 @@ from spacy_hpyp.annotation.arrays import Blocks
 from spacy_hpyp.training.raw_training import last_checkpoint, learn_from_text, parsed_sentences, save_checkpoint
 
 
+def learn(toy, nlp, texts, output, **options):
+    """Let the parser of a pipeline learn, as it is set to parse."""
+    parser = toy.parser(nlp)
+    settings = {"search": parser.search, "seed": parser.seed, "threads": parser.threads}
+    return learn_from_text(parser.joint, texts, output, save=nlp.to_disk, **settings, **options)
+
+
 @pytest.fixture(scope="module")
 def pipeline(toy, tmp_path_factory):
     path = tmp_path_factory.mktemp("pipeline") / "model"
@@ -100,7 +107,7 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(toy, pipeline, text, tmp
     options = {"segmented": True, "batch_words": 60, "checkpoint_words": 100}
 
     def steps(output, nlp):
-        return learn_from_text(nlp, toy.parser(nlp), words_of(text), output, **options)
+        return learn(toy, nlp, words_of(text), output, **options)
 
     whole = load(toy, pipeline)
     *_, end = steps(tmp_path / "whole", whole)
@@ -122,8 +129,7 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(toy, pipeline, text, tmp
 
 def test_a_checkpoint_is_not_written_over_by_mistake(toy, pipeline, text, tmp_path):
     nlp = load(toy, pipeline)
-    steps = learn_from_text(
-        nlp, toy.parser(nlp), words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=60
+    steps = learn(toy, nlp, words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=60
     )
     next(steps)
     steps.close()
@@ -133,7 +139,7 @@ def test_a_checkpoint_is_not_written_over_by_mistake(toy, pipeline, text, tmp_pa
 
 def test_a_damaged_checkpoint_is_reported(toy, pipeline, text, tmp_path):
     nlp = load(toy, pipeline)
-    save_checkpoint(nlp, tmp_path, last_checkpoint(tmp_path)[1])
+    save_checkpoint(nlp.to_disk, tmp_path, last_checkpoint(tmp_path)[1])
     (tmp_path / "progress.json").write_text("{", encoding="utf8")
     result = run(pipeline, text, tmp_path, "--resume")
     assert result.exit_code == 1
@@ -156,7 +162,7 @@ def test_a_damaged_checkpoint_is_reported(toy, pipeline, text, tmp_path):
     ],
 )
 def test_a_checkpoint_is_checked_before_it_is_gone_on_from(toy, pipeline, tmp_path, state):
-    save_checkpoint(load(toy, pipeline), tmp_path, last_checkpoint(tmp_path)[1])
+    save_checkpoint(load(toy, pipeline).to_disk, tmp_path, last_checkpoint(tmp_path)[1])
     if isinstance(state, dict) and len(state) == 1 and "checkpoint-0" not in state.values():
         state = {**srsly.read_json(tmp_path / "progress.json"), **state}
     srsly.write_json(tmp_path / "progress.json", state)
@@ -169,7 +175,7 @@ def test_a_checkpoint_is_checked_before_it_is_gone_on_from(toy, pipeline, tmp_pa
 
 @pytest.mark.parametrize("error", [MemoryError(), RecursionError(), OSError(errno.EACCES, "Permission denied")])
 def test_an_error_that_is_not_the_checkpoint_s_comes_through(toy, pipeline, tmp_path, monkeypatch, error):
-    save_checkpoint(load(toy, pipeline), tmp_path, last_checkpoint(tmp_path)[1])
+    save_checkpoint(load(toy, pipeline).to_disk, tmp_path, last_checkpoint(tmp_path)[1])
 
     def fail(*_):
         raise error
@@ -196,7 +202,7 @@ def test_a_checkpoint_that_cannot_be_saved_leaves_the_one_before(
 ):
     nlp = load(toy, pipeline)
     options = {"segmented": True, "batch_words": 60, "checkpoint_words": 60}
-    steps = learn_from_text(nlp, toy.parser(nlp), words_of(text), tmp_path, **options)
+    steps = learn(toy, nlp, words_of(text), tmp_path, **options)
     if saved:
         next(steps)
     before = last_checkpoint(tmp_path)
@@ -222,8 +228,7 @@ def test_a_pipeline_that_cannot_be_saved_leaves_the_one_before_and_the_checkpoin
     before = {path: path.read_bytes() for path in (tmp_path / "model-last").rglob("*") if path.is_file()}
     nlp = load(toy, pipeline)
     end = sum(map(len, words_of(text)))
-    steps = learn_from_text(
-        nlp, toy.parser(nlp), words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=200
+    steps = learn(toy, nlp, words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=200
     )
     while next(steps).words < end:
         pass
@@ -241,8 +246,7 @@ def test_a_pipeline_that_cannot_be_saved_leaves_the_one_before_and_the_checkpoin
 
 def test_a_finished_run_that_is_interrupted_while_it_tidies_up_is_finished(toy, pipeline, text, tmp_path, monkeypatch):
     nlp = load(toy, pipeline)
-    steps = learn_from_text(
-        nlp, toy.parser(nlp), words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=100
+    steps = learn(toy, nlp, words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=100
     )
     rmtree = shutil.rmtree
 
@@ -264,7 +268,7 @@ def test_a_finished_run_that_is_interrupted_while_it_tidies_up_is_finished(toy, 
 def test_numbers_of_words_that_make_no_sense_are_refused(toy, pipeline, text, tmp_path, setting, value):
     nlp = load(toy, pipeline)
     with pytest.raises(ValueError, match=f"'{setting}' must be a whole number"):
-        next(learn_from_text(nlp, toy.parser(nlp), words_of(text), tmp_path / "x", segmented=True, **{setting: value}))
+        next(learn(toy, nlp, words_of(text), tmp_path / "x", segmented=True, **{setting: value}))
     assert not (tmp_path / "x").exists()
 
 

@@ -4,8 +4,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from spacy_hpyp.text import raw_text
-from spacy_hpyp.text.raw_text import read_paragraphs, read_sentences
+from spacy_hpyp.cli import raw_text
+from spacy_hpyp.cli.raw_text import read_paragraphs, read_sentences
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,76 @@
+"""Which way the arrows point: what each folder of the package may import."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "spacy_hpyp"
+
+#: From the top down: a folder may import those below it, and no folder of its own row.
+LAYERS = [
+    ["cli"],
+    ["components"],
+    ["training", "language_model"],
+    ["models"],
+    ["arc_standard", "easy_first", "head_outward"],
+    ["inference"],
+    ["pools"],
+    ["hpyp"],
+    ["annotation"],
+    ["text"],
+    ["storage", "settings", "compat", "compiled"],
+]
+#: What only some folders may know of spaCy.
+SPACY_OF = {"cli", "components", "training", "language_model", "models", "annotation", "text", "compat"}
+#: What only components and commands work with: a whole pipeline, and gold beside predicted documents.
+PIPELINE = {"Language", "TrainablePipe"}
+
+
+def imports(file):
+    """The modules that a file imports, with the names that it takes from them."""
+    folder = file.relative_to(PACKAGE.parent).parent.parts
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, ()
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(folder[: len(folder) - node.level + 1]) if node.level else ""
+            module = ".".join(part for part in (base, node.module) if part)
+            yield module, tuple(alias.name for alias in node.names)
+
+
+def place_of(module):
+    """The folder, or file at the top, of a module of the package."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+FILES = [file for file in sorted(PACKAGE.rglob("*.py")) if file.parent != PACKAGE]
+DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_arrows_point_down(file):
+    own = file.relative_to(PACKAGE).parts[0]
+    for module, names in imports(file):
+        if not module.startswith("spacy_hpyp"):
+            continue
+        for place in [place_of(module)] if place_of(module) else names:
+            if place in (own, "about"):
+                continue
+            assert DEPTH[own] < DEPTH[place], f"{own} must not import {module}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_spacy_is_known_where_it_has_to_be(file):
+    own = file.relative_to(PACKAGE).parts[0]
+    for module, names in imports(file):
+        if module.split(".")[0] == "spacy":
+            assert own in SPACY_OF, f"{own} must not import {module}"
+            assert own in ("components", "cli") or not PIPELINE & set(names), f"{own} must not know {names}"
+
+
+def test_every_folder_has_its_place():
+    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and list(path.glob("*.py"))}
+    assert folders <= DEPTH.keys()

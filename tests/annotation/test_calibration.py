@@ -158,7 +158,7 @@ def test_what_is_wrong_is_said(files, tmp_path):
     assert "nothing to parse" in run("calibrate", files / "model", files / "empty.spacy", exit_code=1).stderr
     assert "nowhere" in run("calibrate", tmp_path / "nowhere", files / "dev.spacy", exit_code=1).stderr
     done = run("calibrate", files / "model", files / "dev.spacy", "-T", 0, exit_code=1)
-    assert "'temperature' must be a number from 0.01 to 1000" in done.stderr
+    assert "'temperature' must be a number from 0.01 to 1000" in " ".join(done.stderr.split())
 
 
 def test_evaluation_can_choose_by_expected_loss(files, tmp_path):

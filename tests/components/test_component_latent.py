@@ -77,9 +77,9 @@ def test_what_nobody_uses_can_be_let_go_at_any_time(toy, pooled):
     for _ in range(4):
         for nlp in (one, two):
             nlp.update(toy.examples(nlp, toy.sentences()))
-        for name, franchise in other.franchises.items():
-            other.franchises[name] = compact(franchise)
-            let_go += franchise.used[N_RESTAURANTS] - other.franchises[name].used[N_RESTAURANTS]
+        for name, franchise in other.seating.franchises.items():
+            other.seating.franchises[name] = compact(franchise)
+            let_go += franchise.used[N_RESTAURANTS] - other.seating.franchises[name].used[N_RESTAURANTS]
     assert let_go > 0
     assert model_to_bytes(joint) == model_to_bytes(other)
 
@@ -101,7 +101,7 @@ def test_training_goes_on_from_what_was_saved(toy, latent):
     for _ in range(2):
         other.update(toy.examples(other, toy.sentences()))
     one, two = toy.parser(other).joint, toy.parser(whole).joint
-    assert one.sweeps == two.sweeps
+    assert one.progress.sweeps == two.progress.sweeps
     assert one.progress.seated == two.progress.seated
     # What is saved leaves empty restaurants out, so the last digits of predictions may differ, and with them a draw.
     same = sum(

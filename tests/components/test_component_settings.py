@@ -19,6 +19,7 @@ from thinc.api import ConfigValidationError
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.components.settings import ParserSettings
 from spacy_hpyp.inference.division import Search
+from spacy_hpyp.models.settings import ModelSettings
 
 TABLE_1 = ["s1.tag", "s2.tag", "s1.right.tag", "s1.left.tag", "s3.tag", "s2.right.tag", "s1.word", "s2.word"]
 TABLE_1_WORD = ["next.tag", "s1.tag", "s1.right.tag", "s1.left.tag", "s1.word", "s2.word"]
@@ -171,13 +172,14 @@ def test_every_setting_of_the_config_is_one_that_is_saved(toy):
     assert saved == {"given": settings, "set": settings}
 
 
-def test_every_setting_is_described_in_the_readme_as_it_is_declared():
+@pytest.mark.parametrize(("of", "settings"), [("component", ParserSettings), ("model", ModelSettings)])
+def test_every_setting_is_described_in_the_readme_as_it_is_declared(of, settings):
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf8")
     rows = [
         f"| `{declared.name}` | {json.dumps(declared.default)} | {declared.metadata['possible']} | {declared.metadata['meaning']} |"
-        for declared in fields(ParserSettings)
+        for declared in fields(settings)
     ]
-    table = "\n".join(["| setting of the component | default | may be | meaning |", "| --- | --- | --- | --- |", *rows])
+    table = "\n".join([f"| setting of the {of} | default | may be | meaning |", "| --- | --- | --- | --- |", *rows])
     assert f"\n{table}\n\n" in readme, f"the table should be\n{table}"
 
 

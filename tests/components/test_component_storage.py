@@ -536,6 +536,7 @@ def test_edited_numbers_of_a_sweep_are_refused_or_harmless(victim, in_a_sweep, k
             part[key] = pack_integers(values)
 
         victim.parser.marginals = True
+        victim.expected = victim.annotation(victim.nlp(TEXT))
         victim.refuses(edited(in_a_sweep, edit))
 
 

@@ -24,7 +24,7 @@ def test_what_follows_does_not_make_a_sentence_surer(toy, nlp, decoding):
     first = nlp(" ".join([AMBIGUOUS] * 10))[:length]
     assert len(list(first.doc.sents)) == 10
     assert probabilities(alone).min() < 0.95
-    assert probabilities(first) == pytest.approx(probabilities(alone), abs=0.1)
+    assert probabilities(first) == pytest.approx(probabilities(alone), abs=0.15)
 
 
 def test_alternatives_of_early_sentences_are_still_there(toy, nlp):

@@ -182,7 +182,7 @@ def test_a_vocabulary_can_come_from_other_text(text):
 def test_classes_are_made_by_the_usual_rule_of_the_language_or_another_one(text, settings, block):
     words = collect_vocabulary([*text, ["Zyzzyvas", "Zyzzyvas-"]], min_class_count=1, **settings)
     assert words.unknown_words == block
-    assert resolve_rule(block)("Zyzzyvas", True, "")[0] in words.vocabulary.classes
+    assert resolve_rule(block)("Zyzzyvas", "")[0] in words.vocabulary.classes
 
 
 def test_a_rule_that_is_not_registered_is_an_error(text):
@@ -218,7 +218,7 @@ def test_a_saved_model_predicts_the_same_bits(model, unseen, tmp_path):
 def test_the_rule_of_the_language_is_saved(text):
     words = collect_vocabulary(text, lang="ta")
     model = NGramModel.from_bytes(train_ngram_model(text, words, **SETTINGS).to_bytes())
-    assert model.words.vocabulary.rule("தமிழ்", False, "") == words.vocabulary.rule("தமிழ்", False, "")
+    assert model.words.vocabulary.rule("தமிழ்", "") == words.vocabulary.rule("தமிழ்", "")
     assert model.words.lang == "ta"
 
 

@@ -168,10 +168,9 @@ def taking(group: type[Settings]) -> Callable[[Callable], Callable]:
     def decorate(function: Callable) -> Callable:
         signature = inspect.signature(function)
         own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        # Without a type: some versions of spaCy would make a 1 of 1.5 where a whole number has to be, and nobody would see it.
         settings = [
-            inspect.Parameter(
-                declared.name, inspect.Parameter.KEYWORD_ONLY, default=declared.default, annotation=declared.type
-            )
+            inspect.Parameter(declared.name, inspect.Parameter.KEYWORD_ONLY, default=declared.default)
             for declared in fields(group)
         ]
         function.__signature__ = signature.replace(parameters=[*own, *settings])  # type: ignore[attr-defined]

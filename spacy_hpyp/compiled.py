@@ -16,7 +16,6 @@ from typing import Any
 # importing it, and ask until the stack was full. So it is imported before there are threads.
 import numpy.ma  # noqa: F401
 from numba import njit, types
-from numba.extending import overload
 
 from .compat import numba as compat
 
@@ -94,17 +93,14 @@ def generic(function: Callable) -> Any:
     """A function of compiled code that each kind of its first argument, a NamedTuple, implements for itself.
 
     So an algorithm is written once for all that it can be handed. An implementation is a compiled function with the same
-    arguments; it is entered by `implements`.
+    arguments; it is entered by `implements`. As with `borrowing`, it makes no array that it returns.
     """
-    implementations: dict[type, Any] = {}
+    return compat.choose_by_kind(function, counting=False)
 
-    def choose(first: Any, *rest: Any) -> Callable | None:
-        implementation = implementations.get(getattr(first, "instance_class", None))
-        return None if implementation is None else lambda first, *rest: implementation(first, *rest)
 
-    overload(function, {"_nrt": False, "error_model": "numpy"}, strict=False)(choose)
-    function.implementations = implementations
-    return function
+def generic_maker(function: Callable) -> Any:
+    """`generic`, for a function that makes arrays and returns them."""
+    return compat.choose_by_kind(function, counting=True)
 
 
 def implements(function: Any, *kinds: type) -> Callable:

@@ -2,7 +2,9 @@
 
 import ast
 import inspect
+import resource
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -10,16 +12,18 @@ import pytest
 import typer
 from numba import njit, types
 from numba.core.caching import FunctionCache, NullCache
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, TypingError
 from spacy import registry
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
+from spacy.vocab import Vocab
 from thinc.api import Config, ConfigValidationError
 from typer.testing import CliRunner
 
 import spacy_hpyp
 from spacy_hpyp.compat import cli
 from spacy_hpyp.compat import numba as compat
-from spacy_hpyp.compat.spacy import nonproj
+from spacy_hpyp.compat.spacy import attribute_key, nonproj
+from spacy_hpyp.compiled import compiled, generic_maker, implements
 
 PACKAGE = Path(spacy_hpyp.__file__).parent
 #: Documented, for all that they begin with an underscore: of spaCy's extension attributes and of NamedTuples.
@@ -226,3 +230,66 @@ def test_a_command_that_is_added_to_the_app_of_spacy_is_one_of_its_commands():
     done = CliRunner().invoke(cli.app, ["hpyp", "--help"])
     assert done.exit_code == 0
     assert "generate" in done.output
+
+
+def test_the_user_data_have_an_attribute_of_a_token_under_its_key():
+    Token.set_extension("checked", default=None, force=True)
+    doc = Doc(Vocab(), words=["one", "two"])
+    doc[1]._.checked = 5
+    assert doc.user_data[attribute_key("checked", doc[1].idx)] == 5
+    doc.user_data[attribute_key("checked", doc[0].idx)] = 6
+    assert doc[0]._.checked == 6
+
+
+class Squares(NamedTuple):
+    numbers: np.ndarray
+
+
+class Cubes(NamedTuple):
+    numbers: np.ndarray
+
+
+class Others(NamedTuple):
+    numbers: np.ndarray
+
+
+@generic_maker
+def powers(kind, factor):
+    raise NotImplementedError
+
+
+@implements(powers, Squares)
+@compiled
+def _squares(kind, factor):
+    return factor * kind.numbers**2
+
+
+@implements(powers, Cubes)
+@compiled
+def _cubes(kind, factor):
+    return factor * kind.numbers**3
+
+
+@njit
+def sum_of_powers(kind, factor, times):
+    found = 0.0
+    for _ in range(times):
+        found += powers(kind, factor).sum()
+    return found
+
+
+def test_what_is_called_depends_on_the_kind_of_the_first_argument():
+    numbers = np.arange(4.0)
+    assert sum_of_powers(Squares(numbers), 2.0, 3) == 84.0
+    assert sum_of_powers(Cubes(numbers), 2.0, 3) == 216.0
+    with pytest.raises(TypingError):
+        sum_of_powers(Others(numbers), 2.0, 1)
+
+
+def test_arrays_that_are_given_back_through_a_choice_are_freed():
+    kind = Squares(np.ones(100_000))
+    sum_of_powers(kind, 1.0, 1)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    sum_of_powers(kind, 1.0, 2000)
+    # In kilobytes: all of them would take 1.6 gigabytes.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000

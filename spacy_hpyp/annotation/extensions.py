@@ -8,6 +8,8 @@ import numpy as np
 from spacy.attrs import IDX
 from spacy.tokens import Doc, Span, Token
 
+from ..compat.spacy import attribute_key
+
 #: What the parser writes for each token; see `register_extensions`.
 WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
 
@@ -17,17 +19,12 @@ WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", 
 _ALL = "hpyp_parser"
 
 
-def _key(name: str, offset: int) -> tuple[str, str, int, None]:
-    """The key that spaCy gives to an attribute of the token that begins at a character."""
-    return "._.", name, offset, None
-
-
 def _value(name: str, token: Token) -> Any:
     data, offset = token.doc.user_data, token.idx
     # What was set in Python, or stored by an earlier version, has an entry of its own.
-    if (own := _key(name, offset)) in data:
+    if (own := attribute_key(name, offset)) in data:
         return data[own]
-    written = data.get(_key(_ALL, offset))
+    written = data.get(attribute_key(_ALL, offset))
     return None if written is None else written[WRITTEN.index(name)]
 
 
@@ -90,7 +87,7 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
         columns.append(column.tolist())
     for offset, row in zip(doc.to_array(IDX).tolist(), zip(*columns)):
         if any(value is not None for value in row):
-            doc.user_data[_key(_ALL, offset)] = row
+            doc.user_data[attribute_key(_ALL, offset)] = row
 
 
 def _is_written(key: Any) -> bool:

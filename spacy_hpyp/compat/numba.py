@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.extending import overload
 
 
 def options(*, counting: bool, called_from_python: bool) -> dict[str, bool]:
@@ -108,3 +109,22 @@ def new_cache(function: Callable, stamp: str, report: Callable[[Exception], None
     except RuntimeError as error:
         report(error)
         return NullCache()
+
+
+def choose_by_kind(function: Callable, *, counting: bool) -> Any:
+    """Let compiled code call, in place of a function, what is entered for the class of its first argument.
+
+    Numba's type of a NamedTuple has that class as `instance_class`.
+
+    function (Callable): Gets an attribute `implementations` (dict[type, Any]), by class.
+    counting (bool): Whether the references to arrays are counted in between, see `options`.
+    """
+    implementations: dict[type, Any] = {}
+
+    def choose(first: Any, *rest: Any) -> Callable | None:
+        implementation = implementations.get(getattr(first, "instance_class", None))
+        return None if implementation is None else lambda first, *rest: implementation(first, *rest)
+
+    overload(function, {"_nrt": counting, "error_model": "numpy"}, strict=False)(choose)
+    function.implementations = implementations  # type: ignore[attr-defined]
+    return function

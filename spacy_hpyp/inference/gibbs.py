@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, generic, inner
+from ..compiled import borrowing, compiled, generic_maker, inner
 from ..hpyp.franchise import open_restaurants
 from ..pools.pool import (
     is_plain,
@@ -82,7 +82,7 @@ def enter_event(pool, events, kind, dish):
     events.count[0] += 1
 
 
-@generic
+@generic_maker
 def read_events(generated, number, pool):
     """The events (Events) of one distribution in the derivation of a sentence, no more than two for each word.
 

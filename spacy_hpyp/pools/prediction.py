@@ -7,12 +7,12 @@ other sentences; afterwards, given a view. The functions of this module are comp
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from ..compiled import borrowing, compiled, inner
+from ..compiled import borrowing, compiled, generic, generic_maker, implements, inner
 from ..hpyp.franchise import CUSTOMERS, TIER, deepest, deepest_of, predictive_probability, restaurant_distribution
 from .pool import (
     FrozenPool,
+    SeatedPool,
     gate_weight,
     mixture_probability,
     new_scratch,
@@ -39,16 +39,19 @@ class SeatedScratch(NamedTuple):
     out: np.ndarray
 
 
+@generic_maker
 def workspace(pool):
     """Workspace that fits a pool."""
     raise NotImplementedError("for compiled code")
 
 
+@generic
 def alphabet_of(pool):
     """The number of outcomes of a pool."""
     raise NotImplementedError("for compiled code")
 
 
+@generic
 def predict(pool, row, kind, scratch, out):
     """All probabilities of a pool that multiplies its experts.
 
@@ -60,43 +63,30 @@ def predict(pool, row, kind, scratch, out):
     raise NotImplementedError("for compiled code")
 
 
+@generic
 def predict_one(pool, row, dish, scratch):
     """The probability of one dish under a pool that mixes its experts."""
     raise NotImplementedError("for compiled code")
 
 
-def _is_frozen(pool):
-    return pool.instance_class is FrozenPool
+implements(workspace, FrozenPool)(new_scratch)
+implements(predict, FrozenPool)(product_distribution)
+implements(predict_one, FrozenPool)(mixture_probability)
 
 
-@overload(workspace)
-def _workspace(pool):
-    if _is_frozen(pool):
-        return lambda pool: new_scratch(pool)
-    return lambda pool: _seated_workspace(pool)
+@implements(alphabet_of, FrozenPool)
+@inner
+def _frozen_alphabet(pool):
+    return pool.frozen.alphabet[0]
 
 
-@overload(alphabet_of)
-def _alphabet_of(pool):
-    if _is_frozen(pool):
-        return lambda pool: pool.frozen.alphabet[0]
-    return lambda pool: pool.franchise.alphabet[0]
+@implements(alphabet_of, SeatedPool)
+@inner
+def _seated_alphabet(pool):
+    return pool.franchise.alphabet[0]
 
 
-@overload(predict)
-def _predict(pool, row, kind, scratch, out):
-    if _is_frozen(pool):
-        return lambda pool, row, kind, scratch, out: product_distribution(pool, row, kind, scratch, out)
-    return lambda pool, row, kind, scratch, out: _seated_distribution(pool, row, kind, scratch, out)
-
-
-@overload(predict_one)
-def _predict_one(pool, row, dish, scratch):
-    if _is_frozen(pool):
-        return lambda pool, row, dish, scratch: mixture_probability(pool, row, dish, scratch)
-    return lambda pool, row, dish, scratch: _seated_probability(pool, row, dish, scratch)
-
-
+@implements(workspace, SeatedPool)
 @compiled
 def _seated_workspace(pool):
     experts = len(pool.franchise.columns)
@@ -108,6 +98,7 @@ def _seated_workspace(pool):
     )
 
 
+@implements(predict, SeatedPool)
 @inner
 def _seated_distribution(pool, row, kind, scratch, out):
     franchise = pool.franchise
@@ -126,6 +117,7 @@ def _seated_distribution(pool, row, kind, scratch, out):
     normalise(out, pool.possible, kind, 0)
 
 
+@implements(predict_one, SeatedPool)
 @inner
 def _seated_probability(pool, row, dish, scratch):
     franchise = pool.franchise

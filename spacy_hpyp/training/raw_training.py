@@ -13,19 +13,17 @@ from typing import NamedTuple
 import numpy as np
 import srsly
 
+from ..annotation.arrays import Blocks, Parses, Sentences, block_starts
 from ..annotation.documents import Encoder
+from ..arc_standard.decoding import cut
+from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.events import static_derivations
-from ..storage.checksum import DAMAGE
-from ..storage.files import prepare_folder, replace_file, replace_folder, synchronise_folder
 from ..compiled import NONE
 from ..inference.division import Search
-from ..annotation.arrays import block_starts
-from ..arc_standard.decoding import cut
-from ..annotation.arrays import Sentences
-from ..annotation.arrays import Blocks, Parses
-from ..arc_standard.distributions import DISTRIBUTIONS
 from ..models.joint_model import JointModel
 from ..settings import whole
+from ..storage.checksum import DAMAGE
+from ..storage.files import prepare_folder, replace_file, replace_folder, synchronise_folder
 
 #: Which distributions learn, by the name of the setting.
 LEARNING = {"words": ("word",), "all": DISTRIBUTIONS}

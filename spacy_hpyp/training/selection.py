@@ -15,13 +15,13 @@ from itertools import permutations
 
 import numpy as np
 
-from ..pools.fitting import Predictions, added_gains, fit_weights
-from ..hpyp.leave_one_out import Observations, leave_one_out, seat_observations
 from ..annotation.arrays import Sentences
-from ..arc_standard.observations import observe
-from ..arc_standard.distributions import DISTRIBUTIONS
-from ..models.joint_model import JointModel
 from ..arc_standard.contexts import compile_contexts
+from ..arc_standard.distributions import DISTRIBUTIONS
+from ..arc_standard.observations import observe
+from ..hpyp.leave_one_out import Observations, leave_one_out, seat_observations
+from ..models.joint_model import JointModel
+from ..pools.fitting import Predictions, added_gains, fit_weights
 
 Expert = tuple[str, ...]
 

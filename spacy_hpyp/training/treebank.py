@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..annotation.documents import UNLABELLED, Encoder, GoldDocument, GoldSentence, join, read_gold
+from ..annotation.arrays import Sentences
 from ..annotation.calibration import PUNCTUATION
 from ..annotation.confidence import Passage, features, learn, running_text
-from ..compiled import NONE
-from ..pools.pool import Weights
+from ..annotation.documents import UNLABELLED, GoldDocument, GoldSentence, join, read_gold
 from ..arc_standard.events import static_derivations
+from ..compiled import NONE
 from ..inference.division import Search
-from ..annotation.arrays import Sentences
 from ..models.joint_model import JointModel
+from ..pools.pool import Weights
 from ..text.vocabulary import Vocabulary
 
 # Confidence is learned from about so many tokens, and from no more than this part of the treebank: one in five.

@@ -8,9 +8,8 @@ import pytest
 import srsly
 from typer.testing import CliRunner
 
+from spacy_hpyp.annotation.arrays import Blocks, Parses
 from spacy_hpyp.cli import hpyp
-from spacy_hpyp.annotation.arrays import Parses
-from spacy_hpyp.annotation.arrays import Blocks
 from spacy_hpyp.training.raw_training import last_checkpoint, learn_from_text, parsed_sentences, save_checkpoint
 
 
@@ -129,8 +128,7 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(toy, pipeline, text, tmp
 
 def test_a_checkpoint_is_not_written_over_by_mistake(toy, pipeline, text, tmp_path):
     nlp = load(toy, pipeline)
-    steps = learn(toy, nlp, words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=60
-    )
+    steps = learn(toy, nlp, words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=60)
     next(steps)
     steps.close()
     assert "--resume" in said(pipeline, text, tmp_path, "--tokenized")
@@ -219,7 +217,8 @@ def test_a_checkpoint_that_cannot_be_saved_leaves_the_one_before(
 
 @pytest.mark.parametrize("failure", [no_space, interrupt])
 @pytest.mark.parametrize(
-    "place", ["os.fsync", "spacy_hpyp.models.architectures.model_to_bytes", "spacy_hpyp.training.raw_training.replace_folder"]
+    "place",
+    ["os.fsync", "spacy_hpyp.models.architectures.model_to_bytes", "spacy_hpyp.training.raw_training.replace_folder"],
 )
 def test_a_pipeline_that_cannot_be_saved_leaves_the_one_before_and_the_checkpoint(
     toy, pipeline, text, tmp_path, monkeypatch, failure, place
@@ -228,8 +227,7 @@ def test_a_pipeline_that_cannot_be_saved_leaves_the_one_before_and_the_checkpoin
     before = {path: path.read_bytes() for path in (tmp_path / "model-last").rglob("*") if path.is_file()}
     nlp = load(toy, pipeline)
     end = sum(map(len, words_of(text)))
-    steps = learn(toy, nlp, words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=200
-    )
+    steps = learn(toy, nlp, words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=200)
     while next(steps).words < end:
         pass
     checkpoint = last_checkpoint(tmp_path)
@@ -246,8 +244,7 @@ def test_a_pipeline_that_cannot_be_saved_leaves_the_one_before_and_the_checkpoin
 
 def test_a_finished_run_that_is_interrupted_while_it_tidies_up_is_finished(toy, pipeline, text, tmp_path, monkeypatch):
     nlp = load(toy, pipeline)
-    steps = learn(toy, nlp, words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=100
-    )
+    steps = learn(toy, nlp, words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=100)
     rmtree = shutil.rmtree
 
     def fail_at_a_checkpoint(path, **options):

@@ -7,16 +7,16 @@ from spacy.tokens import Doc, DocBin
 from thinc.api import Config
 from typer.testing import CliRunner
 
-from spacy_hpyp.annotation.documents import Encoder, join, raw_sentences, read_gold
-from spacy_hpyp.cli import hpyp
-from spacy_hpyp.pools.fitting import Predictions, added_gains, fit_weights
-from spacy_hpyp.hpyp.franchise import TIER, deepest, predictive_distribution
-from spacy_hpyp.hpyp.leave_one_out import leave_one_out, seat_observations
-from spacy_hpyp.arc_standard.observations import observe
-from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
-from spacy_hpyp.training.selection import CORE, LONGEST, extensions, first_candidates, select_experts
+from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
 from spacy_hpyp.arc_standard.configuration import POSSIBLE
 from spacy_hpyp.arc_standard.contexts import ELEMENTS, compile_contexts
+from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
+from spacy_hpyp.arc_standard.observations import observe
+from spacy_hpyp.cli import hpyp
+from spacy_hpyp.hpyp.franchise import TIER, deepest, predictive_distribution
+from spacy_hpyp.hpyp.leave_one_out import leave_one_out, seat_observations
+from spacy_hpyp.pools.fitting import Predictions, added_gains, fit_weights
+from spacy_hpyp.training.selection import CORE, LONGEST, extensions, first_candidates, select_experts
 
 
 def treebank(toy, sentences, **settings):

@@ -25,39 +25,39 @@ def only(blocks, block):
 
 
 @compiled
-def search(parser, block, settings, work, records, syntactic, lexical, log_probability):
+def search_block(parser, block, search, work, records, syntactic, lexical, log_probability):
     """Algorithm 1 on one block of n words.
 
     block (Blocks): The block by itself.
-    settings (Search): K, at least 1, and what limits the search.
+    search (Search): K, at least 1, and what limits the search.
     work (Workspace), records (int32[*, FIELDS]): Written on.
     syntactic, lexical, log_probability (float64[n]): Overwritten, see `Parses`.
     RETURNS (tuple): The records (int32[*, FIELDS]), grown as was needed, the final beam (Beam) and its size.
     """
     nothing = np.empty(0, dtype=np.int32)
-    task = new_decoding(parser, block, settings, work)
-    division = new_dividing(settings, syntactic, lexical, log_probability)
-    return run(task, division, settings.particles, nothing, nothing, records)
+    task = new_decoding(parser, block, search, work)
+    division = new_dividing(search, syntactic, lexical, log_probability)
+    return run(task, division, search.particles, nothing, nothing, records)
 
 
 @compiled
-def decode_blocks(parser, blocks, chosen, settings, given, parses):
+def decode_blocks(parser, blocks, chosen, search, given, parses):
     """Decode some blocks, each by itself; what one block gives does not depend on the others.
 
     blocks (Blocks): All blocks.
     chosen (int64[*]): Which of them to decode.
-    settings (Search): How to search, and what to choose from the final beam.
+    search (Search): How to search, and what to choose from the final beam.
     given (bool): Whether the heads, labels and tags in `parses` are to be kept, and only their probabilities to be found.
     parses (Parses): Overwritten for the chosen blocks.
     """
-    work = new_workspace(parser, settings)
+    work = new_workspace(parser, search)
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     for block in chosen:
         start, end = blocks.offsets[block], blocks.offsets[block + 1]
-        records, beam, size = search(
+        records, beam, size = search_block(
             parser,
             only(blocks, block),
-            settings,
+            search,
             work,
             records,
             parses.syntactic[start:end],
@@ -65,21 +65,21 @@ def decode_blocks(parser, blocks, chosen, settings, given, parses):
             parses.log_probability[start:end],
         )
         heads, labels, tags = parses.heads[start:end], parses.labels[start:end], parses.tags[start:end]
-        if not settings.marginals:
+        if not search.marginals:
             best = 0
             for i in range(size):
                 if beam.weight[i] > beam.weight[best]:
                     best = i
             read_parse(records, beam.record[best], heads, labels, tags)
             continue
-        posterior = read_posterior(records, beam, size, end - start, settings.temperature)
+        posterior = read_posterior(records, beam, size, end - start, search.temperature)
         if not given:
-            choose(posterior, settings.consensus, heads, labels, tags)
+            choose(posterior, search.consensus, heads, labels, tags)
         find_marginals(posterior, heads, tags, parses.head_probability[start:end], parses.tag_probability[start:end])
 
 
 @compiled
-def decode_all(parser, blocks, block, settings):
+def decode_all(parser, blocks, block, search):
     """All derivations that the final beam has for one block.
 
     block (int): Which of the blocks.
@@ -87,6 +87,6 @@ def decode_all(parser, blocks, block, settings):
     """
     one = only(blocks, block)
     n = len(one.tags)
-    work, records = new_workspace(parser, settings), np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    records, beam, size = search(parser, one, settings, work, records, np.empty(n), np.empty(n), np.empty(n))
-    return read_posterior(records, beam, size, n, settings.temperature)
+    work, records = new_workspace(parser, search), np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    records, beam, size = search_block(parser, one, search, work, records, np.empty(n), np.empty(n), np.empty(n))
+    return read_posterior(records, beam, size, n, search.temperature)

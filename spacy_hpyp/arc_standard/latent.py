@@ -34,7 +34,7 @@ from math import log
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled
-from ..inference.gibbs import add, put_back, visit_seated
+from ..inference.gibbs import add_events, put_back, visit_seated
 from ..pools.pool import (
     predict_event,
     seat_all_noting,
@@ -178,7 +178,7 @@ def visit_latent(model, sentences, derivations, seated, given_trees, particles, 
     given_trees (bool): Whether tags and trees are given, so that only the order of the actions is latent.
     particles (int): How many particles there are.
     rng (numpy.random.Generator): The source of randomness.
-    total (float64[4]): The log-probabilities of the events are added to it, in nats, see `visit_seated` and `add`.
+    total (float64[4]): The log-probabilities of the events are added to it, in nats, see `visit_seated` and `add_events`.
     draws (int64[2]): How many derivations were proposed that differ from those before, and how many of these were accepted,
         are added to it.
     RETURNS (int): How many sentences were visited: fewer than there are if the next one was not seated as it should be.
@@ -203,8 +203,8 @@ def visit_latent(model, sentences, derivations, seated, given_trees, particles, 
             total[TAG] += visit_seated(model.tag, events[TAG], rng)[1]
             total[WORD] += visit_seated(model.word, events[WORD], rng)[1]
         else:
-            total[TRANSITION] += add(model.transition, events[TRANSITION], rng)
-            total[LABEL] += add(model.label, events[LABEL], rng)
-            total[TAG] += add(model.tag, events[TAG], rng)
-            total[WORD] += add(model.word, events[WORD], rng)
+            total[TRANSITION] += add_events(model.transition, events[TRANSITION], rng)
+            total[LABEL] += add_events(model.label, events[LABEL], rng)
+            total[TAG] += add_events(model.tag, events[TAG], rng)
+            total[WORD] += add_events(model.word, events[WORD], rng)
     return len(seated)

@@ -94,7 +94,7 @@ def read_events(generated, number, pool):
 
 
 @borrowing
-def remove(pool, events, rng):
+def remove_events(pool, events, rng):
     """Remove the events of a sentence, the last one first. Returns False if they were not all seated."""
     removed = True
     for i in range(events.count[0] - 1, -1, -1):
@@ -104,13 +104,13 @@ def remove(pool, events, rng):
 
 @borrowing
 def put_back(pool, events):
-    """Add the events of a sentence that `remove` has removed, each where it sat."""
+    """Add the events of a sentence that `remove_events` has removed, each where it sat."""
     for i in range(events.count[0]):
         seat_all_as(pool.franchise, events.place[i], events.dish[i], events.moved[i])
 
 
 @borrowing
-def add(pool, events, rng):
+def add_events(pool, events, rng):
     """Add the events of a sentence. Returns the sum of their log-probabilities in nats, each before it is added."""
     total = 0.0
     for i in range(events.count[0]):
@@ -128,10 +128,10 @@ def visit_seated(pool, events, rng):
     """
     total = 0.0
     if pool.franchise.one_table[0] or not is_plain(pool):
-        if not remove(pool, events, rng):
+        if not remove_events(pool, events, rng):
             return False, total
     if pool.franchise.one_table[0]:
-        return True, add(pool, events, rng)
+        return True, add_events(pool, events, rng)
     if not is_plain(pool):
         for i in range(events.count[0]):
             total += learn_event(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i])
@@ -152,7 +152,7 @@ def visit_sentences(pool, generated, seated, rng):
     generated: What the distribution has generated in them, see `read_events`.
     seated (bool[sentences]): Whether a sentence is seated; others are added.
     rng (numpy.random.Generator): The source of randomness.
-    RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, see `visit_seated` and `add`, and how many
+    RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, see `visit_seated` and `add_events`, and how many
         sentences were visited: fewer than there are if the next one was not seated as it should be.
     """
     total = 0.0
@@ -164,7 +164,7 @@ def visit_sentences(pool, generated, seated, rng):
                 return total, number
             total += log_probability
         else:
-            total += add(pool, events, rng)
+            total += add_events(pool, events, rng)
     return total, len(seated)
 
 
@@ -178,7 +178,7 @@ def remove_sentences(pool, generated, moved, rng):
     """
     for number in range(len(generated.offsets) - 1):
         events = read_events(generated, number, pool)
-        if not remove(pool, events, rng):
+        if not remove_events(pool, events, rng):
             return number
         first = 2 * generated.offsets[number]
         moved[first : first + len(events.moved)] = events.moved

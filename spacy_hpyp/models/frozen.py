@@ -50,9 +50,9 @@ class FrozenModel:
         """What a search reads. A plain distribution of transitions gets as many best actions as the search looks at."""
         if len(self.parser.transition.weight) == 0 and self._listed < search.labels_per_arc:
             actions = int(self.parser.transition.frozen.alphabet[0])
-            kind = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
+            group = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
             labels = min(search.labels_per_arc, int(self.parser.label.frozen.alphabet[0]))
-            best, probability = best_by_class(self.parser.transition.frozen, kind, DIRECTIONS, labels)
+            best, probability = best_by_class(self.parser.transition.frozen, group, DIRECTIONS, labels)
             self.parser = self.parser._replace(best_action=best, best_probability=probability)
             self._listed = search.labels_per_arc
         return self.parser

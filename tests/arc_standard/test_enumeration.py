@@ -207,7 +207,7 @@ class Counter:
         return tags.tolist(), heads.tolist(), labels.tolist()
 
 
-def decode(model, words, particles=EVERYTHING, tags=None):
+def decode(model, words, particles=EVERYTHING, tags=None, labels_per_arc=1):
     n = len(words)
     blocks = Blocks(
         words=np.array(words, dtype=np.int32),
@@ -215,7 +215,7 @@ def decode(model, words, particles=EVERYTHING, tags=None):
         may_start=np.zeros(n, dtype=bool),
         offsets=np.array([0, n]),
     )
-    return model.frozen.decode(blocks, Search(particles, 0.0))
+    return model.frozen.decode(blocks, Search(particles, 0.0, labels_per_arc=labels_per_arc))
 
 
 def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_one(model):
@@ -302,3 +302,14 @@ def test_beam_with_enough_particles_is_exhaustive_search_over_the_best_labels(mo
         assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]
         labels_found.update(label for _, (_, _, labels) in found for label in labels)
     assert n < 3 or not model_with_labels.is_factored or len(labels_found - {NONE}) > 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_beam_that_tries_all_labels_is_exhaustive_search(model_with_labels, n):
+    counter = Counter(model_with_labels)
+    for words in itertools.product(range(2), repeat=n):
+        found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
+        # There are fewer labels than that.
+        parses = decode(model_with_labels, words, labels_per_arc=9)
+        assert parses.log_probability.sum() == pytest.approx(log(sum(p for p, _ in found)), abs=1e-4)
+        assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.arc_standard.configuration import FIELDS
-from spacy_hpyp.arc_standard.decoder import only, search
+from spacy_hpyp.arc_standard.decoder import only, search_block
 from spacy_hpyp.arc_standard.posterior import read_posterior
 from spacy_hpyp.arc_standard.proposals import new_workspace
 from spacy_hpyp.inference.division import Search
@@ -44,7 +44,7 @@ def decode(joint, blocks, work, particles=40):
     found = []
     for block, n in enumerate(np.diff(blocks.offsets)):
         syntactic, lexical, log_probability = np.empty(n), np.empty(n), np.empty(n)
-        records, beam, size = search(
+        records, beam, size = search_block(
             joint.frozen.parser,
             only(blocks, block),
             Search(particles, 0.5),

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.arc_standard.configuration import FIELDS, FIRST_RECORD
-from spacy_hpyp.arc_standard.decoder import search
+from spacy_hpyp.arc_standard.decoder import search_block
 from spacy_hpyp.arc_standard.posterior import read_posterior
 from spacy_hpyp.arc_standard.proposals import new_workspace
 from spacy_hpyp.inference.division import Search
@@ -24,7 +24,7 @@ def run(nlp, words, settings, room):
     records = np.empty((room, FIELDS), dtype=np.int32)
     found = [np.empty(len(words)) for _ in range(3)]
     parser = joint.frozen.parser_for(settings)
-    return *search(parser, blocks, settings, new_workspace(parser, settings), records, *found), found
+    return *search_block(parser, blocks, settings, new_workspace(parser, settings), records, *found), found
 
 
 def count_records(nlp, words, settings):

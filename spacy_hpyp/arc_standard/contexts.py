@@ -55,11 +55,11 @@ _MOST_CHILDREN = 4
 _MOST_DEPTH = 6
 
 #: What exists for one distribution only: the name of the element by the name of the distribution.
-_NEXT_OF = {"word": "next.tag", "label": "next.direction"}
+NEXT_OF = {"word": "next.tag", "label": "next.direction"}
 
 
 def _elements() -> dict[str, tuple[int, int, int, int]]:
-    known = {name: (NEXT, _NO_STEP, _NO_STEP, TAG) for name in _NEXT_OF.values()}
+    known = {name: (NEXT, _NO_STEP, _NO_STEP, TAG) for name in NEXT_OF.values()}
     known["action"] = (1, _NO_STEP, _NO_STEP, ACTION)
     known["depth"] = (1, _NO_STEP, _NO_STEP, DEPTH)
     paths = {word: (start, _NO_STEP, _NO_STEP) for word, start in _WORDS.items()}
@@ -101,8 +101,8 @@ def compile_contexts(
             if name not in ELEMENTS:
                 known = ", ".join(sorted(ELEMENTS))
                 raise ValueError(f"'{name}' in '{distribution}' is not a context element. The known ones are: {known}.")
-            if name in _NEXT_OF.values() and _NEXT_OF.get(distribution) != name:
-                only = next(other for other, theirs in _NEXT_OF.items() if theirs == name)
+            if name in NEXT_OF.values() and NEXT_OF.get(distribution) != name:
+                only = next(other for other, theirs in NEXT_OF.items() if theirs == name)
                 raise ValueError(
                     f"'{name}' in '{distribution}' is not known yet when the {distribution} is predicted: "
                     f"only the {only} distribution can be conditioned on it."

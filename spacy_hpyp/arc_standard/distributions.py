@@ -79,7 +79,9 @@ def _conditional(name: str, contexts: ContextLists, possible: np.ndarray | None)
     gates = () if plain else tuple(contexts.gates.get(name, GATES[name]))
     elements, columns, places = compile_contexts(experts, name, gates)
     mask = {} if possible is None else {"possible": possible}
-    return Conditional(name, experts, elements, columns, places, mixed=name == "word", **mask)
+    # A word is shifted and attached; all that is generated besides belongs to one of the two.
+    events = 2 if name == "transition" else 1
+    return Conditional(name, experts, elements, columns, places, mixed=name == "word", events_of_word=events, **mask)
 
 
 def alphabet_sizes(*, labels: int, tags: int, words: int, factored: bool) -> dict[str, int]:

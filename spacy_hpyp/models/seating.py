@@ -81,8 +81,8 @@ class Seating:
     def reserve(self, tokens: int, distributions: Sequence[str] = DISTRIBUTIONS) -> None:
         """Make room for the events of some tokens, before they are seated."""
         for name in distributions:
-            events_of_word = 2 if name == "transition" else 1
-            self.franchises[name] = reserve(self.franchises[name], events_of_word * int(tokens))
+            events = self.conditionals[name].events_of_word * int(tokens)
+            self.franchises[name] = reserve(self.franchises[name], events)
 
     def resample(self, rng: np.random.Generator) -> None:
         """Slice-sample the discounts and strengths of all distributions.

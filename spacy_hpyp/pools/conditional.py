@@ -22,6 +22,7 @@ class Conditional:
     gates (int32[gates]): The entries of a context row whose symbols add to the weights of the experts.
     mixed (bool): Whether its experts are mixed; else they are multiplied.
     possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all do.
+    events_of_word (int): How many outcomes a word of a sentence has at most.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Conditional:
     gates: np.ndarray
     mixed: bool
     possible: np.ndarray = field(default_factory=_ALL_POSSIBLE.copy)
+    events_of_word: int = 1
 
     @property
     def is_plain(self) -> bool:

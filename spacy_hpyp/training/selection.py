@@ -16,7 +16,7 @@ from itertools import permutations
 import numpy as np
 
 from ..annotation.arrays import Sentences
-from ..arc_standard.contexts import compile_contexts
+from ..arc_standard.contexts import NEXT_OF, compile_contexts
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.observations import observe
 from ..hpyp.leave_one_out import Observations, leave_one_out, seat_observations
@@ -37,8 +37,6 @@ TAIL = (
     *("s1.left.count", "s1.right.count", "s2.right.count", "s1.distance", "s2.distance", "depth", "action"),
     *("s3.word", "s4.tag", "w2.word", "w3.tag"),
 )
-#: What every list of some distributions begins with.
-GIVEN: dict[str, Expert] = {"label": ("next.direction",), "word": ("next.tag",)}
 #: The most elements that a list is extended to; a config's own lists may be longer.
 LONGEST = 5
 
@@ -49,13 +47,18 @@ _TRIED = 5
 _FIRST_IN_MIXTURE = -2.0
 
 
+def _given(distribution: str) -> Expert:
+    """What every list of a distribution begins with."""
+    return (NEXT_OF[distribution],) if distribution in NEXT_OF else ()
+
+
 def first_candidates(distribution: str, experts: Iterable[Sequence[str]]) -> list[Expert]:
     """The candidates of the first round.
 
     distribution (str): The name of the distribution.
     experts (Iterable[Sequence[str]]): Context lists to consider besides those of two elements of `CORE`.
     """
-    given = GIVEN.get(distribution, ())
+    given = _given(distribution)
     pairs = [(*given, *pair) for pair in permutations(CORE, 2)]
     return list(dict.fromkeys([*map(tuple, experts), *pairs]))
 
@@ -196,7 +199,7 @@ class _Bank:
     ) -> None:
         conditional = model.conditionals[distribution]
         own = list(conditional.experts)
-        names = dict.fromkeys([*GIVEN.get(distribution, ()), *TAIL, *(name for expert in own for name in expert)])
+        names = dict.fromkeys([*_given(distribution), *TAIL, *(name for expert in own for name in expert)])
         self._column = {name: number for number, name in enumerate(names)}
         elements, _, _ = compile_contexts([list(names)], distribution)
         alphabet = model.alphabets(model.vocabulary)[distribution]

@@ -92,7 +92,7 @@ def test_more_filters_make_the_error_smaller(model, sentences):
         np.mean(
             [
                 perplexity_of(
-                    score_by_particles(model, sentences, particles=20, replicates=n, seed=seed)
+                    score_by_particles(model, sentences, particles=200, replicates=n, seed=seed)
                 ).standard_error
                 for seed in range(5)
             ]

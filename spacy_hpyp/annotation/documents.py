@@ -184,7 +184,6 @@ class Layout:
 
     token (int64[words]): The position of each word in its Doc.
     docs (int64[docs + 1]): Where each Doc's words begin.
-    word_block (int64[words]): The block of each word.
     offsets (int64[blocks + 1]): Where each block's words begin.
     """
 

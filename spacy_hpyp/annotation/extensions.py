@@ -13,15 +13,15 @@ from ..compat.spacy import attribute_key
 #: What the parser writes for each token; see `register_extensions`.
 WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
 
-# What is written is one entry of the user data for each token, a tuple of all values: an entry for each value would take as
-# much memory as the rest of the parsed Doc four times over. The key is that of an attribute, so that spaCy moves the entry
-# with the token into documents that are made of this one.
+# Each value has an entry in the user data, as `doc.to_json` looks for it. In a Doc of so many tokens that would take as much memory
+# as the rest of the parsed Doc four times over: it has one entry for each token, a tuple of all values. The key is that of an
+# attribute, so that spaCy moves the entry with the token into documents that are made of this one.
+_LONG = 100_000
 _ALL = "hpyp_parser"
 
 
 def _value(name: str, token: Token) -> Any:
     data, offset = token.doc.user_data, token.idx
-    # What was set in Python, or stored by an earlier version, has an entry of its own.
     if (own := attribute_key(name, offset)) in data:
         return data[own]
     written = data.get(attribute_key(_ALL, offset))
@@ -85,7 +85,13 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
         column = np.full(len(doc), None if unknown else 0.0, dtype=object)
         column[token] = np.where(np.isnan(values[name]), None, values[name])
         columns.append(column.tolist())
-    for offset, row in zip(doc.to_array(IDX).tolist(), zip(*columns)):
+    offsets = doc.to_array(IDX).tolist()
+    if len(doc) < _LONG:
+        for name, column in zip(WRITTEN, columns):
+            found = zip(offsets, column)
+            doc.user_data.update({attribute_key(name, at): value for at, value in found if value is not None})
+        return
+    for offset, row in zip(offsets, zip(*columns)):
         if any(value is not None for value in row):
             doc.user_data[attribute_key(_ALL, offset)] = row
 

@@ -167,6 +167,19 @@ def draw_again(model, words, tags, actions, heads, labels, given_trees, particle
     return True, proposed, accepted
 
 
+@borrowing
+def are_candidates(model, words, tags):
+    """Whether a sentence has tags that are tried: other ones a new derivation could not lead back to, so it keeps the one it has."""
+    for word in range(len(words)):
+        first, last = model.tag_offsets[words[word]], model.tag_offsets[words[word] + 1]
+        found = False
+        for i in range(first, last):
+            found = found or model.candidate_tags[i] == tags[word]
+        if not found:
+            return False
+    return True
+
+
 @compiled
 def visit_latent(model, sentences, derivations, seated, given_trees, particles, rng, total, draws):
     """One step for each of some sentences, in order: of its derivation, and then of its customers.
@@ -187,7 +200,7 @@ def visit_latent(model, sentences, derivations, seated, given_trees, particles, 
         start, end = sentences.offsets[number], sentences.offsets[number + 1]
         words, tags = sentences.words[start:end], derivations.tags[start:end]
         actions = derivations.actions[2 * start : 2 * end]
-        if seated[number]:
+        if seated[number] and (given_trees or are_candidates(model, words, tags)):
             heads, labels = sentences.heads[start:end], sentences.labels[start:end]
             found, proposed, accepted = draw_again(
                 model, words, tags, actions, heads, labels, given_trees, particles, rng

@@ -1,6 +1,6 @@
 """The probability of what is given: of one action, or of one tag with its word, in a configuration.
 
-Where `particle_filter` looks for the best actions and tags, this module evaluates those of a known derivation. Many
+Where `proposals` looks for the best actions and tags, this module evaluates those of a known derivation. Many
 configurations look the same to a pool, so what a pool of several experts has predicted lately is remembered.
 """
 

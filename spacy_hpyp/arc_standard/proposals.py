@@ -95,6 +95,7 @@ def new_workspace(parser, search):
     search (Search): How many labels and tags a derivation is divided between.
     """
     labels = min(search.labels_per_arc, parser.label.frozen.alphabet[0])
+    tags = min(search.tags_per_word, parser.tag.frozen.alphabet[0])
     transition, label, tag = parser.transition, parser.label, parser.tag
     width = 2 + len(tag.elements) + len(parser.word.elements)
     return Workspace(
@@ -113,7 +114,7 @@ def new_workspace(parser, search):
         new_scratch(parser.word),
         new_memo(_MANY if is_factored(parser) else 1, 1 + len(transition.elements), 4),
         new_memo(_MANY if is_factored(parser) else 1, 1 + len(label.elements), labels),
-        new_memo(_FEW if len(tag.weight) == 0 else _MANY, width, search.tags_per_word + 1),
+        new_memo(_FEW if len(tag.weight) == 0 else _MANY, width, tags + 1),
     )
 
 

@@ -342,7 +342,7 @@ class HPYPParser(TrainablePipe):
         return losses
 
     def _learn_confidence(self) -> None:
-        passages, model = self._treebank.passages(), self._initialized()
+        passages, model = self._treebank.take_passages(), self._initialized()
         # Sentences with latent derivations are not seated as the static oracle derives them.
         if self.search.marginals and not model.progress.derivations:
             learn_confidence(

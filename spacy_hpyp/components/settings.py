@@ -62,17 +62,8 @@ class SearchSettings(Settings):
     def search(self) -> Search:
         """The same for compiled code."""
         consensus = self.decoding == "mbr"
-        return Search(
-            particles=self.particles,
-            lookahead=self.lookahead,
-            marginals=self.marginals or consensus,
-            consensus=consensus,
-            temperature=self.temperature,
-            labels_per_arc=self.labels_per_arc,
-            tags_per_word=self.tags_per_word,
-            tag_threshold=self.tag_threshold,
-            attachments=self.attachments,
-        )
+        found = {name: getattr(self, name) for name in Search._fields if name != "consensus"}
+        return Search(**{**found, "consensus": consensus, "marginals": self.marginals or consensus})
 
 
 @dataclass(frozen=True)

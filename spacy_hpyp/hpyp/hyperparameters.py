@@ -157,7 +157,8 @@ def sample_tier(customers, tables, sizes, discount, strength, rng):
     """
     # The discount lives on an interval: shrink from all of it. The prior of theta + d changes with d.
     height = log_likelihood(customers, tables, sizes, discount, strength) - discount + log(1.0 - rng.random())
-    low, high = max(SMALLEST_DISCOUNT, SMALLEST_DISCOUNT - strength), 1.0
+    # Wherever the discount is now belongs to the slice.
+    low, high = min(discount, max(SMALLEST_DISCOUNT, SMALLEST_DISCOUNT - strength)), 1.0
     for _ in range(_STEPS):
         proposal = low + (high - low) * rng.random()
         if log_likelihood(customers, tables, sizes, proposal, strength) - proposal >= height:

@@ -73,7 +73,7 @@ def forward(model: Model, request: tuple[Blocks, Search, int] | list[Doc], is_tr
         blocks, _ = encode_docs(request, joint.encoder, given_tags=not joint.is_lexicalised)
         request = blocks, _SEARCH_OF_DOCS, 1
     blocks, search, threads = request
-    return joint.frozen.decode(blocks, search, threads), lambda gradient: gradient
+    return joint.seating.freeze(Parameters(model)).decode(blocks, search, threads), lambda gradient: gradient
 
 
 class Parameters(Mapping[str, Weights]):
@@ -139,7 +139,7 @@ def add_gradients(model: Model, gradient: dict[str, Weights], tokens: int) -> No
             continue
         standing, gate = (
             joint.pools.weight_prior / seated * (ours - prior) - likelihood / tokens
-            for ours, prior, likelihood in zip(joint.weights[name], first, gradient[name])
+            for ours, prior, likelihood in zip(Parameters(model)[name], first, gradient[name])
         )
         model.inc_grad(f"{name}_standing", standing.astype(np.float32))
         model.inc_grad(f"{name}_gate", (joint.pools.gate_pace * gate).astype(np.float32))
@@ -152,4 +152,6 @@ def _serialize(_: JointModel, value: JointModel, name: str, model: Model) -> byt
 
 @deserialize_attr.register(JointModel)
 def _deserialize(default: JointModel, value: bytes, name: str, model: Model) -> JointModel:
-    return model_from_bytes(default, value)
+    loaded = model_from_bytes(default, value)
+    loaded.weights = Parameters(model)
+    return loaded

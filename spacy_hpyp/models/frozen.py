@@ -44,18 +44,18 @@ class FrozenModel:
             candidate_tags=vocabulary.candidate_tags,
             usual=usual_probabilities(word, *tags),
         )
-        self._listed = 0
 
     def parser_for(self, search: Search) -> Parser:
         """What a search reads. A plain distribution of transitions gets as many best actions as the search looks at."""
-        if len(self.parser.transition.weight) == 0 and self._listed < search.labels_per_arc:
-            actions = int(self.parser.transition.frozen.alphabet[0])
+        # Another thread may ask for more or fewer at the same time: what it keeps is not what is returned here.
+        parser = self.parser
+        labels = min(search.labels_per_arc, int(parser.label.frozen.alphabet[0]))
+        if len(parser.transition.weight) == 0 and parser.best_action.shape[2] < labels:
+            actions = int(parser.transition.frozen.alphabet[0])
             group = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
-            labels = min(search.labels_per_arc, int(self.parser.label.frozen.alphabet[0]))
-            best, probability = best_by_class(self.parser.transition.frozen, group, DIRECTIONS, labels)
-            self.parser = self.parser._replace(best_action=best, best_probability=probability)
-            self._listed = search.labels_per_arc
-        return self.parser
+            best, probability = best_by_class(parser.transition.frozen, group, DIRECTIONS, labels)
+            self.parser = parser = parser._replace(best_action=best, best_probability=probability)
+        return parser
 
     def decode(self, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
         """Parse blocks of words, see `arc_standard.decoding.decode`."""

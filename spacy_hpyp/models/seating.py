@@ -34,7 +34,7 @@ class Seating:
     draws (int64[2]): How many latent derivations were proposed that differ from those before, and how many of them were
         accepted.
 
-    All that changes it goes through `pool`, which drops the frozen view.
+    What learns asks for a `pool` or for `resample`, and both drop the frozen view.
     """
 
     def __init__(
@@ -69,13 +69,16 @@ class Seating:
 
     # Learning
 
+    def _drop_frozen(self) -> None:
+        self._frozen = None
+
     def pool(self, name: str, weights: Mapping[str, Weights], gradient: Mapping[str, Weights]) -> SeatedPool:
         """A distribution to be learned from now.
 
         name (str): Its name.
         weights, gradient (Mapping[str, Weights]): By distribution, see `SeatedPool`.
         """
-        self._frozen = None
+        self._drop_frozen()
         return self.conditionals[name].seated(self.franchises[name], weights[name], gradient[name])
 
     def reserve(self, tokens: int, distributions: Sequence[str] = DISTRIBUTIONS) -> None:
@@ -89,7 +92,7 @@ class Seating:
 
         RAISES (ValueError): If there is nothing to be sampled from, see `hpyp.hyperparameters.resample`.
         """
-        self._frozen = None
+        self._drop_frozen()
         for name, franchise in self.franchises.items():
             try:
                 resample(franchise, rng)
@@ -162,7 +165,7 @@ class Seating:
         weights, gradient = dict(weights), no_gradient(weights)
         totals = np.zeros(len(DISTRIBUTIONS))
         for start, end in _chunks(sentences.offsets):
-            # A derivation that is not accepted has been seated too.
+            # For each sentence there is what is proposed, besides what it has.
             self.reserve(2 * (sentences.offsets[end] - sentences.offsets[start]))
             model = Distributions(
                 *(self.pool(name, weights, gradient) for name in DISTRIBUTIONS),
@@ -190,24 +193,28 @@ class Seating:
         derivations = static_derivations(sentences)
         count = len(sentences.offsets) - 1
 
-        def remove(name: str, generator: np.random.Generator) -> np.ndarray:
-            generated = self._generated(name, sentences, derivations, 0, count)
-            moved = np.empty((2 * len(sentences.words), len(self.conditionals[name].columns), 2), dtype=np.int32)
-            if remove_sentences(self.pool(name, weights, gradient), generated, moved, generator) < count:
-                raise ValueError(_NOT_SEATED)
-            return moved
+        moved = {
+            name: np.empty((2 * len(sentences.words), len(self.conditionals[name].columns), 2), dtype=np.int32)
+            for name in DISTRIBUTIONS
+        }
 
-        def put_back(name: str, moved: np.ndarray) -> None:
+        def remove(name: str, generator: np.random.Generator) -> int:
             generated = self._generated(name, sentences, derivations, 0, count)
-            put_back_sentences(self.pool(name, weights, gradient), generated, moved)
+            return remove_sentences(self.pool(name, weights, gradient), generated, moved[name], generator)
+
+        def put_back(name: str, removed: int) -> None:
+            generated = self._generated(name, sentences, derivations, 0, removed)
+            put_back_sentences(self.pool(name, weights, gradient), generated, moved[name])
 
         self.reserve(len(sentences.words))
         with ThreadPoolExecutor(threads) as executor:
-            moved = list(executor.map(remove, DISTRIBUTIONS, rng.spawn(len(DISTRIBUTIONS))))
+            removed = list(executor.map(remove, DISTRIBUTIONS, rng.spawn(len(DISTRIBUTIONS))))
             try:
+                if min(removed) < count:
+                    raise ValueError(_NOT_SEATED)
                 yield
             finally:
-                list(executor.map(put_back, DISTRIBUTIONS, moved))
+                list(executor.map(put_back, DISTRIBUTIONS, removed))
 
     def _generated(self, name: str, sentences: Sentences, derivations: Derivations, start: int, end: int) -> Generated:
         return Generated(

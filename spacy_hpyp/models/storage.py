@@ -8,7 +8,7 @@ import numpy as np
 import srsly
 
 from ..annotation.confidence import Passage, check_weights
-from ..arc_standard.distributions import DISTRIBUTIONS
+from ..arc_standard.distributions import DISTRIBUTIONS, GATES
 from ..arc_standard.oracle import is_derivation
 from ..hpyp.franchise import NONE, Franchise
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
@@ -16,9 +16,12 @@ from ..storage.checksum import unpack_message
 from ..text.vocabulary import Vocabulary
 from .joint_model import JointModel
 from .progress import Progress, Sweep
+from .settings import PoolSettings
 
 #: The format that is written. Models of format 1 have not learned any confidence.
 FORMAT = 2
+_USUAL_GATES = {name: list(gates) for name, gates in GATES.items()}
+_USUAL_PACE = PoolSettings().gate_pace
 
 
 def model_to_bytes(model: JointModel) -> bytes:
@@ -26,6 +29,8 @@ def model_to_bytes(model: JointModel) -> bytes:
     msg: dict[str, Any] = {
         "format": FORMAT,
         "contexts": _context_lists(model),
+        "gates": _gates(model),
+        "gate_pace": model.pools.gate_pace,
         "steps": model.progress.steps,
         "tokens": model.progress.tokens,
         "sweeps": model.progress.sweeps,
@@ -64,6 +69,11 @@ def model_from_bytes(model: JointModel, data: bytes) -> JointModel:
         raise ValueError(
             "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
         )
+    # Files of earlier versions do not name these: they had the usual ones.
+    if msg.get("gates", _USUAL_GATES) != _gates(model) or msg.get("gate_pace", _USUAL_PACE) != model.pools.gate_pace:
+        raise ValueError(
+            "its 'gates' or 'gate_pace' are not those of the config: the weights of a trained model are for its own ones"
+        )
     loaded = model.untrained()
     if "distributions" in msg:
         _read(loaded, msg)
@@ -72,6 +82,10 @@ def model_from_bytes(model: JointModel, data: bytes) -> JointModel:
 
 def _context_lists(model: JointModel) -> dict[str, list[list[str]]]:
     return {name: [list(expert) for expert in each.experts] for name, each in model.conditionals.items()}
+
+
+def _gates(model: JointModel) -> dict[str, list[str]]:
+    return {name: list(model.contexts.gates.get(name, usual)) for name, usual in GATES.items()}
 
 
 def _read(model: JointModel, msg: dict[str, Any]) -> None:
@@ -176,7 +190,8 @@ def _unpack_sweep(model: JointModel, msg: dict[str, Any]) -> Sweep:
     alphabets, labels = model.alphabets(model.vocabulary), max(1, len(model.labels))
     limits = [np.full(len(rows[0]), size) for size in (alphabets["word"], alphabets["tag"])]
     limits += [np.repeat(words, words), np.full(len(rows[0]), labels)]
-    if np.any(rows >= np.array(limits)) or np.any(rows[:2] < 0):
+    # A root has no label, and what is none has one.
+    if np.any(rows >= np.array(limits)) or np.any(rows[:2] < 0) or np.any((rows[2] == NONE) != (rows[3] == NONE)):
         raise ValueError("the passages of its sweep have words, tags or labels that do not exist")
     found = np.split(rows, np.cumsum(words)[:-1], axis=1)
     ends = np.cumsum(sentences).tolist()
@@ -190,7 +205,7 @@ def _unpack_sweep(model: JointModel, msg: dict[str, Any]) -> Sweep:
 def _keys(joined: bytes, count: int) -> list[bytes]:
     """The keys of some sentences, all of which have the same length."""
     width = len(joined) // max(1, count)
-    if width * count != len(joined):
+    if width * count != len(joined) or (count > 0 and width == 0):
         raise ValueError("a list of sentences is damaged")
     return [joined[width * i : width * (i + 1)] for i in range(count)]
 

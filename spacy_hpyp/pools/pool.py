@@ -149,19 +149,11 @@ def standing(customers):
 
 
 @borrowing
-def unseat_all(franchise, restaurants, dish, rng):
-    """Remove one event from every expert. Returns False if it was not seated everywhere."""
-    removed = True
-    for restaurant in restaurants:
-        removed = unseat(franchise, restaurant, dish, rng) and removed
-    return removed
-
-
-@borrowing
 def unseat_all_noting(franchise, restaurants, dish, rng, moved):
-    """`unseat_all`, with what `seat_all_as` needs to undo it.
+    """Remove one event from every expert, noting what `seat_all_as` needs to undo it.
 
     moved (int32[experts, 2]): Overwritten, see `unseat_noting`.
+    RETURNS (bool): Whether it was seated everywhere.
     """
     removed = True
     for expert in range(len(restaurants)):

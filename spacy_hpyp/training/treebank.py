@@ -196,8 +196,8 @@ class Treebank:
         if passage.keys and int.from_bytes(passage.keys[0][:4], "big") % every == 0:
             self.model.progress.sweep.passages.append(passage)
 
-    def passages(self) -> list[Passage]:
-        """The passages that have been kept since the last time; a sentence that is seated once is in one of them only."""
+    def take_passages(self) -> list[Passage]:
+        """Take the passages that have been kept since the last time; a sentence that is seated once is in one of them only."""
         taken: Counter[bytes] = Counter()
         found = []
         for passage in self.model.progress.sweep.passages:

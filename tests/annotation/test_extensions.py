@@ -5,6 +5,7 @@ from math import log
 import pytest
 from spacy.tokens import Doc, DocBin, Span, Token
 
+from spacy_hpyp.annotation import extensions
 from spacy_hpyp.annotation.extensions import WRITTEN
 
 TEXTS = [
@@ -103,9 +104,13 @@ def test_parsing_again_replaces_probabilities(toy, trained):
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_user_data_have_one_entry_for_each_token(toy, trained, text):
-    doc = toy.copy(trained, marginals=True)(text)
+def test_user_data_of_a_long_document_have_one_entry_for_each_token(toy, trained, text, monkeypatch):
+    nlp = toy.copy(trained, marginals=True)
+    apart = [[token._.get(name) for name in WRITTEN] for token in nlp(text)]
+    monkeypatch.setattr(extensions, "_LONG", 1)
+    doc = nlp(text)
     assert len(doc.user_data) == len(doc)
+    assert [[token._.get(name) for name in WRITTEN] for token in doc] == apart
     assert all(token._.get(name) is not None for token in doc for name in WRITTEN if not token.is_space)
 
 
@@ -217,3 +222,10 @@ def test_model_without_words_is_surprised_by_tags_only(toy):
     for token in nlp(doc):
         assert token._.surprisal_lexical == 0.0
         assert token._.surprisal == token._.surprisal_syntactic > 0.0
+
+
+def test_probabilities_are_in_the_json_of_a_document(toy, trained):
+    doc = toy.copy(trained, marginals=True)("the dog sleeps .")
+    found = doc.to_json(underscore=["log_prob", "head_prob"])["underscore_token"]
+    assert [one["value"] for one in found["head_prob"]] == [token._.head_prob for token in doc]
+    assert [one["value"] for one in found["log_prob"]] == log_probs(doc)

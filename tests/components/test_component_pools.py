@@ -327,3 +327,20 @@ def test_treebank_with_hardly_anything_in_it_is_learned(toy, annotation, treeban
         assert all(token._.log_prob < 1e-12 for token in doc)
     loaded = toy.copy(nlp)
     assert annotation(loaded("go go go")) == annotation(nlp("go go go"))
+
+
+def test_weights_are_the_parameters_of_the_thinc_model_that_holds_them(toy, pooled):
+    parser = toy.parser(toy.copy(pooled))
+    name = "transition_standing"
+    parser.model.set_param(name, parser.model.get_param(name) + 1.0)
+    loaded = toy.parser(toy.nlp(**toy.pools)).model.from_bytes(parser.model.to_bytes())
+    for model in (parser.model, loaded):
+        joint = model.attrs["joint_model"]
+        assert np.array_equal(joint.weights["transition"].standing, model.get_param(name).astype(np.float64))
+
+
+@pytest.mark.parametrize("setting", [{"gate_pace": 0.5}, {"gates": {"tag": ["s1.tag"]}}])
+def test_weights_of_gates_are_not_read_for_other_ones(toy, pooled, setting):
+    other = toy.parser(toy.nlp(**{**toy.pools, **setting}))
+    with pytest.raises(ValueError, match="'gates' or 'gate_pace' are not those of the config"):
+        other.from_bytes(toy.parser(pooled).to_bytes(exclude=["vocab", "cfg"]), exclude=["vocab", "cfg"])

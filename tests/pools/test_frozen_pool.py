@@ -29,7 +29,10 @@ from spacy_hpyp.pools.pool import (
     new_scratch,
     product_distribution,
 )
-from spacy_hpyp.pools.pool import unseat_all as unseat
+from spacy_hpyp.pools.pool import unseat_all_noting as unseat
+
+#: What removing an event has changed; nothing here asks for it.
+MOVED = np.empty((64, 2), dtype=np.int32)
 
 SYMBOLS = 4
 
@@ -67,7 +70,7 @@ class Reference:
             for place in places:
                 seat(franchise, place, dish, rng)
             if i % 3 == 0:
-                assert unseat(franchise, places, dish, rng)
+                assert unseat(franchise, places, dish, rng, MOVED)
         self.franchise = franchise
         self.rows = rng.integers(SYMBOLS, size=(12, width)).astype(np.int32)
         self.restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]

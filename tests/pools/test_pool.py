@@ -31,9 +31,11 @@ from spacy_hpyp.pools.pool import (
     seat_mixture,
     seat_product,
     standing,
-    unseat_all,
+    unseat_all_noting,
 )
 
+#: What removing an event has changed; nothing here asks for it.
+MOVED = np.empty((64, 2), dtype=np.int32)
 COLUMNS = np.array([[0, 1, 2], [2, 0, -1], [-1, -1, -1]])
 ELEMENTS = np.zeros((3, 4), dtype=np.int32)
 GATES = np.array([2, 0], dtype=np.int32)
@@ -67,7 +69,7 @@ def seated_pool(weights, possible=NO_MASK, events=300, one_table=False):
         open_restaurants(franchise, row, places)
         seat_product(pool, places, symbols_of(pool, row), 0, dish, rng)
         if i % 3 == 0:
-            assert unseat_all(franchise, places, dish, rng)
+            assert unseat_all_noting(franchise, places, dish, rng, MOVED)
     for part in gradient:
         part[:] = 0.0
     return pool
@@ -154,10 +156,10 @@ def test_seating_returns_the_probability_that_the_dish_had():
         open_restaurants(pool.franchise, row, places)
         expected = np.log(product(pool, row, 1)[7])
         assert seat_product(pool, places, symbols, 1, 7, rng) == pytest.approx(expected)
-        assert unseat_all(pool.franchise, places, 7, rng)
+        assert unseat_all_noting(pool.franchise, places, 7, rng, MOVED)
         expected = np.log(mixture(pool, row)[7])
         assert seat_mixture(pool, places, symbols, 7, rng) == pytest.approx(expected)
-        assert unseat_all(pool.franchise, places, 7, rng)
+        assert unseat_all_noting(pool.franchise, places, 7, rng, MOVED)
 
 
 @pytest.mark.parametrize("mixed", [False, True])
@@ -230,7 +232,7 @@ def test_one_table_at_most_is_deterministic_and_leaves_nothing_behind():
         for seed in (1, 2):
             rng = np.random.default_rng(seed)
             seat_product(pool, places, symbols_of(pool, row), 0, 3, rng)
-            assert unseat_all(pool.franchise, places, 3, rng)
+            assert unseat_all_noting(pool.franchise, places, 3, rng, MOVED)
     again = pool.franchise.restaurants[: len(restaurants)]
     np.testing.assert_array_equal(again[:, :CUSTOMERS], restaurants[:, :CUSTOMERS])
     np.testing.assert_array_equal(again[:, CUSTOMERS], restaurants[:, CUSTOMERS])
@@ -240,7 +242,7 @@ def test_unseating_what_is_not_seated_is_reported():
     pool = seated_pool(random_weights(0.0), events=0)
     places = np.empty(len(COLUMNS), dtype=np.int32)
     open_restaurants(pool.franchise, np.zeros(3, dtype=np.int32), places)
-    assert not unseat_all(pool.franchise, places, 0, np.random.default_rng(0))
+    assert not unseat_all_noting(pool.franchise, places, 0, np.random.default_rng(0), MOVED)
 
 
 def test_pool_without_experts_generates_with_probability_one():

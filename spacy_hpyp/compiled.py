@@ -52,6 +52,11 @@ def inner(function: Callable) -> Any:
     return _compile(function, counting=False, called_from_python=False)
 
 
+def inner_maker(function: Callable) -> Any:
+    """`inner`, for a function that makes arrays."""
+    return _compile(function, counting=True, called_from_python=False)
+
+
 def _compile(function: Callable, *, counting: bool, called_from_python: bool = True) -> Any:
     options = compat.options(counting=counting, called_from_python=called_from_python)
     dispatcher = njit(nogil=True, error_model="numpy", **options)(function)

@@ -5,7 +5,7 @@
 import numpy as np
 
 from ..annotation.arrays import Blocks
-from ..compiled import compiled
+from ..compiled import compiled, inner_maker
 from ..inference.division import new_dividing
 from ..inference.particle_filter import run
 from .configuration import FIELDS
@@ -15,7 +15,7 @@ from .proposals import new_decoding, new_workspace
 _SMALLEST = 1024
 
 
-@compiled
+@inner_maker
 def only(blocks, block):
     """One of some blocks by itself."""
     start, end = blocks.offsets[block], blocks.offsets[block + 1]
@@ -24,7 +24,7 @@ def only(blocks, block):
     )
 
 
-@compiled
+@inner_maker
 def search_block(parser, block, search, work, records, syntactic, lexical, log_probability):
     """Algorithm 1 on one block of n words.
 

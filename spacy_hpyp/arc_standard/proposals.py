@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, compiled, implements, inner
+from ..compiled import NONE, compiled, implements, inner, inner_maker
 from ..hpyp.franchise import child, deepest
 from ..inference.memo import Memo, new_memo, recall
 from ..inference.particle_filter import Options, new_options, weigh_actions, weigh_attachments, weigh_tokens
@@ -88,7 +88,7 @@ class Workspace(NamedTuple):
     tags: Memo
 
 
-@compiled
+@inner_maker
 def new_workspace(parser, search):
     """A workspace that fits a parser.
 
@@ -247,7 +247,7 @@ class Decoding(NamedTuple):
     passes: int
 
 
-@compiled
+@inner_maker
 def new_decoding(parser, block, search, work):
     """The task of decoding a block.
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, implements, inner
+from ..compiled import borrowing, compiled, implements, inner, inner_maker
 from .beam import append, log_add, log_sum
 from .particle_filter import allot, divide, gain, is_pursued, note, select
 
@@ -72,7 +72,7 @@ class Dividing(NamedTuple):
     before: np.ndarray
 
 
-@compiled
+@inner_maker
 def new_dividing(search, syntactic, lexical, log_probability):
     """Algorithm 1 before the first word."""
     return Dividing(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, generic, overwrite
+from ..compiled import NONE, borrowing, generic, inner_maker, overwrite
 from .beam import append, longer_beam, new_beam
 
 _SMALLEST = 1024
@@ -37,7 +37,7 @@ class Options(NamedTuple):
     particles: np.ndarray
 
 
-@compiled
+@inner_maker
 def new_options(size):
     """Room for a number of options."""
     return Options(np.empty(size, dtype=np.int32), np.empty(size), np.empty(size, dtype=np.int64))
@@ -182,7 +182,7 @@ def select(division, beam, size, held, word, is_last):
     raise NotImplementedError("for compiled code")
 
 
-@compiled
+@inner_maker
 def make_room(system, records, used, more, beam, first, size, shifted, shifted_size):
     """Forget the records that no derivation in the beam needs any more; where many are needed, take more room.
 
@@ -205,7 +205,7 @@ def make_room(system, records, used, more, beam, first, size, shifted, shifted_s
     return records, used
 
 
-@compiled
+@inner_maker
 def run(task, division, particles, retained, retained_tokens, records):
     """Pass over the words of a task.
 

@@ -1,0 +1,20 @@
+"""The search of a decoder by itself, which only compiled code calls, as functions for Python."""
+
+from numba import njit
+
+from spacy_hpyp.arc_standard import decoder, proposals
+
+
+@njit
+def new_workspace(parser, search):
+    return proposals.new_workspace(parser, search)
+
+
+@njit
+def only(blocks, block):
+    return decoder.only(blocks, block)
+
+
+@njit
+def search_block(parser, block, search, work, records, syntactic, lexical, log_probability):
+    return decoder.search_block(parser, block, search, work, records, syntactic, lexical, log_probability)

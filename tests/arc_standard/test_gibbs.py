@@ -31,7 +31,7 @@ from spacy_hpyp.models.seating import no_gradient
 
 #: One sentence whose five tags, words and labels fall into few restaurants.
 WORDS, TAGS, HEADS = [0, 1, 0, 0, 1], [0, 1, 0, 0, 1], [1, NONE, 1, 1, 1]
-STEPS = 40_000
+STEPS = 20_000
 CONTEXTS = {
     "plain": ContextLists(transition=[[]], label=[], tag=[["s1.tag"]], word=[["next.tag", "s1.tag"]]),
     "pools": ContextLists(

@@ -23,7 +23,7 @@ from spacy_hpyp.models.seating import no_gradient
 
 #: The second word has a dependent on either side, so that the tree has two derivations.
 WORDS, TAGS, HEADS = [0, 1, 0], [0, 1, 0], [1, NONE, 1]
-STEPS = 20_000
+STEPS = 10_000
 #: The two derivations differ in what they see below the top of the stack.
 SMALL = ContextLists(transition=[["s2.tag"]], label=[], tag=[["s2.tag"]], word=[["next.tag"]])
 

@@ -1,7 +1,8 @@
 """How the numerical core is compiled: decorators that say it once.
 
 `compiled` is for what Python calls and for what makes arrays. Short functions that only work on the arrays of their callers
-are `borrowing`, and those of them that only compiled code calls, with a whole parser as an argument, are `inner`.
+are `borrowing`, and those of them that only compiled code calls, with a whole parser as an argument, are `inner`; or
+`inner_maker`, if they make arrays. What each kind of argument does in its own way is `generic`, or `generic_maker`.
 """
 
 import warnings

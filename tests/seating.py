@@ -3,8 +3,21 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numba import njit
 
-from spacy_hpyp.hpyp.franchise import Franchise, add, new_franchise, remove, reserve
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.hpyp.franchise import (
+    CELL,
+    COUNT,
+    LINK,
+    SERVED,
+    SIZE,
+    Franchise,
+    add,
+    new_franchise,
+    remove,
+    reserve,
+)
 
 Customer = tuple[tuple[int, ...], int]
 
@@ -28,3 +41,18 @@ def seated_franchise(
             for expert in range(len(columns)):
                 change(franchise, expert, np.array(context, dtype=np.int32), dish, rng)
     return franchise
+
+
+@njit(error_model="numpy")
+def squared_sizes(franchise, squares):
+    """The sum of squared table sizes of every serving, which tells partitions apart.
+
+    squares (int64[servings]): Overwritten.
+    """
+    for serving in range(len(squares)):
+        row = franchise.servings[serving]
+        cell = row[CELL]
+        squares[serving] = row[SERVED] ** 2 if cell == NONE else 0
+        while cell != NONE:
+            squares[serving] += franchise.cells[cell, COUNT] * franchise.cells[cell, SIZE] ** 2
+            cell = franchise.cells[cell, LINK]

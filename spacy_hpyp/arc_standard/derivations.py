@@ -10,13 +10,13 @@ the tree: particles choose among the allowed actions as the model does, by drawi
 the probability that the choice is an allowed one and by that of the word and its tag.
 """
 
-from math import exp, inf, log
+from math import inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..compiled import borrowing, compiled, implements, inner
-from ..inference.beam import log_sum, longer
+from ..inference.beam import log_add, log_sum, longer
 from ..inference.drawing import Drawing, draw_derivation
 from ..inference.particle_filter import Options, new_options, run, weigh_actions, weigh_attachments, weigh_tokens
 from .configuration import (
@@ -98,8 +98,7 @@ def enter(chart, size, records, record, weight, signature, by_action):
     while chart.slots[slot] >= 0:
         i = chart.slots[slot]
         if chart.signature[i] == signature and is_equal(records, chart.record[i], record, by_action):
-            higher, lower = max(chart.weight[i], weight), min(chart.weight[i], weight)
-            chart.weight[i] = higher + log(1.0 + exp(lower - higher))
+            chart.weight[i] = log_add(chart.weight[i], weight)
             return size
         slot = (slot + np.uint64(1)) & last
     chart.slots[slot] = size

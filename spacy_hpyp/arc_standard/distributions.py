@@ -73,6 +73,11 @@ def conditionals(contexts: ContextLists) -> dict[str, Conditional]:
     return {name: _conditional(name, contexts, possible.get(name)) for name in DISTRIBUTIONS}
 
 
+def has_labels(conditionals: Mapping[str, Conditional]) -> bool:
+    """Whether a transition is a direction, and the label of an arc an outcome of its own; else a transition has a label."""
+    return len(conditionals["label"].experts) > 0
+
+
 def _conditional(name: str, contexts: ContextLists, possible: np.ndarray | None) -> Conditional:
     experts = tuple(tuple(expert) for expert in getattr(contexts, name))
     plain = len(experts) < (2 if possible is None else 1)

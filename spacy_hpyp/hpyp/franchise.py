@@ -323,6 +323,14 @@ def deepest(franchise, expert, row):
 
 
 @borrowing
+def seen(franchise, restaurant):
+    """The restaurant, or the nearest above it that is not empty, or the root."""
+    while franchise.restaurants[restaurant, CUSTOMERS] == 0 and franchise.restaurants[restaurant, PARENT] != NONE:
+        restaurant = franchise.restaurants[restaurant, PARENT]
+    return restaurant
+
+
+@borrowing
 def deepest_of(franchise, row, experts, restaurants):
     """`deepest` for several experts at once: the look-ups of a level do not wait for each other.
 

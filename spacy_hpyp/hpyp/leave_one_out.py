@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import borrowing, compiled
 from .franchise import (
-    CUSTOMERS,
-    PARENT,
     TIER,
     Franchise,
     new_franchise,
@@ -21,6 +19,7 @@ from .franchise import (
     restaurant_distribution,
     seat,
     seat_as,
+    seen,
     unseat_noting,
 )
 from .hyperparameters import resample
@@ -120,11 +119,7 @@ def _predict_left_out(franchise, row, dish, offsets, groups, whole, rng, log_pro
             tables, size = unseat_noting(franchise, place[event - start], dish[event], rng)
             moved[event - start, 0], moved[event - start, 1] = tables, size
         for event in range(start, end):
-            restaurant = place[event - start]
-            while (
-                franchise.restaurants[restaurant, CUSTOMERS] == 0 and franchise.restaurants[restaurant, PARENT] != NONE
-            ):
-                restaurant = franchise.restaurants[restaurant, PARENT]
+            restaurant = seen(franchise, place[event - start])
             depth[i] = franchise.restaurants[restaurant, TIER]
             if whole:
                 restaurant_distribution(franchise, restaurant, out)

@@ -6,7 +6,6 @@ import numpy as np
 
 from ..annotation.arrays import Blocks, Parses, Posterior, Sentences, Share
 from ..arc_standard.configuration import DIRECTIONS, class_of
-from ..arc_standard.decoder import decode_all
 from ..arc_standard.decoding import decode, mixture, posteriors
 from ..arc_standard.derivations import sample_derivation, tree_log_probability
 from ..arc_standard.distributions import Distributions
@@ -68,10 +67,6 @@ class FrozenModel:
     def posteriors(self, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, list[Posterior]]:
         """All parses of each sentence of some blocks that are left in the end, see `arc_standard.decoding.posteriors`."""
         return posteriors(self.parser_for(search), blocks, search, threads)
-
-    def decode_all(self, blocks: Blocks, block: int, search: Search) -> Posterior:
-        """All parses of one block that Algorithm 1 ends with, see `arc_standard.decoder.decode_all`."""
-        return decode_all(self.parser_for(search), blocks, block, search)
 
     def tree_log_probabilities(self, sentences: Sentences, *, particles: int = 1000, seed: int = 0) -> np.ndarray:
         """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's derivations.

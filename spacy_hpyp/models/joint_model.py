@@ -7,7 +7,7 @@ import numpy as np
 from ..annotation.confidence import UNLEARNED
 from ..annotation.documents import Encoder
 from ..arc_standard.configuration import FIRST_SYMBOL
-from ..arc_standard.distributions import ContextLists, alphabet_sizes, conditionals
+from ..arc_standard.distributions import ContextLists, alphabet_sizes, conditionals, has_labels
 from ..pools.pool import Weights
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .frozen import FrozenModel
@@ -81,7 +81,7 @@ class JointModel:
     @property
     def is_factored(self) -> bool:
         """Whether a transition is a direction and a label."""
-        return len(self.conditionals["label"].experts) > 0
+        return has_labels(self.conditionals)
 
     @property
     def seating(self) -> Seating:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..annotation.arrays import Sentences
-from ..arc_standard.distributions import DISTRIBUTIONS, Distributions
+from ..arc_standard.distributions import DISTRIBUTIONS, Distributions, has_labels
 from ..arc_standard.events import Derivations, Generated, static_derivations
 from ..arc_standard.latent import visit_latent
 from ..hpyp.franchise import Franchise, reserve
@@ -46,11 +46,6 @@ class Seating:
         self.draws = np.zeros(2, dtype=np.int64)
         self._frozen: tuple[dict[str, Weights], FrozenModel] | None = None
 
-    @property
-    def is_factored(self) -> bool:
-        """Whether a transition is a direction and a label."""
-        return len(self.conditionals["label"].experts) > 0
-
     # Prediction
 
     def freeze(self, weights: Mapping[str, Weights]) -> FrozenModel:
@@ -58,8 +53,9 @@ class Seating:
 
         weights (Mapping[str, Weights]): The weights of the pools, by distribution.
         """
-        now = {name: Weights(*(part.copy() for part in weights[name])) for name in DISTRIBUTIONS}
+        now = {name: weights[name] for name in DISTRIBUTIONS}
         if self._frozen is None or not _equal(self._frozen[0], now):
+            now = {name: Weights(*(part.copy() for part in own)) for name, own in now.items()}
             with ThreadPoolExecutor() as executor:
                 pools = executor.map(
                     lambda name: self.conditionals[name].frozen(self.franchises[name], now[name]), DISTRIBUTIONS
@@ -219,7 +215,7 @@ class Seating:
     def _generated(self, name: str, sentences: Sentences, derivations: Derivations, start: int, end: int) -> Generated:
         return Generated(
             distribution=DISTRIBUTIONS.index(name),
-            factored=self.is_factored,
+            factored=has_labels(self.conditionals),
             words=sentences.words,
             derivations=derivations,
             offsets=sentences.offsets[start : end + 1],

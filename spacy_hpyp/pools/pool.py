@@ -30,6 +30,7 @@ from ..hpyp.franchise import (
     seat,
     seat_as,
     seat_noting,
+    seen,
     unseat,
     unseat_as,
     unseat_noting,
@@ -199,14 +200,6 @@ def move_all(franchise, restaurants, dish, rng):
             return False, total
         total += log(seat(franchise, restaurant, dish, rng))
     return True, total
-
-
-@borrowing
-def seen(franchise, restaurant):
-    """The restaurant, or the nearest above it that is not empty, or the root."""
-    while franchise.restaurants[restaurant, CUSTOMERS] == 0 and franchise.restaurants[restaurant, PARENT] != NONE:
-        restaurant = franchise.restaurants[restaurant, PARENT]
-    return restaurant
 
 
 @borrowing

@@ -10,6 +10,7 @@ import pytest
 
 from spacy_hpyp import Alternative, Marginals
 from spacy_hpyp.annotation.documents import encode_docs
+from spacy_hpyp.arc_standard.decoder import decode_all
 from spacy_hpyp.inference.division import Search
 
 TEXTS = [
@@ -49,7 +50,7 @@ def posterior_of_block(toy, nlp, text):
     parser = toy.parser(nlp)
     blocks, _ = encode_docs([one_sentence(nlp, text)], parser.joint.encoder, given_tags=False)
     search = Search(parser.particles, parser.lookahead, marginals=True, temperature=parser.temperature)
-    return parser.joint.frozen.decode_all(blocks, 0, search)
+    return decode_all(parser.joint.frozen.parser_for(search), blocks, 0, search)
 
 
 @pytest.mark.parametrize("text", TEXTS)

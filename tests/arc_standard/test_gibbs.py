@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numba import njit
+from seating import squared_sizes
 from test_enumeration import POOLS, make_model, with_random_weights
 from test_franchise import DISCOUNT, STRENGTH, enumerate_seatings
 from total_variation import total_variation
@@ -11,16 +12,11 @@ from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, ContextLists
 from spacy_hpyp.arc_standard.events import Generated, events_of, static_derivations
 from spacy_hpyp.hpyp.franchise import (
-    CELL,
-    COUNT,
-    LINK,
     N_CELLS,
     N_SERVINGS,
     NONE,
     PARENT,
     RESTAURANT,
-    SERVED,
-    SIZE,
     SYMBOL,
     compact,
     new_franchise,
@@ -73,14 +69,7 @@ def run(pool, generated, seated, steps, rng):
     squares = np.zeros((steps, franchise.used[N_SERVINGS]), dtype=np.int64)
     for i in range(steps):
         visit_sentences(pool, generated, seated, rng)
-        for serving in range(squares.shape[1]):
-            row = franchise.servings[serving]
-            cell = row[CELL]
-            if cell == NONE:
-                squares[i, serving] = row[SERVED] ** 2
-            while cell != NONE:
-                squares[i, serving] += franchise.cells[cell, COUNT] * franchise.cells[cell, SIZE] ** 2
-                cell = franchise.cells[cell, LINK]
+        squared_sizes(franchise, squares[i])
     return squares
 
 

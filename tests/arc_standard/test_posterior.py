@@ -9,6 +9,7 @@ from test_enumeration import EVERYTHING, POOLS, Counter, decode, make_model, wit
 from spacy_hpyp.annotation.arrays import Blocks, Posterior
 from spacy_hpyp.arc_standard.configuration import DEPTH, END, ROOT, SHIFT, class_of, reduce
 from spacy_hpyp.arc_standard.configuration import shift as push
+from spacy_hpyp.arc_standard.decoder import decode_all
 from spacy_hpyp.arc_standard.posterior import choose, find_marginals
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.inference.division import Search
@@ -36,7 +37,7 @@ def blocks_of(words, may_start=False):
 
 def posterior_of(model, words, temperature=1.0, particles=EVERYTHING, may_start=False):
     search = Search(particles, 0.0, marginals=True, temperature=temperature)
-    return model.frozen.decode_all(blocks_of(words, may_start), 0, search)
+    return decode_all(model.frozen.parser_for(search), blocks_of(words, may_start), 0, search)
 
 
 def parses_of(posterior):

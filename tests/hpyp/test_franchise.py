@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
+from seating import squared_sizes
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
@@ -376,14 +377,7 @@ def sweep(franchise, rows, dishes, sweeps, rng):
         for event in range(len(dishes)):
             remove(franchise, 0, rows[event], dishes[event], rng)
             add(franchise, 0, rows[event], dishes[event], rng)
-        for serving in range(squares.shape[1]):
-            row = franchise.servings[serving]
-            cell = row[CELL]
-            if cell == NONE:
-                squares[i, serving] = row[SERVED] ** 2
-            while cell != NONE:
-                squares[i, serving] += franchise.cells[cell, COUNT] * franchise.cells[cell, SIZE] ** 2
-                cell = franchise.cells[cell, LINK]
+        squared_sizes(franchise, squares[i])
     return squares
 
 

@@ -1,0 +1,87 @@
+"""Feature templates: which elements of a state are read together, by name.
+
+A template is a list of the names of elements, as in `["left.tag", "right.tag"]`: one binary feature for each combination of
+their symbols. What elements there are, each task says for itself (`arcs`, `words`). A *feature row* holds the symbols of all
+elements that some templates name, each once; a template is a list of columns of that row. A feature is known by a hash of
+the template and its symbols, whose highest bits are its place in the table of weights. Two features may share a place: there are
+no alphabets of features to be kept.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import borrowing
+
+# Odd numbers without regularity in their bits: the golden ratio's, and another.
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_STIR = np.uint64(0xD6E8FEB86659FD93)
+_HALF = np.uint64(32)
+_BITS = 64
+
+
+class Templates(NamedTuple):
+    """Some templates for compiled code.
+
+    offsets (int32[templates + 1]): Where each one's columns begin.
+    columns (int32[*]): Positions in the feature row.
+    """
+
+    offsets: np.ndarray
+    columns: np.ndarray
+
+
+def compile_templates(
+    templates: Sequence[Sequence[str]], elements: Collection[str], task: str
+) -> tuple[list[str], Templates]:
+    """Translate templates into what compiled code reads.
+
+    templates (Sequence[Sequence[str]]): Lists of names of elements.
+    elements (Collection[str]): The names that there are.
+    task (str): What the templates are for.
+    RETURNS (tuple[list[str], Templates]): The names that occur, in the order of the feature row, and the templates.
+    RAISES (ValueError): If there are none, or one is empty, there twice, or names what is not known or an element twice.
+    """
+    if not templates:
+        raise ValueError(f"There is no template in '{task}'.")
+    names: list[str] = []
+    seen = set()
+    for template in templates:
+        listed = ", ".join(template)
+        if isinstance(template, str) or not template:
+            raise ValueError(f"A template in '{task}' must be a list of names of elements, not {template!r}.")
+        for name in template:
+            if name not in elements:
+                known = ", ".join(sorted(elements))
+                raise ValueError(f"'{name}' in '{task}' is not an element. The known ones are: {known}.")
+            if name not in names:
+                names.append(name)
+        if len(set(template)) < len(template):
+            raise ValueError(f"A template in '{task}' names an element twice: {listed}.")
+        if frozenset(template) in seen:
+            raise ValueError(f"A template is in '{task}' twice: {listed}.")
+        seen.add(frozenset(template))
+    columns = [names.index(name) for template in templates for name in template]
+    offsets = np.concatenate([[0], np.cumsum([len(template) for template in templates])])
+    return names, Templates(offsets.astype(np.int32), np.array(columns, dtype=np.int32))
+
+
+@borrowing
+def find_features(templates, row, size, places):
+    """Find the places of a feature row's features in a table.
+
+    row (int32[elements]): The symbols.
+    size (int): How many places the table has, a power of two of at least 2.
+    places (int64[templates]): Overwritten.
+    """
+    bits = 0
+    while 1 << bits < size:
+        bits += 1
+    shift = np.uint64(_BITS - bits)
+    for template in range(len(places)):
+        code = np.uint64(template + 1) * _STIR
+        for i in range(templates.offsets[template], templates.offsets[template + 1]):
+            code = (code ^ np.uint64(np.uint32(row[templates.columns[i]]))) * _MIX
+            code ^= code >> _HALF
+        places[template] = np.int64((code * _STIR) >> shift)

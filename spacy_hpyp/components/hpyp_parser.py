@@ -1,10 +1,8 @@
 """The trainable spaCy component `hpyp_parser`."""
 
-import json
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,9 +10,8 @@ import numpy as np
 from spacy import util
 from spacy.lang.en import English
 from spacy.language import Language
-from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
-from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer
 
@@ -39,10 +36,9 @@ from ..models.architectures import JOINT_MODEL, add_gradients, set_joint_model, 
 from ..models.joint_model import JointModel
 from ..models.storage import model_from_bytes
 from ..settings import attributes, taking, whole
-from ..storage.checksum import DAMAGE, unpack_message, with_checksum
-from ..storage.files import replace_file
 from ..training.treebank import GoldCorpus, Treebank, learn_confidence, visit
 from .alignment import gold_documents
+from .base import TrainableComponent, listed, reading_parts
 from .scorer import score
 from .settings import ParserSettings
 
@@ -104,15 +100,13 @@ _LATENT_INTERVAL = 5
 
 
 @attributes(ParserSettings)
-class HPYPParser(TrainablePipe):
+class HPYPParser(TrainableComponent):
     """A joint tagger and parser with a generative model (Buys & Blunsom 2015).
 
     It sets `token.tag_`, `token.head`, `token.dep_` and sentence boundaries, and `_.log_prob` of tokens, sentences and
     documents (see `spacy_hpyp.annotation.extensions`).
 
-    Every setting is an attribute that can be changed, and a change is saved with the component. On loading, what the config
-    says wins if it is not what it was when the component was saved: so `spacy.load(path, config=...)` overrides a setting.
-    `nlp.config` goes on to show what the component was made with.
+    Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
 
     vocab (Vocab): The shared vocabulary.
     model (Model): Made by `spacy-hpyp.HPYPModel.v1`.
@@ -121,6 +115,10 @@ class HPYPParser(TrainablePipe):
     **settings: See `spacy_hpyp.components.settings`.
     RAISES (ValueError): If a setting is not what it may be.
     """
+
+    factory = "hpyp_parser"
+    settings_type = ParserSettings
+    _instead_of_score = " For the log-probability of its words with its tags and trees, call 'tree_log_prob(doc)'."
 
     @taking(ParserSettings)
     def __init__(
@@ -132,41 +130,17 @@ class HPYPParser(TrainablePipe):
         scorer: Callable | None = score,
         **settings: Any,
     ) -> None:
-        self.vocab = vocab
-        self.model = model
-        self.name = name
-        self.cfg: dict[str, Any] = {}
-        self.scorer = scorer
-        self._settings = ParserSettings()
-        self.change(**settings)
-        self._given = self.settings
+        super().__init__(vocab, model, name, scorer, settings)
         self._reset_training()
 
     # Settings
 
-    @property
-    def settings(self) -> ParserSettings:
-        """The settings as they are now, without the scorer."""
-        return self._settings
-
-    def change(self, **settings: Any) -> None:
-        """Change some settings, or on an error none of them.
-
-        RAISES (ValueError): If one is not what it may be, or nothing that the model can do.
-        """
-        self._settings = self._changed(settings)
-
-    def _changed(self, settings: dict[str, Any]) -> ParserSettings:
-        try:
-            changed = replace(self._settings, **settings)
-            if changed.tags == "joint" and not self.joint.is_lexicalised:
-                raise ValueError(
-                    "The model has no context list for words, and such an unlexicalised one cannot find tags. "
-                    'Set tags = "given" and put a tagger before it.'
-                )
-        except ValueError as error:
-            raise ValueError(f"Settings of the component '{self.name}': {error}") from error
-        return changed
+    def _check_settings(self, settings: ParserSettings) -> None:
+        if settings.tags == "joint" and not self.joint.is_lexicalised:
+            raise ValueError(
+                "The model has no context list for words, and such an unlexicalised one cannot find tags. "
+                'Set tags = "given" and put a tagger before it.'
+            )
 
     @property
     def search(self) -> Search:
@@ -194,20 +168,9 @@ class HPYPParser(TrainablePipe):
         """Tags and labels of the model, as `spacy init labels` writes them and `initialize` takes them."""
         return {"tags": list(self.joint.tags), "labels": list(self.joint.labels)}
 
-    def add_label(self, label: str) -> int:
-        """Tags and labels cannot be added to a model: they are fixed by `initialize`.
-
-        label (str): A tag or a label.
-        RETURNS (int): 0 if the model has it already.
-        RAISES (NotImplementedError): If it has not.
-        """
-        if label in self.labels or label in self.joint.tags:
-            return 0
-        raise NotImplementedError(
-            f"The component '{self.name}' cannot be given the label {label!r}: its tags and labels are fixed by "
-            "'nlp.initialize', which takes those of the training examples, or those of 'initialize(labels=...)' in the "
-            "form of 'label_data'; in a config, [initialize.components] reads what 'spacy init labels' wrote."
-        )
+    @property
+    def _known_labels(self) -> set[str]:
+        return {*self.labels, *self.joint.tags}
 
     # Training
 
@@ -235,7 +198,7 @@ class HPYPParser(TrainablePipe):
         if not corpus.sentences:
             raise ValueError(
                 f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence with "
-                f"a tag for every token and a complete tree{_listed(corpus.skipped)}. Is the right file in the corpus?"
+                f"a tag for every token and a complete tree{listed(corpus.skipped)}. Is the right file in the corpus?"
             )
         model = self.joint.untrained()
         corpus.initialize(model, corpus.label_data() if labels is None else labels)
@@ -243,7 +206,7 @@ class HPYPParser(TrainablePipe):
         if not treebank.copies:
             raise ValueError(
                 f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and "
-                f"labels{_listed(treebank.skipped)}. Make them of the same data with 'python -m spacy init labels'."
+                f"labels{listed(treebank.skipped)}. Make them of the same data with 'python -m spacy init labels'."
             )
         set_joint_model(self.model, model)
         self._reset_training(treebank)
@@ -255,7 +218,7 @@ class HPYPParser(TrainablePipe):
             self._warned = True
             warnings.warn(
                 f"The component '{self.name}' skips {skipped.total()} of {self._treebank.size} training "
-                f"sentences{_listed(skipped)}.",
+                f"sentences{listed(skipped)}.",
                 stacklevel=3,
             )
 
@@ -305,8 +268,7 @@ class HPYPParser(TrainablePipe):
         if self.name not in losses:
             self._loss = (0.0, 0)
             losses[self.name] = 0.0
-        examples = list(examples)
-        validate_examples(examples, "HPYPParser.update")
+        examples = self._examples(examples, "update")
         model = self._initialized()
         batch = self._treebank.batch(gold_documents(examples, self.tokens))
         # What is new is known when everything has been seen once.
@@ -361,21 +323,20 @@ class HPYPParser(TrainablePipe):
         scores (tuple[Layout, Parses]): What `predict` returned for the examples.
         RETURNS (tuple[float, None]): The loss. There is no gradient: the model learns by Gibbs sampling.
         """
-        validate_examples(examples, "HPYPParser.get_loss")
+        self._examples(examples, "get_loss")
         values = scores[1].log_probability
         return (-float(values.mean()) if len(values) else 0.0), None
 
     # Prediction
 
+    @property
+    def is_trained(self) -> bool:
+        """Whether the model has its vocabulary and labels."""
+        return self.joint.is_initialized
+
     def _initialized(self) -> JointModel:
-        model = self.joint
-        if not model.is_initialized:
-            raise ValueError(
-                f"The component '{self.name}' has not been trained. Train it with 'python -m spacy train' ('python -m "
-                "spacy init config --pipeline hpyp_parser' writes a config), load a trained pipeline with 'spacy.load', or "
-                "call 'nlp.initialize' and 'nlp.update'."
-            )
-        return model
+        self._check_trained()
+        return self.joint
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Layout, Parses]:
         """Parse documents without changing them.
@@ -478,20 +439,6 @@ class HPYPParser(TrainablePipe):
             threads=self.threads,
         )
 
-    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """Compare parsed examples with their gold annotation, by the component's scorer.
-
-        examples (Iterable[Example]): Predicted and reference documents.
-        RETURNS (dict[str, Any]): The scores; none without a scorer.
-        RAISES (TypeError): If it is a Doc that is given.
-        """
-        if isinstance(examples, Doc):
-            raise TypeError(
-                "'score' compares Examples with their gold annotation, but what it was given is a Doc. For the log-probability of "
-                "its words with its tags and trees, call 'tree_log_prob(doc)'."
-            )
-        return {} if self.scorer is None else self.scorer(examples, **kwargs)
-
     def tree_log_prob(self, doc: Doc) -> float:
         """How probable the words of a document are together with its tags and trees, which anybody may have given it.
 
@@ -514,127 +461,14 @@ class HPYPParser(TrainablePipe):
 
     # Storage
 
-    def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
-        """Serialize the component, with its settings and everything that training needs to go on.
+    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> JointModel:
+        with reading_parts():
+            stored, weights = attributes[JOINT_MODEL], weights_from(self.model, parameters)
+        loaded = model_from_bytes(self.joint, stored)
+        loaded.check_weights(weights)
+        loaded.weights = weights
+        return loaded
 
-        exclude (Sequence[str]): Names of parts to leave out: "vocab", "model", "cfg" (the settings).
-        RETURNS (bytes): The component.
-        """
-        parts = {
-            "cfg": self._settings_to_bytes,
-            "model": self._write_model,
-            "vocab": lambda: self.vocab.to_bytes(exclude=exclude),
-        }
-        return util.to_bytes(parts, exclude)
-
-    def from_bytes(self, bytes_data: bytes, *, exclude: Sequence[str] = ()) -> "HPYPParser":
-        """Load the component from bytes; on an error it stays as it was.
-
-        RAISES (ValueError): If the bytes are damaged or belong to another model.
-        """
-        settings: dict[str, Any] = {}
-        # The model comes last: if something is damaged, the component stays as it was.
-        readers = {
-            "cfg": lambda data: settings.update(self._read_settings(data)),
-            "vocab": lambda data: self.vocab.from_bytes(data, exclude=exclude),
-        }
-        try:
-            message = unpack_message(bytes_data)
-            if "model" not in message and "model" not in exclude:
-                raise ValueError("there is no model in it")
-            for part, read in readers.items():
-                if part in message and part not in exclude:
-                    read(message[part])
-        except DAMAGE as error:
-            raise ValueError(f"The component '{self.name}' cannot be read: {error}.") from error
-        if "model" not in exclude:
-            self._read_model(message["model"])
-        self.change(**settings)
-        return self
-
-    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
-        """Save the component to a directory.
-
-        The model is one file, with a checksum, that takes the place of the previous one only when it is complete: a full disk
-        or an interrupt leaves what was there before. So is the file of the settings.
-        """
-        parts = {
-            "cfg": lambda file: replace_file(file, self._settings_to_bytes()),
-            "model": lambda file: replace_file(file, self._write_model()),
-            "vocab": lambda folder: self.vocab.to_disk(folder, exclude=exclude),
-        }
-        util.to_disk(path, parts, exclude)
-
-    def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> "HPYPParser":
-        """Load the component from a directory; on an error it stays as it was.
-
-        RAISES (ValueError): If the model file is damaged or belongs to another model.
-        """
-        settings: dict[str, Any] = {}
-
-        def read_settings(file: Path) -> None:
-            # Pipelines of earlier versions have no such file.
-            if file.exists():
-                try:
-                    settings.update(self._read_settings(file.read_bytes()))
-                except ValueError as error:
-                    raise ValueError(f"The component '{self.name}' cannot be read from {file}: {error}.") from error
-
-        # The model comes last: if something is damaged, the component stays as it was.
-        readers = {
-            "cfg": read_settings,
-            "vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude),
-            "model": lambda file: self._read_model(file.read_bytes(), file),
-        }
-        util.from_disk(path, readers, exclude)
-        self.change(**settings)
-        return self
-
-    def _write_model(self) -> bytes:
-        return with_checksum(self.model.to_bytes())
-
-    def _settings_to_bytes(self) -> bytes:
-        # The standard library's: srsly does not write whole numbers of any size, as a seed may be.
-        return json.dumps({"given": asdict(self._given), "set": asdict(self.settings)}).encode()
-
-    def _read_settings(self, data: bytes) -> dict[str, Any]:
-        """The saved settings that hold: those that the component has been given the same values for as then.
-
-        An earlier version may not have had some of them.
-        """
-        try:
-            saved = json.loads(data)
-            given, found = saved["given"], saved["set"]
-            if not given.keys() == found.keys() <= {declared.name for declared in fields(ParserSettings)}:
-                raise ValueError("they are not those that the component has")
-            self._changed(found)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"its settings are damaged ({error})") from error
-        return {name: value for name, value in found.items() if given[name] == getattr(self._given, name)}
-
-    def _read_model(self, data: bytes, source: Path | None = None) -> None:
-        where = f" from {source}" if source else ""
-        try:
-            message = unpack_message(data)
-            try:
-                (attributes,), (parameters,) = message["attrs"], message["params"]
-                stored, weights = attributes["joint_model"], weights_from(self.model, parameters)
-            except DAMAGE as error:
-                raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
-            loaded = model_from_bytes(self.model.attrs[JOINT_MODEL], stored)
-            loaded.check_weights(weights)
-            loaded.weights = weights
-        # What is wrong with a file is a ValueError. Other errors have other causes, and the file is not to blame.
-        except ValueError as error:
-            raise ValueError(
-                f"The model of the component '{self.name}' cannot be read{where}: {error}. "
-                "The file is damaged, or belongs to another version or another config; train or install it again."
-            ) from error
+    def _replace_model(self, loaded: JointModel) -> None:
         set_joint_model(self.model, loaded)
         self._reset_training()
-
-
-def _listed(problems: Counter[str]) -> str:
-    if not problems:
-        return ""
-    return " (" + ", ".join(f"{count} {problem}" for problem, count in problems.most_common()) + ")"

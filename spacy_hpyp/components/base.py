@@ -1,0 +1,310 @@
+"""What the trainable components of this package have in common: settings, scoring, storage, and the errors for people."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from spacy import util
+from spacy.pipeline.trainable_pipe import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples
+from spacy.vocab import Vocab
+from thinc.api import Model
+
+from ..settings import Settings
+from ..storage.checksum import DAMAGE, unpack_message, with_checksum
+from ..storage.files import replace_file
+
+
+class TrainableComponent(TrainablePipe):
+    """A trainable component whose settings are attributes and whose model is one object that a thinc Model holds.
+
+    Every setting is an attribute that can be changed, and a change is saved with the component. On loading, what the config
+    says wins if it is not what it was when the component was saved: so `spacy.load(path, config=...)` overrides a setting.
+    `nlp.config` goes on to show what the component was made with.
+
+    A subclass is decorated with `attributes` of its settings, its `__init__` and its factory with `taking`, and it defines
+
+    * `factory` (str): The name under which spaCy knows the component, for what errors tell people to do.
+    * `settings_type` (type[Settings]): The dataclass of its settings.
+    * `is_trained` (bool): Whether there is anything to predict with; `_check_trained` raises the error otherwise.
+    * `_load_model`: Makes the model of what was stored, and checks it, without changing the component.
+    * `_replace_model`: Puts what `_load_model` made in the place of the component's own, which cannot fail.
+    * `labels`, `label_data`, `initialize`, `update`, `get_loss`, `predict` and `set_annotations`, with spaCy's signatures.
+
+    Where it needs to, it overrides `_check_settings` (what the model cannot do) and `_known_labels` (what is a label besides
+    `labels`).
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model): A thinc Model of one layer.
+    name (str): The name of the component instance.
+    scorer (Callable | None): What `score` calls.
+    settings (dict[str, Any]): Those of `settings_type` that are not to have their defaults.
+    RAISES (ValueError): If a setting is not what it may be.
+    """
+
+    factory: ClassVar[str]
+    settings_type: ClassVar[type[Settings]]
+
+    def __init__(
+        self, vocab: Vocab, model: Model, name: str, scorer: Callable | None, settings: dict[str, Any]
+    ) -> None:
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.cfg: dict[str, Any] = {}
+        self.scorer = scorer
+        self._settings = self.settings_type()
+        self.change(**settings)
+        self._given = self.settings
+
+    # What a subclass defines
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the component has learned, or been given, anything that it can predict with."""
+        raise NotImplementedError
+
+    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
+        """Make a model of what was stored, and check all of it. The component stays as it is.
+
+        attributes, parameters (dict[str, Any]): Those of the thinc Model, by name, as thinc stores them. They are what was written
+            if there was a checksum, but files without one are read, too. `reading_parts` makes errors of what is missing.
+        RETURNS (Any): What `_replace_model` takes.
+        RAISES (ValueError): If something is damaged or belongs to another model. Other errors have other causes: the file is
+            not blamed for them.
+        """
+        raise NotImplementedError
+
+    def _replace_model(self, loaded: Any) -> None:
+        """Put what `_load_model` made in the place of what the component has, and forget how far training was."""
+        raise NotImplementedError
+
+    def _check_settings(self, settings: Settings) -> None:
+        """See that settings, each of which may be what it is, are together something that the model can do.
+
+        RAISES (ValueError): If they are not.
+        """
+
+    @property
+    def _known_labels(self) -> Collection[str]:
+        """What `add_label` need not add."""
+        return self.labels
+
+    # Settings
+
+    @property
+    def settings(self) -> Any:
+        """The settings as they are now, without the scorer."""
+        return self._settings
+
+    def change(self, **settings: Any) -> None:
+        """Change some settings, or on an error none of them.
+
+        RAISES (ValueError): If one is not what it may be, or nothing that the model can do.
+        """
+        self._settings = self._changed(settings)
+
+    def _changed(self, settings: dict[str, Any]) -> Any:
+        try:
+            changed = replace(self._settings, **settings)
+            self._check_settings(changed)
+        except ValueError as error:
+            raise ValueError(f"Settings of the component '{self.name}': {error}") from error
+        return changed
+
+    # Labels, training and scores
+
+    def add_label(self, label: str) -> int:
+        """Labels cannot be added to a model: they are fixed by `initialize`.
+
+        label (str): A tag or a label.
+        RETURNS (int): 0 if the model has it already.
+        RAISES (NotImplementedError): If it has not.
+        """
+        if label in self._known_labels:
+            return 0
+        raise NotImplementedError(
+            f"The component '{self.name}' cannot be given the label {label!r}: its tags and labels are fixed by "
+            "'nlp.initialize', which takes those of the training examples, or those of 'initialize(labels=...)' in the "
+            "form of 'label_data'; in a config, [initialize.components] reads what 'spacy init labels' wrote."
+        )
+
+    def _check_trained(self) -> None:
+        """RAISES (ValueError): If the component has not been trained."""
+        if not self.is_trained:
+            raise ValueError(
+                f"The component '{self.name}' has not been trained. Train it with 'python -m spacy train' ('python -m "
+                f"spacy init config --pipeline {self.factory}' writes a config), load a trained pipeline with 'spacy.load', or "
+                "call 'nlp.initialize' and 'nlp.update'."
+            )
+
+    def _examples(self, examples: Iterable[Example], method: str) -> list[Example]:
+        """What a method of this name is given, as a list.
+
+        RAISES (TypeError): If these are no Examples.
+        """
+        examples = list(examples)
+        validate_examples(examples, f"{type(self).__name__}.{method}")
+        return examples
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """Compare predicted examples with their gold annotation, by the component's scorer.
+
+        examples (Iterable[Example]): Predicted and reference documents.
+        RETURNS (dict[str, Any]): The scores; none without a scorer.
+        RAISES (TypeError): If it is a Doc that is given.
+        """
+        if isinstance(examples, Doc):
+            raise TypeError(
+                "'score' compares Examples with their gold annotation, but what it was given is a Doc."
+                f"{self._instead_of_score}"
+            )
+        return {} if self.scorer is None else self.scorer(examples, **kwargs)
+
+    #: What somebody who gives `score` a Doc may have been looking for; a sentence after a space.
+    _instead_of_score: ClassVar[str] = ""
+
+    # Storage
+
+    def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
+        """Serialize the component, with its settings and everything that training needs to go on.
+
+        exclude (Sequence[str]): Names of parts to leave out: "vocab", "model", "cfg" (the settings).
+        RETURNS (bytes): The component.
+        """
+        parts = {
+            "cfg": self._settings_to_bytes,
+            "model": self._write_model,
+            "vocab": lambda: self.vocab.to_bytes(exclude=exclude),
+        }
+        return util.to_bytes(parts, exclude)
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Sequence[str] = ()) -> "TrainableComponent":
+        """Load the component from bytes; on an error it stays as it was.
+
+        RAISES (ValueError): If the bytes are damaged or belong to another model.
+        """
+        settings: dict[str, Any] = {}
+        # The model comes last: if something is damaged, the component stays as it was.
+        readers = {
+            "cfg": lambda data: settings.update(self._read_settings(data)),
+            "vocab": lambda data: self.vocab.from_bytes(data, exclude=exclude),
+        }
+        try:
+            message = unpack_message(bytes_data)
+            if "model" not in message and "model" not in exclude:
+                raise ValueError("there is no model in it")
+            for part, read in readers.items():
+                if part in message and part not in exclude:
+                    read(message[part])
+        except DAMAGE as error:
+            raise ValueError(f"The component '{self.name}' cannot be read: {error}.") from error
+        if "model" not in exclude:
+            self._read_model(message["model"])
+        self.change(**settings)
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
+        """Save the component to a directory.
+
+        The model is one file, with a checksum, that takes the place of the previous one only when it is complete: a full disk
+        or an interrupt leaves what was there before. So is the file of the settings.
+        """
+        parts = {
+            "cfg": lambda file: replace_file(file, self._settings_to_bytes()),
+            "model": lambda file: replace_file(file, self._write_model()),
+            "vocab": lambda folder: self.vocab.to_disk(folder, exclude=exclude),
+        }
+        util.to_disk(path, parts, exclude)
+
+    def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> "TrainableComponent":
+        """Load the component from a directory; on an error it stays as it was.
+
+        RAISES (ValueError): If the model file is damaged or belongs to another model.
+        """
+        settings: dict[str, Any] = {}
+
+        def read_settings(file: Path) -> None:
+            # Pipelines of earlier versions have no such file.
+            if file.exists():
+                try:
+                    settings.update(self._read_settings(file.read_bytes()))
+                except ValueError as error:
+                    raise ValueError(f"The component '{self.name}' cannot be read from {file}: {error}.") from error
+
+        # The model comes last: if something is damaged, the component stays as it was.
+        readers = {
+            "cfg": read_settings,
+            "vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude),
+            "model": lambda file: self._read_model(file.read_bytes(), file),
+        }
+        util.from_disk(path, readers, exclude)
+        self.change(**settings)
+        return self
+
+    def _write_model(self) -> bytes:
+        return with_checksum(self.model.to_bytes())
+
+    def _settings_to_bytes(self) -> bytes:
+        # The standard library's: srsly does not write whole numbers of any size, as a seed may be.
+        return json.dumps({"given": asdict(self._given), "set": asdict(self.settings)}).encode()
+
+    def _read_settings(self, data: bytes) -> dict[str, Any]:
+        """The saved settings that hold: those that the component has been given the same values for as then.
+
+        An earlier version may not have had some of them.
+        """
+        try:
+            saved = json.loads(data)
+            given, found = saved["given"], saved["set"]
+            if not given.keys() == found.keys() <= {declared.name for declared in fields(self.settings)}:
+                raise ValueError("they are not those that the component has")
+            self._changed(found)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"its settings are damaged ({error})") from error
+        return {name: value for name, value in found.items() if given[name] == getattr(self._given, name)}
+
+    def _read_model(self, data: bytes, source: Path | None = None) -> None:
+        where = f" from {source}" if source else ""
+        try:
+            message = unpack_message(data)
+            with reading_parts():
+                (attributes,), (parameters,) = message["attrs"], message["params"]
+            loaded = self._load_model(attributes, parameters)
+        # What is wrong with a file is a ValueError. Other errors have other causes, and the file is not to blame.
+        except ValueError as error:
+            raise ValueError(
+                f"The model of the component '{self.name}' cannot be read{where}: {error}. "
+                "The file is damaged, or belongs to another version or another config; train or install it again."
+            ) from error
+        self._replace_model(loaded)
+
+
+@contextmanager
+def reading_parts() -> Iterator[None]:
+    """What is wrong with parts of a file that are taken out of it here, by name or by place, is an error that says so.
+
+    Compiled code must not run inside: its errors can be of the same kinds and have other causes.
+
+    RAISES (ValueError): If a part is missing or of the wrong kind.
+    """
+    try:
+        yield
+    except DAMAGE as error:
+        raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
+
+
+def listed(problems: Counter[str]) -> str:
+    """Why some sentences cannot be learned from, in brackets, for the end of a clause.
+
+    problems (Counter[str]): How many there are by what is wrong with them.
+    RETURNS (str): Nothing if there are none.
+    """
+    if not problems:
+        return ""
+    return " (" + ", ".join(f"{count} {problem}" for problem, count in problems.most_common()) + ")"

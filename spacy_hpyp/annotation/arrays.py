@@ -115,3 +115,21 @@ class Share(NamedTuple):
     words: np.ndarray
     posterior: Posterior
     weight: np.ndarray
+
+
+class Guides(NamedTuple):
+    """What a parser believes about words, the most probable first; see `annotation.guides`.
+
+    heads (int32[words, k]): Positions in the block, `NONE` for the words attached to ROOT. What has the probability 0 is no head.
+    head_probability (float32[words, k]): How probable each head is.
+    head_labels (int32[words, k]): The most probable label of the arc from each head; `NONE` if that is none that the reader knows,
+        and for ROOT.
+    tags (int32[words, m]): Tags, `NONE` for those that the reader does not know. What has the probability 0 is no tag.
+    tag_probability (float32[words, m]): How probable each tag is.
+    """
+
+    heads: np.ndarray
+    head_probability: np.ndarray
+    head_labels: np.ndarray
+    tags: np.ndarray
+    tag_probability: np.ndarray

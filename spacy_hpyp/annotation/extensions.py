@@ -59,7 +59,11 @@ def register_extensions() -> None:
     right. The first is the posterior probability in the final beam as training has learned to take it
     (`spacy_hpyp.annotation.confidence`), the second the posterior itself. None unless the parser is set to find them, and for white
     space. Where an arc was lifted to make a tree projective, the probability is that of the lifted arc.
+
+    `guide` of documents: what a parser believes about their tokens, see `spacy_hpyp.annotation.guides`.
     """
+    if not Doc.has_extension("guide"):
+        Doc.set_extension("guide", default=None)
     for name in WRITTEN:
         if not Token.has_extension(name):
             Token.set_extension(name, getter=partial(_value, name))

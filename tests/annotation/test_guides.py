@@ -1,0 +1,227 @@
+"""Guides: what a parser believes, as other components read it; nothing that is damaged or of another document is read."""
+
+import pickle
+from dataclasses import asdict, fields
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+from spacy_hpyp.annotation.documents import Layout
+from spacy_hpyp.annotation.extensions import register_extensions
+from spacy_hpyp.annotation.guides import HEADS, TAGS, Guide, block_guides, read_guide, write_guide
+
+register_extensions()
+
+LABELS = {"det": 0, "nsubj": 1, "obl": 2}
+TAG_NUMBERS = {"DT": 0, "NN": 1, "VBZ": 2}
+
+
+def guide():
+    """Of five tokens, the third of which is white space: "the dog _ sleeps ."."""
+    return Guide(
+        heads=np.array([[1, 3], [3, 1], [-1, -1], [3, 4], [3, 1]], dtype=np.int32),
+        head_probs=np.array([[0.9, 0.1], [0.6, 0.3], [0, 0], [1, 0], [0.5, 0.5]], dtype=np.float32),
+        head_labels=np.array([[0, 1], [1, -1], [-1, -1], [-1, 2], [3, 2]], dtype=np.int32),
+        label_names=["det", "nsubj", "obl||nsubj", "punct"],
+        tags=np.array([[1], [0], [-1], [2], [3]], dtype=np.int32),
+        tag_probs=np.array([[1], [0.75], [0], [1], [0.5]], dtype=np.float32),
+        tag_names=["NN", "DT", "VBZ", "."],
+    )
+
+
+def a_doc(vocab=None):
+    doc = Doc(vocab or Vocab(), words=["the", "dog", " ", "sleeps", "."])
+    write_guide(doc, guide())
+    return doc
+
+
+def layout(*blocks, docs=1):
+    """Words of blocks, all of them in the first of some Docs."""
+    token = np.concatenate([np.empty(0, dtype=np.int64), *blocks]).astype(np.int64)
+    offsets = np.cumsum([0, *map(len, blocks)]).astype(np.int64)
+    return Layout(token, np.array([0, *[len(token)] * docs]), offsets)
+
+
+def same(one, other):
+    return all(np.array_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(Guide))
+
+
+STORED = {
+    "bytes": lambda doc: Doc(doc.vocab).from_bytes(doc.to_bytes()),
+    "a DocBin": lambda doc: next(
+        DocBin().from_bytes(DocBin(docs=[doc], store_user_data=True).to_bytes()).get_docs(doc.vocab)
+    ),
+    "pickle": lambda doc: pickle.loads(pickle.dumps(doc)),
+    "a copy": lambda doc: doc.copy(),
+}
+
+
+@pytest.mark.parametrize("stored", STORED)
+def test_guides_are_stored_with_documents(stored):
+    found = read_guide(STORED[stored](a_doc()))
+    assert same(found, guide())
+    assert [found.heads.dtype, found.head_probs.dtype, found.tags.dtype] == [np.int32, np.float32, np.int32]
+
+
+def test_a_document_has_no_guide_before_one_is_written():
+    assert read_guide(Doc(Vocab(), words=["a"])) is None
+
+
+def test_a_guide_written_with_other_types_of_numbers_is_read():
+    doc = a_doc()
+    doc._.guide = {
+        name: value.astype("f8" if value.dtype == np.float32 else "i8").tolist()
+        if isinstance(value, np.ndarray)
+        else value
+        for name, value in asdict(guide()).items()
+    }
+    assert same(read_guide(doc), guide())
+
+
+def test_empty_documents_have_guides_without_rows():
+    doc = Doc(Vocab())
+    empty = {name: value[:0] if isinstance(value, np.ndarray) else value for name, value in asdict(guide()).items()}
+    doc._.guide = empty
+    assert len(read_guide(doc).heads) == 0
+
+
+def put(name, place, value):
+    def change(found):
+        found[name][place] = value
+
+    return change
+
+
+DAMAGED = {
+    "no dictionary": (lambda found: 5, "a dictionary with the keys heads"),
+    "a part is missing": (lambda found: found.pop("tags"), "a dictionary with the keys heads"),
+    "names are no list": (lambda found: found.update(tag_names="NN"), "'tag_names' must be a list of strings"),
+    "names are no strings": (lambda found: found.update(label_names=[1]), "'label_names' must be a list of strings"),
+    "heads are no numbers": (
+        lambda found: found.update(heads=found["heads"].astype(str)),
+        "'heads' must be an array of int32",
+    ),
+    "heads are floats": (lambda found: found.update(heads=found["heads"] / 2), "'heads' must be an array of int32"),
+    "heads are ragged": (lambda found: found.update(heads=[[1], [1, 2]]), "doc._.guide is not what a guide should be"),
+    "heads are huge": (
+        lambda found: found.update(heads=found["heads"].astype(np.int64) + 2**32),
+        "too high or too low",
+    ),
+    "heads are a list": (
+        lambda found: found.update(heads=found["heads"][:, 0]),
+        "'heads' must have a row for each token",
+    ),
+    "no columns": (lambda found: found.update(tags=found["tags"][:, :0]), "'tags' must have a row for each token"),
+    "probabilities are whole": (
+        lambda found: found.update(tag_probs=found["tags"]),
+        "'tag_probs' must be an array of float32",
+    ),
+    "other columns": (lambda found: found.update(head_probs=found["head_probs"][:, :1]), "not of the same shape"),
+    "other rows": (
+        lambda found: found.update(tags=found["tags"][:4], tag_probs=found["tag_probs"][:4]),
+        "not about the same tokens",
+    ),
+    "a head is too high": (put("heads", (0, 0), 5), "'heads' has a number that is not from -1 to 4"),
+    "a head is too low": (put("heads", (0, 0), -2), "'heads' has a number that is not from -1 to 4"),
+    "a label is too high": (put("head_labels", (0, 0), 4), "'head_labels' has a number that is not from -1 to 3"),
+    "a tag is too high": (put("tags", (0, 0), 4), "'tags' has a number that is not from -1 to 3"),
+    "above 1": (put("head_probs", (0, 0), 1.5), "'head_probs' has a probability that is not between 0 and 1"),
+    "below 0": (put("tag_probs", (0, 0), -0.5), "'tag_probs' has a probability that is not between 0 and 1"),
+    "not a number": (put("head_probs", (0, 1), np.nan), "'head_probs' has a probability that is not between 0 and 1"),
+    "infinite": (put("head_probs", (0, 0), np.inf), "'head_probs' has a probability that is not between 0 and 1"),
+    "of nothing": (put("tag_probs", (2, 0), 0.5), "'tag_probs' has a probability of something that is not there"),
+    "in the wrong order": (put("head_probs", (0, 0), 0.05), "'head_probs' must have the highest probability first"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_what_is_no_guide_is_refused(damage):
+    change, message = DAMAGED[damage]
+    doc, found = a_doc(), asdict(guide())
+    changed = change(found)
+    doc._.guide = changed if damage == "no dictionary" else found
+    with pytest.raises(ValueError, match=f"doc._.guide is not what a guide should be: .*{message}|{message}"):
+        read_guide(doc)
+
+
+def test_the_guide_of_a_document_of_another_length_is_refused():
+    doc = Doc(Vocab(), words=["the", "dog"])
+    write_guide(doc, guide())
+    with pytest.raises(ValueError, match="is about 5 tokens, but the document has 2"):
+        read_guide(doc)
+    doc = spacy.blank("en")("a b c d e")
+    write_guide(doc, guide())
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[0:2])
+    with pytest.raises(ValueError, match=r"is about 5 tokens, but the document has 4.*parse this one again"):
+        read_guide(doc)
+
+
+def test_blocks_have_the_numbers_of_the_reader():
+    found = block_guides([a_doc()], layout([0, 1, 3, 4]), LABELS, TAG_NUMBERS, reader="parser")
+    assert [part.shape for part in found] == [(4, HEADS)] * 3 + [(4, TAGS)] * 2
+    assert found.heads[:, :2].tolist() == [[1, 2], [2, -1], [-1, 3], [2, 1]]
+    assert np.array_equal(found.head_probability[:, :2], guide().head_probs[[0, 1, 3, 4]])
+    # "obl||nsubj" is read as "obl", and there is no "punct".
+    assert found.head_labels[:, :2].tolist() == [[0, 1], [1, -1], [-1, 2], [-1, 2]]
+    assert found.tags[:, 0].tolist() == [0, 1, 2, -1]
+    assert found.tag_probability[:, 0].tolist() == [1.0, 0.75, 1.0, 0.5]
+    assert np.all(found.heads[:, 2:] == -1)
+    assert not found.head_probability[:, 2:].any()
+    assert np.all(found.tags[:, 1:] == -1)
+    assert not found.tag_probability[:, 1:].any()
+
+
+def test_a_decorated_label_that_the_reader_has_is_read_as_it_is():
+    labels = {**LABELS, "obl||nsubj": 3}
+    found = block_guides([a_doc()], layout([0, 1, 3, 4]), labels, TAG_NUMBERS, reader="parser")
+    assert found.head_labels[3].tolist() == [-1, 3, -1, -1]
+
+
+def test_heads_outside_of_the_block_are_left_out_and_what_stays_moves_to_the_front():
+    found = block_guides([a_doc()], layout([0, 1], [3, 4]), LABELS, TAG_NUMBERS, reader="parser")
+    assert found.heads[:, :2].tolist() == [[1, -1], [-1, -1], [-1, 1], [0, -1]]
+    np.testing.assert_array_equal(
+        found.head_probability[:, :2], np.float32([[0.9, 0.0], [0.3, 0.0], [1.0, 0.0], [0.5, 0.0]])
+    )
+    assert found.head_labels[:, :2].tolist() == [[0, -1], [-1, -1], [-1, 2], [-1, -1]]
+
+
+def test_guides_with_more_columns_are_cut():
+    doc, many = a_doc(), asdict(guide())
+    for name, value in many.items():
+        if isinstance(value, np.ndarray):
+            nothing = 0 if value.dtype == np.float32 else -1
+            many[name] = np.pad(value, ((0, 0), (0, 10)), constant_values=nothing)
+    doc._.guide = many
+    expected = block_guides([a_doc()], layout([0, 1, 3, 4]), LABELS, TAG_NUMBERS, reader="parser")
+    found = block_guides([doc], layout([0, 1, 3, 4]), LABELS, TAG_NUMBERS, reader="parser")
+    assert all(np.array_equal(one, other) for one, other in zip(found, expected))
+
+
+def test_several_documents_are_read_one_after_the_other():
+    docs = [a_doc(), Doc(Vocab()), a_doc()]
+    both = Layout(np.array([0, 1, 3, 4] * 2), np.array([0, 4, 4, 8]), np.array([0, 4, 6, 8]))
+    found = block_guides(docs, both, LABELS, TAG_NUMBERS, reader="parser")
+    first = block_guides(docs[:1], layout([0, 1, 3, 4]), LABELS, TAG_NUMBERS, reader="parser")
+    second = block_guides(docs[:1], layout([0, 1], [3, 4]), LABELS, TAG_NUMBERS, reader="parser")
+    for all_of_it, one, other in zip(found, first, second):
+        assert np.array_equal(all_of_it, np.concatenate([one, other]))
+
+
+def test_a_missing_guide_names_the_reader_and_what_writes_guides():
+    doc = Doc(Vocab(), words=["the", "dog"])
+    with pytest.raises(
+        ValueError, match=r"component 'parser' reads guides, but a document has none.*'hpyp_parser' with guides"
+    ):
+        block_guides([doc], layout([0, 1]), LABELS, TAG_NUMBERS, reader="parser")
+
+
+def test_documents_without_words_need_no_guide():
+    found = block_guides(
+        [Doc(Vocab()), Doc(Vocab(), words=[" "])], layout([], docs=2), LABELS, TAG_NUMBERS, reader="parser"
+    )
+    assert len(found.heads) == 0

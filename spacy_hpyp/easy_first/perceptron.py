@@ -39,15 +39,20 @@ def tick(perceptron):
 
 
 @borrowing
+def change_weight(perceptron, place, outcome, amount):
+    """Add to one weight, as a part of the update that `tick` has begun."""
+    perceptron.weights[place, outcome] += amount
+    perceptron.sums[place, outcome] += (perceptron.clock[0] - 1) * amount
+
+
+@borrowing
 def change(perceptron, places, outcome, amount):
     """Add to the weights that some features have for an outcome, as a part of the update that `tick` has begun.
 
     places (int64[features]): The features.
     """
-    before = perceptron.clock[0] - 1
     for place in places:
-        perceptron.weights[place, outcome] += amount
-        perceptron.sums[place, outcome] += before * amount
+        change_weight(perceptron, place, outcome, amount)
 
 
 @compiled

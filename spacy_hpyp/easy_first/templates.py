@@ -68,6 +68,37 @@ def compile_templates(
 
 
 @borrowing
+def shift_for(size):
+    """By how many bits the hash of a feature is shifted to be a place in a table.
+
+    size (int): How many places the table has, a power of two of at least 2.
+    """
+    bits = 0
+    while 1 << bits < size:
+        bits += 1
+    return np.uint64(_BITS - bits)
+
+
+@borrowing
+def begin_feature(template):
+    """The hash of a template's features before any symbol is read."""
+    return np.uint64(template + 1) * _STIR
+
+
+@borrowing
+def read_symbol(code, symbol):
+    """The hash of a feature when another symbol has been read."""
+    code = (code ^ np.uint64(np.uint32(symbol))) * _MIX
+    return code ^ (code >> _HALF)
+
+
+@borrowing
+def place_of(code, shift):
+    """The place of a feature whose symbols have all been read."""
+    return np.int64((code * _STIR) >> shift)
+
+
+@borrowing
 def find_features(templates, row, size, places):
     """Find the places of a feature row's features in a table.
 
@@ -75,13 +106,9 @@ def find_features(templates, row, size, places):
     size (int): How many places the table has, a power of two of at least 2.
     places (int64[templates]): Overwritten.
     """
-    bits = 0
-    while 1 << bits < size:
-        bits += 1
-    shift = np.uint64(_BITS - bits)
+    shift = shift_for(size)
     for template in range(len(places)):
-        code = np.uint64(template + 1) * _STIR
+        code = begin_feature(template)
         for i in range(templates.offsets[template], templates.offsets[template + 1]):
-            code = (code ^ np.uint64(np.uint32(row[templates.columns[i]]))) * _MIX
-            code ^= code >> _HALF
-        places[template] = np.int64((code * _STIR) >> shift)
+            code = read_symbol(code, row[templates.columns[i]])
+        places[template] = place_of(code, shift)

@@ -13,8 +13,8 @@ from ..arc_standard.oracle import is_derivation
 from ..hpyp.franchise import NONE, Franchise
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from ..storage.checksum import unpack_message
-from ..text.vocabulary import Vocabulary
 from .joint_model import JointModel
+from .messages import check_count, part, strings, vocabulary_from_message, vocabulary_to_message
 from .progress import Progress, Sweep
 from .settings import PoolSettings
 
@@ -40,12 +40,8 @@ def model_to_bytes(model: JointModel) -> bytes:
         vocabulary, progress = model.vocabulary, model.progress
         keys = sorted(progress.seated)
         msg |= {
-            "tags": model.tags,
+            **vocabulary_to_message(vocabulary),
             "labels": model.labels,
-            "words": vocabulary.words,
-            "classes": vocabulary.classes,
-            "tag_counts": pack_integers(np.diff(vocabulary.tag_offsets)),
-            "candidate_tags": pack_integers(vocabulary.candidate_tags),
             "distributions": {name: pack(franchise) for name, franchise in model.seating.franchises.items()},
             "seated": b"".join(keys),
             "copies": pack_integers(np.array([progress.seated[key] for key in keys], dtype=np.int64)),
@@ -90,22 +86,16 @@ def _gates(model: JointModel) -> dict[str, list[str]]:
 
 def _read(model: JointModel, msg: dict[str, Any]) -> None:
     """Read the parts of a trained model. Whatever is wrong with them is a ValueError; other errors are not the file's."""
-    tags, labels, words, classes = (_strings(_part(msg, name, list)) for name in ("tags", "labels", "words", "classes"))
+    labels = strings(part(msg, "labels", list))
     if any(label.count("||") > 1 for label in labels):
         raise ValueError("a label is decorated twice")
-    candidates, counts = (unpack_integers(_part(msg, name, dict)) for name in ("candidate_tags", "tag_counts"))
-    if len(counts) != len(words) + len(classes) or np.any(counts < 1) or counts.sum() != len(candidates):
-        raise ValueError("the candidate tags do not fit the vocabulary")
-    if len(counts) == 0 or int(candidates.max(initial=0)) >= len(tags):
-        raise ValueError("a candidate tag does not exist")
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    vocabulary = Vocabulary(words, classes, tags, offsets, candidates, model.vocabulary_settings.rule)
+    vocabulary = vocabulary_from_message(msg, model.vocabulary_settings.rule)
     model.initialize(labels, vocabulary)
     alphabets = model.alphabets(vocabulary)
-    distributions = _part(msg, "distributions", dict)
+    distributions = part(msg, "distributions", dict)
 
     def read(name: str) -> Franchise:
-        packed = _part(distributions, name, dict)
+        packed = part(distributions, name, dict)
         try:
             return unpack(packed, model.conditionals[name].columns, alphabets[name], one_table=model.one_table)
         except ValueError as error:
@@ -113,17 +103,17 @@ def _read(model: JointModel, msg: dict[str, Any]) -> None:
 
     with ThreadPoolExecutor() as executor:
         model.seating.franchises.update(zip(DISTRIBUTIONS, executor.map(read, DISTRIBUTIONS)))
-    copies = unpack_integers(_part(msg, "copies", dict)).tolist()
-    model.progress.seated = dict(zip(_keys(_part(msg, "seated", bytes), len(copies)), copies))
-    model.progress.derivations = _unpack_derivations(model, _part(msg, "derivations", dict))
+    copies = unpack_integers(part(msg, "copies", dict)).tolist()
+    model.progress.seated = dict(zip(_keys(part(msg, "seated", bytes), len(copies)), copies))
+    model.progress.derivations = _unpack_derivations(model, part(msg, "derivations", dict))
     # Files of earlier versions do not have it: for them, what is seated is all that there is, and a sweep is to begin.
     model.progress.sweep = (
-        _unpack_sweep(model, _part(msg, "sweep", dict)) if "sweep" in msg else Sweep(Counter(model.progress.seated))
+        _unpack_sweep(model, part(msg, "sweep", dict)) if "sweep" in msg else Sweep(Counter(model.progress.seated))
     )
     if msg["format"] > 1:
-        model.confidence = check_weights(_part(msg, "confidence", list))
+        model.confidence = check_weights(part(msg, "confidence", list))
     for name in ("steps", "tokens", "sweeps"):
-        setattr(model.progress, name, _count(_part(msg, name, int)))
+        setattr(model.progress, name, check_count(part(msg, name, int)))
 
 
 def _pack_derivations(derivations: dict[bytes, list[np.ndarray]]) -> dict[str, Any]:
@@ -138,8 +128,8 @@ def _pack_derivations(derivations: dict[bytes, list[np.ndarray]]) -> dict[str, A
 
 def _unpack_derivations(model: JointModel, msg: dict[str, Any]) -> dict[bytes, list[np.ndarray]]:
     """Read the derivations of seated sentences and check that they are what they should be."""
-    words, paths = (unpack_integers(_part(msg, name, dict)) for name in ("words", "paths"))
-    words, keys = words.astype(np.int64), _keys(_part(msg, "keys", bytes), len(words))
+    words, paths = (unpack_integers(part(msg, name, dict)) for name in ("words", "paths"))
+    words, keys = words.astype(np.int64), _keys(part(msg, "keys", bytes), len(words))
     if np.any(words < 1) or 3 * words.sum() != len(paths):
         raise ValueError("the derivations of its sentences are damaged")
     found: dict[bytes, list[np.ndarray]] = {}
@@ -176,14 +166,14 @@ def _pack_sweep(progress: Progress) -> dict[str, Any]:
 
 def _unpack_sweep(model: JointModel, msg: dict[str, Any]) -> Sweep:
     """Read how far a sweep is, and check that what it tells of exists."""
-    visited, copies = _count(_part(msg, "visited", int)), unpack_integers(_part(msg, "copies", dict)).tolist()
-    missing = dict(zip(_keys(_part(msg, "keys", bytes), len(copies)), copies))
+    visited, copies = check_count(part(msg, "visited", int)), unpack_integers(part(msg, "copies", dict)).tolist()
+    missing = dict(zip(_keys(part(msg, "keys", bytes), len(copies)), copies))
     if any(count < model.progress.seated.get(key, 0) for key, count in missing.items()):
         raise ValueError("it has seated a sentence more often than the treebank has it")
-    passages = _part(msg, "passages", dict)
-    sentences, words, rows = (unpack_integers(_part(passages, name, dict)) for name in ("sentences", "words", "rows"))
+    passages = part(msg, "passages", dict)
+    sentences, words, rows = (unpack_integers(part(passages, name, dict)) for name in ("sentences", "words", "rows"))
     words = words.astype(np.int64)
-    keys = _keys(_part(passages, "keys", bytes), len(words))
+    keys = _keys(part(passages, "keys", bytes), len(words))
     if np.any(sentences < 1) or sentences.sum() != len(words) or np.any(words < 1) or 4 * words.sum() != len(rows):
         raise ValueError("the passages of its sweep are damaged")
     rows = rows.reshape(4, -1) + np.int32(NONE)
@@ -208,25 +198,3 @@ def _keys(joined: bytes, count: int) -> list[bytes]:
     if width * count != len(joined) or (count > 0 and width == 0):
         raise ValueError("a list of sentences is damaged")
     return [joined[width * i : width * (i + 1)] for i in range(count)]
-
-
-def _part(msg: dict[str, Any], name: str, kind: type) -> Any:
-    if not isinstance(msg.get(name), kind):
-        raise ValueError(f"the part '{name}' is missing or of the wrong kind")
-    return msg[name]
-
-
-def _count(value: int) -> int:
-    if value < 0:
-        raise ValueError("a count is damaged")
-    return value
-
-
-def _strings(values: list[Any]) -> list[str]:
-    if not all(isinstance(value, str) for value in values):
-        raise ValueError("a list of names is damaged")
-    if len(set(values)) < len(values):
-        raise ValueError("a name is listed twice")
-    if "" in values:
-        raise ValueError("a name is empty")
-    return values

@@ -1,0 +1,69 @@
+"""The parts of stored models that several kinds of them have, checked when they are read."""
+
+from typing import Any
+
+import numpy as np
+
+from ..hpyp.storage import pack_integers, unpack_integers
+from ..text.unknown_words import UnknownWordRule
+from ..text.vocabulary import Vocabulary
+
+
+def part(msg: dict[str, Any], name: str, kind: type) -> Any:
+    """A part of a message.
+
+    RAISES (ValueError): If it is missing or of another kind.
+    """
+    if not isinstance(msg.get(name), kind):
+        raise ValueError(f"the part '{name}' is missing or of the wrong kind")
+    return msg[name]
+
+
+def check_count(value: int) -> int:
+    """A number of things.
+
+    RAISES (ValueError): If it is negative.
+    """
+    if value < 0:
+        raise ValueError("a count is damaged")
+    return value
+
+
+def strings(values: list[Any]) -> list[str]:
+    """Names.
+
+    RAISES (ValueError): If they are none, or one is empty or there twice.
+    """
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError("a list of names is damaged")
+    if len(set(values)) < len(values):
+        raise ValueError("a name is listed twice")
+    if "" in values:
+        raise ValueError("a name is empty")
+    return values
+
+
+def vocabulary_to_message(vocabulary: Vocabulary) -> dict[str, Any]:
+    """A vocabulary as parts of a message, without its rule."""
+    return {
+        "tags": vocabulary.tags,
+        "words": vocabulary.words,
+        "classes": vocabulary.classes,
+        "tag_counts": pack_integers(np.diff(vocabulary.tag_offsets)),
+        "candidate_tags": pack_integers(vocabulary.candidate_tags),
+    }
+
+
+def vocabulary_from_message(msg: dict[str, Any], rule: UnknownWordRule) -> Vocabulary:
+    """Read what `vocabulary_to_message` wrote.
+
+    RAISES (ValueError): If it is damaged.
+    """
+    tags, words, classes = (strings(part(msg, name, list)) for name in ("tags", "words", "classes"))
+    candidates, counts = (unpack_integers(part(msg, name, dict)) for name in ("candidate_tags", "tag_counts"))
+    if len(counts) != len(words) + len(classes) or np.any(counts < 1) or counts.sum() != len(candidates):
+        raise ValueError("the candidate tags do not fit the vocabulary")
+    if len(counts) == 0 or int(candidates.max(initial=0)) >= len(tags):
+        raise ValueError("a candidate tag does not exist")
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return Vocabulary(words, classes, tags, offsets, candidates, rule)

@@ -1,0 +1,548 @@
+"""Easy-first decisions: each word gets one of some outcomes, the easiest word first (Ma et al. 2012, 2013).
+
+A state is a sequence of words some of which have an outcome, at first those that were given. An action gives one more word an
+outcome; its score is the sum of the weights that the features of the word, as the state is then, have for that outcome. The easiest
+word is the one whose best outcome is furthest ahead of the second best, and the extensions of a state are the outcomes of that word.
+So a hard word is decided when those on both sides of it are, and its features can read what they are. (To take the word whose best
+action has the highest score, as for partial trees, is not as good here: a high score says that much speaks for an outcome, but as
+much may speak for another one.)
+
+A feature that reads the outcome of a word that is not decided yet does not exist. It comes to exist once, when the last outcome that
+it reads is there, and from then on does not change: that is how little is scored after an action.
+
+The search keeps the best states with the same number of decided words, in a beam. As a state has one word that is next, no two
+states have the same outcomes, and each has one correct sequence of actions: there is no spurious ambiguity. A long sequence is
+decided in windows, from left to right: words in a window see the outcomes of those before it. With windows of one word, words are
+decided from left to right.
+
+Weights stand in one row: the place of a feature is where its weight for the outcome 0 is, the others follow. So a table takes no
+more room where there are many outcomes, most of which most features are never seen with.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, borrowing, compiled
+from .perceptron import change_weight, tick
+from .templates import Templates, begin_feature, place_of, read_symbol, shift_for
+
+#: What features read beyond the first and last word of a sequence.
+BOUNDARY = -2
+# The two halves of the states that a step reads and writes.
+_HALVES = 2
+#: Positions in the counts of updates.
+EARLY, FULL = 0, 1
+
+
+class Search(NamedTuple):
+    """How outcomes are searched for.
+
+    beam (int): How many states are kept.
+    window (int): How many words are decided together, at the most.
+    """
+
+    beam: int
+    window: int
+
+
+class Reading(NamedTuple):
+    """What the features of a word read.
+
+    templates (Templates): First those that read no outcome, then those that do; in each the elements that are no outcomes first.
+    fixed (int32[templates]): How many elements of each template are no outcomes.
+    simple (int): How many templates read no outcome.
+    distance (int32[elements]): How far behind the word each element's word stands.
+    attribute (int32[elements]): Which of the word's symbols it is, `NONE` for the outcome.
+    reach (int): The largest distance, either way, of an outcome that is read.
+    reader_offsets (int32[2 * reach + 2]), readers (int32[*]): The templates that read the outcome at each distance, from -reach on.
+    """
+
+    templates: Templates
+    fixed: np.ndarray
+    simple: int
+    distance: np.ndarray
+    attribute: np.ndarray
+    reach: int
+    reader_offsets: np.ndarray
+    readers: np.ndarray
+
+
+class Sequences(NamedTuple):
+    """Words to be decided.
+
+    symbols (int32[words, attributes]): What features read of each.
+    kind (int32[words]): Which outcomes are possible for each.
+    given (int32[words]): The outcomes that are known before, `NONE` elsewhere.
+    offsets (int64[sequences + 1]): Where each sequence begins.
+    """
+
+    symbols: np.ndarray
+    kind: np.ndarray
+    given: np.ndarray
+    offsets: np.ndarray
+
+
+class Possible(NamedTuple):
+    """The outcomes that are possible for each kind of word.
+
+    offsets (int64[kinds + 1]), outcomes (int32[*]): Each kind has one at least.
+    """
+
+    offsets: np.ndarray
+    outcomes: np.ndarray
+
+
+class Board(NamedTuple):
+    """Workspace for a window.
+
+    slots (int64[window + 1]): Where the scores of each word's outcomes begin in a state's row.
+    outcomes (int32[*]): The outcome of each slot.
+    codes (uint64[window, templates]): The hash of what features that read outcomes read besides.
+    decided (int32[2, beam, window + 2 * reach]): The outcomes of each state, with those of the words around the window.
+    scores (float64[2, beam, *]): Of each slot, as far as the features exist.
+    lead (float64[2, beam, window]), choice (int64[2, beam, window]): For each word that is not decided, by how much its best
+        outcome is ahead of the second best, and the slot of the best.
+    total (float64[2, beam]): What the actions of each state add up to.
+    correct (bool[2, beam]): Whether all of its actions are.
+    first (int32[window + 2 * reach]): The outcomes that all states have begun with.
+    parent, word (int32[window, beam]), slot (int64[window, beam]): The last action of each state of each step.
+    found (float64[beam]), found_action (int64[beam, 3]): The best extensions of the states: score; and state, word and slot.
+    """
+
+    slots: np.ndarray
+    outcomes: np.ndarray
+    codes: np.ndarray
+    decided: np.ndarray
+    scores: np.ndarray
+    lead: np.ndarray
+    choice: np.ndarray
+    total: np.ndarray
+    correct: np.ndarray
+    first: np.ndarray
+    parent: np.ndarray
+    word: np.ndarray
+    slot: np.ndarray
+    found: np.ndarray
+    found_action: np.ndarray
+
+
+@compiled
+def new_board(reading, possible, search):
+    """Workspace for a search."""
+    window, beam = search.window, search.beam
+    most = 1
+    for kind in range(len(possible.offsets) - 1):
+        most = max(most, possible.offsets[kind + 1] - possible.offsets[kind])
+    size, padded = window * most, window + 2 * reading.reach
+    return Board(
+        np.zeros(window + 1, dtype=np.int64),
+        np.zeros(size, dtype=np.int32),
+        np.zeros((window, len(reading.fixed) - reading.simple), dtype=np.uint64),
+        np.zeros((_HALVES, beam, padded), dtype=np.int32),
+        np.zeros((_HALVES, beam, size)),
+        np.zeros((_HALVES, beam, window)),
+        np.zeros((_HALVES, beam, window), dtype=np.int64),
+        np.zeros((_HALVES, beam)),
+        np.zeros((_HALVES, beam), dtype=np.bool_),
+        np.zeros(padded, dtype=np.int32),
+        np.zeros((window, beam), dtype=np.int32),
+        np.zeros((window, beam), dtype=np.int32),
+        np.zeros((window, beam), dtype=np.int64),
+        np.zeros(beam),
+        np.zeros((beam, 3), dtype=np.int64),
+    )
+
+
+# Features
+
+
+@borrowing
+def _symbol(reading, sequences, start, end, word, element):
+    """What an element that is no outcome reads, in the sequence from `start` to `end`."""
+    at = word + reading.distance[element]
+    if at < start or at >= end:
+        return np.int32(BOUNDARY)
+    return sequences.symbols[at, reading.attribute[element]]
+
+
+@borrowing
+def _fixed_code(reading, sequences, start, end, word, template):
+    """The hash of what a template's feature reads besides outcomes."""
+    templates = reading.templates
+    code = begin_feature(template)
+    first = templates.offsets[template]
+    for i in range(first, first + reading.fixed[template]):
+        code = read_symbol(code, _symbol(reading, sequences, start, end, word, templates.columns[i]))
+    return code
+
+
+@borrowing
+def _place(reading, template, code, decided, at, shift):
+    """Where the weights of a feature that reads outcomes are, or `NONE` while it does not exist.
+
+    decided (int32[window + 2 * reach]): The outcomes.
+    at (int): The word's position there.
+    """
+    templates = reading.templates
+    for i in range(templates.offsets[template] + reading.fixed[template], templates.offsets[template + 1]):
+        outcome = decided[at + reading.distance[templates.columns[i]]]
+        if outcome == NONE:
+            return np.int64(NONE)
+        code = read_symbol(code, outcome)
+    return place_of(code, shift)
+
+
+@borrowing
+def _add(board, weights, place, word, scores):
+    """Add the weights of a feature to the scores of a word's outcomes."""
+    mask = len(weights) - 1
+    for slot in range(board.slots[word], board.slots[word + 1]):
+        scores[slot] += weights[(place + board.outcomes[slot]) & mask, 0]
+
+
+@borrowing
+def _compare(board, half, state, word):
+    """See which of a word's outcomes is the best, and by how much."""
+    scores = board.scores[half, state]
+    choice, best, second = board.slots[word], -np.inf, -np.inf
+    for slot in range(board.slots[word], board.slots[word + 1]):
+        if scores[slot] > best:
+            choice, best, second = slot, scores[slot], best
+        elif scores[slot] > second:
+            second = scores[slot]
+    # Of a word that has only one outcome, infinite.
+    board.lead[half, state, word] = best - second
+    board.choice[half, state, word] = choice
+
+
+# Windows
+
+
+@borrowing
+def _open_window(reading, sequences, possible, bounds, outcomes, board):
+    """Put a window on the board, as it is before anything in it is decided.
+
+    bounds (tuple[int, int, int, int]): Where the sequence and the window begin and end.
+    outcomes (int32[words]): What is decided of the sequences.
+    RETURNS (int): How many words of the window are to be decided.
+    """
+    start, end, first, last = bounds
+    reach = reading.reach
+    undecided = 0
+    board.slots[0] = 0
+    for i in range(last - first):
+        kind = sequences.kind[first + i]
+        slot = board.slots[i]
+        if sequences.given[first + i] == NONE:
+            undecided += 1
+            for outcome in possible.outcomes[possible.offsets[kind] : possible.offsets[kind + 1]]:
+                board.outcomes[slot] = outcome
+                slot += 1
+        board.slots[i + 1] = slot
+        for template in range(reading.simple, len(reading.fixed)):
+            code = _fixed_code(reading, sequences, start, end, first + i, template)
+            board.codes[i, template - reading.simple] = code
+    for i in range(last - first + 2 * reach):
+        word = first + i - reach
+        if word < start or word >= end:
+            board.first[i] = BOUNDARY
+        else:
+            board.first[i] = outcomes[word] if word < first else sequences.given[word]
+    return undecided
+
+
+@borrowing
+def _score_all(reading, sequences, weights, bounds, board, half, state):
+    """Score a state's words that are not decided with all features that exist."""
+    start, end, first, last = bounds
+    shift = shift_for(len(weights))
+    scores, decided = board.scores[half, state], board.decided[half, state]
+    for i in range(last - first):
+        at = i + reading.reach
+        if decided[at] != NONE:
+            continue
+        for slot in range(board.slots[i], board.slots[i + 1]):
+            scores[slot] = 0.0
+        for template in range(reading.simple):
+            code = _fixed_code(reading, sequences, start, end, first + i, template)
+            _add(board, weights, place_of(code, shift), i, scores)
+        for template in range(reading.simple, len(reading.fixed)):
+            place = _place(reading, template, board.codes[i, template - reading.simple], decided, at, shift)
+            if place != NONE:
+                _add(board, weights, place, i, scores)
+        _compare(board, half, state, i)
+
+
+@borrowing
+def _decide(reading, weights, board, half, state, word, slot, length):
+    """Give a word an outcome, and add to the scores of its neighbours what its features now are."""
+    shift = shift_for(len(weights))
+    reach = reading.reach
+    decided, scores = board.decided[half, state], board.scores[half, state]
+    decided[word + reach] = board.outcomes[slot]
+    for distance in range(-reach, reach + 1):
+        other = word - distance
+        if other < 0 or other >= length or decided[other + reach] != NONE:
+            continue
+        changed = False
+        for i in range(reading.reader_offsets[distance + reach], reading.reader_offsets[distance + reach + 1]):
+            template = reading.readers[i]
+            code = board.codes[other, template - reading.simple]
+            place = _place(reading, template, code, decided, other + reach, shift)
+            if place != NONE:
+                _add(board, weights, place, other, scores)
+                changed = True
+        if changed:
+            _compare(board, half, state, other)
+
+
+# Beams
+
+
+@borrowing
+def _begin(reading, sequences, weights, bounds, board, half):
+    """A beam of the one state in which nothing but `first` is decided."""
+    length = bounds[3] - bounds[2]
+    for i in range(length + 2 * reading.reach):
+        board.decided[half, 0, i] = board.first[i]
+    board.total[half, 0] = 0.0
+    board.correct[half, 0] = True
+    _score_all(reading, sequences, weights, bounds, board, half, 0)
+
+
+@borrowing
+def _enter(board, kept, beam, score, state, word, slot):
+    """Enter an extension among the best that have been found; returns how many there are then."""
+    i = min(kept, beam - 1)
+    while i > 0 and board.found[i - 1] < score:
+        board.found[i] = board.found[i - 1]
+        for j in range(3):
+            board.found_action[i, j] = board.found_action[i - 1, j]
+        i -= 1
+    board.found[i] = score
+    board.found_action[i, 0], board.found_action[i, 1], board.found_action[i, 2] = state, word, slot
+    return min(kept + 1, beam)
+
+
+@borrowing
+def _easiest(reading, board, half, state, length):
+    """The word of a state to be decided next, the first of several."""
+    easiest, lead = NONE, -np.inf
+    for word in range(length):
+        if board.decided[half, state, word + reading.reach] == NONE and board.lead[half, state, word] > lead:
+            easiest, lead = word, board.lead[half, state, word]
+    return easiest
+
+
+@borrowing
+def _find_extensions(reading, board, half, states, search, length):
+    """Find the best extensions of the states by one action; returns how many there are."""
+    kept = 0
+    for state in range(states):
+        total, word = board.total[half, state], _easiest(reading, board, half, state, length)
+        for slot in range(board.slots[word], board.slots[word + 1]):
+            score = total + board.scores[half, state, slot]
+            if kept < search.beam or score > board.found[kept - 1]:
+                kept = _enter(board, kept, search.beam, score, state, word, slot)
+    return kept
+
+
+@borrowing
+def _extend(reading, weights, board, half, kept, step, length):
+    """Make the states that have been found; returns the half of the board where they are."""
+    # The only child of the only state may take its place.
+    other = half if board.scores.shape[1] == 1 else 1 - half
+    reach = reading.reach
+    for i in range(kept):
+        state, word, slot = board.found_action[i, 0], board.found_action[i, 1], board.found_action[i, 2]
+        if other != half:
+            for j in range(length + 2 * reach):
+                board.decided[other, i, j] = board.decided[half, state, j]
+            for j in range(length):
+                board.lead[other, i, j] = board.lead[half, state, j]
+                board.choice[other, i, j] = board.choice[half, state, j]
+                if board.decided[half, state, j + reach] == NONE:
+                    for k in range(board.slots[j], board.slots[j + 1]):
+                        board.scores[other, i, k] = board.scores[half, state, k]
+        board.total[other, i] = board.found[i]
+        board.parent[step, i], board.word[step, i], board.slot[step, i] = state, word, slot
+        _decide(reading, weights, board, other, i, word, slot, length)
+    return other
+
+
+@compiled
+def decide(reading, weights, sequences, possible, begin, end, search, outcomes):
+    """Find the outcomes of some sequences (Algorithm 1 of Ma et al. 2013).
+
+    weights (float32[places, 1]): The averaged weights.
+    begin, end (int): Which sequences.
+    search (Search): How to search.
+    outcomes (int32[words]): Overwritten at the words of these sequences.
+    """
+    board = new_board(reading, possible, search)
+    for i in range(begin, end):
+        start, stop = sequences.offsets[i], sequences.offsets[i + 1]
+        for first in range(start, stop, search.window):
+            bounds = (start, stop, first, min(first + search.window, stop))
+            length = bounds[3] - first
+            steps = _open_window(reading, sequences, possible, bounds, outcomes, board)
+            half, states = 0, 1
+            _begin(reading, sequences, weights, bounds, board, half)
+            for step in range(steps):
+                states = _find_extensions(reading, board, half, states, search, length)
+                half = _extend(reading, weights, board, half, states, step, length)
+            for j in range(length):
+                outcomes[first + j] = board.decided[half, 0, j + reading.reach]
+
+
+# Training
+
+
+@borrowing
+def _change(reading, sequences, perceptron, bounds, board, decided, word, outcome, amount):
+    """Add to the weights of the features that an action has."""
+    start, end, first, _ = bounds
+    size = len(perceptron.weights)
+    mask, shift = size - 1, shift_for(size)
+    for template in range(len(reading.fixed)):
+        if template < reading.simple:
+            place = place_of(_fixed_code(reading, sequences, start, end, first + word, template), shift)
+        else:
+            code = board.codes[word, template - reading.simple]
+            place = _place(reading, template, code, decided, word + reading.reach, shift)
+        if place != NONE:
+            change_weight(perceptron, (place + outcome) & mask, 0, amount)
+
+
+@borrowing
+def _set_goals(gold, bounds, board, goals):
+    """Find the slots of the right outcomes of a window's words; `NONE` where none is known or it is not possible: any is right then.
+
+    gold (int32[words]): The right outcomes, `NONE` where they are not known.
+    """
+    for i in range(bounds[3] - bounds[2]):
+        goals[i] = NONE
+        for slot in range(board.slots[i], board.slots[i + 1]):
+            if board.outcomes[slot] == gold[bounds[2] + i]:
+                goals[i] = slot
+
+
+@borrowing
+def _find_correct(reading, board, half, states, goals, length, action):
+    """Find the best correct extension of the correct states by one action (TOPC of Algorithm 2).
+
+    action (int64[3]): Overwritten with its state, word and slot.
+    RETURNS (float): Its score.
+    """
+    best = -np.inf
+    for state in range(states):
+        if not board.correct[half, state]:
+            continue
+        word = _easiest(reading, board, half, state, length)
+        slot = goals[word] if goals[word] != NONE else board.choice[half, state, word]
+        score = board.total[half, state] + board.scores[half, state, slot]
+        if score > best:
+            best = score
+            action[0], action[1], action[2] = state, word, slot
+    return best
+
+
+@borrowing
+def _check_extensions(board, half, kept, goals):
+    """See which of the extensions that have been found are correct; returns whether one is."""
+    other = half if board.scores.shape[1] == 1 else 1 - half
+    some = False
+    for i in range(kept):
+        state, word, slot = board.found_action[i, 0], board.found_action[i, 1], board.found_action[i, 2]
+        board.correct[other, i] = board.correct[half, state] and (goals[word] == NONE or goals[word] == slot)
+        some = some or board.correct[other, i]
+    return some
+
+
+@borrowing
+def _trace(board, steps, state, path):
+    """Write the actions that led to a state, as words and slots.
+
+    path (int64[window, 2]): Overwritten.
+    """
+    for i in range(steps - 1, -1, -1):
+        path[i, 0], path[i, 1] = board.word[i, state], board.slot[i, state]
+        state = board.parent[i, state]
+
+
+@borrowing
+def _replay(reading, sequences, perceptron, bounds, board, path, shared, steps, amount, decided):
+    """Do some actions from `first` on, and add to the weights of the features of those that are not shared.
+
+    path (int64[window, 2]): The actions.
+    decided (int32[window + 2 * reach]): Overwritten with the outcomes after them.
+    """
+    for i in range(bounds[3] - bounds[2] + 2 * reading.reach):
+        decided[i] = board.first[i]
+    for i in range(steps):
+        word, outcome = path[i, 0], board.outcomes[path[i, 1]]
+        if i >= shared:
+            _change(reading, sequences, perceptron, bounds, board, decided, word, outcome, amount)
+        decided[word + reading.reach] = outcome
+
+
+@compiled
+def learn(reading, perceptron, sequences, possible, gold, begin, end, search, counts):
+    """Learn from some sequences, one after the other (Algorithm 2 of Ma et al. 2013).
+
+    An early update does not end the work on a sequence: the search goes on with the new weights from the best correct state, which
+    is then the only one in the beam, so that nothing of a sequence is lost (Goldberg & Elhadad 2010 do so in a greedy search).
+
+    perceptron (Perceptron): With one column; it is changed.
+    gold (int32[words]): The right outcomes, `NONE` where they are not known: there any is right.
+    begin, end (int): Which sequences.
+    search (Search): How to search.
+    counts (int64[2]): The numbers of early and of full updates are added.
+    RETURNS (float): The least by which, in an update, the score of the predicted actions was above that of the correct ones; infinite
+        without updates. It is never negative: the updates are valid.
+    """
+    board = new_board(reading, possible, search)
+    outcomes = np.full(len(gold), NONE, dtype=np.int32)
+    goals = np.zeros(search.window, dtype=np.int64)
+    action = np.zeros(3, dtype=np.int64)
+    correct = np.zeros((search.window, 2), dtype=np.int64)
+    predicted = np.zeros((search.window, 2), dtype=np.int64)
+    decided = np.zeros(search.window + 2 * reading.reach, dtype=np.int32)
+    least = np.inf
+    for i in range(begin, end):
+        start, stop = sequences.offsets[i], sequences.offsets[i + 1]
+        for first in range(start, stop, search.window):
+            bounds = (start, stop, first, min(first + search.window, stop))
+            length = bounds[3] - first
+            remaining = _open_window(reading, sequences, possible, bounds, outcomes, board)
+            _set_goals(gold, bounds, board, goals)
+            while remaining > 0:
+                half, states, steps, some, score = 0, 1, 0, True, 0.0
+                _begin(reading, sequences, perceptron.weights, bounds, board, half)
+                while some and steps < remaining:
+                    score = _find_correct(reading, board, half, states, goals, length, action)
+                    states = _find_extensions(reading, board, half, states, search, length)
+                    some = _check_extensions(board, half, states, goals)
+                    half = _extend(reading, perceptron.weights, board, half, states, steps, length)
+                    steps += 1
+                remaining -= steps
+                if some and board.correct[half, 0]:
+                    break
+                counts[FULL if some else EARLY] += 1
+                least = min(least, board.total[half, 0] - score)
+                _trace(board, steps, 0, predicted)
+                _trace(board, steps - 1, action[0], correct)
+                correct[steps - 1, 0], correct[steps - 1, 1] = action[1], action[2]
+                shared = 0
+                while predicted[shared, 0] == correct[shared, 0] and predicted[shared, 1] == correct[shared, 1]:
+                    shared += 1
+                tick(perceptron)
+                _replay(reading, sequences, perceptron, bounds, board, predicted, shared, steps, -1.0, decided)
+                _replay(reading, sequences, perceptron, bounds, board, correct, shared, steps, 1.0, decided)
+                for j in range(length + 2 * reading.reach):
+                    board.first[j] = decided[j]
+            for j in range(length):
+                given = sequences.given[first + j]
+                outcomes[first + j] = given if given != NONE else gold[first + j]
+    return least

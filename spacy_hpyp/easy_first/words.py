@@ -1,0 +1,242 @@
+"""What can be read of words, by name.
+
+An element of a template is an attribute of the word that is to be decided, as "suffix3", or of one near it, whose position then
+stands before it, as "prev.word".
+
+| position | which word |
+| --- | --- |
+| | the word itself |
+| prev, prev2, prev3 | the words before it |
+| next, next2, next3 | the words after it |
+
+| attribute | what it reads |
+| --- | --- |
+| word | the word, or its class if it is rare (`text.vocabulary`) |
+| usual | the outcome that the word, or its class, has most often |
+| lower | the word in lower case |
+| prefix1 to prefix4, suffix1 to suffix4 | its first and last characters in lower case; nothing if it is shorter |
+| shape | its characters as "X" (capital), "x" (other letter), "d" (digit) or themselves, no more than two of a kind in a row |
+| case | whether it has capitals, and where |
+| digits | whether it has digits, or nothing else |
+| hyphen | whether it has one |
+| tag | of words near it: the tag (tagger only) |
+| start | of words near it: whether it begins a sentence (senter only) |
+| space | what stands between it and the word before: nothing, a space, more of them, a line end or an empty line (senter only) |
+| guide.tag, guide.tag2 | the most probable tag and the second, as a parser has said before (`annotation.guides`; tagger only) |
+| guide.prob | how probable the first of them is, in steps (tagger only) |
+
+What an element would read before the first or after the last word is a symbol of its own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from zlib import crc32
+
+import numpy as np
+
+from ..annotation.arrays import Guides
+from ..compiled import NONE
+from ..text.vocabulary import Vocabulary
+from .decisions import Possible, Reading
+from .templates import compile_templates
+
+POSITIONS = {"prev3": -3, "prev2": -2, "prev": -1, "": 0, "next": 1, "next2": 2, "next3": 3}
+_AFFIXES = (1, 2, 3, 4)
+# Where the steps of probabilities begin: they are finer where a parser is nearly sure.
+_STEPS = np.array([0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999], dtype=np.float32)
+
+
+def _hash(text: str) -> int:
+    """A number for a string, the same in every process; strings that share one are read as the same."""
+    return crc32(text.encode("utf8", "surrogatepass"))
+
+
+def _lower(form: str) -> int:
+    return _hash(form.lower())
+
+
+def _prefix(length: int, form: str) -> int:
+    return _hash(form.lower()[:length]) if len(form) >= length else 0
+
+
+def _suffix(length: int, form: str) -> int:
+    return _hash(form.lower()[-length:]) if len(form) >= length else 0
+
+
+def _shape(form: str) -> int:
+    kinds: list[str] = []
+    for character in form:
+        kind = character
+        if character.isdigit():
+            kind = "d"
+        elif character.isalpha():
+            kind = "X" if character.isupper() else "x"
+        if kinds[-2:] != [kind, kind]:
+            kinds.append(kind)
+    return _hash("".join(kinds))
+
+
+def _case(form: str) -> int:
+    if not any(character.isalpha() for character in form):
+        return 0
+    if form.isupper():
+        return 1 if len(form) > 1 else 2
+    if form[0].isupper():
+        return 3
+    return 4 if any(character.isupper() for character in form) else 5
+
+
+def _digits(form: str) -> int:
+    return 2 if form.isdigit() else int(any(character.isdigit() for character in form))
+
+
+def _hyphen(form: str) -> int:
+    return int("-" in form)
+
+
+#: What is read of the form of a word alone.
+SPELLING: dict[str, Callable[[str], int]] = {
+    "lower": _lower,
+    **{f"prefix{length}": partial(_prefix, length) for length in _AFFIXES},
+    **{f"suffix{length}": partial(_suffix, length) for length in _AFFIXES},
+    "shape": _shape,
+    "case": _case,
+    "digits": _digits,
+    "hyphen": _hyphen,
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What words are decided about.
+
+    outcome (str): The attribute of words that have been decided.
+    attributes (tuple[str, ...]): What is read of a word besides what every task reads.
+    is_open (bool): Whether every outcome is possible for every word; otherwise those that the vocabulary has for it.
+    """
+
+    outcome: str
+    attributes: tuple[str, ...]
+    is_open: bool
+
+    @property
+    def elements(self) -> dict[str, tuple[int, str]]:
+        """The distance and the attribute of each element, by its name."""
+        return {
+            f"{position}.{attribute}" if position else attribute: (distance, attribute)
+            for position, distance in POSITIONS.items()
+            for attribute in ("word", "usual", *SPELLING, *self.attributes, self.outcome)
+            if position or attribute != self.outcome
+        }
+
+
+GUIDE_ATTRIBUTES = ("guide.tag", "guide.tag2", "guide.prob")
+TAGS = Task("tag", GUIDE_ATTRIBUTES, is_open=False)
+STARTS = Task("start", ("space",), is_open=True)
+
+
+def compile_reading(templates: Sequence[Sequence[str]], task: Task) -> tuple[list[str], Reading]:
+    """Translate templates into what compiled code reads.
+
+    templates (Sequence[Sequence[str]]): Lists of names of elements.
+    task (Task): What they are for.
+    RETURNS (tuple[list[str], Reading]): The attributes that are read besides outcomes, in the order of `Sequences.symbols`.
+    RAISES (ValueError): If they are no templates of the task, see `compile_templates`.
+    """
+    elements = task.elements
+    compile_templates(templates, elements, "templates")
+
+    def outcomes(template: Sequence[str]) -> list[int]:
+        return [elements[name][0] for name in template if elements[name][1] == task.outcome]
+
+    ordered = [sorted(template, key=lambda name: elements[name][1] == task.outcome) for template in templates]
+    ordered.sort(key=lambda template: len(outcomes(template)) > 0)
+    names, compiled = compile_templates(ordered, elements, "templates")
+    attributes = sorted({elements[name][1] for name in names} - {task.outcome})
+    column = {attribute: number for number, attribute in enumerate(attributes)} | {task.outcome: NONE}
+    reach = max([0, *(abs(distance) for template in ordered for distance in outcomes(template))])
+    readers = [
+        [number for number, template in enumerate(ordered) if distance in outcomes(template)]
+        for distance in range(-reach, reach + 1)
+    ]
+    return attributes, Reading(
+        templates=compiled,
+        fixed=np.array([len(template) - len(outcomes(template)) for template in ordered], dtype=np.int32),
+        simple=sum(not outcomes(template) for template in ordered),
+        distance=np.array([elements[name][0] for name in names], dtype=np.int32),
+        attribute=np.array([column[elements[name][1]] for name in names], dtype=np.int32),
+        reach=reach,
+        reader_offsets=np.cumsum([0, *map(len, readers)]).astype(np.int32),
+        readers=np.array([number for found in readers for number in found], dtype=np.int32),
+    )
+
+
+def possible_outcomes(vocabulary: Vocabulary, task: Task) -> Possible:
+    """The outcomes that are possible for the kinds of words that `Lexicon` tells apart."""
+    if task.is_open:
+        outcomes = np.arange(len(vocabulary.tags), dtype=np.int32)
+        return Possible(np.array([0, len(outcomes)], dtype=np.int64), outcomes)
+    return Possible(vocabulary.tag_offsets.astype(np.int64), vocabulary.candidate_tags.astype(np.int32))
+
+
+def guide_symbols(guides: Guides) -> dict[str, np.ndarray]:
+    """What is read of guides, by attribute.
+
+    guides (Guides): A row for each word; the tags are outcomes.
+    RETURNS (dict[str, int32[words]]): The symbols; a tag that is not known is `NONE`.
+    """
+    steps = np.searchsorted(_STEPS, guides.tag_probability[:, 0], side="right").astype(np.int32)
+    return {"guide.tag": guides.tags[:, 0], "guide.tag2": guides.tags[:, 1], "guide.prob": steps}
+
+
+class Lexicon:
+    """The symbols of words.
+
+    vocabulary (Vocabulary): Its tags are the outcomes.
+    attributes (Sequence[str]): What is read of words, in the order of the columns.
+    task (Task): What words are decided about.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, attributes: Sequence[str], task: Task) -> None:
+        self.vocabulary = vocabulary
+        self.attributes = list(attributes)
+        self.task = task
+        # Of known words only, so that it does not grow beyond the vocabulary.
+        self._rows: dict[str, tuple[int, np.ndarray]] = {}
+
+    def read(
+        self, forms: Sequence[str], place: np.ndarray, more: Mapping[str, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The symbols and kinds of words.
+
+        forms (Sequence[str]): Words, each once.
+        place (int64[words]): Which of them each word is.
+        more (Mapping[str, int32[words]]): What is read of each word besides its form, by attribute.
+        RETURNS (tuple[int32[words, attributes], int32[words]]): `symbols` and `kind` of `Sequences`.
+        """
+        found = [self._row(form) for form in forms]
+        table = np.array([row for _, row in found], dtype=np.int32).reshape(len(forms), len(self.attributes))
+        numbers = np.array([number for number, _ in found], dtype=np.int32)
+        symbols = table[place]
+        for column, attribute in enumerate(self.attributes):
+            if attribute in more:
+                symbols[:, column] = more[attribute]
+        kind = np.zeros(len(place), dtype=np.int32) if self.task.is_open else numbers[place]
+        return symbols, kind
+
+    def _row(self, form: str) -> tuple[int, np.ndarray]:
+        known = self._rows.get(form)
+        if known is not None:
+            return known
+        vocabulary = self.vocabulary
+        number = vocabulary.number(form)
+        own = {"word": number, "usual": int(vocabulary.candidate_tags[vocabulary.tag_offsets[number]])}
+        symbols = [
+            SPELLING[attribute](form) if attribute in SPELLING else own.get(attribute, 0)
+            for attribute in self.attributes
+        ]
+        row = number, np.array(symbols, dtype=np.uint32).view(np.int32)
+        if number < len(vocabulary.words):
+            self._rows[form] = row
+        return row

@@ -103,3 +103,19 @@ class TrainingSettings(Settings):
 @dataclass(frozen=True)
 class ParserSettings(TrainingSettings, ReadingSettings, SearchSettings):
     """All settings of the component."""
+
+
+@dataclass(frozen=True)
+class DecisionSettings(Settings):
+    """All settings of `easy_first_tagger` and `easy_first_senter`."""
+
+    beam: int = setting(1, Whole(1, 10_000), "how many states are kept; training searches with it, too")
+    window: int = setting(
+        100, Whole(1, 10_000), "how many words are decided together; longer sequences are decided in such parts"
+    )
+    tokens: str = setting(
+        "tokenizer",
+        OneOf(tuple(SENTENCES)),
+        "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
+    )
+    threads: int = setting(2, Whole(1), "threads that a batch is divided between; the result does not depend on it")

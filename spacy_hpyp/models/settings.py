@@ -37,3 +37,23 @@ class ModelSettings(PoolSettings):
     min_count: int = setting(2, Whole(0), "rarer words are known by their class")
     min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
     open_class_below: int = setting(50, Whole(0), "rarer words may have any open-class tag")
+
+
+@dataclass(frozen=True)
+class DeciderSettings(Settings):
+    """All settings of `spacy-hpyp.EasyFirstSenter.v1`."""
+
+    min_count: int = setting(2, Whole(0), "rarer words are known by their class")
+    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
+    places: int = setting(
+        2**22,
+        Whole(2, 2**30),
+        "the size of the table of weights, a power of two; each place takes 16 bytes in training",
+    )
+
+
+@dataclass(frozen=True)
+class TaggerModelSettings(DeciderSettings):
+    """All settings of `spacy-hpyp.EasyFirstTagger.v1`."""
+
+    open_class_below: int = setting(50, Whole(0), "rarer words may have any open-class tag")

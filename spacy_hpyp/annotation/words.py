@@ -1,0 +1,127 @@
+"""Between Docs and words that are decided one by one: their forms, the white space between them, and outcomes to write back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.attrs import IS_SPACE, ORTH, SENT_START, SPACY, TAG
+from spacy.tokens import Doc
+
+from ..compiled import NONE
+from .documents import SPACE_TAG, Layout
+
+#: What stands between two words.
+NOTHING, SPACE, SPACES, LINE_END, EMPTY_LINE = range(5)
+#: Outcomes of words that sentence boundaries are to be found between.
+GOES_ON, BEGINS = 0, 1
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of some Docs; white space is left out.
+
+    forms (list[str]): Those that occur, each once.
+    place (int64[words]): Which of them each word is.
+    starts (int32[words]): Whether each begins a sentence, `BEGINS` or `GOES_ON`; `NONE` where nothing is set. The first word of a Doc
+        does, and so does a word before which white space does.
+    spaces (int32[words]): What stands before each.
+    layout (Layout): Where they stand; the blocks go from one sentence boundary that is set to the next.
+    """
+
+    forms: list[str]
+    place: np.ndarray
+    starts: np.ndarray
+    spaces: np.ndarray
+    layout: Layout
+
+
+def read_words(docs: Sequence[Doc]) -> Words:
+    """Read the words of Docs."""
+    tokens, starts, spaces = ([np.empty(0, dtype=np.int64)] for _ in range(3))
+    orths = [np.empty(0, dtype=np.uint64)]
+    counts = [0]
+    strings: dict[int, str] = {}
+    for doc in docs:
+        rows = doc.to_array([ORTH, SPACY, IS_SPACE, SENT_START]).view(np.int64)
+        token = np.flatnonzero(rows[:, 2] == 0)
+        counts.append(counts[-1] + len(token))
+        if len(token) == 0:
+            continue
+        found, before = rows[token, 3], np.where(np.append(0, rows[token[1:] - 1, 1]) == 1, SPACE, NOTHING)
+        for i in np.flatnonzero(np.diff(token, prepend=-1) > 1).tolist():
+            first = int(token[i - 1]) + 1 if i else 0
+            if np.any(rows[first : token[i], 3] == 1):
+                found[i] = 1
+            before[i] = _space(doc, first, int(token[i]))
+        found[0] = 1
+        tokens.append(token)
+        # In a Doc, numbers are unsigned.
+        orths.append(rows[token, 0].view(np.uint64))
+        starts.append(np.select([found == 1, found == -1], [BEGINS, GOES_ON], NONE))
+        spaces.append(before)
+        missing = set(orths[-1].tolist()) - strings.keys()
+        strings.update((orth, doc.vocab.strings[orth]) for orth in missing)
+    distinct, place = np.unique(np.concatenate(orths), return_inverse=True)
+    start = np.concatenate(starts).astype(np.int32)
+    return Words(
+        forms=[strings[orth] for orth in distinct.tolist()],
+        place=place.ravel(),
+        starts=start,
+        spaces=np.concatenate(spaces).astype(np.int32),
+        layout=Layout(
+            token=np.concatenate(tokens),
+            docs=np.array(counts),
+            offsets=np.append(np.flatnonzero(start == BEGINS), len(start)).astype(np.int64),
+        ),
+    )
+
+
+def _space(doc: Doc, first: int, end: int) -> int:
+    """What stands before a token when there is white space between."""
+    text = "".join(token.text_with_ws for token in doc[max(0, first - 1) : end])
+    text = text[len(text.rstrip()) :]
+    lines = text.count("\n")
+    return (SPACES, LINE_END)[lines] if lines < 2 else EMPTY_LINE
+
+
+def write_tags(docs: Sequence[Doc], layout: Layout, outcomes: np.ndarray, tags: Sequence[str]) -> None:
+    """Write tags into Docs; white space has one of its own.
+
+    layout (Layout): Where the words stand.
+    outcomes (int32[words]): Their tags.
+    tags (Sequence[str]): What these stand for.
+    """
+    if not docs:
+        return
+    strings = docs[0].vocab.strings
+    numbers = np.array([strings.add(tag) for tag in tags], dtype=np.uint64)
+    space = np.uint64(strings.add(SPACE_TAG))
+    for i, doc in enumerate(docs):
+        words = slice(layout.docs[i], layout.docs[i + 1])
+        row = np.full((len(doc), 1), space, dtype=np.uint64)
+        row[layout.token[words], 0] = numbers[outcomes[words]]
+        if len(doc):
+            doc.from_array([TAG], row)
+
+
+def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> None:
+    """Write sentence boundaries into Docs: white space begins no sentence unless it stands first or was said to; what is set is kept.
+
+    words (Words): The words, as they were read from the Docs.
+    outcomes (int32[words]): `BEGINS` or `GOES_ON` for each.
+    """
+    for i, doc in enumerate(docs):
+        own = slice(words.layout.docs[i], words.layout.docs[i + 1])
+        token = words.layout.token[own]
+        given = doc.to_array([SENT_START]).view(np.int64).ravel()
+        starts = np.full(len(doc), -1, dtype=np.int64)
+        starts[token[outcomes[own] == BEGINS]] = 1
+        starts[given != 0] = given[given != 0]
+        starts[:1] = 1
+        # Where white space begins a sentence, the word after it does not begin another one.
+        for j in np.flatnonzero(np.diff(token, prepend=-1) > 1).tolist():
+            first = int(token[j - 1]) + 1 if j else 0
+            if np.any(starts[first : token[j]] == 1) and given[token[j]] == 0:
+                starts[token[j]] = -1
+        if len(doc):
+            doc.from_array([SENT_START], starts.view(np.uint64).reshape(-1, 1))

@@ -1,0 +1,131 @@
+"""The trainable spaCy component `easy_first_senter`."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spacy.attrs import HEAD, ORTH, SENT_START, SPACY
+from spacy.language import Language
+from spacy.pipeline.senter import senter_score
+from spacy.tokens import Doc
+from spacy.training import Example, validate_get_examples
+from spacy.vocab import Vocab
+from thinc.api import Config, Model
+
+from ..annotation.words import BEGINS, GOES_ON, Words, read_words, write_starts
+from ..compiled import NONE
+from ..settings import attributes, taking
+from ..training.outcomes import GoldWords
+from .deciding import DecidingComponent
+from .settings import DecisionSettings
+
+_DEFAULTS = Config(
+    {
+        **asdict(DecisionSettings()),
+        **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["easy_first_senter"],
+    }
+)
+#: The names of the outcomes.
+_OUTCOMES = {GOES_ON: "goes on", BEGINS: "begins"}
+
+
+@Language.factory(
+    "easy_first_senter",
+    assigns=["token.is_sent_start", "doc.sents"],
+    default_config=_DEFAULTS,
+    default_score_weights={"sents_f": 1.0, "sents_p": 0.0, "sents_r": 0.0},
+)
+@taking(DecisionSettings)
+def make_easy_first_senter(
+    nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
+) -> "EasyFirstSenter":
+    """Make an easy-first senter; see `EasyFirstSenter`."""
+    return EasyFirstSenter(nlp.vocab, model, name, scorer=scorer, **settings)
+
+
+@attributes(DecisionSettings)
+class EasyFirstSenter(DecidingComponent):
+    """Finds where sentences begin, the easiest word of a document first.
+
+    It sets `token.is_sent_start` of every token. What is set already is kept. White space belongs to the sentence before it.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model): Made by `spacy-hpyp.EasyFirstSenter.v1`.
+    name (str): The name of the component instance.
+    scorer (Callable | None): What `score` calls.
+    **settings: See `spacy_hpyp.components.settings`.
+    RAISES (ValueError): If a setting is not what it may be.
+    """
+
+    factory = "easy_first_senter"
+
+    @taking(DecisionSettings)
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model,
+        name: str = "easy_first_senter",
+        *,
+        scorer: Callable | None = senter_score,
+        **settings: Any,
+    ) -> None:
+        super().__init__(vocab, model, name, scorer, settings)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """There are none: the outcomes are fixed."""
+        return ()
+
+    @property
+    def label_data(self) -> None:
+        """There is none."""
+
+    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
+        """Collect the words of the training data, and forget what was learned before.
+
+        get_examples (Callable): Returns examples with gold sentence boundaries.
+        nlp (Language | None): The pipeline.
+        RAISES (ValueError): If no document has sentence boundaries.
+        """
+        validate_get_examples(get_examples, "EasyFirstSenter.initialize")
+        self._initialize(get_examples(), [_OUTCOMES[GOES_ON], _OUTCOMES[BEGINS]], "sentence boundaries")
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
+        """Write sentence boundaries into documents.
+
+        docs (Iterable[Doc]): The documents that `predict` was given.
+        scores (tuple[Words, int32[words]]): What it returned.
+        """
+        write_starts(list(docs), *scores)
+
+    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
+        if self.tokens == "gold":
+            doc, starts = example.reference, [token.is_sent_start for token in example.reference]
+        else:
+            doc, starts = example.predicted, example.get_aligned_sent_starts()
+        words = read_words([doc])
+        if len(words.place) == 0 or not example.reference.has_annotation("SENT_START"):
+            return []
+        token = words.layout.token
+        # A sentence that begins with white space is begun by the next word.
+        begins = np.cumsum([start is True or start == 1 for start in starts])[token]
+        gold = np.where(np.diff(begins, prepend=0) > 0, BEGINS, GOES_ON).astype(np.int32)
+        given = np.full(len(gold), NONE, dtype=np.int32)
+        gold[0] = given[0] = BEGINS
+        return [
+            GoldWords(
+                key=hashlib.blake2b(self._content(example), digest_size=12).digest(),
+                forms=[words.forms[place] for place in words.place.tolist()],
+                gold=gold,
+                given=given,
+                more={"space": words.spaces},
+            )
+        ]
+
+    def _content(self, example: Example) -> bytes:
+        content = example.predicted.to_array([ORTH, SPACY]).tobytes()
+        content += example.reference.to_array([ORTH, SPACY, SENT_START, HEAD]).tobytes()
+        return content + self.tokens.encode()

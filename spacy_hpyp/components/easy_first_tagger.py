@@ -1,0 +1,203 @@
+"""The trainable spaCy component `easy_first_tagger`."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spacy.attrs import DEP, HEAD, ORTH, SENT_START, SPACY, TAG
+from spacy.lang.en import English
+from spacy.language import Language
+from spacy.pipeline.tagger import tagger_score
+from spacy.tokens import Doc
+from spacy.training import Example, validate_get_examples
+from spacy.vocab import Vocab
+from thinc.api import Config, Model
+
+from ..annotation.documents import RawSentence, raw_sentences
+from ..annotation.extensions import register_extensions
+from ..annotation.words import Words, read_words, write_tags
+from ..compiled import NONE
+from ..easy_first.words import GUIDE_ATTRIBUTES
+from ..settings import attributes, taking, whole
+from ..training.outcomes import GoldWords, jackknife
+from .alignment import SENTENCES
+from .deciding import DecidingComponent
+from .settings import DecisionSettings
+
+register_extensions()
+
+_DEFAULTS = Config(
+    {
+        **asdict(DecisionSettings()),
+        **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["easy_first_tagger"],
+    }
+)
+
+
+@Language.factory(
+    "easy_first_tagger",
+    assigns=["token.tag"],
+    default_config=_DEFAULTS,
+    default_score_weights={"tag_acc": 1.0},
+)
+@taking(DecisionSettings)
+def make_easy_first_tagger(
+    nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
+) -> "EasyFirstTagger":
+    """Make an easy-first tagger; see `EasyFirstTagger`."""
+    return EasyFirstTagger(nlp.vocab, model, name, scorer=scorer, **settings)
+
+
+# As for `hpyp_parser`: what classes unknown words have depends on the language.
+_META = Language.get_factory_meta("easy_first_tagger")
+English.factory(
+    "easy_first_tagger",
+    assigns=_META.assigns,
+    default_config=_DEFAULTS.merge({"model": {"unknown_words": {"lang": "en"}}}),
+    default_score_weights=_META.default_score_weights,
+    func=make_easy_first_tagger,
+)
+
+
+@attributes(DecisionSettings)
+class EasyFirstTagger(DecidingComponent):
+    """A tagger that begins with the easiest word of a sentence (Ma et al. 2012, 2013). It sets `token.tag_`.
+
+    If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true, and is trained on documents that
+    'python -m spacy hpyp annotate' has written, on the tokens that they have.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model): Made by `spacy-hpyp.EasyFirstTagger.v1`.
+    name (str): The name of the component instance.
+    scorer (Callable | None): What `score` calls.
+    **settings: See `spacy_hpyp.components.settings`.
+    RAISES (ValueError): If a setting is not what it may be.
+    """
+
+    factory = "easy_first_tagger"
+
+    @taking(DecisionSettings)
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model,
+        name: str = "easy_first_tagger",
+        *,
+        scorer: Callable | None = tagger_score,
+        **settings: Any,
+    ) -> None:
+        super().__init__(vocab, model, name, scorer, settings)
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether its features read guides."""
+        return bool(set(GUIDE_ATTRIBUTES) & set(self.decider.attributes))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The tags."""
+        return tuple(self.decider.outcomes)
+
+    @property
+    def label_data(self) -> list[str]:
+        """The tags, as `spacy init labels` writes them and `initialize` takes them."""
+        return list(self.decider.outcomes)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> None:
+        """Collect the words and tags of the training data, and forget what was learned before.
+
+        get_examples (Callable): Returns examples with gold tags.
+        nlp (Language | None): The pipeline.
+        labels (Sequence[str] | None): The tags; without them, those of the examples.
+        RAISES (ValueError): If no token has a tag, or none has one of `labels`.
+        """
+        validate_get_examples(get_examples, "EasyFirstTagger.initialize")
+        examples = list(get_examples())
+        tags = labels or sorted({token.tag_ for example in examples for token in example.reference} - {""})
+        self._initialize(examples, list(tags), "a token with one of the tags" if labels else "a token with a tag")
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
+        """Write tags into documents.
+
+        docs (Iterable[Doc]): The documents that `predict` was given.
+        scores (tuple[Words, int32[words]]): What it returned.
+        """
+        words, outcomes = scores
+        write_tags(list(docs), words.layout, outcomes, self.decider.outcomes)
+
+    def jackknife(
+        self, examples: Iterable[Example], *, folds: int = 10, epochs: int = 5, tokens: str | None = None
+    ) -> dict[bytes, list[str]]:
+        """Tags of training sentences by taggers like this one that have been trained on the other sentences.
+
+        The component is initialized, but it need not be trained, and stays as it is.
+
+        examples (Iterable[Example]): The training part.
+        folds (int): Into how many parts it is divided, at least 2.
+        epochs (int): How often each of the taggers sees the other parts.
+        tokens (str | None): Whose tokens the sentences have, instead of the setting `tokens`.
+        RETURNS (dict[bytes, list[str]]): The tags of each sentence, by what identifies it (`RawSentence.key`).
+        RAISES (ValueError): If the component has not been initialized, or its features read guides and a document has none.
+        """
+        self._check_trained()
+        tags = self.decider.outcomes
+        numbers = {tag: number for number, tag in enumerate(tags)}
+        sequences = [
+            words
+            for example in self._examples(examples, "jackknife")
+            for words in self._read(example, numbers, tokens or self.tokens)
+        ]
+        found = jackknife(
+            self.decider,
+            sequences,
+            self.search,
+            folds=whole("folds", folds, least=2),
+            epochs=whole("epochs", epochs),
+            threads=self.threads,
+        )
+        return {words.key: [tags[outcome] for outcome in outcomes.tolist()] for words, outcomes in found}
+
+    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
+        return self._read(example, outcomes, self.tokens)
+
+    def _read(self, example: Example, outcomes: dict[str, int], tokens: str) -> list[GoldWords]:
+        if not self.is_guided:
+            return [_gold(sentence, example, outcomes, {}) for sentence in SENTENCES[tokens](example)]
+        # A guide is about the tokens of the document that it stands in.
+        reference = example.reference
+        sentences = list(raw_sentences(reference))
+        symbols = self.decider.guide_symbols([reference], read_words([reference]).layout, outcomes, reader=self.name)
+        bounds = np.cumsum([0, *(len(sentence.rows) for sentence in sentences)]).tolist()
+        return [
+            _gold(sentence, example, outcomes, {name: column[start:end] for name, column in symbols.items()})
+            for sentence, start, end in zip(sentences, bounds, bounds[1:])
+        ]
+
+    def _content(self, example: Example) -> bytes:
+        reference = example.reference
+        content = example.predicted.to_array([ORTH, SPACY]).tobytes()
+        content += reference.to_array([ORTH, TAG, DEP, HEAD, SENT_START, SPACY]).tobytes()
+        if self.is_guided and reference._.guide:
+            content += repr(reference._.guide["tag_names"]).encode()
+            content += b"".join(np.asarray(reference._.guide[part]).tobytes() for part in ("tags", "tag_probs"))
+        return content + self.tokens.encode()
+
+
+def _gold(sentence: RawSentence, example: Example, outcomes: dict[str, int], more: dict[str, np.ndarray]) -> GoldWords:
+    strings = example.reference.vocab.strings
+    orths, tags = (column.view(np.uint64).tolist() for column in np.ascontiguousarray(sentence.rows[:, :2].T))
+    return GoldWords(
+        key=sentence.key,
+        forms=[strings[orth] for orth in orths],
+        gold=np.array([outcomes.get(strings[tag], NONE) for tag in tags], dtype=np.int32),
+        given=np.full(len(orths), NONE, dtype=np.int32),
+        more=more,
+    )

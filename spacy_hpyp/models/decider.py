@@ -1,0 +1,208 @@
+"""An easy-first model of words' outcomes: what it reads, what it has learned, and how far its training is."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ..annotation.documents import Layout
+from ..annotation.guides import block_guides
+from ..annotation.words import Words, read_words
+from ..compiled import NONE
+from ..easy_first.decisions import EARLY, FULL, Possible, Search, Sequences, decide, learn
+from ..easy_first.perceptron import Perceptron, new_perceptron, set_average
+from ..easy_first.words import (
+    GUIDE_ATTRIBUTES,
+    STARTS,
+    Lexicon,
+    Task,
+    compile_reading,
+    guide_symbols,
+    possible_outcomes,
+)
+from ..text.vocabulary import Vocabulary, VocabularySettings
+
+
+@dataclass
+class Pass:
+    """How far a pass over the training part is.
+
+    size (int): How many sequences the training part has.
+    visited (int): How many of them have been learned from since the pass began.
+    early, full (int): The updates since then.
+    """
+
+    size: int = 0
+    visited: int = 0
+    early: int = 0
+    full: int = 0
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What was done when a model has learned from some sequences.
+
+    sequences (int): How many.
+    early, full (int): How many updates, see Algorithm 2.
+    least (float): The least by which a predicted sequence of actions was ahead of the correct one in an update.
+    """
+
+    sequences: int
+    early: int
+    full: int
+    least: float
+
+
+class Decider:
+    """A model that decides words, the easiest first.
+
+    task (Task): What is decided about them.
+    templates (Sequence[Sequence[str]]): What its features read.
+    vocabulary_settings (VocabularySettings): How its vocabulary is made.
+    places (int): The size of its table of weights, a power of two.
+    RAISES (ValueError): If a template names what is not known, or the size is no power of two.
+
+    training (Pass): How far a pass over the training part is.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        templates: Sequence[Sequence[str]],
+        vocabulary_settings: VocabularySettings,
+        *,
+        places: int,
+    ) -> None:
+        self.task = task
+        self.templates = [list(template) for template in templates]
+        self.vocabulary_settings = vocabulary_settings
+        self.places = places
+        if places & (places - 1):
+            raise ValueError(f"'places' must be a power of two, not {places}.")
+        self.attributes, self._reading = compile_reading(self.templates, task)
+        self.training = Pass()
+        self._lexicon: Lexicon | None = None
+        self._possible: Possible | None = None
+        self._perceptron: Perceptron | None = None
+        self._weights: np.ndarray | None = None
+
+    def untrained(self) -> "Decider":
+        """A model with the same settings that knows nothing yet."""
+        return Decider(self.task, self.templates, self.vocabulary_settings, places=self.places)
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether the model knows its words and outcomes."""
+        return self._lexicon is not None
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """The symbols of words."""
+        if self._lexicon is None:
+            raise ValueError("The model has not been trained: it knows no words.")
+        return self._lexicon
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words; its tags are the outcomes."""
+        return self.lexicon.vocabulary
+
+    @property
+    def outcomes(self) -> list[str]:
+        """What a word may be, empty until `initialize` has been called."""
+        return self.vocabulary.tags if self.is_initialized else []
+
+    @property
+    def perceptron(self) -> Perceptron:
+        """What has been learned."""
+        if self._perceptron is None:
+            raise ValueError("The model has not been trained: it has no weights.")
+        return self._perceptron
+
+    def initialize(self, vocabulary: Vocabulary, perceptron: Perceptron | None = None) -> None:
+        """Fix the words and outcomes, and forget what was learned.
+
+        perceptron (Perceptron | None): What has been learned with them, if anything has.
+        """
+        self._lexicon = Lexicon(vocabulary, self.attributes, self.task)
+        self._possible = possible_outcomes(vocabulary, self.task)
+        self._perceptron = new_perceptron(self.places, 1) if perceptron is None else perceptron
+        self._weights = None
+        self.training = Pass()
+
+    def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[Sequences, Words]:
+        """The words of Docs as what the model decides.
+
+        Tags are found sentence by sentence where sentence boundaries are set, boundaries in whole Docs.
+
+        reader (str): The name of the component, for errors.
+        RAISES (ValueError): If features read guides, and a Doc has none.
+        """
+        words = read_words(docs)
+        if self.task is STARTS:
+            more, given, offsets = {"space": words.spaces}, words.starts, words.layout.docs
+        else:
+            outcomes = {outcome: number for number, outcome in enumerate(self.outcomes)}
+            more = self.guide_symbols(docs, words.layout, outcomes, reader=reader)
+            given, offsets = np.full(len(words.place), NONE, dtype=np.int32), words.layout.offsets
+        symbols, kind = self.lexicon.read(words.forms, words.place, more)
+        return Sequences(symbols, kind, given, offsets.astype(np.int64)), words
+
+    def guide_symbols(
+        self, docs: Sequence[Doc], layout: Layout, outcomes: Mapping[str, int], *, reader: str
+    ) -> dict[str, np.ndarray]:
+        """What guides say of words, by attribute, if features read any of it.
+
+        outcomes (Mapping[str, int]): The numbers of tags.
+        RETURNS (dict[str, int32[words]]): The symbols.
+        RAISES (ValueError): If features read guides, and a Doc has none.
+        """
+        if not set(GUIDE_ATTRIBUTES) & set(self.attributes):
+            return {}
+        guides = block_guides(docs, layout, {}, outcomes, reader=reader)
+        return guide_symbols(guides)
+
+    def learn(self, sequences: Sequences, gold: np.ndarray, search: Search) -> Lesson:
+        """Learn from some sequences, one after the other, see `spacy_hpyp.easy_first.decisions.learn`.
+
+        gold (int32[words]): The right outcomes, `NONE` where they are not known.
+        """
+        counts = np.zeros(2, dtype=np.int64)
+        number = len(sequences.offsets) - 1
+        perceptron = self.perceptron
+        self._weights = None
+        least = learn(self._reading, perceptron, sequences, self._possible, gold, 0, number, search, counts)
+        return Lesson(number, int(counts[EARLY]), int(counts[FULL]), least)
+
+    def decide(self, sequences: Sequences, search: Search, threads: int = 1) -> np.ndarray:
+        """Find the outcomes of some sequences; the result does not depend on the number of threads.
+
+        RETURNS (int32[words]): The outcomes.
+        """
+        found = np.full(len(sequences.kind), NONE, dtype=np.int32)
+        weights = self._average()
+
+        def decide_some(begin: int, end: int) -> None:
+            decide(self._reading, weights, sequences, self._possible, begin, end, search, found)
+
+        ends = np.searchsorted(sequences.offsets, np.linspace(0, len(found), threads + 1)[1:])
+        ends[-1] = len(sequences.offsets) - 1
+        parts = [(begin, end) for begin, end in zip([0, *ends[:-1].tolist()], ends.tolist()) if begin < end]
+        if len(parts) <= 1:
+            for part in parts:
+                decide_some(*part)
+        else:
+            with ThreadPoolExecutor(len(parts)) as executor:
+                list(executor.map(decide_some, *zip(*parts)))
+        return found
+
+    def _average(self) -> np.ndarray:
+        weights = self._weights
+        if weights is None:
+            perceptron = self.perceptron
+            weights = np.empty_like(perceptron.weights)
+            set_average(perceptron, weights)
+            self._weights = weights
+        return weights

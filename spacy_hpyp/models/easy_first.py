@@ -1,0 +1,93 @@
+"""Registered architectures of the easy-first tagger and senter."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model
+from thinc.model import deserialize_attr, serialize_attr
+
+from ..easy_first.decisions import Search, Sequences
+from ..easy_first.words import STARTS, TAGS, Task
+from ..settings import taking
+from ..text.unknown_words import UnknownWordRule
+from ..text.vocabulary import VocabularySettings
+from .decider import Decider
+from .decider_storage import decider_from_bytes, decider_to_bytes
+from .settings import DeciderSettings, TaggerModelSettings
+
+#: The attribute of a thinc Model that holds a `Decider`.
+DECIDER = "decider"
+
+#: Sequences, how to search, and the number of threads. Or Docs, as `spacy debug model` gives them to every model.
+Request = tuple[Sequences, Search, int] | list[Doc]
+# How Docs are searched that come without a component and its settings.
+_SEARCH_OF_DOCS = Search(beam=1, window=100)
+
+
+@registry.architectures("spacy-hpyp.EasyFirstTagger.v1")
+@taking(TaggerModelSettings)
+def EasyFirstTagger(
+    templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
+) -> Model[Request, np.ndarray]:
+    """A model of tags, the easiest word first (Ma et al. 2012, 2013), as a thinc model.
+
+    Its attribute `decider` holds words, tags and weights; it has no parameters.
+
+    templates (Sequence[Sequence[str]]): The elements that each feature reads, see `spacy_hpyp.easy_first.words`.
+    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+    **settings: See `spacy_hpyp.models.settings`.
+    RETURNS (Model): Takes a request; gives the outcome of each word (int32[words]).
+    RAISES (ValueError): If an element is not known, or a setting is not what it may be.
+    """
+    found = TaggerModelSettings(**settings)
+    return _model(TAGS, templates, unknown_words, found, found.open_class_below)
+
+
+@registry.architectures("spacy-hpyp.EasyFirstSenter.v1")
+@taking(DeciderSettings)
+def EasyFirstSenter(
+    templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
+) -> Model[Request, np.ndarray]:
+    """A model of whether words begin sentences, the easiest word first, as a thinc model.
+
+    templates (Sequence[Sequence[str]]): The elements that each feature reads, see `spacy_hpyp.easy_first.words`.
+    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+    **settings: See `spacy_hpyp.models.settings`.
+    RETURNS (Model): Takes a request; gives the outcome of each word (int32[words]).
+    RAISES (ValueError): If an element is not known, or a setting is not what it may be.
+    """
+    return _model(STARTS, templates, unknown_words, DeciderSettings(**settings), 0)
+
+
+def _model(
+    task: Task,
+    templates: Sequence[Sequence[str]],
+    rule: UnknownWordRule,
+    settings: DeciderSettings,
+    open_class_below: int,
+) -> Model:
+    vocabulary = VocabularySettings(rule, settings.min_count, settings.min_class_count, open_class_below)
+    model: Model = Model(f"easy_first_{task.outcome}", forward)
+    model.attrs[DECIDER] = Decider(task, templates, vocabulary, places=settings.places)
+    return model
+
+
+def forward(model: Model, request: Request, is_train: bool) -> tuple[np.ndarray, Any]:
+    """Decide. There is nothing to propagate back: the model learns by the perceptron's updates."""
+    decider: Decider = model.attrs[DECIDER]
+    if isinstance(request, list):
+        request = decider.read_docs(request)[0], _SEARCH_OF_DOCS, 1
+    return decider.decide(*request), lambda gradient: gradient
+
+
+@serialize_attr.register(Decider)
+def _serialize(_: Decider, value: Decider, name: str, model: Model) -> bytes:
+    return decider_to_bytes(value)
+
+
+@deserialize_attr.register(Decider)
+def _deserialize(default: Decider, value: bytes, name: str, model: Model) -> Decider:
+    return decider_from_bytes(default, value)

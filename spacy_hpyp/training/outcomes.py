@@ -1,0 +1,161 @@
+"""Gold words between documents and easy-first models of their outcomes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..compiled import NONE
+from ..easy_first.decisions import Search, Sequences
+from ..models.decider import Decider
+from ..text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class GoldWords:
+    """A sequence of words to learn from.
+
+    key (bytes): What identifies it by its content.
+    forms (list[str]): The words.
+    gold (int32[words]): Their outcomes, `NONE` where they are not known.
+    given (int32[words]): The outcomes that are known before they are decided, `NONE` elsewhere.
+    more (dict[str, int32[words]]): What is read of each word besides its form, by attribute.
+    """
+
+    key: bytes
+    forms: list[str]
+    gold: np.ndarray
+    given: np.ndarray
+    more: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Some sequences as a model reads them.
+
+    sequences (Sequences): The words.
+    gold (int32[words]): Their outcomes, `NONE` where they are not known.
+    """
+
+    sequences: Sequences
+    gold: np.ndarray
+
+    @classmethod
+    def join(cls, parts: Sequence["Encoded"]) -> "Encoded":
+        """Some, one at least, one after the other."""
+        found = [part.sequences for part in parts]
+        lengths = np.concatenate([np.diff(sequences.offsets) for sequences in found])
+        return cls(
+            Sequences(
+                symbols=np.concatenate([sequences.symbols for sequences in found]),
+                kind=np.concatenate([sequences.kind for sequences in found]),
+                given=np.concatenate([sequences.given for sequences in found]),
+                offsets=_offsets(lengths),
+            ),
+            np.concatenate([part.gold for part in parts]),
+        )
+
+    def take(self, order: np.ndarray) -> "Encoded":
+        """Some of the sequences.
+
+        order (int64[*]): Which, in their new order.
+        """
+        old, sequences = self.sequences.offsets, self.sequences
+        offsets = _offsets(np.diff(old)[order])
+        words = np.repeat(old[:-1][order] - offsets[:-1], np.diff(offsets)) + np.arange(offsets[-1])
+        return Encoded(
+            Sequences(sequences.symbols[words], sequences.kind[words], sequences.given[words], offsets),
+            self.gold[words],
+        )
+
+
+class Corpus:
+    """Gold words, read once for several models.
+
+    sequences (Sequence[GoldWords]): One at least.
+    """
+
+    def __init__(self, sequences: Sequence[GoldWords]) -> None:
+        self.sequences = list(sequences)
+        number: dict[str, int] = {}
+        place = [number.setdefault(form, len(number)) for words in self.sequences for form in words.forms]
+        self.forms = list(number)
+        self.place = np.array(place, dtype=np.int64)
+        self.gold = np.concatenate([words.gold for words in self.sequences])
+        self.given = np.concatenate([words.given for words in self.sequences])
+        self.offsets = _offsets(np.array([len(words.forms) for words in self.sequences]))
+        attributes = self.sequences[0].more
+        self.more = {name: np.concatenate([words.more[name] for words in self.sequences]) for name in attributes}
+
+    def vocabulary(self, model: Decider, outcomes: Sequence[str], left_out: Iterable[int] = ()) -> Vocabulary:
+        """A vocabulary as a model has it.
+
+        outcomes (Sequence[str]): The names of the outcomes.
+        left_out (Iterable[int]): Sequences that it is to know nothing of.
+        """
+        dropped = set(left_out)
+        sentences = (_known(words) for i, words in enumerate(self.sequences) if i not in dropped)
+        return Vocabulary.collect(sentences, outcomes, model.vocabulary_settings)
+
+    def encode(self, model: Decider) -> Encoded:
+        """All of it as a model reads it."""
+        symbols, kind = model.lexicon.read(self.forms, self.place, self.more)
+        return Encoded(Sequences(symbols, kind, self.given, self.offsets), self.gold)
+
+
+def _known(words: GoldWords) -> tuple[list[str], list[int]]:
+    """The words whose outcomes are known, with these."""
+    found = np.flatnonzero(words.gold != NONE)
+    return [words.forms[i] for i in found.tolist()], words.gold[found].tolist()
+
+
+def _offsets(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def jackknife(
+    model: Decider,
+    sequences: Sequence[GoldWords],
+    search: Search,
+    *,
+    folds: int,
+    epochs: int,
+    threads: int,
+) -> Iterator[tuple[GoldWords, np.ndarray]]:
+    """Outcomes of sequences by models that have been trained on the others.
+
+    What a model has for sentences that it was trained on is better than what it has for others, and what reads it would come to
+    trust it too much. Sequences of the same content are in the same fold.
+
+    model (Decider): What the models are to be like; it stays as it is.
+    sequences (Sequence[GoldWords]): Those of the training part.
+    search (Search): How to search.
+    folds (int): Into how many parts they are divided, at least 2.
+    epochs (int): How often each model sees what it is trained on.
+    threads (int): How many folds are worked on at once; the result does not depend on it.
+    RETURNS (Iterator[tuple[GoldWords, int32[words]]]): Each sequence, once, with its outcomes.
+    """
+    if not sequences:
+        return
+    corpus = Corpus(sequences)
+    numbers: dict[bytes, int] = {}
+    fold_of = np.array([numbers.setdefault(words.key, len(numbers)) % folds for words in corpus.sequences])
+
+    def decide_fold(fold: int) -> list[np.ndarray]:
+        own, others = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
+        left_out = model.untrained()
+        left_out.initialize(corpus.vocabulary(model, model.outcomes, own.tolist()))
+        encoded = corpus.encode(left_out)
+        rng = np.random.default_rng(fold)
+        for _ in range(epochs):
+            epoch = encoded.take(rng.permutation(others))
+            left_out.learn(epoch.sequences, epoch.gold, search)
+        held_out = encoded.take(own)
+        found = left_out.decide(held_out.sequences, search)
+        return np.split(found, held_out.sequences.offsets[1:-1])
+
+    with ThreadPoolExecutor(threads) as executor:
+        for fold, found in enumerate(executor.map(decide_fold, range(folds))):
+            for i, outcomes in zip(np.flatnonzero(fold_of == fold).tolist(), found):
+                yield corpus.sequences[i], outcomes

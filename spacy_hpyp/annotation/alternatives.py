@@ -25,6 +25,18 @@ class Alternative:
 
 
 @dataclass(frozen=True)
+class ScoredParse:
+    """A parse of a document by a model that gives no probabilities.
+
+    doc (Doc): A copy of the document with the parse.
+    score (float): Its score; only differences between parses of the same document mean anything.
+    """
+
+    doc: Doc
+    score: float
+
+
+@dataclass(frozen=True)
 class Marginals:
     """Posterior probabilities of a document's tokens in the final beam. White space has none: its rows are 0.
 
@@ -64,17 +76,28 @@ def k_best(doc: Doc, layout: Layout, posteriors: Sequence[Posterior], k: int, en
     k (int): How many.
     encoder (Encoder): What the numbers of the parses stand for.
     """
-    best: list[tuple[float, list[int]]] = [(0.0, [])]
-    for posterior in posteriors:
-        parses = distinct_parses(posterior)[:k]
-        longer = [(total + log_prob, [*chosen, i]) for total, chosen in best for log_prob, i in parses]
-        best = sorted(longer, key=lambda pair: -pair[0])[:k]
+    parses = [distinct_parses(posterior)[:k] for posterior in posteriors]
     found = []
-    for log_prob, chosen in best:
+    for log_prob, chosen in best_combinations([[score for score, _ in each] for each in parses], k):
         copy = doc.copy()
-        write_parses([copy], layout, _parses(posteriors, chosen), encoder)
+        places = [each[i][1] for each, i in zip(parses, chosen)]
+        write_parses([copy], layout, _parses(posteriors, places), encoder)
         found.append(Alternative(copy, log_prob))
     return found
+
+
+def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[float, list[int]]]:
+    """The k best ways to choose one from each of several lists.
+
+    scores (Sequence[Sequence[float]]): The scores of what is in each list.
+    k (int): How many.
+    RETURNS (list[tuple[float, list[int]]]): The sums of their scores, the best first, and places in the lists.
+    """
+    best: list[tuple[float, list[int]]] = [(0.0, [])]
+    for each in scores:
+        longer = [(total + score, [*chosen, i]) for total, chosen in best for i, score in enumerate(each)]
+        best = sorted(longer, key=lambda pair: -pair[0])[:k]
+    return best
 
 
 def _parses(posteriors: Sequence[Posterior], chosen: Sequence[int]) -> Parses:

@@ -75,21 +75,22 @@ def confidence(parses: Parses, offsets: np.ndarray, weights: np.ndarray) -> np.n
     """
     if np.array_equal(weights, UNLEARNED):
         return parses.head_probability
-    return _logistic(features(parses, offsets) @ weights)
+    return logistic(features(parses, offsets) @ weights)
 
 
-def learn(observed: np.ndarray, right: np.ndarray) -> np.ndarray:
+def learn(observed: np.ndarray, right: np.ndarray, unlearned: np.ndarray = UNLEARNED) -> np.ndarray:
     """Fit the weights by penalised maximum likelihood, with Newton's method.
 
-    observed (float64[n, 4]): The features of n arcs.
+    observed (float64[n, m]): The features of n arcs.
     right (bool[n]): Whether they are right.
-    RETURNS (float64[4]): The weights.
+    unlearned (float64[m]): The weights if nothing is observed.
+    RETURNS (float64[m]): The weights.
     """
     # From here every step is a good one; near certainty the likelihood is flat.
-    weights = np.zeros_like(UNLEARNED)
+    weights = np.zeros_like(unlearned)
     for _ in range(_STEPS):
-        p = _logistic(observed @ weights)
-        gradient = observed.T @ (right - p) - _PRIOR * (weights - UNLEARNED)
+        p = logistic(observed @ weights)
+        gradient = observed.T @ (right - p) - _PRIOR * (weights - unlearned)
         information = (observed * (p * (1.0 - p))[:, None]).T @ observed + _PRIOR * np.eye(len(weights))
         step = np.linalg.solve(information, gradient)
         weights = np.clip(weights + step, -_HIGHEST, _HIGHEST)
@@ -98,8 +99,8 @@ def learn(observed: np.ndarray, right: np.ndarray) -> np.ndarray:
     return weights
 
 
-def check_weights(weights: object) -> np.ndarray:
-    """Weights read from a file.
+def check_weights(weights: object, unlearned: np.ndarray = UNLEARNED) -> np.ndarray:
+    """Weights read from a file, as many as there are in `unlearned`.
 
     RAISES (ValueError): If they are none.
     """
@@ -107,10 +108,11 @@ def check_weights(weights: object) -> np.ndarray:
         found = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"the weights of its confidence are damaged ({error})") from error
-    if found.shape != UNLEARNED.shape or not np.all(np.abs(found) <= _HIGHEST):
+    if found.shape != unlearned.shape or not np.all(np.abs(found) <= _HIGHEST):
         raise ValueError("the weights of its confidence are damaged")
     return found
 
 
-def _logistic(x: np.ndarray) -> np.ndarray:
+def logistic(x: np.ndarray) -> np.ndarray:
+    """The probability of log-odds."""
     return 1.0 / (1.0 + np.exp(-x))

@@ -13,7 +13,7 @@ from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..text.vocabulary import Vocabulary
 from .arrays import Blocks, Parses, Sentences
-from .extensions import bits, write_extensions
+from .extensions import bits, write_extensions, write_head_probability
 
 ROOT_LABEL = "ROOT"
 SPACE_TAG = "_SP"
@@ -192,6 +192,20 @@ class Layout:
     offsets: np.ndarray
 
 
+def layout_of(places: Sequence[Sequence[np.ndarray]]) -> Layout:
+    """The layout of blocks that are known.
+
+    places (Sequence[Sequence[int64[*]]]): For each Doc, where the words of each block stand in it.
+    """
+    blocks = [place for doc in places for place in doc]
+    docs = [sum(len(place) for place in doc) for doc in places]
+    return Layout(
+        token=np.concatenate([np.empty(0, dtype=np.int64), *blocks]),
+        docs=np.cumsum([0, *docs]),
+        offsets=np.cumsum([0, *map(len, blocks)]).astype(np.int64),
+    )
+
+
 def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> tuple[Blocks, Layout]:
     """Docs as blocks to decode.
 
@@ -250,26 +264,9 @@ def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: E
 
     encoder (Encoder): What the numbers of the parses stand for.
     """
-    if not docs:
-        return
-    strings = docs[0].vocab.strings
-    tag_ids = np.array([strings.add(tag) for tag in encoder.tags], dtype=np.uint64)
-    label_ids = np.array([strings.add(label) for label in [*encoder.labels, ROOT_LABEL]], dtype=np.uint64)
-    block = np.repeat(np.arange(len(layout.offsets) - 1), np.diff(layout.offsets))
-    within = np.arange(len(layout.token))
-    heads = np.where(parses.heads == NONE, within, parses.heads + layout.offsets[:-1][block])
-    decorated = any(nonproj.is_decorated(label) for label in encoder.labels)
+    _write_arcs(docs, layout, parses.heads, parses.labels, list(encoder.labels), (parses.tags, list(encoder.tags)))
     for i, doc in enumerate(docs):
         words = slice(layout.docs[i], layout.docs[i + 1])
-        token = layout.token[words]
-        rows = _rows_of_spaces(doc, token, block[words])
-        rows[token, 0] = tag_ids[parses.tags[words]]
-        rows[token, 1] = label_ids[parses.labels[words]]
-        rows[token, 2] = (layout.token[heads[words]] - token).astype(np.uint64)
-        if len(doc):
-            doc.from_array([TAG, DEP, HEAD], rows)
-            if decorated:
-                nonproj.deprojectivize(doc)
         values = {
             "log_prob": parses.log_probability[words],
             "surprisal_lexical": bits(parses.lexical[words]),
@@ -277,14 +274,74 @@ def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: E
             "head_prob": parses.head_probability[words],
             "tag_prob": parses.tag_probability[words],
         }
-        write_extensions(doc, token, values)
+        write_extensions(doc, layout.token[words], values)
 
 
-def _rows_of_spaces(doc: Doc, token: np.ndarray, block: np.ndarray) -> np.ndarray:
+def write_trees(
+    docs: Sequence[Doc],
+    layout: Layout,
+    heads: np.ndarray,
+    labels: np.ndarray,
+    names: Sequence[str],
+    head_probability: np.ndarray,
+) -> None:
+    """Write heads, labels and confidence in arcs into Docs.
+
+    layout (Layout): Where the words stand.
+    heads, labels (int32[words]): As in `Parses`.
+    names (Sequence[str]): What the numbers of labels stand for.
+    head_probability (float64[words]): How probable it is that each arc is right; what is not a number is not written.
+    """
+    _write_arcs(docs, layout, heads, labels, names, None)
+    for i, doc in enumerate(docs):
+        words = slice(layout.docs[i], layout.docs[i + 1])
+        write_head_probability(doc, layout.token[words], head_probability[words])
+
+
+def _write_arcs(
+    docs: Sequence[Doc],
+    layout: Layout,
+    heads: np.ndarray,
+    labels: np.ndarray,
+    names: Sequence[str],
+    tags: tuple[np.ndarray, Sequence[str]] | None,
+) -> None:
+    """Write heads and labels, and the numbers and names of tags if there are any, into Docs."""
+    if not docs:
+        return
+    strings = docs[0].vocab.strings
+    label_ids = np.array([strings.add(label) for label in [*names, ROOT_LABEL]], dtype=np.uint64)
+    tag_ids = None if tags is None else np.array([strings.add(tag) for tag in tags[1]], dtype=np.uint64)
+    block = np.repeat(np.arange(len(layout.offsets) - 1), np.diff(layout.offsets))
+    within = np.arange(len(layout.token))
+    heads = np.where(heads == NONE, within, heads + layout.offsets[:-1][block])
+    decorated = any(nonproj.is_decorated(label) for label in names)
+    for i, doc in enumerate(docs):
+        words = slice(layout.docs[i], layout.docs[i + 1])
+        token = layout.token[words]
+        rows = rows_of_spaces(doc, token)
+        rows[token, 1] = label_ids[labels[words]]
+        rows[token, 2] = (layout.token[heads[words]] - token).astype(np.uint64)
+        if len(doc) == 0:
+            continue
+        if tag_ids is None:
+            doc.from_array([DEP, HEAD], rows[:, 1:])
+        else:
+            rows[token, 0] = tag_ids[tags[0][words]]
+            doc.from_array([TAG, DEP, HEAD], rows)
+        if decorated:
+            nonproj.deprojectivize(doc)
+
+
+def rows_of_spaces(doc: Doc, token: np.ndarray) -> np.ndarray:
     """TAG, DEP and HEAD of all tokens, filled in for the white space: it is attached to the word before it.
 
     White space before the first word of its block is attached to that word; where there are only such tokens, the
     first of them is the root of the others.
+
+    doc (Doc): The sentence boundaries that are set in it are kept.
+    token (int64[words]): Where the words are.
+    RETURNS (uint64[tokens, 3]): As `doc.from_array` takes them; 0 for the words.
     """
     rows = np.zeros((len(doc), 3), dtype=np.uint64)
     if len(token) == len(doc):

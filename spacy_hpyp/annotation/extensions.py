@@ -100,6 +100,17 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
             doc.user_data[attribute_key(_ALL, offset)] = row
 
 
+def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
+    """Write what another parser than `hpyp_parser` says of arcs, in the place of what that one has said.
+
+    token (int64[words]): The positions of the words among the tokens.
+    values (float64[words]): Probabilities; what is not a number is not known.
+    """
+    offsets = doc.to_array(IDX)[token].tolist()
+    for offset, value in zip(offsets, np.where(np.isnan(values), None, values).tolist()):
+        doc.user_data[attribute_key("head_prob", offset)] = value
+
+
 def _is_written(key: Any) -> bool:
     return (
         isinstance(key, tuple) and len(key) == 4 and key[0] == "._." and key[1] in (_ALL, *WRITTEN) and key[3] is None

@@ -125,3 +125,17 @@ def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> Non
                 starts[token[j]] = -1
         if len(doc):
             doc.from_array([SENT_START], starts.view(np.uint64).reshape(-1, 1))
+
+
+def read_tags(docs: Sequence[Doc], layout: Layout) -> tuple[list[str], np.ndarray]:
+    """The tags that words have.
+
+    layout (Layout): Where the words stand.
+    RETURNS (tuple[list[str], int64[words]]): The different tags, "" where there is none, and which of them each word has.
+    """
+    rows = [
+        doc.to_array([TAG]).ravel()[layout.token[start:end]]
+        for doc, start, end in zip(docs, layout.docs, layout.docs[1:])
+    ]
+    distinct, place = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *rows]), return_inverse=True)
+    return [docs[0].vocab.strings[tag] for tag in distinct.tolist()], place.ravel()

@@ -62,3 +62,14 @@ def set_average(perceptron, average):
     for place in range(len(average)):
         for outcome in range(average.shape[1]):
             average[place, outcome] = perceptron.weights[place, outcome] - perceptron.sums[place, outcome] / time
+
+
+@borrowing
+def change_kept(perceptron, places, kept, outcome, amount):
+    """As `change`, for those of the features whose templates count.
+
+    kept (bool[features]): Which do.
+    """
+    for i in range(len(places)):
+        if kept[i]:
+            change_weight(perceptron, places[i], outcome, amount)

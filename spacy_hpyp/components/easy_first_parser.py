@@ -1,0 +1,501 @@
+"""The trainable spaCy component `easy_first_parser`."""
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from spacy import util
+from spacy.lang.en import English
+from spacy.language import Language
+from spacy.pipeline.dep_parser import make_parser_scorer
+from spacy.tokens import Doc
+from spacy.training import Example, validate_get_examples
+from spacy.vocab import Vocab
+from thinc.api import Config, Model, Optimizer
+
+from ..annotation.alternatives import ScoredParse, best_combinations
+from ..annotation.arrays import Guides
+from ..annotation.calibration import PUNCTUATION
+from ..annotation.confidence import learn as learn_confidence
+from ..annotation.confidence import logistic
+from ..annotation.documents import ROOT_LABEL, SPACE_LABEL, GoldSentence, RawSentence, layout_of, read_gold, write_trees
+from ..annotation.extensions import register_extensions
+from ..annotation.words import Words
+from ..compat.spacy import nonproj
+from ..compiled import NONE
+from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons
+from ..easy_first.parsing import Sentences, Trees
+from ..models.easy_first_parser import (
+    EASY_FIRST_PARSER,
+    UNLEARNED,
+    EasyFirstParser,
+    confidence_features,
+    model_from_bytes,
+)
+from ..settings import Number, OneOf, Settings, Truth, Whole, attributes, setting, taking, whole
+from ..text.vocabulary import Vocabulary
+from ..training.treebank import GoldCorpus
+from .alignment import SENTENCES, gold_documents
+from .base import TrainableComponent, listed, reading_parts
+
+register_extensions()
+
+# Confidence is learned from about so many sentences that nothing else is learned from, and from no more than one in so many.
+_HELD_OUT = 250
+_LEAST_PARTS = 30
+
+
+@dataclass(frozen=True)
+class EasyFirstParserSettings(Settings):
+    """All settings of the component."""
+
+    beam: int = setting(8, Whole(1, 10_000), "how many states the beam holds; 1 is greedy search, the fastest")
+    merge: bool = setting(
+        True, Truth(), "whether states with the same arcs are merged, so that the beam holds different ones"
+    )
+    threads: int = setting(1, Whole(1), "threads that parse a batch; the result does not depend on it")
+    tokens: str = setting(
+        "tokenizer",
+        OneOf(tuple(SENTENCES)),
+        "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
+    )
+    folds: int = setting(
+        10,
+        Whole(0, 1000),
+        "the tags of the training part are those of so many taggers, each of which has not seen the part that it tags "
+        "(jack-knifing); 0: the gold tags",
+    )
+    learning: str = setting(
+        "max-violation",
+        OneOf(("early", "max-violation")),
+        'where in a sentence a beam of several states learns: `"early"` is Algorithm 2, `"max-violation"` learns more of each '
+        "sentence. A beam of one state learns from every action",
+    )
+    margin: float = setting(
+        20.0, Number(0.0), "by how much the score of a correct sequence of actions is to be higher, for each wrong arc"
+    )
+    label_margin: float = setting(10.0, Number(0.0), "by how much the score of the right label is to be higher")
+    word_dropout: float = setting(
+        0.5, Number(0.0), "a word seen n times is taken for unknown with the probability x / (x + n) in training"
+    )
+    seed: int = setting(0, Whole(0), "fixes training bit for bit")
+
+
+_DEFAULTS = Config(
+    {
+        **asdict(EasyFirstParserSettings()),
+        **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["easy_first_parser"],
+    }
+)
+
+
+@Language.factory(
+    "easy_first_parser",
+    assigns=["token.dep", "token.head", "token.is_sent_start", "doc.sents", "token._.head_prob"],
+    requires=["token.tag"],
+    default_config=_DEFAULTS,
+    default_score_weights={
+        "dep_uas": 0.5,
+        "dep_las": 0.5,
+        "dep_las_per_type": None,
+        "sents_p": None,
+        "sents_r": None,
+        "sents_f": 0.0,
+    },
+)
+@taking(EasyFirstParserSettings)
+def make_easy_first_parser(
+    nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
+) -> "EasyFirstParserComponent":
+    """Make an easy-first parser; see `EasyFirstParserComponent`."""
+    return EasyFirstParserComponent(nlp.vocab, model, name, scorer=scorer, **settings)
+
+
+_META = Language.get_factory_meta("easy_first_parser")
+English.factory(
+    "easy_first_parser",
+    assigns=_META.assigns,
+    requires=_META.requires,
+    default_config=_DEFAULTS.merge({"model": {"unknown_words": {"lang": "en"}}}),
+    default_score_weights=_META.default_score_weights,
+    func=make_easy_first_parser,
+)
+
+
+@dataclass(frozen=True)
+class _Lesson:
+    """A training sentence of n words.
+
+    sentence (Sentences): It alone.
+    heads, labels (int32[n]): Its tree.
+    rarity (float32[n]): How often each word is to be taken for an unknown one.
+    """
+
+    sentence: Sentences
+    heads: np.ndarray
+    labels: np.ndarray
+    rarity: np.ndarray
+
+
+@attributes(EasyFirstParserSettings)
+class EasyFirstParserComponent(TrainableComponent):
+    """An easy-first parser with beam search (Ma, Zhu, Xiao & Yang 2013).
+
+    It reads `token.tag_` and sentence boundaries, and `doc._.guide` if its templates do, and sets `token.head`, `token.dep_`
+    and `token._.head_prob`.
+
+    Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model): Made by `spacy-hpyp.EasyFirstParser.v1`.
+    name (str): The name of the component instance.
+    scorer (Callable | None): What `score` calls.
+    **settings: See `EasyFirstParserSettings`.
+    RAISES (ValueError): If a setting is not what it may be.
+    """
+
+    factory = "easy_first_parser"
+    settings_type = EasyFirstParserSettings
+
+    @taking(EasyFirstParserSettings)
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model,
+        name: str = "easy_first_parser",
+        *,
+        scorer: Callable | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(vocab, model, name, make_parser_scorer() if scorer is None else scorer, settings)
+        self._reset_training()
+
+    @property
+    def parser(self) -> EasyFirstParser:
+        """What has been learned."""
+        return self.model.attrs[EASY_FIRST_PARSER]
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether there are tags, labels and words to parse with."""
+        return self.parser.is_initialized
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What `token.dep_` may be: the labels of arcs, those of roots ("ROOT") and of white space ("dep")."""
+        if not self.is_trained:
+            return ()
+        found = {label.split(nonproj.DELIMITER)[0] for label in self.parser.labels}
+        return tuple(sorted({*found, ROOT_LABEL, SPACE_LABEL}))
+
+    @property
+    def label_data(self) -> dict[str, list[str]]:
+        """Tags and labels of the model, as `spacy init labels` writes them and `initialize` takes them."""
+        return {"tags": list(self.parser.tags), "labels": list(self.parser.labels)}
+
+    # Training
+
+    def _reset_training(self) -> None:
+        self._lessons: dict[bytes, _Lesson | None] = {}
+        self._tags: dict[bytes, Sequence[str]] = {}
+        self._counts: Counter[str] = Counter()
+        self._updates = np.zeros(3, dtype=np.int64)
+        self._loss = (0, 0)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: dict[str, list[str]] | None = None,
+    ) -> None:
+        """Collect the vocabulary, the tags and the labels of the training data, and forget what was learned before.
+
+        The tags of the training sentences are jack-knifed here, by the tagger that stands before the component.
+
+        get_examples (Callable): Returns examples with gold annotation, and with guides if the templates read them.
+        nlp (Language | None): The pipeline.
+        labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
+        RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say, or there are no guides.
+        """
+        validate_get_examples(get_examples, "EasyFirstParser.initialize")
+        examples = list(get_examples())
+        corpus = GoldCorpus.read(gold_documents(examples, self._tokens))
+        if not corpus.sentences:
+            raise ValueError(
+                f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence with "
+                f"a tag for every token and a complete tree{listed(corpus.skipped)}. Is the right file in the corpus?"
+            )
+        known = corpus.label_data() if labels is None else labels
+        numbers = {tag: number for number, tag in enumerate(known["tags"])}
+        words = (
+            (sentence.words, [numbers[tag] for tag in sentence.tags])
+            for key, sentence in corpus.sentences.items()
+            if numbers.keys() >= set(sentence.tags)
+            for _ in range(corpus.copies[key])
+        )
+        vocabulary = Vocabulary.collect(words, known["tags"], self.parser.vocabulary_settings)
+        self.parser.initialize(vocabulary, known["labels"])
+        self._reset_training()
+        self._counts.update(word for sentence in corpus.sentences.values() for word in sentence.words)
+        self._tags = self._jackknife(examples, nlp)
+        self._read(examples)
+        self.parser.progress.sentences = sum(corpus.copies[key] for key, each in self._lessons.items() if each)
+        if not self.parser.progress.sentences:
+            raise ValueError(
+                f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and labels. "
+                "Make them of the same data with 'python -m spacy init labels'."
+            )
+        if corpus.skipped:
+            warnings.warn(
+                f"The component '{self.name}' skips {corpus.skipped.total()} training sentences{listed(corpus.skipped)}.",
+                stacklevel=2,
+            )
+
+    @property
+    def _tokens(self) -> str:
+        # A guide is for the tokens of the document that it was written into.
+        return "gold" if self.parser.is_guided else self.tokens
+
+    def _jackknife(self, examples: Sequence[Example], nlp: Language | None) -> dict[bytes, Sequence[str]]:
+        """Tags of the training sentences by taggers that have not seen them."""
+        if self.folds == 0 or nlp is None:
+            return {}
+        taggers = []
+        for name, component in nlp.pipeline:
+            if component is self:
+                break
+            if hasattr(component, "jackknife"):
+                taggers.append((name, component))
+        if not taggers:
+            warnings.warn(
+                f"The component '{self.name}' learns from gold tags: there is no component before it whose tags can be jack-knifed. "
+                "Put an 'easy_first_tagger' before it, or set folds = 0.",
+                stacklevel=3,
+            )
+            return {}
+        name, tagger = taggers[-1]
+        util.logger.info("%s: tags of the training part by %d taggers like '%s'", self.name, self.folds, name)
+        return tagger.jackknife(examples, folds=self.folds, tokens=self._tokens)
+
+    def _read(self, examples: Iterable[Example]) -> list[bytes]:
+        """Remember what can be learned from examples. Returns what identifies their sentences that can be learned from."""
+        keys = []
+        examples = list(examples)
+        for example, document in zip(examples, gold_documents(examples, self._tokens)):
+            found = [raw.key for raw in document.sentences]
+            if not self._lessons.keys() >= set(found):
+                self._remember(example, document.sentences)
+            keys.extend(key for key in found if self._lessons[key] is not None)
+        return keys
+
+    def _remember(self, example: Example, sentences: Sequence[RawSentence]) -> None:
+        guides = self._guides_of(example) if self.parser.is_guided else None
+        start = 0
+        for raw in sentences:
+            end = start + len(raw.rows)
+            if raw.key not in self._lessons:
+                gold = read_gold(raw, example.reference.vocab)
+                own = None if guides is None else Guides(*(part[start:end] for part in guides))
+                self._lessons[raw.key] = None if isinstance(gold, str) else self._encode(gold, raw.key, own)
+            start = end
+
+    def _guides_of(self, example: Example) -> Guides:
+        """The guides of the words of an example's reference."""
+        doc = example.reference
+        places = [
+            np.array([token.i for token in sent if not token.is_space], dtype=np.int64) for sent in _sentences(doc)
+        ]
+        layout = layout_of([[place for place in places if len(place)]])
+        return self.parser.guides([doc], layout, reader=self.name)
+
+    def _encode(self, gold: GoldSentence, key: bytes, guides: Guides | None) -> _Lesson | None:
+        parser = self.parser
+        labels = {label: number for number, label in enumerate(parser.labels)}
+        tags = {tag: number for number, tag in enumerate(parser.tags)}
+        arcs = [NONE if head == NONE else labels.get(label, -2) for label, head in zip(gold.labels, gold.heads)]
+        if -2 in arcs or not tags.keys() >= set(gold.tags):
+            return None
+        given = [tags.get(tag, NONE) for tag in self._tags.get(key, gold.tags)]
+        offsets = np.array([0, len(gold.words)])
+        count = np.array([self._counts[word] for word in gold.words])
+        return _Lesson(
+            parser.encode(gold.words, np.arange(len(gold.words)), np.array(given), offsets, guides),
+            np.array(gold.heads, dtype=np.int32),
+            np.array(arcs, dtype=np.int32),
+            (self.word_dropout / np.maximum(self.word_dropout + count, 1e-9)).astype(np.float32),
+        )
+
+    def _is_held_out(self, key: bytes) -> bool:
+        every = max(_LEAST_PARTS, self.parser.progress.sentences // _HELD_OUT)
+        return int.from_bytes(key[:4], "big") % every == 0
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | Literal[False] | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from some sentences, one after the other.
+
+        One sentence in thirty, or fewer where there are many, is not learned from: confidence in arcs is, after each pass.
+
+        examples (Iterable[Example]): What is learned are the reference documents, on the tokens that `tokens` says.
+        drop (float): The part of the templates that is left out at random for each sentence.
+        sgd (Optimizer | Literal[False] | None): Not used: perceptrons learn by their own updates.
+        losses (dict[str, float] | None): Gets, under the component's name, the number of updates for each sentence since the name
+            was last missing.
+        RETURNS (dict[str, float]): The losses.
+        """
+        losses = {} if losses is None else losses
+        if self.name not in losses:
+            self._loss = (0, 0)
+            losses[self.name] = 0.0
+        found = self._examples(examples, "update")
+        self._check_trained()
+        keys = self._read(found)
+        learned = [key for key in keys if not self._is_held_out(key)]
+        progress = self.parser.progress
+        if learned:
+            rng = np.random.default_rng([self.seed, progress.steps])
+            learning = Learning(
+                self.beam,
+                self.merge,
+                self.learning == "early",
+                self.margin,
+                self.label_margin,
+                progress.passes > 0,
+                drop,
+            )
+            report = self.parser.learn(_join([self._lessons[key] for key in learned]), learning, rng)
+            self._updates += report.counts
+            updates = int(report.counts[EARLY] + report.counts[FULL])
+            self._loss = (self._loss[0] + updates, self._loss[1] + len(learned))
+            losses[self.name] = self._loss[0] / self._loss[1]
+        progress.steps += 1
+        progress.visited += len(keys)
+        if keys and progress.visited >= progress.sentences:
+            progress.visited = 0
+            progress.passes += 1
+            util.logger.info(
+                "%s: pass %d, %d early and %d full updates, %d wrong labels",
+                *(self.name, progress.passes, self._updates[EARLY], self._updates[FULL], self._updates[LABELS]),
+            )
+            self._updates[:] = 0
+            self._learn_confidence()
+        return losses
+
+    def _learn_confidence(self) -> None:
+        """Learn how sure to be of arcs from the sentences that nothing else is learned from."""
+        held_out = [each for key, each in sorted(self._lessons.items()) if each is not None and self._is_held_out(key)]
+        if not held_out:
+            return
+        lessons = _join(held_out)
+        sentences = Sentences(*lessons[:5], lessons.offsets)
+        trees = self.parser.parse(sentences, width=self.beam, merge=self.merge, threads=self.threads)
+        observed = confidence_features(trees, sentences.offsets, guided=self.parser.is_guided)
+        names = [*self.parser.labels, ""]
+        counted = np.array([names[label].lower() not in PUNCTUATION for label in lessons.gold_labels])
+        right = trees.heads == lessons.gold_heads
+        self.parser.confidence = learn_confidence(observed[counted], right[counted], UNLEARNED)
+
+    def get_loss(self, examples: Iterable[Example], scores: tuple[Words, Trees, np.ndarray]) -> tuple[float, None]:
+        """The part of the words whose head is wrong. There is no gradient: perceptrons learn by their own updates.
+
+        examples (Iterable[Example]): Predicted and reference documents.
+        scores (tuple): What `predict` returned for the predicted ones.
+        """
+        found = self._examples(examples, "get_loss")
+        docs = [example.predicted.copy() for example in found]
+        self.set_annotations(docs, scores)
+        wrong = total = 0
+        for doc, example in zip(docs, found):
+            heads, _ = Example(doc, example.reference).get_aligned_parse(projectivize=False)
+            pairs = [(token.head.i, head) for token, head in zip(doc, heads) if head is not None and not token.is_space]
+            wrong += sum(mine != head for mine, head in pairs)
+            total += len(pairs)
+        return wrong / max(total, 1), None
+
+    # Prediction
+
+    def predict(self, docs: Iterable[Doc]) -> tuple[Words, Trees, np.ndarray]:
+        """Parse documents without changing them.
+
+        docs (Iterable[Doc]): With tags and sentence boundaries; what has no boundaries is one sentence.
+        RETURNS (tuple): The words, their trees, and how probable it is that each arc is right (float64[words], not a number where
+            nothing has been learned of that).
+        RAISES (ValueError): If the component has not been trained, or should read guides that are not there.
+        """
+        self._check_trained()
+        sentences, words = self.parser.read_docs(list(docs), reader=self.name)
+        trees = self.parser.parse(sentences, width=self.beam, merge=self.merge, threads=self.threads)
+        weights = self.parser.confidence
+        if weights is None:
+            return words, trees, np.full(len(trees.heads), np.nan)
+        observed = confidence_features(trees, sentences.offsets, guided=self.parser.is_guided)
+        return words, trees, logistic(observed @ weights)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, Trees, np.ndarray]) -> None:
+        """Write trees into documents.
+
+        docs (Iterable[Doc]): The documents that were parsed.
+        scores (tuple): What `predict` returned for them.
+        """
+        words, trees, sure = scores
+        write_trees(list(docs), words.layout, trees.heads, trees.labels, self.parser.labels, sure)
+
+    def k_best(self, doc: Doc, k: int) -> list[ScoredParse]:
+        """The best parses of a document, without changing it.
+
+        doc (Doc): With tags and sentence boundaries.
+        k (int): How many, at least 1; fewer are returned if the final beams have no more.
+        RETURNS (list[ScoredParse]): Copies of the document with the scores of their trees, the best first: sums of the weights of the
+            actions, of all sentences.
+        RAISES (ValueError): If k is not a whole number of at least 1.
+        """
+        k = whole("k", k, least=1)
+        self._check_trained()
+        sentences, words = self.parser.read_docs([doc], reader=self.name)
+        beams = [self.parser.k_best(sentences, i, max(self.beam, k)) for i in range(len(sentences.offsets) - 1)]
+        found = []
+        for score, chosen in best_combinations([scores[:k].tolist() for _, _, scores in beams], k):
+            copy = doc.copy()
+            heads = _of_all([beam[0][i] for beam, i in zip(beams, chosen)])
+            labels = _of_all([beam[1][i] for beam, i in zip(beams, chosen)])
+            write_trees([copy], words.layout, heads, labels, self.parser.labels, np.full(len(heads), np.nan))
+            found.append(ScoredParse(copy, score))
+        return found
+
+    # Storage
+
+    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> EasyFirstParser:
+        with reading_parts():
+            stored = attributes[EASY_FIRST_PARSER]
+        return model_from_bytes(self.parser, stored)
+
+    def _replace_model(self, loaded: EasyFirstParser) -> None:
+        self.model.attrs[EASY_FIRST_PARSER] = loaded
+        self._reset_training()
+
+
+def _sentences(doc: Doc) -> list[Any]:
+    return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
+
+
+def _join(lessons: Sequence[_Lesson]) -> Lessons:
+    parts = [
+        np.concatenate([getattr(lesson.sentence, name) for lesson in lessons])
+        for name in ("symbols", "heads", "probability", "labels", "expected")
+    ]
+    gold = [np.concatenate([getattr(lesson, name) for lesson in lessons]) for name in ("heads", "labels", "rarity")]
+    return Lessons(*parts, *gold, np.cumsum([0, *(len(lesson.heads) for lesson in lessons)]).astype(np.int64))
+
+
+def _of_all(rows: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.empty(0, dtype=np.int32), *rows])

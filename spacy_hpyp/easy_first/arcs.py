@@ -1,0 +1,292 @@
+"""What the score of an arc between two neighbours is made of: elements, by name, and the sum of the weights of their features.
+
+The two partial trees that an action may join are `l` and `r`; `l1` and `l2` are those to the left of them, the nearer first, `r1` and
+`r2` those to the right (paper 002, Table 1, has p of i - 2 to i + 2). An element is named as a path:
+
+| element | what |
+| --- | --- |
+| `l.word`, `r1.tag` | a symbol of the head of a partial tree |
+| `l.left.tag`, `r.right2.word` | of its outermost child on a side (`left`, `right`), or the one next to it (`left2`, `right2`) |
+| `l.after.tag`, `r.before.word` | of the word that stands after or before the head in the sentence |
+| `l.left.count`, `r.right.tags` | how many children there are on a side (valency), and the set of their tags |
+| `l.size` | how many words the partial tree covers, in classes |
+| `distance` | from head to head, in classes |
+| `between` | the set of the tags of all words between the heads |
+| `edge` | whether there is nothing to the left of `l`, and nothing to the right of `r` |
+| `l.guide.head`, `.label`, `.tag` | what a guide takes for the head's head (which side, and how sure), its label, and its tag |
+| `l.missing.left` | how many children on a side the guide expects that are not there, in classes |
+| `guide.l`, `guide.r` | how probable the guide takes `l` for a child of `r`, and `r` for one of `l`, in classes |
+| `guide.l.other` | the most probable other head of the same child |
+| `guide.l.label` | the label that it has with this head |
+
+The symbols of a word are its `word` (or class of unknown words), its `tag`, and what its form says without the others' help:
+`lower`, `suffix` (its last three characters), `usual` (the most frequent tag of the word).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, borrowing
+from .partial_trees import (
+    END,
+    FIRST,
+    HEAD,
+    LEFT,
+    LEFT2,
+    LEFT_COUNT,
+    LEFT_SHARE,
+    LEFT_TAGS,
+    RIGHT,
+    RIGHT2,
+    RIGHT_COUNT,
+    RIGHT_SHARE,
+    RIGHT_TAGS,
+    WHOLE,
+)
+from .templates import Templates, find_features
+
+#: The symbols of a word, in the order of their columns; the last ones are there only with a guide.
+SYMBOLS = ("word", "tag", "lower", "suffix", "usual")
+GUIDE_SYMBOLS = ("guide.head", "guide.label", "guide.tag")
+TAG = SYMBOLS.index("tag")
+#: The symbol of what does not exist.
+NULL = 0
+
+#: The partial trees that features of a pair read: so many, of which these are `l` and `r`.
+WINDOW, L, R = 6, 2, 3
+_PLACES = ("l2", "l1", "l", "r", "r1", "r2")
+_SYMBOL, _NEAR, _FIELD, _MISSING, _SIZE, _PAIR = range(6)
+_STEPS = {"": HEAD, "left": LEFT, "right": RIGHT, "left2": LEFT2, "right2": RIGHT2}
+_NEIGHBOURS = {"before2": -2, "before": -1, "after": 1, "after2": 2}
+_FIELDS = {
+    "left.count": LEFT_COUNT,
+    "right.count": RIGHT_COUNT,
+    "left.tags": LEFT_TAGS,
+    "right.tags": RIGHT_TAGS,
+}
+_DISTANCE, _BETWEEN, _EDGE, _SHARE_L, _SHARE_R, _OTHER_L, _OTHER_R, _LABEL_L, _LABEL_R = range(9)
+_PAIRS = {
+    "distance": _DISTANCE,
+    "between": _BETWEEN,
+    "edge": _EDGE,
+    "guide.l": _SHARE_L,
+    "guide.r": _SHARE_R,
+    "guide.l.other": _OTHER_L,
+    "guide.r.other": _OTHER_R,
+    "guide.l.label": _LABEL_L,
+    "guide.r.label": _LABEL_R,
+}
+
+
+def _elements() -> dict[str, tuple[int, int, int, int]]:
+    known = {name: (_PAIR, code, 0, 0) for name, code in _PAIRS.items()}
+    for place, tree in enumerate(_PLACES):
+        known[f"{tree}.size"] = (_SIZE, place, 0, 0)
+        for side, name in enumerate(("left", "right")):
+            known[f"{tree}.missing.{name}"] = (_MISSING, place, side, 0)
+        for name, column in _FIELDS.items():
+            known[f"{tree}.{name}"] = (_FIELD, place, column, 0)
+        for number, symbol in enumerate((*SYMBOLS, *GUIDE_SYMBOLS)):
+            for step, column in _STEPS.items():
+                known[".".join(part for part in (tree, step, symbol) if part)] = (_SYMBOL, place, column, number)
+            for name, offset in _NEIGHBOURS.items():
+                known[f"{tree}.{name}.{symbol}"] = (_NEAR, place, offset, number)
+    return known
+
+
+#: Every element by its name, with the row that compiled code reads.
+ELEMENTS = _elements()
+
+# Where a class of probabilities ends.
+_CLASSES = np.array([0.01, 0.03, 0.08, 0.16, 0.3, 0.45, 0.55, 0.7, 0.84, 0.92, 0.97, 0.99], dtype=np.float32)
+# Of expected numbers of children.
+_EXPECTATIONS = np.array([0.1, 0.35, 0.65, 0.9, 1.4], dtype=np.float32)
+
+
+def reads_guides(names: set[str]) -> bool:
+    """Whether there is an element among these that only a guide can fill in."""
+    return any(part in ("guide", "missing") for name in names for part in name.split("."))
+
+
+class Sentence(NamedTuple):
+    """A sentence of n words to be parsed.
+
+    symbols (int32[n, columns]): See `SYMBOLS`.
+    heads (int32[n, k]), probability (float32[n, k]), labels (int32[n, k]): What a guide takes for the heads of each word, see
+        `annotation.arrays.Guides`; k is 0 without one.
+    expected (float32[n, 2]): How many children it expects each word to have on each side.
+    """
+
+    symbols: np.ndarray
+    heads: np.ndarray
+    probability: np.ndarray
+    labels: np.ndarray
+    expected: np.ndarray
+
+
+class Scorer(NamedTuple):
+    """What scores actions, or the labels of arcs.
+
+    elements (int32[elements, 4]): The rows of the elements that its templates name.
+    templates (Templates): Its templates.
+    weights (float32[places, outcomes]): Its weights.
+    kept (bool[templates]): Which templates count, in training; all do when it predicts.
+    """
+
+    elements: np.ndarray
+    templates: Templates
+    weights: np.ndarray
+    kept: np.ndarray
+
+
+@borrowing
+def class_of_distance(distance):
+    """A number of words, in classes."""
+    if distance <= 4:
+        return distance
+    if distance <= 7:
+        return 5
+    return 6 if distance <= 12 else 7
+
+
+@borrowing
+def class_of_probability(probability):
+    """A probability, in classes; 0 if there is none."""
+    if probability <= 0.0:
+        return 0
+    place = 0
+    while place < len(_CLASSES) and probability >= _CLASSES[place]:
+        place += 1
+    return place + 1
+
+
+@borrowing
+def share_of(sentence, child, head):
+    """How probable a guide takes one word for the head of another."""
+    for i in range(sentence.heads.shape[1]):
+        if sentence.heads[child, i] == head:
+            return sentence.probability[child, i]
+    return np.float32(0.0)
+
+
+@borrowing
+def share_of_root(sentence, word):
+    """How probable a guide takes a word for the root."""
+    return share_of(sentence, word, NONE)
+
+
+@borrowing
+def share_of_others(sentence, child, head):
+    """The probability of the most probable other head; ROOT is one."""
+    highest = np.float32(0.0)
+    for i in range(sentence.heads.shape[1]):
+        if sentence.heads[child, i] != head:
+            highest = max(highest, sentence.probability[child, i])
+    return highest
+
+
+@borrowing
+def label_of(sentence, child, head):
+    """What a guide takes for the label of an arc, as a symbol."""
+    for i in range(sentence.heads.shape[1]):
+        if sentence.heads[child, i] == head and sentence.probability[child, i] > 0.0:
+            return sentence.labels[child, i] + 2
+    return NULL
+
+
+@borrowing
+def tags_between(sentence, left, right):
+    """The set of the tags between two words, as bits."""
+    bits = 0
+    for position in range(left + 1, right):
+        bits |= 1 << (sentence.symbols[position, TAG] % 31)
+    return bits
+
+
+@borrowing
+def _read_pair(code, records, sentence, window):
+    """An element of two neighbours together."""
+    left, right = records[window[L], HEAD], records[window[R], HEAD]
+    if code == _DISTANCE:
+        return class_of_distance(right - left)
+    if code == _BETWEEN:
+        return tags_between(sentence, left, right)
+    if code == _EDGE:
+        return (1 if window[L - 1] == 0 else 0) + (2 if window[R + 1] == 0 else 0)
+    if code == _SHARE_L:
+        return class_of_probability(share_of(sentence, left, right))
+    if code == _SHARE_R:
+        return class_of_probability(share_of(sentence, right, left))
+    if code == _OTHER_L:
+        return class_of_probability(share_of_others(sentence, left, right))
+    if code == _OTHER_R:
+        return class_of_probability(share_of_others(sentence, right, left))
+    if code == _LABEL_L:
+        return label_of(sentence, left, right)
+    return label_of(sentence, right, left)
+
+
+@borrowing
+def _missing(records, sentence, record, side):
+    """How many children a partial tree lacks on a side, in classes."""
+    if record == 0:
+        return NONE
+    shares = records[record, LEFT_SHARE if side == 0 else RIGHT_SHARE]
+    lacking = sentence.expected[records[record, HEAD], side] - shares / WHOLE
+    place = 0
+    while place < len(_EXPECTATIONS) and lacking >= _EXPECTATIONS[place]:
+        place += 1
+    return place
+
+
+@borrowing
+def read_elements(elements, records, sentence, window, row):
+    """The symbols of the elements of two neighbours.
+
+    window (int32[6]): The records of the partial trees `l2` to `r2`.
+    row (int32[elements]): Overwritten.
+    """
+    n = len(sentence.symbols)
+    for i in range(len(elements)):
+        kind, first, second, column = elements[i, 0], elements[i, 1], elements[i, 2], elements[i, 3]
+        if kind == _SYMBOL:
+            position = records[window[first], second]
+            row[i] = sentence.symbols[position, column] if position >= 0 else NULL
+        elif kind == _PAIR:
+            row[i] = _read_pair(first, records, sentence, window)
+        elif kind == _FIELD:
+            row[i] = records[window[first], second]
+        elif kind == _NEAR:
+            position = records[window[first], HEAD]
+            near = position + second
+            row[i] = sentence.symbols[near, column] if position >= 0 and 0 <= near < n else NULL
+        elif kind == _MISSING:
+            row[i] = _missing(records, sentence, window[first], second)
+        else:
+            record = window[first]
+            row[i] = class_of_distance(records[record, END] - records[record, FIRST]) if record > 0 else NULL
+
+
+@borrowing
+def find_arc_features(scorer, records, sentence, window, row, places):
+    """The features of two neighbours. `places` (int64[templates]) is overwritten."""
+    read_elements(scorer.elements, records, sentence, window, row)
+    find_features(scorer.templates, row, len(scorer.weights), places)
+
+
+@borrowing
+def score_arcs(scorer, records, sentence, window, row, places, scores):
+    """The scores of both actions on two neighbours.
+
+    row (int32[elements]), places (int64[templates]): Written on.
+    scores (float32[2]): Overwritten.
+    """
+    find_arc_features(scorer, records, sentence, window, row, places)
+    left, right = np.float32(0.0), np.float32(0.0)
+    for i in range(len(places)):
+        if scorer.kept[i]:
+            left += scorer.weights[places[i], 0]
+            right += scorer.weights[places[i], 1]
+    scores[0] = left
+    scores[1] = right

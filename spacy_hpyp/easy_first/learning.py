@@ -1,0 +1,370 @@
+"""Learning to parse: Algorithm 2 of Ma et al. (2013), and two more ways to find out what to change.
+
+An action is correct if its child has all of its children and its head is the right one. A tree has many sequences of correct
+actions; all updates are towards one of them and away from a sequence of wrong ones whose score is at least as high: they are
+*valid* (Huang, Fayong & Guo 2012), or the perceptron would not converge.
+
+* `early`, Algorithm 2: at the first step at which no correct sequence is in the beam, towards the best correct extension of the
+  step before, away from the best of the beam; in the end, if the best sequence is wrong.
+* `max-violation` (Huang et al. 2012): beside the beam, a second one holds correct sequences only. The update is made at the step at
+  which the best of the one is furthest above the best of the other, so that it is made of more of the sentence.
+* A beam of one state learns from every action. Where it would take a wrong one it learns the best correct one, and then, once it has seen
+  all sentences, goes on with the wrong one: it learns what to do in the states that it will be in. Correct is then what
+  loses the fewest arcs of those that can still be made (Goldberg & Nivre 2013).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, borrowing, compiled, inner
+from .arcs import SYMBOLS, Sentence, find_arc_features
+from .labels import learn_labels, new_workbench
+from .partial_trees import HEAD, LEFT_COUNT, RIGHT_COUNT, mark_of_arc
+from .perceptron import change_kept, tick
+from .search import (
+    BEFORE,
+    FROM,
+    MARGIN,
+    WHAT,
+    begin,
+    choose,
+    find_best,
+    follow,
+    head_and_child,
+    new_states,
+    record_action,
+)
+
+_WORD, _LOWER = SYMBOLS.index("word"), SYMBOLS.index("lower")
+_NOTHING = -np.inf
+#: Places in the counts of updates: before and at the end of a sentence, and of labels.
+EARLY, FULL, LABELS = range(3)
+
+
+class Learning(NamedTuple):
+    """How to learn.
+
+    width (int): How many states the beam holds.
+    merge (bool): Whether states of the same arcs are merged.
+    early (bool): Whether a beam learns by Algorithm 2; else, where its violation is the largest.
+    margin (float): By how much the score of a correct sequence is to be higher for each wrong arc of the other.
+    label_margin (float): The same for labels.
+    explore (bool): Whether a beam of one state goes on with wrong actions.
+    dropout (float): The part of the templates that is left out at random, for each sentence.
+    """
+
+    width: int
+    merge: bool
+    early: bool
+    margin: float
+    label_margin: float
+    explore: bool
+    dropout: float
+
+
+class Report(NamedTuple):
+    """What has been learned from.
+
+    counts (int64[3]): Updates by their kind.
+    violation (float64[1]): The least difference between the scores of a predicted sequence and of the correct one that it gave
+        way to. Not negative where all updates were valid.
+    """
+
+    counts: np.ndarray
+    violation: np.ndarray
+
+
+class Lessons(NamedTuple):
+    """Annotated sentences, one after the other.
+
+    symbols (int32[words, columns]), heads (int32[words, k]), probability (float32[words, k]), labels (int32[words, k]),
+        expected (float32[words, 2]): See `Sentence`.
+    gold_heads, gold_labels (int32[words]): Positions in the sentence, `NONE` for the root; and labels.
+    rarity (float32[words]): How often each word is to be taken for an unknown one.
+    offsets (int64[sentences + 1]): Where each sentence begins.
+    """
+
+    symbols: np.ndarray
+    heads: np.ndarray
+    probability: np.ndarray
+    labels: np.ndarray
+    expected: np.ndarray
+    gold_heads: np.ndarray
+    gold_labels: np.ndarray
+    rarity: np.ndarray
+    offsets: np.ndarray
+
+
+@borrowing
+def count_children(heads, children):
+    """How many children each word has, into `children` (int32[n])."""
+    children[:] = 0
+    for head in heads:
+        if head != NONE:
+            children[head] += 1
+
+
+@borrowing
+def is_correct(records, heads, children, head, child):
+    """Whether the child has all of its children, and the head is the right one.
+
+    heads, children (int32[n]): The right heads, and how many children each word has.
+    head, child (int): The records of two partial trees that are correct.
+    """
+    position = records[child, HEAD]
+    attached = records[child, LEFT_COUNT] + records[child, RIGHT_COUNT]
+    return heads[position] == records[head, HEAD] and attached == children[position]
+
+
+@inner
+def find_best_correct(states, half, size, length, heads, children, width, merge):
+    """The best correct extensions of the correct states of a beam (TOPC in Algorithm 2), into `states.chosen`.
+
+    RETURNS (int): How many there are, at most `width`.
+    """
+    records = states.forest.records
+    count = 0
+    for state in range(size):
+        if not states.correct[half, state]:
+            continue
+        trees, scores = states.trees[half, state], states.scores[half, state]
+        for place in range(MARGIN, MARGIN + length - 1):
+            for action in range(2):
+                head, child = head_and_child(trees, place, action)
+                if is_correct(records, heads, children, head, child):
+                    total = states.total[half, state] + scores[place, action]
+                    mark = states.mark[half, state] ^ mark_of_arc(records[head, HEAD], records[child, HEAD])
+                    count = choose(states, count, width, merge, state, place, action, total, mark)
+    return count
+
+
+@inner
+def record_chosen(states, half):
+    """Write down the best extension that has been chosen, which is not followed. Returns its number."""
+    state, place, action = states.chosen[0, 0], states.chosen[0, 1], states.chosen[0, 2]
+    return record_action(states, half, state, place, action, states.chosen_total[0])
+
+
+@inner
+def mark_correct(states, half, count, heads, children):
+    """Find out which of the extensions that were chosen are correct. Returns whether any is."""
+    records = states.forest.records
+    found = False
+    for new in range(count):
+        state, place, action = states.chosen[new, 0], states.chosen[new, 1], states.chosen[new, 2]
+        head, child = head_and_child(states.trees[half, state], place, action)
+        correct = states.correct[half, state] and is_correct(records, heads, children, head, child)
+        states.correct[1 - half, new] = correct
+        found |= correct
+    return found
+
+
+@inner
+def reward(perceptron, scorer, sentence, states, last, amount):
+    """Add to the weights of the features of a sequence of actions.
+
+    last (int): The number of its last one.
+    """
+    while last != 0:
+        action = states.actions[last]
+        window = action[FROM:WHAT]
+        find_arc_features(scorer, states.forest.records, sentence, window, states.row, states.places)
+        change_kept(perceptron, states.places, scorer.kept, action[WHAT], amount)
+        last = action[BEFORE]
+
+
+@inner
+def update(perceptron, scorer, sentence, right, correct, wrong, predicted, kind, report):
+    """Move from a predicted sequence to a correct one.
+
+    right, wrong (States): What they are sequences of.
+    correct, predicted (int): Their last actions.
+    """
+    report.counts[kind] += 1
+    report.violation[0] = min(report.violation[0], wrong.reached[predicted] - right.reached[correct])
+    reward(perceptron, scorer, sentence, right, correct, np.float32(1.0))
+    reward(perceptron, scorer, sentence, wrong, predicted, np.float32(-1.0))
+
+
+@inner
+def learn_early(perceptron, scorer, sentence, heads, children, learning, states, report):
+    """Algorithm 2 on one sentence."""
+    begin(scorer, sentence, states)
+    half, size = 0, 1
+    for length in range(len(heads), 1, -1):
+        find_best_correct(states, half, size, length, heads, children, 1, False)
+        correct = record_chosen(states, half)
+        size = find_best(states, half, size, length, learning.width, learning.merge, heads, learning.margin)
+        if not mark_correct(states, half, size, heads, children):
+            predicted = record_chosen(states, half)
+            update(perceptron, scorer, sentence, states, correct, states, predicted, EARLY, report)
+            return
+        follow(scorer, sentence, states, half, length, size)
+        half = 1 - half
+    if not states.correct[half, 0]:
+        predicted = states.last[half, 0]
+        update(perceptron, scorer, sentence, states, correct, states, predicted, FULL, report)
+
+
+@inner
+def learn_max_violation(perceptron, scorer, sentence, heads, children, learning, states, others, report):
+    """Learn from one sentence where the best of the beam is furthest above the best correct sequence.
+
+    states, others (States): Room for the beam, and for that of correct sequences.
+    """
+    n = len(heads)
+    begin(scorer, sentence, states)
+    begin(scorer, sentence, others)
+    half, size, width = 0, 1, 1
+    predicted, correct, violation, at = 0, 0, _NOTHING, 0
+    for length in range(n, 1, -1):
+        size = find_best(states, half, size, length, learning.width, learning.merge, heads, learning.margin)
+        mark_correct(states, half, size, heads, children)
+        follow(scorer, sentence, states, half, length, size)
+        width = find_best_correct(others, half, width, length, heads, children, len(others.chosen), learning.merge)
+        follow(scorer, sentence, others, half, length, width)
+        others.correct[1 - half, :width] = True
+        half = 1 - half
+        difference = states.total[half, 0] - others.total[half, 0]
+        if difference > violation and not states.correct[half, 0]:
+            violation, at = difference, length
+            predicted, correct = states.last[half, 0], others.last[half, 0]
+    if violation >= 0.0 and not states.correct[half, 0]:
+        kind = FULL if at == 2 else EARLY
+        update(perceptron, scorer, sentence, others, correct, states, predicted, kind, report)
+
+
+@borrowing
+def cost_of(heads, waiting, is_left, head, child):
+    """How many arcs can no longer be made once this one is.
+
+    waiting (int32[n]): How many children of each word are partial trees in the list.
+    is_left (bool[n]): Which words head such.
+    head, child (int): Positions.
+    """
+    lost = waiting[child]
+    right = heads[child]
+    if right != head and (right == NONE or is_left[right]):
+        lost += 1
+    return lost
+
+
+@inner
+def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learning, states, report):
+    """Learn from every action of a beam of one state.
+
+    waiting (int32[n]): How many children each word has; written on.
+    is_left (bool[n]): Written on.
+    """
+    n = len(heads)
+    records = states.forest.records
+    is_left[:n] = True
+    begin(scorer, sentence, states)
+    half = 0
+    for length in range(n, 1, -1):
+        trees, scores = states.trees[half, 0], states.scores[half, 0]
+        least = n + 1
+        for place in range(MARGIN, MARGIN + length - 1):
+            for action in range(2):
+                head, child = head_and_child(trees, place, action)
+                least = min(least, cost_of(heads, waiting, is_left, records[head, HEAD], records[child, HEAD]))
+        right_place, right_action, right_score = 0, 0, _NOTHING
+        place_taken, action_taken, score_taken, is_right = 0, 0, _NOTHING, True
+        for place in range(MARGIN, MARGIN + length - 1):
+            for action in range(2):
+                head, child = head_and_child(trees, place, action)
+                right = cost_of(heads, waiting, is_left, records[head, HEAD], records[child, HEAD]) == least
+                score = np.float64(scores[place, action])
+                if right and score > right_score:
+                    right_place, right_action, right_score = place, action, score
+                if not right:
+                    score += learning.margin
+                if score > score_taken:
+                    place_taken, action_taken, score_taken, is_right = place, action, score, right
+        if not is_right:
+            tick(perceptron)
+            report.counts[EARLY if length > 2 else FULL] += 1
+            report.violation[0] = min(report.violation[0], score_taken - right_score)
+            _reward_one(perceptron, scorer, sentence, states, trees, right_place, right_action, np.float32(1.0))
+            _reward_one(perceptron, scorer, sentence, states, trees, place_taken, action_taken, np.float32(-1.0))
+            if not learning.explore:
+                place_taken, action_taken = right_place, right_action
+        head, child = head_and_child(trees, place_taken, action_taken)
+        position = records[child, HEAD]
+        is_left[position] = False
+        if heads[position] != NONE:
+            waiting[heads[position]] -= 1
+        states.chosen[0, 0], states.chosen[0, 1], states.chosen[0, 2] = 0, place_taken, action_taken
+        states.chosen_total[0] = states.total[half, 0] + scores[place_taken, action_taken]
+        states.chosen_mark[0] = 0
+        follow(scorer, sentence, states, half, length, 1)
+        half = 1 - half
+
+
+@inner
+def _reward_one(perceptron, scorer, sentence, states, trees, place, action, amount):
+    window = trees[place - 2 : place + 4]
+    find_arc_features(scorer, states.forest.records, sentence, window, states.row, states.places)
+    change_kept(perceptron, states.places, scorer.kept, action, amount)
+
+
+@borrowing
+def leave_out(kept, dropout, rng):
+    """Choose which templates count, at random."""
+    for i in range(len(kept)):
+        kept[i] = dropout == 0.0 or rng.random() >= dropout
+
+
+@compiled
+def learn(arc_perceptron, arc_scorer, label_perceptron, label_scorer, lessons, learning, rng, report):
+    """Learn from some sentences, one after the other.
+
+    arc_perceptron, label_perceptron (Perceptron): Changed.
+    arc_scorer, label_scorer (Scorer): With the perceptrons' own weights.
+    lessons (Lessons): The sentences.
+    learning (Learning): How to.
+    rng (numpy.random.Generator): The source of randomness.
+    report (Report): Added to.
+    """
+    longest = 1
+    for i in range(len(lessons.offsets) - 1):
+        longest = max(longest, lessons.offsets[i + 1] - lessons.offsets[i])
+    states = new_states(arc_scorer, longest, learning.width)
+    others = new_states(arc_scorer, longest, learning.width)
+    workbench = new_workbench(label_scorer, longest)
+    symbols = np.empty((longest, lessons.symbols.shape[1]), dtype=np.int32)
+    children = np.empty(longest, dtype=np.int32)
+    is_left = np.empty(longest, dtype=np.bool_)
+    for i in range(len(lessons.offsets) - 1):
+        start, end = lessons.offsets[i], lessons.offsets[i + 1]
+        n = end - start
+        if n < 2:
+            continue
+        seen = symbols[:n]
+        seen[:] = lessons.symbols[start:end]
+        for word in range(n):
+            if lessons.rarity[start + word] > 0.0 and rng.random() < lessons.rarity[start + word]:
+                seen[word, _WORD], seen[word, _LOWER] = 0, 0
+        sentence = Sentence(
+            seen,
+            lessons.heads[start:end],
+            lessons.probability[start:end],
+            lessons.labels[start:end],
+            lessons.expected[start:end],
+        )
+        heads = lessons.gold_heads[start:end]
+        count_children(heads, children[:n])
+        leave_out(arc_scorer.kept, learning.dropout, rng)
+        leave_out(label_scorer.kept, learning.dropout, rng)
+        tick(arc_perceptron)
+        if learning.width == 1:
+            learn_greedily(arc_perceptron, arc_scorer, sentence, heads, children, is_left, learning, states, report)
+        elif learning.early:
+            learn_early(arc_perceptron, arc_scorer, sentence, heads, children, learning, states, report)
+        else:
+            learn_max_violation(arc_perceptron, arc_scorer, sentence, heads, children, learning, states, others, report)
+        labels = lessons.gold_labels[start:end]
+        report.counts[LABELS] += learn_labels(
+            label_perceptron, label_scorer, sentence, heads, labels, learning.label_margin, workbench
+        )

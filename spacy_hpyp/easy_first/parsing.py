@@ -1,0 +1,170 @@
+"""Parsing many sentences: trees of the best states, their labels, and how sure they are."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, borrowing, compiled, inner_maker
+from .arcs import L, R, Scorer, Sentence, share_of, share_of_root
+from .labels import label_tree, new_workbench
+from .partial_trees import HEAD, LEFT_ARC, read_heads
+from .search import BEFORE, FROM, MARGIN, WHAT, new_states, search
+
+
+class Sentences(NamedTuple):
+    """Sentences to be parsed, one after the other.
+
+    symbols (int32[words, columns]), heads (int32[words, k]), probability (float32[words, k]), labels (int32[words, k]),
+        expected (float32[words, 2]): See `Sentence`.
+    offsets (int64[sentences + 1]): Where each begins.
+    """
+
+    symbols: np.ndarray
+    heads: np.ndarray
+    probability: np.ndarray
+    labels: np.ndarray
+    expected: np.ndarray
+    offsets: np.ndarray
+
+
+class Trees(NamedTuple):
+    """The trees that were chosen.
+
+    heads (int32[words]): Positions in the sentence, `NONE` for roots.
+    labels (int32[words]): `NONE` for roots.
+    ease (float32[words]): How much higher the score of the arc was than that of any other that the word could take part in when
+        it was attached; for a root that of the last action.
+    share (float32[words]): In how much of the final beam the word has this head, each state in proportion to exp of its score,
+        in units of `SCALE`.
+    guide (float32[words]): How probable a guide takes the head.
+    """
+
+    heads: np.ndarray
+    labels: np.ndarray
+    ease: np.ndarray
+    share: np.ndarray
+    guide: np.ndarray
+
+
+#: By how much two scores differ of which one is e times as good as the other.
+SCALE = 20.0
+
+
+@inner_maker
+def _of(sentences, i):
+    """One of some sentences."""
+    start, end = sentences.offsets[i], sentences.offsets[i + 1]
+    return Sentence(
+        sentences.symbols[start:end],
+        sentences.heads[start:end],
+        sentences.probability[start:end],
+        sentences.labels[start:end],
+        sentences.expected[start:end],
+    )
+
+
+@borrowing
+def read_ease(states, last, ease):
+    """How much better each arc of a sequence of actions was than others, see `Trees`.
+
+    last (int): The last action, 0 if there is none.
+    ease (float32[n]): Overwritten.
+    """
+    records = states.forest.records
+    ease[:] = states.ease[last] if last != 0 else 0.0
+    while last != 0:
+        action = states.actions[last]
+        child = action[FROM + (L if action[WHAT] == LEFT_ARC else R)]
+        ease[records[child, HEAD]] = states.ease[last]
+        last = action[BEFORE]
+
+
+@compiled
+def parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, trees):
+    """Parse some sentences, each by itself.
+
+    arc_scorer, label_scorer (Scorer): What scores arcs and their labels.
+    sentences (Sentences): All sentences.
+    chosen (int64[*]): Which of them to parse.
+    width (int): How many states the beam holds.
+    merge (bool): Whether states of the same arcs are merged.
+    trees (Trees): Overwritten for the chosen sentences.
+    """
+    longest = 1
+    for i in chosen:
+        longest = max(longest, sentences.offsets[i + 1] - sentences.offsets[i])
+    states = new_states(arc_scorer, longest, width)
+    workbench = new_workbench(label_scorer, longest)
+    other = np.empty(longest, dtype=np.int32)
+    pending = np.empty(longest, dtype=np.int32)
+    for i in chosen:
+        start, end = sentences.offsets[i], sentences.offsets[i + 1]
+        sentence = _of(sentences, i)
+        heads, share = trees.heads[start:end], trees.share[start:end]
+        half, size = search(arc_scorer, sentence, width, merge, states)
+        read_heads(states.forest, states.trees[half, 0, MARGIN], heads, pending)
+        read_ease(states, states.last[half, 0], trees.ease[start:end])
+        share[:] = 1.0
+        whole = np.float32(1.0)
+        for state in range(1, size):
+            weight = np.float32(np.exp((states.total[half, state] - states.total[half, 0]) / SCALE))
+            read_heads(states.forest, states.trees[half, state, MARGIN], other, pending)
+            whole += weight
+            for word in range(end - start):
+                if other[word] == heads[word]:
+                    share[word] += weight
+        for word in range(end - start):
+            share[word] /= whole
+            head = heads[word]
+            trees.guide[start + word] = (
+                share_of_root(sentence, word) if head == NONE else share_of(sentence, word, head)
+            )
+        label_tree(label_scorer, sentence, heads, trees.labels[start:end], workbench)
+
+
+@compiled
+def parse_beam(arc_scorer, label_scorer, sentences, i, width):
+    """The different trees of the final beam of a sentence, the best first.
+
+    i (int): Which sentence.
+    RETURNS (tuple[int32[m, n], int32[m, n], float64[m]]): Heads, labels, and the scores of the arcs.
+    """
+    n = sentences.offsets[i + 1] - sentences.offsets[i]
+    states = new_states(arc_scorer, n, width)
+    workbench = new_workbench(label_scorer, n)
+    sentence = _of(sentences, i)
+    half, size = search(arc_scorer, sentence, width, True, states)
+    heads = np.empty((size, n), dtype=np.int32)
+    labels = np.empty((size, n), dtype=np.int32)
+    pending = np.empty(n, dtype=np.int32)
+    for state in range(size):
+        read_heads(states.forest, states.trees[half, state, MARGIN], heads[state], pending)
+        label_tree(label_scorer, sentence, heads[state], labels[state], workbench)
+    return heads, labels, states.total[half, :size].copy()
+
+
+def parse(
+    arc_scorer: Scorer, label_scorer: Scorer, sentences: Sentences, *, width: int, merge: bool, threads: int = 1
+) -> Trees:
+    """Parse sentences.
+
+    arc_scorer, label_scorer (Scorer): What scores arcs and their labels.
+    sentences (Sentences): What to parse.
+    width (int): How many states the beam holds, at least 1.
+    merge (bool): Whether states of the same arcs are merged.
+    threads (int): How many threads share the sentences; the result does not depend on it.
+    RETURNS (Trees): The best trees.
+    """
+    words, count = len(sentences.symbols), len(sentences.offsets) - 1
+    numbers = [np.empty(words, dtype=np.int32) for _ in range(2)]
+    trees = Trees(*numbers, *(np.empty(words, dtype=np.float32) for _ in range(3)))
+    threads = max(1, min(threads, count))
+    parts = [np.arange(count)[thread::threads] for thread in range(threads)]
+    with ThreadPoolExecutor(threads) as executor:
+        for done in [
+            executor.submit(parse_some, arc_scorer, label_scorer, sentences, part, width, merge, trees)
+            for part in parts
+        ]:
+            done.result()
+    return trees

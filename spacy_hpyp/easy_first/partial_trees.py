@@ -1,0 +1,159 @@
+"""Partial trees: what easy-first parsing joins (Ma et al. 2013, section 2).
+
+A sentence of n words begins as n partial trees of one word each; an action makes one of two neighbours a child of the other, until
+one is left. Words are attached from the inside to the outside: a partial tree covers consecutive words.
+
+A partial tree is a record of what features read of it, with the records of its head before the last child came, and of that child:
+so a whole tree can be read from its last record. Trees of the same arcs are one record, whatever order they were made in and
+whatever state of a beam they are in. Record 0 is what stands beyond the ends of a sentence.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, borrowing, compiled
+
+#: Columns of a record: positions of words, `NONE` where there is none: the head and its children (outermost and next, on each side).
+HEAD, LEFT, RIGHT, LEFT2, RIGHT2 = range(5)
+#: The number of children on each side, and the set of their tags as bits (two tags may share one).
+LEFT_COUNT, RIGHT_COUNT, LEFT_TAGS, RIGHT_TAGS = range(5, 9)
+#: What a guide expected of the children that are there, on each side, in thousandths.
+LEFT_SHARE, RIGHT_SHARE = range(9, 11)
+#: The record before the last child was attached, and that child's; the words that it covers, from FIRST to END - 1.
+BASE, CHILD, FIRST, END = range(11, 15)
+_COLUMNS = 15
+
+#: What an action does with two neighbours: the left one becomes a child of the right one, or the right one of the left one.
+LEFT_ARC, RIGHT_ARC = 0, 1
+#: How much is a thousand thousandths.
+WHOLE = 1000
+
+_WORD_BITS = 20
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_STIR = np.uint64(0xBF58476D1CE4E5B9)
+_BITS = 31
+
+
+class Forest(NamedTuple):
+    """The partial trees of a sentence.
+
+    records (int32[*, columns]): See the module's constants.
+    marks (uint64[*]): Of each record a hash of its words and arcs.
+    slots (int32[*]): Where a record with some hash is; 0 where there is none. Their number is a power of two.
+    size (int64[1]): The number of records.
+    """
+
+    records: np.ndarray
+    marks: np.ndarray
+    slots: np.ndarray
+    size: np.ndarray
+
+
+@compiled
+def new_forest(most):
+    """Room for a number of partial trees.
+
+    most (int): How many are made at the most.
+    """
+    slots = 1
+    while slots < 2 * most:
+        slots *= 2
+    return Forest(
+        np.empty((most, _COLUMNS), dtype=np.int32),
+        np.empty(most, dtype=np.uint64),
+        np.empty(slots, dtype=np.int32),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+@borrowing
+def mark_of_arc(head, child):
+    """A hash of an arc between two positions."""
+    code = np.uint64((head << _WORD_BITS) ^ (child + 1)) * _MIX
+    code ^= code >> np.uint64(29)
+    code *= _STIR
+    return code ^ (code >> np.uint64(32))
+
+
+@borrowing
+def begin_forest(forest, n):
+    """Make a partial tree of each of n words. Record i + 1 is that of word i."""
+    records = forest.records
+    forest.slots[:] = 0
+    for record in range(n + 1):
+        records[record, :] = 0
+        for column in range(HEAD, RIGHT2 + 1):
+            records[record, column] = NONE
+        records[record, HEAD] = record - 1
+        records[record, FIRST] = record - 1
+        records[record, END] = record
+        forest.marks[record] = mark_of_arc(record, record)
+    forest.size[0] = n + 1
+
+
+@borrowing
+def attach(forest, head, child, action, tag, share):
+    """Make one partial tree the outermost child of another.
+
+    head, child (int): Their records.
+    action (int): `LEFT_ARC` if the child stands to the left.
+    tag (int): The child's.
+    share (int): What the guide expected of the child, in thousandths.
+    RETURNS (int): The record of the tree.
+    """
+    records = forest.records
+    position = records[child, HEAD]
+    mark = forest.marks[head] ^ forest.marks[child] ^ mark_of_arc(records[head, HEAD], position)
+    mask = np.uint64(len(forest.slots) - 1)
+    slot = mark & mask
+    while forest.slots[slot] != 0:
+        if forest.marks[forest.slots[slot]] == mark:
+            return forest.slots[slot]
+        slot = (slot + np.uint64(1)) & mask
+    record = np.int32(forest.size[0])
+    forest.size[0] += 1
+    forest.slots[slot] = record
+    forest.marks[record] = mark
+    for column in range(_COLUMNS):
+        records[record, column] = records[head, column]
+    bit = np.int32(1 << (tag % _BITS))
+    if action == LEFT_ARC:
+        records[record, LEFT2] = records[head, LEFT]
+        records[record, LEFT] = position
+        records[record, LEFT_COUNT] += 1
+        records[record, LEFT_TAGS] |= bit
+        records[record, LEFT_SHARE] += share
+        records[record, FIRST] = records[child, FIRST]
+    else:
+        records[record, RIGHT2] = records[head, RIGHT]
+        records[record, RIGHT] = position
+        records[record, RIGHT_COUNT] += 1
+        records[record, RIGHT_TAGS] |= bit
+        records[record, RIGHT_SHARE] += share
+        records[record, END] = records[child, END]
+    records[record, BASE] = head
+    records[record, CHILD] = child
+    return record
+
+
+@borrowing
+def read_heads(forest, root, heads, pending):
+    """Read a tree from its record.
+
+    heads (int32[n]): Overwritten; `NONE` for the root.
+    pending (int32[n]): Written on.
+    """
+    records = forest.records
+    heads[records[root, HEAD]] = NONE
+    pending[0] = root
+    size = 1
+    while size > 0:
+        size -= 1
+        record = pending[size]
+        while records[record, BASE] != 0:
+            child = records[record, CHILD]
+            heads[records[child, HEAD]] = records[record, HEAD]
+            pending[size] = child
+            size += 1
+            record = records[record, BASE]

@@ -1,0 +1,303 @@
+"""Easy-first parsing with beam search: Algorithm 1 of Ma et al. (2013).
+
+A state is a list of partial trees, at first the words. An action joins two neighbours, the right one becoming the head (`LEFT_ARC`)
+or the left one (`RIGHT_ARC`); after n - 1 of them one tree is left. Every state of the beam has had the same number of actions, and
+its score is the sum of theirs.
+
+After an action only those pairs are scored again whose window it changed; and as most states of a beam look alike in most places, what
+a window has been given before is remembered. Two states with the same arcs have the same future: they may be merged, so
+that the beam holds different ones.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, borrowing, compiled, inner
+from .arcs import TAG, WINDOW, L, score_arcs, share_of
+from .partial_trees import (
+    HEAD,
+    LEFT_ARC,
+    WHOLE,
+    Forest,
+    attach,
+    begin_forest,
+    mark_of_arc,
+    new_forest,
+)
+
+# The list of a state has so many times nothing (record 0) at each end, as much as a window reads there.
+MARGIN = 3
+#: Columns of a recorded action: the one before it, its window, and what it does.
+BEFORE, FROM, WHAT = 0, 1, 1 + WINDOW
+_ACTION_COLUMNS = WHAT + 1
+_REMEMBERED = 1 << 12
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_NOTHING = -np.inf
+
+
+class States(NamedTuple):
+    """The states of a search, those of one step and those of the next in turn, and what it needs besides.
+
+    forest (Forest): Their partial trees.
+    trees (int32[2, width, *]): The list of each state, from `MARGIN` on.
+    scores (float32[2, width, *, 2]): Of both actions on each tree and its right neighbour.
+    total (float64[2, width]): The score of each state.
+    mark (uint64[2, width]): A hash of its arcs.
+    last (int32[2, width]): Its last action; 0 if there is none.
+    correct (bool[2, width]): Whether all of its actions are, where that is known.
+    actions (int32[*, 8]): All actions: see the module's constants.
+    reached (float64[*]): The score of the state after each.
+    ease (float32[*]): By how much the score of each is higher than that of any other that its child could take part in.
+    size (int64[1]): The number of actions.
+    chosen (int64[width, 3]), chosen_total (float64[width]), chosen_mark (uint64[width]): The best extensions: state, place in
+        its list, action; their scores and marks.
+    windows (int32[*, 6]), remembered (float32[*, 2]): Scores of both actions by window.
+    row (int32[elements]), places (int64[templates]): Features.
+    """
+
+    forest: Forest
+    trees: np.ndarray
+    scores: np.ndarray
+    total: np.ndarray
+    mark: np.ndarray
+    last: np.ndarray
+    correct: np.ndarray
+    actions: np.ndarray
+    reached: np.ndarray
+    ease: np.ndarray
+    size: np.ndarray
+    chosen: np.ndarray
+    chosen_total: np.ndarray
+    chosen_mark: np.ndarray
+    windows: np.ndarray
+    remembered: np.ndarray
+    row: np.ndarray
+    places: np.ndarray
+
+
+@compiled
+def new_states(scorer, longest, width):
+    """Room for the states of sentences.
+
+    scorer (Scorer): What scores them.
+    longest (int): How many words they have at the most.
+    width (int): How many states the beam holds.
+    """
+    most = width * longest + longest + 2
+    padded = longest + 2 * MARGIN
+    return States(
+        new_forest(most),
+        np.zeros((2, width, padded), dtype=np.int32),
+        np.zeros((2, width, padded, 2), dtype=np.float32),
+        np.zeros((2, width)),
+        np.zeros((2, width), dtype=np.uint64),
+        np.zeros((2, width), dtype=np.int32),
+        np.zeros((2, width), dtype=np.bool_),
+        np.zeros((most, _ACTION_COLUMNS), dtype=np.int32),
+        np.zeros(most),
+        np.zeros(most, dtype=np.float32),
+        np.zeros(1, dtype=np.int64),
+        np.zeros((width, 3), dtype=np.int64),
+        np.zeros(width),
+        np.zeros(width, dtype=np.uint64),
+        np.zeros((_REMEMBERED if width > 1 else 1, WINDOW), dtype=np.int32),
+        np.zeros((_REMEMBERED if width > 1 else 1, 2), dtype=np.float32),
+        np.zeros(len(scorer.elements), dtype=np.int32),
+        np.zeros(len(scorer.templates.offsets) - 1, dtype=np.int64),
+    )
+
+
+@inner
+def begin(scorer, sentence, states):
+    """The state in which every word is a partial tree, alone in the beam."""
+    n = len(sentence.symbols)
+    begin_forest(states.forest, n)
+    states.windows[:] = NONE
+    states.size[0] = 1
+    trees = states.trees[0, 0]
+    for place in range(n + 2 * MARGIN):
+        word = place - MARGIN
+        trees[place] = word + 1 if 0 <= word < n else 0
+    states.total[0, 0] = 0.0
+    states.mark[0, 0] = 0
+    states.last[0, 0] = 0
+    states.correct[0, 0] = True
+    for place in range(MARGIN, n + MARGIN - 1):
+        _score_pair(scorer, sentence, states, 0, 0, place)
+
+
+@inner
+def _score_pair(scorer, sentence, states, half, state, place):
+    """Score both actions on a tree of a list and its right neighbour."""
+    window = states.trees[half, state, place - L : place - L + WINDOW]
+    scores = states.scores[half, state, place]
+    records = states.forest.records
+    if len(states.windows) == 1:
+        score_arcs(scorer, records, sentence, window, states.row, states.places, scores)
+        return
+    code = np.uint64(0)
+    for i in range(WINDOW):
+        code = (code ^ np.uint64(window[i])) * _MIX
+        code ^= code >> np.uint64(32)
+    slot = np.int64(code & np.uint64(_REMEMBERED - 1))
+    known = True
+    for i in range(WINDOW):
+        known &= states.windows[slot, i] == window[i]
+    if not known:
+        for i in range(WINDOW):
+            states.windows[slot, i] = window[i]
+        score_arcs(scorer, records, sentence, window, states.row, states.places, states.remembered[slot])
+    scores[0] = states.remembered[slot, 0]
+    scores[1] = states.remembered[slot, 1]
+
+
+@borrowing
+def head_and_child(trees, place, action):
+    """The records that an action on a tree of a list and its right neighbour joins."""
+    if action == LEFT_ARC:
+        return trees[place + 1], trees[place]
+    return trees[place], trees[place + 1]
+
+
+@borrowing
+def choose(states, count, width, merge, state, place, action, total, mark):
+    """Enter an extension among the best so far, if it belongs there. Ties are broken by what comes first.
+
+    count (int): How many there are.
+    RETURNS (int): How many there are now.
+    """
+    chosen, totals, marks = states.chosen, states.chosen_total, states.chosen_mark
+    if count == width and total <= totals[count - 1]:
+        return count
+    if merge:
+        for i in range(count):
+            if marks[i] == mark:
+                if totals[i] >= total:
+                    return count
+                for j in range(i, count - 1):
+                    totals[j], marks[j] = totals[j + 1], marks[j + 1]
+                    for column in range(3):
+                        chosen[j, column] = chosen[j + 1, column]
+                count -= 1
+                break
+    if count < width:
+        count += 1
+    i = count - 1
+    while i > 0 and totals[i - 1] < total:
+        totals[i], marks[i] = totals[i - 1], marks[i - 1]
+        for column in range(3):
+            chosen[i, column] = chosen[i - 1, column]
+        i -= 1
+    totals[i], marks[i] = total, mark
+    chosen[i, 0], chosen[i, 1], chosen[i, 2] = state, place, action
+    return count
+
+
+@inner
+def find_best(states, half, size, length, width, merge, heads, margin):
+    """The best extensions of the states of a beam (BEST in Algorithm 1), into `states.chosen`.
+
+    size (int): How many states there are.
+    length (int): How many partial trees they have, at least 2.
+    heads (int32[n]): The right heads; read only if there is a margin.
+    margin (float): What is added to the score of an action that makes a wrong arc.
+    RETURNS (int): How many extensions there are, at most `width`.
+    """
+    records = states.forest.records
+    count = 0
+    for state in range(size):
+        trees, scores = states.trees[half, state], states.scores[half, state]
+        before = states.total[half, state]
+        for place in range(MARGIN, MARGIN + length - 1):
+            for action in range(2):
+                total = before + scores[place, action]
+                head, child = head_and_child(trees, place, action)
+                if margin > 0.0 and heads[records[child, HEAD]] != records[head, HEAD]:
+                    total += margin
+                if count == width and total <= states.chosen_total[count - 1]:
+                    continue
+                mark = states.mark[half, state] ^ mark_of_arc(records[head, HEAD], records[child, HEAD])
+                count = choose(states, count, width, merge, state, place, action, total, mark)
+    return count
+
+
+@borrowing
+def _ease(trees, scores, length, place, action):
+    """By how much an action's score is higher than that of any other that its child could take part in."""
+    child = place if action == LEFT_ARC else place + 1
+    highest = np.float32(_NOTHING)
+    for left in range(max(child - 1, MARGIN), min(child + 1, MARGIN + length - 1)):
+        for other in range(2):
+            if left != place or other != action:
+                highest = max(highest, scores[left, other])
+    return scores[place, action] - highest
+
+
+@inner
+def record_action(states, half, state, place, action, total):
+    """Write down an action. Returns its number."""
+    number = np.int32(states.size[0])
+    states.size[0] += 1
+    states.actions[number, BEFORE] = states.last[half, state]
+    for i in range(WINDOW):
+        states.actions[number, FROM + i] = states.trees[half, state, place - L + i]
+    states.actions[number, WHAT] = action
+    states.reached[number] = total
+    return number
+
+
+@inner
+def follow(scorer, sentence, states, half, length, count):
+    """Make the extensions that were chosen the states of the other half.
+
+    length (int): How many partial trees the states have that are extended.
+    """
+    records = states.forest.records
+    other = 1 - half
+    for new in range(count):
+        state, place, action = states.chosen[new, 0], states.chosen[new, 1], states.chosen[new, 2]
+        trees, scores = states.trees[half, state], states.scores[half, state]
+        longer, next_scores = states.trees[other, new], states.scores[other, new]
+        total = states.chosen_total[new]
+        number = record_action(states, half, state, place, action, total)
+        states.ease[number] = _ease(trees, scores, length, place, action)
+        head, child = head_and_child(trees, place, action)
+        position = records[child, HEAD]
+        share = np.int32(WHOLE * share_of(sentence, position, records[head, HEAD]))
+        joined = attach(states.forest, head, child, action, sentence.symbols[position, TAG], share)
+        for i in range(place):
+            longer[i] = trees[i]
+        longer[place] = joined
+        for i in range(place + 1, length + 2 * MARGIN - 1):
+            longer[i] = trees[i + 1]
+        # What a window reads reaches from two trees before a pair to two behind it.
+        for i in range(MARGIN, place - 3):
+            next_scores[i, 0], next_scores[i, 1] = scores[i, 0], scores[i, 1]
+        for i in range(place + 3, length + MARGIN - 2):
+            next_scores[i, 0], next_scores[i, 1] = scores[i + 1, 0], scores[i + 1, 1]
+        states.total[other, new] = total
+        states.mark[other, new] = states.chosen_mark[new]
+        states.last[other, new] = number
+        for i in range(max(MARGIN, place - 3), min(place + 3, length + MARGIN - 2)):
+            _score_pair(scorer, sentence, states, other, new, i)
+
+
+@inner
+def search(scorer, sentence, width, merge, states):
+    """Algorithm 1: the best sequences of actions that make a tree of a sentence of at least one word.
+
+    scorer (Scorer): What scores actions.
+    sentence (Sentence): The words.
+    width (int): How many states the beam holds.
+    merge (bool): Whether states of the same arcs are merged.
+    states (States): Room for them.
+    RETURNS (tuple[int, int]): In which half the final beam is, the best state first, and how many states it has.
+    """
+    begin(scorer, sentence, states)
+    half, size = 0, 1
+    for length in range(len(sentence.symbols), 1, -1):
+        size = find_best(states, half, size, length, width, merge, states.last[0], 0.0)
+        follow(scorer, sentence, states, half, length, size)
+        half = 1 - half
+    return half, size

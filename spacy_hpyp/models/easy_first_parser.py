@@ -1,0 +1,415 @@
+"""The model of an easy-first parser: its alphabets, what it has learned, and how far its training is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+import srsly
+from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model
+from thinc.model import deserialize_attr, serialize_attr
+
+from ..annotation.arrays import Guides, block_starts
+from ..annotation.confidence import check_weights
+from ..annotation.documents import Layout
+from ..annotation.guides import block_guides
+from ..annotation.words import Words, read_tags, read_words
+from ..compiled import NONE
+from ..easy_first import arcs, labels
+from ..easy_first.arcs import Scorer
+from ..easy_first.learning import Learning, Lessons, Report, learn
+from ..easy_first.parsing import SCALE, Sentences, Trees, parse, parse_beam
+from ..easy_first.perceptron import Perceptron, new_perceptron, set_average
+from ..easy_first.storage import perceptron_from_message, perceptron_to_message
+from ..easy_first.templates import Templates, compile_templates
+from ..settings import whole
+from ..storage.checksum import unpack_message
+from ..text.unknown_words import UnknownWordRule
+from ..text.vocabulary import Vocabulary, VocabularySettings
+from .messages import check_count, part, strings, vocabulary_from_message, vocabulary_to_message
+
+EASY_FIRST_PARSER = "easy_first_parser"
+FORMAT = 1
+_HIGHEST_BITS = 28
+# Forms whose symbols are kept.
+_KEPT_FORMS = 1_000_000
+# Beyond these log-odds, and these differences of scores in units of `SCALE`, nothing more is said.
+_CERTAIN = 1e-4
+_EASIEST = 10.0
+#: How the features of confidence are weighed before anything has been learned.
+UNLEARNED = np.array([0.0, 0.5, 0.5, 0.5, 0.0, 0.0])
+_SUFFIX = 3
+
+
+class _Task(NamedTuple):
+    """What one of the perceptrons is for.
+
+    names (list[str]): The elements that its templates name.
+    elements (int32[elements, 4]): Their rows.
+    templates (Templates): The templates.
+    places (int): The size of its table.
+    """
+
+    names: list[str]
+    elements: np.ndarray
+    templates: Templates
+    places: int
+
+
+@dataclass
+class ParserProgress:
+    """How far training is.
+
+    sentences (int): How many there are to learn from.
+    visited (int): How many have been visited since a pass over them began.
+    passes, steps (int): How many passes and calls of `learn` there have been.
+    """
+
+    sentences: int = 0
+    visited: int = 0
+    passes: int = 0
+    steps: int = 0
+
+
+class EasyFirstParser:
+    """Scores of actions that join partial trees, and of labels of the arcs that they make.
+
+    arc_templates, label_templates (Sequence[Sequence[str]]): See `spacy_hpyp.easy_first.arcs` and `labels`.
+    vocabulary_settings (VocabularySettings): How its vocabulary is made.
+    arc_bits, label_bits (int): The binary logarithms of the sizes of the tables of weights.
+    RAISES (ValueError): If a template names what is not known, or a number is out of its range.
+    """
+
+    def __init__(
+        self,
+        arc_templates: Sequence[Sequence[str]],
+        label_templates: Sequence[Sequence[str]],
+        vocabulary_settings: VocabularySettings,
+        *,
+        arc_bits: int,
+        label_bits: int,
+    ) -> None:
+        self.arc_templates = [list(template) for template in arc_templates]
+        self.label_templates = [list(template) for template in label_templates]
+        self.vocabulary_settings = vocabulary_settings
+        self.arc_bits = whole("arc_bits", arc_bits, highest=_HIGHEST_BITS)
+        self.label_bits = whole("label_bits", label_bits, highest=_HIGHEST_BITS)
+        self._arcs = _task(self.arc_templates, arcs.ELEMENTS, "arcs", self.arc_bits)
+        self._labels = _task(self.label_templates, labels.ELEMENTS, "labels", self.label_bits)
+        self.labels: list[str] = []
+        self.vocabulary: Vocabulary | None = None
+        self.arc_perceptron: Perceptron | None = None
+        self.label_perceptron: Perceptron | None = None
+        self.confidence: np.ndarray | None = None
+        self.progress = ParserProgress()
+        self._predicting: tuple[Scorer, Scorer] | None = None
+        self._symbols: dict[str, tuple[int, int, int, int]] = {}
+
+    def untrained(self) -> "EasyFirstParser":
+        """A model with the same settings that knows nothing yet."""
+        return EasyFirstParser(
+            self.arc_templates,
+            self.label_templates,
+            self.vocabulary_settings,
+            arc_bits=self.arc_bits,
+            label_bits=self.label_bits,
+        )
+
+    def initialize(self, vocabulary: Vocabulary, labels: Sequence[str], *, empty: bool = False) -> None:
+        """Give the model its alphabets, and forget what it has learned.
+
+        vocabulary (Vocabulary): Words and tags.
+        labels (Sequence[str]): The labels of arcs; none if there is no arc in the training data.
+        empty (bool): Whether the perceptrons are going to be put in from elsewhere.
+        """
+        self.vocabulary = vocabulary
+        self.labels = list(labels)
+        if not empty:
+            self.arc_perceptron = new_perceptron(self._arcs.places, 2)
+            self.label_perceptron = new_perceptron(self._labels.places, max(1, len(self.labels)))
+        self.confidence = None
+        self.progress = ParserProgress()
+        self._predicting = None
+        self._symbols = {}
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether the model knows its words, tags and labels."""
+        return self.vocabulary is not None
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags that it knows."""
+        return [] if self.vocabulary is None else self.vocabulary.tags
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether it reads guides."""
+        return arcs.reads_guides({*self._arcs.names, *self._labels.names})
+
+    # Words
+
+    def _table(self, forms: Sequence[str]) -> np.ndarray:
+        """What forms alone say (int32[forms, 4]): word, lower, suffix, usual."""
+        if len(self._symbols) > _KEPT_FORMS:
+            self._symbols = {}
+        known, vocabulary = self._symbols, self.vocabulary
+        for form in forms:
+            if form not in known:
+                lower = form.lower()
+                number = vocabulary.number(form)
+                usual = vocabulary.candidate_tags[vocabulary.tag_offsets[number]]
+                known[form] = (number + 1, _hash(lower), _hash(lower[-_SUFFIX:]), int(usual) + 1)
+        return np.array([known[form] for form in forms], dtype=np.int32).reshape(-1, 4)
+
+    def encode(
+        self, forms: Sequence[str], place: np.ndarray, tags: np.ndarray, offsets: np.ndarray, guides: Guides | None
+    ) -> Sentences:
+        """Words as what is parsed.
+
+        forms (Sequence[str]): Different forms.
+        place (int64[words]): Which of them each word has.
+        tags (int32[words]): Their tags, `NONE` for those that are not known.
+        offsets (int64[sentences + 1]): Where each sentence begins.
+        guides (Guides | None): What a guide says of the words, if the model reads guides.
+        """
+        word, lower, suffix, usual = self._table(forms)[place].T
+        columns = [word, tags + 1, lower, suffix, usual]
+        if guides is not None:
+            columns += [_sides(guides, offsets), guides.head_labels[:, 0] + 2, guides.tags[:, 0] + 2]
+        return Sentences(np.column_stack(columns).astype(np.int32), *guide_rows(guides, offsets), offsets)
+
+    def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[Sentences, Words]:
+        """The words of Docs as what is parsed: a sentence goes from one boundary that is set to the next.
+
+        docs (Sequence[Doc]): With tags; one that is not known is read as none.
+        reader (str): The name of the component, for errors.
+        RAISES (ValueError): If features read guides, and a Doc has none.
+        """
+        words = read_words(docs)
+        names, tag = read_tags(docs, words.layout)
+        numbers = {tag: number for number, tag in enumerate(self.tags)}
+        tags = np.array([numbers.get(name, NONE) for name in names], dtype=np.int32)[tag]
+        guides = self.guides(docs, words.layout, reader=reader)
+        return self.encode(words.forms, words.place, tags, words.layout.offsets, guides), words
+
+    def guides(self, docs: Sequence[Doc], layout: Layout, *, reader: str = "model") -> Guides | None:
+        """What guides say of words, if features read any of it.
+
+        RAISES (ValueError): If features read guides, and a Doc has none.
+        """
+        if not self.is_guided:
+            return None
+        labels, tags = ({name: i for i, name in enumerate(names)} for names in (self.labels, self.tags))
+        return block_guides(docs, layout, labels, tags, reader=reader)
+
+    # Prediction
+
+    def _scorers(self) -> tuple[Scorer, Scorer]:
+        if self._predicting is None:
+            found = []
+            for task, perceptron in ((self._arcs, self.arc_perceptron), (self._labels, self.label_perceptron)):
+                average = np.empty_like(perceptron.weights)
+                set_average(perceptron, average)
+                found.append(_scorer(task, average))
+            self._predicting = (found[0], found[1])
+        return self._predicting
+
+    def parse(self, sentences: Sentences, *, width: int, merge: bool, threads: int = 1) -> Trees:
+        """Parse sentences with the averaged weights, see `spacy_hpyp.easy_first.parsing.parse`."""
+        return parse(*self._scorers(), sentences, width=width, merge=merge, threads=threads)
+
+    def k_best(self, sentences: Sentences, i: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The trees of the final beam of a sentence with their scores, see `spacy_hpyp.easy_first.parsing.parse_beam`."""
+        return parse_beam(*self._scorers(), sentences, i, width)
+
+    # Training
+
+    def learn(self, lessons: Lessons, learning: Learning, rng: np.random.Generator) -> Report:
+        """Learn from some sentences.
+
+        lessons (Lessons): The sentences.
+        learning (Learning): How to.
+        rng (numpy.random.Generator): The source of randomness.
+        RETURNS (Report): How much was changed.
+        """
+        report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
+        learn(
+            self.arc_perceptron,
+            _scorer(self._arcs, self.arc_perceptron.weights),
+            self.label_perceptron,
+            _scorer(self._labels, self.label_perceptron.weights),
+            lessons,
+            learning,
+            rng,
+            report,
+        )
+        self._predicting = None
+        return report
+
+
+def _task(templates: list[list[str]], elements: Mapping[str, tuple[int, ...]], name: str, bits: int) -> _Task:
+    names, compiled = compile_templates(templates, elements, name)
+    rows = np.array([elements[element] for element in names], dtype=np.int32)
+    return _Task(names, rows, compiled, 1 << bits)
+
+
+def _scorer(task: _Task, weights: np.ndarray) -> Scorer:
+    return Scorer(task.elements, task.templates, weights, np.ones(len(task.templates.offsets) - 1, dtype=np.bool_))
+
+
+def _hash(text: str) -> int:
+    """A symbol for a string, the same everywhere."""
+    return crc32(text.encode("utf8", "surrogatepass")) >> 1
+
+
+def _sides(guides: Guides, offsets: np.ndarray) -> np.ndarray:
+    """On which side of each word a guide takes its head to be, and how sure it is, as symbols."""
+    position = np.arange(len(guides.heads)) - block_starts(offsets)
+    head, probability = guides.heads[:, 0], guides.head_probability[:, 0]
+    side = np.where(head == NONE, 0, np.where(head < position, 1, 2))
+    sure = np.digitize(probability, [0.5, 0.8, 0.95])
+    return np.where(probability > 0.0, 1 + 4 * side + sure, arcs.NULL)
+
+
+def guide_rows(guides: Guides | None, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """What features read of guides besides symbols: heads, probabilities, labels, and expected children; see `Sentences`."""
+    n = int(offsets[-1])
+    expected = np.zeros((n, 2), dtype=np.float32)
+    if guides is None:
+        nothing = np.empty((n, 0), dtype=np.int32)
+        return nothing, nothing.astype(np.float32), nothing, expected
+    # A head whose probability is 0 is none: it is not to be found among the heads, nor taken for ROOT.
+    none = guides.head_probability <= 0.0
+    heads = np.where(none, -2, guides.heads).astype(np.int32)
+    begin = block_starts(offsets)
+    position = np.arange(n) - begin
+    for rank in range(heads.shape[1]):
+        word = np.flatnonzero(heads[:, rank] >= 0)
+        head = heads[word, rank]
+        side = (position[word] > head).astype(np.int64)
+        np.add.at(expected, (begin[word] + head, side), guides.head_probability[word, rank])
+    return heads, guides.head_probability, guides.head_labels, expected
+
+
+def confidence_features(trees: Trees, offsets: np.ndarray, *, guided: bool) -> np.ndarray:
+    """What confidence in arcs is learned from.
+
+    trees (Trees): The arcs.
+    offsets (int64[sentences + 1]): Where each sentence begins.
+    guided (bool): Whether there is a guide.
+    RETURNS (float64[words, 6]): 1; how much easier the arc was than others; the log-odds of its share of the beam, and of its
+        probability to a guide; log(1 + its length in words); whether it is a root's.
+    """
+    is_root = trees.heads == NONE
+    position = np.arange(len(trees.heads)) - block_starts(offsets)
+    length = np.where(is_root, 0, np.abs(trees.heads - position))
+    ease = np.clip(np.nan_to_num(trees.ease, posinf=np.inf) / SCALE, -_EASIEST, _EASIEST)
+    return np.column_stack(
+        [
+            np.ones(len(length)),
+            ease,
+            _log_odds(trees.share),
+            _log_odds(trees.guide) if guided else np.zeros(len(length)),
+            np.log1p(length),
+            is_root,
+        ]
+    )
+
+
+def _log_odds(probability: np.ndarray) -> np.ndarray:
+    clipped = np.clip(probability.astype(np.float64), _CERTAIN, 1.0 - _CERTAIN)
+    return np.log(clipped / (1.0 - clipped))
+
+
+def _to_bytes(model: EasyFirstParser) -> bytes:
+    message: dict[str, Any] = {"format": FORMAT, "templates": [model.arc_templates, model.label_templates]}
+    if model.is_initialized:
+        message |= {
+            **vocabulary_to_message(model.vocabulary),
+            "labels": model.labels,
+            "arcs": perceptron_to_message(model.arc_perceptron),
+            "arc_labels": perceptron_to_message(model.label_perceptron),
+            "confidence": None if model.confidence is None else model.confidence.tolist(),
+            "progress": asdict(model.progress),
+        }
+    return srsly.msgpack_dumps(message)
+
+
+def model_from_bytes(model: EasyFirstParser, data: bytes) -> EasyFirstParser:
+    """Read a stored model.
+
+    model (EasyFirstParser): A model with the settings of the one that was written; it stays as it is.
+    RETURNS (EasyFirstParser): A new model.
+    RAISES (ValueError): If the bytes are damaged or belong to a model with other templates.
+    """
+    message = unpack_message(data)
+    if message.get("format") != FORMAT:
+        raise ValueError("it is not an easy-first parser of this version of spacy-hpyp")
+    if message.get("templates") != [model.arc_templates, model.label_templates]:
+        raise ValueError("its templates are not those of the config: a trained model cannot change what it reads")
+    loaded = model.untrained()
+    if "arcs" not in message:
+        return loaded
+    labels = strings(part(message, "labels", list))
+    vocabulary = vocabulary_from_message(message, model.vocabulary_settings.rule)
+    loaded.initialize(vocabulary, labels, empty=True)
+    loaded.arc_perceptron = perceptron_from_message(part(message, "arcs", dict), 1 << model.arc_bits, 2)
+    outcomes = max(1, len(labels))
+    loaded.label_perceptron = perceptron_from_message(
+        part(message, "arc_labels", dict), 1 << model.label_bits, outcomes
+    )
+    if message.get("confidence") is not None:
+        loaded.confidence = check_weights(part(message, "confidence", list), UNLEARNED)
+    progress = part(message, "progress", dict)
+    names = [field.name for field in fields(ParserProgress)]
+    loaded.progress = ParserProgress(*(check_count(part(progress, name, int)) for name in names))
+    return loaded
+
+
+@serialize_attr.register(EasyFirstParser)
+def _serialize(_: EasyFirstParser, value: EasyFirstParser, name: str, model: Model) -> bytes:
+    return _to_bytes(value)
+
+
+@deserialize_attr.register(EasyFirstParser)
+def _deserialize(default: EasyFirstParser, value: bytes, name: str, model: Model) -> EasyFirstParser:
+    return model_from_bytes(default, value)
+
+
+@registry.architectures("spacy-hpyp.EasyFirstParser.v1")
+def EasyFirstParserModel(
+    arcs: Sequence[Sequence[str]],
+    labels: Sequence[Sequence[str]],
+    unknown_words: UnknownWordRule,
+    min_count: int = 2,
+    min_class_count: int = 5,
+    arc_bits: int = 22,
+    label_bits: int = 18,
+) -> Model[list[Doc], Trees]:
+    """An easy-first parser (Ma et al. 2013) as a thinc model, whose attribute `easy_first_parser` holds it.
+
+    arcs, labels (Sequence[Sequence[str]]): The templates of features of actions and of labels, see `spacy_hpyp.easy_first.arcs`
+        and `spacy_hpyp.easy_first.labels`.
+    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+    min_count (int): Rarer words are known by their class.
+    min_class_count (int): Rarer classes are known by a more general one.
+    arc_bits, label_bits (int): The binary logarithms of the sizes of the tables of weights. In training a place takes 32 bytes in
+        that of arcs, and 16 bytes for each label in that of labels.
+    RETURNS (Model): Takes Docs with tags and gives their trees, as `spacy debug model` asks every model to.
+    RAISES (ValueError): If a template names what is not known, or a number is out of its range.
+    """
+    settings = VocabularySettings(unknown_words, min_count, min_class_count)
+    model = Model("easy_first_parser", _forward)
+    model.attrs[EASY_FIRST_PARSER] = EasyFirstParser(arcs, labels, settings, arc_bits=arc_bits, label_bits=label_bits)
+    return model
+
+
+def _forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Trees, Any]:
+    """Parse. There is nothing to propagate back: perceptrons learn by their own updates."""
+    own: EasyFirstParser = model.attrs[EASY_FIRST_PARSER]
+    sentences, _ = own.read_docs(docs)
+    return own.parse(sentences, width=1, merge=False), lambda gradient: gradient

@@ -29,60 +29,21 @@ from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons
 from ..easy_first.parsing import Sentences, Trees
-from ..models.easy_first_parser import (
-    EASY_FIRST_PARSER,
-    UNLEARNED,
-    EasyFirstParser,
-    confidence_features,
-    model_from_bytes,
-)
-from ..settings import Number, OneOf, Settings, Truth, Whole, attributes, setting, taking, whole
+from ..models.easy_first import TREE_MODEL
+from ..models.tree_model import UNLEARNED, TreeModel, confidence_features
+from ..models.tree_storage import tree_model_from_bytes
+from ..settings import attributes, taking, whole
 from ..text.vocabulary import Vocabulary
 from ..training.treebank import GoldCorpus
-from .alignment import SENTENCES, gold_documents
+from .alignment import gold_documents
 from .base import TrainableComponent, listed, reading_parts
+from .settings import EasyFirstParserSettings
 
 register_extensions()
 
 # Confidence is learned from about so many sentences that nothing else is learned from, and from no more than one in so many.
 _HELD_OUT = 250
 _LEAST_PARTS = 30
-
-
-@dataclass(frozen=True)
-class EasyFirstParserSettings(Settings):
-    """All settings of the component."""
-
-    beam: int = setting(8, Whole(1, 10_000), "how many states the beam holds; 1 is greedy search, the fastest")
-    merge: bool = setting(
-        True, Truth(), "whether states with the same arcs are merged, so that the beam holds different ones"
-    )
-    threads: int = setting(1, Whole(1), "threads that parse a batch; the result does not depend on it")
-    tokens: str = setting(
-        "tokenizer",
-        OneOf(tuple(SENTENCES)),
-        "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
-    )
-    folds: int = setting(
-        10,
-        Whole(0, 1000),
-        "the tags of the training part are those of so many taggers, each of which has not seen the part that it tags "
-        "(jack-knifing); 0: the gold tags",
-    )
-    learning: str = setting(
-        "max-violation",
-        OneOf(("early", "max-violation")),
-        'where in a sentence a beam of several states learns: `"early"` is Algorithm 2, `"max-violation"` learns more of each '
-        "sentence. A beam of one state learns from every action",
-    )
-    margin: float = setting(
-        20.0, Number(0.0), "by how much the score of a correct sequence of actions is to be higher, for each wrong arc"
-    )
-    label_margin: float = setting(10.0, Number(0.0), "by how much the score of the right label is to be higher")
-    word_dropout: float = setting(
-        0.5, Number(0.0), "a word seen n times is taken for unknown with the probability x / (x + n) in training"
-    )
-    seed: int = setting(0, Whole(0), "fixes training bit for bit")
 
 
 _DEFAULTS = Config(
@@ -110,9 +71,9 @@ _DEFAULTS = Config(
 @taking(EasyFirstParserSettings)
 def make_easy_first_parser(
     nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
-) -> "EasyFirstParserComponent":
-    """Make an easy-first parser; see `EasyFirstParserComponent`."""
-    return EasyFirstParserComponent(nlp.vocab, model, name, scorer=scorer, **settings)
+) -> "EasyFirstParser":
+    """Make an easy-first parser; see `EasyFirstParser`."""
+    return EasyFirstParser(nlp.vocab, model, name, scorer=scorer, **settings)
 
 
 _META = Language.get_factory_meta("easy_first_parser")
@@ -142,7 +103,7 @@ class _Lesson:
 
 
 @attributes(EasyFirstParserSettings)
-class EasyFirstParserComponent(TrainableComponent):
+class EasyFirstParser(TrainableComponent):
     """An easy-first parser with beam search (Ma, Zhu, Xiao & Yang 2013).
 
     It reads `token.tag_` and sentence boundaries, and `doc._.guide` if its templates do, and sets `token.head`, `token.dep_`
@@ -154,7 +115,7 @@ class EasyFirstParserComponent(TrainableComponent):
     model (Model): Made by `spacy-hpyp.EasyFirstParser.v1`.
     name (str): The name of the component instance.
     scorer (Callable | None): What `score` calls.
-    **settings: See `EasyFirstParserSettings`.
+    **settings: See `spacy_hpyp.components.settings`.
     RAISES (ValueError): If a setting is not what it may be.
     """
 
@@ -175,9 +136,9 @@ class EasyFirstParserComponent(TrainableComponent):
         self._reset_training()
 
     @property
-    def parser(self) -> EasyFirstParser:
+    def parser(self) -> TreeModel:
         """What has been learned."""
-        return self.model.attrs[EASY_FIRST_PARSER]
+        return self.model.attrs[TREE_MODEL]
 
     @property
     def is_trained(self) -> bool:
@@ -474,13 +435,13 @@ class EasyFirstParserComponent(TrainableComponent):
 
     # Storage
 
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> EasyFirstParser:
+    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> TreeModel:
         with reading_parts():
-            stored = attributes[EASY_FIRST_PARSER]
-        return model_from_bytes(self.parser, stored)
+            stored = attributes[TREE_MODEL]
+        return tree_model_from_bytes(self.parser, stored)
 
-    def _replace_model(self, loaded: EasyFirstParser) -> None:
-        self.model.attrs[EASY_FIRST_PARSER] = loaded
+    def _replace_model(self, loaded: TreeModel) -> None:
+        self.model.attrs[TREE_MODEL] = loaded
         self._reset_training()
 
 

@@ -119,3 +119,39 @@ class DecisionSettings(Settings):
         "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
     )
     threads: int = setting(2, Whole(1), "threads that a batch is divided between; the result does not depend on it")
+
+
+@dataclass(frozen=True)
+class EasyFirstParserSettings(Settings):
+    """All settings of `easy_first_parser`."""
+
+    beam: int = setting(8, Whole(1, 10_000), "how many states the beam holds; 1 is greedy search, the fastest")
+    merge: bool = setting(
+        True, Truth(), "whether states with the same arcs are merged, so that the beam holds different ones"
+    )
+    threads: int = setting(1, Whole(1), "threads that parse a batch; the result does not depend on it")
+    tokens: str = setting(
+        "tokenizer",
+        OneOf(tuple(SENTENCES)),
+        "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
+    )
+    folds: int = setting(
+        10,
+        Whole(0, 1000),
+        "the tags of the training part are those of so many taggers, each of which has not seen the part that it tags "
+        "(jack-knifing); 0: the gold tags",
+    )
+    learning: str = setting(
+        "max-violation",
+        OneOf(("early", "max-violation")),
+        'where in a sentence a beam of several states learns: `"early"` is Algorithm 2, `"max-violation"` learns more of each '
+        "sentence. A beam of one state learns from every action",
+    )
+    margin: float = setting(
+        20.0, Number(0.0), "by how much the score of a correct sequence of actions is to be higher, for each wrong arc"
+    )
+    label_margin: float = setting(10.0, Number(0.0), "by how much the score of the right label is to be higher")
+    word_dropout: float = setting(
+        0.5, Number(0.0), "a word seen n times is taken for unknown with the probability x / (x + n) in training"
+    )
+    seed: int = setting(0, Whole(0), "fixes training bit for bit")

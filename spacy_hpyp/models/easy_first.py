@@ -1,4 +1,4 @@
-"""Registered architectures of the easy-first tagger and senter."""
+"""Registered architectures of the easy-first tagger, senter and parser."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,16 +10,21 @@ from thinc.api import Model
 from thinc.model import deserialize_attr, serialize_attr
 
 from ..easy_first.decisions import Search, Sequences
+from ..easy_first.parsing import Trees
 from ..easy_first.words import STARTS, TAGS, Task
 from ..settings import taking
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
 from .decider import Decider
 from .decider_storage import decider_from_bytes, decider_to_bytes
-from .settings import DeciderSettings, TaggerModelSettings
+from .settings import DeciderSettings, TaggerModelSettings, TreeModelSettings
+from .tree_model import TreeModel
+from .tree_storage import tree_model_from_bytes, tree_model_to_bytes
 
 #: The attribute of a thinc Model that holds a `Decider`.
 DECIDER = "decider"
+#: The attribute of a thinc Model that holds a `TreeModel`.
+TREE_MODEL = "tree_model"
 
 #: Sequences, how to search, and the number of threads. Or Docs, as `spacy debug model` gives them to every model.
 Request = tuple[Sequences, Search, int] | list[Doc]
@@ -91,3 +96,45 @@ def _serialize(_: Decider, value: Decider, name: str, model: Model) -> bytes:
 @deserialize_attr.register(Decider)
 def _deserialize(default: Decider, value: bytes, name: str, model: Model) -> Decider:
     return decider_from_bytes(default, value)
+
+
+@registry.architectures("spacy-hpyp.EasyFirstParser.v1")
+@taking(TreeModelSettings)
+def EasyFirstParser(
+    arcs: Sequence[Sequence[str]], labels: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
+) -> Model[list[Doc], Trees]:
+    """A model of trees that are joined from partial ones (Ma et al. 2013) as a thinc model.
+
+    Its attribute `tree_model` holds words, tags, labels and weights; it has no parameters.
+
+    arcs, labels (Sequence[Sequence[str]]): The elements that the features of actions and of labels read, see
+        `spacy_hpyp.easy_first.arcs` and `spacy_hpyp.easy_first.labels`.
+    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+    **settings: See `spacy_hpyp.models.settings`.
+    RETURNS (Model): Takes Docs with tags and gives their trees, by greedy search.
+    RAISES (ValueError): If an element is not known, or a setting is not what it may be.
+    """
+    found = TreeModelSettings(**settings)
+    vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count)
+    model = Model("easy_first_parser", _parse)
+    model.attrs[TREE_MODEL] = TreeModel(
+        arcs, labels, vocabulary, arc_places=found.arc_places, label_places=found.label_places
+    )
+    return model
+
+
+def _parse(model: Model, docs: list[Doc], is_train: bool) -> tuple[Trees, Any]:
+    """Parse. There is nothing to propagate back: perceptrons learn by their own updates."""
+    own: TreeModel = model.attrs[TREE_MODEL]
+    sentences, _ = own.read_docs(docs)
+    return own.parse(sentences, width=1, merge=False), lambda gradient: gradient
+
+
+@serialize_attr.register(TreeModel)
+def _serialize_trees(_: TreeModel, value: TreeModel, name: str, model: Model) -> bytes:
+    return tree_model_to_bytes(value)
+
+
+@deserialize_attr.register(TreeModel)
+def _deserialize_trees(default: TreeModel, value: bytes, name: str, model: Model) -> TreeModel:
+    return tree_model_from_bytes(default, value)

@@ -57,3 +57,21 @@ class TaggerModelSettings(DeciderSettings):
     """All settings of `spacy-hpyp.EasyFirstTagger.v1`."""
 
     open_class_below: int = setting(50, Whole(0), "rarer words may have any open-class tag")
+
+
+@dataclass(frozen=True)
+class TreeModelSettings(Settings):
+    """All settings of `spacy-hpyp.EasyFirstParser.v1`."""
+
+    min_count: int = setting(2, Whole(0), "rarer words are known by their class")
+    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
+    arc_places: int = setting(
+        2**22,
+        Whole(2, 2**30),
+        "the size of the table of the weights of actions, a power of two; each place takes 32 bytes in training",
+    )
+    label_places: int = setting(
+        2**18,
+        Whole(2, 2**30),
+        "the size of the table of the weights of labels, a power of two; each place takes 16 bytes for each label",
+    )

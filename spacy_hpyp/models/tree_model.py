@@ -1,19 +1,14 @@
 """The model of an easy-first parser: its alphabets, what it has learned, and how far its training is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
-import srsly
 from spacy.tokens import Doc
-from spacy.util import registry
-from thinc.api import Model
-from thinc.model import deserialize_attr, serialize_attr
 
 from ..annotation.arrays import Guides, block_starts
-from ..annotation.confidence import check_weights
 from ..annotation.documents import Layout
 from ..annotation.guides import block_guides
 from ..annotation.words import Words, read_tags, read_words
@@ -23,17 +18,9 @@ from ..easy_first.arcs import Scorer
 from ..easy_first.learning import Learning, Lessons, Report, learn
 from ..easy_first.parsing import SCALE, Sentences, Trees, parse, parse_beam
 from ..easy_first.perceptron import Perceptron, new_perceptron, set_average
-from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..easy_first.templates import Templates, compile_templates
-from ..settings import whole
-from ..storage.checksum import unpack_message
-from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
-from .messages import check_count, part, strings, vocabulary_from_message, vocabulary_to_message
 
-EASY_FIRST_PARSER = "easy_first_parser"
-FORMAT = 1
-_HIGHEST_BITS = 28
 # Forms whose symbols are kept.
 _KEPT_FORMS = 1_000_000
 # Beyond these log-odds, and these differences of scores in units of `SCALE`, nothing more is said.
@@ -74,12 +61,12 @@ class ParserProgress:
     steps: int = 0
 
 
-class EasyFirstParser:
+class TreeModel:
     """Scores of actions that join partial trees, and of labels of the arcs that they make.
 
     arc_templates, label_templates (Sequence[Sequence[str]]): See `spacy_hpyp.easy_first.arcs` and `labels`.
     vocabulary_settings (VocabularySettings): How its vocabulary is made.
-    arc_bits, label_bits (int): The binary logarithms of the sizes of the tables of weights.
+    arc_places, label_places (int): The sizes of their tables of weights, powers of two.
     RAISES (ValueError): If a template names what is not known, or a number is out of its range.
     """
 
@@ -89,16 +76,18 @@ class EasyFirstParser:
         label_templates: Sequence[Sequence[str]],
         vocabulary_settings: VocabularySettings,
         *,
-        arc_bits: int,
-        label_bits: int,
+        arc_places: int,
+        label_places: int,
     ) -> None:
         self.arc_templates = [list(template) for template in arc_templates]
         self.label_templates = [list(template) for template in label_templates]
         self.vocabulary_settings = vocabulary_settings
-        self.arc_bits = whole("arc_bits", arc_bits, highest=_HIGHEST_BITS)
-        self.label_bits = whole("label_bits", label_bits, highest=_HIGHEST_BITS)
-        self._arcs = _task(self.arc_templates, arcs.ELEMENTS, "arcs", self.arc_bits)
-        self._labels = _task(self.label_templates, labels.ELEMENTS, "labels", self.label_bits)
+        self.arc_places, self.label_places = arc_places, label_places
+        for name, places in (("arc_places", arc_places), ("label_places", label_places)):
+            if places < 2 or places & (places - 1):
+                raise ValueError(f"'{name}' must be a power of two, not {places}.")
+        self._arcs = _task(self.arc_templates, arcs.ELEMENTS, "arcs", arc_places)
+        self._labels = _task(self.label_templates, labels.ELEMENTS, "labels", label_places)
         self.labels: list[str] = []
         self.vocabulary: Vocabulary | None = None
         self.arc_perceptron: Perceptron | None = None
@@ -108,14 +97,14 @@ class EasyFirstParser:
         self._predicting: tuple[Scorer, Scorer] | None = None
         self._symbols: dict[str, tuple[int, int, int, int]] = {}
 
-    def untrained(self) -> "EasyFirstParser":
+    def untrained(self) -> "TreeModel":
         """A model with the same settings that knows nothing yet."""
-        return EasyFirstParser(
+        return TreeModel(
             self.arc_templates,
             self.label_templates,
             self.vocabulary_settings,
-            arc_bits=self.arc_bits,
-            label_bits=self.label_bits,
+            arc_places=self.arc_places,
+            label_places=self.label_places,
         )
 
     def initialize(self, vocabulary: Vocabulary, labels: Sequence[str], *, empty: bool = False) -> None:
@@ -251,10 +240,10 @@ class EasyFirstParser:
         return report
 
 
-def _task(templates: list[list[str]], elements: Mapping[str, tuple[int, ...]], name: str, bits: int) -> _Task:
+def _task(templates: list[list[str]], elements: Mapping[str, tuple[int, ...]], name: str, places: int) -> _Task:
     names, compiled = compile_templates(templates, elements, name)
     rows = np.array([elements[element] for element in names], dtype=np.int32)
-    return _Task(names, rows, compiled, 1 << bits)
+    return _Task(names, rows, compiled, places)
 
 
 def _scorer(task: _Task, weights: np.ndarray) -> Scorer:
@@ -323,93 +312,3 @@ def confidence_features(trees: Trees, offsets: np.ndarray, *, guided: bool) -> n
 def _log_odds(probability: np.ndarray) -> np.ndarray:
     clipped = np.clip(probability.astype(np.float64), _CERTAIN, 1.0 - _CERTAIN)
     return np.log(clipped / (1.0 - clipped))
-
-
-def _to_bytes(model: EasyFirstParser) -> bytes:
-    message: dict[str, Any] = {"format": FORMAT, "templates": [model.arc_templates, model.label_templates]}
-    if model.is_initialized:
-        message |= {
-            **vocabulary_to_message(model.vocabulary),
-            "labels": model.labels,
-            "arcs": perceptron_to_message(model.arc_perceptron),
-            "arc_labels": perceptron_to_message(model.label_perceptron),
-            "confidence": None if model.confidence is None else model.confidence.tolist(),
-            "progress": asdict(model.progress),
-        }
-    return srsly.msgpack_dumps(message)
-
-
-def model_from_bytes(model: EasyFirstParser, data: bytes) -> EasyFirstParser:
-    """Read a stored model.
-
-    model (EasyFirstParser): A model with the settings of the one that was written; it stays as it is.
-    RETURNS (EasyFirstParser): A new model.
-    RAISES (ValueError): If the bytes are damaged or belong to a model with other templates.
-    """
-    message = unpack_message(data)
-    if message.get("format") != FORMAT:
-        raise ValueError("it is not an easy-first parser of this version of spacy-hpyp")
-    if message.get("templates") != [model.arc_templates, model.label_templates]:
-        raise ValueError("its templates are not those of the config: a trained model cannot change what it reads")
-    loaded = model.untrained()
-    if "arcs" not in message:
-        return loaded
-    labels = strings(part(message, "labels", list))
-    vocabulary = vocabulary_from_message(message, model.vocabulary_settings.rule)
-    loaded.initialize(vocabulary, labels, empty=True)
-    loaded.arc_perceptron = perceptron_from_message(part(message, "arcs", dict), 1 << model.arc_bits, 2)
-    outcomes = max(1, len(labels))
-    loaded.label_perceptron = perceptron_from_message(
-        part(message, "arc_labels", dict), 1 << model.label_bits, outcomes
-    )
-    if message.get("confidence") is not None:
-        loaded.confidence = check_weights(part(message, "confidence", list), UNLEARNED)
-    progress = part(message, "progress", dict)
-    names = [field.name for field in fields(ParserProgress)]
-    loaded.progress = ParserProgress(*(check_count(part(progress, name, int)) for name in names))
-    return loaded
-
-
-@serialize_attr.register(EasyFirstParser)
-def _serialize(_: EasyFirstParser, value: EasyFirstParser, name: str, model: Model) -> bytes:
-    return _to_bytes(value)
-
-
-@deserialize_attr.register(EasyFirstParser)
-def _deserialize(default: EasyFirstParser, value: bytes, name: str, model: Model) -> EasyFirstParser:
-    return model_from_bytes(default, value)
-
-
-@registry.architectures("spacy-hpyp.EasyFirstParser.v1")
-def EasyFirstParserModel(
-    arcs: Sequence[Sequence[str]],
-    labels: Sequence[Sequence[str]],
-    unknown_words: UnknownWordRule,
-    min_count: int = 2,
-    min_class_count: int = 5,
-    arc_bits: int = 22,
-    label_bits: int = 18,
-) -> Model[list[Doc], Trees]:
-    """An easy-first parser (Ma et al. 2013) as a thinc model, whose attribute `easy_first_parser` holds it.
-
-    arcs, labels (Sequence[Sequence[str]]): The templates of features of actions and of labels, see `spacy_hpyp.easy_first.arcs`
-        and `spacy_hpyp.easy_first.labels`.
-    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
-    min_count (int): Rarer words are known by their class.
-    min_class_count (int): Rarer classes are known by a more general one.
-    arc_bits, label_bits (int): The binary logarithms of the sizes of the tables of weights. In training a place takes 32 bytes in
-        that of arcs, and 16 bytes for each label in that of labels.
-    RETURNS (Model): Takes Docs with tags and gives their trees, as `spacy debug model` asks every model to.
-    RAISES (ValueError): If a template names what is not known, or a number is out of its range.
-    """
-    settings = VocabularySettings(unknown_words, min_count, min_class_count)
-    model = Model("easy_first_parser", _forward)
-    model.attrs[EASY_FIRST_PARSER] = EasyFirstParser(arcs, labels, settings, arc_bits=arc_bits, label_bits=label_bits)
-    return model
-
-
-def _forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Trees, Any]:
-    """Parse. There is nothing to propagate back: perceptrons learn by their own updates."""
-    own: EasyFirstParser = model.attrs[EASY_FIRST_PARSER]
-    sentences, _ = own.read_docs(docs)
-    return own.parse(sentences, width=1, merge=False), lambda gradient: gradient

@@ -19,7 +19,7 @@ Nilsson 2005), the labels are decorated as spaCy does it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,8 @@ from spacy.tokens import Doc
 
 from ..compat.spacy import nonproj
 from ..compiled import NONE
-from .arrays import Guides, block_starts
-from .documents import Layout
-
-#: How many heads and tags of each word are told to readers. In the posterior of a trained `hpyp_parser` the first four heads have
-#: more than 0.99 of the probability of nearly all words, and a derivation is divided between three tags.
-HEADS, TAGS = 4, 3
+from .arrays import HEADS, TAGS, Guides, block_starts, no_guides
+from .documents import Encoder, Layout
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,40 @@ class Guide:
 
 def write_guide(doc: Doc, guide: Guide) -> None:
     """Write a guide into a Doc, as the dictionary that it is stored as."""
-    doc._.guide = asdict(guide)
+    doc._.guide = dict(vars(guide))
+
+
+def write_guides(docs: Sequence[Doc], layout: Layout, guides: Guides, encoder: Encoder) -> None:
+    """Write what a parser believes about the words of blocks into their Docs.
+
+    docs (Sequence[Doc]): The Docs.
+    layout (Layout): Where the words of the blocks stand in them.
+    guides (Guides): A row for each word.
+    encoder (Encoder): What their numbers stand for.
+    """
+    is_none = guides.head_probability == 0.0
+    own = np.arange(len(layout.token))[:, None]
+    heads = np.where(guides.heads == NONE, own, guides.heads + block_starts(layout.offsets)[:, None])
+    places = np.where(is_none, NONE, layout.token[heads])
+    for i, doc in enumerate(docs):
+        words = slice(layout.docs[i], layout.docs[i + 1])
+        token = layout.token[words]
+        found = no_guides(len(doc))
+        found.heads[token] = places[words]
+        for part in ("head_probability", "head_labels", "tags", "tag_probability"):
+            getattr(found, part)[token] = getattr(guides, part)[words]
+        write_guide(
+            doc,
+            Guide(
+                heads=found.heads,
+                head_probs=found.head_probability,
+                head_labels=found.head_labels,
+                label_names=list(encoder.labels),
+                tags=found.tags,
+                tag_probs=found.tag_probability,
+                tag_names=list(encoder.tags),
+            ),
+        )
 
 
 def read_guide(doc: Doc) -> Guide | None:
@@ -176,20 +205,6 @@ def block_guides(
         found.tags[start:end] = _fit(_translate(guide.tags[token], guide.tag_names, tags), TAGS, NONE)
         found.tag_probability[start:end] = _fit(guide.tag_probs[token], TAGS, 0.0)
     return found
-
-
-def no_guides(words: int) -> Guides:
-    """Guides that say nothing.
-
-    words (int): Of how many words.
-    """
-    return Guides(
-        heads=np.full((words, HEADS), NONE, dtype=np.int32),
-        head_probability=np.zeros((words, HEADS), dtype=np.float32),
-        head_labels=np.full((words, HEADS), NONE, dtype=np.int32),
-        tags=np.full((words, TAGS), NONE, dtype=np.int32),
-        tag_probability=np.zeros((words, TAGS), dtype=np.float32),
-    )
 
 
 def _fit(table: np.ndarray, columns: int, nothing: float) -> np.ndarray:

@@ -4,12 +4,12 @@
 
 import numpy as np
 
-from ..annotation.arrays import Blocks
+from ..annotation.arrays import Blocks, Guides
 from ..compiled import compiled, inner_maker
 from ..inference.division import new_dividing
 from ..inference.particle_filter import run
 from .configuration import FIELDS
-from .posterior import choose, find_marginals, read_parse, read_posterior
+from .posterior import choose, find_guides, find_marginals, read_parse, read_posterior
 from .proposals import new_decoding, new_workspace
 
 _SMALLEST = 1024
@@ -76,6 +76,16 @@ def decode_blocks(parser, blocks, chosen, search, given, parses):
         if not given:
             choose(posterior, search.consensus, heads, labels, tags)
         find_marginals(posterior, heads, tags, parses.head_probability[start:end], parses.tag_probability[start:end])
+        if search.guides:
+            guides = parses.guides
+            own = Guides(
+                guides.heads[start:end],
+                guides.head_probability[start:end],
+                guides.head_labels[start:end],
+                guides.tags[start:end],
+                guides.tag_probability[start:end],
+            )
+            find_guides(posterior, own)
 
 
 @compiled

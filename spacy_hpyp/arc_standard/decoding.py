@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ..annotation.arrays import Blocks, Parses, Posterior, Share, block_starts
+from ..annotation.arrays import Blocks, Guides, Parses, Posterior, Share, block_starts, no_guides
 from ..arc_standard.proposals import Parser
 from ..compiled import NONE
 from ..inference.beam import log_sum
@@ -39,12 +39,14 @@ def decode(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) -> 
         return _decode(parser, blocks, search, threads)
     sentences, first = segment(parser, blocks, search, threads)
     second = _decode(parser, sentences, search, threads)
+    in_block = block_starts(sentences.offsets) - block_starts(blocks.offsets)
+    guides = second.guides
+    second = second._replace(guides=guides._replace(heads=_moved(guides.heads, in_block[: len(guides.heads), None])))
     if search.marginals:
         _doubt_boundaries(parser, blocks, sentences, second, search, threads)
     is_open = np.repeat(_is_open(blocks), np.diff(blocks.offsets))
-    heads = second.heads + block_starts(sentences.offsets) - block_starts(blocks.offsets)
     return second._replace(
-        heads=np.where(second.heads == NONE, NONE, heads).astype(np.int32),
+        heads=_moved(second.heads, in_block),
         log_probability=np.where(is_open, first.log_probability, second.log_probability),
         syntactic=np.where(is_open, first.syntactic, second.syntactic),
         lexical=np.where(is_open, first.lexical, second.lexical),
@@ -58,7 +60,7 @@ def segment(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) ->
     RETURNS (tuple[Blocks, Parses]): The blocks, those in which sentences may begin cut into sentences; and the parses by which
         they were found, which mean nothing for the other blocks.
     """
-    search = search._replace(marginals=False, consensus=False)
+    search = search._replace(marginals=False, consensus=False, guides=False)
     parses = _decode(parser, blocks, search, threads, np.flatnonzero(_is_open(blocks)))
     return cut(blocks, parses.heads), parses
 
@@ -145,6 +147,7 @@ def _decode(
         lexical=np.zeros(tokens),
         head_probability=np.full(tokens, np.nan),
         tag_probability=np.full(tokens, np.nan),
+        guides=no_guides(tokens if search.guides else 0),
     )
     lengths = np.diff(blocks.offsets)
     chosen = np.arange(len(lengths)) if chosen is None else chosen
@@ -170,14 +173,15 @@ def _doubt_boundaries(
     """Let the probabilities of heads and tags know that two neighbours may be one sentence, as `mixture` has it.
 
     sentences (Blocks): What was found in `blocks`.
-    parses (Parses): Their parses; `head_probability` and `tag_probability` are overwritten.
+    parses (Parses): Their parses; `head_probability`, `tag_probability` and `guides`, whose heads are positions in `blocks`, are
+        overwritten.
     """
     evidence = _sums(parses.log_probability, sentences)
     left = _plausible_pairs(parser, blocks, sentences, evidence, search, threads)
     pairs, words = _joined(sentences, left)
-    heads = np.where(parses.heads == NONE, NONE, parses.heads + block_starts(sentences.offsets))[words]
+    begins, pair_begins = block_starts(sentences.offsets), words[block_starts(pairs.offsets)]
     given = Parses(
-        heads=np.where(heads == NONE, NONE, heads - words[block_starts(pairs.offsets)]).astype(np.int32),
+        heads=_moved(parses.heads[words], begins[words] - pair_begins),
         labels=parses.labels[words],
         tags=parses.tags[words],
         log_probability=np.zeros(len(words)),
@@ -185,6 +189,7 @@ def _doubt_boundaries(
         lexical=np.zeros(len(words)),
         head_probability=np.empty(len(words)),
         tag_probability=np.empty(len(words)),
+        guides=no_guides(len(words) if search.guides else 0),
     )
     rated = _decode(parser, pairs, search, threads, given=given)
     odds = np.repeat(_odds(_sums(rated.log_probability, pairs), evidence, left, search), np.diff(pairs.offsets))
@@ -194,6 +199,58 @@ def _doubt_boundaries(
         mean = getattr(parses, name)
         np.add.at(mean, words, odds * getattr(rated, name))
         mean /= total
+    if search.guides and len(words):
+        in_block = pair_begins - block_starts(blocks.offsets)[words]
+        moved = rated.guides._replace(heads=_moved(rated.guides.heads, in_block[:, None]))
+        _mix_guides(parses.guides, moved, words, odds)
+
+
+def _mix_guides(guides: Guides, others: Guides, words: np.ndarray, odds: np.ndarray) -> None:
+    """Let guides know of what else some words may be.
+
+    guides (Guides): Of each word, as it is by itself; overwritten.
+    others (Guides): Of some words, perhaps of one more than once, as they may be besides, with heads as in `guides`.
+    words (int64[*]): Which words these are.
+    odds (float64[*]): How much more probable than what is in `guides` that is.
+    """
+    rows, place = np.unique(words, return_inverse=True)
+    row, weight = np.concatenate([np.arange(len(rows)), place.ravel()]), np.concatenate([np.ones(len(rows)), odds])
+    total = np.bincount(row, weight)
+    for number, probability, label in (("heads", "head_probability", "head_labels"), ("tags", "tag_probability", None)):
+        values, shares, names = (
+            np.concatenate([getattr(guides, name)[rows], getattr(others, name)])
+            for name in (number, probability, label or number)
+        )
+        of = np.repeat(row, values.shape[1])
+        found = _leading(
+            of, values.ravel(), (shares * (weight / total[row])[:, None]).ravel(), names.ravel(), values.shape[1]
+        )
+        for name, part in zip((number, probability, *([label] if label else [])), found):
+            getattr(guides, name)[rows] = part
+
+
+def _leading(
+    row: np.ndarray, number: np.ndarray, share: np.ndarray, name: np.ndarray, columns: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each row the numbers with the highest sums of shares, with the sums, and the names of their highest shares."""
+    order = np.lexsort((-share, number, row))
+    row, number, share, name = (part[order] for part in (row, number, share, name))
+    first = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(number) != 0)))
+    row, number, name, share = row[first], number[first], name[first], np.add.reduceat(share, first)
+    order = np.lexsort((number, -share, row))
+    row, number, share, name = (part[order] for part in (row, number, share, name))
+    rank = np.arange(len(row)) - np.searchsorted(row, row)
+    kept = (rank < columns) & (share > 0.0)
+    size = int(row[-1]) + 1, columns
+    found = np.full(size, NONE, np.int32), np.zeros(size, np.float32), np.full(size, NONE, np.int32)
+    for part, values in zip(found, (number, np.minimum(share, 1.0), name)):
+        part[row[kept], rank[kept]] = values[kept]
+    return found
+
+
+def _moved(heads: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    """Heads as positions that are counted from elsewhere."""
+    return np.where(heads == NONE, NONE, heads + distance).astype(np.int32)
 
 
 def _plausible_pairs(
@@ -206,7 +263,7 @@ def _plausible_pairs(
     """
     left = np.flatnonzero(~np.isin(sentences.offsets[1:-1], blocks.offsets))
     pairs, _ = _joined(sentences, left)
-    few = search._replace(particles=min(_FEW, search.particles), marginals=False, consensus=False)
+    few = search._replace(particles=min(_FEW, search.particles), marginals=False, consensus=False, guides=False)
     together = _sums(_decode(parser, pairs, few, threads).log_probability, pairs)
     return left[together > evidence[left] + evidence[left + 1] - _IMPLAUSIBLE]
 

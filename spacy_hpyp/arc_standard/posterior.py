@@ -10,7 +10,7 @@ from math import exp
 import numpy as np
 
 from ..annotation.arrays import Posterior
-from ..compiled import borrowing, compiled, overwrite
+from ..compiled import NONE, borrowing, compiled, overwrite
 from ..inference.beam import log_sum
 from .configuration import derivation, tree_of
 
@@ -121,3 +121,55 @@ def find_marginals(posterior, heads, tags, head_probability, tag_probability):
     for word in range(n):
         head_probability[word] = min(head_probability[word], 1.0)
         tag_probability[word] = min(tag_probability[word], 1.0)
+
+
+@borrowing
+def find_leading(probability, outcomes, mass, leading, share):
+    """The most probable outcomes, in order; of equals the lower number comes first.
+
+    probability (float64[m]): Of the derivations.
+    outcomes (int32[m]): What they say, at least `NONE`, which is an outcome, too.
+    mass (float64[*]): Workspace of zeros, with one place more than there are numbers; given back as it was.
+    leading (int32[k]), share (float32[k]): Overwritten with the outcomes and their probabilities, `NONE` and 0 where there are fewer.
+    """
+    for i in range(len(outcomes)):
+        mass[outcomes[i] - NONE] += probability[i]
+    for rank in range(len(leading)):
+        leading[rank] = NONE
+        highest = 0.0
+        for outcome in outcomes:
+            value = mass[outcome - NONE]
+            if value > highest or (value == highest and value > 0.0 and outcome < leading[rank]):
+                leading[rank], highest = outcome, value
+        share[rank] = min(highest, 1.0)
+        if highest > 0.0:
+            mass[leading[rank] - NONE] = 0.0
+    for outcome in outcomes:
+        mass[outcome - NONE] = 0.0
+
+
+@compiled
+def find_guides(posterior, guides):
+    """The most probable heads of each word, each with its most probable label, and the most probable tags.
+
+    guides (Guides): Overwritten, a row for each word.
+    """
+    m, n = posterior.heads.shape
+    heads, tags = np.zeros(n + 1), np.zeros(posterior.tags.max() + 2)
+    labels, label, share = (
+        np.zeros(posterior.labels.max() + 2),
+        np.empty(1, dtype=np.int32),
+        np.empty(1, dtype=np.float32),
+    )
+    given_head = np.empty(m)
+    for word in range(n):
+        own = posterior.heads[:, word]
+        find_leading(posterior.probability, own, heads, guides.heads[word], guides.head_probability[word])
+        find_leading(
+            posterior.probability, posterior.tags[:, word], tags, guides.tags[word], guides.tag_probability[word]
+        )
+        for rank in range(guides.heads.shape[1]):
+            for i in range(m):
+                given_head[i] = posterior.probability[i] if own[i] == guides.heads[word, rank] else 0.0
+            find_leading(given_head, posterior.labels[:, word], labels, label, share)
+            guides.head_labels[word, rank] = label[0] if guides.head_probability[word, rank] > 0.0 else NONE

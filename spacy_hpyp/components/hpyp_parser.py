@@ -29,6 +29,7 @@ from ..annotation.documents import (
     write_parses,
 )
 from ..annotation.extensions import register_extensions
+from ..annotation.guides import write_guides
 from ..compat.spacy import nonproj
 from ..inference.division import Search
 from ..language_model.generation import LONGEST, generate_docs
@@ -63,6 +64,7 @@ _DEFAULTS = Config(
         "token._.tag_prob",
         "span._.log_prob",
         "doc._.log_prob",
+        "doc._.guide",
     ],
     default_config=_DEFAULTS,
     default_score_weights={
@@ -357,7 +359,10 @@ class HPYPParser(TrainableComponent):
         docs (Iterable[Doc]): The documents that were parsed.
         scores (tuple[Layout, Parses]): What `predict` returned for them.
         """
-        write_parses(list(docs), *scores, self.joint.encoder)
+        docs, (layout, parses) = list(docs), scores
+        write_parses(docs, layout, parses, self.joint.encoder)
+        if len(parses.guides.heads) == len(layout.token) and self.guides:
+            write_guides(docs, layout, parses.guides, self.joint.encoder)
 
     def k_best(self, doc: Doc, k: int, *, labels_per_arc: int | None = None) -> list[Alternative]:
         """The best parses of a document, without changing it.

@@ -50,6 +50,11 @@ class SearchSettings(Settings):
         Truth(),
         '`"best"` finds `_.head_prob` and `_.tag_prob` too, which takes longer; `"mbr"` finds them anyway',
     )
+    guides: bool = setting(
+        False,
+        Truth(),
+        "writes what the parser believes about heads, labels and tags into `doc._.guide`, for components that read it. See Guides",
+    )
     temperature: float = setting(
         1.0,
         # With lower ones all but one derivation have the probability 0, with higher ones all have the same.
@@ -63,7 +68,7 @@ class SearchSettings(Settings):
         """The same for compiled code."""
         consensus = self.decoding == "mbr"
         found = {name: getattr(self, name) for name in Search._fields if name != "consensus"}
-        return Search(**{**found, "consensus": consensus, "marginals": self.marginals or consensus})
+        return Search(**{**found, "consensus": consensus, "marginals": self.marginals or consensus or self.guides})
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ class Search(NamedTuple):
     tag_threshold (float): A tag is not tried if it is expected to get less than this part of a particle beside the best one.
     attachments (int): A derivation is given up when it would have no particle even if it went on to attach so many words for
         nothing, by `lookahead`, see `lead_of_the_last`.
+    guides (bool): Whether to find the most probable heads and tags of each word; needs `marginals`.
     """
 
     particles: int
@@ -49,6 +50,7 @@ class Search(NamedTuple):
     tags_per_word: int = 3
     tag_threshold: float = 0.25
     attachments: int = 10
+    guides: bool = False
 
 
 class Dividing(NamedTuple):

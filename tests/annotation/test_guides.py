@@ -9,9 +9,10 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_hpyp.annotation.documents import Layout
+from spacy_hpyp.annotation.arrays import HEADS, TAGS
+from spacy_hpyp.annotation.documents import Layout, encode_docs
 from spacy_hpyp.annotation.extensions import register_extensions
-from spacy_hpyp.annotation.guides import HEADS, TAGS, Guide, block_guides, read_guide, write_guide
+from spacy_hpyp.annotation.guides import Guide, block_guides, read_guide, write_guide
 
 register_extensions()
 
@@ -225,3 +226,109 @@ def test_documents_without_words_need_no_guide():
         [Doc(Vocab()), Doc(Vocab(), words=[" "])], layout([], docs=2), LABELS, TAG_NUMBERS, reader="parser"
     )
     assert len(found.heads) == 0
+
+
+# What hpyp_parser writes
+
+TEXTS = [
+    "the dog sees \n a cat .  Ada sleeps .",
+    " Zenobia sleeps near Kim .",
+    "a hearing is scheduled on the issue today .",
+]
+
+
+@pytest.fixture(scope="module")
+def guiding(toy, trained_on_documents):
+    """A parser that writes guides; tests do not change it."""
+    return toy.copy(trained_on_documents, guides=True, decoding="mbr")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_parser_writes_the_most_probable_heads_and_tags_of_its_posterior(toy, guiding, text):
+    parser = toy.parser(guiding)
+    posterior = parser.posterior(guiding.make_doc(text))
+    doc = guiding(text)
+    guide = read_guide(doc)
+    assert guide.label_names == parser.label_data["labels"]
+    assert guide.tag_names == parser.label_data["tags"]
+    for numbers, shares, expected in (
+        (guide.heads, guide.head_probs, posterior.heads),
+        (guide.tags, guide.tag_probs, posterior.tags),
+    ):
+        assert [bool(share > 0.0) for share in shares[:, 0]] == [not token.is_space for token in doc]
+        there = shares > 0.0
+        right = np.take_along_axis(expected, np.where(there, numbers, 0), axis=1)
+        # What is left out of one of the possibilities is missing; probabilities are stored in half the precision.
+        left_out = 1.0 - shares.sum(axis=1, keepdims=True, dtype=np.float64)
+        assert np.all((shares <= right + 1e-4)[there])
+        assert np.all((shares >= right - left_out - 1e-4)[there])
+    roots = guide.heads == np.arange(len(doc))[:, None]
+    assert np.all(guide.head_labels[roots] == -1)
+    assert np.all((guide.head_labels >= 0)[(guide.head_probs > 0.0) & ~roots])
+
+
+def test_guides_agree_with_the_parse(guiding):
+    doc = guiding(TEXTS[0])
+    guide = read_guide(doc)
+    for token in doc:
+        if not token.is_space:
+            place = guide.heads[token.i].tolist().index(token.head.i)
+            assert token._.tag_prob == pytest.approx(guide.tag_probs[token.i, 0], rel=1e-5)
+            assert guide.tag_names[guide.tags[token.i, 0]] == token.tag_
+            if token.head.i != token.i:
+                assert guide.label_names[guide.head_labels[token.i, place]].split("||")[0] == token.dep_
+
+
+def test_a_parse_is_the_same_with_a_guide(toy, guiding, annotation):
+    without = toy.copy(guiding, guides=False)
+    for text in TEXTS:
+        assert annotation(without(text)) == annotation(guiding(text))
+        assert without(text)._.guide is None
+
+
+def test_guides_find_posterior_probabilities_for_the_best_derivation_too(toy, guiding):
+    doc = toy.copy(guiding, decoding="best")(TEXTS[0])
+    assert read_guide(doc) is not None
+    assert all(token._.head_prob is not None for token in doc if not token.is_space)
+
+
+def test_guides_do_not_depend_on_what_is_parsed_beside_or_on_threads(toy, guiding):
+    alone = [read_guide(guiding(text)) for text in TEXTS]
+    for threads in (1, 3):
+        docs = toy.copy(guiding, threads=threads).pipe(TEXTS, batch_size=3)
+        assert all(same(one, read_guide(doc)) for one, doc in zip(alone, docs))
+
+
+@pytest.mark.parametrize("text", ["", " ", " \n "])
+def test_texts_without_words_have_guides_that_say_nothing(guiding, text):
+    doc = guiding(text)
+    guide = read_guide(doc)
+    assert len(guide.heads) == len(doc)
+    assert not guide.head_probs.any()
+
+
+def test_what_a_parser_writes_is_what_blocks_read(toy, guiding):
+    parser = toy.parser(guiding)
+    doc = guiding(TEXTS[0])
+    blocks, place = encode_docs([doc], parser.joint.encoder, given_tags=False)
+    assert len(blocks.offsets) == 3
+    found = block_guides([doc], place, parser.joint.encoder.labels, parser.joint.encoder.tags, reader="parser")
+    guide = read_guide(doc)
+    for word, (token, start, end) in enumerate(
+        zip(
+            place.token,
+            np.repeat(place.offsets[:-1], np.diff(place.offsets)),
+            np.repeat(place.offsets[1:], np.diff(place.offsets)),
+        )
+    ):
+        expected = [
+            (token if head == -1 else place.token[start + head], float(probability))
+            for head, probability in zip(found.heads[word], found.head_probability[word])
+            if probability > 0.0
+        ]
+        wanted = [
+            (int(head), float(probability))
+            for head, probability in zip(guide.heads[token], guide.head_probs[token])
+            if probability > 0.0 and head in place.token[start:end]
+        ]
+        assert expected == wanted

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from test_enumeration import EVERYTHING, POOLS, Counter, decode, make_model, with_random_weights
 
-from spacy_hpyp.annotation.arrays import Blocks, Posterior
+from spacy_hpyp.annotation.arrays import Blocks, Posterior, no_guides
 from spacy_hpyp.arc_standard.configuration import DEPTH, END, ROOT, SHIFT, class_of, reduce
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.decoder import decode_all
-from spacy_hpyp.arc_standard.posterior import choose, find_marginals
+from spacy_hpyp.arc_standard.posterior import choose, find_guides, find_marginals
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.inference.division import Search
 
@@ -241,3 +241,52 @@ def test_an_end_inside_a_block_is_a_part_of_the_next_word(model):
     )
     assert several.log_probability[0] == one.log_probability[0]
     assert several.syntactic[1] > one.syntactic[1]
+
+
+def leading(pairs, most):
+    """The numbers with the highest sums of probabilities, of equals the lower one first."""
+    return sorted(((p, number) for number, p in sums(pairs).items()), key=lambda pair: (-pair[0], pair[1]))[:most]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_guides_are_the_most_probable_heads_labels_and_tags(seed):
+    posterior = random_posterior(seed)
+    n = posterior.heads.shape[1]
+    posterior = posterior._replace(heads=np.minimum(posterior.heads, n - 1))
+    guides = no_guides(n)
+    find_guides(posterior, guides)
+    p = posterior.probability.tolist()
+    for word in range(n):
+        own, names = posterior.heads[:, word].tolist(), posterior.labels[:, word].tolist()
+        for numbers, shares, values in (
+            (guides.heads[word], guides.head_probability[word], own),
+            (guides.tags[word], guides.tag_probability[word], posterior.tags[:, word].tolist()),
+        ):
+            expected = leading(zip(p, values), len(numbers))
+            missing = len(numbers) - len(expected)
+            assert numbers.tolist() == [number for _, number in expected] + [NONE] * missing
+            assert shares == pytest.approx([share for share, _ in expected] + [0.0] * missing, rel=1e-6)
+        for head, share, label in zip(
+            guides.heads[word].tolist(), guides.head_probability[word], guides.head_labels[word].tolist()
+        ):
+            if share == 0.0:
+                assert label == NONE
+            else:
+                of_head = [(own_p, name) for own_p, name, its in zip(p, names, own) if its == head]
+                assert label == leading(of_head, 1)[0][1]
+
+
+def test_guides_are_not_there_where_they_are_not_asked_for(model):
+    blocks = blocks_of([0, 1])
+    for search in (Search(50, 0.0), Search(50, 0.0, marginals=True)):
+        assert len(model.frozen.decode(blocks, search).guides.heads) == 0
+    asked = model.frozen.decode(blocks, Search(50, 0.0, marginals=True, guides=True)).guides
+    assert asked.heads.shape == asked.head_probability.shape == asked.head_labels.shape
+
+
+@pytest.mark.parametrize("consensus", [False, True])
+def test_finding_guides_changes_nothing_else(model, consensus):
+    blocks = blocks_of([0, 1, 0, 0, 1], may_start=True)
+    search = Search(50, 0.0, marginals=True, consensus=consensus)
+    without, found = (model.frozen.decode(blocks, search._replace(guides=guides)) for guides in (False, True))
+    assert all(np.array_equal(one, other) for one, other in zip(without[:-1], found[:-1]))

@@ -152,6 +152,7 @@ CHANGED = {
     "attachments": 11,
     "decoding": "mbr",
     "marginals": True,
+    "guides": True,
     "temperature": 1.7,
     "threads": 3,
     "tags": "given",
@@ -215,7 +216,7 @@ def test_pipeline_saved_without_settings_has_those_of_its_config(toy, small, ann
 
 
 #: The settings that components had before the limits of the search were settings.
-OLD = set(CHANGED) - {"labels_per_arc", "tags_per_word", "tag_threshold", "attachments"}
+OLD = set(CHANGED) - {"labels_per_arc", "tags_per_word", "tag_threshold", "attachments", "guides"}
 
 
 def test_pipeline_of_a_version_with_fewer_settings_is_loaded_and_has_the_defaults_of_the_others(toy, small, tmp_path):

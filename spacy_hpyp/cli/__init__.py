@@ -1,5 +1,6 @@
 """Commands under `python -m spacy hpyp`."""
 
+from .annotate import annotate
 from .app import hpyp
 from .calibrate import calibrate_cli
 from .evaluate import evaluate
@@ -11,6 +12,7 @@ from .select import select_cli
 from .surprisal import surprisal_cli
 
 __all__ = [
+    "annotate",
     "calibrate_cli",
     "evaluate",
     "generate_cli",

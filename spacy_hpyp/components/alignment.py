@@ -13,10 +13,11 @@ them by spaCy's alignment (`Example.alignment`), and stays a complete tree:
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-from spacy.attrs import IS_SPACE, ORTH
+from spacy.attrs import DEP, HEAD, IS_SPACE, ORTH, TAG
+from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.documents import GoldDocument, RawSentence, problem_of, raw_sentences
+from ..annotation.documents import GoldDocument, RawSentence, problem_of, raw_sentences, rows_of_spaces
 from ..compiled import NONE
 
 #: The labels of the tokens that a gold word was cut into, but for the first: of words, and of what is none.
@@ -36,12 +37,64 @@ def tokenized_sentences(example: Example) -> Iterator[RawSentence]:
     example (Example): The predicted document has the tokens, the reference the annotation.
     RAISES (ValueError): If the two documents have different texts.
     """
+    if _has_gold_tokens(example):
+        return gold_sentences(example)
+    return (sentence for sentence, _ in _carried_over(example))
+
+
+def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSentence], list[np.ndarray]]:
+    """The gold document of an example on the tokens that a parser learns, with the sentences that it learns.
+
+    A gold sentence without a complete tree stays as it is if it has the same tokens; else its tokens have no annotation.
+
+    tokens (str): Whose tokens: "gold" or "tokenizer", see `SENTENCES`.
+    RETURNS (tuple[Doc, list[RawSentence], list[int64[*]]]): A new document, its sentences, and where their words stand in it. A
+        sentence that cannot be learned from is there, too.
+    RAISES (ValueError): If the two documents of the example have different texts.
+    """
+    if tokens == "gold" or _has_gold_tokens(example):
+        sentences = list(raw_sentences(example.reference))
+        words = np.flatnonzero(example.reference.to_array(IS_SPACE) == 0)
+        bounds = np.cumsum([len(sentence.rows) for sentence in sentences])
+        return example.reference.copy(), sentences, np.split(words, bounds)[: len(sentences)]
+    predicted = example.predicted
+    doc = Doc(
+        predicted.vocab,
+        words=[token.text for token in predicted],
+        spaces=[bool(token.whitespace_) for token in predicted],
+    )
+    orths = doc.to_array(ORTH).view(np.int64)
+    rows = rows_of_spaces(doc, np.flatnonzero(doc.to_array(IS_SPACE) == 0)).view(np.int64)
+    found, places = [], []
+    for sentence, place in _carried_over(example):
+        if len(place) == 0:
+            continue
+        if problem_of(sentence.rows) is not None:
+            # Tokens that hang on the first one, without labels, are a sentence without a tree.
+            nothing = np.zeros_like(place)
+            sentence = RawSentence(np.column_stack([orths[place], nothing, nothing, place[0] - place]))
+        rows[place, :2] = sentence.rows[:, 1:3]
+        rows[place, 2] = place[np.arange(len(place)) + sentence.rows[:, 3]] - place
+        found.append(sentence)
+        places.append(place)
+    return doc.from_array([TAG, DEP, HEAD], rows.view(np.uint64)), found, places
+
+
+def _has_gold_tokens(example: Example) -> bool:
+    """Whether the predicted document has the same tokens as the reference."""
+    return np.array_equal(example.predicted.to_array([ORTH, IS_SPACE]), example.reference.to_array([ORTH, IS_SPACE]))
+
+
+def _carried_over(example: Example) -> Iterator[tuple[RawSentence, np.ndarray]]:
+    """The sentences of an example with the tokens of its predicted document, and which tokens these are.
+
+    A gold sentence without a complete tree is given with its gold words.
+
+    RETURNS (Iterator[tuple[RawSentence, int64[*]]]): The sentences, and the positions of their tokens in the predicted document.
+    """
     predicted = example.predicted.to_array([ORTH, IS_SPACE]).view(np.int64)
     reference = example.reference.to_array([ORTH, IS_SPACE]).view(np.int64)
     sentences = list(raw_sentences(example.reference))
-    if np.array_equal(predicted, reference):
-        yield from sentences
-        return
     words = np.flatnonzero(reference[:, 1] == 0)
     bounds = np.concatenate([[0], np.cumsum([len(sentence.rows) for sentence in sentences])]).astype(np.int64)
     sentence_of = np.full(len(reference), NONE)
@@ -55,13 +108,12 @@ def tokenized_sentences(example: Example) -> Iterator[RawSentence]:
         own_tokens = tokens[token_bounds[i] : token_bounds[i + 1]]
         own_words = words[bounds[i] : bounds[i + 1]]
         if problem_of(sentence.rows) is not None:
-            yield sentence
+            yield sentence, own_tokens
         elif len(own_tokens) > 0:
             place = np.searchsorted(own_tokens, owner[own_words])
             holder = np.where(owner[own_words] == NONE, NONE, place)
-            yield RawSentence(
-                _carry_over(sentence.rows, holder, number[first_word[own_tokens]], predicted[own_tokens, 0], example)
-            )
+            rows = _carry_over(sentence.rows, holder, number[first_word[own_tokens]], predicted[own_tokens, 0], example)
+            yield RawSentence(rows), own_tokens
 
 
 def _align(example: Example, is_word: np.ndarray, sentence_of: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -21,9 +21,11 @@ from ..annotation.confidence import confidence
 from ..annotation.documents import (
     ROOT_LABEL,
     SPACE_LABEL,
+    GoldDocument,
     Layout,
     encode_docs,
     join,
+    layout_of,
     raw_sentences,
     read_gold,
     write_parses,
@@ -37,8 +39,9 @@ from ..models.architectures import JOINT_MODEL, add_gradients, set_joint_model, 
 from ..models.joint_model import JointModel
 from ..models.storage import model_from_bytes
 from ..settings import attributes, taking, whole
+from ..training.leave_out import leave_out
 from ..training.treebank import GoldCorpus, Treebank, learn_confidence, visit
-from .alignment import gold_documents
+from .alignment import annotated_document, gold_documents
 from .base import TrainableComponent, listed, reading_parts
 from .scorer import score
 from .settings import ParserSettings
@@ -399,6 +402,42 @@ class HPYPParser(TrainableComponent):
     def _search_of_all(self, labels_per_arc: int | None) -> Search:
         settings = self.settings if labels_per_arc is None else self._changed({"labels_per_arc": labels_per_arc})
         return settings.search._replace(marginals=True)
+
+    def leave_out(
+        self, examples: Iterable[Example], *, folds: int = 10, progress: Callable[[int], None] = lambda words: None
+    ) -> tuple[list[Doc], int]:
+        """Gold documents with guides (`doc._.guide`) as if the component had not been trained on their sentences.
+
+        The sentences are taken out of the model, a part of them after the other, parsed by what is left, each by itself, and
+        put back. See `spacy_hpyp.training.leave_out`.
+
+        examples (Iterable[Example]): What the component was trained on.
+        folds (int): How many parts there are, at least 2.
+        progress (Callable[[int], None]): Called with the number of words whenever some have been annotated.
+        RETURNS (tuple[list[Doc], int]): New documents with the gold annotation on the tokens that `tokens` says, and how many of
+            their sentences the component has learned from; the others are parsed by it as it is.
+        RAISES (ValueError): If the component has not been trained, or not on these examples, or with latent derivations.
+        """
+        folds = whole("folds", folds, least=2)
+        model = self._initialized()
+        docs, gold, places = [], [], []
+        for example in self._examples(examples, "leave_out"):
+            doc, sentences, tokens = annotated_document(example, self.tokens)
+            docs.append(doc)
+            gold.append(GoldDocument(doc.vocab, sentences))
+            places.append(tokens)
+        guides, learned = leave_out(
+            model,
+            gold,
+            self._changed({"guides": True}).search,
+            np.random.default_rng([self.seed, model.progress.steps, 2]),
+            folds=folds,
+            threads=self.threads,
+            given_tags=self.tags == "given",
+            progress=progress,
+        )
+        write_guides(docs, layout_of(places), guides, model.encoder)
+        return docs, learned
 
     def generate(
         self, count: int, *, begin_with: Sequence[str] | str = (), max_length: int = 60, seed: int = 0

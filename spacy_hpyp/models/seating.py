@@ -195,14 +195,18 @@ class Seating:
         }
 
         def remove(name: str, generator: np.random.Generator) -> int:
-            generated = self._generated(name, sentences, derivations, 0, count)
-            return remove_sentences(self.pool(name, weights, gradient), generated, moved[name], generator)
+            for start, end in _chunks(sentences.offsets):
+                part = self._generated(name, sentences, derivations, start, end)
+                self.reserve(part.offsets[-1] - part.offsets[0], [name])
+                removed = remove_sentences(self.pool(name, weights, gradient), part, moved[name], generator)
+                if removed < end - start:
+                    return start + removed
+            return count
 
         def put_back(name: str, removed: int) -> None:
             generated = self._generated(name, sentences, derivations, 0, removed)
             put_back_sentences(self.pool(name, weights, gradient), generated, moved[name])
 
-        self.reserve(len(sentences.words))
         with ThreadPoolExecutor(threads) as executor:
             removed = list(executor.map(remove, DISTRIBUTIONS, rng.spawn(len(DISTRIBUTIONS))))
             try:

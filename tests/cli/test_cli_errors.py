@@ -58,6 +58,7 @@ def files(toy, tmp_path_factory):
     words = [doc.text.split() for doc in gold]
     docs = {
         "gold": gold,
+        "other": [toy.doc(nlp.vocab, sentence) for sentence in toy.sentences(60)[45:]],
         "bare": [Doc(nlp.vocab, words=one) for one in words],
         "tagged": [Doc(nlp.vocab, words=one, tags=["NN"] * len(one)) for one in words],
         "none": [],
@@ -89,6 +90,7 @@ def files_below(folder):
 # What is wrong with a pipeline, a treebank, a text or a place is said by all commands that use one.
 WITH_PARSER = [
     "evaluate {} gold.spacy",
+    "annotate {} gold.spacy out.spacy",
     "calibrate {} gold.spacy",
     "generate {}",
     "learn {} text.txt out",
@@ -96,13 +98,19 @@ WITH_PARSER = [
     "surprisal {} text.txt",
     "ngram text.txt out.ngram --vocab-from {}",
 ]
+WITH_PARTICLES = [form for form in WITH_PARSER if not form.startswith(("annotate", "ngram"))]
 PIPELINES = {
     "untrained": "'untrained' has not been trained",
     "blank": "should have one hpyp_parser, but it has 0",
     "damaged": "the checksum is another one",
     "no_lookups": "The pipeline 'no_lookups' cannot be loaded",
 }
-WITH_TREEBANK = ["evaluate trained {}", "calibrate trained {}", "select config.cfg {} out.cfg"]
+WITH_TREEBANK = [
+    "evaluate trained {}",
+    "annotate trained {} out.spacy",
+    "calibrate trained {}",
+    "select config.cfg {} out.cfg",
+]
 TREEBANKS = {
     "none.spacy": "There is no",
     "wordless.spacy": "There is no",
@@ -130,6 +138,7 @@ TEXTS = {
 }
 WITH_OUTPUT = [
     "evaluate trained gold.spacy -o {}",
+    "annotate trained gold.spacy {}",
     "generate trained -o {}",
     "learn trained text.txt {}",
     "ngram text.txt {}",
@@ -147,12 +156,21 @@ ROWS = [
     *((form.format("text.txt/new/out.jsonl"), "Not a directory: 'text.txt") for form in WITH_OUTPUT),
     *((form.format("nothing"), "is a directory", USAGE) for form in WITH_OUTPUT if "learn" not in form),
     # Settings of the parser.
-    *((f"{form.format('trained')} -K 0", "'particles' must be") for form in WITH_PARSER[:-1]),
-    *((f"{form.format('trained')} -K {TOO_MANY}", "'particles' must be") for form in WITH_PARSER[:-1]),
+    *((f"{form.format('trained')} -K 0", "'particles' must be") for form in WITH_PARTICLES),
+    *((f"{form.format('trained')} -K {TOO_MANY}", "'particles' must be") for form in WITH_PARTICLES),
     *((f"{form.format('trained')} -t 0", "'threads' must be") for form in WITH_PARSER[:-1]),
-    *((f"{form.format('trained')} -K many", "-K", USAGE) for form in WITH_PARSER[:-1]),
+    *((f"{form.format('trained')} -K many", "-K", USAGE) for form in WITH_PARTICLES),
     *((f"{form.format('trained')} --no-such-option", "--no-such-option", USAGE) for form in WITH_PARSER),
     # The commands one by one.
+    (
+        "annotate trained bare.spacy out.spacy",
+        "Of 0 different sentences with complete trees, the model has learned from 0",
+    ),
+    ("annotate trained other.spacy out.spacy", "is this the training part of its treebank?"),
+    ("annotate trained gold.spacy out.bin", "must end with .spacy, but it is 'out.bin'"),
+    ("annotate trained gold.spacy out.spacy --folds 1", "--folds", USAGE),
+    ("annotate trained gold.spacy out.spacy -K 3", "-K", USAGE),
+    ("annotate model.ngram gold.spacy out.spacy", "model.ngram"),
     ("nonsense", "nonsense", USAGE),
     ("evaluate trained bare.spacy", "nothing to compare with in 'bare.spacy'"),
     ("evaluate trained gold.spacy --decoding nonsense", "component 'hpyp_parser': 'decoding' must be"),

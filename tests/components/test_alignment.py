@@ -9,7 +9,13 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.annotation.documents import problem_of, read_gold
-from spacy_hpyp.components.alignment import PIECE_LABEL, PUNCTUATION_LABEL, gold_sentences, tokenized_sentences
+from spacy_hpyp.components.alignment import (
+    PIECE_LABEL,
+    PUNCTUATION_LABEL,
+    annotated_document,
+    gold_sentences,
+    tokenized_sentences,
+)
 
 VOCAB = spacy.blank("xx").vocab
 
@@ -192,3 +198,69 @@ def words_of(toy, tokens):
 def test_tokens_that_do_not_exist_are_refused(toy):
     with pytest.raises(ValueError, match="'tokens' must be"):
         toy.nlp(tokens="words")
+
+
+def as_columns(doc):
+    return [(token.text, token.tag_, token.head.i, token.dep_) for token in doc]
+
+
+@pytest.mark.parametrize("tokens", ["gold", "tokenizer"])
+def test_a_document_with_gold_tokens_is_annotated_as_it_was(tokens):
+    gold = gold_doc(CANNOT, DOWN)
+    doc, sentences, places = annotated_document(Example(gold.copy(), gold), tokens)
+    assert doc is not gold
+    assert as_columns(doc) == as_columns(gold)
+    assert [sentence.key for sentence in sentences] == [
+        sentence.key for sentence in gold_sentences(Example(gold, gold))
+    ]
+    assert [place.tolist() for place in places] == [[0, 1, 2, 3], [4, 5, 6]]
+
+
+def test_an_annotated_document_has_the_tokens_and_the_trees_that_are_learned():
+    predicted = Doc(VOCAB, words=["we", "can't", " ", "go", "go", "down", "hill", "now"], spaces=[False] * 8)
+    gold = Doc(
+        VOCAB,
+        words=["we", "ca", "n't", " ", "go", "go", "downhill", "now"],
+        spaces=[False] * 8,
+        tags=["PRP", "MD", "RB", "_SP", "VB", "VB", "RB", "RB"],
+        heads=[4, 4, 4, 4, 4, 5, 5, 6],
+        deps=["nsubj", "aux", "advmod", "dep", "ROOT", "ROOT", "advmod", "advmod"],
+    )
+    example = Example(predicted, gold)
+    doc, sentences, places = annotated_document(example, "tokenizer")
+    assert doc.text == predicted.text
+    assert as_columns(doc) == [
+        ("we", "PRP", 3, "nsubj"),
+        ("can't", "MD", 3, "aux"),
+        (" ", "_SP", 1, "dep"),
+        ("go", "VB", 3, "ROOT"),
+        ("go", "VB", 4, "ROOT"),
+        ("down", "RB", 4, "advmod"),
+        ("hill", "RB", 5, PIECE_LABEL),
+        ("now", "RB", 5, "advmod"),
+    ]
+    assert [token.is_sent_start for token in doc] == [True, False, False, False, True, False, False, False]
+    assert [sentence.key for sentence in sentences] == [sentence.key for sentence in tokenized_sentences(example)]
+    assert [place.tolist() for place in places] == [[0, 1, 3], [4, 5, 6, 7]]
+    # What was written is what is learned.
+    again = Example(doc.copy(), doc)
+    assert [sentence.key for sentence in gold_sentences(again)] == [sentence.key for sentence in sentences]
+
+
+def test_a_sentence_without_a_tree_on_other_tokens_has_no_annotation():
+    words, heads = ["we", "ca", "n't", "go", "go", "now"], [1, 3, 3, 3, 4, 4]
+    gold = Doc(
+        VOCAB,
+        words=words,
+        spaces=[False] * 6,
+        tags=["PRP", "MD", "RB", "VB", "VB", "RB"],
+        heads=heads,
+        deps=["", "aux", "advmod", "ROOT", "ROOT", "advmod"],
+    )
+    predicted = Doc(VOCAB, words=["we", "can't", "go", "go", "now"], spaces=[False] * 5)
+    doc, sentences, places = annotated_document(Example(predicted, gold), "tokenizer")
+    assert [token.has_dep() for token in doc] == [False, False, False, True, True]
+    assert [token.tag_ for token in doc] == ["", "", "", "VB", "RB"]
+    assert [token.is_sent_start for token in doc[1:]] == [False, False, True, False]
+    assert [problem_of(sentence.rows) for sentence in sentences] == ["without tags", None]
+    assert [place.tolist() for place in places] == [[0, 1, 2], [3, 4]]

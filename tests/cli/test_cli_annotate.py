@@ -1,0 +1,62 @@
+"""`hpyp annotate`: the training corpus with guides that have not seen it."""
+
+import command_line
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import DocBin
+from spacy.training import Corpus
+
+from spacy_hpyp.annotation.guides import read_guide
+
+
+@pytest.fixture(scope="module")
+def folder(toy, trained, tmp_path_factory):
+    """A trained pipeline, and what it was trained on in one file and in two."""
+    folder = tmp_path_factory.mktemp("annotate")
+    trained.to_disk(folder / "pipeline")
+    docs = [toy.doc(trained.vocab, sentence) for sentence in toy.sentences()]
+    DocBin(docs=docs).to_disk(folder / "train.spacy")
+    (folder / "parts").mkdir()
+    for part, start in (("a", 0), ("b", 25)):
+        DocBin(docs=docs[start : start + 25]).to_disk(folder / "parts" / f"{part}.spacy")
+    return folder
+
+
+def annotated(folder, corpus, output, *options):
+    done = command_line.run("hpyp", "annotate", folder / "pipeline", folder / corpus, folder / output, *options)
+    assert done.stdout.count("✔") == 1
+    return list(DocBin().from_disk(folder / output).get_docs(spacy.blank("en").vocab)), " ".join(done.stdout.split())
+
+
+def test_the_corpus_is_written_with_guides(toy, folder):
+    docs, shown = annotated(folder, "train.spacy", "guided.spacy")
+    words = sum(len(sentence.words) for sentence in toy.sentences())
+    assert f"Annotated {words} tokens, with {len(docs)} sentences left out" in shown
+    assert "guided.spacy" in shown
+    for doc, sentence in zip(docs, toy.sentences(), strict=True):
+        assert [token.text for token in doc] == sentence.words
+        assert [token.head.i for token in doc] == sentence.heads
+        assert np.all(read_guide(doc).head_probs[:, 0] > 0.0)
+
+
+def test_a_directory_is_read_as_one_corpus_and_threads_change_nothing(folder):
+    expected, _ = annotated(folder, "train.spacy", "one.spacy", "-t", 1)
+    found, _ = annotated(folder, "parts", "several.spacy", "-t", 3)
+    assert [doc.text for doc in found] == [doc.text for doc in expected]
+    for one, other in zip(found, expected):
+        np.testing.assert_array_equal(read_guide(one).head_probs, read_guide(other).head_probs)
+
+
+def test_the_number_of_parts_can_be_chosen(folder):
+    few, _ = annotated(folder, "train.spacy", "few.spacy", "--folds", 2)
+    many, _ = annotated(folder, "train.spacy", "many.spacy", "--folds", 40)
+    sure = [np.mean(np.concatenate([read_guide(doc).head_probs[:, 0] for doc in docs])) for docs in (few, many)]
+    assert sure[0] != sure[1]
+
+
+def test_what_was_written_is_a_corpus_whose_references_have_the_guides(folder):
+    annotated(folder, "train.spacy", "corpus.spacy")
+    for example in Corpus(folder / "corpus.spacy")(spacy.blank("en")):
+        assert read_guide(example.reference) is not None
+        assert read_guide(example.predicted) is None

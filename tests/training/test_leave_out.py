@@ -1,0 +1,305 @@
+"""Leave-out annotation: guides as if the sentence had not been seen, and a model that is afterwards what it was."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+
+from spacy_hpyp.annotation.arrays import sentence_blocks
+from spacy_hpyp.annotation.documents import GoldDocument, join, raw_sentences, read_gold
+from spacy_hpyp.annotation.guides import read_guide
+from spacy_hpyp.arc_standard.events import static_derivations
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.models.storage import model_to_bytes
+from spacy_hpyp.training.leave_out import leave_out
+
+# Predictions come from tables of half the precision.
+ROUNDING = 1e-4
+FOLDS = 3
+
+
+@pytest.fixture(scope="module")
+def sentences(toy):
+    """Some sentences, one of which comes three times; the toy treebank's second one is not projective."""
+    found = toy.sentences(24)
+    return [*found, found[3], found[3]]
+
+
+@pytest.fixture(scope="module")
+def nlp(toy, sentences):
+    """A pool with Kneser-Ney counts, whose seating is a function of what it has seen; tests do not change it."""
+    return toy.trained(sentences, **toy.pools, guides=True)
+
+
+def documents(nlp, toy, sentences):
+    return [GoldDocument(nlp.vocab, list(raw_sentences(toy.doc(nlp.vocab, sentence)))) for sentence in sentences]
+
+
+def annotated(parser, given, *, folds=FOLDS, threads=1, seed=0, given_tags=False):
+    search = parser.search
+    return leave_out(
+        parser.joint,
+        given,
+        search,
+        np.random.default_rng(seed),
+        folds=folds,
+        threads=threads,
+        given_tags=given_tags,
+        progress=lambda words: None,
+    )
+
+
+def encoded(model, document):
+    return [model.encoder.encode(read_gold(raw, document.vocab)) for raw in document.sentences]
+
+
+def trained_on(model, rows):
+    """A model with the alphabets, the weights and the hyperparameters of another one, that has seen some sentences."""
+    other = model.untrained()
+    other.initialize(model.labels, model.vocabulary)
+    other.weights = model.weights
+    for name, franchise in other.seating.franchises.items():
+        franchise.discount[:] = model.seating.franchises[name].discount
+        franchise.strength[:] = model.seating.franchises[name].strength
+    several = join(rows)
+    seated = np.zeros(len(rows), dtype=bool)
+    other.seating.visit(several, static_derivations(several), seated, other.weights, np.random.default_rng(0))
+    return other
+
+
+def test_guides_are_those_of_a_model_that_was_trained_without_the_sentences(toy, nlp, sentences):
+    parser = toy.parser(nlp)
+    given = documents(nlp, toy, sentences)
+    guides, learned = annotated(parser, given)
+    assert learned == len(sentences)
+    rows = [own for document in given for own in encoded(parser.joint, document)]
+    fold_of = {}
+    for number, own in enumerate(rows):
+        fold_of.setdefault(own.tobytes(), number * FOLDS // len(rows))
+    folds = [fold_of[own.tobytes()] for own in rows]
+    start = 0
+    for own, fold in zip(rows, folds):
+        rest = trained_on(parser.joint, [other for other, its in zip(rows, folds) if its != fold])
+        expected = rest.frozen.decode(sentence_blocks([own[0]]), parser.search).guides
+        for found, wanted in zip(guides, expected):
+            part = found[start : start + own.shape[1]]
+            if found.dtype == np.float32:
+                assert part == pytest.approx(wanted, abs=ROUNDING)
+            else:
+                np.testing.assert_array_equal(part, wanted)
+        start += own.shape[1]
+
+
+def test_guides_of_seen_sentences_are_surer_than_those_of_unseen_ones(toy, nlp, sentences):
+    parser = toy.parser(nlp)
+    given = documents(nlp, toy, sentences)
+    guides, _ = annotated(parser, given)
+    words = [own[0] for document in given for own in encoded(parser.joint, document)]
+    seen = parser.joint.frozen.decode(sentence_blocks(words), parser.search).guides
+    assert guides.head_probability[:, 0].mean() < seen.head_probability[:, 0].mean()
+
+
+@pytest.mark.parametrize("seating", ["kneser-ney", "sampled"])
+def test_the_model_is_afterwards_what_it_was(toy, sentences, annotation, seating):
+    nlp = toy.trained(sentences, guides=True, **{**toy.pools, "seating": seating})
+    parser = toy.parser(nlp)
+    texts = [" ".join(sentence.words) for sentence in sentences]
+    before, stored = [annotation(doc) for doc in nlp.pipe(texts)], model_to_bytes(parser.joint)
+    settings = parser.settings
+    parser.leave_out(toy.examples(nlp, sentences), folds=FOLDS)
+    assert model_to_bytes(parser.joint) == stored
+    assert [annotation(doc) for doc in nlp.pipe(texts)] == before
+    assert parser.settings == settings
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_guides_do_not_depend_on_threads_or_on_what_was_annotated_before(toy, nlp, sentences, threads):
+    parser = toy.parser(nlp)
+    given = documents(nlp, toy, sentences)
+    expected, _ = annotated(parser, given)
+    found, _ = annotated(parser, given, threads=threads)
+    assert all(np.array_equal(one, other) for one, other in zip(found, expected))
+
+
+def test_copies_of_a_sentence_are_left_out_together_and_have_the_same_guides(toy, nlp, sentences):
+    parser = toy.parser(nlp)
+    docs, _ = parser.leave_out(toy.examples(nlp, sentences), folds=FOLDS)
+    first, *others = (docs[i] for i in (3, len(docs) - 2, len(docs) - 1))
+    for other in others:
+        assert first.text == other.text
+        assert all(
+            np.array_equal(one, its)
+            for one, its in zip(asdict(read_guide(first)).values(), asdict(read_guide(other)).values())
+        )
+
+
+def test_it_does_not_matter_how_sentences_are_divided_into_documents(toy, nlp, sentences):
+    parser = toy.parser(nlp)
+    one = [GoldDocument(nlp.vocab, [raw for doc in documents(nlp, toy, sentences) for raw in doc.sentences])]
+    found, _ = annotated(parser, one)
+    expected, _ = annotated(parser, documents(nlp, toy, sentences))
+    assert all(np.array_equal(part, other) for part, other in zip(found, expected))
+
+
+def test_large_treebanks_are_left_out_in_stretches(monkeypatch, toy, nlp, sentences):
+    monkeypatch.setattr("spacy_hpyp.training.leave_out._STRETCH", 4)
+    parser, given = toy.parser(nlp), documents(nlp, toy, sentences)
+    left_out = []
+    without = parser.joint.seating.without
+    monkeypatch.setattr(
+        parser.joint.seating, "without", lambda rows, *others: left_out.append(rows.offsets) or without(rows, *others)
+    )
+    annotated(parser, given)
+    # 26 sentences in nine stretches. Copies are left out with the first of them, which is here in the second fold.
+    rows = [own for document in given for own in encoded(parser.joint, document)]
+    expected = [[], [], []]
+    for number, own in enumerate(rows[:24]):
+        expected[number * 9 // 26 % 3] += [own.shape[1]] * (3 if number == 3 else 1)
+    assert [np.diff(offsets).tolist() for offsets in left_out] == expected
+
+
+def test_one_sentence_can_be_left_out_of_a_model_that_has_seen_nothing_else(toy):
+    nlp = toy.trained([toy.sentences(5)[0]], **toy.pools)
+    (doc,), learned = toy.parser(nlp).leave_out(toy.examples(nlp, [toy.sentences(5)[0]]))
+    assert learned == 1
+    assert np.all(read_guide(doc).head_probs[:, 0] > 0.0)
+
+
+def test_progress_counts_every_word_once(toy, nlp, sentences):
+    counts = []
+    toy.parser(nlp).leave_out(toy.examples(nlp, sentences[:24]), folds=FOLDS, progress=counts.append)
+    assert len(counts) == FOLDS
+    assert sum(counts) == sum(len(sentence.words) for sentence in sentences[:24])
+
+
+def test_documents_keep_their_text_and_gold_annotation_and_are_stored_with_their_guides(toy, nlp, sentences):
+    examples = toy.examples(nlp, sentences)
+    docs, _ = toy.parser(nlp).leave_out(examples, folds=FOLDS)
+    stored = DocBin().from_bytes(DocBin(docs=docs, store_user_data=True).to_bytes()).get_docs(spacy.blank("en").vocab)
+    for doc, sentence, example in zip(stored, sentences, examples):
+        assert doc.text == example.reference.text
+        assert [token.tag_ for token in doc] == sentence.tags
+        assert [token.head.i for token in doc] == sentence.heads
+        assert [token.dep_ for token in doc] == sentence.deps
+        guide = read_guide(doc)
+        assert np.all(guide.head_probs[:, 0] > 0.0)
+        assert set(guide.tag_names) == set(toy.parser(nlp).label_data["tags"])
+
+
+def gold_and_tokens(nlp):
+    """A document whose tokenizer's tokens are others: it cuts "cannot" and joins what the treebank keeps apart."""
+    gold = Doc(
+        nlp.vocab,
+        words=["Kim", "cannot", "see", " ", "the", "d", "og", "."],
+        spaces=[True, True, True, False, True, False, False, False],
+        tags=["NNP", "MD", "VB", "_SP", "DT", "NN", "XX", "."],
+        heads=[2, 2, 2, 2, 5, 2, 5, 2],
+        deps=["nsubj", "aux", "ROOT", "dep", "det", "obj", "dep", "punct"],
+    )
+    return Example(nlp.make_doc(gold.text), gold)
+
+
+def test_documents_have_the_tokens_that_were_learned(toy, sentences):
+    nlp = toy.nlp(**toy.pools, tokens="tokenizer")
+
+    def examples():
+        return [*toy.examples(nlp, sentences), gold_and_tokens(nlp)]
+
+    nlp.initialize(examples)
+    nlp.update(examples())
+    docs, learned = toy.parser(nlp).leave_out(examples())
+    assert learned == len(sentences) + 1
+    doc = docs[-1]
+    assert [token.text for token in doc] == [token.text for token in nlp.make_doc(gold_and_tokens(nlp).reference.text)]
+    assert doc.text == gold_and_tokens(nlp).reference.text
+    assert [(t.text, t.tag_, t.head.text, t.dep_) for t in doc if not t.is_space] == [
+        ("Kim", "NNP", "see", "nsubj"),
+        ("can", "MD", "see", "aux"),
+        ("not", "MD", "can", "dep"),
+        ("see", "VB", "see", "ROOT"),
+        ("the", "DT", "dog", "det"),
+        ("dog", "NN", "see", "obj"),
+        (".", ".", "see", "punct"),
+    ]
+    assert len(list(doc.sents)) == 1
+    guide = read_guide(doc)
+    assert [bool(p > 0.0) for p in guide.head_probs[:, 0]] == [not token.is_space for token in doc]
+
+
+def test_sentences_that_cannot_be_learned_from_are_there_and_are_parsed(toy, sentences):
+    nlp = toy.nlp(**toy.pools)
+
+    def examples():
+        no_tree = Doc(nlp.vocab, words=["the", "dog", " ", "sleeps"], spaces=[True, True, False, False])
+        broken = Doc(nlp.vocab, words=["Kim", "sleeps"], tags=["NNP", "VBZ"], heads=[1, 1], deps=["", "ROOT"])
+        return [*toy.examples(nlp, sentences), *(Example(nlp.make_doc(doc.text), doc) for doc in (no_tree, broken))]
+
+    with pytest.warns(UserWarning, match="skips 2 of"):
+        nlp.initialize(examples)
+    nlp.update(examples())
+    docs, learned = toy.parser(nlp).leave_out(examples())
+    assert learned == len(sentences)
+    assert docs[-2].text == "the dog  sleeps"
+    assert not docs[-2].has_annotation("DEP")
+    assert [token.tag_ for token in docs[-1]] == ["NNP", "VBZ"]
+    for doc in docs[-2:]:
+        guide = read_guide(doc)
+        assert [bool(p > 0.0) for p in guide.head_probs[:, 0]] == [not token.is_space for token in doc]
+
+
+def test_empty_documents_are_kept(toy, nlp, sentences):
+    examples = [*toy.examples(nlp, sentences), Example(Doc(nlp.vocab), Doc(nlp.vocab))]
+    docs, _ = toy.parser(nlp).leave_out(examples)
+    assert len(docs) == len(examples)
+    assert len(docs[-1]) == 0
+    assert len(read_guide(docs[-1]).heads) == 0
+
+
+def test_given_tags_are_the_gold_ones(toy, sentences):
+    nlp = toy.trained(sentences, **toy.pools, tags="given")
+    unlearned = Doc(nlp.vocab, words=["the", "dog"], tags=["DT", "XYZ"], heads=[1, 1], deps=["det", "ROOT"])
+    examples = [*toy.examples(nlp, sentences), Example(nlp.make_doc("the dog"), unlearned)]
+    docs, _ = toy.parser(nlp).leave_out(examples)
+    for doc in docs[:-1]:
+        guide = read_guide(doc)
+        assert [guide.tag_names[tag] for tag in guide.tags[:, 0]] == [token.tag_ for token in doc]
+        assert np.all(guide.tag_probs[:, 0] > 0.99)
+    assert np.all(read_guide(docs[-1]).tags == NONE)
+
+
+def test_a_model_of_another_treebank_is_refused(toy, nlp):
+    with pytest.raises(
+        ValueError, match=r"the model has learned from 0\. .*is this the training part of its treebank\?"
+    ):
+        toy.parser(nlp).leave_out(toy.examples(nlp, toy.sentences(60)[40:]))
+
+
+def test_sentences_without_trees_alone_are_refused(toy, nlp):
+    doc = Doc(nlp.vocab, words=["the", "dog"])
+    with pytest.raises(ValueError, match="Of 0 different sentences with complete trees, the model has learned from 0"):
+        toy.parser(nlp).leave_out([Example(nlp.make_doc("the dog"), doc)])
+
+
+def test_a_model_that_does_not_know_what_it_has_seen_is_refused(toy, nlp, sentences):
+    copy = toy.copy(nlp)
+    toy.parser(copy).joint.progress.seated.clear()
+    with pytest.raises(ValueError, match="the model has learned from 0"):
+        toy.parser(copy).leave_out(toy.examples(copy, sentences))
+
+
+def test_latent_derivations_are_refused(toy, nlp, sentences):
+    copy = toy.copy(nlp)
+    progress = toy.parser(copy).joint.progress
+    progress.derivations[next(iter(progress.seated))] = [np.zeros(3, dtype=np.int32)]
+    with pytest.raises(ValueError, match=r'has latent derivations.*latent = "nothing"'):
+        toy.parser(copy).leave_out(toy.examples(copy, sentences))
+
+
+def test_an_untrained_component_and_too_few_folds_are_refused(toy, nlp, sentences):
+    with pytest.raises(ValueError, match="has not been trained"):
+        toy.parser(toy.nlp()).leave_out(toy.examples(nlp, sentences))
+    with pytest.raises(ValueError, match="'folds' must be a whole number of at least 2, not 1"):
+        toy.parser(nlp).leave_out(toy.examples(nlp, sentences), folds=1)

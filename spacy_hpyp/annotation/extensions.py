@@ -111,6 +111,17 @@ def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> N
         doc.user_data[attribute_key("head_prob", offset)] = value
 
 
+def forget_tag_probability(doc: Doc) -> None:
+    """Take back what the parser has said of its tags: others have been written."""
+    place = WRITTEN.index("tag_prob")
+    for key in [key for key in doc.user_data if _is_written(key)]:
+        if key[1] == "tag_prob":
+            del doc.user_data[key]
+        elif key[1] == _ALL:
+            row = doc.user_data[key]
+            doc.user_data[key] = (*row[:place], None, *row[place + 1 :])
+
+
 def _is_written(key: Any) -> bool:
     return (
         isinstance(key, tuple) and len(key) == 4 and key[0] == "._." and key[1] in (_ALL, *WRITTEN) and key[3] is None

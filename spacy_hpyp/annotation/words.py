@@ -9,6 +9,7 @@ from spacy.tokens import Doc
 
 from ..compiled import NONE
 from .documents import SPACE_TAG, Layout
+from .extensions import forget_tag_probability
 
 #: What stands between two words.
 NOTHING, SPACE, SPACES, LINE_END, EMPTY_LINE = range(5)
@@ -85,7 +86,7 @@ def _space(doc: Doc, first: int, end: int) -> int:
 
 
 def write_tags(docs: Sequence[Doc], layout: Layout, outcomes: np.ndarray, tags: Sequence[str]) -> None:
-    """Write tags into Docs; white space has one of its own.
+    """Write tags into Docs; white space has one of its own. Nothing is known any more of how probable tags are.
 
     layout (Layout): Where the words stand.
     outcomes (int32[words]): Their tags.
@@ -102,6 +103,7 @@ def write_tags(docs: Sequence[Doc], layout: Layout, outcomes: np.ndarray, tags: 
         row[layout.token[words], 0] = numbers[outcomes[words]]
         if len(doc):
             doc.from_array([TAG], row)
+        forget_tag_probability(doc)
 
 
 def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> None:

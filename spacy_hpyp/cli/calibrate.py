@@ -11,13 +11,15 @@ from wasabi import msg
 
 from ..annotation.calibration import Calibration, calibrate_heads, calibrate_tags
 from ..components.corpus import create_gold_corpus, reading
-from .app import hpyp, load_parser
+from ..components.easy_first_tagger import EasyFirstTagger
+from ..components.hpyp_parser import HPYPParser
+from .app import hpyp, load_parser, load_pipeline
 from .perplexity import Output
 
 
 @hpyp.command("calibrate")
 def calibrate_cli(
-    model: str = typer.Argument(..., help="Name or path of a trained pipeline with an hpyp_parser"),
+    model: str = typer.Argument(..., help="Name or path of a trained pipeline with a parser of this package"),
     data_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
     bins: int = typer.Option(10, "--bins", "-b", help="Bins of equal width", min=1, max=1000),
     punctuation: bool = typer.Option(False, "--punctuation", help="Count the heads of punctuation"),
@@ -51,7 +53,8 @@ def calibrate_cli(
         return
     for text, found in (("raw documents", raw), ("gold sentences", gold)):
         _print(f"head_prob, {text}", found.heads)
-        _print(f"tag_prob, {text}", found.tags)
+        if found.tags.tokens.any():
+            _print(f"tag_prob, {text}", found.tags)
 
 
 class Calibrations(NamedTuple):
@@ -88,9 +91,13 @@ def calibrate(
     RETURNS (tuple[Calibrations, Calibrations]): On raw documents, and on gold tokens and sentences.
     RAISES (ValueError): If there is nothing to parse or to compare with, or a setting is out of its range.
     """
-    nlp, parser = load_parser(model, particles=particles, threads=threads)
-    parser.marginals = True
-    parser.temperature = parser.temperature if temperature is None else temperature
+    nlp = load_pipeline(model)
+    if any(isinstance(pipe, HPYPParser) for _, pipe in nlp.pipeline) or {particles, temperature} != {None}:
+        nlp, parser = load_parser(model, particles=particles, threads=threads)
+        parser.marginals = True
+        parser.temperature = parser.temperature if temperature is None else temperature
+    # A tagger that comes after the generative parser says nothing of how sure it is.
+    tagger = any(isinstance(pipe, EasyFirstTagger) for _, pipe in nlp.pipeline)
     with reading(data_path):
         raw = list(Corpus(data_path)(nlp))
     found = []
@@ -100,7 +107,7 @@ def calibrate(
         for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
             example.predicted = doc
         heads, tags = calibrate_heads(examples, bins, punctuation=punctuation), calibrate_tags(examples, bins)
-        if not heads.tokens.any() or not tags.tokens.any():
+        if not heads.tokens.any() or not (tags.tokens.any() or tagger):
             missing = "tag" if heads.tokens.any() else "head"
             raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold {missing}.")
         found.append(Calibrations(heads, tags))

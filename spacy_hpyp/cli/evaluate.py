@@ -1,15 +1,21 @@
 """`hpyp evaluate`: tags, trees and speed on gold tokens and gold sentence boundaries."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import srsly
 import typer
+from spacy.training import Example
 from wasabi import msg
 
+from ..annotation.calibration import PUNCTUATION
+from ..components.base import TrainableComponent
 from ..components.corpus import create_gold_corpus
+from ..components.easy_first_parser import EasyFirstParser
+from ..components.hpyp_parser import HPYPParser
 from ..storage.files import prepare_folder, replace_file
-from .app import hpyp, load_parser
+from .app import hpyp, load_pipeline
 
 _ROWS = {
     "TAG": "tag_acc",
@@ -18,16 +24,20 @@ _ROWS = {
     "SENT P": "sents_p",
     "SENT R": "sents_r",
     "SENT F": "sents_f",
+    "MATCH": "complete_match",
 }
 
 
 @hpyp.command("evaluate")
 def evaluate_cli(
-    model: str = typer.Argument(..., help="Name or path of a trained pipeline with an hpyp_parser"),
+    model: str = typer.Argument(..., help="Name or path of a trained pipeline with a parser of this package"),
     data_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
     output: Path | None = typer.Option(None, "--output", "-o", help="JSON file for the metrics", dir_okay=False),
     particles: int | None = typer.Option(
         None, "--particles", "-K", help="Particles, instead of the pipeline's setting"
+    ),
+    beam: int | None = typer.Option(
+        None, "--beam", "-b", help="Beam width of easy_first_parser, instead of the pipeline's setting"
     ),
     threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
     gold_tags: bool = typer.Option(False, "--gold-tags", help="Give the gold tags to the parser"),
@@ -39,9 +49,18 @@ def evaluate_cli(
     """
     if output is not None:
         prepare_folder(output.parent)
-    scores = evaluate(model, data_path, particles=particles, threads=threads, gold_tags=gold_tags, decoding=decoding)
+    scores = evaluate(
+        model,
+        data_path,
+        particles=particles,
+        beam=beam,
+        threads=threads,
+        gold_tags=gold_tags,
+        decoding=decoding,
+    )
     rows = {name: f"{100 * scores[key]:.2f}" for name, key in _ROWS.items() if scores.get(key) is not None}
-    rows["LOG PROB"] = f"{scores['token_log_prob']:.4f}"
+    if scores.get("token_log_prob") is not None:
+        rows["LOG PROB"] = f"{scores['token_log_prob']:.4f}"
     rows["SPEED"] = f"{scores['speed']:.0f}"
     msg.table(rows, title="Results (gold sentences)")
     if output is not None:
@@ -54,6 +73,7 @@ def evaluate(
     data_path: Path,
     *,
     particles: int | None = None,
+    beam: int | None = None,
     threads: int | None = None,
     gold_tags: bool = False,
     decoding: str | None = None,
@@ -62,19 +82,54 @@ def evaluate(
 
     model (str | Path): Name or path of the pipeline.
     data_path (Path): A .spacy file or a directory of them.
-    particles, threads (int | None): Instead of the pipeline's settings.
-    gold_tags (bool): Whether the parser uses the gold tags.
+    particles, beam, threads (int | None): Instead of the pipeline's settings.
+    gold_tags (bool): Whether the parsers use the gold tags; no other component comes before them then.
     decoding (str | None): "best" or "mbr", instead of the pipeline's setting.
-    RETURNS (dict[str, Any]): The scores of `nlp.evaluate`.
-    RAISES (ValueError): If there is nothing to evaluate or to compare with, or a setting is out of its range.
+    RETURNS (dict[str, Any]): The scores of `nlp.evaluate`, and "complete_match", the part of the sentences whose heads are all right,
+        punctuation left out.
+    RAISES (ValueError): If there is no parser, nothing to evaluate or to compare with, or a setting is out of its range or of
+        a component that is not there.
     """
-    nlp, parser = load_parser(model, particles=particles, threads=threads)
-    parser.tags = "given" if gold_tags else parser.tags
-    parser.decoding = parser.decoding if decoding is None else decoding
+    nlp = load_pipeline(model)
+    generative = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
+    easy_first = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, EasyFirstParser)]
+    if len(generative) + len(easy_first) == 0:
+        raise ValueError(f"The pipeline '{model}' should have a parser of this package, but it has {nlp.pipe_names}")
+    for name, value, parsers, owner in (
+        ("particles", particles, generative, "hpyp_parser"),
+        ("decoding", decoding, generative, "hpyp_parser"),
+        ("beam", beam, easy_first, "easy_first_parser"),
+    ):
+        if value is not None and not parsers:
+            raise ValueError(f"'{name}' is a setting of {owner}, which the pipeline '{model}' does not have.")
+        for parser in parsers:
+            parser.change(**({} if value is None else {name: value}))
+    for _, pipe in nlp.pipeline:
+        if isinstance(pipe, TrainableComponent):
+            pipe.change(**({} if threads is None else {"threads": threads}))
+    for parser in generative:
+        parser.tags = "given" if gold_tags else parser.tags
     examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
     if not examples:
         raise ValueError(f"There is nothing to evaluate in '{data_path}'.")
     if not any(gold.tag or gold.has_dep() for example in examples for gold in example.reference):
         raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold tag or a gold head.")
-    with nlp.select_pipes(disable=nlp.pipe_names[: nlp.pipe_names.index(parser.name)] if gold_tags else []):
-        return nlp.evaluate(examples)
+    parsers = [name for name, pipe in nlp.pipeline if pipe in generative or pipe in easy_first]
+    before = nlp.pipe_names[: nlp.pipe_names.index(parsers[-1])] if gold_tags else []
+    with nlp.select_pipes(disable=[name for name in before if name not in parsers]):
+        return {**nlp.evaluate(examples), "complete_match": _complete_match(examples)}
+
+
+def _complete_match(examples: Sequence[Example]) -> float | None:
+    """The part of the examples, each of them a sentence with a gold tree, whose heads are all right."""
+    right = total = 0
+    for example in examples:
+        heads, labels = example.get_aligned_parse(projectivize=False)
+        if None in heads:
+            continue
+        total += 1
+        right += all(
+            label.lower() in PUNCTUATION or token.head.i == head
+            for token, head, label in zip(example.predicted, heads, labels)
+        )
+    return right / total if total else None

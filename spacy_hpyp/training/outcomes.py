@@ -114,6 +114,10 @@ def _offsets(lengths: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
+# How many sequences that stand together are in one fold, at the most.
+_STRETCH = 200
+
+
 def jackknife(
     model: Decider,
     sequences: Sequence[GoldWords],
@@ -140,7 +144,9 @@ def jackknife(
         return
     corpus = Corpus(sequences)
     numbers: dict[bytes, int] = {}
-    fold_of = np.array([numbers.setdefault(words.key, len(numbers)) % folds for words in corpus.sequences])
+    number = np.array([numbers.setdefault(words.key, len(numbers)) for words in corpus.sequences])
+    # What stands together is alike: new text is not from among the old.
+    fold_of = number // min(_STRETCH, -(-len(numbers) // folds)) % folds
 
     def decide_fold(fold: int) -> list[np.ndarray]:
         own, others = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)

@@ -17,9 +17,9 @@ from spacy.training import Example
 from thinc.api import ConfigValidationError
 
 from spacy_hpyp import HPYPParser
-from spacy_hpyp.components.settings import ParserSettings
+from spacy_hpyp.components.settings import DecisionSettings, EasyFirstParserSettings, ParserSettings
 from spacy_hpyp.inference.division import Search
-from spacy_hpyp.models.settings import ModelSettings
+from spacy_hpyp.models.settings import ModelSettings, TreeModelSettings
 
 TABLE_1 = ["s1.tag", "s2.tag", "s1.right.tag", "s1.left.tag", "s3.tag", "s2.right.tag", "s1.word", "s2.word"]
 TABLE_1_WORD = ["next.tag", "s1.tag", "s1.right.tag", "s1.left.tag", "s1.word", "s2.word"]
@@ -172,14 +172,23 @@ def test_every_setting_of_the_config_is_one_that_is_saved(toy):
     assert saved == {"given": settings, "set": settings}
 
 
-@pytest.mark.parametrize(("of", "settings"), [("component", ParserSettings), ("model", ModelSettings)])
+@pytest.mark.parametrize(
+    ("of", "settings"),
+    [
+        ("the component", ParserSettings),
+        ("the model", ModelSettings),
+        ("`easy_first_parser`", EasyFirstParserSettings),
+        ("the parser's model", TreeModelSettings),
+        ("`easy_first_tagger` and `easy_first_senter`", DecisionSettings),
+    ],
+)
 def test_every_setting_is_described_in_the_readme_as_it_is_declared(of, settings):
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf8")
     rows = [
         f"| `{declared.name}` | {json.dumps(declared.default)} | {declared.metadata['possible']} | {declared.metadata['meaning']} |"
         for declared in fields(settings)
     ]
-    table = "\n".join([f"| setting of the {of} | default | may be | meaning |", "| --- | --- | --- | --- |", *rows])
+    table = "\n".join([f"| setting of {of} | default | may be | meaning |", "| --- | --- | --- | --- |", *rows])
     assert f"\n{table}\n\n" in readme, f"the table should be\n{table}"
 
 

@@ -1,11 +1,12 @@
 """`hpyp evaluate`: tags, trees and speed on gold tokens and gold sentence boundaries."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import srsly
 import typer
+from spacy.scorer import Scorer
 from spacy.training import Example
 from wasabi import msg
 
@@ -117,7 +118,16 @@ def evaluate(
     parsers = [name for name, pipe in nlp.pipeline if pipe in generative or pipe in easy_first]
     before = nlp.pipe_names[: nlp.pipe_names.index(parsers[-1])] if gold_tags else []
     with nlp.select_pipes(disable=[name for name in before if name not in parsers]):
-        return {**nlp.evaluate(examples), "complete_match": _complete_match(examples)}
+        return nlp.evaluate(examples, scorer=_MatchScorer(nlp))
+
+
+class _MatchScorer(Scorer):
+    """spaCy's scores, and the part of the sentences whose heads are all right."""
+
+    def score(self, examples: Iterable[Example], *, per_component: bool = False) -> dict[str, Any]:
+        """Score parsed examples, each of them a sentence."""
+        examples = list(examples)
+        return {**super().score(examples, per_component=per_component), "complete_match": _complete_match(examples)}
 
 
 def _complete_match(examples: Sequence[Example]) -> float | None:

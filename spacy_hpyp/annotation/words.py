@@ -110,7 +110,7 @@ def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> Non
     """Write sentence boundaries into Docs: white space begins no sentence unless it stands first or was said to; what is set is kept.
 
     words (Words): The words, as they were read from the Docs.
-    outcomes (int32[words]): `BEGINS` or `GOES_ON` for each.
+    outcomes (int32[words]): `BEGINS` or `GOES_ON` for each, or `NONE` where nothing is to be set.
     """
     for i, doc in enumerate(docs):
         own = slice(words.layout.docs[i], words.layout.docs[i + 1])
@@ -118,6 +118,7 @@ def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> Non
         given = doc.to_array([SENT_START]).view(np.int64).ravel()
         starts = np.full(len(doc), -1, dtype=np.int64)
         starts[token[outcomes[own] == BEGINS]] = 1
+        starts[token[outcomes[own] == NONE]] = 0
         starts[given != 0] = given[given != 0]
         starts[:1] = 1
         # Where white space begins a sentence, the word after it does not begin another one.

@@ -20,11 +20,11 @@ from ..compiled import NONE
 from ..settings import attributes, taking
 from ..training.outcomes import GoldWords
 from .deciding import DecidingComponent
-from .settings import DecisionSettings
+from .settings import SenterSettings
 
 _DEFAULTS = Config(
     {
-        **asdict(DecisionSettings()),
+        **asdict(SenterSettings()),
         **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["easy_first_senter"],
     }
 )
@@ -38,7 +38,7 @@ _OUTCOMES = {GOES_ON: "goes on", BEGINS: "begins"}
     default_config=_DEFAULTS,
     default_score_weights={"sents_f": 1.0, "sents_p": 0.0, "sents_r": 0.0},
 )
-@taking(DecisionSettings)
+@taking(SenterSettings)
 def make_easy_first_senter(
     nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
 ) -> "EasyFirstSenter":
@@ -46,7 +46,7 @@ def make_easy_first_senter(
     return EasyFirstSenter(nlp.vocab, model, name, scorer=scorer, **settings)
 
 
-@attributes(DecisionSettings)
+@attributes(SenterSettings)
 class EasyFirstSenter(DecidingComponent):
     """Finds where sentences begin, the easiest word of a document first.
 
@@ -61,8 +61,9 @@ class EasyFirstSenter(DecidingComponent):
     """
 
     factory = "easy_first_senter"
+    settings_type = SenterSettings
 
-    @taking(DecisionSettings)
+    @taking(SenterSettings)
     def __init__(
         self,
         vocab: Vocab,
@@ -92,6 +93,21 @@ class EasyFirstSenter(DecidingComponent):
         """
         validate_get_examples(get_examples, "EasyFirstSenter.initialize")
         self._initialize(get_examples(), [_OUTCOMES[GOES_ON], _OUTCOMES[BEGINS]], "sentence boundaries")
+
+    def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray]:
+        """Decide the words of documents without changing them.
+
+        docs (Iterable[Doc]): The documents.
+        RETURNS (tuple[Words, int32[words]]): Their words, and whether each begins a sentence; `NONE` where that is not certain.
+        RAISES (ValueError): If the component has not been trained.
+        """
+        self._check_trained()
+        sequences, words = self.decider.read_docs(list(docs), reader=self.name)
+        outcomes = self.model.predict((sequences, self.search, self.threads))
+        if self.certainty > 0.0:
+            sure = np.abs(self.decider.leads(sequences, outcomes)) >= self.certainty
+            outcomes = np.where(sure | (sequences.given != NONE), outcomes, NONE)
+        return words, outcomes
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
         """Write sentence boundaries into documents.

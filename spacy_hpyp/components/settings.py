@@ -112,7 +112,7 @@ class ParserSettings(TrainingSettings, ReadingSettings, SearchSettings):
 
 @dataclass(frozen=True)
 class DecisionSettings(Settings):
-    """All settings of `easy_first_tagger` and `easy_first_senter`."""
+    """All settings of `easy_first_tagger`, and those of `easy_first_senter` but for one."""
 
     beam: int = setting(1, Whole(1, 10_000), "how many states are kept; training searches with it, too")
     window: int = setting(
@@ -124,6 +124,18 @@ class DecisionSettings(Settings):
         "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
     )
     threads: int = setting(2, Whole(1), "threads that a batch is divided between; the result does not depend on it")
+
+
+@dataclass(frozen=True)
+class SenterSettings(DecisionSettings):
+    """All settings of `easy_first_senter`."""
+
+    certainty: float = setting(
+        0.0,
+        Number(0.0),
+        "by how much one score is to be higher than the other for a boundary to be set, or ruled out. Others are left to an "
+        "`hpyp_parser` that comes after it; for a pipeline without one it must be 0",
+    )
 
 
 @dataclass(frozen=True)

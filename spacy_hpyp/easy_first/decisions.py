@@ -396,6 +396,29 @@ def decide(reading, weights, sequences, possible, begin, end, search, outcomes):
                 outcomes[first + j] = board.decided[half, 0, j + reading.reach]
 
 
+@compiled
+def find_leads(reading, weights, sequences, outcomes, leads):
+    """By how much the outcome 1 of each word is ahead of 0, all other words being what they are: of tasks with two outcomes.
+
+    weights (float32[places, 1]): The averaged weights.
+    outcomes (int32[words]): What has been decided of all sequences.
+    leads (float64[words]): Overwritten.
+    """
+    shift, mask = shift_for(len(weights)), len(weights) - 1
+    templates = reading.templates
+    for i in range(len(sequences.offsets) - 1):
+        start, end = sequences.offsets[i], sequences.offsets[i + 1]
+        for word in range(start, end):
+            leads[word] = 0.0
+            for template in range(len(reading.fixed)):
+                code = _fixed_code(reading, sequences, start, end, word, template)
+                for j in range(templates.offsets[template] + reading.fixed[template], templates.offsets[template + 1]):
+                    at = word + reading.distance[templates.columns[j]]
+                    code = read_symbol(code, outcomes[at] if start <= at < end else np.int32(BOUNDARY))
+                place = place_of(code, shift)
+                leads[word] += weights[(place + 1) & mask, 0] - weights[place & mask, 0]
+
+
 # Training
 
 

@@ -11,7 +11,7 @@ from ..annotation.documents import Layout
 from ..annotation.guides import block_guides
 from ..annotation.words import Words, read_words
 from ..compiled import NONE
-from ..easy_first.decisions import EARLY, FULL, Possible, Search, Sequences, decide, learn
+from ..easy_first.decisions import EARLY, FULL, Possible, Search, Sequences, decide, find_leads, learn
 from ..easy_first.perceptron import Perceptron, new_perceptron, set_average
 from ..easy_first.words import (
     GUIDE_ATTRIBUTES,
@@ -196,6 +196,16 @@ class Decider:
         else:
             with ThreadPoolExecutor(len(parts)) as executor:
                 list(executor.map(decide_some, *zip(*parts)))
+        return found
+
+    def leads(self, sequences: Sequences, outcomes: np.ndarray) -> np.ndarray:
+        """By how much the second outcome of each word is ahead of the first, see `spacy_hpyp.easy_first.decisions.find_leads`.
+
+        outcomes (int32[words]): What `decide` has found.
+        RETURNS (float64[words]): Differences of scores.
+        """
+        found = np.empty(len(outcomes))
+        find_leads(self._reading, self._average(), sequences, outcomes, found)
         return found
 
     def _average(self) -> np.ndarray:

@@ -17,7 +17,7 @@ from spacy.training import Example
 from thinc.api import ConfigValidationError
 
 from spacy_hpyp import HPYPParser
-from spacy_hpyp.components.settings import DecisionSettings, EasyFirstParserSettings, ParserSettings
+from spacy_hpyp.components.settings import EasyFirstParserSettings, ParserSettings, SenterSettings
 from spacy_hpyp.inference.division import Search
 from spacy_hpyp.models.settings import ModelSettings, TreeModelSettings
 
@@ -179,7 +179,7 @@ def test_every_setting_of_the_config_is_one_that_is_saved(toy):
         ("the model", ModelSettings),
         ("`easy_first_parser`", EasyFirstParserSettings),
         ("the parser's model", TreeModelSettings),
-        ("`easy_first_tagger` and `easy_first_senter`", DecisionSettings),
+        ("`easy_first_senter`", SenterSettings),
     ],
 )
 def test_every_setting_is_described_in_the_readme_as_it_is_declared(of, settings):

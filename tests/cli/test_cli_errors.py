@@ -138,7 +138,6 @@ TEXTS = {
 }
 WITH_OUTPUT = [
     "evaluate trained gold.spacy -o {}",
-    "annotate trained gold.spacy {}",
     "generate trained -o {}",
     "learn trained text.txt {}",
     "ngram text.txt {}",
@@ -167,6 +166,8 @@ ROWS = [
         "Of 0 different sentences with complete trees, the model has learned from 0",
     ),
     ("annotate trained other.spacy out.spacy", "is this the training part of its treebank?"),
+    ("annotate trained gold.spacy text.txt/new/out.spacy", "Not a directory: 'text.txt"),
+    ("annotate trained gold.spacy nothing", "is a directory", USAGE),
     ("annotate trained gold.spacy out.bin", "must end with .spacy, but it is 'out.bin'"),
     ("annotate trained gold.spacy out.spacy --folds 1", "--folds", USAGE),
     ("annotate trained gold.spacy out.spacy -K 3", "-K", USAGE),

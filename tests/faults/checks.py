@@ -8,6 +8,8 @@ from spacy.attrs import HEAD, SENT_START
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_hpyp.annotation.guides import read_guide
+
 _ROUNDING = 1e-6
 
 
@@ -25,7 +27,7 @@ def check_parse(nlp: Language, doc: Doc) -> None:
     RAISES (Wrong): If it does not.
     """
     parser = nlp.get_pipe("hpyp_parser")
-    marginals = parser.marginals or parser.decoding == "mbr"
+    marginals = parser.marginals or parser.guides or parser.decoding == "mbr"
     require(all(token.tag_ and token.dep_ for token in doc), "a token has no tag or no label")
     heads = check_trees(doc)
     for token in doc:
@@ -43,7 +45,25 @@ def check_parse(nlp: Language, doc: Doc) -> None:
                 require(value is not None and 0.0 <= value <= 1.0 + _ROUNDING, f"{name} of token {token.i} is {value}")
             else:
                 require(value is None, f"{name} of token {token.i} should not be there, but is {value}")
+    if parser.guides:
+        check_guide(doc)
     require(math.isclose(doc._.log_prob, sum(t._.log_prob for t in doc), abs_tol=_ROUNDING), "log_prob is no sum")
+
+
+def check_guide(doc: Doc) -> None:
+    """Require that a document has a guide that can be read, with a head and a tag for each word.
+
+    RAISES (Wrong): If it has not.
+    """
+    try:
+        guide = read_guide(doc)
+    except ValueError as error:
+        raise Wrong(f"the guide cannot be read: {error}") from error
+    require(guide is not None, "there is no guide")
+    is_word = np.array([not token.is_space for token in doc], dtype=bool)
+    for probs in (guide.head_probs, guide.tag_probs):
+        require(np.array_equal(probs[:, 0] > 0.0, is_word), "a word is without a guide, or white space has one")
+        require(np.all(probs.sum(axis=1) <= 1.0 + 1e-4), "the probabilities of a guide have more than 1")
 
 
 def check_trees(doc: Doc) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What `project run all` does, on the treebank that comes with the project, with both configs."""
+"""What the workflows of the project do, on the treebank that comes with it."""
 
 import json
 from pathlib import Path
@@ -30,13 +30,14 @@ def trained(tmp_path_factory, request):
         "paths.train": str(folder / "en_sample-ud-train.spacy"),
         "paths.dev": str(folder / "en_sample-ud-dev.spacy"),
         "components.hpyp_parser.particles": 100,
+        "components.hpyp_parser.guides": True,
         **QUICK[request.param],
     }
     train(PROJECT / "configs" / f"{request.param}.cfg", folder, overrides=overrides)
     return folder
 
 
-@pytest.mark.parametrize("workflow", ["all", "lm", "generate"])
+@pytest.mark.parametrize("workflow", ["all", "generative", "fast", "lm", "generate"])
 def test_every_workflow_of_the_project_can_be_run(workflow):
     # What is wrong anywhere in project.yml keeps every workflow from running.
     assert "Running command" in run("project", "run", workflow, PROJECT, "--dry", "--force").output
@@ -92,3 +93,59 @@ def test_scores_of_the_command_are_those_that_it_prints(trained, tmp_path):
     printed = run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "gold.json", "-K", 20).output
     scores = json.loads((tmp_path / "gold.json").read_text(encoding="utf8"))
     assert f"{100 * scores['dep_las']:.2f}" in printed
+
+
+@pytest.mark.parametrize("trained", ["pool"], indirect=True)
+def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(trained, tmp_path, assert_forest):
+    data, annotated = (trained / f"en_sample-ud-train{end}.spacy" for end in ("", "-guided"))
+    run("hpyp", "annotate", trained / "model-best", data, annotated)
+    overrides = {
+        "paths.train": str(annotated),
+        "paths.dev": str(trained / "en_sample-ud-dev.spacy"),
+        "paths.parser": str(trained / "model-best"),
+        "training.max_steps": 100,
+        "training.eval_frequency": 50,
+    }
+    train(PROJECT / "configs" / "guided.cfg", tmp_path, overrides=overrides)
+    nlp = spacy.load(tmp_path / "model-best")
+    assert nlp.pipe_names == ["easy_first_senter", "hpyp_parser", "easy_first_tagger", "easy_first_parser"]
+    doc = nlp(RAW)
+    assert_forest(doc)
+    assert len(list(doc.sents)) == 3
+    assert all(0.0 < token._.head_prob < 1.0 for token in doc)
+    run(
+        "hpyp",
+        "evaluate",
+        tmp_path / "model-best",
+        trained / "en_sample-ud-test.spacy",
+        "--output",
+        tmp_path / "gold.json",
+        "-b",
+        4,
+    )
+    assert srsly.read_json(tmp_path / "gold.json")["dep_las"] > 0.7
+    run(
+        "hpyp",
+        "evaluate",
+        tmp_path / "model-best",
+        trained / "en_sample-ud-test.spacy",
+        "--output",
+        tmp_path / "tags.json",
+        "--gold-tags",
+    )
+    assert srsly.read_json(tmp_path / "tags.json")["tag_acc"] == 1.0
+
+
+def test_the_fast_pipeline_needs_no_other(tmp_path, assert_forest):
+    for part in ("train", "dev"):
+        run("convert", SAMPLE / f"en_sample-ud-{part}.conllu", tmp_path, "--converter", "conllu", "--n-sents", 10)
+    overrides = {f"paths.{part}": str(tmp_path / f"en_sample-ud-{part}.spacy") for part in ("train", "dev")}
+    overrides |= {"training.max_steps": 100, "training.eval_frequency": 50}
+    train(PROJECT / "configs" / "easy_first.cfg", tmp_path, overrides=overrides)
+    nlp = spacy.load(tmp_path / "model-best")
+    assert_forest(nlp(RAW), generative=False)
+    assert nlp.meta["performance"]["dep_las"] > 0.6
+    result = run(
+        "hpyp", "evaluate", tmp_path / "model-best", tmp_path / "en_sample-ud-dev.spacy", "-K", 10, exit_code=1
+    )
+    assert "'particles' is a setting of hpyp_parser" in " ".join(result.output.split())

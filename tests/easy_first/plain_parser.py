@@ -1,0 +1,272 @@
+"""An easy-first parser in plain Python, slow and written from the paper, that the compiled one is compared with.
+
+A state is a tuple of partial trees, and these are what they are in the paper: a word with children that are partial trees themselves.
+Scores are those of the compiled templates and weights for the windows that are given here, each found anew.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.easy_first import arcs
+from spacy_hpyp.easy_first.arcs import Scorer, Sentence
+from spacy_hpyp.easy_first.partial_trees import LEFT_ARC, RIGHT_ARC, attach, begin_forest, new_forest
+from spacy_hpyp.easy_first.templates import compile_templates
+
+ACTIONS = (LEFT_ARC, RIGHT_ARC)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A partial tree: the position of its head, and its children on both sides as they stand, from the left to the right."""
+
+    head: int
+    left: tuple["Tree", ...] = ()
+    right: tuple["Tree", ...] = ()
+
+    @property
+    def children(self) -> tuple["Tree", ...]:
+        return self.left + self.right
+
+    @property
+    def words(self) -> list[int]:
+        return sorted([self.head, *(word for child in self.children for word in child.words)])
+
+    @property
+    def arcs(self) -> frozenset[tuple[int, int]]:
+        """Heads and their children."""
+        own = {(self.head, child.head) for child in self.children}
+        return frozenset(own.union(*(child.arcs for child in self.children)))
+
+
+State = tuple[Tree, ...]
+#: A place in the list of trees, and what to do there.
+Action = tuple[int, int]
+
+
+def first_state(n: int) -> State:
+    return tuple(Tree(word) for word in range(n))
+
+
+def arcs_of(state: State) -> frozenset[tuple[int, int]]:
+    return frozenset().union(*(tree.arcs for tree in state))
+
+
+def actions_of(state: State) -> list[Action]:
+    """All actions, in the order in which ties are broken."""
+    return [(place, action) for place in range(len(state) - 1) for action in ACTIONS]
+
+
+def head_and_child(state: State, step: Action) -> tuple[Tree, Tree]:
+    place, action = step
+    left, right = state[place : place + 2]
+    return (right, left) if action == LEFT_ARC else (left, right)
+
+
+def join(state: State, step: Action) -> State:
+    place, action = step
+    head, child = head_and_child(state, step)
+    if action == LEFT_ARC:
+        joined = Tree(head.head, (child, *head.left), head.right)
+    else:
+        joined = Tree(head.head, head.left, (*head.right, child))
+    return (*state[:place], joined, *state[place + 2 :])
+
+
+def heads_of(tree: Tree) -> list[int]:
+    """The head of each word of a tree of a whole sentence, `NONE` for the root."""
+    heads = dict.fromkeys(tree.words, NONE) | {child: head for head, child in tree.arcs}
+    return [heads[word] for word in sorted(heads)]
+
+
+def derivations(state: State) -> Iterator[tuple[tuple[Action, ...], State]]:
+    """All sequences of actions that make a tree of a state, each with that tree."""
+    if len(state) == 1:
+        yield (), state
+    for step in actions_of(state):
+        for rest, last in derivations(join(state, step)):
+            yield (step, *rest), last
+
+
+@cache
+def trees_of(n: int) -> list[tuple[int, ...]]:
+    """The heads of all trees of n words that can be made."""
+    return sorted({tuple(heads_of(last[0])) for _, last in derivations(first_state(n))})
+
+
+@cache
+def states_of(n: int) -> list[State]:
+    """All states of n words that can be reached."""
+    found = {first_state(n)}
+    pending = list(found)
+    while pending:
+        state = pending.pop()
+        new = {join(state, step) for step in actions_of(state)} - found
+        found |= new
+        pending.extend(new)
+    return sorted(found, key=lambda state: (-len(state), repr(state)))
+
+
+def random_derivation(n: int, rng: np.random.Generator) -> list[tuple[Action, State]]:
+    """Random actions with the states that they lead to."""
+    state, found = first_state(n), []
+    while len(state) > 1:
+        steps = actions_of(state)
+        step = steps[rng.integers(len(steps))]
+        state = join(state, step)
+        found.append((step, state))
+    return found
+
+
+# What the compiled parser is asked
+
+
+def random_sentence(n: int, rng: np.random.Generator, *, symbols: int = 3, guide: int = 0) -> Sentence:
+    """A sentence of random symbols, perhaps with a guide that says a number of heads of each word."""
+    columns = len(arcs.SYMBOLS) + (len(arcs.GUIDE_SYMBOLS) if guide else 0)
+    heads = np.full((n, guide), -2, dtype=np.int32)
+    probability = np.zeros((n, guide), dtype=np.float32)
+    expected = np.zeros((n, 2), dtype=np.float32)
+    for word in range(n):
+        others = [NONE, *(head for head in range(n) if head != word)]
+        chosen = rng.permutation(others)[:guide]
+        heads[word, : len(chosen)] = chosen
+        probability[word, : len(chosen)] = np.sort(rng.dirichlet(np.ones(guide)))[::-1][: len(chosen)] if guide else 0
+        for head, share in zip(chosen, probability[word]):
+            if head != NONE:
+                expected[head, int(word > head)] += share
+    labels = rng.integers(-1, 3, (n, guide)).astype(np.int32)
+    return Sentence(rng.integers(0, symbols, (n, columns)).astype(np.int32), heads, probability, labels, expected)
+
+
+def arc_scorer(templates: list[list[str]], places: int, weights: np.ndarray | None = None) -> Scorer:
+    """A scorer of actions; without weights they are zero."""
+    names, compiled = compile_templates(templates, arcs.ELEMENTS, "arcs")
+    rows = np.array([arcs.ELEMENTS[name] for name in names], dtype=np.int32)
+    weights = np.zeros((places, 2), dtype=np.float32) if weights is None else weights
+    return Scorer(rows, compiled, weights, np.ones(len(templates), dtype=np.bool_))
+
+
+def random_weights(places: int, rng: np.random.Generator, *, steps: int = 1024) -> np.ndarray:
+    """Weights between -1 and 1 whose sums, in any order, are exact; the fewer steps, the more sums are equal."""
+    return (rng.integers(-steps, steps + 1, (places, 2)) / steps).astype(np.float32)
+
+
+class PlainParser:
+    """Algorithm 1 in plain Python, for one sentence.
+
+    scorer (Scorer): The weights, read anew for each score.
+    sentence (Sentence): What to parse.
+    """
+
+    def __init__(self, scorer: Scorer, sentence: Sentence) -> None:
+        self.scorer = scorer
+        self.sentence = sentence
+        self.n = len(sentence.symbols)
+        # Scores need the records of the trees of a window: they are made here, for each tree from its words on.
+        self._forest = new_forest(20_000)
+        begin_forest(self._forest, self.n)
+        self._records: dict[Tree, int] = {}
+        self._features: dict[tuple[Tree | None, ...], list[int]] = {}
+
+    def record(self, tree: Tree | None) -> int:
+        """The record of a partial tree."""
+        if tree is None:
+            return 0
+        if tree not in self._records:
+            record = tree.head + 1
+            for side, action in ((tree.left[::-1], LEFT_ARC), (tree.right, RIGHT_ARC)):
+                for child in side:
+                    share = int(1000 * self.share(child.head, tree.head))
+                    tag = self.sentence.symbols[child.head, arcs.TAG]
+                    record = attach(self._forest, record, self.record(child), action, tag, share)
+            self._records[tree] = record
+        return self._records[tree]
+
+    def share(self, child: int, head: int) -> np.float32:
+        """How probable the guide takes a head."""
+        said = zip(self.sentence.heads[child], self.sentence.probability[child])
+        return next((share for other, share in said if other == head), np.float32(0.0))
+
+    def window(self, state: State, place: int) -> tuple[Tree | None, ...]:
+        """The trees that a pair's features read: two to the left, the pair, and two to the right."""
+        return tuple(state[i] if 0 <= i < len(state) else None for i in range(place - 2, place + 4))
+
+    def features(self, state: State, place: int) -> list[int]:
+        """The places of a pair's features in the table of weights."""
+        trees = self.window(state, place)
+        if trees not in self._features:
+            window = np.array([self.record(tree) for tree in trees], dtype=np.int32)
+            row = np.empty(len(self.scorer.elements), dtype=np.int32)
+            places = np.empty(len(self.scorer.kept), dtype=np.int64)
+            arcs.find_arc_features(self.scorer, self._forest.records, self.sentence, window, row, places)
+            self._features[trees] = places[self.scorer.kept].tolist()
+        return self._features[trees]
+
+    def score(self, state: State, step: Action) -> float:
+        place, action = step
+        return float(self.scorer.weights[self.features(state, place), action].sum(dtype=np.float64))
+
+    def score_of(self, steps: tuple[Action, ...]) -> float:
+        """The score of a sequence of actions from the beginning."""
+        state, total = first_state(self.n), 0.0
+        for step in steps:
+            total += self.score(state, step)
+            state = join(state, step)
+        return total
+
+    def counts(self, steps: tuple[Action, ...]) -> np.ndarray:
+        """How often each weight is counted in the score of a sequence of actions, as the table of weights (float64)."""
+        found = np.zeros(self.scorer.weights.shape)
+        state = first_state(self.n)
+        for step in steps:
+            np.add.at(found, (self.features(state, step[0]), step[1]), 1.0)
+            state = join(state, step)
+        return found
+
+    def best(self, beam: "list[Hypothesis]", width: int, *, merge: bool, penalty: "Penalty | None" = None):
+        """The best extensions of the states of a beam, the best first; ties are broken by what comes first."""
+        found = []
+        for hypothesis in beam:
+            for step in actions_of(hypothesis.state):
+                more = 0.0 if penalty is None else penalty(hypothesis.state, step)
+                total = hypothesis.total + self.score(hypothesis.state, step) + more
+                found.append(Hypothesis((*hypothesis.steps, step), join(hypothesis.state, step), total))
+        found.sort(key=lambda hypothesis: -hypothesis.total)
+        if merge:
+            first: dict[frozenset[tuple[int, int]], Hypothesis] = {}
+            for hypothesis in found:
+                first.setdefault(arcs_of(hypothesis.state), hypothesis)
+            found = list(first.values())
+        return found[:width]
+
+    def beams(self, width: int, *, merge: bool) -> "list[list[Hypothesis]]":
+        """The beam before the first action and after each."""
+        found = [[Hypothesis((), first_state(self.n), 0.0)]]
+        while len(found) < self.n:
+            found.append(self.best(found[-1], width, merge=merge))
+        return found
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A state of a beam with its actions and their score."""
+
+    steps: tuple[Action, ...]
+    state: State
+    total: float
+
+
+class Penalty:
+    """What is added to the score of an action that makes a wrong arc."""
+
+    def __init__(self, heads: list[int], margin: float) -> None:
+        self.heads = heads
+        self.margin = margin
+
+    def __call__(self, state: State, step: Action) -> float:
+        head, child = head_and_child(state, step)
+        return self.margin if self.heads[child.head] != head.head else 0.0

@@ -1,0 +1,221 @@
+"""Partial trees: a record says of a tree what features read, whatever order it was made in."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_parser import (
+    Tree,
+    actions_of,
+    arcs_of,
+    first_state,
+    head_and_child,
+    heads_of,
+    join,
+    random_derivation,
+    states_of,
+)
+
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.easy_first.partial_trees import (
+    BASE,
+    CHILD,
+    END,
+    FIRST,
+    HEAD,
+    LEFT,
+    LEFT2,
+    LEFT_ARC,
+    LEFT_COUNT,
+    LEFT_SHARE,
+    LEFT_TAGS,
+    RIGHT,
+    RIGHT2,
+    RIGHT_COUNT,
+    RIGHT_SHARE,
+    RIGHT_TAGS,
+    attach,
+    begin_forest,
+    mark_of_arc,
+    new_forest,
+    read_heads,
+)
+
+ROOM = 20_000
+
+
+class Grove:
+    """A forest and what its words are: tags, and in thousandths what a guide expects of each arc."""
+
+    def __init__(self, n, seed=0):
+        rng = np.random.default_rng(seed)
+        self.n = n
+        self.tags = rng.integers(0, 70, n).tolist()
+        self.shares = rng.integers(0, 300, (n, n)).tolist()
+        self.forest = new_forest(ROOM)
+        begin_forest(self.forest, n)
+
+    def attach(self, head, child, action):
+        """Join two records."""
+        records = self.forest.records
+        position = records[child, HEAD]
+        share = self.shares[records[head, HEAD]][position]
+        return attach(self.forest, head, child, action, self.tags[position], share)
+
+    def follow(self, steps):
+        """The record that a whole derivation ends with."""
+        trees = list(range(1, self.n + 1))
+        for (place, action), _ in steps:
+            pair = trees[place : place + 2]
+            head, child = pair[::-1] if action == LEFT_ARC else pair
+            trees[place : place + 2] = [self.attach(head, child, action)]
+        assert len(trees) == 1
+        return trees[0]
+
+    def make(self, tree, rng):
+        """The record of a tree whose children are attached to it in a random order, each side from the inside to the outside."""
+        record = tree.head + 1
+        left, right = list(tree.left), list(tree.right)
+        while left or right:
+            if left and (not right or rng.random() < 0.5):
+                child, action = left.pop(), LEFT_ARC
+            else:
+                child, action = right.pop(0), 1 - LEFT_ARC
+            record = self.attach(record, self.make(child, rng), action)
+        return record
+
+    def heads(self, root):
+        heads = np.full(self.n, -9, dtype=np.int32)
+        read_heads(self.forest, root, heads, np.empty(self.n, dtype=np.int32))
+        return heads.tolist()
+
+    def assert_is(self, record, tree):
+        """Assert that a record says what is true of a tree."""
+        row = self.forest.records[record]
+        assert row[HEAD] == tree.head
+        assert (row[FIRST], row[END]) == (tree.words[0], tree.words[-1] + 1)
+        assert tree.words == list(range(row[FIRST], row[END]))
+        for children, columns in (
+            (tree.left, (LEFT, LEFT2, LEFT_COUNT, LEFT_TAGS, LEFT_SHARE)),
+            (tree.right[::-1], (RIGHT, RIGHT2, RIGHT_COUNT, RIGHT_TAGS, RIGHT_SHARE)),
+        ):
+            outermost, second, count, tags, share = row[list(columns)].tolist()
+            positions = [child.head for child in children]
+            assert [outermost, second] == [*positions, NONE, NONE][:2]
+            assert count == len(positions)
+            assert tags == sum(1 << tag for tag in {self.tags[position] % 31 for position in positions})
+            assert share == sum(self.shares[tree.head][position] for position in positions)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_a_sentence_begins_as_a_tree_for_each_word(n):
+    grove = Grove(n)
+    assert grove.forest.size[0] == n + 1
+    for word in range(n):
+        grove.assert_is(word + 1, Tree(word))
+        assert grove.forest.records[word + 1, BASE] == grove.forest.records[word + 1, CHILD] == 0
+
+
+def test_what_stands_beyond_the_ends_has_no_words_and_no_children():
+    row = Grove(3).forest.records[0]
+    assert row[[HEAD, LEFT, RIGHT, LEFT2, RIGHT2]].tolist() == [NONE] * 5
+    assert row[[LEFT_COUNT, RIGHT_COUNT, LEFT_TAGS, RIGHT_TAGS, LEFT_SHARE, RIGHT_SHARE]].tolist() == [0] * 6
+
+
+@given(st.integers(2, 12), st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_a_record_says_what_is_true_of_its_tree_after_every_action(n, seed):
+    grove = Grove(n, seed)
+    state, records = first_state(n), list(range(1, n + 1))
+    for step, after in random_derivation(n, np.random.default_rng(seed)):
+        place, action = step
+        pair = records[place : place + 2]
+        records[place : place + 2] = [grove.attach(*(pair[::-1] if action == LEFT_ARC else pair), action)]
+        state = after
+        for record, tree in zip(records, state, strict=True):
+            grove.assert_is(record, tree)
+    assert grove.heads(records[0]) == heads_of(state[0])
+
+
+@given(st.integers(2, 12), st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_a_tree_is_one_record_whatever_order_it_was_made_in(n, seed):
+    rng = np.random.default_rng(seed)
+    grove = Grove(n, seed)
+    steps = random_derivation(n, rng)
+    record = grove.follow(steps)
+    tree = steps[-1][1][0]
+    assert grove.forest.size[0] == 2 * n
+    for _ in range(5):
+        assert grove.make(tree, rng) == record
+    assert grove.heads(record) == heads_of(tree)
+    grove.assert_is(record, tree)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_trees_are_the_same_record_if_and_only_if_they_have_the_same_words_and_arcs(n):
+    grove = Grove(n)
+    rng = np.random.default_rng(n)
+    records = {}
+    for state in states_of(n):
+        for tree in state:
+            content = (tuple(tree.words), tree.arcs)
+            assert records.setdefault(content, grove.make(tree, rng)) == grove.make(tree, rng)
+    assert len(set(records.values())) == len(records) == grove.forest.size[0] - 1
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_states_have_the_same_mark_if_and_only_if_they_have_the_same_arcs(n):
+    marks = {}
+    for state in states_of(n):
+        mark = 0
+        for head, child in arcs_of(state):
+            mark ^= int(mark_of_arc(head, child))
+        marks.setdefault(mark, set()).add(arcs_of(state))
+    assert all(len(found) == 1 for found in marks.values())
+    assert len(marks) == len({arcs_of(state) for state in states_of(n)})
+
+
+def test_all_arcs_of_a_long_sentence_have_different_marks():
+    ends = [*range(120), 1000, 4095, 4096, 65535, 65536, 99_999]
+    marks = [int(mark_of_arc(head, child)) for head, child in itertools.product(ends, ends)]
+    assert len(set(marks)) == len(ends) ** 2
+
+
+def test_a_forest_forgets_the_sentence_before():
+    grove = Grove(6, 1)
+    steps = random_derivation(6, np.random.default_rng(1))
+    grove.follow(steps)
+    begin_forest(grove.forest, 6)
+    assert grove.forest.size[0] == 7
+    record = grove.follow(steps)
+    assert record == 11
+    grove.assert_is(record, steps[-1][1][0])
+
+
+def test_a_forest_has_room_for_all_the_trees_that_it_was_made_for():
+    n = 6
+    rng = np.random.default_rng(0)
+    trees = {(tuple(tree.words), tree.arcs): tree for state in states_of(5) for tree in state}
+    grove = Grove(n)
+    grove.forest = new_forest(len(trees) + 2)
+    begin_forest(grove.forest, n)
+    records = {content: grove.make(tree, rng) for content, tree in trees.items()}
+    assert {content: grove.make(tree, rng) for content, tree in trees.items()} == records
+    for content, record in records.items():
+        grove.assert_is(record, trees[content])
+
+
+def test_every_action_makes_the_arc_that_it_is_named_for():
+    state = first_state(3)
+    assert {(step, *(tree.head for tree in head_and_child(state, step))) for step in actions_of(state)} == {
+        ((0, 0), 1, 0),
+        ((0, 1), 0, 1),
+        ((1, 0), 2, 1),
+        ((1, 1), 1, 2),
+    }
+    grove = Grove(3)
+    assert grove.heads(grove.follow([((0, 0), None), ((0, 0), None)])) == [1, 2, NONE]
+    assert heads_of(join(join(state, (0, 0)), (0, 0))[0]) == [1, 2, NONE]

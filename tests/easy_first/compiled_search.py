@@ -1,0 +1,66 @@
+"""The search by itself, which only compiled code calls, as functions for Python."""
+
+from numba import njit
+from plain_parser import Tree
+
+from spacy_hpyp.easy_first import search
+from spacy_hpyp.easy_first.partial_trees import BASE, CHILD, FIRST, HEAD, LEFT_ARC
+from spacy_hpyp.easy_first.search import BEFORE, FROM, MARGIN, WHAT
+
+
+@njit
+def begin(scorer, sentence, states):
+    search.begin(scorer, sentence, states)
+
+
+@njit
+def advance(scorer, sentence, states, half, size, length, width, merge, heads, margin):
+    count = search.find_best(states, half, size, length, width, merge, heads, margin)
+    search.follow(scorer, sentence, states, half, length, count)
+    return count
+
+
+@njit
+def search_sentence(scorer, sentence, width, merge, states):
+    return search.search(scorer, sentence, width, merge, states)
+
+
+def tree_of(forest, record):
+    """A record as a partial tree of `plain_parser`."""
+    records = forest.records
+    left, right = [], []
+    while records[record, BASE] != 0:
+        child = tree_of(forest, records[record, CHILD])
+        if child.head < records[record, HEAD]:
+            left.insert(0, child)
+        else:
+            right.append(child)
+        record = records[record, BASE]
+    # The children that were attached last stand outermost.
+    return Tree(int(records[record, HEAD]), tuple(left[::-1]), tuple(right[::-1]))
+
+
+def state_of(states, half, state, length):
+    """A state as one of `plain_parser`."""
+    records = states.trees[half, state, MARGIN : MARGIN + length]
+    return tuple(tree_of(states.forest, int(record)) for record in records)
+
+
+def steps_of(states, last):
+    """A recorded sequence of actions as one of `plain_parser`."""
+    windows = []
+    while last != 0:
+        windows.append((states.actions[last, FROM:WHAT], int(states.actions[last, WHAT])))
+        last = states.actions[last, BEFORE]
+    found = []
+    firsts = None
+    for window, action in reversed(windows):
+        if firsts is None:
+            firsts = list(range(1 + int(states.forest.records[: states.forest.size[0], HEAD].max())))
+        left = int(states.forest.records[window[2], FIRST])
+        place = firsts.index(left)
+        # What two neighbours become begins where the left one did.
+        del firsts[place + 1]
+        found.append((place, action))
+    assert all(action in (LEFT_ARC, 1 - LEFT_ARC) for _, action in found)
+    return tuple(found)

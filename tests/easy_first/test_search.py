@@ -1,0 +1,258 @@
+"""Beam search: what is kept after an action is what is true, and the best is found."""
+
+import numpy as np
+import pytest
+from compiled_search import advance, begin, search_sentence, state_of, steps_of
+from plain_parser import (
+    Penalty,
+    PlainParser,
+    actions_of,
+    arc_scorer,
+    arcs_of,
+    derivations,
+    first_state,
+    head_and_child,
+    join,
+    random_sentence,
+    random_weights,
+    trees_of,
+)
+
+from spacy_hpyp.easy_first.search import MARGIN, new_states
+
+PLACES = 1 << 12
+
+#: An element of every kind, from every tree of the window.
+TEMPLATES = [
+    ["l.word", "r.word"],
+    ["l.tag", "r.tag", "distance"],
+    ["l2.tag", "l1.tag"],
+    ["r1.tag", "r2.tag"],
+    ["l.left.tag", "l.right.word"],
+    ["r.left2.lower", "r.right2.suffix"],
+    ["l1.right.usual", "l.tag"],
+    ["r1.left.tag", "r.tag"],
+    ["l2.right.count", "r2.left.count"],
+    ["l.left.tags", "r.right.tags"],
+    ["l.after.tag", "r.before.tag"],
+    ["l2.before.word", "r2.after.word"],
+    ["l1.size", "r1.size"],
+    ["l2.size", "r2.size", "edge"],
+    ["between", "l.tag"],
+]
+GUIDED = [
+    *TEMPLATES,
+    ["guide.l", "guide.r"],
+    ["guide.l.other", "guide.r.other"],
+    ["guide.l.label", "guide.r.label"],
+    ["l.missing.left", "l.missing.right"],
+    ["r.missing.left", "r2.missing.right", "l2.missing.left"],
+    ["l.guide.head", "r.guide.label", "r1.guide.tag"],
+]
+
+
+def random_parser(n, seed, *, steps=1024, templates=TEMPLATES, symbols=3):
+    """A random sentence with random weights."""
+    rng = np.random.default_rng(seed)
+    guide = 3 if templates is GUIDED else 0
+    sentence = random_sentence(n, rng, symbols=symbols, guide=guide)
+    return PlainParser(arc_scorer(templates, PLACES, random_weights(PLACES, rng, steps=steps)), sentence)
+
+
+def compiled_beams(plain, width, *, merge, penalty=None, states=None):
+    """The beam before the first action and after each: pairs of which half of the states it is in, and how many there are."""
+    n = plain.n
+    states = new_states(plain.scorer, n, width) if states is None else states
+    heads, margin = (np.zeros(n, dtype=np.int32), 0.0) if penalty is None else (penalty.heads, penalty.margin)
+    heads = np.array(heads, dtype=np.int32)
+    begin(plain.scorer, plain.sentence, states)
+    half, size = 0, 1
+    yield states, half, size
+    for length in range(n, 1, -1):
+        size = advance(plain.scorer, plain.sentence, states, half, size, length, width, merge, heads, margin)
+        half = 1 - half
+        yield states, half, size
+
+
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("width", [1, 2, 8, 64])
+@pytest.mark.parametrize(
+    ("n", "templates"), [(1, TEMPLATES), (2, TEMPLATES), (7, GUIDED), (14, TEMPLATES), (14, GUIDED)]
+)
+def test_scores_that_are_kept_after_actions_are_those_that_are_found_from_scratch(n, width, merge, templates):
+    for seed in range(3):
+        plain = random_parser(n, seed, templates=templates)
+        for taken, (states, half, size) in enumerate(compiled_beams(plain, width, merge=merge)):
+            for number in range(size):
+                state = state_of(states, half, number, n - taken)
+                for place, action in actions_of(state):
+                    assert states.scores[half, number, MARGIN + place, action] == plain.score(state, (place, action))
+
+
+def test_what_is_remembered_of_windows_is_not_mistaken_for_what_is_known_of_others():
+    # More windows than there is room to remember.
+    plain = random_parser(24, 5)
+    windows = set()
+    for taken, (states, half, size) in enumerate(compiled_beams(plain, 256, merge=True)):
+        for number in range(size):
+            state = state_of(states, half, number, 24 - taken)
+            windows.update(plain.window(state, place) for place in range(len(state) - 1))
+            for place, action in actions_of(state):
+                assert states.scores[half, number, MARGIN + place, action] == plain.score(state, (place, action))
+    assert len(windows) > len(states.windows)
+
+
+@pytest.mark.parametrize("steps", [1024, 1])
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("width", [1, 2, 3, 8])
+def test_every_beam_is_that_of_the_plain_parser_and_ties_are_broken_by_what_comes_first(width, merge, steps):
+    for seed in range(6):
+        plain = random_parser(9, seed, steps=steps)
+        for expected, (states, half, size) in zip(
+            plain.beams(width, merge=merge), compiled_beams(plain, width, merge=merge), strict=True
+        ):
+            length = len(expected[0].state)
+            assert [state_of(states, half, number, length) for number in range(size)] == [
+                each.state for each in expected
+            ]
+            assert states.total[half, :size].tolist() == [each.total for each in expected]
+            assert [steps_of(states, states.last[half, number]) for number in range(size)] == [
+                each.steps for each in expected
+            ]
+
+
+def test_there_are_ties_where_weights_are_few():
+    plain = random_parser(9, 0, steps=1)
+    totals = [each.total for each in plain.beams(8, merge=True)[4]]
+    assert len(set(totals)) < len(totals)
+
+
+@pytest.mark.parametrize("merge", [True, False])
+def test_what_wrong_arcs_are_given_is_added_to_their_scores(merge):
+    for seed in range(4):
+        plain = random_parser(6, seed)
+        trees = trees_of(5)
+        heads = [*trees[seed * 7 % len(trees)], 0]
+        penalty = Penalty(heads, 0.75)
+        beam = plain.beams(4, merge=merge)[0]
+        for states, half, size in compiled_beams(plain, 4, merge=merge, penalty=penalty):
+            assert states.total[half, :size].tolist() == [each.total for each in beam]
+            beam = plain.best(beam, 4, merge=merge, penalty=penalty)
+
+
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_a_beam_that_holds_all_states_finds_the_best_of_all_sequences_of_actions(n, merge):
+    for seed in range(8 if n < 5 else 3):
+        plain = random_parser(n, seed)
+        scores = {steps: (plain.score_of(steps), last) for steps, last in derivations(first_state(n))}
+        highest = max(score for score, _ in scores.values())
+        width = len(scores)
+        states = new_states(plain.scorer, n, width)
+        half, size = search_sentence(plain.scorer, plain.sentence, width, merge, states)
+        assert states.total[half, 0] == highest
+        assert scores[steps_of(states, states.last[half, 0])] == (highest, state_of(states, half, 0, 1))
+        # Without merging all of them are found, with merging the best one of every tree.
+        if merge:
+            best = {}
+            for score, last in scores.values():
+                best[last] = max(score, best.get(last, -np.inf))
+            expected = list(best.values())
+        else:
+            expected = [score for score, _ in scores.values()]
+        assert states.total[half, :size].tolist() == sorted(expected, reverse=True)
+
+
+@pytest.mark.parametrize("steps", [1024, 1])
+def test_merging_keeps_the_best_of_equal_partial_results_and_never_loses_the_best(steps):
+    merged = 0
+    for seed in range(10):
+        plain = random_parser(8, seed, steps=steps)
+        beam = None
+        for taken, (states, half, size) in enumerate(compiled_beams(plain, 4, merge=True)):
+            found = [state_of(states, half, number, 8 - taken) for number in range(size)]
+            totals = states.total[half, :size].tolist()
+            if beam is not None:
+                every = plain.best(beam, 10**6, merge=False)
+                best = {}
+                for each in every:
+                    arcs = arcs_of(each.state)
+                    best[arcs] = max(each.total, best.get(arcs, -np.inf))
+                merged += len(every) - len(best)
+                kept = dict(zip(map(arcs_of, found), totals, strict=True))
+                assert len(kept) == size == min(4, len(best))
+                assert all(best[arcs] == total for arcs, total in kept.items())
+                assert sorted(best.values(), reverse=True)[:size] == totals
+            beam = plain.beams(4, merge=True)[taken]
+    assert merged > 100
+
+
+def test_a_beam_of_one_state_is_greedy_search():
+    for seed in range(6):
+        plain = random_parser(10, seed)
+        state, steps, total = first_state(10), [], 0.0
+        while len(state) > 1:
+            step = max(actions_of(state), key=lambda step: plain.score(state, step))
+            total += plain.score(state, step)
+            state = join(state, step)
+            steps.append(step)
+        for merge in (True, False):
+            states = new_states(plain.scorer, 10, 1)
+            half, size = search_sentence(plain.scorer, plain.sentence, 1, merge, states)
+            assert size == 1
+            assert steps_of(states, states.last[half, 0]) == tuple(steps)
+            assert states.total[half, 0] == total
+
+
+@pytest.mark.parametrize("steps", [1024, 1])
+@pytest.mark.parametrize("width", [2, 8, 40])
+def test_the_final_beam_has_different_trees_where_states_are_merged(width, steps):
+    for seed in range(6):
+        plain = random_parser(8, seed, steps=steps)
+        states = new_states(plain.scorer, 8, width)
+        half, size = search_sentence(plain.scorer, plain.sentence, width, True, states)
+        assert len({state_of(states, half, number, 1) for number in range(size)}) == size == width
+        assert np.all(np.diff(states.total[half, :size]) <= 0.0)
+
+
+def test_what_was_parsed_before_makes_no_difference():
+    first, others = random_parser(9, 0), [random_parser(n, n) for n in (14, 3, 1)]
+    states = new_states(first.scorer, 14, 8)
+    found = []
+    for plain in (first, *others, first):
+        half, size = search_sentence(first.scorer, plain.sentence, 8, True, states)
+        last = states.last[half, 0]
+        found.append((state_of(states, half, 0, 1), states.total[half, :size].tolist(), steps_of(states, last)))
+    assert found[0] == found[-1]
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_the_score_of_every_recorded_action_is_that_of_its_sequence_so_far(width):
+    plain = random_parser(8, 3)
+    states = new_states(plain.scorer, 8, width)
+    search_sentence(plain.scorer, plain.sentence, width, True, states)
+    for number in range(1, states.size[0]):
+        assert states.reached[number] == plain.score_of(steps_of(states, number))
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_ease_is_how_much_better_an_action_was_than_any_other_that_its_child_could_take_part_in(width):
+    plain = random_parser(8, 4)
+    states = new_states(plain.scorer, 8, width)
+    search_sentence(plain.scorer, plain.sentence, width, True, states)
+    for number in range(1, states.size[0]):
+        *before, step = steps_of(states, number)
+        state = first_state(8)
+        for each in before:
+            state = join(state, each)
+        _, child = head_and_child(state, step)
+        others = [other for other in actions_of(state) if other != step and child in head_and_child(state, other)]
+        assert states.ease[number] == plain.score(state, step) - max(plain.score(state, other) for other in others)
+
+
+def test_a_search_does_not_write_what_it_reads():
+    plain = random_parser(12, 1, templates=GUIDED)
+    before = [each.copy() for each in (*plain.sentence, plain.scorer.weights, plain.scorer.kept, plain.scorer.elements)]
+    search_sentence(plain.scorer, plain.sentence, 8, True, new_states(plain.scorer, 12, 8))
+    after = (*plain.sentence, plain.scorer.weights, plain.scorer.kept, plain.scorer.elements)
+    assert all(np.array_equal(old, new) for old, new in zip(before, after, strict=True))

@@ -34,6 +34,7 @@ from .search import (
     head_and_child,
     new_states,
     record_action,
+    score_pairs,
 )
 
 _WORD, _LOWER = SYMBOLS.index("word"), SYMBOLS.index("lower")
@@ -288,6 +289,8 @@ def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learni
             report.violation[0] = min(report.violation[0], score_taken - right_score)
             _reward_one(perceptron, scorer, sentence, states, trees, right_place, right_action, np.float32(1.0))
             _reward_one(perceptron, scorer, sentence, states, trees, place_taken, action_taken, np.float32(-1.0))
+            # What is left as it is has other scores now.
+            score_pairs(scorer, sentence, states, half, 0, MARGIN, MARGIN + length - 1)
             if not learning.explore:
                 place_taken, action_taken = right_place, right_action
         head, child = head_and_child(trees, place_taken, action_taken)

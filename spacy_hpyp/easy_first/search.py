@@ -123,8 +123,7 @@ def begin(scorer, sentence, states):
     states.mark[0, 0] = 0
     states.last[0, 0] = 0
     states.correct[0, 0] = True
-    for place in range(MARGIN, n + MARGIN - 1):
-        _score_pair(scorer, sentence, states, 0, 0, place)
+    score_pairs(scorer, sentence, states, 0, 0, MARGIN, n + MARGIN - 1)
 
 
 @inner
@@ -150,6 +149,16 @@ def _score_pair(scorer, sentence, states, half, state, place):
         score_arcs(scorer, records, sentence, window, states.row, states.places, states.remembered[slot])
     scores[0] = states.remembered[slot, 0]
     scores[1] = states.remembered[slot, 1]
+
+
+@inner
+def score_pairs(scorer, sentence, states, half, state, first, end):
+    """Score both actions on the trees from one place of a list to another, each with its right neighbour.
+
+    first, end (int): The places of the first such tree, and behind the last.
+    """
+    for place in range(first, end):
+        _score_pair(scorer, sentence, states, half, state, place)
 
 
 @borrowing
@@ -279,8 +288,8 @@ def follow(scorer, sentence, states, half, length, count):
         states.total[other, new] = total
         states.mark[other, new] = states.chosen_mark[new]
         states.last[other, new] = number
-        for i in range(max(MARGIN, place - 3), min(place + 3, length + MARGIN - 2)):
-            _score_pair(scorer, sentence, states, other, new, i)
+        first, end = max(MARGIN, place - 3), min(place + 3, length + MARGIN - 2)
+        score_pairs(scorer, sentence, states, other, new, first, end)
 
 
 @inner

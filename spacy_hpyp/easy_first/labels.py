@@ -248,7 +248,8 @@ def label_tree(scorer, sentence, heads, labels, workbench):
 def learn_labels(perceptron, scorer, sentence, heads, labels, margin, workbench):
     """Learn the labels of a tree, going on with those that the labeller gives.
 
-    perceptron (Perceptron): The labeller's; changed where the right label's score is not higher than every other's by a margin.
+    perceptron (Perceptron): The labeller's; changed where the right label is not the best, or its score not higher than every other's by a
+        margin.
     heads, labels (int32[n]): The tree.
     RETURNS (int): How many labels were wrong.
     """
@@ -272,7 +273,7 @@ def learn_labels(perceptron, scorer, sentence, heads, labels, margin, workbench)
             else:
                 wrong += 1
             tick(perceptron)
-            if rival != right and scores[right] - scores[rival] < margin:
+            if rival != right and (found != right or scores[right] - scores[rival] < margin):
                 change_kept(perceptron, workbench.features, scorer.kept, right, np.float32(1.0))
                 change_kept(perceptron, workbench.features, scorer.kept, rival, np.float32(-1.0))
             _set_label(places, head, child, found)

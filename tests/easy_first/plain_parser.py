@@ -4,7 +4,7 @@ A state is a tuple of partial trees, and these are what they are in the paper: a
 Scores are those of the compiled templates and weights for the windows that are given here, each found anew.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -45,6 +45,8 @@ class Tree:
 State = tuple[Tree, ...]
 #: A place in the list of trees, and what to do there.
 Action = tuple[int, int]
+#: The head of each word, `NONE` for the root.
+Heads = Sequence[int]
 
 
 def first_state(n: int) -> State:
@@ -227,11 +229,25 @@ class PlainParser:
             state = join(state, step)
         return found
 
-    def best(self, beam: "list[Hypothesis]", width: int, *, merge: bool, penalty: "Penalty | None" = None):
-        """The best extensions of the states of a beam, the best first; ties are broken by what comes first."""
+    def best(
+        self,
+        beam: "list[Hypothesis]",
+        width: int,
+        *,
+        merge: bool,
+        penalty: "Penalty | None" = None,
+        allowed: Callable[[State], bool] | None = None,
+    ) -> "list[Hypothesis]":
+        """The best extensions of the states of a beam, the best first; ties are broken by what comes first.
+
+        penalty (Penalty | None): What is added to the scores of actions.
+        allowed (Callable | None): Whether a state may be in the beam.
+        """
         found = []
         for hypothesis in beam:
             for step in actions_of(hypothesis.state):
+                if allowed is not None and not allowed(join(hypothesis.state, step)):
+                    continue
                 more = 0.0 if penalty is None else penalty(hypothesis.state, step)
                 total = hypothesis.total + self.score(hypothesis.state, step) + more
                 found.append(Hypothesis((*hypothesis.steps, step), join(hypothesis.state, step), total))
@@ -260,10 +276,94 @@ class Hypothesis:
     total: float
 
 
+# Learning
+
+
+def is_correct(state: State, heads: Heads) -> bool:
+    """Whether a state can become the tree with these heads: all of its arcs are right, and what is a child has all of its own."""
+    arcs = arcs_of(state)
+    gold = {(head, child) for child, head in enumerate(heads) if head != NONE}
+    attached = {child for _, child in arcs}
+    return arcs <= gold and {arc for arc in gold if arc[0] in attached} <= arcs
+
+
+def cost_of(state: State, step: Action, heads: Heads) -> int:
+    """How many of the right arcs can be made in a state, but not after an action; that the root is one counts as an arc."""
+    head, child = (tree.head for tree in head_and_child(state, step))
+    words = {tree.head for tree in state}
+    lost = sum(heads[word] == child for word in words)
+    return lost + (heads[child] != head and (heads[child] == NONE or heads[child] in words))
+
+
+@dataclass(frozen=True)
+class Update:
+    """From a wrong sequence of actions to a right one.
+
+    violation (float): By how much the score of the wrong one, with its penalties, is higher.
+    full (bool): Whether it is made at the end of the sentence, because the best sequence of all is wrong.
+    """
+
+    right: tuple[Action, ...]
+    wrong: tuple[Action, ...]
+    violation: float
+    full: bool
+
+
+def early_update(parser: PlainParser, heads: Heads, width: int, *, merge: bool, margin: float) -> Update | None:
+    """Algorithm 2."""
+    penalty = Penalty(heads, margin)
+    beam = [Hypothesis((), first_state(parser.n), 0.0)]
+    for _ in range(parser.n - 1):
+        correct = [each for each in beam if is_correct(each.state, heads)]
+        right = parser.best(correct, 1, merge=False, allowed=lambda state: is_correct(state, heads))[0]
+        beam = parser.best(beam, width, merge=merge, penalty=penalty)
+        full = any(is_correct(each.state, heads) for each in beam)
+        if not full:
+            break
+    if parser.n == 1 or is_correct(beam[0].state, heads):
+        return None
+    return Update(right.steps, beam[0].steps, beam[0].total - right.total, full)
+
+
+def max_violation_update(parser: PlainParser, heads: Heads, width: int, *, merge: bool, margin: float) -> Update | None:
+    """The update of Huang et al. (2012), towards the best of a beam of correct states."""
+    penalty = Penalty(heads, margin)
+    beam = correct = [Hypothesis((), first_state(parser.n), 0.0)]
+    found = None
+    for _ in range(parser.n - 1):
+        beam = parser.best(beam, width, merge=merge, penalty=penalty)
+        correct = parser.best(correct, width, merge=merge, allowed=lambda state: is_correct(state, heads))
+        if not is_correct(beam[0].state, heads):
+            violation = beam[0].total - correct[0].total
+            update = Update(correct[0].steps, beam[0].steps, violation, len(beam[0].state) == 1)
+            if found is None or update.violation > found.violation:
+                found = update
+    return None if is_correct(beam[0].state, heads) or found is None or found.violation < 0.0 else found
+
+
+def learn_greedily(parser: PlainParser, heads: Heads, *, margin: float, explore: bool) -> list[Update]:
+    """Change the weights of the parser after every wrong action of greedy search. Returns the updates."""
+    steps: tuple[Action, ...] = ()
+    state, updates = first_state(parser.n), []
+    while len(state) > 1:
+        costs = {step: cost_of(state, step, heads) for step in actions_of(state)}
+        good = [step for step in costs if costs[step] == min(costs.values())]
+        scores = {step: parser.score(state, step) + (0.0 if step in good else margin) for step in costs}
+        right, taken = max(good, key=scores.__getitem__), max(scores, key=scores.__getitem__)
+        if taken not in good:
+            updates.append(Update((*steps, right), (*steps, taken), scores[taken] - scores[right], len(state) == 2))
+            for step, amount in ((right, 1.0), (taken, -1.0)):
+                np.add.at(parser.scorer.weights, (parser.features(state, step[0]), step[1]), amount)
+            if not explore:
+                taken = right
+        steps, state = (*steps, taken), join(state, taken)
+    return updates
+
+
 class Penalty:
     """What is added to the score of an action that makes a wrong arc."""
 
-    def __init__(self, heads: list[int], margin: float) -> None:
+    def __init__(self, heads: Heads, margin: float) -> None:
         self.heads = heads
         self.margin = margin
 

@@ -1,0 +1,526 @@
+"""Learning: every update is a valid one, from a predicted sequence of actions to a correct one, and the right trees are learned."""
+
+import contextlib
+import io
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from plain_parser import (
+    PlainParser,
+    actions_of,
+    arc_scorer,
+    cost_of,
+    derivations,
+    early_update,
+    first_state,
+    head_and_child,
+    heads_of,
+    is_correct,
+    join,
+    learn_greedily,
+    max_violation_update,
+    random_sentence,
+    states_of,
+    trees_of,
+)
+from spacy.training.converters import conllu_to_docs
+
+from spacy_hpyp.annotation.documents import raw_sentences, read_gold
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.easy_first import labels as arc_labels
+from spacy_hpyp.easy_first import learning as compiled_learning
+from spacy_hpyp.easy_first.arcs import SYMBOLS, TAG, Scorer
+from spacy_hpyp.easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, Report, learn
+from spacy_hpyp.easy_first.parsing import Sentences
+from spacy_hpyp.easy_first.perceptron import new_perceptron, set_average
+from spacy_hpyp.easy_first.templates import compile_templates
+from spacy_hpyp.models.tree_model import TreeModel
+from spacy_hpyp.text.unknown_words import universal_unknown_words
+from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
+
+SAMPLE = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-train.conllu"
+
+PLACES = 1 << 14
+TEMPLATES = [
+    ["l.word", "r.word"],
+    ["l.tag", "r.tag", "distance"],
+    ["l1.tag", "l.tag", "r.tag"],
+    ["l.tag", "r.tag", "r1.tag"],
+    ["l.tag", "l.left.tag", "l.right.tag", "r.tag"],
+    ["l.tag", "r.left.tag", "r.right.tag", "r.tag"],
+    ["l.left.count", "r.right.tags"],
+]
+LABEL_TEMPLATES = [
+    ["child.tag", "head.tag", "direction"],
+    ["child.word", "head.tag"],
+    ["child.word", "head.word"],
+    ["prev.label", "child.tag", "head.tag"],
+    ["head.label", "child.tag"],
+]
+WAYS = {
+    "greedy": Learning(1, True, False, 0.0, 0.0, False, 0.0),
+    "exploring": Learning(1, True, False, 0.0, 0.0, True, 0.0),
+    "early": Learning(4, True, True, 0.0, 0.0, False, 0.0),
+    "max-violation": Learning(4, True, False, 0.0, 0.0, False, 0.0),
+}
+
+
+def label_scorer(weights):
+    names, compiled = compile_templates(LABEL_TEMPLATES, arc_labels.ELEMENTS, "labels")
+    rows = np.array([arc_labels.ELEMENTS[name] for name in names], dtype=np.int32)
+    return Scorer(rows, compiled, weights, np.ones(len(LABEL_TEMPLATES), dtype=np.bool_))
+
+
+class Pupil:
+    """Perceptrons that learn from one sentence after the other."""
+
+    def __init__(self, labels=3, templates=TEMPLATES):
+        self.arcs, self.labels = new_perceptron(PLACES, 2), new_perceptron(PLACES, labels)
+        self.arc_scorer = arc_scorer(templates, PLACES, self.arcs.weights)
+        self.label_scorer = label_scorer(self.labels.weights)
+        self.report = None
+
+    def learn(self, lessons, learning, rng=None):
+        """Learn from sentences; returns how the weights of actions were changed."""
+        before = self.arcs.weights.copy()
+        self.report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
+        rng = np.random.default_rng(0) if rng is None else rng
+        learn(self.arcs, self.arc_scorer, self.labels, self.label_scorer, lessons, learning, rng, self.report)
+        return self.arcs.weights.astype(np.float64) - before
+
+    @property
+    def updates(self):
+        return int(self.report.counts[EARLY] + self.report.counts[FULL])
+
+
+def lesson(sentence, heads, labels=None, rarity=0.0):
+    """A sentence with its tree."""
+    n = len(heads)
+    labels = [NONE if head == NONE else child % 3 for child, head in enumerate(heads)] if labels is None else labels
+    return Lessons(
+        *sentence,
+        np.array(heads, dtype=np.int32),
+        np.array(labels, dtype=np.int32),
+        np.full(n, rarity, dtype=np.float32),
+        np.array([0, n]),
+    )
+
+
+def lessons_of(each):
+    """Some lessons as one."""
+    parts = [np.concatenate(part) for part in list(zip(*each, strict=True))[:-1]]
+    return Lessons(*parts, np.cumsum([0, *(one.offsets[1] for one in each)]))
+
+
+def random_lessons(count, seed, longest=8):
+    """Sentences with random trees, some of which occur again: a sentence, its heads and its lesson."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        n = int(rng.integers(1, longest + 1))
+        sentence = random_sentence(n, rng, symbols=5)
+        heads = random_heads(n, rng)
+        found.append((sentence, heads, lesson(sentence, heads)))
+    return found
+
+
+def random_heads(n, rng):
+    state = first_state(n)
+    while len(state) > 1:
+        steps = actions_of(state)
+        state = join(state, steps[rng.integers(len(steps))])
+    return heads_of(state[0])
+
+
+# Correct actions and costs
+
+
+@cache
+def trees_from(state):
+    """The heads of all trees that a state can become."""
+    if len(state) == 1:
+        return frozenset([tuple(heads_of(state[0]))])
+    return frozenset().union(*(trees_from(join(state, step)) for step in actions_of(state)))
+
+
+def chosen_trees(n):
+    trees = trees_of(n)
+    return trees if n < 5 else trees[::11]
+
+
+def compiled_pair(plain, state, step):
+    return tuple(plain.record(tree) for tree in head_and_child(state, step))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_correct_actions_are_those_after_which_the_right_tree_can_still_be_made(n):
+    plain = PlainParser(arc_scorer(TEMPLATES, PLACES), random_sentence(n, np.random.default_rng(n)))
+    records = plain._forest.records
+    children = np.empty(n, dtype=np.int32)
+    correct = wrong = 0
+    for heads in chosen_trees(n):
+        gold = np.array(heads, dtype=np.int32)
+        compiled_learning.count_children(gold, children)
+        assert children.tolist() == [heads.count(word) for word in range(n)]
+        for state in states_of(n):
+            if heads not in trees_from(state):
+                assert not is_correct(state, heads)
+                continue
+            assert is_correct(state, heads)
+            for step in actions_of(state):
+                possible = heads in trees_from(join(state, step))
+                found = compiled_learning.is_correct(records, gold, children, *compiled_pair(plain, state, step))
+                assert found == possible
+                correct += possible
+                wrong += not possible
+    assert correct
+    assert wrong
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_the_correct_sequences_are_all_those_that_make_the_right_tree(n):
+    for heads in trees_of(n):
+        every = {steps for steps, last in derivations(first_state(n)) if tuple(heads_of(last[0])) == heads}
+        found, pending = set(), [((), first_state(n))]
+        while pending:
+            steps, state = pending.pop()
+            if len(state) == 1:
+                found.add(steps)
+            for step in actions_of(state):
+                if is_correct(join(state, step), heads):
+                    pending.append(((*steps, step), join(state, step)))
+        assert found == every
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_the_cost_of_an_action_is_how_many_right_arcs_can_no_longer_be_made_after_it(n):
+    waiting, is_left = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.bool_)
+    for heads in chosen_trees(n):
+        gold = np.array(heads, dtype=np.int32)
+
+        @cache
+        def most(state, heads=heads):
+            """How many right arcs there are at the most in a tree that a state can become; the root's is one."""
+            return max(sum(map(int.__eq__, tree, heads)) for tree in trees_from(state))
+
+        for state in states_of(n):
+            words = [tree.head for tree in state]
+            is_left[:] = np.isin(np.arange(n), words)
+            waiting[:] = [sum(heads[word] == head for word in words) for head in range(n)]
+            for step in actions_of(state):
+                lost = most(state) - most(join(state, step))
+                head, child = (tree.head for tree in head_and_child(state, step))
+                assert compiled_learning.cost_of(gold, waiting, is_left, head, child) == lost
+                assert cost_of(state, step, heads) == lost
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_there_is_always_an_action_that_costs_nothing(n):
+    for heads in chosen_trees(n):
+        for state in states_of(n):
+            costs = [cost_of(state, step, heads) for step in actions_of(state)]
+            assert min(costs, default=0) == 0
+
+
+# Updates, compared with those of the plain parser
+
+
+@pytest.mark.parametrize("margin", [0.0, 3.0])
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("width", [2, 4])
+@pytest.mark.parametrize("way", ["early", "max-violation"])
+def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid(way, width, merge, margin):
+    learning = Learning(width, merge, way == "early", margin, 0.0, False, 0.0)
+    pupil = Pupil()
+    kinds = np.zeros(3, dtype=np.int64)
+    for sentence, heads, own in random_lessons(80, width) * 2:
+        plain = PlainParser(arc_scorer(TEMPLATES, PLACES, pupil.arcs.weights.copy()), sentence)
+        find = early_update if way == "early" else max_violation_update
+        expected = find(plain, heads, width, merge=merge, margin=margin)
+        changed = pupil.learn(own, learning)
+        kinds += pupil.report.counts
+        if expected is None:
+            assert pupil.updates == 0
+            assert not changed.any()
+            continue
+        assert pupil.updates == 1
+        assert bool(pupil.report.counts[FULL]) == expected.full
+        right, wrong = (plain.score_of(steps) for steps in (expected.right, expected.wrong))
+        violation = wrong + margin * wrong_arcs(expected.wrong, heads) - right
+        assert violation >= 0.0
+        assert pupil.report.violation[0] == violation == expected.violation
+        assert np.array_equal(changed, plain.counts(expected.right) - plain.counts(expected.wrong))
+        # What makes the perceptron converge: no update agrees with the weights by more than the margin.
+        agreement = (plain.scorer.weights * changed).sum()
+        assert agreement <= margin * wrong_arcs(expected.wrong, heads)
+    assert kinds[EARLY] > 5
+    assert kinds[FULL] > 5
+
+
+def wrong_arcs(steps, heads):
+    state, wrong = first_state(len(heads)), 0
+    for step in steps:
+        head, child = head_and_child(state, step)
+        wrong += heads[child.head] != head.head
+        state = join(state, step)
+    return wrong
+
+
+@pytest.mark.parametrize("margin", [0.0, 3.0])
+@pytest.mark.parametrize("explore", [True, False])
+def test_greedy_search_learns_from_every_action_and_every_update_is_valid(explore, margin):
+    learning = Learning(1, True, False, margin, 0.0, explore, 0.0)
+    pupil = Pupil()
+    most = 0
+    for sentence, heads, own in random_lessons(80, 7) * 2:
+        plain = PlainParser(arc_scorer(TEMPLATES, PLACES, pupil.arcs.weights.copy()), sentence)
+        expected = learn_greedily(plain, heads, margin=margin, explore=explore)
+        pupil.learn(own, learning)
+        assert np.array_equal(pupil.arcs.weights, plain.scorer.weights)
+        assert pupil.updates == len(expected)
+        assert pupil.report.counts[FULL] == sum(update.full for update in expected)
+        if expected:
+            assert pupil.report.violation[0] == min(update.violation for update in expected) >= 0.0
+        most = max(most, len(expected))
+    assert most > 2
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_average_is_that_of_the_weights_after_each_update(way):
+    pupil = Pupil()
+    each = []
+    for _, _, own in random_lessons(60, 3):
+        pupil.learn(own, WAYS[way])
+        each.append((int(pupil.arcs.clock[0]), pupil.arcs.weights.astype(np.float64)))
+    average = np.empty_like(pupil.arcs.weights)
+    set_average(pupil.arcs, average)
+    if WAYS[way].width > 1:
+        # There is a step of the clock for each sentence.
+        clocks, weights = zip(*each, strict=True)
+        assert clocks[-1] == sum(len(heads) > 1 for _, heads, _ in random_lessons(60, 3))
+        steps = np.diff(clocks, prepend=0)
+        np.testing.assert_allclose(average, np.average(weights, axis=0, weights=steps), atol=1e-6)
+    assert np.abs(average).max() <= max(np.abs(weights).max() for _, weights in each)
+    assert not np.array_equal(average, pupil.arcs.weights)
+
+
+# Treebanks
+
+
+def sample():
+    """The sentences of the sample treebank: words, tags, heads and labels."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        docs = list(conllu_to_docs(SAMPLE.read_text(encoding="utf8"), n_sents=1, no_print=True))
+    found = [read_gold(raw, doc.vocab) for doc in docs for raw in raw_sentences(doc)]
+    return [(each.words, each.tags, each.heads, each.labels) for each in found if not isinstance(each, str)]
+
+
+def toy_sentences(toy, count=40):
+    found = []
+    for sentence in toy.sentences(count):
+        if sentence is not toy.non_projective:
+            heads = [NONE if head == i else head for i, head in enumerate(sentence.heads)]
+            found.append((sentence.words, sentence.tags, heads, sentence.deps))
+    return found
+
+
+class Class:
+    """A model and what it is to learn."""
+
+    def __init__(self, sentences):
+        settings = VocabularySettings(universal_unknown_words(), min_count=1)
+        tags = sorted({tag for _, own, _, _ in sentences for tag in own})
+        numbers = {tag: i for i, tag in enumerate(tags)}
+        self.model = TreeModel(TEMPLATES, LABEL_TEMPLATES, settings, arc_places=PLACES, label_places=PLACES)
+        words = [(words, [numbers[tag] for tag in own]) for words, own, _, _ in sentences]
+        pairs = [(heads, labels) for _, _, heads, labels in sentences]
+        names = sorted({label for heads, labels in pairs for head, label in zip(heads, labels) if head != NONE})
+        self.model.initialize(Vocabulary.collect(words, tags, settings), names)
+        self.lessons = []
+        for (forms, own), (heads, labels) in zip(words, pairs, strict=True):
+            n = len(forms)
+            encoded = self.model.encode(forms, np.arange(n), np.array(own), np.array([0, n]), None)
+            places = [NONE if head == NONE else names.index(label) for head, label in zip(heads, labels)]
+            self.lessons.append(lesson(tuple(encoded)[:5], heads, places))
+
+    def learn(self, learning, seed=0):
+        return self.model.learn(lessons_of(self.lessons), learning, np.random.default_rng(seed))
+
+    def wrong(self, width):
+        """How many heads and how many labels are wrong where what was learned is used."""
+        together = lessons_of(self.lessons)
+        sentences = Sentences(*together[:5], together.offsets)
+        trees = self.model.parse(sentences, width=width, merge=True)
+        return int((trees.heads != together.gold_heads).sum()), int((trees.labels != together.gold_labels).sum())
+
+
+@pytest.fixture(params=["toy", "sample"])
+def school(request, toy):
+    return Class(toy_sentences(toy) if request.param == "toy" else sample()[:150])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_update_on_a_treebank_is_valid(school, way):
+    model, made = school.model, 0
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        for own in school.lessons:
+            before = model.arc_perceptron.weights.astype(np.float64)
+            report = model.learn(own, WAYS[way], rng)
+            changed = model.arc_perceptron.weights - before
+            updates = int(report.counts[EARLY] + report.counts[FULL])
+            made += updates
+            assert (updates > 0) == np.isfinite(report.violation[0])
+            assert report.violation[0] >= 0.0
+            if WAYS[way].width > 1 and updates:
+                # The difference of the scores of the two sequences, by the weights before.
+                assert updates == 1
+                assert -(before * changed).sum() == report.violation[0]
+    assert made > 3
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_treebank_whose_trees_can_be_told_apart_is_learned_without_an_error(toy, way):
+    school = Class(toy_sentences(toy))
+    for _ in range(20):
+        report = school.learn(WAYS[way])
+    assert not report.counts.any()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_learned_by_a_margin_the_average_knows_as_well(toy, way):
+    school = Class(toy_sentences(toy))
+    for _ in range(20):
+        school.learn(WAYS[way]._replace(margin=5.0, label_margin=5.0))
+    assert school.wrong(WAYS[way].width) == (0, 0)
+
+
+def test_trees_are_not_all_alike(toy):
+    # Or there would be nothing to learn in the test above.
+    school = Class(toy_sentences(toy))
+    wrong_heads, wrong_labels = school.wrong(1)
+    assert wrong_heads > 100
+    assert wrong_labels > 100
+    assert len(school.model.labels) > 4
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_sentence_of_one_word_teaches_nothing(way):
+    pupil = Pupil()
+    own = lesson(random_sentence(1, np.random.default_rng(0)), [NONE])
+    assert not pupil.learn(own, WAYS[way]).any()
+    assert pupil.arcs.clock[0] == pupil.labels.clock[0] == 0
+    assert not pupil.report.counts.any()
+
+
+def test_several_sentences_are_learned_one_after_the_other():
+    together, apart = Pupil(), Pupil()
+    found = [own for _, _, own in random_lessons(30, 9)]
+    together.learn(lessons_of(found), WAYS["early"])
+    counts = np.zeros(3, dtype=np.int64)
+    for own in found:
+        apart.learn(own, WAYS["early"])
+        counts += apart.report.counts
+    assert np.array_equal(together.arcs.weights, apart.arcs.weights)
+    assert np.array_equal(together.arcs.sums, apart.arcs.sums)
+    assert np.array_equal(together.labels.weights, apart.labels.weights)
+    assert np.array_equal(together.report.counts, counts)
+
+
+# Chance
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_without_dropout_nothing_is_left_to_chance(way):
+    rng = np.random.default_rng(4)
+    before = rng.bit_generator.state
+    Pupil().learn(lessons_of([own for _, _, own in random_lessons(20, 1)]), WAYS[way], rng)
+    assert rng.bit_generator.state == before
+
+
+@pytest.mark.parametrize(("dropout", "rarity"), [(0.3, 0.0), (0.0, 0.4), (0.3, 0.4)])
+@pytest.mark.parametrize("way", WAYS)
+def test_the_same_generator_gives_the_same_weights_and_another_one_others(way, dropout, rarity):
+    lessons = lessons_of([lesson(sentence, heads, rarity=rarity) for sentence, heads, _ in random_lessons(40, 1)])
+    found = []
+    for seed, elsewhere in ((4, 1), (4, 2), (5, 1)):
+        np.random.seed(elsewhere)
+        pupil = Pupil()
+        pupil.learn(lessons, WAYS[way]._replace(dropout=dropout), np.random.default_rng(seed))
+        found.append([*pupil.arcs, *pupil.labels])
+    first, again, other = found
+    assert all(map(np.array_equal, first, again))
+    assert not np.array_equal(first[0], other[0])
+    assert not np.array_equal(first[3], other[3])
+
+
+#: The trees of two words.
+PAIRS = ([NONE, 0], [1, NONE])
+
+
+def places_of_pair(pupil, sentence):
+    """The features of the only pair of a sentence of two words."""
+    return PlainParser(pupil.arc_scorer, sentence).features(first_state(2), 0)
+
+
+def test_nothing_is_learned_of_templates_that_are_left_out():
+    sentence = random_sentence(2, np.random.default_rng(0), symbols=50)
+    pupil = Pupil()
+    rng = np.random.default_rng(0)
+    left_out = 0
+    for heads in PAIRS * 100:
+        changed = pupil.learn(lesson(sentence, heads), WAYS["early"]._replace(dropout=0.5, margin=100.0), rng)
+        left_out += int(np.sum(~pupil.arc_scorer.kept))
+        assert np.flatnonzero(changed.any(axis=1)).tolist() == sorted(places_of_pair(pupil, sentence))
+    # Half of seven templates, two hundred times; the standard error is the root of a quarter of them.
+    assert abs(left_out - 700) < 4 * (1400 / 4) ** 0.5
+
+
+@pytest.mark.parametrize("rarity", [0.0, 0.25, 1.0])
+def test_so_many_words_as_are_to_be_taken_for_unknown_are(rarity):
+    pupil = Pupil(templates=[["l.word", "l.lower", "l.tag"]])
+    rng = np.random.default_rng(0)
+    sentence = random_sentence(2, np.random.default_rng(0), symbols=50)
+    unknown = sentence._replace(symbols=sentence.symbols.copy())
+    unknown.symbols[0, [SYMBOLS.index("word"), SYMBOLS.index("lower")]] = 0
+    as_it_is, as_unknown = (places_of_pair(pupil, each) for each in (sentence, unknown))
+    assert as_it_is != as_unknown
+    own = lesson(sentence, PAIRS[0], rarity=rarity)
+    before = own.symbols.copy()
+    count = 0
+    for heads in PAIRS * 200:
+        changed = pupil.learn(lesson(sentence, heads, rarity=rarity), WAYS["early"]._replace(margin=1000.0), rng)
+        (place,) = np.flatnonzero(changed.any(axis=1))
+        assert place in (*as_it_is, *as_unknown)
+        count += place in as_unknown
+    assert abs(count - 400 * rarity) <= 4 * (400 * rarity * (1.0 - rarity)) ** 0.5
+    assert np.array_equal(own.symbols, before)
+
+
+# Labels
+
+
+@pytest.mark.parametrize("margin", [0.0, 5.0])
+def test_labels_are_learned_that_only_those_before_them_tell_apart(margin):
+    # The second words are alike, but the first ones are not, and no template reads both.
+    lessons = []
+    for tag, labels in ((1, [0, 1, NONE]), (2, [2, 0, NONE])):
+        sentence = random_sentence(3, np.random.default_rng(0), symbols=1)
+        sentence.symbols[0, TAG] = tag
+        lessons.append(lesson(sentence, [2, 2, NONE], labels))
+    pupil = Pupil()
+    for _ in range(20):
+        pupil.learn(lessons_of(lessons), WAYS["early"]._replace(label_margin=margin))
+    assert pupil.report.counts[LABELS] == 0
+
+
+def test_wrong_labels_are_counted():
+    # Where no weight has been learned, all are the first.
+    for _, heads, own in random_lessons(20, 5):
+        pupil = Pupil()
+        pupil.label_scorer = pupil.label_scorer._replace(weights=np.zeros((PLACES, 3), dtype=np.float32))
+        pupil.learn(own, WAYS["early"])
+        if len(heads) > 1:
+            assert pupil.report.counts[LABELS] == np.sum(own.gold_labels > 0)

@@ -20,7 +20,8 @@ from spacy_hpyp.text.unknown_words import unknown_words
 
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
-CONFIGS = sorted((PROJECT / "configs").glob("*.cfg"))
+#: `guided.cfg` takes a component from a trained pipeline: `test_sample` trains with it.
+CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem != "guided")
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +39,23 @@ def test_config_passes_the_checks_of_spacy(config, corpus):
     assert "Config is valid" in output
 
 
-@pytest.mark.parametrize("name", ["paper", "pool"])
-def test_model_and_data_pass_the_checks_of_spacy(name, corpus, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "pipe"),
+    [
+        ("paper", "hpyp_parser"),
+        ("pool", "hpyp_parser"),
+        ("easy_first", "easy_first_tagger"),
+        ("easy_first", "easy_first_parser"),
+    ],
+)
+def test_model_and_data_pass_the_checks_of_spacy(name, pipe, corpus, tmp_path):
     # spaCy calls for a hundred documents at least.
     sentences = tmp_path / "en_sample-ud-train.spacy"
     run("convert", SAMPLE / "en_sample-ud-train.conllu", tmp_path, "--converter", "conllu")
     config, dev = PROJECT / "configs" / f"{name}.cfg", corpus / "en_sample-ud-dev.spacy"
     for train in (corpus / sentences.name, sentences):
         paths = ["--paths.train", train, "--paths.dev", dev]
-        output = run("debug", "model", config, "hpyp_parser", *paths, "-P3").output
+        output = run("debug", "model", config, pipe, *paths, "-P3").output
         assert "Successfully ended analysis" in output
         output = run("debug", "data", config, *paths, exit_code=int(train != sentences)).output
         assert "Pipeline can be initialized with data" in output
@@ -82,15 +91,29 @@ def test_labels_that_spacy_writes_are_read_again_and_shown_without_what_they_are
 def test_config_leaves_nothing_to_defaults(config):
     given = load_config(config)
     nlp = load_model_from_config(given, auto_fill=True)
-    assert component(nlp.config) == component(given)
-    joint = nlp.get_pipe("hpyp_parser").joint
-    for name in DISTRIBUTIONS:
-        assert [list(expert) for expert in getattr(joint.contexts, name)] == component(given)["model"][name]
+    for name in nlp.pipe_names:
+        assert component(nlp.config, name) == component(given, name)
+    if "hpyp_parser" in nlp.pipe_names:
+        joint = nlp.get_pipe("hpyp_parser").joint
+        for name in DISTRIBUTIONS:
+            assert [list(expert) for expert in getattr(joint.contexts, name)] == component(given)["model"][name]
 
 
-def component(config):
-    """The settings of the parser in a config."""
-    return config.interpolate()["components"]["hpyp_parser"]
+def test_the_guided_config_leaves_nothing_to_defaults_and_reads_what_the_fast_one_reads_and_guides():
+    guided, fast = (load_config(PROJECT / "configs" / f"{name}.cfg") for name in ("guided", "easy_first"))
+    for name in ("easy_first_senter", "easy_first_tagger", "easy_first_parser"):
+        ours, theirs = component(guided, name), component(fast, name)
+        assert ours.keys() == theirs.keys()
+        for lists in ours["model"].keys() & {"templates", "arcs", "labels"}:
+            more = [template for template in ours["model"][lists] if template not in theirs["model"][lists]]
+            assert len(ours["model"][lists]) == len(theirs["model"][lists]) + len(more)
+            assert all(any("guide" in part or "missing" in part for part in template) for template in more)
+            assert bool(more) == (name != "easy_first_senter")
+
+
+def component(config, name="hpyp_parser"):
+    """The settings of a component in a config."""
+    return config.interpolate()["components"][name]
 
 
 @pytest.mark.parametrize("lang", ["en", "fr"])

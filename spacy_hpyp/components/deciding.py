@@ -125,7 +125,7 @@ class DecidingComponent(TrainableComponent):
         parts = [encoded for encoded in found if encoded is not None]
         if parts:
             batch = Encoded.join(parts)
-            lesson = self.decider.learn(batch.sequences, batch.gold, self.search)
+            lesson = self.decider.learn(batch.sequences, batch.gold, self.search, margin=self.margin)
             self._loss = (self._loss[0] + lesson.early + lesson.full, self._loss[1] + lesson.sequences)
             losses[self.name] = self._loss[0] / self._loss[1]
             self._log(lesson)

@@ -159,6 +159,7 @@ class EasyFirstTagger(DecidingComponent):
             self.decider,
             sequences,
             self.search,
+            margin=self.margin,
             folds=whole("folds", folds, least=2),
             epochs=whole("epochs", epochs),
             threads=self.threads,

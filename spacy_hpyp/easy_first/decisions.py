@@ -15,6 +15,8 @@ states have the same outcomes, and each has one correct sequence of actions: the
 decided in windows, from left to right: words in a window see the outcomes of those before it. With windows of one word, words are
 decided from left to right.
 
+In training, wrong outcomes are given a head start, so that right ones come to be ahead of them by a margin.
+
 Weights stand in one row: the place of a feature is where its weight for the outcome 0 is, the others follow. So a table takes no
 more room where there are many outcomes, most of which most features are never seen with.
 """
@@ -98,6 +100,7 @@ class Board(NamedTuple):
 
     slots (int64[window + 1]): Where the scores of each word's outcomes begin in a state's row.
     outcomes (int32[*]): The outcome of each slot.
+    head_start (float64[*]): What the score of each slot is before any feature is read.
     codes (uint64[window, templates]): The hash of what features that read outcomes read besides.
     decided (int32[2, beam, window + 2 * reach]): The outcomes of each state, with those of the words around the window.
     scores (float64[2, beam, *]): Of each slot, as far as the features exist.
@@ -112,6 +115,7 @@ class Board(NamedTuple):
 
     slots: np.ndarray
     outcomes: np.ndarray
+    head_start: np.ndarray
     codes: np.ndarray
     decided: np.ndarray
     scores: np.ndarray
@@ -138,6 +142,7 @@ def new_board(reading, possible, search):
     return Board(
         np.zeros(window + 1, dtype=np.int64),
         np.zeros(size, dtype=np.int32),
+        np.zeros(size),
         np.zeros((window, len(reading.fixed) - reading.simple), dtype=np.uint64),
         np.zeros((_HALVES, beam, padded), dtype=np.int32),
         np.zeros((_HALVES, beam, size)),
@@ -237,7 +242,7 @@ def _open_window(reading, sequences, possible, bounds, outcomes, board):
         if sequences.given[first + i] == NONE:
             undecided += 1
             for outcome in possible.outcomes[possible.offsets[kind] : possible.offsets[kind + 1]]:
-                board.outcomes[slot] = outcome
+                board.outcomes[slot], board.head_start[slot] = outcome, 0.0
                 slot += 1
         board.slots[i + 1] = slot
         for template in range(reading.simple, len(reading.fixed)):
@@ -263,7 +268,7 @@ def _score_all(reading, sequences, weights, bounds, board, half, state):
         if decided[at] != NONE:
             continue
         for slot in range(board.slots[i], board.slots[i + 1]):
-            scores[slot] = 0.0
+            scores[slot] = board.head_start[slot]
         for template in range(reading.simple):
             code = _fixed_code(reading, sequences, start, end, first + i, template)
             _add(board, weights, place_of(code, shift), i, scores)
@@ -439,16 +444,20 @@ def _change(reading, sequences, perceptron, bounds, board, decided, word, outcom
 
 
 @borrowing
-def _set_goals(gold, bounds, board, goals):
-    """Find the slots of the right outcomes of a window's words; `NONE` where none is known or it is not possible: any is right then.
+def _set_goals(gold, bounds, margin, board, goals):
+    """Find the slots of the right outcomes of a window's words, and give the others a head start.
 
     gold (int32[words]): The right outcomes, `NONE` where they are not known.
+    goals (int64[window]): Overwritten; `NONE` where the right outcome is not known or not possible: any is right then.
     """
     for i in range(bounds[3] - bounds[2]):
         goals[i] = NONE
         for slot in range(board.slots[i], board.slots[i + 1]):
             if board.outcomes[slot] == gold[bounds[2] + i]:
                 goals[i] = slot
+        if goals[i] != NONE:
+            for slot in range(board.slots[i], board.slots[i + 1]):
+                board.head_start[slot] = 0.0 if slot == goals[i] else margin
 
 
 @borrowing
@@ -511,7 +520,7 @@ def _replay(reading, sequences, perceptron, bounds, board, path, shared, steps, 
 
 
 @compiled
-def learn(reading, perceptron, sequences, possible, gold, begin, end, search, counts):
+def learn(reading, perceptron, sequences, possible, gold, begin, end, search, margin, counts):
     """Learn from some sequences, one after the other (Algorithm 2 of Ma et al. 2013).
 
     An early update does not end the work on a sequence: the search goes on with the new weights from the best correct state, which
@@ -521,9 +530,10 @@ def learn(reading, perceptron, sequences, possible, gold, begin, end, search, co
     gold (int32[words]): The right outcomes, `NONE` where they are not known: there any is right.
     begin, end (int): Which sequences.
     search (Search): How to search.
+    margin (float): The head start of wrong outcomes.
     counts (int64[2]): The numbers of early and of full updates are added.
-    RETURNS (float): The least by which, in an update, the score of the predicted actions was above that of the correct ones; infinite
-        without updates. It is never negative: the updates are valid.
+    RETURNS (float): The least by which, in an update, the score of the predicted actions, with its head start, was above that of the
+        correct ones; infinite without updates. It is never negative: the updates are valid.
     """
     board = new_board(reading, possible, search)
     outcomes = np.full(len(gold), NONE, dtype=np.int32)
@@ -539,7 +549,7 @@ def learn(reading, perceptron, sequences, possible, gold, begin, end, search, co
             bounds = (start, stop, first, min(first + search.window, stop))
             length = bounds[3] - first
             remaining = _open_window(reading, sequences, possible, bounds, outcomes, board)
-            _set_goals(gold, bounds, board, goals)
+            _set_goals(gold, bounds, margin, board, goals)
             while remaining > 0:
                 half, states, steps, some, score = 0, 1, 0, True, 0.0
                 _begin(reading, sequences, perceptron.weights, bounds, board, half)

@@ -14,7 +14,8 @@ stands before it, as "prev.word".
 | word | the word, or its class if it is rare (`text.vocabulary`) |
 | usual | the outcome that the word, or its class, has most often |
 | lower | the word in lower case |
-| prefix1 to prefix4, suffix1 to suffix4 | its first and last characters in lower case; nothing if it is shorter |
+| prefix1 to prefix5, suffix1 to suffix5 | its first and last characters in lower case; nothing if it is shorter |
+| lower.known | of a word with a capital: whether it is known in lower case, and whether it is more frequent like that |
 | shape | its characters as "X" (capital), "x" (other letter), "d" (digit) or themselves, no more than two of a kind in a row |
 | case | whether it has capitals, and where |
 | digits | whether it has digits, or nothing else |
@@ -42,7 +43,7 @@ from .decisions import Possible, Reading
 from .templates import compile_templates
 
 POSITIONS = {"prev3": -3, "prev2": -2, "prev": -1, "": 0, "next": 1, "next2": 2, "next3": 3}
-_AFFIXES = (1, 2, 3, 4)
+_AFFIXES = (1, 2, 3, 4, 5)
 # Where the steps of probabilities begin: they are finer where a parser is nearly sure.
 _STEPS = np.array([0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999], dtype=np.float32)
 
@@ -126,7 +127,7 @@ class Task:
         return {
             f"{position}.{attribute}" if position else attribute: (distance, attribute)
             for position, distance in POSITIONS.items()
-            for attribute in ("word", "usual", *SPELLING, *self.attributes, self.outcome)
+            for attribute in ("word", "usual", "lower.known", *SPELLING, *self.attributes, self.outcome)
             if position or attribute != self.outcome
         }
 
@@ -231,7 +232,11 @@ class Lexicon:
             return known
         vocabulary = self.vocabulary
         number = vocabulary.number(form)
-        own = {"word": number, "usual": int(vocabulary.candidate_tags[vocabulary.tag_offsets[number]])}
+        own = {
+            "word": number,
+            "usual": int(vocabulary.candidate_tags[vocabulary.tag_offsets[number]]),
+            "lower.known": self._lower_known(form, number),
+        }
         symbols = [
             SPELLING[attribute](form) if attribute in SPELLING else own.get(attribute, 0)
             for attribute in self.attributes
@@ -240,3 +245,13 @@ class Lexicon:
         if number < len(vocabulary.words):
             self._rows[form] = row
         return row
+
+    def _lower_known(self, form: str, number: int) -> int:
+        lower = form.lower()
+        if lower == form:
+            return 0
+        known = self.vocabulary.number(lower)
+        if known >= len(self.vocabulary.words):
+            return 1
+        # Frequent words have low numbers.
+        return 2 if number < known else 3

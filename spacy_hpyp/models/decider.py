@@ -164,16 +164,17 @@ class Decider:
         guides = block_guides(docs, layout, {}, outcomes, reader=reader)
         return guide_symbols(guides)
 
-    def learn(self, sequences: Sequences, gold: np.ndarray, search: Search) -> Lesson:
+    def learn(self, sequences: Sequences, gold: np.ndarray, search: Search, *, margin: float) -> Lesson:
         """Learn from some sequences, one after the other, see `spacy_hpyp.easy_first.decisions.learn`.
 
         gold (int32[words]): The right outcomes, `NONE` where they are not known.
+        margin (float): By how much right outcomes are to be ahead of wrong ones.
         """
         counts = np.zeros(2, dtype=np.int64)
         number = len(sequences.offsets) - 1
         perceptron = self.perceptron
         self._weights = None
-        least = learn(self._reading, perceptron, sequences, self._possible, gold, 0, number, search, counts)
+        least = learn(self._reading, perceptron, sequences, self._possible, gold, 0, number, search, margin, counts)
         return Lesson(number, int(counts[EARLY]), int(counts[FULL]), least)
 
     def decide(self, sequences: Sequences, search: Search, threads: int = 1) -> np.ndarray:

@@ -123,6 +123,7 @@ def jackknife(
     sequences: Sequence[GoldWords],
     search: Search,
     *,
+    margin: float,
     folds: int,
     epochs: int,
     threads: int,
@@ -135,6 +136,7 @@ def jackknife(
     model (Decider): What the models are to be like; it stays as it is.
     sequences (Sequence[GoldWords]): Those of the training part.
     search (Search): How to search.
+    margin (float): By how much right outcomes are to be ahead of wrong ones.
     folds (int): Into how many parts they are divided, at least 2.
     epochs (int): How often each model sees what it is trained on.
     threads (int): How many folds are worked on at once; the result does not depend on it.
@@ -156,7 +158,7 @@ def jackknife(
         rng = np.random.default_rng(fold)
         for _ in range(epochs):
             epoch = encoded.take(rng.permutation(others))
-            left_out.learn(epoch.sequences, epoch.gold, search)
+            left_out.learn(epoch.sequences, epoch.gold, search, margin=margin)
         held_out = encoded.take(own)
         found = left_out.decide(held_out.sequences, search)
         return np.split(found, held_out.sequences.offsets[1:-1])

@@ -1,0 +1,212 @@
+"""Elements of a pair of neighbours: each reads what its name says, and what is not there is told from what is."""
+
+import itertools
+
+import numpy as np
+import pytest
+from plain_parser import PlainParser, arc_scorer, first_state, random_derivation, random_sentence
+
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.easy_first import arcs
+from spacy_hpyp.easy_first.arcs import (
+    ELEMENTS,
+    GUIDE_SYMBOLS,
+    NULL,
+    SYMBOLS,
+    class_of_distance,
+    class_of_probability,
+    read_elements,
+    reads_guides,
+    score_arcs,
+)
+from spacy_hpyp.models.tree_model import TreeModel
+from spacy_hpyp.text.unknown_words import universal_unknown_words
+from spacy_hpyp.text.vocabulary import VocabularySettings
+
+NAMES = list(ELEMENTS)
+TREES = ("l2", "l1", "l", "r", "r1", "r2")
+COLUMNS = (*SYMBOLS, *GUIDE_SYMBOLS)
+NEIGHBOURS = {"before2": -2, "before": -1, "after": 1, "after2": 2}
+SIDES = ("left", "right")
+
+
+class Reader:
+    """What the elements of a pair are, by the table in the docstring of `arcs`."""
+
+    def __init__(self, plain, state, place):
+        self.sentence = plain.sentence
+        self.share = plain.share
+        self.trees = dict(zip(TREES, plain.window(state, place), strict=True))
+        self.l, self.r = self.trees["l"].head, self.trees["r"].head
+
+    def read(self, name):
+        tree, _, rest = name.partition(".")
+        if tree in TREES:
+            return self.of_tree(self.trees[tree], rest)
+        if name == "distance":
+            return class_of_distance(self.r - self.l)
+        if name == "between":
+            return bits(self.tag(word) for word in range(self.l + 1, self.r))
+        if name == "edge":
+            return (self.trees["l1"] is None) + 2 * (self.trees["r1"] is None)
+        assert tree == "guide"
+        child, _, what = rest.partition(".")
+        child, head = (self.l, self.r) if child == "l" else (self.r, self.l)
+        if not what:
+            return class_of_probability(self.share(child, head))
+        said = zip(*(part[child].tolist() for part in self.sentence[1:4]), strict=True)
+        if what == "other":
+            return class_of_probability(max((share for other, share, _ in said if other != head), default=0.0))
+        assert what == "label"
+        return next((label + 2 for other, share, label in said if other == head and share > 0), NULL)
+
+    def of_tree(self, tree, rest):
+        if rest in COLUMNS:
+            return self.symbol(tree and tree.head, rest)
+        first, _, rest = rest.partition(".")
+        if first == "size":
+            return NULL if tree is None else class_of_distance(len(tree.words))
+        if first == "missing":
+            return self.missing(tree, rest)
+        if first in NEIGHBOURS:
+            return self.symbol(None if tree is None else tree.head + NEIGHBOURS[first], rest)
+        side = first.rstrip("2")
+        children = [] if tree is None else [child.head for child in getattr(tree, side)]
+        if rest == "count":
+            return len(children)
+        if rest == "tags":
+            return bits(map(self.tag, children))
+        # The outermost child first.
+        children = (children if side == "left" else children[::-1])[int(first.endswith("2")) :]
+        return self.symbol(children[0] if children else None, rest)
+
+    def symbol(self, word, column):
+        """A symbol of a word, if there is such a word."""
+        if word is None or not 0 <= word < len(self.sentence.symbols):
+            return NULL
+        return self.sentence.symbols[word, COLUMNS.index(column)]
+
+    def tag(self, word):
+        return int(self.symbol(word, "tag"))
+
+    def missing(self, tree, side):
+        if tree is None:
+            return NONE
+        shares = sum(int(1000 * self.share(child.head, tree.head)) for child in getattr(tree, side))
+        lacking = self.sentence.expected[tree.head, SIDES.index(side)] - shares / 1000
+        return sum(lacking >= limit for limit in (0.1, 0.35, 0.65, 0.9, 1.4))
+
+
+def bits(tags):
+    return sum(1 << tag for tag in {tag % 31 for tag in tags})
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """Pairs of neighbours in states of random sentences, with the symbols that compiled code reads, and a reader of what is so."""
+    found = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 24))
+        sentence = random_sentence(n, rng, symbols=70, guide=4)
+        plain = PlainParser(arc_scorer([[name] for name in NAMES], 16), sentence)
+        for state in (first_state(n), *(state for _, state in random_derivation(n, rng))):
+            for place in range(len(state) - 1):
+                window = np.array([plain.record(tree) for tree in plain.window(state, place)], dtype=np.int32)
+                row = np.full(len(NAMES), -99, dtype=np.int32)
+                read_elements(plain.scorer.elements, plain._forest.records, sentence, window, row)
+                found.append((dict(zip(NAMES, row.tolist(), strict=True)), Reader(plain, state, place)))
+    return found
+
+
+def test_there_is_every_element_of_the_table():
+    listed = {
+        *("l.word", "r1.tag", "l.left.tag", "r.right2.word", "l.after.tag", "r.before.word", "l.left.count"),
+        *("r.right.tags", "l.size", "distance", "between", "edge", "l.guide.head", "r2.guide.label", "l.guide.tag"),
+        *("l.missing.left", "guide.l", "guide.r", "guide.l.other", "guide.l.label", "guide.r.label"),
+        *("l.lower", "l.suffix", "l.usual"),
+    }
+    assert listed <= set(NAMES)
+
+
+@pytest.mark.parametrize("kind", ["l2", "l1", "l", "r", "r1", "r2", "pair"])
+def test_an_element_reads_what_its_name_says(pairs, kind):
+    names = [name for name in NAMES if (name.partition(".")[0] == kind) == (kind in TREES)]
+    names = [name for name in names if kind in TREES or name.partition(".")[0] not in TREES]
+    assert names
+    for read, reader in pairs:
+        for name in names:
+            assert read[name] == reader.read(name), name
+
+
+def test_every_element_tells_some_pairs_apart(pairs):
+    for name in NAMES:
+        assert len({read[name] for read, _ in pairs}) > 1, name
+
+
+def test_what_is_beyond_the_ends_is_nothing(pairs):
+    beyond = 0
+    for read, reader in pairs:
+        for tree in TREES:
+            if reader.trees[tree] is None:
+                beyond += 1
+                for name in NAMES:
+                    if name.startswith(f"{tree}."):
+                        assert read[name] == (NONE if ".missing." in name else NULL), name
+    assert beyond > 100
+
+
+def test_the_features_of_a_pair_without_a_guide_are_found():
+    rng = np.random.default_rng(0)
+    sentence = random_sentence(4, rng)
+    names = [name for name in NAMES if not reads_guides({name})]
+    plain = PlainParser(arc_scorer([[name] for name in names], 1 << 10), sentence)
+    for place in range(3):
+        assert len(plain.features(first_state(4), place)) == len(names)
+
+
+def test_only_what_a_guide_fills_in_reads_guides():
+    assert reads_guides({"l.word", "guide.l"})
+    assert reads_guides({"l.missing.left"})
+    assert reads_guides({"r1.guide.head"})
+    assert not reads_guides({"l.word", "between", "l.left.tags"})
+    settings = VocabularySettings(universal_unknown_words())
+    for name, (kind, first, *_) in ELEMENTS.items():
+        model = TreeModel([[name]], [["child.tag"]], settings, arc_places=16, label_places=16)
+        guided = kind == arcs._MISSING or (kind == arcs._PAIR and first > arcs._EDGE)
+        guided |= kind in (arcs._SYMBOL, arcs._NEAR) and ELEMENTS[name][3] >= len(SYMBOLS)
+        assert model.is_guided == reads_guides({name}) == guided
+
+
+def test_a_score_is_the_sum_of_the_weights_of_the_templates_that_count():
+    rng = np.random.default_rng(1)
+    templates = [["l.tag", "r.tag"], ["l.word"], ["r.word", "distance"]]
+    weights = rng.normal(size=(256, 2)).astype(np.float32)
+    scorer = arc_scorer(templates, 256, weights)
+    plain = PlainParser(scorer, random_sentence(4, rng))
+    window = np.array([0, 0, 1, 2, 3, 4], dtype=np.int32)
+    row, places = np.empty(len(scorer.elements), dtype=np.int32), np.empty(3, dtype=np.int64)
+    scores = np.empty(2, dtype=np.float32)
+    for kept in itertools.product([True, False], repeat=3):
+        scorer.kept[:] = kept
+        score_arcs(scorer, plain._forest.records, plain.sentence, window, row, places, scores)
+        np.testing.assert_allclose(scores, weights[places[list(kept)]].sum(axis=0), rtol=1e-5)
+
+
+# Classes
+
+
+def test_a_longer_distance_is_of_the_same_or_a_higher_class():
+    classes = [class_of_distance(distance) for distance in range(100)]
+    assert classes[:6] == [0, 1, 2, 3, 4, 5]
+    assert np.all(np.diff(classes) >= 0)
+    assert classes[-1] == 7
+    assert set(classes) == set(range(8))
+
+
+def test_a_higher_probability_is_of_the_same_or_a_higher_class_and_none_is_one_of_its_own():
+    probabilities = np.linspace(0.0, 1.0, 2001)
+    classes = [class_of_probability(probability) for probability in probabilities]
+    assert classes[0] == 0 < classes[1]
+    assert np.all(np.diff(classes) >= 0)
+    assert set(classes) == set(range(14))

@@ -1,0 +1,220 @@
+"""The labeller: its elements read what their names say, and arcs are labelled from the root down, from the left to the right."""
+
+import numpy as np
+import pytest
+from plain_parser import first_state, heads_of, random_derivation, random_sentence
+
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.easy_first import labels as arc_labels
+from spacy_hpyp.easy_first.arcs import GUIDE_SYMBOLS, NULL, SYMBOLS, Scorer, class_of_distance, class_of_probability
+from spacy_hpyp.easy_first.labels import ELEMENTS, label_tree, new_workbench
+from spacy_hpyp.easy_first.templates import compile_templates, find_features
+
+NAMES = list(ELEMENTS)
+COLUMNS = (*SYMBOLS, *GUIDE_SYMBOLS)
+WORDS = ("child", "head", "grand", "prev", "next")
+NEIGHBOURS = {"before": -1, "after": 1}
+PLACES = 1 << 12
+LABELS = 40
+
+
+def label_scorer(templates, weights):
+    names, compiled = compile_templates(templates, ELEMENTS, "labels")
+    rows = np.array([ELEMENTS[name] for name in names], dtype=np.int32)
+    return Scorer(rows, compiled, weights, np.ones(len(templates), dtype=np.bool_))
+
+
+class Reader:
+    """What the elements of an arc are, by the table in the docstring of `labels`.
+
+    labels (dict[int, int]): The labels that there are so far, by child.
+    """
+
+    def __init__(self, sentence, heads, labels):
+        self.sentence = sentence
+        self.heads = heads
+        self.labels = labels
+        self.n = len(heads)
+
+    def children(self, word, side=None):
+        """From the left to the right; on one side or on both."""
+        found = [child for child in range(self.n) if self.heads[child] == word]
+        return [child for child in found if side is None or (child < word) == (side == "left")]
+
+    def read(self, child, name):
+        head = self.heads[child]
+        siblings = self.children(head)
+        place = siblings.index(child)
+        before = dict(enumerate(siblings[:place][::-1]))
+        if name == "direction":
+            return 1 if child < head else 2
+        if name == "distance":
+            return class_of_distance(abs(head - child)) + (10 if child > head else 0)
+        if name == "side":
+            own = self.children(head, "left" if child < head else "right")
+            return (child == own[0]) + 2 * (child == siblings[-1]) + 4 * (child < head)
+        if name in ("guide", "guide.label"):
+            said = zip(*(part[child].tolist() for part in self.sentence[1:4]), strict=True)
+            share, label = next(((share, label) for other, share, label in said if other == head), (0.0, None))
+            if name == "guide":
+                return class_of_probability(share)
+            return label + 2 if share > 0 else NULL
+        if name in ("prev.label", "prev2.label"):
+            word = before.get(int(name == "prev2.label"))
+            return NONE if word is None else self.label(word)
+        if name == "head.label":
+            return self.label(head)
+        if name == "head.labels":
+            return bits(self.labels[word] for word in siblings[:place])
+        word, _, rest = name.partition(".")
+        after = siblings[place + 1] if place + 1 < len(siblings) else None
+        grand = None if self.heads[head] == NONE else self.heads[head]
+        words = {"child": child, "head": head, "grand": grand, "prev": before.get(0), "next": after}
+        return self.of_word(words[word], rest)
+
+    def of_word(self, word, rest):
+        if rest in COLUMNS:
+            return self.symbol(word, rest)
+        first, _, rest = rest.partition(".")
+        if first in NEIGHBOURS:
+            return self.symbol(word + NEIGHBOURS[first], rest)
+        side = first.rstrip("2")
+        children = self.children(word, side)
+        if rest == "count":
+            return len(children)
+        if rest == "tags":
+            return bits(int(self.symbol(each, "tag")) for each in children)
+        children = (children if side == "left" else children[::-1])[int(first.endswith("2")) :]
+        return self.symbol(children[0] if children else None, rest)
+
+    def label(self, word):
+        """A label as a symbol; the root has none."""
+        return self.labels[word] + 1 if word in self.labels else 0
+
+    def symbol(self, word, column):
+        if word is None or not 0 <= word < self.n:
+            return NULL
+        return self.sentence.symbols[word, COLUMNS.index(column)]
+
+
+def bits(numbers):
+    return sum(1 << number for number in {number % 31 for number in numbers})
+
+
+def order_of(heads):
+    """The words that have heads, as they are labelled."""
+    pending, found = [list(heads).index(NONE)], []
+    while pending:
+        head = pending.pop(0)
+        children = [child for child in range(len(heads)) if heads[child] == head]
+        found += children
+        pending += children
+    return found
+
+
+def random_tree(seed, n=None):
+    """A sentence and its heads."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 16)) if n is None else n
+    steps = random_derivation(n, rng)
+    state = steps[-1][1] if steps else first_state(n)
+    return random_sentence(n, rng, symbols=70, guide=4), np.array(heads_of(state[0]), dtype=np.int32), rng
+
+
+def test_there_is_every_element_of_the_table():
+    listed = {
+        *("child.word", "head.tag", "grand.tag", "prev.tag", "next.word", "child.left.tag", "head.right2.word"),
+        *("child.after.tag", "head.before.word", "child.left.tags", "head.right.count", "direction", "distance"),
+        *("side", "prev.label", "prev2.label", "head.label", "head.labels", "guide.label", "guide"),
+        *("child.guide.label", "child.guide.head", "child.guide.tag"),
+    }
+    assert listed <= set(NAMES)
+
+
+@pytest.fixture(scope="module")
+def arcs_read():
+    """Arcs of random trees while they are labelled: the symbols that compiled code reads, and those that the names say."""
+    found = []
+    for seed in range(25):
+        sentence, heads, rng = random_tree(seed)
+        scorer = label_scorer([[name] for name in NAMES], np.zeros((16, LABELS), dtype=np.float32))
+        places = new_workbench(scorer, len(heads)).places
+        arc_labels._find_places(sentence, heads, places)
+        labels = {}
+        for child in order_of(heads):
+            row = np.full(len(NAMES), -99, dtype=np.int32)
+            arc_labels._read_elements(scorer.elements, sentence, places, heads[child], child, row)
+            reader = Reader(sentence, heads, labels)
+            found.append((row.tolist(), [reader.read(child, name) for name in NAMES]))
+            labels[child] = int(rng.integers(LABELS))
+            arc_labels._set_label(places, heads[child], child, labels[child])
+    return found
+
+
+@pytest.mark.parametrize("word", [*WORDS, "arc"])
+def test_an_element_reads_what_its_name_says(arcs_read, word):
+    firsts = [name.partition(".")[0] for name in NAMES]
+    columns = [i for i, first in enumerate(firsts) if first == word or (word == "arc" and first not in WORDS)]
+    assert columns
+    for read, expected in arcs_read:
+        assert [read[i] for i in columns] == [expected[i] for i in columns]
+
+
+def test_every_element_tells_some_arcs_apart(arcs_read):
+    for i, name in enumerate(NAMES):
+        assert len({read[i] for read, _ in arcs_read}) > 1, name
+
+
+TEMPLATES = [
+    ["child.tag", "head.tag"],
+    ["prev.label", "direction"],
+    ["head.label", "side"],
+    ["head.labels", "child.word"],
+]
+
+
+def plain_labels(scorer, sentence, heads):
+    """The labels that a greedy search gives, the first of those that are equally good."""
+    names, _ = compile_templates(TEMPLATES, ELEMENTS, "labels")
+    labels = {}
+    for child in order_of(heads):
+        row = np.array([Reader(sentence, heads, labels).read(child, name) for name in names], dtype=np.int32)
+        features = np.empty(len(TEMPLATES), dtype=np.int64)
+        find_features(scorer.templates, row, len(scorer.weights), features)
+        labels[child] = int(scorer.weights[features[scorer.kept]].sum(axis=0).argmax())
+    return [labels.get(child, NONE) for child in range(len(heads))]
+
+
+@pytest.mark.parametrize("steps", [1024, 1])
+@pytest.mark.parametrize("outcomes", [1, 2, LABELS])
+def test_labels_are_those_of_a_greedy_search_from_the_root_down(outcomes, steps):
+    several = 0
+    for seed in range(15):
+        sentence, heads, rng = random_tree(seed)
+        weights = (rng.integers(-steps, steps + 1, (PLACES, outcomes)) / steps).astype(np.float32)
+        scorer = label_scorer(TEMPLATES, weights)
+        scorer.kept[seed % 5 : seed % 5 + 1] = False
+        labels = np.full(len(heads), -9, dtype=np.int32)
+        label_tree(scorer, sentence, heads, labels, new_workbench(scorer, len(heads)))
+        assert labels.tolist() == plain_labels(scorer, sentence, heads)
+        several += len(set(labels.tolist())) > 2
+    assert outcomes == 1 or several > 5
+
+
+def test_a_sentence_of_one_word_has_no_label():
+    sentence, heads, _ = random_tree(0, n=1)
+    scorer = label_scorer(TEMPLATES, np.zeros((PLACES, LABELS), dtype=np.float32))
+    labels = np.full(1, -9, dtype=np.int32)
+    label_tree(scorer, sentence, heads, labels, new_workbench(scorer, 1))
+    assert labels.tolist() == [NONE]
+
+
+def test_what_was_labelled_before_makes_no_difference():
+    first, second = random_tree(3), random_tree(4)
+    scorer = label_scorer(TEMPLATES, random_tree(5)[2].normal(size=(PLACES, LABELS)).astype(np.float32))
+    workbench = new_workbench(scorer, 16)
+    found = []
+    for sentence, heads, _ in (first, second, first):
+        found.append(np.empty(len(heads), dtype=np.int32))
+        label_tree(scorer, sentence, heads, found[-1], workbench)
+    assert np.array_equal(found[0], found[2])

@@ -1,0 +1,133 @@
+"""Parsing many sentences: the trees of the best states, how sure they are, and the other trees of the beam."""
+
+import numpy as np
+import pytest
+from compiled_search import search_sentence, state_of
+from plain_parser import PlainParser, arc_scorer, heads_of, random_sentence, random_weights
+
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.easy_first import labels as arc_labels
+from spacy_hpyp.easy_first.arcs import Scorer
+from spacy_hpyp.easy_first.labels import label_tree, new_workbench
+from spacy_hpyp.easy_first.parsing import SCALE, Sentences, parse, parse_beam
+from spacy_hpyp.easy_first.search import new_states
+from spacy_hpyp.easy_first.templates import compile_templates
+
+PLACES = 1 << 12
+TEMPLATES = [["l.word", "r.word"], ["l.tag", "r.tag", "r1.tag"], ["l.left.tag", "r.right.tag", "distance"], ["guide.l"]]
+LABEL_TEMPLATES = [["child.word", "head.word"], ["prev.label", "child.tag"]]
+LENGTHS = [5, 1, 9, 2, 12, 1, 7, 3, 8]
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Scorers of arcs and of labels, whose scores are high enough for some trees to be surer than others, and sentences."""
+    rng = np.random.default_rng(0)
+    arc = arc_scorer(TEMPLATES, PLACES, 20 * random_weights(PLACES, rng))
+    names, compiled = compile_templates(LABEL_TEMPLATES, arc_labels.ELEMENTS, "labels")
+    rows = np.array([arc_labels.ELEMENTS[name] for name in names], dtype=np.int32)
+    weights = rng.normal(size=(PLACES, 5)).astype(np.float32)
+    label = Scorer(rows, compiled, weights, np.ones(len(LABEL_TEMPLATES), dtype=np.bool_))
+    each = [random_sentence(n, rng, guide=3) for n in LENGTHS]
+    parts = [np.concatenate(part) for part in zip(*each, strict=True)]
+    return arc, label, Sentences(*parts, np.cumsum([0, *LENGTHS])), each
+
+
+def slices(trees, sentences):
+    for start, end in zip(sentences.offsets, sentences.offsets[1:]):
+        yield trees._make(part[start:end] for part in trees)
+
+
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("width", [1, 4])
+def test_trees_are_those_of_the_best_states_with_their_labels(world, width, merge):
+    arc, label, sentences, each = world
+    trees = parse(arc, label, sentences, width=width, merge=merge)
+    for found, sentence in zip(slices(trees, sentences), each, strict=True):
+        n = len(sentence.symbols)
+        plain = PlainParser(arc, sentence)
+        best = plain.beams(width, merge=merge)[-1][0]
+        assert found.heads.tolist() == heads_of(best.state[0])
+        labels = np.empty(n, dtype=np.int32)
+        label_tree(label, sentence, found.heads, labels, new_workbench(label, n))
+        assert np.array_equal(found.labels, labels)
+        assert np.array_equal(found.labels == NONE, found.heads == NONE)
+        assert found.guide.tolist() == [plain.share(word, head) for word, head in enumerate(found.heads.tolist())]
+
+
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("width", [1, 4])
+def test_the_share_of_an_arc_is_the_weight_of_the_states_that_have_it(world, width, merge):
+    arc, label, sentences, each = world
+    trees = parse(arc, label, sentences, width=width, merge=merge)
+    unsure = 0
+    for found, sentence in zip(slices(trees, sentences), each, strict=True):
+        beam = PlainParser(arc, sentence).beams(width, merge=merge)[-1]
+        weights = np.exp([(each.total - beam[0].total) / SCALE for each in beam])
+        agree = np.array([np.equal(heads_of(each.state[0]), found.heads) for each in beam])
+        np.testing.assert_allclose(found.share, weights @ agree / weights.sum(), rtol=1e-5)
+        unsure += int((found.share < 0.9).sum())
+    assert (unsure > 5) == (width > 1)
+
+
+def test_the_ease_of_an_arc_is_that_of_the_action_that_made_it(world):
+    arc, label, sentences, each = world
+    trees = parse(arc, label, sentences, width=4, merge=True)
+    for found, sentence in zip(slices(trees, sentences), each, strict=True):
+        n = len(sentence.symbols)
+        states = new_states(arc, n, 4)
+        half, _ = search_sentence(arc, sentence, 4, True, states)
+        last = states.last[half, 0]
+        # The root was attached to nothing: it has the ease of the last action.
+        root = found.heads.tolist().index(NONE)
+        assert found.ease[root] == (states.ease[last] if n > 1 else 0.0)
+        while last:
+            window, action = states.actions[last, 1:7], states.actions[last, 7]
+            child = states.forest.records[window[2 + action], 0]
+            assert found.ease[child] == states.ease[last]
+            last = states.actions[last, 0]
+
+
+@pytest.mark.parametrize("threads", [2, 3, 50])
+def test_the_number_of_threads_makes_no_difference(world, threads):
+    arc, label, sentences, _ = world
+    one = parse(arc, label, sentences, width=4, merge=True)
+    several = parse(arc, label, sentences, width=4, merge=True, threads=threads)
+    assert all(map(np.array_equal, one, several))
+
+
+def test_no_sentences_have_no_trees(world):
+    arc, label, sentences, _ = world
+    none = Sentences(*(part[:0] for part in sentences[:-1]), np.zeros(1, dtype=np.int64))
+    assert [len(part) for part in parse(arc, label, none, width=4, merge=True, threads=3)] == [0] * 5
+
+
+@pytest.mark.parametrize("width", [1, 6, 40])
+def test_a_beam_has_different_trees_with_their_scores_the_best_first(world, width):
+    arc, label, sentences, each = world
+    best = parse(arc, label, sentences, width=width, merge=True)
+    for i, (found, sentence) in enumerate(zip(slices(best, sentences), each, strict=True)):
+        heads, labels, scores = parse_beam(arc, label, sentences, i, width)
+        expected = PlainParser(arc, sentence).beams(width, merge=True)[-1]
+        assert heads.tolist() == [heads_of(each.state[0]) for each in expected]
+        assert scores.tolist() == [each.total for each in expected]
+        assert len(set(map(tuple, heads.tolist()))) == len(heads)
+        assert np.array_equal(heads[0], found.heads)
+        assert np.array_equal(labels[0], found.labels)
+        for own, tree in zip(labels, heads, strict=True):
+            again = np.empty(len(tree), dtype=np.int32)
+            label_tree(label, sentence, tree, again, new_workbench(label, len(tree)))
+            assert np.array_equal(own, again)
+
+
+def test_a_sentence_is_parsed_alike_alone_and_among_others(world):
+    arc, label, sentences, each = world
+    together = parse(arc, label, sentences, width=4, merge=True)
+    for found, sentence in zip(slices(together, sentences), each, strict=True):
+        alone = parse(
+            arc, label, Sentences(*sentence, np.array([0, len(sentence.symbols)])), width=4, merge=True, threads=1
+        )
+        assert all(map(np.array_equal, found, alone))
+        states = new_states(arc, len(sentence.symbols), 4)
+        half, _ = search_sentence(arc, sentence, 4, True, states)
+        assert heads_of(state_of(states, half, 0, 1)[0]) == alone.heads.tolist()

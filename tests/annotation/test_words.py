@@ -1,0 +1,125 @@
+"""Words of documents: white space is left out, and what is written back is kept where it was set before."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_hpyp.annotation.words import (
+    BEGINS,
+    EMPTY_LINE,
+    GOES_ON,
+    LINE_END,
+    NOTHING,
+    SPACE,
+    SPACES,
+    read_words,
+    write_starts,
+    write_tags,
+)
+from spacy_hpyp.compiled import NONE
+
+VOCAB = spacy.blank("en").vocab
+
+
+def doc_of(words, starts=None, spaces=None):
+    return Doc(VOCAB, words=words, spaces=spaces, sent_starts=starts)
+
+
+def forms(words):
+    return [words.forms[place] for place in words.place.tolist()]
+
+
+def starts_of(doc):
+    return [token.is_sent_start for token in doc]
+
+
+def test_words_are_those_of_all_documents_without_white_space():
+    docs = [doc_of(["\n", "a", " ", "b"]), doc_of([]), doc_of(["b", "\n\n"]), doc_of(["\t"])]
+    words = read_words(docs)
+    assert forms(words) == ["a", "b", "b"]
+    assert len(words.forms) == 2
+    assert words.layout.token.tolist() == [1, 3, 0]
+    assert words.layout.docs.tolist() == [0, 2, 2, 3, 3]
+    assert words.layout.offsets.tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize("docs", [[], [doc_of([])], [doc_of([" "]), doc_of(["\n", " "])]])
+def test_there_may_be_no_words(docs):
+    words = read_words(docs)
+    assert len(words.forms) == len(words.place) == len(words.starts) == len(words.spaces) == 0
+    assert words.layout.offsets.tolist() == [0]
+    assert len(words.layout.docs) == len(docs) + 1
+    write_tags(docs, words.layout, np.empty(0, dtype=np.int32), ["X"])
+    write_starts(docs, words, np.empty(0, dtype=np.int32))
+
+
+def test_blocks_go_from_one_boundary_that_is_set_to_the_next():
+    docs = [doc_of(["a", "b", "c", "d"], [True, None, False, True]), doc_of(["e", "f"])]
+    words = read_words(docs)
+    assert words.starts.tolist() == [BEGINS, NONE, GOES_ON, BEGINS, BEGINS, NONE]
+    assert words.layout.offsets.tolist() == [0, 3, 4, 6]
+
+
+def test_boundary_before_white_space_is_one_before_the_next_word():
+    words = read_words([doc_of(["a", "\n", " ", "b", "c"], [True, True, False, False, None])])
+    assert words.starts.tolist() == [BEGINS, BEGINS, NONE]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a b", [NOTHING, SPACE]),
+        ("a,", [NOTHING, NOTHING]),
+        ("a  b", [NOTHING, SPACES]),
+        ("a\tb", [NOTHING, SPACES]),
+        ("a\nb", [NOTHING, LINE_END]),
+        ("a \n b", [NOTHING, LINE_END]),
+        ("a\n\nb", [NOTHING, EMPTY_LINE]),
+        ("a \n \n b", [NOTHING, EMPTY_LINE]),
+        ("\na", [LINE_END]),
+        ("  a", [SPACES]),
+    ],
+)
+def test_space_before_each_word_is_told_apart(text, expected):
+    assert read_words([spacy.blank("en")(text)]).spaces.tolist() == expected
+
+
+def test_tags_are_written_to_words_and_white_space():
+    docs = [doc_of(["a", " ", "b"]), doc_of(["\n"]), doc_of(["c"])]
+    words = read_words(docs)
+    write_tags(docs, words.layout, np.array([1, 0, 1], dtype=np.int32), ["X", "Y"])
+    assert [[token.tag_ for token in doc] for doc in docs] == [["Y", "_SP", "X"], ["_SP"], ["Y"]]
+
+
+def test_starts_are_written_for_every_token():
+    docs = [doc_of(["a", "b", "\n", "c"]), doc_of(["d", "e"])]
+    write_starts(docs, read_words(docs), np.array([BEGINS, GOES_ON, BEGINS, BEGINS, GOES_ON], dtype=np.int32))
+    assert starts_of(docs[0]) == [True, False, False, True]
+    assert starts_of(docs[1]) == [True, False]
+    assert [sentence.text for sentence in docs[0].sents] == ["a b \n", "c"]
+
+
+def test_what_was_set_before_is_kept():
+    doc = doc_of(["a", "b", "c", "d"], [True, False, True, None])
+    write_starts([doc], read_words([doc]), np.array([BEGINS, BEGINS, GOES_ON, BEGINS], dtype=np.int32))
+    assert starts_of(doc) == [True, False, True, True]
+
+
+def test_first_token_begins_a_sentence_even_if_it_is_white_space():
+    doc = doc_of(["\n", "a", "b"])
+    write_starts([doc], read_words([doc]), np.array([BEGINS, BEGINS], dtype=np.int32))
+    assert starts_of(doc) == [True, False, True]
+
+
+def test_boundary_that_was_set_before_white_space_is_not_written_twice():
+    doc = doc_of(["a", "\n", "b"], [True, True, None])
+    words = read_words([doc])
+    write_starts([doc], words, words.starts)
+    assert starts_of(doc) == [True, True, False]
+
+
+def test_nothing_is_set_where_nothing_is_known():
+    doc = doc_of(["a", "b", "c"])
+    write_starts([doc], read_words([doc]), np.array([BEGINS, NONE, BEGINS], dtype=np.int32))
+    assert starts_of(doc) == [True, None, True]

@@ -1,0 +1,148 @@
+"""Easy-first decisions without anything that makes them fast: every score is summed up from scratch."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.easy_first.decisions import BOUNDARY, Possible, Sequences
+from spacy_hpyp.easy_first.templates import begin_feature, place_of, read_symbol, shift_for
+from spacy_hpyp.easy_first.words import TAGS, compile_reading
+
+TEMPLATES = [
+    ["word"],
+    ["suffix1", "next.word"],
+    ["prev3.word"],
+    ["prev.tag"],
+    ["next.tag"],
+    ["prev.tag", "word", "next.tag"],
+    ["next.tag", "next2.tag"],
+    ["prev3.tag", "prev.word"],
+]
+
+
+@dataclass
+class Task:
+    """Random sequences with random weights."""
+
+    attributes: list
+    reading: tuple
+    sequences: Sequences
+    possible: Possible
+    weights: np.ndarray
+    gold: np.ndarray
+
+
+def random_task(seed, lengths, *, kinds=4, outcomes=5, places=1 << 10, templates=TEMPLATES):
+    """Words of a few symbols and kinds, the first of which has one outcome only."""
+    rng = np.random.default_rng(seed)
+    attributes, reading = compile_reading(templates, TAGS)
+    words = sum(lengths)
+    kind = rng.integers(kinds, size=words).astype(np.int32)
+    sizes = [1, *rng.integers(2, outcomes + 1, size=kinds - 1).tolist()]
+    chosen = [rng.choice(outcomes, size, replace=False).astype(np.int32) for size in sizes]
+    return Task(
+        attributes,
+        reading,
+        Sequences(
+            symbols=rng.integers(3, size=(words, len(attributes))).astype(np.int32),
+            kind=kind,
+            given=np.full(words, NONE, dtype=np.int32),
+            offsets=np.cumsum([0, *lengths]).astype(np.int64),
+        ),
+        Possible(np.cumsum([0, *sizes]).astype(np.int64), np.concatenate(chosen)),
+        rng.normal(size=(places, 1)).astype(np.float32),
+        np.array([rng.choice(chosen[each]) for each in kind], dtype=np.int32),
+    )
+
+
+def features(task, sequence, word, decided):
+    """The places of the features of a word that exist.
+
+    decided (list[int]): The outcomes of the sequence's words, `NONE` for those that have none.
+    """
+    start, end = task.sequences.offsets[sequence : sequence + 2].tolist()
+    templates = task.reading.templates
+    found = []
+    for template in range(len(task.reading.fixed)):
+        # From Python, numbers come back without their type.
+        code = np.uint64(begin_feature(template))
+        for column in templates.columns[templates.offsets[template] : templates.offsets[template + 1]]:
+            at = start + word + int(task.reading.distance[column])
+            attribute = task.reading.attribute[column]
+            if not start <= at < end:
+                symbol = BOUNDARY
+            else:
+                symbol = decided[at - start] if attribute == NONE else task.sequences.symbols[at, attribute]
+            if attribute == NONE and symbol == NONE:
+                break
+            code = np.uint64(read_symbol(code, np.int32(symbol)))
+        else:
+            found.append(place_of(code, np.uint64(shift_for(len(task.weights)))))
+    return found
+
+
+def scores(task, sequence, word, decided):
+    """The score of each outcome that is possible for a word."""
+    kind = task.sequences.kind[task.sequences.offsets[sequence] + word]
+    places = features(task, sequence, word, decided)
+    size = len(task.weights)
+    possible = task.possible.outcomes[task.possible.offsets[kind] : task.possible.offsets[kind + 1]]
+    return {
+        outcome: sum(float(task.weights[(place + outcome) % size, 0]) for place in places)
+        for outcome in possible.tolist()
+    }
+
+
+def easiest(task, sequence, decided, words):
+    """The word whose best outcome is furthest ahead, and the scores of its outcomes."""
+
+    def lead(word):
+        found = sorted(scores(task, sequence, word, decided).values())
+        return found[-1] - found[-2] if len(found) > 1 else np.inf
+
+    word = max((word for word in words if decided[word] == NONE), key=lead)
+    return word, scores(task, sequence, word, decided)
+
+
+def extensions(task, sequence, decided, words):
+    """The states that one more action leads to, with its score."""
+    word, found = easiest(task, sequence, decided, words)
+    for outcome, score in found.items():
+        yield [*decided[:word], outcome, *decided[word + 1 :]], score
+
+
+def search(task, sequence, beam, window):
+    """The outcomes of a sequence, by Algorithm 1."""
+    start, end = task.sequences.offsets[sequence : sequence + 2].tolist()
+    decided = task.sequences.given[start:end].tolist()
+    for first in range(0, end - start, window):
+        words = range(first, min(first + window, end - start))
+        states = [(decided, 0.0)]
+        for _ in range(sum(decided[word] == NONE for word in words)):
+            found = [
+                (state, total + score)
+                for before, total in states
+                for state, score in extensions(task, sequence, before, words)
+            ]
+            states = sorted(found, key=lambda each: -each[1])[:beam]
+        decided = states[0][0]
+    return decided
+
+
+def enumerate_all(task, sequence):
+    """The best of all outcomes that the words of a sequence can have together, each in the order that it is found in."""
+    start, end = task.sequences.offsets[sequence : sequence + 2].tolist()
+    kinds = task.sequences.kind[start:end]
+    possible = [task.possible.outcomes[task.possible.offsets[kind] : task.possible.offsets[kind + 1]] for kind in kinds]
+    best, best_score = None, -np.inf
+    for outcomes in itertools.product(*(each.tolist() for each in possible)):
+        decided, total = [NONE] * (end - start), 0.0
+        while NONE in decided:
+            word, found = easiest(task, sequence, decided, range(end - start))
+            total += found[outcomes[word]]
+            decided[word] = outcomes[word]
+        if total > best_score:
+            best, best_score = list(outcomes), total
+    return best

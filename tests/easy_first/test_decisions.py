@@ -1,0 +1,219 @@
+"""Easy-first decisions: what is found is what a plain search finds, and every update is valid."""
+
+import numpy as np
+import pytest
+from plain_decisions import enumerate_all, features, random_task, scores, search
+
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.easy_first.decisions import EARLY, FULL, Search, Sequences, decide, find_leads, learn
+from spacy_hpyp.easy_first.perceptron import new_perceptron
+from spacy_hpyp.easy_first.words import STARTS, compile_reading
+
+
+def decided(task, beam=1, window=100):
+    outcomes = np.full(len(task.gold), NONE, dtype=np.int32)
+    number = len(task.sequences.offsets) - 1
+    decide(task.reading, task.weights, task.sequences, task.possible, 0, number, Search(beam, window), outcomes)
+    return outcomes
+
+
+def learned(task, perceptron, *, beam=1, window=100, margin=0.0, gold=None):
+    """Learn from all sequences; returns the counts of updates and the least lead."""
+    counts = np.zeros(2, dtype=np.int64)
+    gold = task.gold if gold is None else gold
+    number = len(task.sequences.offsets) - 1
+    search = Search(beam, window)
+    least = learn(task.reading, perceptron, task.sequences, task.possible, gold, 0, number, search, margin, counts)
+    return counts, least
+
+
+@pytest.mark.parametrize(("beam", "window"), [(1, 100), (1, 1), (1, 4), (3, 100), (3, 4), (8, 3)])
+def test_search_finds_what_is_found_with_scores_from_scratch(beam, window):
+    for seed in range(8):
+        task = random_task(seed, [1, 7, 2, 12, 5])
+        expected = [outcome for i in range(5) for outcome in search(task, i, beam, window)]
+        assert decided(task, beam, window).tolist() == expected
+
+
+def test_beam_of_all_states_finds_the_best_of_all():
+    better = 0
+    for seed in range(12):
+        task = random_task(seed, [5], outcomes=3)
+        best = enumerate_all(task, 0)
+        assert decided(task, beam=3**5).tolist() == best
+        better += decided(task).tolist() != best
+    # Otherwise it would have shown nothing.
+    assert better > 0
+
+
+def test_windows_of_one_word_go_from_left_to_right():
+    task = random_task(3, [9])
+    outcomes = [NONE] * 9
+    for word in range(9):
+        found = scores(task, 0, word, outcomes)
+        outcomes[word] = max(found, key=found.get)
+    assert decided(task, window=1).tolist() == outcomes
+
+
+@pytest.mark.parametrize("window", [1, 3, 100])
+def test_given_outcomes_are_kept_and_read(window):
+    task = random_task(5, [10, 4])
+    given = task.sequences.given.copy()
+    given[[0, 4, 13]] = 4, 0, 1
+    task.sequences = task.sequences._replace(given=given)
+    found = decided(task, 2, window)
+    assert found[[0, 4, 13]].tolist() == [4, 0, 1]
+    assert found.tolist() == [*search(task, 0, 2, window), *search(task, 1, 2, window)]
+
+
+def test_sequences_do_not_see_each_other():
+    task = random_task(7, [6, 6])
+    both = decided(task)
+    task.sequences = task.sequences._replace(offsets=np.array([0, 6], dtype=np.int64))
+    assert np.array_equal(decided(task)[:6], both[:6])
+
+
+def test_part_of_the_sequences_can_be_decided():
+    task = random_task(7, [6, 3, 6])
+    all_of_them = decided(task)
+    outcomes = np.full(15, NONE, dtype=np.int32)
+    decide(task.reading, task.weights, task.sequences, task.possible, 1, 2, Search(1, 100), outcomes)
+    assert np.array_equal(outcomes[6:9], all_of_them[6:9])
+    assert set(outcomes[:6]) | set(outcomes[9:]) == {NONE}
+
+
+def test_no_words_are_decided_at_once():
+    for lengths in ([], [0], [0, 3, 0]):
+        task = random_task(1, lengths or [0])
+        if not lengths:
+            task.sequences = task.sequences._replace(offsets=np.array([0], dtype=np.int64))
+        assert len(decided(task)) == sum(lengths)
+
+
+def test_many_words_are_decided_window_by_window():
+    task = random_task(2, [20_000])
+    found = decided(task, beam=2, window=50)
+    assert np.all(found != NONE)
+    # The first window sees nothing of what comes later but the next few words.
+    task.sequences = Sequences(
+        *(column[:60] for column in task.sequences[:3]), offsets=np.array([0, 60], dtype=np.int64)
+    )
+    task.gold = task.gold[:60]
+    assert np.array_equal(decided(task, beam=2, window=50)[:50], found[:50])
+
+
+def test_leads_are_those_of_the_second_outcome_when_all_others_are_decided():
+    _, reading = compile_reading([["word"], ["prev.start"], ["next.start", "word"]], STARTS)
+    task = random_task(9, [6, 2])
+    task.reading = reading
+    outcomes = np.random.default_rng(0).integers(2, size=8).astype(np.int32)
+    leads = np.empty(8)
+    find_leads(reading, task.weights, task.sequences, outcomes, leads)
+    size = len(task.weights)
+    for sequence, start, length in ((0, 0, 6), (1, 6, 2)):
+        for word in range(length):
+            places = features(task, sequence, word, outcomes[start : start + length].tolist())
+            expected = sum(float(task.weights[(p + 1) % size, 0]) - float(task.weights[p % size, 0]) for p in places)
+            assert leads[start + word] == pytest.approx(expected)
+
+
+# Training
+
+
+@pytest.mark.parametrize("margin", [0.0, 3.0])
+@pytest.mark.parametrize(("beam", "window"), [(1, 100), (1, 3), (4, 100), (4, 3)])
+def test_every_update_is_valid(beam, window, margin):
+    updates = np.zeros(2, dtype=np.int64)
+    for seed in range(4):
+        task = random_task(seed, [1, 6, 9, 3, 12])
+        perceptron = new_perceptron(1 << 10, 1)
+        for _ in range(6):
+            for i in range(5):
+                # Sentence by sentence, so that none hides behind another one.
+                start, end = task.sequences.offsets[i : i + 2]
+                one = random_task(seed, [1, 6, 9, 3, 12])
+                one.sequences = Sequences(
+                    *(column[start:end] for column in task.sequences[:3]),
+                    offsets=np.array([0, end - start], dtype=np.int64),
+                )
+                counts, least = learned(
+                    one, perceptron, beam=beam, window=window, margin=margin, gold=task.gold[start:end]
+                )
+                assert (least == np.inf) == (counts.sum() == 0)
+                assert least >= 0.0
+                updates += counts
+        assert perceptron.clock[0] > 0
+    assert updates[EARLY] > 0
+    assert (updates[FULL] > 0) == (beam > 1)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_what_can_be_learned_is_learned(beam):
+    task = random_task(11, [6, 9, 3, 12, 8], places=1 << 14, templates=[["word", "suffix1"], ["prev.tag", "word"]])
+    rng = np.random.default_rng(0)
+    task.sequences.symbols[:] = rng.permutation(task.sequences.symbols.size).reshape(task.sequences.symbols.shape)
+    perceptron = new_perceptron(1 << 14, 1)
+    for _ in range(30):
+        counts, _ = learned(task, perceptron, beam=beam)
+    assert counts.sum() == 0
+    task.weights = perceptron.weights
+    assert np.array_equal(decided(task, beam), task.gold)
+
+
+def test_greedy_search_learns_from_every_word_of_a_sentence():
+    # Each word is its own symbol, so that what is learned from one says nothing about the others.
+    task = random_task(1, [8], templates=[["word"]], places=1 << 14)
+    task.sequences.symbols[:, 0] = np.arange(8)
+    task.sequences.kind[:] = 1
+    first, second = task.possible.outcomes[task.possible.offsets[1] :][:2].tolist()
+    task.gold[:] = second
+    perceptron = new_perceptron(1 << 14, 1)
+    counts, least = learned(task, perceptron)
+    assert counts[EARLY] == 8
+    assert least == 0.0
+    assert learned(task, perceptron)[0].sum() == 0
+    assert first != second
+
+
+def test_update_rewards_the_right_outcome_and_punishes_the_wrong_one():
+    task = random_task(1, [1], templates=[["word"], ["suffix1"], ["prev.tag"]])
+    task.sequences.kind[:] = 1
+    wrong, right = task.possible.outcomes[task.possible.offsets[1] :][:2].tolist()
+    task.gold[:] = right
+    perceptron = new_perceptron(1 << 10, 1)
+    learned(task, perceptron)
+    expected = np.zeros(1 << 10)
+    for place in features(task, 0, 0, [NONE]):
+        expected[(place + right) % 1024] += 1.0
+        expected[(place + wrong) % 1024] -= 1.0
+    assert np.array_equal(perceptron.weights[:, 0], expected)
+
+
+def test_sequences_of_actions_that_are_right_change_nothing():
+    task = random_task(4, [5, 5])
+    perceptron = new_perceptron(1 << 10, 1)
+    perceptron.weights[:] = task.weights
+    counts, least = learned(task, perceptron, gold=decided(task))
+    assert counts.sum() == 0
+    assert least == np.inf
+    assert np.array_equal(perceptron.weights, task.weights)
+
+
+def test_any_outcome_is_right_where_none_is_known_or_the_right_one_is_not_possible():
+    task = random_task(6, [9])
+    for gold in (np.full(9, NONE, dtype=np.int32), np.full(9, 77, dtype=np.int32)):
+        perceptron = new_perceptron(1 << 10, 1)
+        assert learned(task, perceptron, beam=3, margin=2.0, gold=gold)[0].sum() == 0
+
+
+def test_margin_is_what_right_outcomes_come_to_be_ahead_by():
+    task = random_task(1, [6], templates=[["word"]], places=1 << 14)
+    task.sequences.symbols[:, 0] = np.arange(6)
+    perceptron = new_perceptron(1 << 14, 1)
+    while learned(task, perceptron, margin=5.0)[0].sum():
+        pass
+    task.weights = perceptron.weights
+    for word in range(6):
+        found = scores(task, 0, word, [NONE] * 6)
+        right = found.pop(int(task.gold[word]))
+        assert all(right - wrong >= 5.0 for wrong in found.values())

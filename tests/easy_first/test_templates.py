@@ -1,0 +1,81 @@
+"""Templates: features of different templates or symbols have places of their own, and wrong templates are refused."""
+
+import numpy as np
+import pytest
+
+from spacy_hpyp.easy_first.templates import (
+    begin_feature,
+    compile_templates,
+    find_features,
+    place_of,
+    read_symbol,
+    shift_for,
+)
+
+ELEMENTS = ["a", "b", "c"]
+
+
+def test_each_element_has_one_column():
+    names, templates = compile_templates([["b"], ["a", "b"], ["c", "a"]], ELEMENTS, "test")
+    assert names == ["b", "a", "c"]
+    assert templates.offsets.tolist() == [0, 1, 3, 5]
+    assert templates.columns.tolist() == [0, 1, 0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("templates", "problem"),
+    [
+        ([], "no template in 'test'"),
+        ([[]], "must be a list"),
+        (["ab"], "must be a list"),
+        ([["d"]], "'d' in 'test' is not an element. The known ones are: a, b, c"),
+        ([["a", "a"]], "an element twice: a, a"),
+        ([["a", "b"], ["b", "a"]], "'test' twice: b, a"),
+    ],
+)
+def test_wrong_templates_are_refused(templates, problem):
+    with pytest.raises(ValueError, match=problem):
+        compile_templates(templates, ELEMENTS, "test")
+
+
+def test_features_have_places_in_the_table():
+    _, templates = compile_templates([["a"], ["b"], ["a", "b"]], ELEMENTS, "test")
+    for size in (2, 8, 1 << 20):
+        places = np.empty(3, dtype=np.int64)
+        for row in np.random.default_rng(0).integers(-(2**31), 2**31, size=(100, 2)).astype(np.int32):
+            find_features(templates, row, size, places)
+            assert np.all((places >= 0) & (places < size))
+
+
+def test_few_features_share_a_place():
+    # Symbols that differ in few bits, as numbers of words and tags do.
+    _, templates = compile_templates([["a"], ["b"], ["a", "b"], ["b", "c"], ["a", "b", "c"]], ELEMENTS, "test")
+    size, found = 1 << 22, []
+    places = np.empty(5, dtype=np.int64)
+    rows = np.array([(a, b, c) for a in range(-2, 18) for b in range(20) for c in range(20)], dtype=np.int32)
+    for row in rows:
+        find_features(templates, row, size, places)
+        found.append(places.copy())
+    distinct = [len(np.unique(column)) for column in np.array(found).T]
+    kinds = [20, 20, 400, 400, 8000]
+    # Of n features that are thrown at random, n² / 2 size share a place; that is 8 of the last, ± 3.
+    assert sum(kinds) - sum(distinct) < 20
+    assert len(np.unique(found)) > sum(kinds) - 40
+
+
+def test_order_of_symbols_matters():
+    _, templates = compile_templates([["a", "b"]], ELEMENTS, "test")
+    one, other = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64)
+    find_features(templates, np.array([3, 4], dtype=np.int32), 1 << 30, one)
+    find_features(templates, np.array([4, 3], dtype=np.int32), 1 << 30, other)
+    assert one[0] != other[0]
+
+
+def test_features_can_be_read_a_symbol_at_a_time():
+    _, templates = compile_templates([["a"], ["a", "b"]], ELEMENTS, "test")
+    places = np.empty(2, dtype=np.int64)
+    find_features(templates, np.array([5, -2], dtype=np.int32), 1 << 16, places)
+    code = np.uint64(begin_feature(1))
+    for symbol in (5, -2):
+        code = np.uint64(read_symbol(code, np.int32(symbol)))
+    assert place_of(code, np.uint64(shift_for(1 << 16))) == places[1]

@@ -1,0 +1,140 @@
+"""What is read of words: elements have names that are documented, and words the symbols that these say."""
+
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+from spacy_hpyp.annotation.arrays import no_guides
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.easy_first import words as words_module
+from spacy_hpyp.easy_first.words import (
+    SPELLING,
+    STARTS,
+    TAGS,
+    Lexicon,
+    compile_reading,
+    guide_symbols,
+    possible_outcomes,
+)
+from spacy_hpyp.text.unknown_words import universal_unknown_words
+from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
+
+
+@pytest.fixture
+def vocabulary():
+    sentences = [(["the", "dog", "The", "the", "a", "Kim", "Kim", "a"], [0, 1, 0, 0, 0, 2, 2, 1])] * 3
+    settings = VocabularySettings(universal_unknown_words(), open_class_below=0)
+    return Vocabulary.collect([*sentences, (["axolotl"], [1])], ["D", "N", "P"], settings)
+
+
+def rows(vocabulary, forms, attributes, task=TAGS):
+    symbols, kind = Lexicon(vocabulary, attributes, task).read(forms, np.arange(len(forms)), {})
+    return symbols.T.tolist(), kind.tolist()
+
+
+def test_every_attribute_is_described():
+    table = words_module.__doc__.split("| attribute |")[1]
+    for task in (TAGS, STARTS):
+        for name in ("word", "usual", "lower.known", *SPELLING, *task.attributes, task.outcome):
+            affix = name[:-1] if name[-1].isdigit() and name[:6] in ("prefix", "suffix") else None
+            assert name in table or (affix and f"{affix}1 to {affix}5" in table), name
+
+
+def test_elements_are_attributes_of_the_word_and_of_those_around_it():
+    assert TAGS.elements["suffix3"] == (0, "suffix3")
+    assert TAGS.elements["prev2.guide.tag"] == (-2, "guide.tag")
+    assert STARTS.elements["next3.start"] == (3, "start")
+    # What is to be found cannot be read, and what only the other task reads neither.
+    assert not {"tag", "start", "space", "next.start"} & TAGS.elements.keys()
+    assert not {"start", "prev.tag", "guide.tag"} & STARTS.elements.keys()
+
+
+def test_reading_says_which_features_an_outcome_is_read_by():
+    templates = [["prev.tag", "word"], ["suffix2", "next2.word"], ["next2.tag", "prev.tag"], ["lower"]]
+    attributes, reading = compile_reading(templates, TAGS)
+    assert attributes == ["lower", "suffix2", "word"]
+    assert (reading.simple, reading.reach) == (2, 2)
+    assert reading.fixed.tolist() == [2, 1, 1, 0]
+    readers = np.split(reading.readers, reading.reader_offsets[1:-1])
+    assert [each.tolist() for each in readers] == [[], [2, 3], [], [], [3]]
+    columns = reading.templates.columns[reading.templates.offsets[2] :]
+    assert reading.attribute[columns].tolist() == [2, NONE, NONE, NONE]
+    assert reading.distance[columns].tolist() == [0, -1, 2, -1]
+
+
+def test_templates_without_outcomes_need_no_reach():
+    _, reading = compile_reading([["word"]], STARTS)
+    assert (reading.simple, reading.reach, len(reading.readers)) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("templates", [[["prev.start"]], [["tag"]], [["wrod"]], [], [["word"], ["word"]]])
+def test_wrong_templates_are_refused(templates):
+    with pytest.raises(ValueError, match="template"):
+        compile_reading(templates, TAGS)
+
+
+def test_affixes_and_shapes_are_those_of_the_form():
+    assert SPELLING["suffix3"]("Running") == SPELLING["suffix3"]("SINGING") != SPELLING["suffix3"]("runner")
+    assert SPELLING["prefix2"]("Unable") == SPELLING["prefix2"]("under")
+    assert SPELLING["suffix5"]("sing") == SPELLING["prefix5"]("dog") == 0
+    assert SPELLING["shape"]("McDonald's") == SPELLING["shape"]("McAllister's") != SPELLING["shape"]("Mcdonald's")
+    assert SPELLING["shape"]("1999") == SPELLING["shape"]("42") != SPELLING["shape"]("4")
+    cases = [SPELLING["case"](form) for form in ("...", "USA", "I", "Kim", "iPod", "dog")]
+    assert len(set(cases)) == 6
+    assert [SPELLING["digits"](form) for form in ("dog", "x2", "42")] == [0, 1, 2]
+    assert [SPELLING["hyphen"](form) for form in ("dog", "part-time")] == [0, 1]
+
+
+def test_symbols_do_not_depend_on_the_process():
+    assert SPELLING["lower"]("Dog") == crc32(b"dog")
+
+
+def test_lone_surrogates_have_symbols():
+    assert all(isinstance(read("a\ud800b"), int) for read in SPELLING.values())
+
+
+def test_rare_words_are_read_as_their_class(vocabulary):
+    (word, usual), kind = rows(vocabulary, ["the", "axolotl", "quetzal", "a"], ["word", "usual"])
+    assert word == kind == vocabulary.numbers(["the", "axolotl", "quetzal", "a"])
+    assert word[1] >= len(vocabulary.words)
+    assert [vocabulary.tags[tag] for tag in usual] == ["D", "N", "N", "D"]
+
+
+def test_words_with_a_capital_are_looked_up_in_lower_case(vocabulary):
+    (known,), _ = rows(vocabulary, ["the", "Kim", "The", "THE", "Quetzal", "..."], ["lower.known"])
+    assert known == [0, 1, 3, 3, 1, 0]
+
+
+def test_what_stands_around_words_comes_from_outside(vocabulary):
+    lexicon = Lexicon(vocabulary, ["space", "word"], STARTS)
+    symbols, kind = lexicon.read(["the"], np.array([0, 0]), {"space": np.array([4, 2], dtype=np.int32)})
+    assert symbols[:, 0].tolist() == [4, 2]
+    assert kind.tolist() == [0, 0]
+
+
+def test_lexicon_does_not_grow_with_words_that_are_not_known(vocabulary):
+    lexicon = Lexicon(vocabulary, ["word"], TAGS)
+    for i in range(50):
+        lexicon.read(["the", f"new{i}"], np.arange(2), {})
+    assert lexicon._rows.keys() == {"the"}
+
+
+def test_possible_outcomes_are_those_of_the_vocabulary_or_all(vocabulary):
+    possible = possible_outcomes(vocabulary, TAGS)
+    kind = vocabulary.number("a")
+    assert possible.outcomes[possible.offsets[kind] : possible.offsets[kind + 1]].tolist() == [0, 1]
+    assert possible_outcomes(vocabulary, STARTS).outcomes.tolist() == [0, 1, 2]
+
+
+def test_guides_are_read_in_steps():
+    guides = no_guides(3)
+    guides.tags[:2, :2] = [[1, 0], [2, NONE]]
+    guides.tag_probability[:2, :2] = [[0.6, 0.4], [1.0, 0.0]]
+    symbols = guide_symbols(guides)
+    assert symbols.keys() == set(words_module.GUIDE_ATTRIBUTES)
+    assert symbols["guide.tag"].tolist() == [1, 2, NONE]
+    assert symbols["guide.tag2"].tolist() == [0, NONE, NONE]
+    steps = symbols["guide.prob"].tolist()
+    assert steps[2] < steps[0] < steps[1]
+    assert all(column.dtype == np.int32 for column in symbols.values())

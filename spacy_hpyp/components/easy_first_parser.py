@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ from ..annotation.extensions import register_extensions
 from ..annotation.words import Words
 from ..compat.spacy import nonproj
 from ..compiled import NONE
-from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons
+from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, join
 from ..easy_first.parsing import Sentences, Trees
 from ..models.easy_first import TREE_MODEL
 from ..models.tree_model import UNLEARNED, TreeModel, confidence_features
@@ -85,21 +85,6 @@ English.factory(
     default_score_weights=_META.default_score_weights,
     func=make_easy_first_parser,
 )
-
-
-@dataclass(frozen=True)
-class _Lesson:
-    """A training sentence of n words.
-
-    sentence (Sentences): It alone.
-    heads, labels (int32[n]): Its tree.
-    rarity (float32[n]): How often each word is to be taken for an unknown one.
-    """
-
-    sentence: Sentences
-    heads: np.ndarray
-    labels: np.ndarray
-    rarity: np.ndarray
 
 
 @attributes(EasyFirstParserSettings)
@@ -161,9 +146,7 @@ class EasyFirstParser(TrainableComponent):
     # Training
 
     def _reset_training(self) -> None:
-        self._lessons: dict[bytes, _Lesson | None] = {}
-        self._tags: dict[bytes, Sequence[str]] = {}
-        self._counts: Counter[str] = Counter()
+        self._lessons: dict[bytes, Lessons | None] = {}
         self._updates = np.zeros(3, dtype=np.int64)
         self._loss = (0, 0)
 
@@ -191,7 +174,28 @@ class EasyFirstParser(TrainableComponent):
                 f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence with "
                 f"a tag for every token and a complete tree{listed(corpus.skipped)}. Is the right file in the corpus?"
             )
-        known = corpus.label_data() if labels is None else labels
+        before = self.parser
+        self._replace_model(before.untrained())
+        try:
+            self._begin(corpus, examples, nlp, corpus.label_data() if labels is None else labels)
+        except BaseException:
+            self._replace_model(before)
+            raise
+        if corpus.skipped:
+            warnings.warn(
+                f"The component '{self.name}' skips {corpus.skipped.total()} training sentences{listed(corpus.skipped)}.",
+                stacklevel=2,
+            )
+
+    def _begin(
+        self, corpus: GoldCorpus, examples: Sequence[Example], nlp: Language | None, known: dict[str, list[str]]
+    ) -> None:
+        """Give the untrained model what it needs to learn from a corpus.
+
+        examples (Sequence[Example]): What the corpus was read from.
+        known (dict[str, list[str]]): Tags and labels, as `label_data`.
+        """
+        parser = self.parser
         numbers = {tag: number for number, tag in enumerate(known["tags"])}
         words = (
             (sentence.words, [numbers[tag] for tag in sentence.tags])
@@ -199,23 +203,21 @@ class EasyFirstParser(TrainableComponent):
             if numbers.keys() >= set(sentence.tags)
             for _ in range(corpus.copies[key])
         )
-        vocabulary = Vocabulary.collect(words, known["tags"], self.parser.vocabulary_settings)
-        self.parser.initialize(vocabulary, known["labels"])
-        self._reset_training()
-        self._counts.update(word for sentence in corpus.sentences.values() for word in sentence.words)
-        self._tags = self._jackknife(examples, nlp)
+        parser.initialize(Vocabulary.collect(words, known["tags"], parser.vocabulary_settings), known["labels"])
+        progress = parser.progress
+        counts = Counter(word for sentence in corpus.sentences.values() for word in sentence.words)
+        progress.counts = {word: count for word, count in counts.items() if count > 1}
+        for key, tags in self._jackknife(examples, nlp).items():
+            progress.tags[key] = np.array([numbers.get(tag, NONE) for tag in tags], dtype=np.int32)
         self._read(examples)
-        self.parser.progress.sentences = sum(corpus.copies[key] for key, each in self._lessons.items() if each)
-        if not self.parser.progress.sentences:
+        progress.sentences = sum(corpus.copies[key] for key, each in self._lessons.items() if each is not None)
+        if not progress.sentences:
             raise ValueError(
                 f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and labels. "
                 "Make them of the same data with 'python -m spacy init labels'."
             )
-        if corpus.skipped:
-            warnings.warn(
-                f"The component '{self.name}' skips {corpus.skipped.total()} training sentences{listed(corpus.skipped)}.",
-                stacklevel=2,
-            )
+        for key, lesson in self._lessons.items():
+            self._hold_out(key, lesson)
 
     @property
     def _tokens(self) -> str:
@@ -236,7 +238,7 @@ class EasyFirstParser(TrainableComponent):
             warnings.warn(
                 f"The component '{self.name}' learns from gold tags: there is no component before it whose tags can be jack-knifed. "
                 "Put an 'easy_first_tagger' before it, or set folds = 0.",
-                stacklevel=3,
+                stacklevel=4,
             )
             return {}
         name, tagger = taggers[-1]
@@ -263,6 +265,8 @@ class EasyFirstParser(TrainableComponent):
                 gold = read_gold(raw, example.reference.vocab)
                 own = None if guides is None else Guides(*(part[start:end] for part in guides))
                 self._lessons[raw.key] = None if isinstance(gold, str) else self._encode(gold, raw.key, own)
+                if self.parser.progress.sentences:
+                    self._hold_out(raw.key, self._lessons[raw.key])
             start = end
 
     def _guides_of(self, example: Example) -> Guides:
@@ -274,26 +278,37 @@ class EasyFirstParser(TrainableComponent):
         layout = layout_of([[place for place in places if len(place)]])
         return self.parser.guides([doc], layout, reader=self.name)
 
-    def _encode(self, gold: GoldSentence, key: bytes, guides: Guides | None) -> _Lesson | None:
-        parser = self.parser
+    def _encode(self, gold: GoldSentence, key: bytes, guides: Guides | None) -> Lessons | None:
+        parser, progress = self.parser, self.parser.progress
         labels = {label: number for number, label in enumerate(parser.labels)}
         tags = {tag: number for number, tag in enumerate(parser.tags)}
         arcs = [NONE if head == NONE else labels.get(label, -2) for label, head in zip(gold.labels, gold.heads)]
         if -2 in arcs or not tags.keys() >= set(gold.tags):
             return None
-        given = [tags.get(tag, NONE) for tag in self._tags.get(key, gold.tags)]
-        offsets = np.array([0, len(gold.words)])
-        count = np.array([self._counts[word] for word in gold.words])
-        return _Lesson(
-            parser.encode(gold.words, np.arange(len(gold.words)), np.array(given), offsets, guides),
+        n = len(gold.words)
+        given = progress.tags.get(key)
+        if given is None:
+            given = np.array([tags[tag] for tag in gold.tags], dtype=np.int32)
+        elif len(given) != n:
+            raise ValueError(f"The component '{self.name}' has the tags of another sentence for a training sentence.")
+        count = np.array([progress.counts.get(word, 1) for word in gold.words])
+        *words, offsets = parser.encode(gold.words, np.arange(n), given, np.array([0, n]), guides)
+        return Lessons(
+            *words,
             np.array(gold.heads, dtype=np.int32),
             np.array(arcs, dtype=np.int32),
-            (self.word_dropout / np.maximum(self.word_dropout + count, 1e-9)).astype(np.float32),
+            (self.word_dropout / (self.word_dropout + count)).astype(np.float32),
+            offsets,
         )
 
     def _is_held_out(self, key: bytes) -> bool:
         every = max(_LEAST_PARTS, self.parser.progress.sentences // _HELD_OUT)
         return int.from_bytes(key[:4], "big") % every == 0
+
+    def _hold_out(self, key: bytes, lesson: Lessons | None) -> None:
+        """Keep a sentence to learn confidence from, if it is one of those."""
+        if lesson is not None and self._is_held_out(key):
+            self.parser.progress.held_out[key] = lesson
 
     def update(
         self,
@@ -334,7 +349,7 @@ class EasyFirstParser(TrainableComponent):
                 progress.passes > 0,
                 drop,
             )
-            report = self.parser.learn(_join([self._lessons[key] for key in learned]), learning, rng)
+            report = self.parser.learn(join([self._lessons[key] for key in learned]), learning, rng)
             self._updates += report.counts
             updates = int(report.counts[EARLY] + report.counts[FULL])
             self._loss = (self._loss[0] + updates, self._loss[1] + len(learned))
@@ -354,10 +369,10 @@ class EasyFirstParser(TrainableComponent):
 
     def _learn_confidence(self) -> None:
         """Learn how sure to be of arcs from the sentences that nothing else is learned from."""
-        held_out = [each for key, each in sorted(self._lessons.items()) if each is not None and self._is_held_out(key)]
+        held_out = self.parser.progress.held_out
         if not held_out:
             return
-        lessons = _join(held_out)
+        lessons = join([held_out[key] for key in sorted(held_out)])
         sentences = Sentences(*lessons[:5], lessons.offsets)
         trees = self.parser.parse(sentences, width=self.beam, merge=self.merge, threads=self.threads)
         observed = confidence_features(trees, sentences.offsets, guided=self.parser.is_guided)
@@ -447,15 +462,6 @@ class EasyFirstParser(TrainableComponent):
 
 def _sentences(doc: Doc) -> list[Any]:
     return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
-
-
-def _join(lessons: Sequence[_Lesson]) -> Lessons:
-    parts = [
-        np.concatenate([getattr(lesson.sentence, name) for lesson in lessons])
-        for name in ("symbols", "heads", "probability", "labels", "expected")
-    ]
-    gold = [np.concatenate([getattr(lesson, name) for lesson in lessons]) for name in ("heads", "labels", "rarity")]
-    return Lessons(*parts, *gold, np.cumsum([0, *(len(lesson.heads) for lesson in lessons)]).astype(np.int64))
 
 
 def _of_all(rows: Sequence[np.ndarray]) -> np.ndarray:

@@ -21,8 +21,8 @@ def perceptron_to_message(perceptron: Perceptron) -> dict[str, Any]:
     return {
         "clock": int(perceptron.clock[0]),
         "gaps": pack_integers(np.diff(rows, prepend=0)),
-        "weights": _pack(perceptron.weights[rows]),
-        "sums": _pack(perceptron.sums[rows]),
+        "weights": pack_table(perceptron.weights[rows]),
+        "sums": pack_table(perceptron.sums[rows]),
     }
 
 
@@ -44,19 +44,24 @@ def perceptron_from_message(message: Any, places: int, outcomes: int) -> Percept
         raise ValueError("its weights are not those of a table of that size")
     if type(clock) is not int or not 0 <= clock < 2**62:
         raise ValueError("the number of updates is damaged")
-    perceptron.weights[rows] = _unpack(weights, np.float32, (len(rows), outcomes))
-    perceptron.sums[rows] = _unpack(sums, np.float64, (len(rows), outcomes))
+    perceptron.weights[rows] = unpack_table(weights, np.float32, (len(rows), outcomes))
+    perceptron.sums[rows] = unpack_table(sums, np.float64, (len(rows), outcomes))
     perceptron.clock[0] = clock
     return perceptron
 
 
-def _pack(values: np.ndarray) -> bytes:
+def pack_table(values: np.ndarray) -> bytes:
+    """Compress a table of numbers."""
     # Bytes of equal significance stand together: as weights are small whole numbers, most of them are zero.
-    little = values.astype(values.dtype.newbyteorder("<"))
+    little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
     return zlib.compress(little.view(np.uint8).reshape(-1, values.dtype.itemsize).T.tobytes(), _LEVEL)
 
 
-def _unpack(data: Any, kind: type, shape: tuple[int, int]) -> np.ndarray:
+def unpack_table(data: Any, kind: type, shape: tuple[int, int]) -> np.ndarray:
+    """Read what `pack_table` wrote.
+
+    RAISES (ValueError): If it is damaged, or of another shape.
+    """
     width = np.dtype(kind).itemsize
     size = shape[0] * shape[1] * width
     # Decompress no more than there can be: a few edited bytes must not fill the memory.
@@ -64,11 +69,11 @@ def _unpack(data: Any, kind: type, shape: tuple[int, int]) -> np.ndarray:
     try:
         raw = reader.decompress(data, max(1, size))
     except (TypeError, zlib.error) as error:
-        raise ValueError(f"its weights cannot be decompressed ({error})") from error
+        raise ValueError(f"a table cannot be decompressed ({error})") from error
     if len(raw) != size or not reader.eof:
-        raise ValueError("its weights are not as many as they should be")
+        raise ValueError("a table has not as many numbers as it should have")
     planes = np.frombuffer(raw, dtype=np.uint8).reshape(width, -1)
     values = np.ascontiguousarray(planes.T).view(np.dtype(kind).newbyteorder("<")).reshape(shape)
     if not np.all(np.isfinite(values)):
-        raise ValueError("a weight is not a number")
+        raise ValueError("a table has what is not a number")
     return values.astype(kind)

@@ -43,6 +43,17 @@ def strings(values: list[Any]) -> list[str]:
     return values
 
 
+def sentence_keys(joined: bytes, count: int) -> list[bytes]:
+    """The keys of some sentences, all of which have the same length, that were put one after the other.
+
+    RAISES (ValueError): If they cannot be taken apart.
+    """
+    width = len(joined) // max(1, count)
+    if width * count != len(joined) or (count > 0 and width == 0):
+        raise ValueError("a list of sentences is damaged")
+    return [joined[width * i : width * (i + 1)] for i in range(count)]
+
+
 def vocabulary_to_message(vocabulary: Vocabulary) -> dict[str, Any]:
     """A vocabulary as parts of a message, without its rule."""
     return {

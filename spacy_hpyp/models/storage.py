@@ -14,7 +14,7 @@ from ..hpyp.franchise import NONE, Franchise
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from ..storage.checksum import unpack_message
 from .joint_model import JointModel
-from .messages import check_count, part, strings, vocabulary_from_message, vocabulary_to_message
+from .messages import check_count, part, sentence_keys, strings, vocabulary_from_message, vocabulary_to_message
 from .progress import Progress, Sweep
 from .settings import PoolSettings
 
@@ -104,7 +104,7 @@ def _read(model: JointModel, msg: dict[str, Any]) -> None:
     with ThreadPoolExecutor() as executor:
         model.seating.franchises.update(zip(DISTRIBUTIONS, executor.map(read, DISTRIBUTIONS)))
     copies = unpack_integers(part(msg, "copies", dict)).tolist()
-    model.progress.seated = dict(zip(_keys(part(msg, "seated", bytes), len(copies)), copies))
+    model.progress.seated = dict(zip(sentence_keys(part(msg, "seated", bytes), len(copies)), copies))
     model.progress.derivations = _unpack_derivations(model, part(msg, "derivations", dict))
     # Files of earlier versions do not have it: for them, what is seated is all that there is, and a sweep is to begin.
     model.progress.sweep = (
@@ -129,7 +129,7 @@ def _pack_derivations(derivations: dict[bytes, list[np.ndarray]]) -> dict[str, A
 def _unpack_derivations(model: JointModel, msg: dict[str, Any]) -> dict[bytes, list[np.ndarray]]:
     """Read the derivations of seated sentences and check that they are what they should be."""
     words, paths = (unpack_integers(part(msg, name, dict)) for name in ("words", "paths"))
-    words, keys = words.astype(np.int64), _keys(part(msg, "keys", bytes), len(words))
+    words, keys = words.astype(np.int64), sentence_keys(part(msg, "keys", bytes), len(words))
     if np.any(words < 1) or 3 * words.sum() != len(paths):
         raise ValueError("the derivations of its sentences are damaged")
     found: dict[bytes, list[np.ndarray]] = {}
@@ -167,13 +167,13 @@ def _pack_sweep(progress: Progress) -> dict[str, Any]:
 def _unpack_sweep(model: JointModel, msg: dict[str, Any]) -> Sweep:
     """Read how far a sweep is, and check that what it tells of exists."""
     visited, copies = check_count(part(msg, "visited", int)), unpack_integers(part(msg, "copies", dict)).tolist()
-    missing = dict(zip(_keys(part(msg, "keys", bytes), len(copies)), copies))
+    missing = dict(zip(sentence_keys(part(msg, "keys", bytes), len(copies)), copies))
     if any(count < model.progress.seated.get(key, 0) for key, count in missing.items()):
         raise ValueError("it has seated a sentence more often than the treebank has it")
     passages = part(msg, "passages", dict)
     sentences, words, rows = (unpack_integers(part(passages, name, dict)) for name in ("sentences", "words", "rows"))
     words = words.astype(np.int64)
-    keys = _keys(part(passages, "keys", bytes), len(words))
+    keys = sentence_keys(part(passages, "keys", bytes), len(words))
     if np.any(sentences < 1) or sentences.sum() != len(words) or np.any(words < 1) or 4 * words.sum() != len(rows):
         raise ValueError("the passages of its sweep are damaged")
     rows = rows.reshape(4, -1) + np.int32(NONE)
@@ -190,11 +190,3 @@ def _unpack_sweep(model: JointModel, msg: dict[str, Any]) -> Sweep:
         visited=visited,
         passages=[Passage(keys[end - n : end], found[end - n : end]) for n, end in zip(sentences.tolist(), ends)],
     )
-
-
-def _keys(joined: bytes, count: int) -> list[bytes]:
-    """The keys of some sentences, all of which have the same length."""
-    width = len(joined) // max(1, count)
-    if width * count != len(joined) or (count > 0 and width == 0):
-        raise ValueError("a list of sentences is damaged")
-    return [joined[width * i : width * (i + 1)] for i in range(count)]

@@ -1,7 +1,7 @@
 """The model of an easy-first parser: its alphabets, what it has learned, and how far its training is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from zlib import crc32
 
@@ -48,17 +48,24 @@ class _Task(NamedTuple):
 
 @dataclass
 class ParserProgress:
-    """How far training is.
+    """How far training is, and what it needs to go on. Sentences are known by what identifies them (`RawSentence.key`).
 
     sentences (int): How many there are to learn from.
     visited (int): How many have been visited since a pass over them began.
     passes, steps (int): How many passes and calls of `learn` there have been.
+    counts (dict[str, int]): How often each of their words occurs; those that occur once are left out.
+    tags (dict[bytes, int32[*]]): The tags that each is learned with in place of its own, `NONE` for those that the model does
+        not know.
+    held_out (dict[bytes, Lessons]): Those that nothing but confidence is learned from, each by itself.
     """
 
     sentences: int = 0
     visited: int = 0
     passes: int = 0
     steps: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    tags: dict[bytes, np.ndarray] = field(default_factory=dict)
+    held_out: dict[bytes, Lessons] = field(default_factory=dict)
 
 
 class TreeModel:
@@ -138,6 +145,11 @@ class TreeModel:
     def is_guided(self) -> bool:
         """Whether it reads guides."""
         return arcs.reads_guides({*self._arcs.names, *self._labels.names})
+
+    @property
+    def columns(self) -> int:
+        """How many symbols each word has."""
+        return len(arcs.SYMBOLS) + (len(arcs.GUIDE_SYMBOLS) if self.is_guided else 0)
 
     # Words
 

@@ -1,0 +1,59 @@
+"""Training of an easy-first parser that is stopped in the middle of a pass, saved and loaded, goes on as if it had not been."""
+
+import pytest
+import spacy
+from spacy.training import Example
+from spacy.util import minibatch
+
+import spacy_hpyp.components.easy_first_parser
+import spacy_hpyp.components.easy_first_tagger  # noqa: F401
+
+PASSES = 3
+SMALL = {"arc_places": 2**12, "label_places": 2**10}
+
+
+def pipeline(**settings):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("easy_first_tagger", config={"model": {"places": 2**12}})
+    nlp.add_pipe("easy_first_parser", config={"folds": 3, **settings, "model": SMALL})
+    return nlp
+
+
+def examples_of(toy, nlp):
+    """Documents of two sentences, some of which occur more than once, and one of which is not projective."""
+    sentences = toy.sentences(90)
+    corpus = [*sentences, *sentences[4:8]]
+    docs = [toy.doc(nlp.vocab, *corpus[i : i + 2]) for i in range(0, len(corpus), 2)]
+    return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+
+
+def states(toy, nlp, first=0):
+    """The parser after each batch of some passes, from one batch on."""
+    batches = [batch for _ in range(PASSES) for batch in minibatch(examples_of(toy, nlp), 12)]
+    for batch in batches[first:]:
+        nlp.update(batch, drop=0.2)
+        yield nlp.get_pipe("easy_first_parser").to_bytes(exclude=["vocab"])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"beam": 1}, {"beam": 3, "learning": "early"}, {"beam": 3, "learning": "max-violation", "folds": 0}],
+    ids=["greedy", "early", "gold tags"],
+)
+def test_training_that_was_stopped_anywhere_in_a_pass_goes_on_as_if_it_had_not_been(toy, tmp_path, settings):
+    nlp = pipeline(**settings)
+    nlp.initialize(lambda: examples_of(toy, nlp))
+    parser = nlp.get_pipe("easy_first_parser")
+    assert bool(parser.parser.progress.tags) == (settings.get("folds") != 0)
+    saved, expected = [nlp.to_bytes()], []
+    for state in states(toy, nlp):
+        saved.append(nlp.to_bytes())
+        expected.append(state)
+    assert parser.parser.progress.passes == PASSES
+    assert parser.parser.confidence is not None
+    for stop, data in enumerate(saved[:-1]):
+        again = pipeline(**settings).from_bytes(data)
+        again.to_disk(tmp_path)
+        again = spacy.load(tmp_path)
+        assert again.to_bytes() == data
+        assert list(states(toy, again, stop)) == expected[stop:]

@@ -429,6 +429,9 @@ class EasyFirstParser(TrainableComponent):
     def k_best(self, doc: Doc, k: int) -> list[ScoredParse]:
         """The best parses of a document, without changing it.
 
+        They are searched for by a beam of at least k states, of which the equal ones are merged. If the component has fewer, or does
+        not merge them, the first may be a better parse than that of `predict`.
+
         doc (Doc): With tags and sentence boundaries.
         k (int): How many, at least 1; fewer are returned if the final beams have no more.
         RETURNS (list[ScoredParse]): Copies of the document with the scores of their trees, the best first: sums of the weights of the

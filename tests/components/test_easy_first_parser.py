@@ -1,0 +1,751 @@
+"""The component easy_first_parser: training, parsing, alternatives, odd documents and guides."""
+
+import logging
+import random
+import warnings
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.util import minibatch
+
+from spacy_hpyp.annotation.calibration import calibrate_heads
+from spacy_hpyp.annotation.guides import Guide, write_guide
+from spacy_hpyp.components.easy_first_parser import EasyFirstParser
+from spacy_hpyp.components.easy_first_tagger import EasyFirstTagger
+from spacy_hpyp.components.settings import EasyFirstParserSettings
+
+TEXT = "the dog sees a cat near Kim . Zenobia sleeps ."
+#: Tables of weights that are small enough to be made for every test.
+SMALL = {"arc_places": 2**13, "label_places": 2**11}
+TAGGER = {"model": {"places": 2**13}}
+
+
+def pipeline(*, tagger=True, **settings):
+    """A blank pipeline with a tagger and a parser; settings of the model, by their names, go to the model."""
+    nlp = spacy.blank("en")
+    if tagger:
+        nlp.add_pipe("easy_first_tagger", config=TAGGER)
+    model = {name: settings.pop(name) for name in ("arcs", "labels") if name in settings}
+    nlp.add_pipe("easy_first_parser", config={"beam": 4, "folds": 3, **settings, "model": {**SMALL, **model}})
+    return nlp
+
+
+def parser_of(nlp) -> EasyFirstParser:
+    parser = nlp.get_pipe("easy_first_parser")
+    assert isinstance(parser, EasyFirstParser)
+    return parser
+
+
+def tagged_examples(toy, nlp, sentences):
+    """Examples whose predicted documents have the gold tags and sentence boundaries."""
+    docs = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
+    return [Example(with_tags(doc), doc) for doc in docs]
+
+
+def with_tags(doc):
+    return Doc(
+        doc.vocab,
+        words=[token.text for token in doc],
+        spaces=[bool(token.whitespace_) for token in doc],
+        tags=[token.tag_ for token in doc],
+        sent_starts=[token.is_sent_start for token in doc],
+    )
+
+
+def train(toy, nlp, sentences, passes=8, seed=0, **update):
+    """Initialize a pipeline and train it, in a random order; returns the losses of each pass."""
+    nlp.initialize(lambda: toy.examples(nlp, sentences))
+    rng = random.Random(seed)
+    found = []
+    for _ in range(passes):
+        examples, losses = toy.examples(nlp, sentences), {}
+        rng.shuffle(examples)
+        for batch in minibatch(examples, 16):
+            nlp.update(batch, losses=losses, **update)
+        found.append(losses)
+    return found
+
+
+def assert_trees(doc):
+    """Assert that every sentence is a tree of its own, in one piece."""
+    for sentence in doc.sents:
+        (root,) = [token for token in sentence if token.head.i == token.i]
+        assert {token.i for token in root.subtree} == set(range(sentence.start, sentence.end))
+    for token in doc:
+        assert token.dep_
+        assert (token.dep_ == "ROOT") == (token.head.i == token.i)
+
+
+def annotation(doc):
+    return [(token.text, token.tag_, token.dep_, token.head.i, token._.head_prob) for token in doc]
+
+
+def non_projective(toy):
+    """Sentences whose arcs cross."""
+    return [
+        toy.sentence([noun if word == "hearing" else word for word in toy.non_projective.words], *columns)
+        for noun in ("hearing", "vote", "debate", "meeting", "talk", "plan")
+        for columns in [(toy.non_projective.tags, toy.non_projective.heads, toy.non_projective.deps)]
+    ]
+
+
+@pytest.fixture(scope="module")
+def sentences(toy):
+    return [*toy.sentences(90), *non_projective(toy), toy.one_word]
+
+
+@pytest.fixture(scope="module")
+def trained_pass_by_pass(toy, sentences):
+    """A trained pipeline, which tests do not change, and its losses in each pass."""
+    nlp = pipeline()
+    return nlp, train(toy, nlp, sentences, passes=10)
+
+
+@pytest.fixture(scope="module")
+def nlp(trained_pass_by_pass):
+    return trained_pass_by_pass[0]
+
+
+def copy_of(nlp, **settings):
+    """A pipeline of its own with the same model, and perhaps other settings of the parser."""
+    config = nlp.config.copy()
+    config["components"]["easy_first_parser"].update(settings)
+    return spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
+
+
+# Training
+
+
+def test_a_treebank_is_learned_and_evaluated(toy, trained_pass_by_pass, sentences):
+    nlp, losses = trained_pass_by_pass
+    scores = nlp.evaluate(toy.examples(nlp, sentences))
+    assert scores["dep_uas"] > 0.97
+    assert scores["dep_las"] > 0.97
+    assert scores["sents_f"] > 0.97
+    assert {"dep_las_per_type", "tag_acc"} <= scores.keys()
+    new = [sentence for sentence in toy.sentences(200, seed=5)[100:] if sentence not in sentences]
+    assert nlp.evaluate(toy.examples(nlp, new))["dep_las"] > 0.9
+    assert losses[0]["easy_first_parser"] > 5 * losses[-1]["easy_first_parser"] >= 0.0
+
+
+@pytest.mark.parametrize("settings", [{"beam": 1}, {"learning": "early"}, {"merge": False}, {"margin": 0.0}])
+def test_a_treebank_is_learned_in_every_way(toy, sentences, settings):
+    nlp = pipeline(tagger=False, folds=0, **settings)
+    train(toy, nlp, sentences, passes=6)
+    scores = nlp.evaluate(tagged_examples(toy, nlp, sentences))
+    assert scores["dep_las"] > 0.95
+
+
+def test_losses_are_the_updates_for_each_sentence_since_the_name_was_missing(toy, sentences):
+    nlp = pipeline(tagger=False, folds=0)
+    nlp.initialize(lambda: toy.examples(nlp, sentences))
+    examples = toy.examples(nlp, sentences)
+    first = nlp.update(examples[:40])
+    losses = nlp.update(examples[:40])
+    assert 0.0 <= losses["easy_first_parser"] <= first["easy_first_parser"] <= 1.0
+    before = dict(losses)
+    nlp.update(examples[40:], losses=losses)
+    assert losses != before
+    assert parser_of(nlp).update([], losses={}) == {"easy_first_parser": 0.0}
+
+
+def test_early_and_full_updates_are_counted_in_the_log(toy, sentences, caplog):
+    nlp = pipeline(tagger=False, folds=0)
+    with caplog.at_level(logging.INFO, logger="spacy"):
+        train(toy, nlp, sentences, passes=2)
+    found = [record.getMessage() for record in caplog.records if "easy_first_parser: pass" in record.getMessage()]
+    assert [message.split(",")[0] for message in found] == ["easy_first_parser: pass 1", "easy_first_parser: pass 2"]
+    assert all("early and" in message and "full updates" in message for message in found)
+
+
+def test_training_is_fixed_by_the_seed_bit_for_bit(toy, sentences):
+    found = []
+    for seed in (1, 1, 2):
+        nlp = pipeline(seed=seed)
+        np.random.seed(len(found))
+        train(toy, nlp, sentences, passes=2, drop=0.2)
+        found.append(nlp.to_bytes(exclude=["vocab", "cfg"]))
+    assert found[0] == found[1] != found[2]
+
+
+def test_tags_are_those_of_taggers_that_have_not_seen_the_sentence(toy, sentences, monkeypatch):
+    asked, given = [], []
+    jackknife = EasyFirstTagger.jackknife
+
+    def record(self, examples, **settings):
+        found = jackknife(self, examples, **settings)
+        asked.append((self.name, len(list(examples)), settings))
+        # Tags that nobody could take for gold ones.
+        given.append({key: ["VBZ"] * len(tags) for key, tags in found.items()})
+        return given[-1]
+
+    monkeypatch.setattr(EasyFirstTagger, "jackknife", record)
+    nlp = pipeline(folds=4)
+    nlp.initialize(lambda: toy.examples(nlp, sentences))
+    assert asked == [("easy_first_tagger", len(sentences), {"folds": 4, "tokens": "tokenizer"})]
+    parser = parser_of(nlp).parser
+    verb = parser.tags.index("VBZ")
+    assert parser.progress.tags.keys() == given[0].keys()
+    assert all(np.all(tags == verb) for tags in parser.progress.tags.values())
+    # What is learned is what was given.
+    train_again = parser_of(nlp)._lessons.values()
+    assert all(np.all(lesson.symbols[:, 1] == verb + 1) for lesson in train_again)
+
+
+@pytest.mark.parametrize("tagger", [True, False])
+def test_without_folds_the_tags_are_the_gold_ones_and_nobody_is_asked(toy, sentences, monkeypatch, tagger):
+    monkeypatch.delattr(EasyFirstTagger, "jackknife")
+    nlp = pipeline(folds=0, tagger=tagger)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp.initialize(lambda: toy.examples(nlp, sentences))
+    parser = parser_of(nlp)
+    assert not parser.parser.progress.tags
+    found = {tuple(lesson.symbols[:, 1] - 1) for lesson in parser._lessons.values()}
+    numbers = {tag: number for number, tag in enumerate(parser.parser.tags)}
+    assert found == {tuple(numbers[tag] for tag in sentence.tags) for sentence in sentences}
+
+
+def test_a_parser_without_a_tagger_before_it_says_that_it_learns_from_gold_tags(toy, sentences):
+    nlp = pipeline(tagger=False)
+    with pytest.warns(UserWarning, match="'easy_first_parser' learns from gold tags.*easy_first_tagger.*folds = 0"):
+        nlp.initialize(lambda: toy.examples(nlp, sentences))
+    nlp.add_pipe("easy_first_tagger", config=TAGGER, last=True)
+    with pytest.warns(UserWarning, match="no component before it"):
+        nlp.initialize(lambda: toy.examples(nlp, sentences))
+
+
+def test_the_labels_are_those_of_the_treebank_without_decoration(nlp, sentences):
+    parser = parser_of(nlp)
+    assert {label for sentence in sentences for label in sentence.deps} <= set(parser.labels)
+    assert not any("||" in label for label in parser.labels)
+    assert any("||" in label for label in parser.label_data["labels"])
+    assert set(parser.label_data["tags"]) == {tag for sentence in sentences for tag in sentence.tags}
+    assert parser.add_label("nsubj") == 0
+    with pytest.raises(NotImplementedError, match="'easy_first_parser' cannot be given the label 'xyz'"):
+        parser.add_label("xyz")
+
+
+def test_label_data_can_be_given_to_another_parser(toy, nlp, sentences):
+    data = parser_of(nlp).label_data
+    other = pipeline(tagger=False, folds=0)
+    parser_of(other).initialize(lambda: toy.examples(other, sentences[:20]), nlp=other, labels=data)
+    assert parser_of(other).label_data == data
+    other.update(toy.examples(other, sentences))
+
+
+@pytest.mark.parametrize(
+    "labels", [{"tags": ["X"], "labels": ["nsubj"]}, {"tags": [], "labels": []}, {"tags": ["VB"], "labels": []}]
+)
+def test_an_initialization_that_fails_leaves_the_parser_as_it_was(toy, nlp, sentences, labels):
+    nlp = copy_of(nlp)
+    parser, expected, before = parser_of(nlp), annotation(nlp(TEXT)), nlp.to_bytes()
+    several = [sentence for sentence in sentences if len(sentence.words) > 1]
+    with pytest.raises(ValueError, match=r"'easy_first_parser' cannot be initialized.*spacy init labels"):
+        parser.initialize(lambda: toy.examples(nlp, several), nlp=nlp, labels=labels)
+    nothing = [Example(nlp.make_doc("a b"), Doc(nlp.vocab, words=["a", "b"]))]
+    with pytest.raises(ValueError, match=r"none of the training examples has a sentence.*1 without tags"):
+        parser.initialize(lambda: nothing, nlp=nlp)
+    assert annotation(nlp(TEXT)) == expected
+    assert nlp.to_bytes() == before
+
+
+def test_a_parser_that_has_not_been_trained_says_so(toy, sentences):
+    nlp = pipeline()
+    parser = parser_of(nlp)
+    assert parser.labels == ()
+    doc = toy.doc(nlp.vocab, sentences[0])
+    for call in (lambda: parser(doc), lambda: parser.k_best(doc, 2), lambda: parser.update([Example(doc, doc)])):
+        with pytest.raises(ValueError, match="'easy_first_parser' has not been trained"):
+            call()
+
+
+def broken(toy, nlp):
+    """Documents that have something to be learned from, and a sentence each that has not; and what is wrong with those."""
+    words, tags, deps = ["dogs", "see", "big", "cats"], ["NN", "VBZ", "JJ", "NN"], ["nsubj", "ROOT", "amod", "obj"]
+    whole = toy.doc(nlp.vocab, toy.sentences(4)[3])
+    for heads, own_deps, own_tags in (
+        ([1, 1, 3, 2], deps, tags),
+        ([1, 2, 1, 1], deps, tags),
+        ([1, 1, 2, 1], ["nsubj", "ROOT", "ROOT", "obj"], tags),
+        ([1, 1, 3, 1], deps, ["NN", "", "JJ", "NN"]),
+    ):
+        doc = Doc(nlp.vocab, words=words, tags=own_tags)
+        rows = np.zeros((4, 2), dtype=np.uint64)
+        rows[:, 0] = [np.int64(head - i).astype(np.uint64) for i, head in enumerate(heads)]
+        rows[:, 1] = [nlp.vocab.strings.add(dep) for dep in own_deps]
+        doc.from_array(["HEAD", "DEP"], rows)
+        # One sentence, whatever the heads say.
+        doc.from_array(["SENT_START"], np.array([[1], [0], [0], [0]], dtype=np.uint64))
+        yield Example(nlp.make_doc(doc.text), doc)
+    yield Example(nlp.make_doc(whole.text), whole)
+
+
+def test_trees_with_cycles_or_two_roots_are_skipped_and_counted(toy, sentences):
+    nlp = pipeline(tagger=False, folds=0)
+    good = toy.examples(nlp, sentences)
+    bad = list(broken(toy, nlp))
+    with pytest.warns(UserWarning, match="'easy_first_parser' skips 4 training sentences") as caught:
+        nlp.initialize(lambda: [*good, *bad])
+    (message,) = [str(warning.message) for warning in caught]
+    assert message.endswith("(2 without exactly one root, 1 with cyclic heads, 1 without tags).")
+    progress = parser_of(nlp).parser.progress
+    assert progress.sentences == len(sentences) + 1
+    for _ in range(2):
+        nlp.update([*good, *bad])
+    assert progress.passes == 2
+
+
+def test_sentences_with_tags_and_labels_that_the_parser_does_not_have_are_not_learned_from(toy, nlp):
+    nlp = copy_of(nlp)
+    before = parser_of(nlp).parser.arc_perceptron.weights.copy()
+    odd = [toy.sentence(["so", "what"], ["UH", "WP"], [1, 1], ["discourse", "ROOT"])]
+    nlp.update(toy.examples(nlp, odd), exclude=["easy_first_tagger"])
+    assert np.array_equal(parser_of(nlp).parser.arc_perceptron.weights, before)
+
+
+def test_what_a_treebank_has_on_other_tokens_is_learned_on_those_that_are_asked_for(toy, sentences):
+    # The tokenizer takes the word of the treebank apart.
+    words = ["the", "dog", "sees", "cannot"]
+    other = toy.sentence(words, ["DT", "NN", "VBZ", "NN"], [1, 2, 2, 2], ["det", "nsubj", "ROOT", "obj"])
+    found = {}
+    for tokens in ("gold", "tokenizer"):
+        nlp = pipeline(tagger=False, folds=0, tokens=tokens)
+        nlp.initialize(lambda: toy.examples(nlp, [*sentences, other]))  # noqa: B023
+        lengths = [len(lesson.gold_heads) for lesson in parser_of(nlp)._lessons.values()]
+        found[tokens] = sum(lengths)
+    assert found["tokenizer"] == found["gold"] + 1
+
+
+def test_an_error_between_predicted_and_gold_heads_is_the_part_of_wrong_words(toy, nlp, sentences):
+    parser = parser_of(nlp)
+    examples = tagged_examples(toy, nlp, sentences[:10])
+    loss, gradient = parser.get_loss(examples, parser.predict([example.predicted for example in examples]))
+    assert gradient is None
+    docs = [nlp.get_pipe("easy_first_parser")(with_tags(example.reference)) for example in examples]
+    wrong = [
+        mine.head.i != gold.head.i for doc, example in zip(docs, examples) for mine, gold in zip(doc, example.reference)
+    ]
+    assert loss == np.mean(wrong)
+
+
+# Parsing
+
+
+def test_non_projective_trees_come_back(toy, nlp):
+    expected = toy.non_projective
+    doc = parser_of(nlp)(with_tags(toy.doc(nlp.vocab, expected)))
+    assert [token.head.i for token in doc] == expected.heads
+    assert [token.dep_ for token in doc] == expected.deps
+
+
+def test_given_sentence_boundaries_are_kept_and_what_has_none_is_one_sentence(toy, nlp, sentences):
+    docs = [toy.doc(nlp.vocab, *sentences[:3]), toy.doc(nlp.vocab, *sentences[3:6])]
+    starts = [token.is_sent_start for token in docs[0]]
+    parsed = parser_of(nlp)(with_tags(docs[0]))
+    assert [token.is_sent_start for token in parsed] == starts
+    assert_trees(parsed)
+    one = Doc(nlp.vocab, words=[token.text for token in docs[1]], tags=[token.tag_ for token in docs[1]])
+    assert len(list(parser_of(nlp)(one).sents)) == 1
+    assert_trees(one)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "\n\n \t",
+        "sleeps",
+        " sleeps",
+        "sleeps \n",
+        "the  dog \n sees\n\na cat .  ",
+        "Qwxyz blorgs ζφψ 😀 ... 12345 !!!",
+        "the " * 300,
+    ],
+    ids=["empty", "space", "spaces", "one", "space and one", "one and space", "spaces between", "unseen", "long"],
+)
+def test_odd_documents_are_parsed(nlp, text):
+    doc = nlp(text)
+    assert doc.text == text
+    assert_trees(doc)
+    for token in doc:
+        assert (token._.head_prob is None) == token.is_space
+    docs = list(nlp.pipe(["", text, " ", TEXT, text]))
+    assert [annotation(each) for each in (docs[1], docs[4])] == [annotation(doc)] * 2
+
+
+def test_documents_without_tags_or_with_unseen_ones_are_parsed(nlp):
+    words = ["the", "dog", "sees", "a", "cat", "."]
+    for tags in (None, ["UH"] * 6, ["DT", "", "VBZ", "", "", "XX"]):
+        assert_trees(parser_of(nlp)(Doc(nlp.vocab, words=words, tags=tags)))
+
+
+def test_no_documents_are_no_trouble(nlp):
+    parser = parser_of(nlp)
+    assert list(nlp.pipe([])) == []
+    parser.set_annotations([], parser.predict([]))
+    parser.set_annotations([nlp.make_doc("")], parser.predict([nlp.make_doc("")]))
+
+
+def test_a_document_of_twenty_thousand_words_is_parsed(toy, nlp):
+    words, tags = [], []
+    for sentence in toy.sentences(4000, seed=7):
+        words += sentence.words
+        tags += sentence.tags
+    words, tags = words[:20_000], tags[:20_000]
+    assert len(words) == 20_000
+    parser = parser_of(nlp)
+    starts = [i == 0 or words[i - 1] == "." for i in range(20_000)]
+    doc = parser(Doc(nlp.vocab, words=words, tags=tags, sent_starts=starts))
+    assert_trees(doc)
+    # With no boundary at all it is one tree.
+    assert_trees(parser(Doc(nlp.vocab, words=words, tags=tags)))
+
+
+def test_a_document_is_parsed_alike_alone_and_in_a_batch(toy, nlp, sentences):
+    texts = [toy.doc(nlp.vocab, sentence).text for sentence in sentences]
+    alone = [annotation(nlp(text)) for text in texts]
+    assert [annotation(doc) for doc in nlp.pipe(texts, batch_size=7)] == alone
+
+
+def test_the_number_of_threads_and_of_processes_makes_no_difference(toy, nlp, sentences):
+    texts = [toy.doc(nlp.vocab, sentence).text for sentence in sentences[:30]]
+    expected = [annotation(nlp(text)) for text in texts]
+    several = copy_of(nlp, threads=3)
+    assert parser_of(several).threads == 3
+    assert [annotation(doc) for doc in several.pipe(texts)] == expected
+    assert [annotation(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=5)] == expected
+
+
+def test_training_with_several_threads_is_the_same(toy, sentences):
+    found = []
+    for threads in (1, 3):
+        nlp = pipeline(threads=threads)
+        train(toy, nlp, sentences, passes=2)
+        found.append(parser_of(nlp).to_bytes(exclude=["vocab", "cfg"]))
+    assert found[0] == found[1]
+
+
+def test_a_model_by_itself_parses_docs_as_debug_model_gives_them(toy, nlp, sentences):
+    docs = [with_tags(toy.doc(nlp.vocab, sentence)) for sentence in sentences[:5]]
+    model = parser_of(nlp).model
+    model.initialize(X=docs)
+    trees, backprop = model.begin_update(docs)
+    assert len(trees.heads) == sum(map(len, docs))
+    assert backprop(trees) is trees
+    assert np.array_equal(model.predict(docs).heads, trees.heads)
+
+
+# How sure
+
+
+def test_arcs_have_probabilities_after_training(toy, nlp, sentences):
+    assert parser_of(nlp).parser.confidence is not None
+    examples = toy.examples(nlp, toy.sentences(60, seed=3))
+    for example in examples:
+        example.predicted = nlp(example.predicted)
+        assert all(0.0 <= token._.head_prob <= 1.0 for token in example.predicted)
+    assert np.isfinite(calibrate_heads(examples).error)
+
+
+def test_before_the_first_pass_is_over_there_are_no_probabilities(toy, sentences):
+    nlp = pipeline(tagger=False, folds=0)
+    nlp.initialize(lambda: toy.examples(nlp, sentences))
+    nlp.update(toy.examples(nlp, sentences[:50]))
+    doc = parser_of(nlp)(with_tags(toy.doc(nlp.vocab, sentences[0])))
+    assert_trees(doc)
+    assert all(token._.head_prob is None for token in doc)
+
+
+def test_probabilities_take_the_place_of_those_that_were_there(nlp):
+    doc = nlp("the dog sees a cat .")
+    before = annotation(doc)
+    assert annotation(parser_of(nlp)(doc)) == before
+    shorter = doc[:4].as_doc(copy_user_data=True)
+    assert [token._.head_prob for token in shorter] == [token._.head_prob for token in doc[:4]]
+
+
+def test_sentences_that_confidence_is_learned_from_are_not_learned_from(toy, nlp, sentences):
+    parser = parser_of(nlp)
+    held_out = [sentence for sentence in parser.parser.progress.held_out.values()]
+    assert 0 < len(held_out) <= len(sentences) / 10
+    # The only sentence that a parser is given is one of them: its weights stay as they are.
+    other = copy_of(nlp)
+    keys = list(parser.parser.progress.held_out)
+    before = parser_of(other).parser.arc_perceptron.clock[0]
+    chosen = [example for example in toy.examples(other, sentences) if parser_of(other)._read([example])[0] in keys]
+    assert len(chosen) == len(keys)
+    other.update(chosen, exclude=["easy_first_tagger"])
+    assert parser_of(other).parser.arc_perceptron.clock[0] == before
+
+
+# Alternatives
+
+
+def test_the_best_parses_come_with_falling_scores_and_differ(toy, nlp):
+    parser = parser_of(nlp)
+    doc = with_tags(toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4]))
+    parsed = parser(doc.copy())
+    found = parser.k_best(doc, 4)
+    assert len(found) == 4
+    scores = [each.score for each in found]
+    assert scores == sorted(scores, reverse=True)
+    trees = [[(token.head.i, token.dep_) for token in each.doc] for each in found]
+    assert trees[0] == [(token.head.i, token.dep_) for token in parsed]
+    assert len(set(map(tuple, trees))) == 4
+    for each in found:
+        assert_trees(each.doc)
+        assert each.doc.text == doc.text
+        assert [token.tag_ for token in each.doc] == [token.tag_ for token in doc]
+    assert not doc.has_annotation("DEP")
+    assert parser.k_best(doc, 2)[1].score == scores[1]
+    assert len(parser.k_best(doc, 1)) == 1
+
+
+def test_there_are_no_more_parses_than_trees(nlp):
+    parser = parser_of(nlp)
+    for words, count in ((["sleeps"], 1), (["dogs", "sleep"], 2), (["dogs", "see", "cats"], 7)):
+        doc = Doc(nlp.vocab, words=words, tags=["NN"] * len(words))
+        found = parser.k_best(doc, 50)
+        assert len(found) == count
+    for text in ("", "  "):
+        (found,) = parser.k_best(nlp.make_doc(text), 3)
+        assert found.doc.text == text
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, "2", True])
+def test_the_number_of_parses_is_checked(nlp, k):
+    with pytest.raises(ValueError, match="'k' must be a whole number"):
+        parser_of(nlp).k_best(nlp.make_doc("the dog sleeps ."), k)
+
+
+# Settings
+
+#: A value of each setting that is not the one of the tests' pipelines.
+CHANGED = {
+    "beam": 7,
+    "merge": False,
+    "threads": 3,
+    "tokens": "gold",
+    "folds": 5,
+    "learning": "early",
+    "margin": 0.1 + 0.2,
+    "label_margin": 3.5,
+    "word_dropout": 0.25,
+    "seed": 2**70,
+}
+
+
+def test_settings_that_were_changed_are_saved(nlp, tmp_path):
+    nlp = copy_of(nlp)
+    parser = parser_of(nlp)
+    assert asdict(parser.settings).keys() == CHANGED.keys() == asdict(EasyFirstParserSettings()).keys()
+    for name, value in CHANGED.items():
+        assert getattr(parser, name) != value
+        setattr(parser, name, value)
+    nlp.to_disk(tmp_path)
+    assert asdict(parser_of(spacy.load(tmp_path)).settings) == CHANGED
+    override = {"components.easy_first_parser.beam": 2}
+    assert asdict(parser_of(spacy.load(tmp_path, config=override)).settings) == {**CHANGED, "beam": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("beam", 0), ("beam", 2.5), ("folds", -1), ("learning", "late"), ("margin", -1.0), ("margin", float("nan"))]
+    + [("tokens", "mine"), ("merge", 1), ("threads", 0), ("word_dropout", -0.1), ("seed", -1)],
+)
+def test_a_setting_that_is_impossible_is_refused_by_its_name(nlp, name, value):
+    parser = parser_of(nlp)
+    with pytest.raises(ValueError, match=f"Settings of the component 'easy_first_parser'.*'{name}'"):
+        setattr(parser, name, value)
+    with pytest.raises(ValueError, match=name):
+        pipeline(**{name: value})
+
+
+def test_a_wider_beam_can_be_had_after_training(toy, nlp, sentences):
+    texts = [toy.doc(nlp.vocab, sentence).text for sentence in sentences[:20]]
+    for beam in (1, 30):
+        for doc in copy_of(nlp, beam=beam).pipe(texts):
+            assert_trees(doc)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"arcs": [["l.wrd"]]}, "'l.wrd' in 'arcs' is not an element"),
+        ({"labels": [["l.word"]]}, "'l.word' in 'labels' is not an element"),
+        ({"arcs": []}, "no template in 'arcs'"),
+        ({"arcs": [["l.word", "l.word"]]}, "an element twice"),
+    ],
+)
+def test_templates_that_are_none_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        pipeline(**settings)
+
+
+@pytest.mark.parametrize("places", [0, 1, 3, 1000])
+def test_a_table_whose_size_is_no_power_of_two_is_refused(places):
+    nlp = spacy.blank("en")
+    with pytest.raises(ValueError, match="arc_places"):
+        nlp.add_pipe("easy_first_parser", config={"model": {"arc_places": places}})
+
+
+# Guides
+
+GUIDED = {
+    "arcs": [["l.tag", "r.tag"], ["guide.l"], ["guide.r"], ["guide.l", "guide.r"], ["l.missing.left"]],
+    "labels": [["child.tag", "head.tag"], ["guide.label"]],
+}
+
+
+def guide_of(doc, gold, names):
+    """A guide that says what is right, and something else that is less probable."""
+    n = len(gold)
+    heads = np.array([[token.head.i, (token.i + 1) % n] for token in gold], dtype=np.int32).reshape(n, 2)
+    probs = np.tile(np.array([0.8, 0.2], dtype=np.float32), (n, 1))
+    labels = [[names.index(token.dep_) if token.head.i != token.i else -1, -1] for token in gold]
+    tags = sorted({token.tag_ for token in gold})
+    write_guide(
+        doc,
+        Guide(
+            heads,
+            probs,
+            np.array(labels, dtype=np.int32).reshape(n, 2),
+            names,
+            np.array([[tags.index(token.tag_)] for token in gold], dtype=np.int32).reshape(n, 1),
+            np.ones((n, 1), dtype=np.float32),
+            tags,
+        ),
+    )
+
+
+def guided_examples(toy, nlp, sentences):
+    """Examples whose documents, both of them, have guides."""
+    examples = tagged_examples(toy, nlp, sentences)
+    names = sorted({token.dep_ for example in examples for token in example.reference})
+    for example in examples:
+        for doc in (example.reference, example.predicted):
+            guide_of(doc, example.reference, names)
+    return examples
+
+
+@pytest.fixture(scope="module")
+def guided(toy):
+    """A parser that knows no words, trained on random trees with guides that say what is right."""
+    nlp = pipeline(tagger=False, folds=0, **GUIDED)
+    sentences = random_sentences(toy, 120, seed=0)
+    nlp.initialize(lambda: guided_examples(toy, nlp, sentences))
+    for _ in range(5):
+        nlp.update(guided_examples(toy, nlp, sentences))
+    return nlp
+
+
+def random_sentences(toy, count, seed):
+    """Sentences of one word again and again, with random trees: nothing tells them apart but a guide."""
+    rng = random.Random(seed)
+    found = []
+    for number in range(count):
+        n = rng.randint(2, 9)
+        heads = list(range(n))
+        left = list(range(n))
+        while len(left) > 1:
+            place = rng.randrange(len(left) - 1)
+            head, child = rng.sample(left[place : place + 2], 2)
+            heads[child] = head
+            left.remove(child)
+        deps = ["ROOT" if head == i else rng.choice(["one", "two", "three"]) for i, head in enumerate(heads)]
+        found.append(toy.sentence([f"w{number}", *["la"] * (n - 1)], ["X"] * n, heads, deps))
+    return found
+
+
+def test_a_guided_parser_reads_its_guide(toy, guided):
+    new = guided_examples(toy, guided, random_sentences(toy, 60, seed=1))
+    scores = guided.evaluate(new)
+    assert scores["dep_uas"] > 0.95
+    assert scores["dep_las"] > 0.95
+
+
+def test_a_guide_that_is_wrong_misleads(toy, guided):
+    # What the test above shows is not due to anything else.
+    examples = guided_examples(toy, guided, random_sentences(toy, 60, seed=1))
+    for example in examples:
+        example.predicted._.guide["heads"] = example.predicted._.guide["heads"][:, ::-1].copy()
+    assert guided.evaluate(examples)["dep_uas"] < 0.6
+
+
+def test_a_guided_parser_without_a_guide_says_which_component_is_missing(toy, guided, sentences):
+    for call in (
+        lambda: guided("the dog sleeps ."),
+        lambda: list(guided.pipe(["the dog sleeps ."])),
+        lambda: parser_of(guided).k_best(guided.make_doc("the dog sleeps ."), 2),
+        lambda: guided.update(tagged_examples(toy, guided, sentences)),
+    ):
+        with pytest.raises(ValueError, match=r"'easy_first_parser' reads guides.*put an 'hpyp_parser' with guides"):
+            call()
+    nlp = pipeline(tagger=False, folds=0, **GUIDED)
+    with pytest.raises(ValueError, match=r"'easy_first_parser' reads guides.*python -m spacy hpyp annotate"):
+        nlp.initialize(lambda: tagged_examples(toy, nlp, sentences))
+    assert not parser_of(nlp).is_trained
+
+
+def test_documents_without_words_need_no_guide(guided):
+    assert [doc.text for doc in guided.pipe(["", " \n"])] == ["", " \n"]
+
+
+def test_a_guide_is_kept_by_what_documents_are_stored_in(toy, guided):
+    examples = guided_examples(toy, guided, random_sentences(toy, 10, seed=2))
+    docs = [example.predicted for example in examples]
+    stored = DocBin(store_user_data=True, attrs=["TAG", "SENT_START"], docs=docs).to_bytes()
+    again = list(DocBin().from_bytes(stored).get_docs(guided.vocab))
+    parser = parser_of(guided)
+    assert [annotation(parser(doc)) for doc in again] == [annotation(parser(doc)) for doc in docs]
+
+
+def test_a_guided_parser_learns_on_the_tokens_that_the_guide_is_about(toy, guided):
+    nlp = pipeline(tagger=False, folds=0, tokens="tokenizer", **GUIDED)
+    sentence = toy.sentence(["cannot", "la"], ["X", "X"], [1, 1], ["one", "ROOT"])
+    examples = guided_examples(toy, nlp, [sentence, *random_sentences(toy, 10, seed=0)])
+    examples[0] = Example(nlp.make_doc("cannot la"), examples[0].reference)
+    assert len(examples[0].predicted) == 3
+    nlp.initialize(lambda: examples)
+    assert min(len(lesson.gold_heads) for lesson in parser_of(nlp)._lessons.values()) == 2
+
+
+def test_guides_of_documents_of_several_sentences_and_with_white_space_are_those_of_their_words(toy):
+    nlp = pipeline(tagger=False, folds=0, **GUIDED)
+    first, second, third = random_sentences(toy, 3, seed=4)
+    alone = guided_examples(toy, nlp, [first, second, third])
+    names = sorted({token.dep_ for example in alone for token in example.reference})
+    together = toy.doc(nlp.vocab, first, second, third)
+    words = [*first.words, "\n", *second.words, " ", *third.words]
+    n, m = len(first.words), len(first.words) + len(second.words)
+    old = [*range(n), None, *range(n, m), None, *range(m, len(together))]
+    new = {place: i for i, place in enumerate(old) if place is not None}
+    spaced = Doc(
+        nlp.vocab,
+        words=words,
+        tags=["_SP" if place is None else together[place].tag_ for place in old],
+        deps=["dep" if place is None else together[place].dep_ for place in old],
+        heads=[i - 1 if place is None else new[together[place].head.i] for i, place in enumerate(old)],
+    )
+    for doc in (together, spaced):
+        guide_of(doc, doc, [*names, "dep"])
+    nlp.initialize(lambda: alone)
+    expected = parser_of(nlp)._lessons
+    for doc in (together, spaced):
+        parser_of(nlp)._reset_training()
+        keys = parser_of(nlp)._read([Example(doc, doc)])
+        assert keys == list(expected)
+        # Alone, the second head that the guide names may be another one.
+        for key in keys:
+            own, other = parser_of(nlp)._lessons[key], expected[key]
+            assert np.array_equal(own.heads[:, 0], other.heads[:, 0])
+            assert np.array_equal(own.probability[:, 0], other.probability[:, 0])
+            assert np.array_equal(own.labels[:, 0], other.labels[:, 0])
+            assert np.array_equal(own.symbols, other.symbols)
+            assert np.array_equal(own.gold_heads, other.gold_heads)

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from wasabi import msg
 
 from ..compat.cli import app
+from ..components.easy_first_parser import EasyFirstParser
 from ..components.hpyp_parser import HPYPParser
 from ..storage.checksum import DAMAGE
 
@@ -67,6 +68,23 @@ def load_pipeline(name: str | Path) -> Language:
     except (*DAMAGE, EOFError, re.error, TokenError) as error:
         problem = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         raise ValueError(f"The pipeline '{name}' cannot be loaded. {problem}") from error
+
+
+def parsers_of(nlp: Language, name: str | Path) -> tuple[list[HPYPParser], list[EasyFirstParser]]:
+    """The parsers of this package in a pipeline.
+
+    name (str | Path): Its name or path, for errors.
+    RETURNS (tuple[list[HPYPParser], list[EasyFirstParser]]): Generative and easy-first ones.
+    RAISES (ValueError): If there is none, or one that has not been trained.
+    """
+    generative = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
+    easy_first = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, EasyFirstParser)]
+    if not generative and not easy_first:
+        raise ValueError(f"The pipeline '{name}' should have a parser of this package, but it has {nlp.pipe_names}")
+    for parser in [*generative, *easy_first]:
+        if not parser.is_trained:
+            raise ValueError(f"The {parser.factory} of the pipeline '{name}' has not been trained.")
+    return generative, easy_first
 
 
 def load_parser(

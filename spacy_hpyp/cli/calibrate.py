@@ -12,8 +12,7 @@ from wasabi import msg
 from ..annotation.calibration import Calibration, calibrate_heads, calibrate_tags
 from ..components.corpus import create_gold_corpus, reading
 from ..components.easy_first_tagger import EasyFirstTagger
-from ..components.hpyp_parser import HPYPParser
-from .app import hpyp, load_parser, load_pipeline
+from .app import hpyp, load_parser, load_pipeline, parsers_of
 from .perplexity import Output
 
 
@@ -92,7 +91,8 @@ def calibrate(
     RAISES (ValueError): If there is nothing to parse or to compare with, or a setting is out of its range.
     """
     nlp = load_pipeline(model)
-    if any(isinstance(pipe, HPYPParser) for _, pipe in nlp.pipeline) or {particles, temperature} != {None}:
+    generative, _ = parsers_of(nlp, model)
+    if generative or {particles, temperature} != {None}:
         nlp, parser = load_parser(model, particles=particles, threads=threads)
         parser.marginals = True
         parser.temperature = parser.temperature if temperature is None else temperature

@@ -13,10 +13,8 @@ from wasabi import msg
 from ..annotation.calibration import PUNCTUATION
 from ..components.base import TrainableComponent
 from ..components.corpus import create_gold_corpus
-from ..components.easy_first_parser import EasyFirstParser
-from ..components.hpyp_parser import HPYPParser
 from ..storage.files import prepare_folder, replace_file
-from .app import hpyp, load_pipeline
+from .app import hpyp, load_pipeline, parsers_of
 
 _ROWS = {
     "TAG": "tag_acc",
@@ -92,10 +90,7 @@ def evaluate(
         a component that is not there.
     """
     nlp = load_pipeline(model)
-    generative = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
-    easy_first = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, EasyFirstParser)]
-    if len(generative) + len(easy_first) == 0:
-        raise ValueError(f"The pipeline '{model}' should have a parser of this package, but it has {nlp.pipe_names}")
+    generative, easy_first = parsers_of(nlp, model)
     for name, value, parsers, owner in (
         ("particles", particles, generative, "hpyp_parser"),
         ("decoding", decoding, generative, "hpyp_parser"),

@@ -162,12 +162,12 @@ class TrainableComponent(TrainablePipe):
         if isinstance(examples, Doc):
             raise TypeError(
                 "'score' compares Examples with their gold annotation, but what it was given is a Doc."
-                f"{self._instead_of_score}"
+                f"{self.instead_of_score}"
             )
         return {} if self.scorer is None else self.scorer(examples, **kwargs)
 
     #: What somebody who gives `score` a Doc may have been looking for; a sentence after a space.
-    _instead_of_score: ClassVar[str] = ""
+    instead_of_score: ClassVar[str] = ""
 
     # Storage
 

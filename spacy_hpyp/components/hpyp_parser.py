@@ -123,7 +123,7 @@ class HPYPParser(TrainableComponent):
 
     factory = "hpyp_parser"
     settings_type = ParserSettings
-    _instead_of_score = " For the log-probability of its words with its tags and trees, call 'tree_log_prob(doc)'."
+    instead_of_score = " For the log-probability of its words with its tags and trees, call 'tree_log_prob(doc)'."
 
     @taking(ParserSettings)
     def __init__(

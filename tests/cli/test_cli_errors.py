@@ -101,7 +101,7 @@ WITH_PARSER = [
 WITH_PARTICLES = [form for form in WITH_PARSER if not form.startswith(("annotate", "ngram"))]
 PIPELINES = {
     "untrained": "'untrained' has not been trained",
-    "blank": "should have one hpyp_parser, but it has 0",
+    "blank": "but it has",
     "damaged": "the checksum is another one",
     "no_lookups": "The pipeline 'no_lookups' cannot be loaded",
 }

@@ -22,7 +22,7 @@ _NUMBERS = ("sentences", "visited", "passes", "steps")
 
 def tree_model_to_bytes(model: TreeModel) -> bytes:
     """The whole model: templates, alphabets, vocabulary, weights with what their averages are made of, and how far training is."""
-    message: dict[str, Any] = {"format": FORMAT, "templates": [model.arc_templates, model.label_templates]}
+    message: dict[str, Any] = {"format": FORMAT, **_made_for(model)}
     if model.is_initialized:
         message |= {
             **vocabulary_to_message(model.vocabulary),
@@ -43,10 +43,13 @@ def tree_model_from_bytes(model: TreeModel, data: bytes) -> TreeModel:
     RAISES (ValueError): If the bytes are damaged or belong to a model with other templates.
     """
     message = unpack_message(data)
-    if message.get("format") != FORMAT:
+    if type(message.get("format")) is not int or message["format"] != FORMAT:
         raise ValueError("it is not an easy-first parser of this version of spacy-hpyp")
-    if message.get("templates") != [model.arc_templates, model.label_templates]:
-        raise ValueError("its templates are not those of the config: a trained model cannot change what it reads")
+    for name, ours in _made_for(model).items():
+        if message.get(name) != ours:
+            raise ValueError(
+                f"its {name} are not those of the config: a trained model cannot change what it reads, nor the size of its tables"
+            )
     loaded = model.untrained()
     if "arcs" not in message:
         return loaded
@@ -62,6 +65,13 @@ def tree_model_from_bytes(model: TreeModel, data: bytes) -> TreeModel:
         loaded.confidence = check_weights(part(message, "confidence", list), UNLEARNED)
     loaded.progress = _unpack_progress(loaded, part(message, "progress", dict))
     return loaded
+
+
+def _made_for(model: TreeModel) -> dict[str, Any]:
+    return {
+        "templates": [model.arc_templates, model.label_templates],
+        "places": [model.arc_places, model.label_places],
+    }
 
 
 def _pack_progress(progress: ParserProgress) -> dict[str, Any]:

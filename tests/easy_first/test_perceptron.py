@@ -90,5 +90,5 @@ def test_what_is_no_number_is_refused(part, value):
 def test_table_of_another_size_is_refused():
     message = perceptron_to_message(random_perceptron(50)[0])
     for places, outcomes in ((PLACES // 4, OUTCOMES), (PLACES, OUTCOMES + 1), (PLACES, 1)):
-        with pytest.raises(ValueError, match="its weights are not|as many numbers as"):
+        with pytest.raises(ValueError, match=r"its weights are not|as many numbers as"):
             perceptron_from_message(message, places, outcomes)

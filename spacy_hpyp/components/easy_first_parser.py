@@ -22,7 +22,16 @@ from ..annotation.arrays import Guides
 from ..annotation.calibration import PUNCTUATION
 from ..annotation.confidence import learn as learn_confidence
 from ..annotation.confidence import logistic
-from ..annotation.documents import ROOT_LABEL, SPACE_LABEL, GoldSentence, RawSentence, layout_of, read_gold, write_trees
+from ..annotation.documents import (
+    ROOT_LABEL,
+    SPACE_LABEL,
+    UNLABELLED,
+    GoldSentence,
+    RawSentence,
+    layout_of,
+    read_gold,
+    write_trees,
+)
 from ..annotation.extensions import register_extensions
 from ..annotation.words import Words
 from ..compat.spacy import nonproj
@@ -139,9 +148,20 @@ class EasyFirstParser(TrainableComponent):
         return tuple(sorted({*found, ROOT_LABEL, SPACE_LABEL}))
 
     @property
+    def _label_names(self) -> list[str]:
+        # Where no arc has been seen in training there is no label, but trees have arcs all the same.
+        return self.parser.labels or [UNLABELLED]
+
+    @property
     def label_data(self) -> dict[str, list[str]]:
         """Tags and labels of the model, as `spacy init labels` writes them and `initialize` takes them."""
         return {"tags": list(self.parser.tags), "labels": list(self.parser.labels)}
+
+    def _check_settings(self, settings: EasyFirstParserSettings) -> None:
+        if settings.folds == 1:
+            raise ValueError(
+                "'folds' must be 0 or at least 2, not 1: each part of the training data is tagged by what the others teach."
+            )
 
     # Training
 
@@ -424,7 +444,7 @@ class EasyFirstParser(TrainableComponent):
         scores (tuple): What `predict` returned for them.
         """
         words, trees, sure = scores
-        write_trees(list(docs), words.layout, trees.heads, trees.labels, self.parser.labels, sure)
+        write_trees(list(docs), words.layout, trees.heads, trees.labels, self._label_names, sure)
 
     def k_best(self, doc: Doc, k: int) -> list[ScoredParse]:
         """The best parses of a document, without changing it.
@@ -447,7 +467,7 @@ class EasyFirstParser(TrainableComponent):
             copy = doc.copy()
             heads = _of_all([beam[0][i] for beam, i in zip(beams, chosen)])
             labels = _of_all([beam[1][i] for beam, i in zip(beams, chosen)])
-            write_trees([copy], words.layout, heads, labels, self.parser.labels, np.full(len(heads), np.nan))
+            write_trees([copy], words.layout, heads, labels, self._label_names, np.full(len(heads), np.nan))
             found.append(ScoredParse(copy, score))
         return found
 

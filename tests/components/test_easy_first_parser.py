@@ -1,8 +1,10 @@
 """The component easy_first_parser: training, parsing, alternatives, odd documents and guides."""
 
 import logging
+import pickle
 import random
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 import numpy as np
@@ -385,6 +387,26 @@ def test_documents_without_tags_or_with_unseen_ones_are_parsed(nlp):
         assert_trees(parser_of(nlp)(Doc(nlp.vocab, words=words, tags=tags)))
 
 
+def test_a_parser_that_has_seen_no_arc_makes_trees_all_the_same(toy, tmp_path):
+    nlp = pipeline(tagger=False, folds=0)
+    nlp.initialize(lambda: toy.examples(nlp, [toy.one_word]))
+    nlp.update(toy.examples(nlp, [toy.one_word]))
+    assert parser_of(nlp).label_data == {"tags": ["VB"], "labels": []}
+    nlp.to_disk(tmp_path)
+    for pipe in (nlp, spacy.load(tmp_path)):
+        doc = Doc(pipe.vocab, words=["stop", "stop", "it"], tags=["VB"] * 3)
+        assert_trees(parser_of(pipe)(doc))
+        assert_trees(parser_of(pipe).k_best(doc, 3)[2].doc)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_treebank_of_fewer_sentences_than_folds_is_learned(toy, count):
+    nlp = pipeline(folds=10)
+    train(toy, nlp, toy.sentences(4)[:count], passes=3)
+    assert parser_of(nlp).parser.progress.passes == 3
+    assert_trees(nlp(TEXT))
+
+
 def test_no_documents_are_no_trouble(nlp):
     parser = parser_of(nlp)
     assert list(nlp.pipe([])) == []
@@ -405,6 +427,23 @@ def test_a_document_of_twenty_thousand_words_is_parsed(toy, nlp):
     assert_trees(doc)
     # With no boundary at all it is one tree.
     assert_trees(parser(Doc(nlp.vocab, words=words, tags=tags)))
+
+
+def test_one_pipeline_can_be_called_by_several_threads_at_once(toy, nlp):
+    texts = [toy.doc(nlp.vocab, sentence).text for sentence in toy.sentences(100, seed=3)]
+    expected = [annotation(nlp(text)) for text in texts]
+    other = copy_of(nlp)
+    with ThreadPoolExecutor(4) as executor:
+        assert list(executor.map(lambda text: annotation(other(text)), texts)) == expected
+
+
+def test_a_component_can_be_pickled_and_taken_from_another_pipeline(toy, nlp):
+    doc = with_tags(toy.doc(nlp.vocab, toy.sentences(5)[3]))
+    expected = annotation(parser_of(nlp)(doc.copy()))
+    assert annotation(pickle.loads(pickle.dumps(parser_of(nlp)))(doc.copy())) == expected
+    other = spacy.blank("en", vocab=nlp.vocab)
+    other.add_pipe("easy_first_parser", source=nlp)
+    assert annotation(parser_of(other)(doc.copy())) == expected
 
 
 def test_a_document_is_parsed_alike_alone_and_in_a_batch(toy, nlp, sentences):
@@ -556,7 +595,15 @@ def test_settings_that_were_changed_are_saved(nlp, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("beam", 0), ("beam", 2.5), ("folds", -1), ("learning", "late"), ("margin", -1.0), ("margin", float("nan"))]
+    [
+        ("beam", 0),
+        ("beam", 2.5),
+        ("folds", -1),
+        ("folds", 1),
+        ("learning", "late"),
+        ("margin", -1.0),
+        ("margin", float("nan")),
+    ]
     + [("tokens", "mine"), ("merge", 1), ("threads", 0), ("word_dropout", -0.1), ("seed", -1)],
 )
 def test_a_setting_that_is_impossible_is_refused_by_its_name(nlp, name, value):

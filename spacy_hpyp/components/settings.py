@@ -118,7 +118,7 @@ class DecisionSettings(Settings):
     window: int = setting(
         100, Whole(1, 10_000), "how many words are decided together; longer sequences are decided in such parts"
     )
-    margin: float = setting(20.0, Number(0.0), "by how much the score of the right outcome of a word is to be higher")
+    margin: float = setting(5.0, Number(0.0), "by how much the score of the right outcome of a word is to be higher")
     tokens: str = setting(
         "tokenizer",
         OneOf(tuple(SENTENCES)),

@@ -20,6 +20,7 @@ stands before it, as "prev.word".
 | case | whether it has capitals, and where |
 | digits | whether it has digits, or nothing else |
 | hyphen | whether it has one |
+| length | how many characters it has, up to 8 |
 | tag | of words near it: the tag (tagger only) |
 | start | of words near it: whether it begins a sentence (senter only) |
 | space | what stands between it and the word before: nothing, a space, more of them, a line end or an empty line (senter only) |
@@ -44,6 +45,7 @@ from .templates import compile_templates
 
 POSITIONS = {"prev3": -3, "prev2": -2, "prev": -1, "": 0, "next": 1, "next2": 2, "next3": 3}
 _AFFIXES = (1, 2, 3, 4, 5)
+_LONGEST = 8
 # Where the steps of probabilities begin: they are finer where a parser is nearly sure.
 _STEPS = np.array([0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999], dtype=np.float32)
 
@@ -92,6 +94,10 @@ def _digits(form: str) -> int:
     return 2 if form.isdigit() else int(any(character.isdigit() for character in form))
 
 
+def _length(form: str) -> int:
+    return min(len(form), _LONGEST)
+
+
 def _hyphen(form: str) -> int:
     return int("-" in form)
 
@@ -105,6 +111,7 @@ SPELLING: dict[str, Callable[[str], int]] = {
     "case": _case,
     "digits": _digits,
     "hyphen": _hyphen,
+    "length": _length,
 }
 
 

@@ -84,6 +84,7 @@ def test_affixes_and_shapes_are_those_of_the_form():
     assert len(set(cases)) == 6
     assert [SPELLING["digits"](form) for form in ("dog", "x2", "42")] == [0, 1, 2]
     assert [SPELLING["hyphen"](form) for form in ("dog", "part-time")] == [0, 1]
+    assert [SPELLING["length"](form) for form in ("dog", "a" * 8, "a" * 9)] == [3, 8, 8]
 
 
 def test_symbols_do_not_depend_on_the_process():

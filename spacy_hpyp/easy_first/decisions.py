@@ -524,7 +524,8 @@ def learn(reading, perceptron, sequences, possible, gold, begin, end, search, ma
     """Learn from some sequences, one after the other (Algorithm 2 of Ma et al. 2013).
 
     An early update does not end the work on a sequence: the search goes on with the new weights from the best correct state, which
-    is then the only one in the beam, so that nothing of a sequence is lost (Goldberg & Elhadad 2010 do so in a greedy search).
+    is then the only one in the beam, so that nothing of a sequence is lost (Goldberg & Elhadad 2010 do so in a greedy search). The
+    averages are taken over all updates and sequences.
 
     perceptron (Perceptron): With one column; it is changed.
     gold (int32[words]): The right outcomes, `NONE` where they are not known: there any is right.
@@ -578,4 +579,6 @@ def learn(reading, perceptron, sequences, possible, gold, begin, end, search, ma
             for j in range(length):
                 given = sequences.given[first + j]
                 outcomes[first + j] = given if given != NONE else gold[first + j]
+        # Weights that are right for a long time are to count for more: time passes without updates, too.
+        tick(perceptron)
     return least

@@ -16,8 +16,8 @@ class Perceptron(NamedTuple):
     """Weights that are being learned.
 
     weights (float32[places, outcomes]): As they are after the last update; the places are a power of two.
-    sums (float64[places, outcomes]): The changes, each times the number of updates before it.
-    clock (int64[1]): The number of updates.
+    sums (float64[places, outcomes]): The changes, each times the time before it.
+    clock (int64[1]): The time that has passed: the number of updates, and of what else is averaged over.
     """
 
     weights: np.ndarray
@@ -34,7 +34,7 @@ def new_perceptron(places: int, outcomes: int) -> Perceptron:
 
 @borrowing
 def tick(perceptron):
-    """Begin an update."""
+    """Begin an update, or let time pass without one."""
     perceptron.clock[0] += 1
 
 

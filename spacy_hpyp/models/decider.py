@@ -141,7 +141,8 @@ class Decider:
         RAISES (ValueError): If features read guides, and a Doc has none.
         """
         words = read_words(docs)
-        if self.task is STARTS:
+        # Not `is`: a model may come from another process.
+        if self.task == STARTS:
             more, given, offsets = {"space": words.spaces}, words.starts, words.layout.docs
         else:
             outcomes = {outcome: number for number, outcome in enumerate(self.outcomes)}

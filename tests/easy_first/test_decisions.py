@@ -6,7 +6,7 @@ from plain_decisions import enumerate_all, features, random_task, scores, search
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.decisions import EARLY, FULL, Search, Sequences, decide, find_leads, learn
-from spacy_hpyp.easy_first.perceptron import new_perceptron
+from spacy_hpyp.easy_first.perceptron import new_perceptron, set_average
 from spacy_hpyp.easy_first.words import STARTS, compile_reading
 
 
@@ -217,3 +217,25 @@ def test_margin_is_what_right_outcomes_come_to_be_ahead_by():
         found = scores(task, 0, word, [NONE] * 6)
         right = found.pop(int(task.gold[word]))
         assert all(right - wrong >= 5.0 for wrong in found.values())
+
+
+def test_averages_are_taken_over_updates_and_sequences():
+    task = random_task(1, [1] * 3, templates=[["word"]])
+    task.sequences.symbols[:, 0] = [0, 0, 0]
+    task.sequences.kind[:] = 1
+    wrong, right = task.possible.outcomes[task.possible.offsets[1] :][:2].tolist()
+    task.gold[:] = right
+    perceptron = new_perceptron(1 << 10, 1)
+    counts, _ = learned(task, perceptron)
+    assert counts.sum() == 1
+    assert perceptron.clock[0] == 4
+    average = np.empty((1 << 10, 1), dtype=np.float32)
+    set_average(perceptron, average)
+    # The update was in the first moment.
+    assert np.array_equal(average, perceptron.weights)
+    task.gold[:] = wrong
+    task.sequences = task.sequences._replace(offsets=np.array([0, 1], dtype=np.int64))
+    learned(task, perceptron)
+    # Four moments with the first weights, two without any.
+    set_average(perceptron, average)
+    assert sorted(average[average != 0.0].tolist()) == pytest.approx([-4 / 6, 4 / 6])

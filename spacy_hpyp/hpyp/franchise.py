@@ -40,11 +40,14 @@ class Franchise(NamedTuple):
     """The seating of all experts of one distribution.
 
     columns (int32[experts, depth]): The context-row element that each level of each expert reads, `NONE` past its end.
-    discount (float64[experts * (depth + 1)]): Discount d of each tier, 0 <= d < 1.
+    discount (float64[experts * (depth + 1)]): Discount d of each tier. With 0 its restaurants are Dirichlet processes; with 1 every
+        customer has a table of his own, so that they pass their parents' probabilities on.
     strength (float64[experts * (depth + 1)]): Strength theta of each tier, theta > -d.
     alphabet (int64[1]): The number of dishes.
     one_table (bool[1]): Whether a restaurant has one table at most for each dish, instead of as many as are sampled.
-        These are the counts of interpolated Kneser-Ney smoothing (Teh 2006, section 5).
+        These are the counts of interpolated Kneser-Ney smoothing (Teh 2006, section 5): the minimal path.
+    own_tables (bool[1]): Whether every customer has a table of his own, so that each restaurant counts what has been observed,
+        as the estimators of Eisner (1996) do: the maximal path.
     used (int64[4]): Restaurants, servings and cells in use, and the first free cell.
     restaurants (int32[*, 6]): PARENT, SYMBOL (the context symbol that leads here from the parent), TIER, CUSTOMERS,
         TABLES, FIRST (serving). A parent's number is smaller than its children's.
@@ -62,6 +65,7 @@ class Franchise(NamedTuple):
     strength: np.ndarray
     alphabet: np.ndarray
     one_table: np.ndarray
+    own_tables: np.ndarray
     used: np.ndarray
     restaurants: np.ndarray
     restaurant_index: np.ndarray
@@ -74,14 +78,20 @@ class Franchise(NamedTuple):
 
 
 def new_franchise(
-    columns: np.ndarray, alphabet: int, discount: float = 0.5, strength: float = 0.5, *, one_table: bool = False
+    columns: np.ndarray,
+    alphabet: int,
+    discount: float = 0.5,
+    strength: float = 0.5,
+    *,
+    one_table: bool = False,
+    own_tables: bool = False,
 ) -> Franchise:
     """An empty franchise.
 
     columns (int32[experts, depth]): What each expert reads, see `Franchise`.
     alphabet (int): The number of dishes.
     discount, strength (float): The first value of every tier's hyperparameters.
-    one_table (bool): See `Franchise`.
+    one_table, own_tables (bool): See `Franchise`; one of them at most.
     RETURNS (Franchise): With the experts' roots as its only restaurants.
     RAISES (ValueError): If the alphabet is empty.
     """
@@ -96,6 +106,7 @@ def new_franchise(
         strength=np.full(tiers, strength),
         alphabet=np.array([alphabet], dtype=np.int64),
         one_table=np.array([one_table]),
+        own_tables=np.array([own_tables]),
         used=np.array([0, 0, 0, NONE], dtype=np.int64),
         restaurants=np.empty((_SMALLEST, 6), dtype=np.int32),
         restaurant_index=np.full((2 * _SMALLEST, 3), NONE, dtype=np.int32),
@@ -719,12 +730,18 @@ def seat_noting(franchise, restaurant, dish, rng):
         discount = franchise.discount[tier]
         joining = servings[serving, SERVED] - discount * servings[serving, OPEN]
         fresh = franchise.strength[tier] + discount * restaurants[path[level], TABLES]
-        if servings[serving, OPEN] > 0 and (
-            franchise.one_table[0] or rng.random() * (joining + fresh * value[level]) < joining
-        ):
+        if servings[serving, OPEN] > 0 and _joins(franchise, discount, joining, joining + fresh * value[level], rng):
             return value[depth + 1], depth - level, _join_table(franchise, serving, discount, rng)
         _open_table(franchise, serving)
     return value[depth + 1], depth + 1, 0
+
+
+@borrowing
+def _joins(franchise, discount, joining, all_of_them, rng):
+    """Whether a customer sits down at one of his dish's tables and not at a new one."""
+    if franchise.own_tables[0] or discount == 1.0:
+        return False
+    return franchise.one_table[0] or rng.random() * all_of_them < joining
 
 
 @borrowing

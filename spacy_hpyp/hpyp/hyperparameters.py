@@ -3,7 +3,7 @@
 The likelihood of a seating depends on a tier's discount d and strength theta only through three histograms: customers
 of each restaurant, tables of each restaurant, and sizes of tables. They are counted once for each resampling, so that
 an evaluation costs a few hundred terms however many restaurants there are. Priors: d ~ Beta(1, 1), that is uniform, and
-theta + d ~ Gamma(1, 1).
+theta + d ~ Gamma(1, 1). A discount of 0, which makes a tier one of Dirichlet processes, stays as it is, and so does one of 1.
 """
 
 from math import exp, lgamma, log, nan
@@ -137,11 +137,15 @@ def log_likelihood(customers, tables, sizes, discount, strength):
     start = lgamma(strength + 1.0)
     for i in range(len(customers)):
         total -= customers[i, 2] * (lgamma(strength + customers[i, 1]) - start)
-    ratio = strength / discount
-    start = lgamma(ratio + 1.0)
-    for i in range(len(tables)):
-        if tables[i, 1] > 1:
-            total += tables[i, 2] * ((tables[i, 1] - 1) * log(discount) + lgamma(ratio + tables[i, 1]) - start)
+    if discount == 0.0:
+        for i in range(len(tables)):
+            total += tables[i, 2] * (tables[i, 1] - 1) * log(strength)
+    else:
+        ratio = strength / discount
+        start = lgamma(ratio + 1.0)
+        for i in range(len(tables)):
+            if tables[i, 1] > 1:
+                total += tables[i, 2] * ((tables[i, 1] - 1) * log(discount) + lgamma(ratio + tables[i, 1]) - start)
     start = lgamma(1.0 - discount)
     for i in range(len(sizes)):
         if sizes[i, 1] > 1:
@@ -153,8 +157,17 @@ def log_likelihood(customers, tables, sizes, discount, strength):
 def sample_tier(customers, tables, sizes, discount, strength, rng):
     """One slice-sampling step of a tier's discount and then of its strength (Neal 2003).
 
+    A discount of 0 is not sampled.
+
     RETURNS (tuple[float, float]): The new discount and strength; NaN if there is no likelihood to be sampled from.
     """
+    if discount != 0.0:
+        discount = _sample_discount(customers, tables, sizes, discount, strength, rng)
+    return discount, _sample_strength(customers, tables, sizes, discount, strength, rng)
+
+
+@compiled
+def _sample_discount(customers, tables, sizes, discount, strength, rng):
     # The discount lives on an interval: shrink from all of it. The prior of theta + d changes with d.
     height = log_likelihood(customers, tables, sizes, discount, strength) - discount + log(1.0 - rng.random())
     # Wherever the discount is now belongs to the slice.
@@ -162,15 +175,17 @@ def sample_tier(customers, tables, sizes, discount, strength, rng):
     for _ in range(_STEPS):
         proposal = low + (high - low) * rng.random()
         if log_likelihood(customers, tables, sizes, proposal, strength) - proposal >= height:
-            break
+            return proposal
         if proposal < discount:
             low = proposal
         else:
             high = proposal
-    else:
-        return nan, nan
-    discount = proposal
-    # The strength on the scale x = log(theta + d), whose prior is -exp(x) + x: step out, then shrink.
+    return nan
+
+
+@compiled
+def _sample_strength(customers, tables, sizes, discount, strength, rng):
+    # On the scale x = log(theta + d), whose prior is -exp(x) + x: step out, then shrink.
     here = log(strength + discount)
     height = log_likelihood(customers, tables, sizes, discount, strength) - exp(here) + here
     height += log(1.0 - rng.random())
@@ -190,21 +205,23 @@ def sample_tier(customers, tables, sizes, discount, strength, rng):
             break
         high += 1.0
     else:
-        return nan, nan
+        return nan
     for _ in range(_STEPS):
         there = low + (high - low) * rng.random()
         proposal = exp(there) - discount
         if log_likelihood(customers, tables, sizes, discount, proposal) - exp(there) + there >= height:
-            return discount, proposal
+            return proposal
         if there < here:
             low = there
         else:
             high = there
-    return nan, nan
+    return nan
 
 
 def resample(franchise: Franchise, rng: np.random.Generator) -> None:
     """Slice-sample the discount and strength of every tier, given the present seating.
+
+    Of a tier whose discount is 0 the strength is, and of one whose discount is 1 neither.
 
     franchise (Franchise): Its `discount` and `strength` are changed in place.
     rng (numpy.random.Generator): The source of randomness.
@@ -214,7 +231,7 @@ def resample(franchise: Franchise, rng: np.random.Generator) -> None:
     counted = histograms(franchise)
     tiers = np.arange(len(franchise.discount) + 1)
     customers, tables, sizes = (np.searchsorted(rows[:, 0], tiers) for rows in counted)
-    for tier in tiers[:-1]:
+    for tier in np.flatnonzero(franchise.discount != 1.0):
         discount, strength = franchise.discount[tier], franchise.strength[tier]
         sampled = sample_tier(
             counted.customers[customers[tier] : customers[tier + 1]],

@@ -156,15 +156,18 @@ def _walk_cells(franchise, rows):
     return kinds, cells[:filled]
 
 
-def unpack(packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool = False) -> Franchise:
+def unpack(
+    packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool = False, own_tables: bool = False
+) -> Franchise:
     """Rebuild a franchise from what `pack` made of it.
 
-    columns (int32[experts, depth]), alphabet (int), one_table (bool): What the franchise has to fit, see `Franchise`. With
-        one table at most for each dish it is a seating that could have been sampled too, but not the other way round.
+    columns (int32[experts, depth]), alphabet (int), one_table, own_tables (bool): What the franchise has to fit, see
+        `Franchise`. With one table at most for each dish, or one for each customer, it is a seating that could have been sampled
+        too, but not the other way round.
     RETURNS (Franchise): The seating; later draws from it are those of the original.
     RAISES (ValueError): If the content is damaged or is no seating of such a franchise.
     """
-    franchise = new_franchise(columns, alphabet, one_table=one_table)
+    franchise = new_franchise(columns, alphabet, one_table=one_table, own_tables=own_tables)
     experts, depth = columns.shape
     try:
         discount = np.array(packed["discount"], dtype=np.float64)
@@ -178,7 +181,9 @@ def unpack(packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool =
         raise ValueError(f"a part of a distribution is missing or of the wrong kind ({error})") from error
     tiers = experts * (depth + 1)
     _require(discount.shape == strength.shape == (tiers,), "the hyperparameters do not fit the context lists")
-    _require(bool(np.all((discount > 0) & (discount < 1) & np.isfinite(strength))), "a discount is not between 0 and 1")
+    _require(
+        bool(np.all((discount >= 0) & (discount <= 1) & np.isfinite(strength))), "a discount is not between 0 and 1"
+    )
     _require(bool(np.all(strength > -discount)), "a strength is not above the negative discount")
     _require(bool(np.all(strength < _HIGHEST_STRENGTH)), "a strength is too large")
     n = experts + sum(sizes)
@@ -198,7 +203,17 @@ def unpack(packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool =
     crowd = np.bincount(restaurant, weights=customers, minlength=n)
     _require(int(crowd.max(initial=0)) < _HIGHEST, "a restaurant has more customers than can be counted")
     several = np.flatnonzero(tables > 1)
-    _require(not one_table or len(several) == 0, "a restaurant has several tables for a dish: its seating was sampled")
+    # With a discount of 1 there is no choice.
+    chosen = tables[discount[tier[restaurant]] < 1.0]
+    _require(
+        not one_table or bool(np.all(chosen == 1)),
+        "a restaurant has several tables for a dish: its seating was sampled",
+    )
+    alone = own_tables | (discount[tier[restaurant]] == 1.0)
+    _require(
+        bool(np.all((tables == customers) | ~alone)),
+        "customers share a table where raw counts or a discount of 1 give each one of his own",
+    )
     _require(len(kinds) == len(several) and kinds.sum() == len(size) == len(count), "the table sizes are not all there")
     owner = np.repeat(several, kinds)
     _require(bool(np.all(size > 0) and np.all(count > 0)), "a table is empty")

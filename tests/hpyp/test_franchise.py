@@ -545,3 +545,42 @@ def test_growing_in_small_steps_keeps_everything(customers, step):
         add(large, 0, row_of((symbol,)), dish, rng)
         add(small, 0, row_of((symbol,)), dish, again)
     assert seating_of(small) == seating_of(large)
+
+
+def test_tables_of_ones_own_give_interpolated_counts_of_observations():
+    franchise = new_franchise(np.array([[0, 1]]), 5, 0.0, 3.0, own_tables=True)
+    franchise.discount[0], franchise.strength[0] = 1.0, 0.0
+    franchise.strength[1] = 0.5
+    rng = np.random.default_rng(0)
+    events = [((rng.integers(2), rng.integers(3)), int(rng.integers(4))) for _ in range(60)]
+    franchise = reserve(franchise, 2 * len(events))
+    for context, dish in [*events, *events[:20]]:
+        add(franchise, 0, row_of(context), dish, rng)
+    for context, dish in events[:20]:
+        assert remove(franchise, 0, row_of(context), dish, rng)
+
+    for context in itertools.product(range(3), range(4)):
+        out = np.empty(5)
+        predictive_distribution(franchise, 0, row_of(context), out)
+        for dish in range(5):
+            # Eisner's constants, and what all contexts have in common left out.
+            few = [y for (first, _), y in events if first == context[0]]
+            more = [y for seen, y in events if seen == context]
+            coarse = (few.count(dish) + 0.5 / 5) / (len(few) + 0.5)
+            fine = (more.count(dish) + 3.0 * coarse) / (len(more) + 3.0)
+            assert out[dish] == pytest.approx(fine, rel=1e-12)
+
+
+@pytest.mark.parametrize("one_table", [False, True])
+def test_a_discount_of_one_passes_on_what_is_above(one_table):
+    franchise = new_franchise(np.array([[0]]), 4, 1.0, 0.0, one_table=one_table)
+    franchise.discount[1], franchise.strength[1] = 0.3, 0.7
+    franchise = reserve(franchise, 40)
+    rng = np.random.default_rng(0)
+    for i in range(40):
+        add(franchise, 0, row_of([i % 3]), int(rng.integers(3)), rng)
+    assert predictive_probability(franchise, 0, row_of([7]), 0) == pytest.approx(0.25, rel=1e-12)
+    assert dish_probability(franchise, 0, 3) == pytest.approx(0.25, rel=1e-12)
+    out = np.empty(4)
+    predictive_distribution(franchise, 0, row_of([0]), out)
+    assert out.sum() == pytest.approx(1.0)

@@ -282,3 +282,33 @@ def test_reseating_and_resampling_preserve_the_joint_distribution():
     for name, drawn, walked in zip(STATISTICS, forward.T, chain.T):
         error = math.hypot(drawn.std() / math.sqrt(len(drawn)), batch_error(walked))
         assert abs(drawn.mean() - walked.mean()) < 4 * error, name
+
+
+def test_strength_of_dirichlet_processes_agrees_with_integration_on_a_grid():
+    customers, tables, sizes = rows_of(RESTAURANTS["mixed"])
+    rng = np.random.default_rng(0)
+    found = np.empty(4000)
+    strength = 1.0
+    for i in range(len(found)):
+        discount, strength = sample_tier(customers, tables, sizes, 0.0, strength, rng)
+        assert discount == 0.0
+        found[i] = np.log(strength)
+    height = np.linspace(-12.0, 6.0, 4000)
+    weight = np.exp(log_weights(RESTAURANTS["mixed"], 0.0, np.exp(height)) - np.exp(height) + height)
+    weight /= weight.sum()
+    mean = float((weight * height).sum())
+    deviation = float(np.sqrt((weight * (height - mean) ** 2).sum()))
+    # Draws follow each other, so that as many as these are worth at least a quarter.
+    assert abs(found.mean() - mean) < 4 * deviation / np.sqrt(len(found) / 4)
+
+
+def test_what_is_no_hyperparameter_stays():
+    franchise = seated_franchise([((i % 3, i % 2), i % 4) for i in range(60)], columns=((0, 1), (1, 0)))
+    franchise.discount[:3] = 0.0, 1.0, 0.0
+    franchise.strength[:3] = 1.0, 0.0, 2.0
+    resample(franchise, np.random.default_rng(0))
+    assert franchise.discount[:3].tolist() == [0.0, 1.0, 0.0]
+    assert franchise.strength[1] == 0.0
+    assert franchise.strength[0] != 1.0
+    assert franchise.strength[2] != 2.0
+    assert np.all(franchise.discount[3:] != 0.5)

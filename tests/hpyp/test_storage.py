@@ -238,7 +238,7 @@ def test_sizes_that_are_no_small_integers_are_refused(name, value):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("discount", value) for value in (0.0, 1.0, -0.1, np.nan, np.inf)),
+        *(("discount", value) for value in (-0.1, 1.1, np.nan, np.inf)),
         *(("strength", value) for value in (-1.0, -np.inf, np.inf, np.nan)),
     ],
 )
@@ -338,3 +338,19 @@ else:
     except subprocess.TimeoutExpired:
         return "never ended"
     return done.stdout.strip() or f"crashed ({done.returncode}): {done.stderr[-500:]}"
+
+
+def test_tables_of_ones_own_come_back_and_shared_ones_are_refused():
+    customers = [((i % 2, i % 3), i % 4) for i in range(50)]
+    rng = np.random.default_rng(0)
+    franchise = reserve(new_franchise(COLUMNS, ALPHABET, 0.0, 3.0, own_tables=True), len(customers))
+    for context, dish in customers:
+        for expert in range(len(COLUMNS)):
+            add(franchise, expert, np.array(context, dtype=np.int32), dish, rng)
+    packed = pack(franchise)
+    again = unpack(packed, COLUMNS, ALPHABET, own_tables=True)
+    assert pack(again) == packed
+    np.testing.assert_allclose(distributions(again), distributions(franchise), rtol=1e-12)
+    shared = pack(seated_franchise(customers, (), 0))
+    with pytest.raises(ValueError, match="one of his own"):
+        unpack(shared, COLUMNS, ALPHABET, own_tables=True)

@@ -1,0 +1,1 @@
+"""Head-outward generative dependency models (Eisner 1996; Wallach, Sutton & McCallum 2008)."""

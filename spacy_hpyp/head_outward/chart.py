@@ -1,0 +1,339 @@
+"""The chart of all projective trees of a sentence, whose scores are factored by heads, children and siblings (Eisner 1996).
+
+Each head has its children on either side from the inside out: the first, the next ones, and STOP. The items are
+
+| item | words | what is complete |
+| --- | --- | --- |
+| `TREE` | all | a tree with the root's only child |
+| `COMPLETE` h, b | from h to the boundary b | one side of h, with STOP; boundary b is before word b, so b ≤ h is on the left |
+| `INCOMPLETE` h, d | from h to d | d as a child of h, with its side that faces h |
+| `SIBLING` a, b | from a to b, a < b | the right side of a and the left side of b: neighbouring children of a head elsewhere |
+
+and each is made of two others, or one, in as many ways as there are splits:
+
+    TREE               = COMPLETE d, 0     + COMPLETE d, n                        d is the root's child
+    COMPLETE h, b      = INCOMPLETE h, s   + COMPLETE s, b                        s is the last child
+    INCOMPLETE h, d    = INCOMPLETE h, s   + SIBLING of s and d, or COMPLETE d    d is the next child after s, or the first
+    SIBLING a, b       = COMPLETE a, r     + COMPLETE b, r                        they meet at the boundary r
+
+Every tree has one derivation, so sums count it once. There are O(n²) items and O(n³) splits. `options` says what a split's
+score is and `parts` what it is made of: all that is found in a chart is found by these two.
+"""
+
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, borrowing, compiled, generic, implements, inner, inner_maker
+from ..inference.beam import log_sum
+from ..inference.drawing import draw
+
+#: Kinds of items.
+TREE, COMPLETE, INCOMPLETE, SIBLING = range(4)
+#: Kinds of items.
+KINDS = 4
+#: Sides of a head, the rows of `Scores.stop`.
+LEFT, RIGHT = 0, 1
+
+
+class Scores(NamedTuple):
+    """What a model says of the trees of one sentence of n words: natural logs, minus infinity for what is impossible.
+
+    The score of a tree is the sum over its events. The arrays are contiguous, the words' positions begin at 0.
+
+    root (float64[n]): That word d is the root's child. The root has exactly one.
+    first (float64[n, n]): At h, d: d is the first child of h on its side, which is the right if d > h.
+    next (float64[n, n, n] | float64[n, 1, n]): At h, s, d: d is the child of h after s on the same side, h < s < d or d < s < h;
+        the rest is not read. In models without siblings it is the same for all s, and s is always 0.
+    stop (float64[2, n]): At `LEFT` or `RIGHT`, h: h has no child on that side.
+    last (float64[n, n]): At h, s: s is the last child of h on its side.
+    """
+
+    root: np.ndarray
+    first: np.ndarray
+    next: np.ndarray
+    stop: np.ndarray
+    last: np.ndarray
+
+
+class Chart(NamedTuple):
+    """What has been found for each item of a sentence of n words: log-sums over its derivations, or the best one's score.
+
+    complete (float64[n, n + 1]): Of `COMPLETE` items.
+    across (float64[n + 1, n]): The same, transposed: what is read in one loop is next to each other.
+    incomplete (float64[n, n]): Of `INCOMPLETE` items.
+    closed (float64[n, n]): The same, with STOP after them.
+    sibling (float64[n, n]): Of `SIBLING` items, from both ends.
+    total (float): Of the `TREE`.
+    """
+
+    complete: np.ndarray
+    across: np.ndarray
+    incomplete: np.ndarray
+    closed: np.ndarray
+    sibling: np.ndarray
+    total: float
+
+
+class Best(NamedTuple):
+    """An item is worth its best derivation, the one with the lowest split among equals."""
+
+
+class Sum(NamedTuple):
+    """An item is worth all of its derivations."""
+
+
+class Drawn(NamedTuple):
+    """Of an item's derivations, one is drawn in proportion to its probability.
+
+    rng (numpy.random.Generator): The source of randomness.
+    """
+
+    rng: Any
+
+
+@generic
+def combine(choice, weights):
+    """What an item is worth whose derivations by splits are worth so much.
+
+    choice (Best | Sum): How.
+    weights (float64[*]): Logs, at least one.
+    """
+    raise NotImplementedError
+
+
+@generic
+def choose(choice, weights):
+    """Choose one of the splits of an item: the first one, if all are impossible.
+
+    choice (Best | Drawn): How.
+    weights (float64[*]): Logs, at least one. Overwritten.
+    """
+    raise NotImplementedError
+
+
+@implements(choose, Best)
+@inner
+def _best(choice, weights):
+    best = 0
+    for i in range(1, len(weights)):
+        if weights[i] > weights[best]:
+            best = i
+    return best
+
+
+@implements(combine, Best)
+@inner
+def _greatest(choice, weights):
+    greatest = weights[0]
+    for i in range(1, len(weights)):
+        greatest = max(greatest, weights[i])
+    return greatest
+
+
+@implements(combine, Sum)
+@inner
+def _sum(choice, weights):
+    return log_sum(weights, len(weights))
+
+
+@implements(choose, Drawn)
+@inner
+def _draw(choice, weights):
+    total = log_sum(weights, len(weights))
+    if total == -inf:
+        return 0
+    mass = 0.0
+    for i in range(len(weights)):
+        weights[i] = np.exp(weights[i] - total)
+        mass += weights[i]
+    return draw(weights, mass, choice.rng)
+
+
+@borrowing
+def options(scores, chart, kind, i, j, weights):
+    """The scores of an item's derivations by their splits.
+
+    A split is the root's child of a `TREE`, the last child in a `COMPLETE` item, the sibling in an `INCOMPLETE` one (the head, if there
+    is none), and the boundary in a `SIBLING` item.
+
+    scores (Scores): Of the events.
+    chart (Chart): With the items that this one is made of.
+    kind, i, j (int): The item; 0, 0 for `TREE`.
+    weights (float64[n + 1]): Gets the score of a split at its place.
+    RETURNS (tuple[int, int]): The range of the splits. It is empty for `COMPLETE` items of a head alone.
+    """
+    if kind == SIBLING:
+        for split in range(i + 1, j + 1):
+            weights[split] = chart.complete[i, split] + chart.complete[j, split]
+        return i + 1, j + 1
+    if kind == COMPLETE:
+        low, high = (i + 1, j) if j > i else (j, i)
+        for split in range(low, high):
+            weights[split] = chart.closed[i, split] + chart.across[j, split]
+        return low, high
+    if kind == INCOMPLETE:
+        # A step of 0 in the array: there may be one row for all siblings.
+        step = 1 if scores.next.shape[1] > 1 else 0
+        low, high = (i + 1, j) if j > i else (j + 1, i)
+        for split in range(low, high):
+            weights[split] = chart.incomplete[i, split] + chart.sibling[j, split] + scores.next[i, split * step, j]
+        weights[i] = scores.first[i, j] + chart.complete[j, facing(i, j)]
+        return (i, j) if j > i else (j + 1, i + 1)
+    n = len(scores.root)
+    for split in range(n):
+        weights[split] = scores.root[split] + chart.across[0, split] + chart.across[n, split]
+    return 0, n
+
+
+@borrowing
+def parts(n, kind, i, j, split):
+    """What a derivation of an item by a split is made of.
+
+    n (int): The number of words.
+    kind, i, j, split (int): As in `options`.
+    RETURNS (tuple[int, int, int, int, int, int]): Two items; the second one's kind is `NONE` if there is only one.
+    """
+    if kind == SIBLING:
+        return COMPLETE, i, split, COMPLETE, j, split
+    if kind == COMPLETE:
+        return INCOMPLETE, i, split, COMPLETE, split, j
+    if kind == INCOMPLETE:
+        if split == i:
+            return COMPLETE, j, facing(i, j), NONE, NONE, NONE
+        return INCOMPLETE, i, split, SIBLING, min(split, j), max(split, j)
+    return COMPLETE, split, 0, COMPLETE, split, n
+
+
+@borrowing
+def facing(head, child):
+    """The boundary next to a head, on a child's side."""
+    return head + 1 if child > head else head
+
+
+@inner_maker
+def _fill(choice, scores):
+    n = len(scores.root)
+    chart = Chart(np.empty((n, n + 1)), np.empty((n + 1, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), 0.0)
+    weights = np.empty(n + 1)
+    for h in range(n):
+        for side, boundary in ((LEFT, h), (RIGHT, h + 1)):
+            chart.complete[h, boundary] = chart.across[boundary, h] = scores.stop[side, h]
+    for width in range(1, n):
+        for a in range(n - width):
+            b = a + width
+            low, high = options(scores, chart, SIBLING, a, b, weights)
+            chart.sibling[a, b] = chart.sibling[b, a] = combine(choice, weights[low:high])
+            for h, d, boundary in ((a, b, b + 1), (b, a, a)):
+                low, high = options(scores, chart, INCOMPLETE, h, d, weights)
+                chart.incomplete[h, d] = combine(choice, weights[low:high])
+                chart.closed[h, d] = chart.incomplete[h, d] + scores.last[h, d]
+                low, high = options(scores, chart, COMPLETE, h, boundary, weights)
+                chart.complete[h, boundary] = chart.across[boundary, h] = combine(choice, weights[low:high])
+    low, high = options(scores, chart, TREE, 0, 0, weights)
+    total = combine(choice, weights[low:high])
+    return Chart(chart.complete, chart.across, chart.incomplete, chart.closed, chart.sibling, total)
+
+
+@inner_maker
+def _descend(choice, scores, chart):
+    n = len(scores.root)
+    heads = np.empty(n, dtype=np.int32)
+    weights = np.empty(n + 1)
+    # On it are at most two sides of each word that are empty, and items between each two words.
+    stack = np.empty((3 * n, 3), dtype=np.int32)
+    stack[0] = TREE, 0, 0
+    size = 1
+    while size > 0:
+        size -= 1
+        kind, i, j = stack[size]
+        low, high = options(scores, chart, kind, i, j, weights)
+        if low == high:
+            continue
+        split = low + choose(choice, weights[low:high])
+        if kind == TREE:
+            heads[split] = NONE
+        elif kind == INCOMPLETE:
+            heads[j] = i
+        kind, i, j, other, k, m = parts(n, kind, i, j, split)
+        stack[size] = kind, i, j
+        size += 1
+        if other != NONE:
+            stack[size] = other, k, m
+            size += 1
+    return heads
+
+
+@compiled
+def best_chart(scores):
+    """The best score of each item (the Viterbi algorithm in Eisner's chart).
+
+    scores (Scores): Of a sentence of at least one word.
+    RETURNS (Chart): The best scores.
+    """
+    return _fill(Best(), scores)
+
+
+@compiled
+def inside(scores):
+    """The log-sum of each item's derivations (the inside algorithm in Eisner's chart).
+
+    scores (Scores): Of a sentence of at least one word.
+    RETURNS (Chart): The log-sums; `total` is that over all projective trees, minus infinity if none is possible.
+    """
+    return _fill(Sum(), scores)
+
+
+@compiled
+def best_tree(scores):
+    """The projective tree with the highest score.
+
+    scores (Scores): Of a sentence of at least one word.
+    RETURNS (tuple[int32[n], float]): The heads, as positions, `NONE` for the root's child; and the score. That is minus infinity
+        if no tree is possible; then the tree is any projective one.
+    """
+    chart = best_chart(scores)
+    return _descend(Best(), scores, chart), chart.total
+
+
+@compiled
+def sample_tree(scores, chart, rng):
+    """Draw a tree from the distribution in which a tree's probability is proportional to the exp of its score.
+
+    scores (Scores): Of a sentence of at least one word.
+    chart (Chart): What `inside` gives for them.
+    rng (numpy.random.Generator): The source of randomness.
+    RETURNS (int32[n]): The heads, as positions, `NONE` for the root's child. If no tree is possible, any projective one.
+    """
+    return _descend(Drawn(rng), scores, chart)
+
+
+@compiled
+def tree_score(scores, heads):
+    """The score of a tree.
+
+    scores (Scores): Of a sentence of n words.
+    heads (int32[n]): Of a tree: positions, `NONE` for the root's child.
+    RETURNS (float): The sum over its events.
+    """
+    n = len(heads)
+    step = 1 if scores.next.shape[1] > 1 else 0
+    score = 0.0
+    # The outermost child so far, by head.
+    outermost = np.empty(n, dtype=np.int32)
+    for side in (LEFT, RIGHT):
+        outermost[:] = NONE
+        for i in range(n):
+            d = i if side == RIGHT else n - 1 - i
+            h = heads[d]
+            if h == NONE:
+                score += scores.root[d] if side == RIGHT else 0.0
+            elif (d > h) == (side == RIGHT):
+                s = outermost[h]
+                score += scores.first[h, d] if s == NONE else scores.next[h, s * step, d]
+                outermost[h] = d
+        for h in range(n):
+            s = outermost[h]
+            score += scores.stop[side, h] if s == NONE else scores.last[h, s]
+    return score

@@ -1,0 +1,256 @@
+"""The k best trees, found as they are asked for (Huang & Chiang 2005, algorithm 3).
+
+Each item keeps a list of its derivations so far, the best first, and a heap of candidates for the next one. A derivation is a split and
+one derivation of each of the items that it is made of. The candidates that follow it have the next derivation in place of one of these;
+in place of the first only if the second is its item's best, so that there is one way to each. An item is looked at when its second
+derivation is asked for: till then the chart of best scores says what its best is worth.
+"""
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, borrowing, compiled, inner, inner_maker
+from ..inference.beam import longer
+from .chart import INCOMPLETE, KINDS, TREE, Best, best_chart, choose, options, parts
+
+# Fields of a derivation: its item and split; a derivation of the first and of the second part, `NONE` for the best one if that
+# has not been looked at; the item's next derivation.
+ITEM, SPLIT, FIRST, SECOND, NEXT = range(5)
+# As a candidate it is a node of a pairing heap (Fredman, Sedgewick, Sleator & Tarjan 1986): its first child and the one after it.
+CHILD, YOUNGER = 5, 6
+FIELDS = 7
+#: In place of a next derivation: there is none. `NONE` is one that has not been looked for.
+END = -2
+
+
+class Derivations(NamedTuple):
+    """Derivations and candidates of all items of a sentence of n words.
+
+    record (int32[*, FIELDS]): What they are.
+    score (float64[*]): Their scores.
+    best (int32[KINDS * n * (n + 1)]): Each item's best derivation, `NONE` if it has not been looked at.
+    heap (int32[KINDS * n * (n + 1)]): The best candidate of each item, or `NONE`.
+    used (int64[1]): How many there are.
+    """
+
+    record: np.ndarray
+    score: np.ndarray
+    best: np.ndarray
+    heap: np.ndarray
+    used: np.ndarray
+
+
+@compiled
+def k_best(scores, k):
+    """The k projective trees with the highest scores.
+
+    scores (Scores): Of a sentence of n words, at least one.
+    k (int): How many trees, at least one.
+    RETURNS (tuple[int32[found, n], float64[found]]): Their heads, as positions, `NONE` for the root's child; and their scores, the
+        highest first. No tree is there twice, and none that is impossible, so there may be fewer than k.
+    """
+    n = len(scores.root)
+    chart = best_chart(scores)
+    weights = np.empty(n + 1)
+    items = KINDS * n * (n + 1)
+    derivations = Derivations(
+        np.empty((16 * (n + 1), FIELDS), dtype=np.int32),
+        np.empty(16 * (n + 1)),
+        np.full(items, NONE, dtype=np.int32),
+        np.full(items, NONE, dtype=np.int32),
+        np.zeros(1, dtype=np.int64),
+    )
+    heads = np.empty((k, n), dtype=np.int32)
+    found_scores = np.empty(k)
+    found = 0
+    stack = np.empty((4 * n + 4, 2), dtype=np.int32)
+    if chart.total > -inf:
+        derivation = _look_at(derivations, scores, chart, TREE, weights)
+        while derivation >= 0 and found < k:
+            _read(derivations, scores, chart, derivation, heads[found], stack, weights)
+            found_scores[found] = derivations.score[derivation]
+            found += 1
+            if found < k:
+                derivations = _find_next(derivations, scores, chart, derivation, stack, weights)
+                derivation = derivations.record[derivation, NEXT]
+    return heads[:found].copy(), found_scores[:found].copy()
+
+
+@borrowing
+def _number(n, kind, i, j):
+    return (kind * n + i) * (n + 1) + j
+
+
+@borrowing
+def _item(n, number):
+    place = number // (n + 1)
+    return place // n, place % n, number % (n + 1)
+
+
+@borrowing
+def _enter(derivations, item, split, first, second, score):
+    """Enter a derivation; returns its number."""
+    entry = derivations.used[0]
+    derivations.used[0] += 1
+    record = derivations.record[entry]
+    record[ITEM], record[SPLIT], record[FIRST], record[SECOND], record[NEXT] = item, split, first, second, NONE
+    record[CHILD] = record[YOUNGER] = NONE
+    derivations.score[entry] = score
+    return entry
+
+
+@borrowing
+def _meld(derivations, a, b):
+    """Make one heap of two; of equal derivations the older is the better. Returns its top."""
+    if a == NONE or b == NONE:
+        return max(a, b)
+    score = derivations.score
+    if score[b] > score[a] or (score[b] == score[a] and b < a):
+        a, b = b, a
+    derivations.record[b, YOUNGER] = derivations.record[a, CHILD]
+    derivations.record[a, CHILD] = b
+    return a
+
+
+@borrowing
+def _take_best(derivations, item):
+    """Take the best candidate of an item out of its heap; returns it, or `END`."""
+    top = derivations.heap[item]
+    if top == NONE:
+        return END
+    record = derivations.record
+    # Its children are melded in pairs from the first on, and the pairs from the last on.
+    pairs = NONE
+    child = record[top, CHILD]
+    while child != NONE:
+        other = record[child, YOUNGER]
+        rest = record[other, YOUNGER] if other != NONE else NONE
+        record[child, YOUNGER] = NONE
+        if other != NONE:
+            record[other, YOUNGER] = NONE
+        pair = _meld(derivations, child, other)
+        record[pair, YOUNGER] = pairs
+        pairs, child = pair, rest
+    heap = NONE
+    while pairs != NONE:
+        rest = record[pairs, YOUNGER]
+        record[pairs, YOUNGER] = NONE
+        heap = _meld(derivations, heap, pairs)
+        pairs = rest
+    derivations.heap[item] = heap
+    return top
+
+
+@inner
+def _look_at(derivations, scores, chart, item, weights):
+    """Find the best derivation of an item, and the first candidates; returns the derivation."""
+    if derivations.best[item] == NONE:
+        n = len(scores.root)
+        kind, i, j = _item(n, item)
+        low, high = options(scores, chart, kind, i, j, weights)
+        if low == high:
+            derivations.best[item] = _enter(derivations, item, NONE, NONE, NONE, chart.complete[i, j])
+        else:
+            best = low + choose(Best(), weights[low:high])
+            derivations.best[item] = _enter(derivations, item, best, NONE, NONE, weights[best])
+            heap = NONE
+            for split in range(low, high):
+                if split != best and weights[split] > -inf:
+                    heap = _meld(derivations, heap, _enter(derivations, item, split, NONE, NONE, weights[split]))
+            derivations.heap[item] = heap
+    return derivations.best[item]
+
+
+@inner_maker
+def _find_next(derivations, scores, chart, derivation, stack, weights):
+    """Find the derivation that comes after one, of the same item. Returns the derivations, which may have moved."""
+    n = len(scores.root)
+    # What is asked for on the way, of ever smaller items.
+    stack[0, 0] = derivation
+    size = 1
+    while size > 0:
+        # Two items may be looked at, and have two derivations entered.
+        if derivations.used[0] + 2 * (n + 2) > len(derivations.score):
+            derivations = Derivations(
+                longer(derivations.record),
+                longer(derivations.score),
+                derivations.best,
+                derivations.heap,
+                derivations.used,
+            )
+        current = stack[size - 1, 0]
+        record, score = derivations.record, derivations.score
+        item, split = record[current, ITEM], record[current, SPLIT]
+        if split != NONE:
+            kind, i, j = _item(n, item)
+            first, a, b, second, c, d = parts(n, kind, i, j, split)
+            is_best = True
+            if second != NONE:
+                if record[current, SECOND] == NONE:
+                    record[current, SECOND] = _look_at(derivations, scores, chart, _number(n, second, c, d), weights)
+                if record[record[current, SECOND], NEXT] == NONE:
+                    stack[size, 0] = record[current, SECOND]
+                    size += 1
+                    continue
+                is_best = record[current, SECOND] == derivations.best[_number(n, second, c, d)]
+            if is_best:
+                if record[current, FIRST] == NONE:
+                    record[current, FIRST] = _look_at(derivations, scores, chart, _number(n, first, a, b), weights)
+                if record[record[current, FIRST], NEXT] == NONE:
+                    stack[size, 0] = record[current, FIRST]
+                    size += 1
+                    continue
+            for part in (FIRST, SECOND):
+                old = record[current, part]
+                if (part == SECOND and second != NONE) or (part == FIRST and is_best):
+                    new = record[old, NEXT]
+                    if new != END:
+                        entry = _enter(
+                            derivations,
+                            item,
+                            split,
+                            new if part == FIRST else record[current, FIRST],
+                            new if part == SECOND else record[current, SECOND],
+                            # Never above the score of what it follows, as it would be if the sum were made anew.
+                            score[current] + (score[new] - score[old]),
+                        )
+                        derivations.heap[item] = _meld(derivations, derivations.heap[item], entry)
+        record[current, NEXT] = _take_best(derivations, item)
+        size -= 1
+    return derivations
+
+
+@inner
+def _read(derivations, scores, chart, derivation, heads, stack, weights):
+    """Read the heads of the words from a derivation of the `TREE`."""
+    n = len(scores.root)
+    stack[0] = derivations.record[derivation, ITEM], derivation
+    size = 1
+    while size > 0:
+        size -= 1
+        item, derivation = stack[size]
+        kind, i, j = _item(n, item)
+        if derivation == NONE:
+            derivation = derivations.best[item]
+        if derivation == NONE:
+            # It has not been looked at.
+            low, high = options(scores, chart, kind, i, j, weights)
+            split = low + choose(Best(), weights[low:high]) if low < high else NONE
+            one = other = NONE
+        else:
+            record = derivations.record[derivation]
+            split, one, other = record[SPLIT], record[FIRST], record[SECOND]
+        if split == NONE:
+            continue
+        if kind == TREE:
+            heads[split] = NONE
+        elif kind == INCOMPLETE:
+            heads[j] = i
+        first, a, b, second, c, d = parts(n, kind, i, j, split)
+        stack[size] = _number(n, first, a, b), one
+        size += 1
+        if second != NONE:
+            stack[size] = _number(n, second, c, d), other
+            size += 1

@@ -1,0 +1,77 @@
+"""All projective trees of short sentences, scored event by event."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.head_outward.chart import Scores
+
+Tree = tuple[int, ...]
+
+
+def is_projective_tree(heads: Sequence[int]) -> bool:
+    """Whether heads are those of a projective tree with one child of the root."""
+    if list(heads).count(NONE) != 1:
+        return False
+    above: list[set[int]] = []
+    for word in range(len(heads)):
+        path = {word}
+        while (word := heads[word]) != NONE:
+            if word in path:
+                return False
+            path.add(word)
+        above.append(path)
+    return all(
+        head in above[between]
+        for child, head in enumerate(heads)
+        if head != NONE
+        for between in range(min(head, child), max(head, child))
+    )
+
+
+def projective_trees(n: int) -> Iterator[Tree]:
+    """The heads of all projective trees of n words."""
+    return (heads for heads in product(range(NONE, n), repeat=n) if is_projective_tree(heads))
+
+
+def score(scores: Scores, heads: Sequence[int]) -> float:
+    """The sum over a tree's events."""
+    total = scores.root[list(heads).index(NONE)]
+    for head in range(len(heads)):
+        children = [child for child in range(len(heads)) if heads[child] == head]
+        sides = [[child for child in children if child < head][::-1], [child for child in children if child > head]]
+        for side, chain in enumerate(sides):
+            for i, child in enumerate(chain):
+                sibling = chain[i - 1] if scores.next.shape[1] > 1 else 0
+                total += scores.first[head, child] if i == 0 else scores.next[head, sibling, child]
+            total += scores.last[head, chain[-1]] if chain else scores.stop[side, head]
+    return total
+
+
+def random_scores(
+    n: int, seed: int, *, scale: float = 2.0, impossible: float = 0.0, with_siblings: bool = True
+) -> Scores:
+    """Normal scores, some of them minus infinity; what is never read is not a number.
+
+    scale (float): Their standard deviation.
+    impossible (float): How probable it is that an event is impossible.
+    with_siblings (bool): Whether the next child depends on the one before.
+    """
+    rng = np.random.default_rng(seed)
+
+    def draw(*shape: int) -> np.ndarray:
+        return np.where(rng.random(shape) < impossible, -np.inf, rng.normal(-3.0, scale, shape))
+
+    head, sibling, child = np.indices((n, n if with_siblings else 1, n))
+    between = (head < sibling) & (sibling < child) | (child < sibling) & (sibling < head)
+    read = between if with_siblings else head != child
+    apart = ~np.eye(n, dtype=bool)
+    return Scores(
+        draw(n),
+        np.where(apart, draw(n, n), np.nan),
+        np.where(read, draw(*head.shape), np.nan),
+        draw(2, n),
+        np.where(apart, draw(n, n), np.nan),
+    )

@@ -1,0 +1,199 @@
+"""The chart against enumeration of all projective trees of short sentences, and its trees in longer ones."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from projective_trees import is_projective_tree, projective_trees, random_scores, score
+
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.head_outward.chart import Scores, best_tree, inside, sample_tree, tree_score
+from spacy_hpyp.head_outward.k_best import k_best
+from spacy_hpyp.head_outward.marginals import marginals, minimum_bayes_risk_tree
+
+TREES = {n: np.array(list(projective_trees(n)), dtype=np.int32) for n in range(1, 6)}
+
+#: Up to five words; of small and of great differences, with and without siblings and events that are impossible.
+CASES = [
+    (n, random_scores(n, seed, scale=scale, impossible=impossible, with_siblings=with_siblings))
+    for seed, (n, scale, impossible, with_siblings) in enumerate(
+        (n, scale, impossible, with_siblings)
+        for n in TREES
+        for scale in (2.0, 300.0)
+        for impossible in (0.0, 0.1)
+        for with_siblings in (True, False)
+    )
+]
+LONG = [random_scores(n, n, impossible=impossible) for n in (13, 41) for impossible in (0.0, 0.1)]
+
+
+def enumerate_scores(n, scores):
+    """The score of each tree in `TREES`."""
+    return np.array([score(scores, heads) for heads in TREES[n]])
+
+
+def probabilities(found):
+    """The probabilities of trees with some scores, at least one of them finite."""
+    weights = np.exp(found - found.max())
+    return weights / weights.sum()
+
+
+def equal_scores(n):
+    """Scores by which all trees are equal."""
+    return Scores(np.zeros(n), np.zeros((n, n)), np.zeros((n, n, n)), np.zeros((2, n)), np.zeros((n, n)))
+
+
+def close(found, expected):
+    return np.allclose(found, expected, rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "scores"), CASES)
+def test_best_tree_is_the_best_of_all(n, scores):
+    expected = enumerate_scores(n, scores)
+    heads, found = best_tree(scores)
+    assert close(found, expected.max())
+    assert is_projective_tree(heads.tolist())
+    assert close(score(scores, heads), found)
+
+
+@pytest.mark.parametrize(("n", "scores"), CASES)
+def test_inside_sum_is_that_over_all_trees(n, scores):
+    assert close(inside(scores).total, np.logaddexp.reduce(enumerate_scores(n, scores)))
+
+
+@pytest.mark.parametrize(("n", "scores"), CASES)
+def test_marginals_are_those_of_all_trees(n, scores):
+    found = enumerate_scores(n, scores)
+    expected = np.zeros((n, n))
+    if found.max() > -np.inf:
+        for heads, probability in zip(TREES[n], probabilities(found)):
+            for word, head in enumerate(heads):
+                expected[word if head == NONE else head, word] += probability
+    assert close(marginals(scores, inside(scores)), expected)
+
+
+@pytest.mark.parametrize(("n", "scores"), CASES)
+def test_k_best_trees_are_all_trees_from_the_best_on(n, scores):
+    expected = enumerate_scores(n, scores)
+    possible = {tuple(heads) for heads, one in zip(TREES[n].tolist(), expected) if one > -np.inf}
+    heads, found = k_best(scores, len(expected) + 10)
+    assert len(heads) == len(possible)
+    assert {tuple(tree) for tree in heads.tolist()} == possible
+    assert np.all(np.diff(found) <= 0)
+    assert close(found, [score(scores, tree) for tree in heads])
+    fewer, some = k_best(scores, 3)
+    assert np.array_equal(fewer, heads[:3])
+    assert np.array_equal(some, found[:3])
+
+
+@pytest.mark.parametrize(("n", "scores"), CASES)
+def test_tree_score_is_the_sum_over_its_events(n, scores):
+    assert close([tree_score(scores, heads) for heads in TREES[n]], enumerate_scores(n, scores))
+
+
+@pytest.mark.parametrize(("n", "scores"), CASES)
+def test_minimum_bayes_risk_tree_has_the_greatest_sum_of_marginals(n, scores):
+    probability = marginals(scores, inside(scores))
+    sums = [sum(probability[d if h == NONE else h, d] for d, h in enumerate(heads)) for heads in TREES[n]]
+    heads, found = minimum_bayes_risk_tree(probability)
+    assert is_projective_tree(heads.tolist())
+    assert close(found, max(sums))
+    assert close(sum(probability[d if h == NONE else h, d] for d, h in enumerate(heads)), found)
+
+
+@pytest.mark.parametrize("n", TREES)
+def test_inside_counts_each_tree_once(n):
+    assert close(np.exp(inside(equal_scores(n)).total), len(TREES[n]))
+
+
+@pytest.mark.parametrize("n", TREES)
+def test_equal_trees_are_listed_once(n):
+    heads, found = k_best(equal_scores(n), 1000)
+    assert {tuple(tree) for tree in heads.tolist()} == {tuple(tree) for tree in TREES[n].tolist()}
+    assert len(heads) == len(TREES[n])
+    assert not found.any()
+
+
+def test_one_word_is_the_root():
+    scores = Scores(
+        np.array([-1.0]),
+        np.full((1, 1), np.nan),
+        np.full((1, 1, 1), np.nan),
+        np.array([[-2.0], [-4.0]]),
+        np.zeros((1, 1)),
+    )
+    heads, found = best_tree(scores)
+    chart = inside(scores)
+    assert heads.tolist() == [NONE]
+    assert found == chart.total == tree_score(scores, heads) == -7.0
+    assert marginals(scores, chart).tolist() == [[1.0]]
+    assert sample_tree(scores, chart, np.random.default_rng(0)).tolist() == [NONE]
+    assert k_best(scores, 5)[0].tolist() == [[NONE]]
+    assert minimum_bayes_risk_tree(np.ones((1, 1)))[0].tolist() == [NONE]
+
+
+@pytest.mark.parametrize("with_siblings", [True, False])
+@pytest.mark.parametrize("impossible", [0.0, 0.1])
+def test_trees_are_drawn_as_often_as_they_are_probable(with_siblings, impossible):
+    scores = random_scores(4, 5, scale=1.0, impossible=impossible, with_siblings=with_siblings)
+    chart = inside(scores)
+    rng = np.random.default_rng(0)
+    draws = 20000
+    drawn = Counter(tuple(sample_tree(scores, chart, rng).tolist()) for _ in range(draws))
+    assert drawn.keys() <= {tuple(heads) for heads in TREES[4].tolist()}
+    for heads, p in zip(TREES[4].tolist(), probabilities(enumerate_scores(4, scores))):
+        # Four standard errors, and a draw for what is rare.
+        assert abs(drawn[tuple(heads)] - draws * p) <= 4 * np.sqrt(draws * p * (1 - p)) + (p > 0)
+
+
+@pytest.mark.parametrize("scores", LONG)
+def test_long_sentences_have_the_same_properties(scores):
+    n = len(scores.root)
+    chart = inside(scores)
+    probability = marginals(scores, chart)
+    assert np.all(probability >= 0.0)
+    assert close(probability.sum(axis=0), 1.0)
+    assert close(np.trace(probability), 1.0)
+    heads, found = best_tree(scores)
+    assert is_projective_tree(heads.tolist())
+    assert close(tree_score(scores, heads), found)
+    assert found < chart.total
+    heads, found = minimum_bayes_risk_tree(probability)
+    assert is_projective_tree(heads.tolist())
+    assert close(sum(probability[d if h == NONE else h, d] for d, h in enumerate(heads)), found)
+    drawn = sample_tree(scores, chart, np.random.default_rng(n))
+    assert is_projective_tree(drawn.tolist())
+    assert tree_score(scores, drawn) > -np.inf
+
+
+@pytest.mark.parametrize("scores", LONG)
+def test_a_thousand_best_trees_are_all_different(scores):
+    heads, found = k_best(scores, 1000)
+    assert len(np.unique(heads, axis=0)) == len(heads) == 1000
+    assert np.all(np.diff(found) <= 0)
+    assert close(found, [tree_score(scores, tree) for tree in heads])
+    assert np.array_equal(heads[0], best_tree(scores)[0])
+    assert all(is_projective_tree(tree) for tree in heads[::50].tolist())
+
+
+def test_numbers_of_any_size_are_no_trouble():
+    """A sum over trees of all scores times e to the power of a constant for each word is that power times the sum."""
+    scores = random_scores(30, 7)
+    chart = inside(scores)
+    shift = np.random.default_rng(0).normal(0.0, 1e4, 30)
+    moved = scores._replace(root=scores.root + shift, first=scores.first + shift, next=scores.next + shift)
+    there = inside(moved)
+    assert np.isclose(there.total, chart.total + shift.sum(), rtol=1e-12)
+    assert np.allclose(marginals(moved, there), marginals(scores, chart), atol=1e-6)
+
+
+def test_impossible_sentences_have_trees_but_no_probability():
+    scores = random_scores(6, 0, impossible=1.0)
+    chart = inside(scores)
+    assert chart.total == -np.inf
+    assert not marginals(scores, chart).any()
+    heads, found = best_tree(scores)
+    assert found == -np.inf
+    assert is_projective_tree(heads.tolist())
+    assert is_projective_tree(sample_tree(scores, chart, np.random.default_rng(0)).tolist())
+    assert k_best(scores, 3)[0].shape == (0, 6)

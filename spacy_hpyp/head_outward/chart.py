@@ -26,12 +26,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled, generic, implements, inner, inner_maker
-from ..inference.beam import log_sum
 from ..inference.drawing import draw
+from .exponential import exponentiate, highest, log_sum
 
 #: Kinds of items.
 TREE, COMPLETE, INCOMPLETE, SIBLING = range(4)
-#: Kinds of items.
+#: How many kinds there are.
 KINDS = 4
 #: Sides of a head, the rows of `Scores.stop`.
 LEFT, RIGHT = 0, 1
@@ -98,7 +98,7 @@ def combine(choice, weights):
     """What an item is worth whose derivations by splits are worth so much.
 
     choice (Best | Sum): How.
-    weights (float64[*]): Logs, at least one.
+    weights (float64[*]): Logs, at least one. Overwritten.
     """
     raise NotImplementedError
 
@@ -126,29 +126,23 @@ def _best(choice, weights):
 @implements(combine, Best)
 @inner
 def _greatest(choice, weights):
-    greatest = weights[0]
-    for i in range(1, len(weights)):
-        greatest = max(greatest, weights[i])
-    return greatest
+    return highest(weights)
 
 
 @implements(combine, Sum)
 @inner
 def _sum(choice, weights):
-    return log_sum(weights, len(weights))
+    return log_sum(weights)
 
 
 @implements(choose, Drawn)
 @inner
 def _draw(choice, weights):
-    total = log_sum(weights, len(weights))
-    if total == -inf:
+    scale = highest(weights)
+    if scale == -inf:
         return 0
-    mass = 0.0
-    for i in range(len(weights)):
-        weights[i] = np.exp(weights[i] - total)
-        mass += weights[i]
-    return draw(weights, mass, choice.rng)
+    exponentiate(weights, scale)
+    return draw(weights, weights.sum(), choice.rng)
 
 
 @borrowing

@@ -1,11 +1,12 @@
 """How probable each arc is, and the tree that is expected to have the most arcs right."""
 
-from math import exp, inf
+from math import inf
 
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled
 from .chart import COMPLETE, INCOMPLETE, KINDS, SIBLING, TREE, Scores, best_tree, options, parts
+from .exponential import exponentiate
 
 
 @compiled
@@ -49,14 +50,13 @@ def _divide(scores, chart, kind, i, j, total, probability, weights):
     if whole == 0.0:
         return
     low, high = options(scores, chart, kind, i, j, weights)
-    for split in range(low, high):
-        weights[split] = whole * exp(weights[split] - total)
+    exponentiate(weights[low:high], total)
     n = len(scores.root)
     for split in range(low, high):
         first, a, b, second, c, d = parts(n, kind, i, j, split)
-        probability[first, a, b] += weights[split]
+        probability[first, a, b] += whole * weights[split]
         if second != NONE:
-            probability[second, c, d] += weights[split]
+            probability[second, c, d] += whole * weights[split]
 
 
 @compiled

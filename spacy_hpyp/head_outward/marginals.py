@@ -44,7 +44,7 @@ def marginals(scores, chart):
 
 @borrowing
 def _divide(scores, chart, kind, i, j, total, probability, weights):
-    """Divide the probability of an item among those that it is made of; `weights` gets what each split has of it."""
+    """Divide the probability of an item among those that it is made of; `weights` gets the share of each split."""
     whole = probability[kind, i, j]
     # As an impossible item has.
     if whole == 0.0:

@@ -138,6 +138,19 @@ def read_gold(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
     )
 
 
+def read_tagged(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
+    """A raw sentence whose tree is not known, as what a model can learn from.
+
+    RETURNS (GoldSentence | str): The sentence, with no word hanging on another; or what keeps it from being used.
+    """
+    if not sentence.rows[:, 1].all():
+        return "without tags"
+    words, tags = (
+        [vocab.strings[each] for each in column.view(np.uint64).tolist()] for column in sentence.rows[:, :2].T
+    )
+    return GoldSentence(words=words, tags=tags, heads=[NONE] * len(words), labels=[ROOT_LABEL] * len(words))
+
+
 class Encoder:
     """Sentences as numbers of a model's alphabets.
 

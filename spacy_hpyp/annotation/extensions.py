@@ -18,6 +18,8 @@ WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", 
 # attribute, so that spaCy moves the entry with the token into documents that are made of this one.
 _LONG = 100_000
 _ALL = "hpyp_parser"
+# A sentence's log-probability and how many tokens it has, at its first token.
+_SENTENCE = "sentence_log_prob"
 
 
 def _value(name: str, token: Token) -> Any:
@@ -30,7 +32,23 @@ def _value(name: str, token: Token) -> Any:
 
 def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
     values = [token._.get(name) for token in tokens]
-    return None if None in values else sum(values, 0.0)
+    if None not in values:
+        return sum(values, 0.0)
+    return _sum_of_sentences(tokens) if name == "log_prob" else None
+
+
+def _sum_of_sentences(tokens: Doc | Span) -> float | None:
+    """The log-probability of whole sentences, where a parser has written theirs and not those of tokens."""
+    doc = tokens.doc if isinstance(tokens, Span) else tokens
+    total, end = 0.0, None
+    for token in tokens:
+        written = doc.user_data.get(attribute_key(_SENTENCE, token.idx))
+        if end is None or token.i == end:
+            # What is not the beginning of a sentence has none.
+            if written is None:
+                return None
+            total, end = total + written[0], token.i + written[1]
+    return total if end is None or end == tokens[-1].i + 1 else None
 
 
 def _surprisal(token: Token) -> float | None:
@@ -49,7 +67,7 @@ def register_extensions() -> None:
     whose value has the end of the sentence in it; where the parser finds boundaries inside a block, the end of a sentence is
     counted with the word after it. A span's and a document's value is the sum of its tokens': for a sentence its
     log-probability, for a document that of its sentences. As the beam leaves derivations out, sums over whole blocks are
-    lower bounds.
+    lower bounds. After a `head_outward_parser` whole sentences and documents have one that is exact, and their tokens have none.
 
     `surprisal` of the same, in bits: minus the binary log of the ratio of two successive prefix probabilities; ends of
     blocks are not counted. It is the sum of `surprisal_syntactic`, what leads to the word's tag, and `surprisal_lexical`,
@@ -111,6 +129,20 @@ def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> N
         doc.user_data[attribute_key("head_prob", offset)] = value
 
 
+def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarray) -> None:
+    """Write the log-probabilities of whole sentences, in the place of those of tokens.
+
+    starts (int64[sentences]): The first token of each; white space belongs to the sentence before it.
+    values (float64[sentences]): In nats.
+    """
+    kept = ("head_prob", "tag_prob")
+    for key in [key for key in doc.user_data if _is_written(key) and key[1] not in kept]:
+        del doc.user_data[key]
+    lengths = np.diff(np.append(starts, len(doc))).tolist()
+    for start, length, value in zip(starts.tolist(), lengths, values.tolist()):
+        doc.user_data[attribute_key(_SENTENCE, doc[start].idx)] = (value, length)
+
+
 def forget_tag_probability(doc: Doc) -> None:
     """Take back what the parser has said of its tags: others have been written."""
     place = WRITTEN.index("tag_prob")
@@ -124,7 +156,11 @@ def forget_tag_probability(doc: Doc) -> None:
 
 def _is_written(key: Any) -> bool:
     return (
-        isinstance(key, tuple) and len(key) == 4 and key[0] == "._." and key[1] in (_ALL, *WRITTEN) and key[3] is None
+        isinstance(key, tuple)
+        and len(key) == 4
+        and key[0] == "._."
+        and key[1] in (_ALL, _SENTENCE, *WRITTEN)
+        and key[3] is None
     )
 
 

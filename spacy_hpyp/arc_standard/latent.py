@@ -35,12 +35,7 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, compiled
 from ..inference.gibbs import add_events, put_back, visit_seated
-from ..pools.pool import (
-    predict_event,
-    seat_all_noting,
-    unseat_all_as,
-    unseat_all_noting,
-)
+from ..inference.metropolis import add_weighing, remove_weighing, take_back
 from .derivations import sample_derivation
 from .distributions import LABEL, TAG, TRANSITION, WORD
 from .events import events_of
@@ -62,46 +57,6 @@ def _read_all(model, words, tags, actions):
         events_of(model.tag, TAG, factored, words, tags, actions),
         events_of(model.word, WORD, factored, words, tags, actions),
     )
-
-
-@borrowing
-def _predict(pool, events, i):
-    return predict_event(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i])
-
-
-@borrowing
-def remove_weighing(pool, events, rng):
-    """Remove the events of a sentence from one distribution, the last one first.
-
-    RETURNS (tuple[bool, float]): Whether they were all seated, and this distribution's part of log T(D) - log q(D), in nats.
-    """
-    weight = 0.0
-    for i in range(events.count[0] - 1, -1, -1):
-        if not unseat_all_noting(pool.franchise, events.place[i], events.dish[i], rng, events.moved[i]):
-            return False, weight
-        weight += _predict(pool, events, i)
-    for i in range(events.count[0]):
-        weight -= _predict(pool, events, i)
-    return True, weight
-
-
-@borrowing
-def add_weighing(pool, events, rng):
-    """Add the events of a sentence to one distribution. Returns its part of log T(D) - log q(D), in nats."""
-    weight = 0.0
-    for i in range(events.count[0]):
-        weight -= _predict(pool, events, i)
-    for i in range(events.count[0]):
-        weight += _predict(pool, events, i)
-        seat_all_noting(pool.franchise, events.place[i], events.dish[i], rng, events.moved[i])
-    return weight
-
-
-@borrowing
-def take_back(pool, events):
-    """Remove the events again that `add_weighing` has added."""
-    for i in range(events.count[0] - 1, -1, -1):
-        unseat_all_as(pool.franchise, events.place[i], events.dish[i], events.moved[i])
 
 
 @compiled

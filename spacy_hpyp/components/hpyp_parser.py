@@ -35,8 +35,9 @@ from ..annotation.guides import write_guides
 from ..compat.spacy import nonproj
 from ..inference.division import Search
 from ..language_model.generation import LONGEST, generate_docs
-from ..models.architectures import JOINT_MODEL, add_gradients, set_joint_model, weights_from
+from ..models.architectures import JOINT_MODEL
 from ..models.joint_model import JointModel
+from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
 from ..models.storage import model_from_bytes
 from ..settings import attributes, taking, whole
 from ..training.leave_out import leave_out
@@ -213,7 +214,7 @@ class HPYPParser(TrainableComponent):
                 f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and "
                 f"labels{listed(treebank.skipped)}. Make them of the same data with 'python -m spacy init labels'."
             )
-        set_joint_model(self.model, model)
+        set_pooled(self.model, JOINT_MODEL, model)
         self._reset_training(treebank)
         self._warn_of_skipped()
 
@@ -290,7 +291,7 @@ class HPYPParser(TrainableComponent):
             )
             # What is learned from sentences that the model has not seen before is not what it will need to know.
             if all(batch.seated):
-                add_gradients(self.model, gradient, tokens)
+                add_gradients(self.model, JOINT_MODEL, gradient, tokens)
             self._loss = (self._loss[0] - sum(log_probabilities.values()), self._loss[1] + tokens)
             losses[self.name] = self._loss[0] / self._loss[1]
             swept = self._treebank.sweep(len(batch.keys))
@@ -507,12 +508,12 @@ class HPYPParser(TrainableComponent):
 
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> JointModel:
         with reading_parts():
-            stored, weights = attributes[JOINT_MODEL], weights_from(self.model, parameters)
+            stored, weights = attributes[JOINT_MODEL], weights_from(self.joint, parameters)
         loaded = model_from_bytes(self.joint, stored)
-        loaded.check_weights(weights)
+        check_weights(loaded, weights)
         loaded.weights = weights
         return loaded
 
     def _replace_model(self, loaded: JointModel) -> None:
-        set_joint_model(self.model, loaded)
+        set_pooled(self.model, JOINT_MODEL, loaded)
         self._reset_training()

@@ -1,4 +1,4 @@
-"""The settings of `hpyp_parser`.
+"""The settings of the components.
 
 A new one is a line here, and a row of the README's table, which a test compares. Config, attribute, checks, saving and loading
 follow.
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..inference.division import Search
 from ..settings import HIGHEST_PARTICLES, Number, OneOf, Settings, Truth, Whole, setting
+from ..training.trees import LATENT
 from .alignment import SENTENCES
 
 #: More labels of an arc or tags of a word than this no treebank has.
@@ -172,4 +173,34 @@ class EasyFirstParserSettings(Settings):
     word_dropout: float = setting(
         0.5, Number(0.0), "a word seen n times is taken for unknown with the probability x / (x + n) in training"
     )
+    seed: int = setting(0, Whole(0), "fixes training bit for bit")
+
+
+@dataclass(frozen=True)
+class HeadOutwardSettings(Settings):
+    """All settings of `head_outward_parser`."""
+
+    decoding: str = setting(
+        "best",
+        OneOf(("best", "mbr")),
+        '`"best"`: the most probable tree; `"mbr"`: the one with the least expected number of wrong arcs',
+    )
+    longest: int = setting(
+        150,
+        Whole(1, 1000),
+        "longer sentences are parsed in parts of so many words: time grows with the third power of it, and so does memory",
+    )
+    tokens: str = setting(
+        "tokenizer",
+        OneOf(tuple(SENTENCES)),
+        "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
+    )
+    threads: int = setting(1, Whole(1), "threads that a batch is divided between; the result does not depend on it")
+    latent: str = setting(
+        "nothing",
+        OneOf(LATENT),
+        'which trees training draws: `"missing"`, those of sentences that have tags but no tree; `"all"`, those of the treebank, too, '
+        "after they have been learned",
+    )
+    latent_after: int = setting(3, Whole(0), "after how many sweeps trees are drawn")
     seed: int = setting(0, Whole(0), "fixes training bit for bit")

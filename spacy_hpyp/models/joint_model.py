@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from ..annotation.confidence import UNLEARNED
 from ..annotation.documents import Encoder
 from ..arc_standard.configuration import FIRST_SYMBOL
@@ -15,7 +13,6 @@ from .progress import Progress
 from .seating import Seating
 from .settings import PoolSettings
 
-_HIGHEST_WEIGHT = 100.0
 _USUAL = PoolSettings()
 
 
@@ -128,16 +125,3 @@ class JointModel:
         """Weights before any are learned, by distribution."""
         symbols = FIRST_SYMBOL + len(self.tags)
         return {name: each.first_weights(symbols, self.pools.first_weight) for name, each in self.conditionals.items()}
-
-    def check_weights(self, weights: Mapping[str, Weights]) -> None:
-        """See that weights fit the pools.
-
-        weights (Mapping[str, Weights]): By the name of the distribution.
-        RAISES (ValueError): If they are not of the right shape, or one is beyond all reason.
-        """
-        for name, first in self.first_weights().items():
-            for part, theirs in zip(first, weights[name]):
-                if theirs.shape != part.shape:
-                    raise ValueError(f"the weights of the {name} distribution do not fit its context lists")
-                if not np.all(np.abs(theirs) <= _HIGHEST_WEIGHT):
-                    raise ValueError(f"a weight of the {name} distribution is not between ±{_HIGHEST_WEIGHT:.0f}")

@@ -17,6 +17,7 @@ from ..pools.conditional import Conditional
 from ..pools.pool import SeatedPool, Weights
 from ..text.vocabulary import Vocabulary
 from .frozen import FrozenModel
+from .parameters import no_gradient
 
 _CHUNK = 2048
 _NOT_SEATED = (
@@ -224,11 +225,6 @@ class Seating:
             derivations=derivations,
             offsets=sentences.offsets[start : end + 1],
         )
-
-
-def no_gradient(weights: Mapping[str, Weights]) -> dict[str, Weights]:
-    """Zeros in the shape of some weights."""
-    return {name: Weights(*(np.zeros_like(part) for part in weights[name])) for name in DISTRIBUTIONS}
 
 
 def _equal(some: Mapping[str, Weights], others: Mapping[str, Weights]) -> bool:

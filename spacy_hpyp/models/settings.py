@@ -40,6 +40,39 @@ class ModelSettings(PoolSettings):
 
 
 @dataclass(frozen=True)
+class EstimatorSettings(PoolSettings):
+    """All settings of `spacy-hpyp.HeadOutwardModel.v1`."""
+
+    prior: str = setting(
+        "pitman-yor",
+        OneOf(("eisner", "dirichlet", "pitman-yor")),
+        '`"pitman-yor"` or `"dirichlet"`: hierarchical processes; `"eisner"`: raw counts at every level, smoothed with the constants '
+        "3 and 0.5",
+    )
+    counts: str = setting(
+        "sampled",
+        OneOf(("sampled", "minimal")),
+        'what a coarser context counts: `"sampled"`, the tables of a seating that Gibbs sampling finds, or `"minimal"`, one for each '
+        "finer context that an outcome was seen in; raw counts are neither",
+    )
+    hyperparameters: str = setting(
+        "sampled",
+        OneOf(("sampled", "fixed")),
+        '`"sampled"` by slices, after each sweep; `"fixed"`: `discount`, and Eisner\'s constants as strengths',
+    )
+    discount: float = setting(
+        0.5, Number(0.001, 0.999), "the discount of Pitman-Yor processes, if it is fixed, and the first otherwise"
+    )
+    uniform_roots: bool = setting(
+        True,
+        Truth(),
+        "the shortest context but the empty one is smoothed by a uniform distribution, as the paper's are",
+    )
+    min_count: int = setting(2, Whole(0), "rarer words are known by their class")
+    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
+
+
+@dataclass(frozen=True)
 class DeciderSettings(Settings):
     """All settings of `spacy-hpyp.EasyFirstSenter.v1`."""
 

@@ -15,10 +15,11 @@ from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.arc_standard.configuration import derivation
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, ContextLists, Distributions
 from spacy_hpyp.arc_standard.events import Derivations, events_of, static_derivations
-from spacy_hpyp.arc_standard.latent import add_weighing, remove_weighing, take_back, visit_latent
+from spacy_hpyp.arc_standard.latent import visit_latent
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.inference.gibbs import put_back
+from spacy_hpyp.inference.metropolis import add_weighing, remove_weighing, take_back
 from spacy_hpyp.models.seating import no_gradient
 
 #: The second word has a dependent on either side, so that the tree has two derivations.

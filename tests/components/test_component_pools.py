@@ -10,7 +10,8 @@ from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, OPEN
-from spacy_hpyp.models.architectures import add_gradients, weights_from
+from spacy_hpyp.models.architectures import JOINT_MODEL
+from spacy_hpyp.models.parameters import add_gradients, weights_from
 from spacy_hpyp.models.storage import model_from_bytes, model_to_bytes
 from spacy_hpyp.pools.pool import Weights
 
@@ -235,12 +236,12 @@ def test_gradients_of_the_parameters_are_those_of_loss_and_prior(toy, pooled):
     parser = toy.parser(nlp)
     model, joint = parser.model, parser.joint
     gradient = random_weights(joint.weights, 3.0, 0)
-    add_gradients(model, gradient, 50)
+    add_gradients(model, JOINT_MODEL, gradient, 50)
     first = joint.first_weights()
 
     def loss(values):
         """Thirty tokens' worth of a Gaussian around the first weights, and a log-likelihood that is linear."""
-        weights = weights_from(model, values)
+        weights = weights_from(model.attrs[JOINT_MODEL], values)
         total = 0.0
         for name in DISTRIBUTIONS:
             for part, prior, slope in zip(weights[name], first[name], gradient[name]):
@@ -272,7 +273,7 @@ def test_weights_return_to_the_first_ones_without_data(toy, pooled):
 
     distances = [distance()]
     for _ in range(250):
-        add_gradients(parser.model, nothing, 1)
+        add_gradients(parser.model, JOINT_MODEL, nothing, 1)
         parser.finish_update(sgd)
         distances.append(distance())
     assert distances[0] > 1.0

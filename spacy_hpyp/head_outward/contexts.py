@@ -1,0 +1,273 @@
+"""Context elements: what a distribution may be conditioned on, by name.
+
+An element is a path of a word and what is read of it, as in `parent.tag`, or the name of a property of the event.
+
+* words: `parent`; `sibling`, the child of the parent that was generated before, on the same side; `grandparent`; and `child`, as far
+  as it has been generated already: its tag comes first, then its word, then its case;
+* what is read: `tag`, `word` (uncased) and `case` (lower, upper, first letter upper, mixed);
+* `direction`, the side on which the child stands; `grandparent.direction`, that of the parent; `sibling.distance`, how far the sibling
+  is from the parent, in classes (1, 2, 3 to 6, 7 and more);
+* `child.children`, whether the child has children of its own, and `distance`, that of the child from its parent in the same classes,
+  where these are generated before (Sangati et al. 2009, equation 3);
+* of the outermost children of the child, `child.left` and `child.right`, what is read; for labels only, which come last.
+
+What does not exist has the symbol NULL: the sibling of the first child, the parent of the root's child's parent, and so on.
+
+Elements that are joined by `+` are one: `parent.word+parent.case` are dropped together by back-off, as the paper's lists have it.
+
+A *context row* holds the symbols of all elements that a pool's experts name, each once; an expert's context is a list of columns of
+that row.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, borrowing
+
+#: Which word an element reads, or that it reads a property of the event.
+PARENT, SIBLING, GRANDPARENT, CHILD, CHILD_LEFT, CHILD_RIGHT, EVENT = range(7)
+#: What is read of a word.
+TAG_OF, WORD_OF, CASE_OF = range(3)
+#: What is read of an event.
+DIRECTION_OF, GRAND_DIRECTION_OF, CHILDREN_OF, DISTANCE_OF, SIBLING_DISTANCE_OF = range(5)
+
+#: The sides of a parent.
+LEFT, RIGHT = range(2)
+#: The distributions, in the order in which they generate a child.
+DISTRIBUTIONS = ("tag", "word", "case", "children", "distance", "label")
+TAG, WORD, CASE, CHILDREN, DISTANCE, LABEL = range(6)
+
+#: How many classes of distances there are, and of cases.
+DISTANCES, CASES = 4, 4
+
+_PARTS = 4
+_WORDS = {
+    "parent": PARENT,
+    "sibling": SIBLING,
+    "grandparent": GRANDPARENT,
+    "child": CHILD,
+    "child.left": CHILD_LEFT,
+    "child.right": CHILD_RIGHT,
+}
+_READ = {"tag": TAG_OF, "word": WORD_OF, "case": CASE_OF}
+
+
+def _elements() -> dict[str, tuple[int, int, int]]:
+    known = {
+        "direction": (EVENT, DIRECTION_OF, TAG),
+        "grandparent.direction": (EVENT, GRAND_DIRECTION_OF, TAG),
+        "sibling.distance": (EVENT, SIBLING_DISTANCE_OF, TAG),
+        "child.children": (EVENT, CHILDREN_OF, DISTANCE),
+        "distance": (EVENT, DISTANCE_OF, LABEL),
+    }
+    first = {CHILD: (WORD, CASE, CHILDREN), CHILD_LEFT: (LABEL,) * 3, CHILD_RIGHT: (LABEL,) * 3}
+    for word, which in _WORDS.items():
+        for name, column in _READ.items():
+            known[f"{word}.{name}"] = (which, column, first.get(which, (TAG,) * 3)[column])
+    return known
+
+
+#: Every element by its name: which word, what is read, and the first distribution that may be conditioned on it.
+ELEMENTS = _elements()
+
+
+class Alphabets(NamedTuple):
+    """How many outcomes there are.
+
+    tags (int): Tags, with one behind them for those that are not known.
+    words (int): Words and word classes.
+    labels (int): Labels of arcs.
+    """
+
+    tags: int
+    words: int
+    labels: int
+
+    def of(self, name: str) -> int:
+        """The number of outcomes of a distribution. Behind the tags there is STOP."""
+        sizes = (self.tags + 1, self.words, CASES, 2, DISTANCES, self.labels)
+        return max(1, sizes[DISTRIBUTIONS.index(name)])
+
+    @property
+    def symbols(self) -> np.ndarray:
+        """How many symbols of tags, words and cases contexts have (int32[3]): besides the outcomes ROOT, and what does not exist."""
+        return np.array([self.tags + 2, self.words + 2, CASES + 2], dtype=np.int32)
+
+
+def compile_contexts(
+    experts: Sequence[Sequence[str]], distribution: str, gates: Sequence[str] = ()
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Translate context lists into what compiled code reads.
+
+    experts (Sequence[Sequence[str]]): One list of element names for each expert, most important first.
+    distribution (str): The name of the distribution that the lists are for.
+    gates (Sequence[str]): Names of elements that are read besides.
+    RETURNS (tuple): elements (int32[elements, 8]), up to four pairs of rows of `ELEMENTS`, `NONE` past the last; columns
+        (int32[experts, depth]), each expert's positions in the context row, `NONE` past its end; and the positions of the gates
+        (int32[gates]).
+    RAISES (ValueError): If a name is not known, is repeated within an expert, or cannot be known yet.
+    """
+    names: list[str] = []
+    for expert in experts:
+        for name in expert:
+            for part in name.split("+"):
+                if part not in ELEMENTS:
+                    known = ", ".join(sorted(ELEMENTS))
+                    raise ValueError(
+                        f"'{part}' in '{distribution}' is not a context element. The known ones are: {known}."
+                    )
+                if ELEMENTS[part][2] > DISTRIBUTIONS.index(distribution):
+                    raise ValueError(
+                        f"'{part}' in '{distribution}' is not known yet when the {distribution} is generated."
+                    )
+            if name.count("+") >= _PARTS:
+                raise ValueError(f"'{name}' in '{distribution}' joins more than {_PARTS} elements.")
+            if name not in names:
+                names.append(name)
+        parts = [part for name in expert for part in name.split("+")]
+        if len(set(parts)) < len(parts):
+            raise ValueError(f"A context list in '{distribution}' names an element twice: {', '.join(expert)}.")
+    names += [name for name in gates if name not in names]
+    elements = np.full((len(names), 2 * _PARTS), NONE, dtype=np.int32)
+    for number, name in enumerate(names):
+        pairs = [ELEMENTS[part][:2] for part in name.split("+")]
+        elements[number, : 2 * len(pairs)] = np.ravel(pairs)
+    depth = max((len(expert) for expert in experts), default=0)
+    columns = np.full((len(experts), depth), NONE, dtype=np.int32)
+    for number, expert in enumerate(experts):
+        columns[number, : len(expert)] = [names.index(name) for name in expert]
+    return elements, columns, np.array([names.index(name) for name in gates], dtype=np.int32)
+
+
+def reads(elements: np.ndarray, which: int, what: int = NONE) -> bool:
+    """Whether elements read something of a word, or a property of the event.
+
+    elements (int32[elements, 8]): See `compile_contexts`.
+    which (int): The word, or `EVENT`.
+    what (int): What of it; `NONE` for anything.
+    """
+    pairs = elements.reshape(-1, 2)
+    return bool(np.any((pairs[:, 0] == which) & ((what == NONE) | (pairs[:, 1] == what))))
+
+
+def check_sizes(elements: np.ndarray, alphabets: Alphabets, distribution: str) -> None:
+    """See that the symbols of joined elements can be counted.
+
+    RAISES (ValueError): If they are too many.
+    """
+    for element in elements:
+        size = 1
+        for which, what in element.reshape(-1, 2):
+            if which != NONE:
+                size *= _size(which, what, alphabets)
+        if size > np.iinfo(np.int32).max:
+            raise ValueError(
+                f"Joined elements in '{distribution}' have more than two thousand million values. Join fewer of them: name those "
+                "that have most values by themselves."
+            )
+
+
+def _size(which: int, what: int, alphabets: Alphabets) -> int:
+    if which == EVENT:
+        return _EVENT_SIZES[what]
+    return int(alphabets.symbols[what])
+
+
+_EVENT_SIZES = (2, 3, 2, DISTANCES, DISTANCES + 1)
+
+
+class Event(NamedTuple):
+    """Where a child is generated, as positions in a table of symbols, and what is known of it.
+
+    parent, sibling, grandparent, child, child_left, child_right (int): Rows of the table of symbols; what does not exist has the last.
+    direction, grand_direction (int): `LEFT` or `RIGHT`; for the latter 2 if there is none.
+    children (int): Whether the child has children.
+    distance (int): The class of its distance.
+    sibling_distance (int): The class of the sibling's distance; `DISTANCES` if there is no sibling.
+    """
+
+    parent: int
+    sibling: int
+    grandparent: int
+    child: int
+    child_left: int
+    child_right: int
+    direction: int
+    grand_direction: int
+    children: int
+    distance: int
+    sibling_distance: int
+
+
+@borrowing
+def distance_class(distance):
+    """The class of a distance in words, at least one: 1, 2, 3 to 6, 7 and more (Sangati et al. 2009)."""
+    if distance < 3:
+        return distance - 1
+    return 2 if distance < 7 else 3
+
+
+@borrowing
+def read_context(elements, sizes, symbols, event, row):
+    """Read a context row.
+
+    elements (int32[elements, 8]): What to read.
+    sizes (int32[3]): How many symbols of tags, words and cases there are.
+    symbols (int32[n + 2, 3]): Of the words of a sentence, of ROOT, and of what does not exist.
+    event (Event): Where the child is generated.
+    row (int32[elements]): Overwritten with the symbols.
+    """
+    for i in range(len(elements)):
+        symbol = 0
+        for part in range(0, elements.shape[1], 2):
+            which, what = elements[i, part], elements[i, part + 1]
+            if which == NONE:
+                break
+            if which == EVENT:
+                if what == DIRECTION_OF:
+                    symbol = symbol * 2 + event.direction
+                elif what == GRAND_DIRECTION_OF:
+                    symbol = symbol * 3 + event.grand_direction
+                elif what == CHILDREN_OF:
+                    symbol = symbol * 2 + event.children
+                elif what == DISTANCE_OF:
+                    symbol = symbol * DISTANCES + event.distance
+                else:
+                    symbol = symbol * (DISTANCES + 1) + event.sibling_distance
+                continue
+            if which == PARENT:
+                word = event.parent
+            elif which == SIBLING:
+                word = event.sibling
+            elif which == GRANDPARENT:
+                word = event.grandparent
+            elif which == CHILD:
+                word = event.child
+            elif which == CHILD_LEFT:
+                word = event.child_left
+            else:
+                word = event.child_right
+            symbol = symbol * sizes[what] + symbols[word, what]
+        row[i] = symbol
+
+
+@borrowing
+def fill_symbols(words, tags, sizes, symbols):
+    """The symbols of a sentence.
+
+    words (int32[n]): Cased words: the number of the uncased word times `CASES`, and the case.
+    tags (int32[n]): The tags.
+    sizes (int32[3]): How many symbols of tags, words and cases there are; the last two of each are those of ROOT and of what does not
+        exist.
+    symbols (int32[n + 2, 3]): Overwritten.
+    """
+    n = len(words)
+    for i in range(n):
+        symbols[i, TAG_OF] = tags[i]
+        symbols[i, WORD_OF] = words[i] // CASES
+        symbols[i, CASE_OF] = words[i] % CASES
+    for what in range(3):
+        symbols[n, what] = sizes[what] - 2
+        symbols[n + 1, what] = sizes[what] - 1

@@ -1,0 +1,127 @@
+"""The conditional distributions that generate a tree from its heads outward (Eisner 1996; Wallach, Sutton & McCallum 2008).
+
+ROOT generates one child. Every word then generates its left and its right children, the nearest first, until it generates STOP in the
+place of another one's tag. Of a child come its tag, its word, its case; and, where there are lists for them, whether it has children,
+its distance from its parent (Sangati, Zuidema & Bod 2009, equation 3), and the label of its arc. A distribution without a list
+generates nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..pools.conditional import Conditional
+from .contexts import (
+    DISTRIBUTIONS,
+    EVENT,
+    GRAND_DIRECTION_OF,
+    GRANDPARENT,
+    SIBLING,
+    SIBLING_DISTANCE_OF,
+    Alphabets,
+    compile_contexts,
+    reads,
+)
+
+#: The elements whose symbols add to the weights of a pool's experts.
+GATES = {
+    "tag": ("parent.tag", "sibling.tag"),
+    "word": ("child.tag", "parent.tag"),
+    "case": ("child.tag",),
+    "children": ("child.tag", "parent.tag"),
+    "distance": ("child.tag", "parent.tag"),
+    "label": ("child.tag", "parent.tag"),
+}
+#: How many events a word has at most: for tags its own and two STOPs.
+_EVENTS = {"tag": 4}
+
+
+@dataclass(frozen=True)
+class ContextLists:
+    """The context elements of each distribution: a list of experts, each a list of names, most important first.
+
+    tag, word (Sequence[Sequence[str]]): There has to be one for tags.
+    case, children, distance, label (Sequence[Sequence[str]]): Without a list, these are not generated.
+    """
+
+    tag: Sequence[Sequence[str]]
+    word: Sequence[Sequence[str]]
+    case: Sequence[Sequence[str]]
+    children: Sequence[Sequence[str]] = ()
+    distance: Sequence[Sequence[str]] = ()
+    label: Sequence[Sequence[str]] = ()
+
+
+class Distributions(NamedTuple):
+    """What trees are generated from, frozen (`FrozenPool`) or while it learns (`SeatedPool`).
+
+    tag, word, case, children, distance, label: The pools.
+    sizes (int32[3]): How many symbols of tags, words and cases contexts have.
+    generated (bool[6]): Which of them have experts.
+    reads_sibling (bool[6]): Which of them are conditioned on the sibling.
+    """
+
+    tag: Any
+    word: Any
+    case: Any
+    children: Any
+    distance: Any
+    label: Any
+    sizes: np.ndarray
+    generated: np.ndarray
+    reads_sibling: np.ndarray
+
+
+def conditionals(contexts: ContextLists) -> dict[str, Conditional]:
+    """The distributions by their names.
+
+    RAISES (ValueError): If a context element is not known, or there is no list for tags.
+    """
+    if not contexts.tag:
+        raise ValueError("'tag' needs at least one context list, even if that is an empty one: [[]].")
+    return {name: _conditional(name, getattr(contexts, name)) for name in DISTRIBUTIONS}
+
+
+def _conditional(name: str, lists: Sequence[Sequence[str]]) -> Conditional:
+    experts = tuple(tuple(expert) for expert in lists)
+    gates = () if len(experts) < 2 else GATES[name]
+    elements, columns, places = compile_contexts(experts, name, gates)
+    mixed = name == "word"
+    return Conditional(name, experts, elements, columns, places, mixed=mixed, events_of_word=_EVENTS.get(name, 1))
+
+
+def unchartable(conditionals: dict[str, Conditional]) -> str | None:
+    """What keeps the most probable tree from being found by dynamic programming, if anything does.
+
+    The chart knows a child's parent and its sibling. Labels are chosen when the tree is known, so that they may read more.
+    """
+    if conditionals["children"].experts:
+        return "'children' are generated"
+    for name in ("tag", "word", "case", "distance"):
+        elements = conditionals[name].elements
+        if reads(elements, GRANDPARENT) or reads(elements, EVENT, GRAND_DIRECTION_OF):
+            return f"'{name}' reads the grandparent"
+    return None
+
+
+def make_distributions(
+    conditionals: dict[str, Conditional], pools: Mapping[str, Any], alphabets: Alphabets
+) -> Distributions:
+    """Pools together, with what compiled code needs to know of them.
+
+    conditionals (dict[str, Conditional]): What they are.
+    pools (Mapping[str, FrozenPool | SeatedPool]): By their names.
+    alphabets (Alphabets): How many outcomes there are.
+    """
+    return Distributions(
+        *(pools[name] for name in DISTRIBUTIONS),
+        sizes=alphabets.symbols,
+        generated=np.array([len(conditionals[name].experts) > 0 for name in DISTRIBUTIONS]),
+        reads_sibling=np.array([_reads_sibling(conditionals[name].elements) for name in DISTRIBUTIONS]),
+    )
+
+
+def _reads_sibling(elements: np.ndarray) -> bool:
+    return reads(elements, SIBLING) or reads(elements, EVENT, SIBLING_DISTANCE_OF)

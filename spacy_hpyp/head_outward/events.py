@@ -1,0 +1,229 @@
+"""The events of a tree: what each distribution has generated in it, and given what."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, compiled, implements, inner
+from ..inference.gibbs import enter_event, new_events, read_events
+from .contexts import (
+    CASE,
+    CASES,
+    CHILDREN,
+    DISTANCE,
+    DISTANCES,
+    LABEL,
+    LEFT,
+    RIGHT,
+    TAG,
+    WORD,
+    Event,
+    distance_class,
+    fill_symbols,
+    read_context,
+)
+
+# The direction of a parent that has none itself.
+_NEITHER = 2
+
+
+class Generated(NamedTuple):
+    """What one distribution has generated in some sentences.
+
+    distribution (int): `TAG`, `WORD`, `CASE`, `CHILDREN`, `DISTANCE` or `LABEL`.
+    words, tags, heads, labels (int32[tokens]): The sentences; words are cased, see `fill_symbols`.
+    offsets (int64[sentences + 1]): Where each begins.
+    sizes (int32[3]): How many symbols of tags, words and cases contexts have.
+    """
+
+    distribution: int
+    words: np.ndarray
+    tags: np.ndarray
+    heads: np.ndarray
+    labels: np.ndarray
+    offsets: np.ndarray
+    sizes: np.ndarray
+
+
+@implements(read_events, Generated)
+@compiled
+def _read_events(generated, number, pool):
+    start, end = generated.offsets[number], generated.offsets[number + 1]
+    return events_of(
+        pool,
+        generated.distribution,
+        generated.words[start:end],
+        generated.tags[start:end],
+        generated.heads[start:end],
+        generated.labels[start:end],
+        generated.sizes,
+    )
+
+
+class Family(NamedTuple):
+    """Who stands where in a tree of n words; ROOT is n, and what does not exist is n + 1.
+
+    parent (int32[n]): The head of each word.
+    sibling (int32[n]): The child of the same head that was generated before it on the same side.
+    last (int32[2, n]): The outermost child of each word on each side.
+    """
+
+    parent: np.ndarray
+    sibling: np.ndarray
+    last: np.ndarray
+
+
+@compiled
+def family_of(heads):
+    """Who stands where in a tree.
+
+    heads (int32[n]): Positions, `NONE` for the root.
+    """
+    n = len(heads)
+    family = Family(
+        np.empty(n, dtype=np.int32), np.full(n, n + 1, dtype=np.int32), np.full((2, n), n + 1, dtype=np.int32)
+    )
+    for i in range(n):
+        family.parent[i] = n if heads[i] == NONE else heads[i]
+    # Outward on the right is with the words, on the left against them.
+    for i in range(n):
+        head = heads[i]
+        if head != NONE and head < i:
+            family.sibling[i] = family.last[RIGHT, head]
+            family.last[RIGHT, head] = i
+    for i in range(n - 1, -1, -1):
+        head = heads[i]
+        if head > i:
+            family.sibling[i] = family.last[LEFT, head]
+            family.last[LEFT, head] = i
+    return family
+
+
+@inner
+def place_child(parent, sibling, grandparent, child, n):
+    """Where a child is generated, as far as it is known without its own children.
+
+    parent, sibling, grandparent, child (int): Positions; ROOT is n, and what does not exist is n + 1.
+    """
+    nobody = np.int64(n + 1)
+    return Event(
+        np.int64(parent),
+        np.int64(sibling),
+        np.int64(grandparent),
+        np.int64(child),
+        nobody,
+        nobody,
+        np.int64(LEFT if child < parent < n else RIGHT),
+        _grand_direction(grandparent, parent, n),
+        np.int64(0),
+        np.int64(distance_class(abs(child - parent)) if parent < n else 0),
+        _sibling_distance(parent, sibling, n),
+    )
+
+
+@inner
+def place_stop(parent, last, grandparent, direction, n):
+    """Where a word generates STOP on one of its sides, after its last child there."""
+    nobody = np.int64(n + 1)
+    return Event(
+        np.int64(parent),
+        np.int64(last),
+        np.int64(grandparent),
+        nobody,
+        nobody,
+        nobody,
+        np.int64(direction),
+        _grand_direction(grandparent, parent, n),
+        np.int64(0),
+        np.int64(0),
+        _sibling_distance(parent, last, n),
+    )
+
+
+@inner
+def place_in_tree(family, child, n):
+    """Where a child is generated in a tree that is known."""
+    parent = family.parent[child]
+    grandparent = family.parent[parent] if parent < n else n + 1
+    left, right = np.int64(family.last[LEFT, child]), np.int64(family.last[RIGHT, child])
+    event = place_child(parent, family.sibling[child], grandparent, child, n)
+    return Event(
+        event.parent,
+        event.sibling,
+        event.grandparent,
+        event.child,
+        left,
+        right,
+        event.direction,
+        event.grand_direction,
+        np.int64(left <= n or right <= n),
+        event.distance,
+        event.sibling_distance,
+    )
+
+
+@inner
+def _grand_direction(grandparent, parent, n):
+    if grandparent > n:
+        return np.int64(_NEITHER)
+    return np.int64(LEFT if parent < grandparent < n else RIGHT)
+
+
+@inner
+def _sibling_distance(parent, sibling, n):
+    return np.int64(DISTANCES if sibling > n else distance_class(abs(sibling - parent)))
+
+
+@inner
+def outcome_of(distribution, event, words, tags, labels):
+    """What a distribution generates of a child."""
+    if distribution == TAG:
+        return tags[event.child]
+    if distribution == WORD:
+        return words[event.child] // CASES
+    if distribution == CASE:
+        return words[event.child] % CASES
+    if distribution == CHILDREN:
+        return np.int32(event.children)
+    if distribution == DISTANCE:
+        return np.int32(event.distance)
+    return labels[event.child]
+
+
+@inner
+def _enter(pool, events, sizes, symbols, event, dish):
+    read_context(pool.elements, sizes, symbols, event, events.row)
+    enter_event(pool, events, 0, dish)
+
+
+@compiled
+def events_of(pool, distribution, words, tags, heads, labels, sizes):
+    """Read the events of one distribution off a tree.
+
+    The root's child has no distance and no label that could be another one.
+
+    distribution (int): `TAG`, `WORD`, `CASE`, `CHILDREN`, `DISTANCE` or `LABEL`.
+    words, tags, heads, labels (int32[n]): The sentence; words are cased.
+    sizes (int32[3]): How many symbols of tags, words and cases contexts have.
+    RETURNS (Events): The events.
+    """
+    n = len(words)
+    events = new_events(pool, 3 * n if distribution == TAG else n)
+    if pool.franchise.columns.shape[0] == 0:
+        return events
+    symbols = np.empty((n + 2, 3), dtype=np.int32)
+    fill_symbols(words, tags, sizes, symbols)
+    family = family_of(heads)
+    stop = np.int32(pool.franchise.alphabet[0] - 1)
+    for child in range(n):
+        if heads[child] == NONE and (distribution == DISTANCE or distribution == LABEL):
+            continue
+        event = place_in_tree(family, child, n)
+        _enter(pool, events, sizes, symbols, event, outcome_of(distribution, event, words, tags, labels))
+    if distribution == TAG:
+        for parent in range(n):
+            for direction in range(2):
+                last = family.last[direction, parent]
+                event = place_stop(parent, last, family.parent[parent], direction, n)
+                _enter(pool, events, sizes, symbols, event, stop)
+    return events

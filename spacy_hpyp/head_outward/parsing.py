@@ -1,0 +1,97 @@
+"""Trees of sentences whose tags are given: the most probable one, or the one with the fewest wrong heads to be expected."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, compiled
+from .chart import best_tree, inside
+from .distributions import Distributions
+from .k_best import k_best
+from .marginals import marginals, minimum_bayes_risk_tree
+from .scoring import chart_scores, find_labels
+
+# Sentences are handed to threads in parts of so many.
+_PART = 16
+
+
+class Trees(NamedTuple):
+    """The trees that were found for some sentences.
+
+    heads (int32[words]): Positions in the sentence, `NONE` for the root's child.
+    labels (int32[words]): `NONE` for the root's child.
+    head_probability (float64[words]): The sum of the probabilities of all trees that have the arc, given the sentence.
+    log_probability (float64[sentences]): Of the words and tags, summed over all projective trees, in nats.
+    """
+
+    heads: np.ndarray
+    labels: np.ndarray
+    head_probability: np.ndarray
+    log_probability: np.ndarray
+
+
+def parse(
+    model: Distributions, words: np.ndarray, tags: np.ndarray, offsets: np.ndarray, *, consensus: bool, threads: int
+) -> Trees:
+    """Parse sentences by dynamic programming.
+
+    model (Distributions): Frozen.
+    words, tags (int32[words]): The sentences, one after the other; words are cased.
+    offsets (int64[sentences + 1]): Where each begins; none is empty.
+    consensus (bool): Whether to look for the tree with the fewest wrong heads to be expected, and not for the most probable one.
+    threads (int): How many share the work; the result does not depend on it.
+    """
+    trees = Trees(
+        np.empty(len(words), dtype=np.int32),
+        np.empty(len(words), dtype=np.int32),
+        np.empty(len(words)),
+        np.empty(len(offsets) - 1),
+    )
+
+    def work(first: int) -> None:
+        _parse(model, words, tags, offsets, consensus, first, min(first + _PART, len(offsets) - 1), trees)
+
+    with ThreadPoolExecutor(threads) as executor:
+        list(executor.map(work, range(0, len(offsets) - 1, _PART)))
+    return trees
+
+
+@compiled
+def _parse(model, words, tags, offsets, consensus, first, last, trees):
+    for i in range(first, last):
+        start, end = offsets[i], offsets[i + 1]
+        scores = chart_scores(model, words[start:end], tags[start:end])
+        chart = inside(scores)
+        probability = marginals(scores, chart)
+        heads, _ = minimum_bayes_risk_tree(probability) if consensus else best_tree(scores)
+        trees.heads[start:end] = heads
+        for child in range(end - start):
+            head = child if heads[child] == NONE else heads[child]
+            trees.head_probability[start + child] = probability[head, child]
+        trees.log_probability[i] = chart.total
+        find_labels(model, words[start:end], tags[start:end], heads, None, trees.labels[start:end])
+
+
+@compiled
+def best_trees(model, words, tags, k):
+    """The most probable trees of a sentence.
+
+    model (Distributions): Frozen.
+    words, tags (int32[n]): The sentence; words are cased.
+    k (int): How many trees, at least 1.
+    RETURNS (tuple[int32[found, n], int32[found, n], float64[found]]): Heads, labels, and log-probabilities of the words, the tags and
+        the tree without labels, in nats, the best first.
+    """
+    heads, score = k_best(chart_scores(model, words, tags), k)
+    labels = np.empty_like(heads)
+    for i in range(len(heads)):
+        find_labels(model, words, tags, heads[i], None, labels[i])
+    return heads, labels, score
+
+
+@compiled
+def head_marginals(model, words, tags):
+    """The probability of each arc, given the words and the tags of a sentence; see `marginals`."""
+    scores = chart_scores(model, words, tags)
+    return marginals(scores, inside(scores))

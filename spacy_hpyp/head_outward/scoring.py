@@ -1,0 +1,179 @@
+"""What a model says of the trees of a sentence: scores for the chart, the log-probability of a tree that is given, and labels."""
+
+from math import log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, borrowing, compiled, inner, inner_maker
+from ..inference.drawing import draw
+from ..pools.prediction import alphabet_of, predict, predict_one, workspace
+from .chart import Scores
+from .contexts import CASE, CASES, CHILDREN, DISTANCE, LABEL, TAG, WORD, fill_symbols, read_context
+from .events import family_of, place_child, place_in_tree, place_stop
+
+
+class Room(NamedTuple):
+    """Workspace for predictions of a pool.
+
+    scratch: See `pools.prediction.workspace`.
+    row (int32[elements]): A context row.
+    out (float64[alphabet]): A distribution.
+    """
+
+    scratch: Any
+    row: np.ndarray
+    out: np.ndarray
+
+
+@inner_maker
+def _room(pool):
+    return Room(workspace(pool), np.empty(len(pool.elements), dtype=np.int32), np.empty(alphabet_of(pool)))
+
+
+@inner
+def _log_product(pool, sizes, symbols, event, dish, room):
+    """The log-probability of an outcome of a pool that multiplies its experts."""
+    read_context(pool.elements, sizes, symbols, event, room.row)
+    predict(pool, room.row, 0, room.scratch, room.out)
+    return log(room.out[dish])
+
+
+@inner
+def _log_mixture(pool, sizes, symbols, event, dish, room):
+    """The log-probability of an outcome of a pool that mixes its experts; 0 if it has none."""
+    read_context(pool.elements, sizes, symbols, event, room.row)
+    return log(predict_one(pool, room.row, dish, room.scratch))
+
+
+@compiled
+def chart_scores(model, words, tags):
+    """The scores of all events that a tree of a sentence may have.
+
+    model (Distributions): Frozen, or while it learns; such as `distributions.unchartable` has nothing against.
+    words, tags (int32[n]): The sentence, at least one word; words are cased.
+    RETURNS (Scores): In nats. The sum over a tree's events is the log-probability of the words, the tags and the tree, without
+        labels.
+    """
+    n = len(words)
+    symbols = np.empty((n + 2, 3), dtype=np.int32)
+    fill_symbols(words, tags, model.sizes, symbols)
+    siblings = n if model.reads_sibling[TAG] or _reads_sibling(model) else min(n, 1)
+    scores = Scores(np.empty(n), np.empty((n, n)), np.empty((n, siblings, n)), np.empty((2, n)), np.empty((n, n)))
+    tag_room, word_room = _room(model.tag), _room(model.word)
+    case_room, distance_room = _room(model.case), _room(model.distance)
+    stop = alphabet_of(model.tag) - 1
+    rest = np.empty(n)
+    for child in range(n):
+        event = place_child(n, n + 1, n + 1, child, n)
+        score = _log_product(model.tag, model.sizes, symbols, event, tags[child], tag_room)
+        scores.root[child] = score + _log_child(model, symbols, event, words, word_room, case_room, distance_room)
+    for parent in range(n):
+        for direction in range(2):
+            step = 1 if direction == 1 else -1
+            end = n if direction == 1 else -1
+            for child in range(parent + step, end, step):
+                event = place_child(parent, n + 1, n + 1, child, n)
+                rest[child] = _log_child(model, symbols, event, words, word_room, case_room, distance_room)
+            # The children after a sibling, the first of them after none; and that there is none.
+            sibling = parent
+            while sibling != end:
+                is_first = sibling == parent
+                if not is_first and siblings == 1 and sibling != parent + step:
+                    scores.last[parent, sibling] = scores.last[parent, parent + step]
+                    sibling += step
+                    continue
+                before = n + 1 if is_first else sibling
+                event = place_stop(parent, before, n + 1, direction, n)
+                read_context(model.tag.elements, model.sizes, symbols, event, tag_room.row)
+                predict(model.tag, tag_room.row, 0, tag_room.scratch, tag_room.out)
+                if is_first:
+                    scores.stop[direction, parent] = log(tag_room.out[stop])
+                else:
+                    scores.last[parent, sibling] = log(tag_room.out[stop])
+                for child in range(sibling + step, end, step):
+                    score = log(tag_room.out[tags[child]])
+                    if not is_first and _reads_sibling(model):
+                        event = place_child(parent, before, n + 1, child, n)
+                        score += _log_child(model, symbols, event, words, word_room, case_room, distance_room)
+                    else:
+                        score += rest[child]
+                    if is_first:
+                        scores.first[parent, child] = score
+                    else:
+                        scores.next[parent, sibling % siblings, child] = score
+                sibling += step
+    return scores
+
+
+@borrowing
+def _reads_sibling(model):
+    return model.reads_sibling[WORD] or model.reads_sibling[CASE] or model.reads_sibling[DISTANCE]
+
+
+@inner
+def _log_child(model, symbols, event, words, word_room, case_room, distance_room):
+    """The log-probability of all of a child but its tag and what the chart does not know, in nats."""
+    word = words[event.child]
+    score = _log_mixture(model.word, model.sizes, symbols, event, word // CASES, word_room)
+    if model.generated[CASE]:
+        score += _log_product(model.case, model.sizes, symbols, event, word % CASES, case_room)
+    if model.generated[DISTANCE] and event.parent < len(words):
+        score += _log_product(model.distance, model.sizes, symbols, event, event.distance, distance_room)
+    return score
+
+
+@compiled
+def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
+    """The log-probability of each word of a tree, with its tag and whatever is generated with it.
+
+    model (Distributions): Frozen, or while it learns.
+    words, tags, heads (int32[n]): The sentence; words are cased.
+    labels (int32[n]): The labels of the arcs, read if `given_labels`.
+    given_labels (bool): Whether labels are generated, too.
+    RETURNS (float64[n]): In nats, with both STOPs of the word. They add up to the log-probability of the tree.
+    """
+    n = len(words)
+    symbols = np.empty((n + 2, 3), dtype=np.int32)
+    fill_symbols(words, tags, model.sizes, symbols)
+    family = family_of(heads)
+    found = np.zeros(n)
+    tag_room, word_room, case_room = _room(model.tag), _room(model.word), _room(model.case)
+    children_room, distance_room, label_room = _room(model.children), _room(model.distance), _room(model.label)
+    stop = alphabet_of(model.tag) - 1
+    for child in range(n):
+        event = place_in_tree(family, child, n)
+        score = _log_product(model.tag, model.sizes, symbols, event, tags[child], tag_room)
+        score += _log_child(model, symbols, event, words, word_room, case_room, distance_room)
+        if model.generated[CHILDREN]:
+            score += _log_product(model.children, model.sizes, symbols, event, event.children, children_room)
+        if given_labels and model.generated[LABEL] and heads[child] != NONE:
+            score += _log_product(model.label, model.sizes, symbols, event, labels[child], label_room)
+        for direction in range(2):
+            event = place_stop(child, family.last[direction, child], family.parent[child], direction, n)
+            score += _log_product(model.tag, model.sizes, symbols, event, stop, tag_room)
+        found[child] = score
+    return found
+
+
+@compiled
+def find_labels(model, words, tags, heads, rng, labels):
+    """A label for each arc of a tree: the most probable one, or with randomness one that is drawn.
+
+    model (Distributions): Frozen, or while it learns.
+    words, tags, heads (int32[n]): The sentence; words are cased.
+    rng (numpy.random.Generator | None): The source of randomness; None for the most probable ones.
+    labels (int32[n]): Overwritten; `NONE` for the root's child.
+    """
+    n = len(words)
+    symbols = np.empty((n + 2, 3), dtype=np.int32)
+    fill_symbols(words, tags, model.sizes, symbols)
+    family = family_of(heads)
+    room = _room(model.label)
+    for child in range(n):
+        labels[child] = NONE if heads[child] == NONE else 0
+        if heads[child] != NONE and model.generated[LABEL]:
+            event = place_in_tree(family, child, n)
+            read_context(model.label.elements, model.sizes, symbols, event, room.row)
+            predict(model.label, room.row, 0, room.scratch, room.out)
+            labels[child] = np.argmax(room.out) if rng is None else draw(room.out, np.sum(room.out), rng)

@@ -1,0 +1,123 @@
+"""The weights of pools as the parameters of thinc models, so that spaCy's optimizers learn them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from thinc.api import Model
+
+from ..pools.conditional import Conditional
+from ..pools.pool import Weights
+from .progress import Progress
+from .settings import PoolSettings
+
+_HIGHEST_WEIGHT = 100.0
+
+
+class Pooled(Protocol):
+    """A model that is made of pools: an attribute of a thinc Model.
+
+    conditionals (Mapping[str, Conditional]): Its distributions, by their names.
+    pools (PoolSettings): How the weights begin and how they are learned.
+    progress (Progress): How far training is.
+    weights (Mapping[str, Weights]): The weights.
+    """
+
+    conditionals: Mapping[str, Conditional]
+    pools: PoolSettings
+    progress: Progress
+    weights: Mapping[str, Weights]
+
+    def first_weights(self) -> dict[str, Weights]:
+        """Weights before any are learned, by distribution."""
+
+
+class Parameters(Mapping[str, Weights]):
+    """The weights of the pools, by distribution, as the parameters of a thinc model have them when they are asked for.
+
+    model (Model): The thinc model.
+    attribute (str): The name of the attribute that holds what is made of pools.
+    """
+
+    def __init__(self, model: Model, attribute: str) -> None:
+        self._model, self._attribute = model, attribute
+
+    def __getitem__(self, name: str) -> Weights:
+        try:
+            standing, gate = (self._model.get_param(f"{name}_{part}") for part in Weights._fields)
+        except KeyError:
+            raise KeyError(name) from None
+        pace = self._model.attrs[self._attribute].pools.gate_pace
+        return Weights(np.asarray(standing, dtype=np.float64), pace * np.asarray(gate, dtype=np.float64))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._model.attrs[self._attribute].conditionals)
+
+    def __len__(self) -> int:
+        return len(self._model.attrs[self._attribute].conditionals)
+
+
+def set_pooled(model: Model, attribute: str, pooled: Pooled) -> Model:
+    """Put a model that is made of pools into a thinc model, whose parameters become its weights. Returns the thinc model."""
+    weights = {name: pooled.weights[name] for name in pooled.conditionals}
+    model.attrs[attribute] = pooled
+    for name, own in weights.items():
+        model.set_param(f"{name}_standing", own.standing.astype(np.float32))
+        model.set_param(f"{name}_gate", (own.gate / pooled.pools.gate_pace).astype(np.float32))
+    pooled.weights = Parameters(model, attribute)
+    return model
+
+
+def weights_from(pooled: Pooled, parameters: dict[str, Any]) -> dict[str, Weights]:
+    """The weights that parameters read from a file stand for.
+
+    pooled (Pooled): What they are for.
+    parameters (dict[str, Any]): As thinc stores them, by name.
+    RAISES (KeyError | TypeError | ValueError): If one is missing or of the wrong kind.
+    """
+    weights = {}
+    for name in pooled.conditionals:
+        standing, gate = (np.asarray(parameters[f"{name}_{part}"], dtype=np.float64) for part in Weights._fields)
+        weights[name] = Weights(standing, pooled.pools.gate_pace * gate)
+    return weights
+
+
+def add_gradients(model: Model, attribute: str, gradient: Mapping[str, Weights], tokens: int) -> None:
+    """Add the gradient of the loss to those of the parameters: of the negative log-likelihood for each token, and of a
+    Gaussian prior around the weights that the pools begin with.
+
+    model (Model), attribute (str): See `Parameters`.
+    gradient (Mapping[str, Weights]): The gradient of the log-likelihood of a batch.
+    tokens (int): The number of tokens in the batch.
+    """
+    pooled: Pooled = model.attrs[attribute]
+    seated = max(pooled.progress.tokens, 1)
+    weights = Parameters(model, attribute)
+    for name, first in pooled.first_weights().items():
+        if pooled.conditionals[name].is_plain:
+            continue
+        standing, gate = (
+            pooled.pools.weight_prior / seated * (ours - prior) - likelihood / tokens
+            for ours, prior, likelihood in zip(weights[name], first, gradient[name])
+        )
+        model.inc_grad(f"{name}_standing", standing.astype(np.float32))
+        model.inc_grad(f"{name}_gate", (pooled.pools.gate_pace * gate).astype(np.float32))
+
+
+def check_weights(pooled: Pooled, weights: Mapping[str, Weights]) -> None:
+    """See that weights fit the pools.
+
+    weights (Mapping[str, Weights]): By the name of the distribution.
+    RAISES (ValueError): If they are not of the right shape, or one is beyond all reason.
+    """
+    for name, first in pooled.first_weights().items():
+        for part, theirs in zip(first, weights[name]):
+            if theirs.shape != part.shape:
+                raise ValueError(f"the weights of the {name} distribution do not fit its context lists")
+            if not np.all(np.abs(theirs) <= _HIGHEST_WEIGHT):
+                raise ValueError(f"a weight of the {name} distribution is not between ±{_HIGHEST_WEIGHT:.0f}")
+
+
+def no_gradient(weights: Mapping[str, Weights]) -> dict[str, Weights]:
+    """Zeros in the shape of some weights."""
+    return {name: Weights(*(np.zeros_like(part) for part in weights[name])) for name in weights}

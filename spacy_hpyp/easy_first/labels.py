@@ -24,19 +24,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import NONE, borrowing, compiled, generic, implements
 from .arcs import (
     GUIDE_SYMBOLS,
     NULL,
     SYMBOLS,
     TAG,
+    Scorer,
     class_of_distance,
     class_of_probability,
     label_of,
     share_of,
 )
-from .perceptron import change_kept, tick
-from .templates import find_features
+from .perceptron import Averages, change_kept, tick
+from .templates import Templates, find_features
 
 # Columns of what is known of each word's place in the tree: positions, `NONE` where there is none.
 _HEAD, _PREV, _NEXT, _LEFT, _RIGHT, _LEFT2, _RIGHT2 = range(7)
@@ -91,6 +92,56 @@ def _elements() -> dict[str, tuple[int, int, int, int]]:
 ELEMENTS = _elements()
 
 
+class Labeller(NamedTuple):
+    """What labels arcs: a `Scorer` with averages that leave out zeros, which of many labels most are.
+
+    elements, templates, kept: See `Scorer`.
+    weights (Averages): Its weights.
+    """
+
+    elements: np.ndarray
+    templates: Templates
+    weights: Averages
+    kept: np.ndarray
+
+
+@generic
+def shape_of(scorer):
+    """How many places and labels the weights of a Scorer or Labeller are for."""
+
+
+@generic
+def add_weights(scorer, place, scores):
+    """Add the weights that a feature has for each label to `scores` (float32[labels])."""
+
+
+@implements(shape_of, Scorer)
+@borrowing
+def _shape_of_scorer(scorer):
+    return scorer.weights.shape
+
+
+@implements(add_weights, Scorer)
+@borrowing
+def _add_all(scorer, place, scores):
+    for label in range(len(scores)):
+        scores[label] += scorer.weights[place, label]
+
+
+@implements(shape_of, Labeller)
+@borrowing
+def _shape_of_labeller(scorer):
+    return len(scorer.weights.first) - 1, scorer.weights.outcomes
+
+
+@implements(add_weights, Labeller)
+@borrowing
+def _add_found(scorer, place, scores):
+    weights = scorer.weights
+    for i in range(weights.first[place], weights.first[place + 1]):
+        scores[weights.outcome[i]] += weights.weight[i]
+
+
 class Workbench(NamedTuple):
     """What labelling writes on.
 
@@ -108,13 +159,13 @@ class Workbench(NamedTuple):
 
 @compiled
 def new_workbench(scorer, longest):
-    """Room for labelling sentences with a labeller (Scorer) of a number of words at the most."""
+    """Room for labelling sentences with a Scorer or Labeller of a number of words at the most."""
     return Workbench(
         np.empty((longest, _COLUMNS), dtype=np.int32),
         np.empty(longest, dtype=np.int32),
         np.empty(len(scorer.elements), dtype=np.int32),
         np.empty(len(scorer.templates.offsets) - 1, dtype=np.int64),
-        np.empty(scorer.weights.shape[1], dtype=np.float32),
+        np.empty(shape_of(scorer)[1], dtype=np.float32),
     )
 
 
@@ -198,14 +249,12 @@ def _read_elements(elements, sentence, places, head, child, row):
 def _score_labels(scorer, sentence, head, child, workbench):
     """Find the features of an arc and the score of each label. Returns the best label."""
     _read_elements(scorer.elements, sentence, workbench.places, head, child, workbench.row)
-    find_features(scorer.templates, workbench.row, len(scorer.weights), workbench.features)
+    find_features(scorer.templates, workbench.row, shape_of(scorer)[0], workbench.features)
     scores = workbench.scores
     scores[:] = 0.0
     for i in range(len(workbench.features)):
         if scorer.kept[i]:
-            place = workbench.features[i]
-            for label in range(len(scores)):
-                scores[label] += scorer.weights[place, label]
+            add_weights(scorer, workbench.features[i], scores)
     best = 0
     for label in range(1, len(scores)):
         if scores[label] > scores[best]:
@@ -223,7 +272,7 @@ def _set_label(places, head, child, label):
 def label_tree(scorer, sentence, heads, labels, workbench):
     """Label the arcs of a tree.
 
-    scorer (Scorer): The labeller.
+    scorer (Scorer | Labeller): What scores labels.
     sentence (Sentence): The words.
     heads (int32[n]): Their heads, `NONE` for the root.
     labels (int32[n]): Overwritten; `NONE` for the root.
@@ -248,7 +297,7 @@ def label_tree(scorer, sentence, heads, labels, workbench):
 def learn_labels(perceptron, scorer, sentence, heads, labels, margin, workbench):
     """Learn the labels of a tree, going on with those that the labeller gives.
 
-    perceptron (Perceptron): The labeller's; changed where the right label is not the best, or its score not higher than every other's by a
+    perceptron (Perceptron): The scorer's; changed where the right label is not the best, or its score not higher than every other's by a
         margin.
     heads, labels (int32[n]): The tree.
     RETURNS (int): How many labels were wrong.

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, compiled, inner_maker
 from .arcs import L, R, Scorer, Sentence, share_of, share_of_root
-from .labels import label_tree, new_workbench
+from .labels import Labeller, label_tree, new_workbench
 from .partial_trees import HEAD, LEFT_ARC, read_heads
 from .search import BEFORE, FROM, MARGIN, WHAT, new_states, search
 
@@ -84,7 +84,7 @@ def read_ease(states, last, ease):
 def parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, trees):
     """Parse some sentences, each by itself.
 
-    arc_scorer, label_scorer (Scorer): What scores arcs and their labels.
+    arc_scorer (Scorer), label_scorer (Scorer | Labeller): What scores arcs and their labels.
     sentences (Sentences): All sentences.
     chosen (int64[*]): Which of them to parse.
     width (int): How many states the beam holds.
@@ -145,11 +145,17 @@ def parse_beam(arc_scorer, label_scorer, sentences, i, width):
 
 
 def parse(
-    arc_scorer: Scorer, label_scorer: Scorer, sentences: Sentences, *, width: int, merge: bool, threads: int = 1
+    arc_scorer: Scorer,
+    label_scorer: Scorer | Labeller,
+    sentences: Sentences,
+    *,
+    width: int,
+    merge: bool,
+    threads: int = 1,
 ) -> Trees:
     """Parse sentences.
 
-    arc_scorer, label_scorer (Scorer): What scores arcs and their labels.
+    arc_scorer (Scorer), label_scorer (Scorer | Labeller): What scores arcs and their labels.
     sentences (Sentences): What to parse.
     width (int): How many states the beam holds, at least 1.
     merge (bool): Whether states of the same arcs are merged.

@@ -3,6 +3,9 @@
 The weights of a feature stand in a row, one for each outcome. What is used to predict is the average of the weights after each
 update; so that an update touches nothing but what it changes, each change is also added up with the time it was made at: the
 average is the last weights less those sums over the time that has passed.
+
+Of many outcomes a feature has been seen with few. So there are sums only for those groups of outcomes of a place that have changed,
+and what predicts many outcomes reads averages without the zeros among them.
 """
 
 from typing import NamedTuple
@@ -11,24 +14,52 @@ import numpy as np
 
 from ..compiled import borrowing, compiled
 
+# Outcomes whose sums stand together.
+_GROUP = 4
+
 
 class Perceptron(NamedTuple):
     """Weights that are being learned.
 
     weights (float32[places, outcomes]): As they are after the last update; the places are a power of two.
-    sums (float64[places, outcomes]): The changes, each times the time before it.
+    group (int32[places, groups]): Where the sums of each group of outcomes stand; 0 for those that have never changed.
+    sums (float64[*, outcomes of a group]): The changes, each times the time before it. There is room for all groups, but they
+        stand in the order in which they changed first, so that no memory is taken for the others.
+    used (int64[1]): How many groups have sums.
     clock (int64[1]): The time that has passed: the number of updates, and of what else is averaged over.
     """
 
     weights: np.ndarray
+    group: np.ndarray
     sums: np.ndarray
+    used: np.ndarray
     clock: np.ndarray
+
+
+class Averages(NamedTuple):
+    """Averages of weights that are not zero.
+
+    first (int64[places + 1]): Where those of each place begin.
+    outcome (int32[*]), weight (float32[*]): The outcomes that they are for, and what they are.
+    outcomes (int): How many outcomes there are.
+    """
+
+    first: np.ndarray
+    outcome: np.ndarray
+    weight: np.ndarray
+    outcomes: int
 
 
 def new_perceptron(places: int, outcomes: int) -> Perceptron:
     """A perceptron that has learned nothing."""
+    width = min(outcomes, _GROUP)
+    groups = -(-outcomes // width)
     return Perceptron(
-        np.zeros((places, outcomes), dtype=np.float32), np.zeros((places, outcomes)), np.zeros(1, dtype=np.int64)
+        np.zeros((places, outcomes), dtype=np.float32),
+        np.zeros((places, groups), dtype=np.int32),
+        np.zeros((places * groups + 1, width)),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
     )
 
 
@@ -39,10 +70,22 @@ def tick(perceptron):
 
 
 @borrowing
+def _add_to_sum(perceptron, place, outcome, amount):
+    """Add to the sum of the changes of a weight."""
+    width = perceptron.sums.shape[1]
+    number = perceptron.group[place, outcome // width]
+    if number == 0:
+        perceptron.used[0] += 1
+        number = np.int32(perceptron.used[0])
+        perceptron.group[place, outcome // width] = number
+    perceptron.sums[number, outcome % width] += amount
+
+
+@borrowing
 def change_weight(perceptron, place, outcome, amount):
     """Add to one weight, as a part of the update that `tick` has begun."""
     perceptron.weights[place, outcome] += amount
-    perceptron.sums[place, outcome] += (perceptron.clock[0] - 1) * amount
+    _add_to_sum(perceptron, place, outcome, (perceptron.clock[0] - 1) * amount)
 
 
 @borrowing
@@ -55,13 +98,77 @@ def change(perceptron, places, outcome, amount):
         change_weight(perceptron, place, outcome, amount)
 
 
+@borrowing
+def _average(perceptron, place, outcome):
+    """The mean of one weight after each update."""
+    width = perceptron.sums.shape[1]
+    # Where nothing has changed the first group is read, which is nobody's.
+    total = perceptron.sums[perceptron.group[place, outcome // width], outcome % width]
+    return np.float32(perceptron.weights[place, outcome] - total / max(perceptron.clock[0], 1))
+
+
 @compiled
 def set_average(perceptron, average):
     """Write the mean of the weights after each update into `average` (float32[places, outcomes])."""
-    time = max(perceptron.clock[0], 1)
     for place in range(len(average)):
         for outcome in range(average.shape[1]):
-            average[place, outcome] = perceptron.weights[place, outcome] - perceptron.sums[place, outcome] / time
+            average[place, outcome] = _average(perceptron, place, outcome)
+
+
+@compiled
+def find_averages(perceptron):
+    """The means of the weights after each update, as Averages."""
+    places, outcomes = perceptron.weights.shape
+    first = np.zeros(places + 1, dtype=np.int64)
+    for place in range(places):
+        count = 0
+        for outcome in range(outcomes):
+            if _average(perceptron, place, outcome) != 0.0:
+                count += 1
+        first[place + 1] = first[place] + count
+    found, weight = np.empty(first[-1], dtype=np.int32), np.empty(first[-1], dtype=np.float32)
+    for place in range(places):
+        i = first[place]
+        for outcome in range(outcomes):
+            average = _average(perceptron, place, outcome)
+            if average != 0.0:
+                found[i], weight[i] = outcome, average
+                i += 1
+    return Averages(first, found, weight, outcomes)
+
+
+@compiled
+def is_used(perceptron, used):
+    """Whether the weights of each place, or their sums, are not all zero, into `used` (bool[places])."""
+    places, outcomes = perceptron.weights.shape
+    for place in range(places):
+        used[place] = False
+        for outcome in range(outcomes):
+            if perceptron.weights[place, outcome] != 0.0:
+                used[place] = True
+        for group in range(perceptron.group.shape[1]):
+            for i in range(perceptron.sums.shape[1]):
+                if perceptron.sums[perceptron.group[place, group], i] != 0.0:
+                    used[place] = True
+
+
+@compiled
+def read_sums(perceptron, places, table):
+    """Write the sums of some places (int64[*]) into `table` (float64[*, outcomes])."""
+    width = perceptron.sums.shape[1]
+    for i in range(len(places)):
+        for outcome in range(table.shape[1]):
+            number = perceptron.group[places[i], outcome // width]
+            table[i, outcome] = perceptron.sums[number, outcome % width]
+
+
+@compiled
+def write_sums(perceptron, places, table):
+    """Give some places (int64[*]) of a new perceptron the sums in `table` (float64[*, outcomes])."""
+    for i in range(len(places)):
+        for outcome in range(table.shape[1]):
+            if table[i, outcome] != 0.0:
+                _add_to_sum(perceptron, places[i], outcome, table[i, outcome])
 
 
 @borrowing

@@ -5,24 +5,35 @@ follow from them. Rows of zeros, which most are, are left out.
 """
 
 import zlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..hpyp.storage import pack_integers, unpack_integers
-from .perceptron import Perceptron, new_perceptron
+from .perceptron import Perceptron, is_used, new_perceptron, read_sums, write_sums
 
 _LEVEL = 6
+# Tables are compressed in pieces of about so many numbers: a copy of the largest would be most of what a process needs.
+_PIECE = 1 << 20
 
 
 def perceptron_to_message(perceptron: Perceptron) -> dict[str, Any]:
     """A perceptron as a dictionary that srsly can write."""
-    rows = np.flatnonzero(perceptron.weights.any(axis=1) | perceptron.sums.any(axis=1))
+    used = np.empty(len(perceptron.weights), dtype=np.bool_)
+    is_used(perceptron, used)
+    rows = np.flatnonzero(used)
+
+    def sums(some: np.ndarray) -> np.ndarray:
+        table = np.empty((len(some), perceptron.weights.shape[1]))
+        read_sums(perceptron, some, table)
+        return table
+
     return {
         "clock": int(perceptron.clock[0]),
         "gaps": pack_integers(np.diff(rows, prepend=0)),
-        "weights": pack_table(perceptron.weights[rows]),
-        "sums": pack_table(perceptron.sums[rows]),
+        "weights": _pack(rows, lambda some: perceptron.weights[some], perceptron.weights.shape[1]),
+        "sums": _pack(rows, sums, perceptron.weights.shape[1]),
     }
 
 
@@ -45,16 +56,32 @@ def perceptron_from_message(message: Any, places: int, outcomes: int) -> Percept
     if type(clock) is not int or not 0 <= clock < 2**62:
         raise ValueError("the number of updates is damaged")
     perceptron.weights[rows] = unpack_table(weights, np.float32, (len(rows), outcomes))
-    perceptron.sums[rows] = unpack_table(sums, np.float64, (len(rows), outcomes))
+    write_sums(perceptron, rows, unpack_table(sums, np.float64, (len(rows), outcomes)))
     perceptron.clock[0] = clock
     return perceptron
 
 
 def pack_table(values: np.ndarray) -> bytes:
     """Compress a table of numbers."""
+    return _pack(np.arange(len(values)), lambda rows: values[rows], values.shape[1])
+
+
+def _pack(rows: np.ndarray, read: Callable[[np.ndarray], np.ndarray], columns: int) -> bytes:
+    """Compress a table that is read some rows at a time."""
+    step = max(1, _PIECE // max(1, columns))
+
+    def pieces() -> Iterator[np.ndarray]:
+        for begin in range(0, len(rows), step):
+            values = read(rows[begin : begin + step])
+            little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
+            yield little.view(np.uint8).reshape(-1, values.dtype.itemsize)
+
+    packer = zlib.compressobj(_LEVEL)
+    packed = []
     # Bytes of equal significance stand together: as weights are small whole numbers, most of them are zero.
-    little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
-    return zlib.compress(little.view(np.uint8).reshape(-1, values.dtype.itemsize).T.tobytes(), _LEVEL)
+    for byte in range(read(rows[:0]).dtype.itemsize):
+        packed.extend(packer.compress(piece[:, byte].tobytes()) for piece in pieces())
+    return b"".join([*packed, packer.flush()])
 
 
 def unpack_table(data: Any, kind: type, shape: tuple[int, int]) -> np.ndarray:
@@ -62,18 +89,26 @@ def unpack_table(data: Any, kind: type, shape: tuple[int, int]) -> np.ndarray:
 
     RAISES (ValueError): If it is damaged, or of another shape.
     """
-    width = np.dtype(kind).itemsize
-    size = shape[0] * shape[1] * width
-    # Decompress no more than there can be: a few edited bytes must not fill the memory.
+    width, size = np.dtype(kind).itemsize, shape[0] * shape[1]
     reader = zlib.decompressobj()
-    try:
-        raw = reader.decompress(data, max(1, size))
-    except (TypeError, zlib.error) as error:
-        raise ValueError(f"a table cannot be decompressed ({error})") from error
-    if len(raw) != size or not reader.eof:
+
+    def read(data: Any, most: int) -> bytes:
+        # Decompress no more than there can be: a few edited bytes must not fill the memory.
+        try:
+            return reader.decompress(data, most)
+        except (TypeError, zlib.error) as error:
+            raise ValueError(f"a table cannot be decompressed ({error})") from error
+
+    for byte in range(width):
+        plane = read(data if byte == 0 else reader.unconsumed_tail, max(1, size))
+        if len(plane) != size:
+            raise ValueError("a table has not as many numbers as it should have")
+        if byte == 0:
+            planes = np.empty((size, width), dtype=np.uint8)
+        planes[:, byte] = np.frombuffer(plane, dtype=np.uint8)
+    if read(reader.unconsumed_tail, 1) or not reader.eof:
         raise ValueError("a table has not as many numbers as it should have")
-    planes = np.frombuffer(raw, dtype=np.uint8).reshape(width, -1)
-    values = np.ascontiguousarray(planes.T).view(np.dtype(kind).newbyteorder("<")).reshape(shape)
+    values = planes.reshape(-1).view(np.dtype(kind).newbyteorder("<")).reshape(shape)
     if not np.all(np.isfinite(values)):
         raise ValueError("a table has what is not a number")
-    return values.astype(kind)
+    return values.astype(kind, copy=False)

@@ -15,9 +15,10 @@ from ..annotation.words import Words, read_tags, read_words
 from ..compiled import NONE
 from ..easy_first import arcs, labels
 from ..easy_first.arcs import Scorer
+from ..easy_first.labels import Labeller
 from ..easy_first.learning import Learning, Lessons, Report, learn
 from ..easy_first.parsing import SCALE, Sentences, Trees, parse, parse_beam
-from ..easy_first.perceptron import Perceptron, new_perceptron, set_average
+from ..easy_first.perceptron import Perceptron, find_averages, new_perceptron, set_average
 from ..easy_first.templates import Templates, compile_templates
 from ..text.vocabulary import Vocabulary, VocabularySettings
 
@@ -101,7 +102,7 @@ class TreeModel:
         self.label_perceptron: Perceptron | None = None
         self.confidence: np.ndarray | None = None
         self.progress = ParserProgress()
-        self._predicting: tuple[Scorer, Scorer] | None = None
+        self._predicting: tuple[Scorer, Labeller] | None = None
         self._symbols: dict[str, tuple[int, int, int, int]] = {}
 
     def untrained(self) -> "TreeModel":
@@ -209,14 +210,19 @@ class TreeModel:
 
     # Prediction
 
-    def _scorers(self) -> tuple[Scorer, Scorer]:
+    def _scorers(self) -> tuple[Scorer, Labeller]:
         if self._predicting is None:
-            found = []
-            for task, perceptron in ((self._arcs, self.arc_perceptron), (self._labels, self.label_perceptron)):
-                average = np.empty_like(perceptron.weights)
-                set_average(perceptron, average)
-                found.append(_scorer(task, average))
-            self._predicting = (found[0], found[1])
+            average = np.empty_like(self.arc_perceptron.weights)
+            set_average(self.arc_perceptron, average)
+            self._predicting = (
+                _scorer(self._arcs, average),
+                Labeller(
+                    self._labels.elements,
+                    self._labels.templates,
+                    find_averages(self.label_perceptron),
+                    _all_kept(self._labels),
+                ),
+            )
         return self._predicting
 
     def parse(self, sentences: Sentences, *, width: int, merge: bool, threads: int = 1) -> Trees:
@@ -259,7 +265,11 @@ def _task(templates: list[list[str]], elements: Mapping[str, tuple[int, ...]], n
 
 
 def _scorer(task: _Task, weights: np.ndarray) -> Scorer:
-    return Scorer(task.elements, task.templates, weights, np.ones(len(task.templates.offsets) - 1, dtype=np.bool_))
+    return Scorer(task.elements, task.templates, weights, _all_kept(task))
+
+
+def _all_kept(task: _Task) -> np.ndarray:
+    return np.ones(len(task.templates.offsets) - 1, dtype=np.bool_)
 
 
 def _hash(text: str) -> int:

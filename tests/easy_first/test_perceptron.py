@@ -1,33 +1,87 @@
 """The averaged perceptron: averages are those of the weights after each update, and what is stored is what was learned."""
 
+import zlib
+
 import numpy as np
 import pytest
 
-from spacy_hpyp.easy_first.perceptron import change, new_perceptron, set_average, tick
-from spacy_hpyp.easy_first.storage import perceptron_from_message, perceptron_to_message
+from spacy_hpyp.easy_first import storage
+from spacy_hpyp.easy_first.perceptron import (
+    change,
+    change_weight,
+    find_averages,
+    new_perceptron,
+    read_sums,
+    set_average,
+    tick,
+)
+from spacy_hpyp.easy_first.storage import pack_table, perceptron_from_message, perceptron_to_message, unpack_table
 
 PLACES, OUTCOMES = 64, 3
 
 
-def random_perceptron(updates, seed=0):
+def random_perceptron(updates, seed=0, outcomes=OUTCOMES):
     """A perceptron after some updates, and its weights after each of them."""
     rng = np.random.default_rng(seed)
-    perceptron, history = new_perceptron(PLACES, OUTCOMES), []
+    perceptron, history = new_perceptron(PLACES, outcomes), []
     for _ in range(updates):
         tick(perceptron)
         for amount in (1.0, -1.0):
-            change(perceptron, rng.integers(PLACES // 2, size=4), int(rng.integers(OUTCOMES)), amount)
+            change(perceptron, rng.integers(PLACES // 2, size=4), int(rng.integers(outcomes)), amount)
         history.append(perceptron.weights.copy())
     return perceptron, history
 
 
+def sums_of(perceptron):
+    """The sums of all changes as one table."""
+    table = np.empty(perceptron.weights.shape)
+    read_sums(perceptron, np.arange(len(table)), table)
+    return table
+
+
+@pytest.mark.parametrize("outcomes", [1, 2, 3, 4, 9])
 @pytest.mark.parametrize("updates", [1, 2, 50])
-def test_average_is_the_mean_of_the_weights_after_each_update(updates):
-    perceptron, history = random_perceptron(updates)
-    average = np.empty((PLACES, OUTCOMES), dtype=np.float32)
+def test_average_is_the_mean_of_the_weights_after_each_update(updates, outcomes):
+    perceptron, history = random_perceptron(updates, outcomes=outcomes)
+    average = np.empty((PLACES, outcomes), dtype=np.float32)
     set_average(perceptron, average)
     assert np.allclose(average, np.mean(history, axis=0), atol=1e-6)
     assert average.any()
+
+
+@pytest.mark.parametrize("outcomes", [1, 3, 9])
+@pytest.mark.parametrize("updates", [0, 1, 50])
+def test_averages_without_zeros_are_those_of_the_whole_table(updates, outcomes):
+    perceptron, _ = random_perceptron(updates, outcomes=outcomes)
+    average = np.empty((PLACES, outcomes), dtype=np.float32)
+    set_average(perceptron, average)
+    found = find_averages(perceptron)
+    assert found.outcomes == outcomes
+    assert found.weight.all()
+    table = np.zeros_like(average)
+    table[np.repeat(np.arange(PLACES), np.diff(found.first)), found.outcome] = found.weight
+    assert np.array_equal(table, average)
+
+
+@pytest.mark.parametrize("outcomes", [1, 4, 9])
+def test_sums_are_those_of_the_changes_times_the_time_before_them(outcomes):
+    rng = np.random.default_rng(1)
+    perceptron, expected = new_perceptron(PLACES, outcomes), np.zeros((PLACES, outcomes))
+    for time in range(200):
+        tick(perceptron)
+        place, outcome, amount = int(rng.integers(PLACES)), int(rng.integers(outcomes)), float(rng.integers(-2, 3))
+        change_weight(perceptron, place, outcome, amount)
+        expected[place, outcome] += time * amount
+    assert np.array_equal(sums_of(perceptron), expected)
+
+
+def test_there_are_sums_only_for_what_has_changed():
+    perceptron = new_perceptron(PLACES, 9)
+    for outcome in (0, 1, 3, 8, 8):
+        tick(perceptron)
+        change_weight(perceptron, 5, outcome, 1.0)
+    assert perceptron.used[0] == 2
+    assert not perceptron.sums[3:].any()
 
 
 def test_nothing_learned_is_an_average_of_zero():
@@ -36,14 +90,47 @@ def test_nothing_learned_is_an_average_of_zero():
     assert not average.any()
 
 
+@pytest.mark.parametrize("outcomes", [1, 3, 9])
 @pytest.mark.parametrize("updates", [0, 1, 50])
-def test_what_is_stored_comes_back(updates):
-    perceptron, _ = random_perceptron(updates)
-    loaded = perceptron_from_message(perceptron_to_message(perceptron), PLACES, OUTCOMES)
+def test_what_is_stored_comes_back(updates, outcomes):
+    perceptron, _ = random_perceptron(updates, outcomes=outcomes)
+    loaded = perceptron_from_message(perceptron_to_message(perceptron), PLACES, outcomes)
     for part, other in zip(perceptron, loaded):
         assert part.dtype == other.dtype
-        assert np.array_equal(part, other)
+        assert part.shape == other.shape
         assert other.flags.writeable
+    assert np.array_equal(loaded.weights, perceptron.weights)
+    assert np.array_equal(sums_of(loaded), sums_of(perceptron))
+    assert loaded.clock[0] == perceptron.clock[0]
+
+
+def test_changes_that_cancel_out_are_not_stored():
+    perceptron = new_perceptron(PLACES, 1)
+    tick(perceptron)
+    for amount in (1.0, -1.0):
+        change_weight(perceptron, 7, 0, amount)
+    assert perceptron_to_message(perceptron) == perceptron_to_message(new_perceptron(PLACES, 1)) | {"clock": 1}
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (40, 3), (7, 0)])
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32])
+def test_a_table_that_is_compressed_in_pieces_is_that_which_is_compressed_at_once(kind, shape, monkeypatch):
+    table = np.random.default_rng(0).integers(-300, 300, shape).astype(kind)
+    planes = table.astype(table.dtype.newbyteorder("<")).view(np.uint8).reshape(-1, table.dtype.itemsize).T.tobytes()
+    for piece in (1, 10, 1 << 20):
+        monkeypatch.setattr(storage, "_PIECE", piece)
+        packed = pack_table(table)
+        assert zlib.decompress(packed) == planes
+        loaded = unpack_table(packed, kind, shape)
+        assert loaded.dtype == kind
+        assert np.array_equal(loaded, table)
+
+
+@pytest.mark.parametrize("shape", [(39, 3), (41, 3), (40, 2), (40, 4), (0, 3)])
+def test_a_table_of_another_shape_is_refused(shape):
+    packed = pack_table(np.arange(120, dtype=np.float32).reshape(40, 3))
+    with pytest.raises(ValueError, match="as many numbers as"):
+        unpack_table(packed, np.float32, shape)
 
 
 def test_places_that_were_never_used_take_no_room():
@@ -82,7 +169,7 @@ def test_damage_is_seen(edit):
 @pytest.mark.parametrize("part", ["weights", "sums"])
 def test_what_is_no_number_is_refused(part, value):
     perceptron, _ = random_perceptron(5)
-    getattr(perceptron, part)[3, 1] = value
+    getattr(perceptron, part)[1, 1] = value
     with pytest.raises(ValueError, match="not a number"):
         perceptron_from_message(perceptron_to_message(perceptron), PLACES, OUTCOMES)
 

@@ -213,6 +213,42 @@ def test_several_documents_are_read_one_after_the_other():
         assert np.array_equal(all_of_it, np.concatenate([one, other]))
 
 
+def test_documents_that_are_read_together_may_have_guides_with_other_names_and_columns():
+    doc, wide, two = a_doc(), a_doc(), Doc(Vocab(), words=["a", "b"])
+    wider = asdict(guide())
+    for name, value in wider.items():
+        if isinstance(value, np.ndarray):
+            wider[name] = np.pad(value, ((0, 0), (0, 4)), constant_values=0 if value.dtype == np.float32 else -1)
+    # The same, but that the names stand the other way round.
+    for numbers, names in (("head_labels", "label_names"), ("tags", "tag_names")):
+        wider[names] = wider[names][::-1]
+        wider[numbers] = np.where(wider[numbers] == -1, -1, len(wider[names]) - 1 - wider[numbers]).astype(np.int32)
+    wide._.guide = wider
+    write_guide(
+        two, Guide(**{name: v[3:] * 0 if isinstance(v, np.ndarray) else v for name, v in vars(guide()).items()})
+    )
+    places = Layout(np.array([0, 1, 3, 4, 0, 1, 0, 1, 3, 4]), np.array([0, 4, 6, 10]), np.array([0, 4, 6, 10]))
+    found = block_guides([doc, two, wide], places, LABELS, TAG_NUMBERS, reader="parser")
+    alone = block_guides([doc], layout([0, 1, 3, 4]), LABELS, TAG_NUMBERS, reader="parser")
+    for part, own in zip(found, alone):
+        assert part.dtype == own.dtype
+        assert np.array_equal(part[:4], own)
+        assert np.array_equal(part[6:], own)
+    assert found.tags[4:6, 0].tolist() == [TAG_NUMBERS["NN"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("heads", "from -1 to 1"), ("tags", "from -1 to 3"), ("head_labels", "from -1 to 3")]
+)
+def test_a_guide_that_is_damaged_is_seen_beside_sound_ones(name, message):
+    two = Doc(Vocab(), words=["a", "b"])
+    parts = {part: v[:2] * 0 if isinstance(v, np.ndarray) else v for part, v in vars(guide()).items()}
+    write_guide(two, Guide(**{**parts, name: parts[name] + np.int32(4)}))
+    places = Layout(np.array([0, 1, 3, 4, 0, 1, 0, 1, 3, 4]), np.array([0, 4, 6, 10]), np.array([0, 4, 6, 10]))
+    with pytest.raises(ValueError, match=f"doc._.guide is not what a guide should be: '{name}' .*{message}"):
+        block_guides([a_doc(), two, a_doc()], places, LABELS, TAG_NUMBERS, reader="parser")
+
+
 def test_a_missing_guide_names_the_reader_and_what_writes_guides():
     doc = Doc(Vocab(), words=["the", "dog"])
     with pytest.raises(

@@ -1,0 +1,271 @@
+"""Models of two tags and two words, and in plain Python what they are made of: the events of a tree and what each is given."""
+
+from collections.abc import Iterator, Sequence
+from math import exp, log
+from typing import NamedTuple
+
+import numpy as np
+from projective_trees import projective_trees
+
+from spacy_hpyp.annotation.arrays import Sentences
+from spacy_hpyp.annotation.documents import join
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.head_outward.contexts import CASES, DISTANCES, DISTRIBUTIONS
+from spacy_hpyp.head_outward.distributions import ContextLists, Distributions, make_distributions
+from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, predictive_probability, reserve
+from spacy_hpyp.models.head_outward_model import HeadOutwardModel
+from spacy_hpyp.models.parameters import no_gradient
+from spacy_hpyp.models.settings import EstimatorSettings
+from spacy_hpyp.pools.pool import Weights, standing
+from spacy_hpyp.text.unknown_words import universal_unknown_words
+from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
+
+#: Positions of what is no word.
+ROOT, NULL = "ROOT", "NULL"
+#: In place of the tag of a child.
+STOP = "STOP"
+
+#: As the paper's are.
+PAPER = ContextLists(
+    tag=[["direction+parent.tag", "sibling.tag", "parent.word+parent.case"]],
+    word=[["child.tag", "direction+parent.tag", "parent.word+parent.case"]],
+    case=[["child.tag", "child.word"]],
+)
+WITHOUT_SIBLINGS = ContextLists(
+    tag=[["parent.tag", "direction", "parent.word"]],
+    word=[["child.tag", "parent.word"]],
+    case=[],
+    label=[["child.tag", "parent.tag", "child.left.word"]],
+)
+EXPERTS = ContextLists(
+    tag=[["parent.tag", "direction", "sibling.distance"], ["parent.word", "sibling.word"], []],
+    word=[["child.tag", "parent.word"], ["sibling.tag", "sibling.case"]],
+    case=[["child.word", "child.tag"], ["parent.case+direction"]],
+    distance=[["child.tag", "parent.tag", "direction"], ["sibling.distance", "child.case"]],
+    label=[["child.tag", "parent.tag"], ["distance", "child.children"]],
+)
+#: Such as dynamic programming cannot cope with.
+GRANDPARENTS = ContextLists(
+    tag=[["parent.tag", "direction", "grandparent.tag+grandparent.direction", "sibling.tag"]],
+    word=[["child.tag", "parent.word", "grandparent.word"]],
+    case=[["child.word"], ["grandparent.case"]],
+    children=[["child.tag", "child.word", "grandparent.direction"]],
+    distance=[["child.children", "child.tag", "direction"]],
+    label=[["child.tag", "child.left.tag+child.right.tag", "child.right.case"]],
+)
+
+
+class Tree(NamedTuple):
+    """A tree of a sentence.
+
+    words (Sequence[int]): The number of the uncased word times `CASES`, and the case.
+    tags, heads, labels (Sequence[int]): `NONE` for the head and the label of the root's child.
+    """
+
+    words: Sequence[int]
+    tags: Sequence[int]
+    heads: Sequence[int]
+    labels: Sequence[int]
+
+
+class Event(NamedTuple):
+    """What is generated, and where.
+
+    distribution (str): What it is.
+    outcome (int | str): A number, or `STOP`.
+    parent, sibling, child (int | str): Positions, `ROOT` or `NULL`.
+    direction (int): 0 on the left, 1 on the right.
+    """
+
+    distribution: str
+    outcome: int | str
+    parent: int | str
+    sibling: int | str
+    child: int | str
+    direction: int
+
+
+def random_trees(count: int, seed: int = 0, lengths: Sequence[int] = (1, 2, 3, 4), labels: int = 2) -> list[Tree]:
+    """Trees of two tags, two words in all cases, and some labels."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        n = int(rng.choice(lengths))
+        trees = list(projective_trees(n))
+        heads = trees[rng.integers(len(trees))]
+        marks = [NONE if head == NONE else int(rng.integers(labels)) for head in heads]
+        found.append(Tree(rng.integers(2 * CASES, size=n).tolist(), rng.integers(2, size=n).tolist(), heads, marks))
+    return found
+
+
+def arrays_of(trees: Sequence[Tree]) -> Sentences:
+    """Trees as the package has them."""
+    return join([np.array(tree, dtype=np.int32) for tree in trees])
+
+
+def make_model(
+    contexts: ContextLists, trees: Sequence[Tree] = (), *, sweeps: int = 3, labels: int = 2, **settings: object
+) -> HeadOutwardModel:
+    """A model of two tags and two words that has seen some trees, with random weights.
+
+    sweeps (int): How often they are visited, with hyperparameters sampled after each sweep if they are.
+    settings: Of `EstimatorSettings`.
+    """
+    rule = VocabularySettings(universal_unknown_words(), 1, 1)
+    model = HeadOutwardModel(contexts, rule, EstimatorSettings(**settings))
+    # The other tag and the other word are those that are not known.
+    vocabulary = Vocabulary(["a"], [UNKNOWN], ["A"], np.zeros(3, np.int64), np.empty(0, np.int32), rule.rule)
+    model.initialize([f"label{i}" for i in range(labels)], vocabulary)
+    rng = np.random.default_rng(1)
+    model.weights = {
+        name: Weights(*(part + rng.normal(0.0, 0.2, part.shape) for part in weights))
+        for name, weights in model.weights.items()
+    }
+    for sweep in range(sweeps if trees else 0):
+        model.visit(arrays_of(trees), np.full(len(trees), sweep > 0), rng)
+        model.resample(rng)
+    return model
+
+
+def learning(model: HeadOutwardModel, events: int = 1000) -> Distributions:
+    """The model while it learns, with room for some events."""
+    gradient = no_gradient(model.weights)
+    pools = {}
+    for name, conditional in model.conditionals.items():
+        model.franchises[name] = reserve(model.franchises[name], events)
+        pools[name] = conditional.seated(model.franchises[name], model.weights[name], gradient[name])
+    return make_distributions(model.conditionals, pools, model.alphabets)
+
+
+def events_of_tree(tree: Tree) -> Iterator[Event]:
+    """All events of a tree by their definition."""
+    for child, head in enumerate(tree.heads):
+        parent = ROOT if head == NONE else head
+        direction = 0 if head > child else 1
+        between = [c for c in _children(tree, head, direction) if abs(c - head) < abs(child - head)]
+        sibling = NULL if parent == ROOT or not between else between[-1]
+        where = (parent, sibling, child, direction)
+        yield Event("tag", tree.tags[child], *where)
+        yield Event("word", tree.words[child] // CASES, *where)
+        yield Event("case", tree.words[child] % CASES, *where)
+        yield Event("children", int(child in tree.heads), *where)
+        if parent != ROOT:
+            yield Event("distance", _distance(child, head), *where)
+            yield Event("label", tree.labels[child], *where)
+    for parent in range(len(tree.heads)):
+        for direction in range(2):
+            children = _children(tree, parent, direction)
+            yield Event("tag", STOP, parent, children[-1] if children else NULL, NULL, direction)
+
+
+def _children(tree: Tree, head: int, direction: int) -> list[int]:
+    """Those on one side, the nearest first."""
+    children = [child for child, other in enumerate(tree.heads) if other == head]
+    return [c for c in children if c > head] if direction == 1 else [c for c in reversed(children) if c < head]
+
+
+def _distance(one: int, other: int) -> int:
+    return {1: 0, 2: 1, 3: 2, 4: 2, 5: 2, 6: 2}.get(abs(one - other), 3)
+
+
+def _head(tree: Tree, word: int | str) -> int | str:
+    if word in (ROOT, NULL):
+        return NULL
+    return ROOT if tree.heads[word] == NONE else tree.heads[word]
+
+
+def read(name: str, tree: Tree, event: Event) -> int | str | tuple:
+    """What a context element reads, by its name."""
+    if "+" in name:
+        return tuple(read(part, tree, event) for part in name.split("+"))
+    if name == "direction":
+        return event.direction
+    if name == "grandparent.direction":
+        parent, grandparent = event.parent, _head(tree, event.parent)
+        return NULL if grandparent == NULL else int(grandparent == ROOT or grandparent < parent)
+    if name == "sibling.distance":
+        return NULL if event.sibling == NULL else _distance(event.sibling, event.parent)
+    if name == "distance":
+        return _distance(event.child, event.parent)
+    if name == "child.children":
+        return int(event.child in tree.heads)
+    word, what = name.rsplit(".", 1)
+    outermost = [[*_children(tree, event.child, side), NULL] if event.child != NULL else [NULL] for side in range(2)]
+    position = {
+        "parent": event.parent,
+        "sibling": event.sibling,
+        "grandparent": _head(tree, event.parent),
+        "child": event.child,
+        "child.left": outermost[0][-2] if len(outermost[0]) > 1 else NULL,
+        "child.right": outermost[1][-2] if len(outermost[1]) > 1 else NULL,
+    }[word]
+    if position in (ROOT, NULL):
+        return position
+    if what == "tag":
+        return tree.tags[position]
+    return tree.words[position] // CASES if what == "word" else tree.words[position] % CASES
+
+
+def number(name: str, value: int | str | tuple, model: HeadOutwardModel) -> int:
+    """The number of what a context element has read."""
+    if isinstance(value, tuple):
+        found = 0
+        for part, own in zip(name.split("+"), value):
+            found = found * _size(part, model) + number(part, own, model)
+        return found
+    if isinstance(value, str):
+        return _size(name, model) - (2 if value == ROOT else 1)
+    return value
+
+
+def _size(name: str, model: HeadOutwardModel) -> int:
+    fixed = {"direction": 2, "grandparent.direction": 3, "sibling.distance": DISTANCES + 1, "distance": DISTANCES}
+    if name in fixed or name == "child.children":
+        return fixed.get(name, 2)
+    outcomes = {"tag": len(model.tags) + 1, "word": len(model.vocabulary), "case": CASES}
+    return outcomes[name.rsplit(".", 1)[1]] + 2
+
+
+def outcomes_of(model: HeadOutwardModel, name: str) -> int:
+    """How many outcomes a distribution has. Behind the tags there is STOP."""
+    sizes = (len(model.tags) + 2, len(model.vocabulary), CASES, 2, DISTANCES, len(model.labels))
+    return dict(zip(DISTRIBUTIONS, sizes))[name]
+
+
+def probability(model: HeadOutwardModel, tree: Tree, event: Event) -> float:
+    """The probability of an event by the definition of pools, from the seating of each of their experts."""
+    name = event.distribution
+    franchise, weights = model.franchises[name], model.weights[name]
+    conditional = model.conditionals[name]
+    # What the experts and then the gates read, each once.
+    gates = {"tag": ("parent.tag", "sibling.tag"), "case": ("child.tag",)}.get(name, ("child.tag", "parent.tag"))
+    columns = dict.fromkeys(element for expert in conditional.experts for element in expert)
+    several = len(conditional.experts) > 1
+    columns |= dict.fromkeys(gates if several else ())
+    symbols = {element: number(element, read(element, tree, event), model) for element in columns}
+    row = np.array([*symbols.values()], dtype=np.int32)
+    outcomes = range(outcomes_of(model, name))
+    dish = outcomes[-1] if event.outcome == STOP else event.outcome
+    if not several:
+        return predictive_probability(franchise, 0, row, dish)
+    weight = []
+    for m in range(len(conditional.experts)):
+        place = franchise.restaurants[deepest(franchise, m, row)]
+        gated = sum(weights.gate[g, symbols[gate], m] for g, gate in enumerate(gates))
+        weight.append(weights.standing[place[TIER], standing(place[CUSTOMERS])] + gated)
+    if name == "word":
+        shares = np.exp(weight) / np.exp(weight).sum()
+        return sum(share * predictive_probability(franchise, m, row, dish) for m, share in enumerate(shares))
+    product = [
+        exp(sum(w * log(predictive_probability(franchise, m, row, y)) for m, w in enumerate(weight))) for y in outcomes
+    ]
+    return product[dish] / sum(product)
+
+
+def log_probability(model: HeadOutwardModel, tree: Tree, *, labelled: bool = False) -> float:
+    """The log-probability of a tree: the sum over its events."""
+    return sum(
+        log(probability(model, tree, event))
+        for event in events_of_tree(tree)
+        if model.conditionals[event.distribution].experts and (labelled or event.distribution != "label")
+    )

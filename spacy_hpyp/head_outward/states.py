@@ -1,0 +1,217 @@
+"""Dependency models of words with latent states (Wallach, Sutton & McCallum 2008).
+
+Words are untagged, uncased, and independent of their siblings: each is generated from its parent word, or from `root`. Between the
+two there may be a latent state:
+
+    dependencies   word | parent
+    syntactic      state | parent       word | state, parent
+    semantic       state | document     word | state, parent
+    lda            state | document     word | state
+
+All distributions have hierarchical Dirichlet priors: franchises whose discounts are 0. A word that depends on a state and a
+parent backs off to the parent alone, so that states make differences to what is known of parents; then to no context, and to
+the uniform distribution. A state backs off to how frequent it is anywhere. Each word has one event of each of two
+franchises, so that it sees none of its own when it is taken out. The states are drawn by collapsed Gibbs sampling: a word's
+two customers leave, its state is drawn in proportion to what is predicted from all other words, and they sit down again.
+That the state and the seats are drawn together leaves the posterior of all states and the seating as it is. The sum over
+the states is how probable the word is given all others and their states: its leave-one-out probability.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, borrowing, compiled
+from ..hpyp.franchise import (
+    Franchise,
+    add,
+    deepest,
+    new_franchise,
+    predictive_probability,
+    remove,
+    reserve,
+    restaurant_distribution,
+)
+from ..inference.drawing import draw
+
+DEPENDENCIES, SYNTACTIC, SEMANTIC, LDA = "dependencies", "syntactic", "semantic", "lda"
+#: What a state depends on and what a word depends on, by the kind of model.
+KINDS = (DEPENDENCIES, SYNTACTIC, SEMANTIC, LDA)
+#: The entries of a word's context row.
+STATE, PARENT = range(2)
+#: The kinds whose words are generated from their parents.
+OF_PARENTS = (DEPENDENCIES, SYNTACTIC, SEMANTIC)
+#: The kinds whose states are those of documents.
+OF_DOCUMENTS = (SEMANTIC, LDA)
+
+# What words depend on, what is dropped last first.
+_WORD_COLUMNS = {
+    DEPENDENCIES: [PARENT],
+    SYNTACTIC: [PARENT, STATE],
+    SEMANTIC: [PARENT, STATE],
+    LDA: [STATE],
+}
+_FIRST_STRENGTH = 1.0
+# Events that room is made for at a time.
+_CHUNK = 8192
+
+
+class StateModel(NamedTuple):
+    """What words are generated from.
+
+    states (Franchise): Of states, given what they depend on: the parent word, or the document.
+    words (Franchise): Of words, given the state and the parent word.
+    of_documents (bool[1]): Whether states depend on documents.
+    """
+
+    states: Franchise
+    words: Franchise
+    of_documents: np.ndarray
+
+    @property
+    def count(self) -> int:
+        """The number of states."""
+        return int(self.states.alphabet[0])
+
+    @property
+    def root(self) -> int:
+        """The parent of the words that have none: a word of its own."""
+        return int(self.words.alphabet[0])
+
+
+class Dependents(NamedTuple):
+    """Words with their parents, one sentence after the other.
+
+    word (int32[n]): The numbers of the words.
+    head (int32[n]): The positions of their parents among the words, `NONE` for the root's.
+    document (int32[n]): The numbers of their documents.
+    offsets (int64[sentences + 1]): Where each sentence begins.
+    """
+
+    word: np.ndarray
+    head: np.ndarray
+    document: np.ndarray
+    offsets: np.ndarray
+
+
+def new_model(kind: str, states: int, vocabulary: int) -> StateModel:
+    """A model of one of the `KINDS` that has seen no words.
+
+    kind (str): Which.
+    states (int): The number of states; 1 for `DEPENDENCIES`.
+    vocabulary (int): The number of words.
+    RETURNS (StateModel): The model.
+    """
+    of_states, of_words = columns_of(kind)
+    return StateModel(
+        new_franchise(of_states, states, 0.0, _FIRST_STRENGTH),
+        new_franchise(of_words, vocabulary, 0.0, _FIRST_STRENGTH),
+        np.array([kind in OF_DOCUMENTS]),
+    )
+
+
+def columns_of(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """What states and words depend on in one of the `KINDS` of models, as their franchises read it.
+
+    RETURNS (tuple[int32[1, *], int32[1, *]]): The columns of either franchise.
+    """
+    of_states = [] if kind == DEPENDENCIES else [0]
+    return np.array([of_states], dtype=np.int32), np.array([_WORD_COLUMNS[kind]], dtype=np.int32)
+
+
+@borrowing
+def enter_context(model, parent, document, condition, context):
+    """Write what a word is generated from.
+
+    condition (int32[1]): Overwritten with what the state depends on.
+    context (int32[2]): Overwritten with what the word depends on, but for the state.
+    """
+    condition[0] = document if model.of_documents[0] else parent
+    context[PARENT] = parent
+
+
+@borrowing
+def state_weights(model, word, condition, context, weight):
+    """How probable each state is together with a word, given the present seating.
+
+    condition (int32[1]), context (int32[2]): See `enter_context`; the latter's state is overwritten.
+    weight (float64[states]): Overwritten.
+    RETURNS (float): The sum: the probability of the word.
+    """
+    restaurant_distribution(model.states, deepest(model.states, 0, condition), weight)
+    total = 0.0
+    for state in range(len(weight)):
+        context[STATE] = state
+        weight[state] *= predictive_probability(model.words, 0, context, word)
+        total += weight[state]
+    return total
+
+
+@borrowing
+def seat_word(model, word, state, condition, context, rng):
+    """Seat a word and its state."""
+    context[STATE] = state
+    add(model.states, 0, condition, state, rng)
+    add(model.words, 0, context, word, rng)
+
+
+@borrowing
+def unseat_word(model, word, state, condition, context, rng):
+    """Take a word and its state away. Returns False if they are not seated."""
+    context[STATE] = state
+    return remove(model.states, 0, condition, state, rng) and remove(model.words, 0, context, word, rng)
+
+
+@compiled
+def visit_words(model, dependents, first, last, state, rng, probability):
+    """A Gibbs step for the state of each of some words, in order.
+
+    model (StateModel): With room for so many events.
+    dependents (Dependents): The words.
+    first, last (int): Those from the one to before the other are visited.
+    state (int32[n]): Their states, overwritten; what is `NONE` is not seated yet, and is.
+    rng (numpy.random.Generator): The source of randomness.
+    probability (float64[n]): Overwritten with the probability of each visited word given all others that are seated.
+    RETURNS (int): The first word that was not visited: one before `last` if that is not seated as it should be.
+    """
+    weight = np.empty(model.states.alphabet[0])
+    condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
+    root = model.words.alphabet[0]
+    for i in range(first, last):
+        word = dependents.word[i]
+        parent = root if dependents.head[i] == NONE else dependents.word[dependents.head[i]]
+        enter_context(model, parent, dependents.document[i], condition, context)
+        if state[i] != NONE and not unseat_word(model, word, state[i], condition, context, rng):
+            return i
+        probability[i] = state_weights(model, word, condition, context, weight)
+        state[i] = draw(weight, probability[i], rng)
+        seat_word(model, word, state[i], condition, context, rng)
+    return last
+
+
+def reserve_words(model: StateModel, words: int) -> StateModel:
+    """Make room for a number of words to be visited.
+
+    RETURNS (StateModel): The model to go on with; the one passed in must not be used any more.
+    """
+    return model._replace(states=reserve(model.states, words), words=reserve(model.words, words))
+
+
+def sweep(
+    model: StateModel,
+    dependents: Dependents,
+    state: np.ndarray,
+    rng: np.random.Generator,
+    probability: np.ndarray,
+) -> StateModel:
+    """A Gibbs step for every word, see `visit_words`.
+
+    RETURNS (StateModel): The model to go on with; the one passed in must not be used any more.
+    RAISES (ValueError): If a word is not seated as it should be.
+    """
+    for first in range(0, len(state), _CHUNK):
+        last = min(first + _CHUNK, len(state))
+        model = reserve_words(model, last - first)
+        if visit_words(model, dependents, first, last, state, rng, probability) < last:
+            raise ValueError("The states and the seating of a model do not belong together.")
+    return model

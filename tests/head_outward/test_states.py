@@ -1,0 +1,289 @@
+"""Latent states are drawn from their posterior: against enumeration of all assignments, and against the prior (Geweke 2004)."""
+
+import itertools
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+import test_franchise
+from numba import njit
+from total_variation import total_variation
+
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.head_outward.states import (
+    DEPENDENCIES,
+    KINDS,
+    LDA,
+    OF_DOCUMENTS,
+    SEMANTIC,
+    SYNTACTIC,
+    Dependents,
+    enter_context,
+    new_model,
+    reserve_words,
+    seat_word,
+    state_weights,
+    sweep,
+    unseat_word,
+    visit_words,
+)
+from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TABLES, predictive_distribution
+from spacy_hpyp.hpyp.hyperparameters import resample
+from spacy_hpyp.hpyp.storage import pack
+
+WITH_STATES = (SYNTACTIC, SEMANTIC, LDA)
+VOCABULARY = 3
+
+
+def dependents_of(*documents):
+    """Documents of sentences of pairs (word, head in the sentence)."""
+    words, heads, numbers, offsets = [], [], [], [0]
+    for number, sentences in enumerate(documents):
+        for sentence in sentences:
+            heads += [NONE if head is None else offsets[-1] + head for _, head in sentence]
+            words += [word for word, _ in sentence]
+            numbers += [number] * len(sentence)
+            offsets.append(len(words))
+    return Dependents(
+        *(np.array(column, dtype=np.int32) for column in (words, heads, numbers)), np.array(offsets, dtype=np.int64)
+    )
+
+
+#: Five words, two of which have the same parent, and a word that is a parent in both documents.
+TINY = dependents_of([[(0, None), (1, 0)], [(1, None)]], [[(1, 1), (0, None)]])
+
+
+def fixed(kind, states=2, vocabulary=VOCABULARY):
+    """An empty model with hyperparameters that are not all the same, and what enumeration has to know of them."""
+    model = new_model(kind, states, vocabulary)
+    for franchise in (model.states, model.words):
+        franchise.strength[:] = (0.7, 1.3, 0.4)[: len(franchise.strength)]
+    return model
+
+
+def run(model, dependents, steps, seed=0):
+    """The states after each sweep."""
+    rng = np.random.default_rng(seed)
+    state, probability = np.full(len(dependents.word), NONE, dtype=np.int32), np.empty(len(dependents.word))
+    visited = []
+    for _ in range(steps):
+        model = sweep(model, dependents, state, rng, probability)
+        visited.append(tuple(state.tolist()))
+    return visited
+
+
+@pytest.mark.parametrize("kind", WITH_STATES)
+def test_states_are_visited_as_often_as_they_are_probable(kind, monkeypatch):
+    monkeypatch.setattr(test_franchise, "DISCOUNT", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(test_franchise, "STRENGTH", (0.7, 1.3, 0.4))
+
+    @cache
+    def marginal(events, alphabet):
+        return sum(test_franchise.enumerate_seatings(events, alphabet).values())
+
+    def joint(states):
+        parents = [VOCABULARY if head == NONE else int(TINY.word[head]) for head in TINY.head]
+        conditions = TINY.document.tolist() if kind in OF_DOCUMENTS else parents
+        contexts = [(state,) if kind == LDA else (parent, state) for parent, state in zip(parents, states)]
+        of_states = sorted(zip(((condition,) for condition in conditions), states))
+        of_words = sorted(zip(contexts, TINY.word.tolist()))
+        return marginal(tuple(of_states), 2) * marginal(tuple(of_words), VOCABULARY)
+
+    exact = {states: joint(states) for states in itertools.product(range(2), repeat=len(TINY.word))}
+    exact = {states: probability / sum(exact.values()) for states, probability in exact.items()}
+    distance, limit = total_variation(run(fixed(kind), TINY, 20_000), exact)
+    assert max(exact.values()) > 2 * min(exact.values())
+    assert distance < limit
+
+
+def random_dependents(seed=0, documents=4, sentences=6, vocabulary=12):
+    rng = np.random.default_rng(seed)
+    return dependents_of(
+        *(
+            [
+                [(int(rng.integers(vocabulary)), None)]
+                + [(int(rng.integers(vocabulary)), int(rng.integers(i))) for i in range(1, 6)]
+                for _ in range(sentences)
+            ]
+            for _ in range(documents)
+        )
+    )
+
+
+def trained(kind, states=3, sweeps=5, seed=0):
+    """A model of random words with sampled hyperparameters, its words and their states."""
+    dependents = random_dependents()
+    model = new_model(kind, 1 if kind == DEPENDENCIES else states, 12)
+    rng = np.random.default_rng(seed)
+    state, probability = np.full(len(dependents.word), NONE, dtype=np.int32), np.empty(len(dependents.word))
+    for _ in range(sweeps):
+        model = sweep(model, dependents, state, rng, probability)
+        resample(model.states, rng)
+        resample(model.words, rng)
+    return model, dependents, state
+
+
+def contexts_of(model, dependents, i):
+    condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
+    parent = model.root if dependents.head[i] == NONE else dependents.word[dependents.head[i]]
+    enter_context(model, parent, dependents.document[i], condition, context)
+    return condition, context
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_word_is_predicted_with_is_what_the_others_say_and_sums_to_one(kind):
+    model, dependents, state = trained(kind)
+    rng, weight = np.random.default_rng(1), np.empty(model.count)
+    of_states, of_words = np.empty(model.count), np.empty(12)
+    for i in range(0, len(state), 7):
+        model = reserve_words(model, 2)
+        # A Gibbs step of a copy, and what it does before it draws: the customers that leave are the same.
+        copied = type(model)(*(type(part)(*map(np.copy, part)) for part in model[:2]), model.of_documents)
+        found = np.empty(len(state))
+        visit_words(copied, dependents, i, i + 1, state.copy(), np.random.default_rng(i), found)
+        condition, context = contexts_of(model, dependents, i)
+        assert unseat_word(model, dependents.word[i], state[i], condition, context, np.random.default_rng(i))
+        probabilities = [state_weights(model, word, condition, context, weight) for word in range(12)]
+        assert sum(probabilities) == pytest.approx(1.0)
+        assert found[i] == probabilities[dependents.word[i]]
+        predictive_distribution(model.states, 0, condition, of_states)
+        expected = np.zeros(12)
+        for number in range(model.count):
+            context[0] = number
+            predictive_distribution(model.words, 0, context, of_words)
+            expected += of_states[number] * of_words
+        np.testing.assert_allclose(probabilities, expected)
+        seat_word(model, dependents.word[i], state[i], condition, context, rng)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_word_is_seated_once_whatever_has_been_drawn(kind):
+    model, _, state = trained(kind)
+    for franchise in (model.states, model.words):
+        restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
+        depth = int((franchise.columns != NONE).sum())
+        deepest = restaurants[restaurants[:, 2] == depth] if depth else restaurants[:1]
+        assert deepest[:, CUSTOMERS].sum() == len(state)
+        assert np.all(franchise.discount == 0.0)
+    assert set(state.tolist()) == set(range(model.count))
+
+
+def test_the_same_seed_draws_the_same_and_another_one_does_not():
+    one, two, other = (trained(SEMANTIC, seed=seed) for seed in (3, 3, 4))
+    assert one[2].tolist() == two[2].tolist() != other[2].tolist()
+    assert pack(one[0].words) == pack(two[0].words)
+    assert pack(one[0].states) == pack(two[0].states)
+
+
+def test_states_that_do_not_belong_to_the_seating_are_an_error():
+    model, dependents, state = trained(SYNTACTIC)
+    with pytest.raises(ValueError, match="do not belong together"):
+        sweep(model, dependents, (state + 1) % 3, np.random.default_rng(0), np.empty(len(state)))
+
+
+# Geweke's test: documents whose words, states, seating and hyperparameters are drawn together, in two ways.
+
+#: Two documents; the words are drawn anew.
+SHAPE = dependents_of([[(0, None), (0, 0), (0, 0)], [(0, 1), (0, None)]], [[(0, None), (0, 0)], [(0, None)]])
+
+
+@njit(error_model="numpy")
+def draw_one(weights, rng):
+    left = rng.random() * weights.sum()
+    for i in range(len(weights) - 1):
+        left -= weights[i]
+        if left < 0.0:
+            return i
+    return len(weights) - 1
+
+
+@njit(error_model="numpy")
+def unseat_sentence(model, dependents, number, state, rng):
+    condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
+    for i in range(dependents.offsets[number], dependents.offsets[number + 1]):
+        head = dependents.head[i]
+        parent = model.words.alphabet[0] if head == NONE else dependents.word[head]
+        enter_context(model, parent, dependents.document[i], condition, context)
+        unseat_word(model, dependents.word[i], state[i], condition, context, rng)
+
+
+@njit(error_model="numpy")
+def generate_sentence(model, dependents, order, number, state, rng):
+    """Draw the states and words of a sentence, parents first, each from what is predicted by all before."""
+    condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
+    of_states, of_words = np.empty(model.states.alphabet[0]), np.empty(model.words.alphabet[0])
+    for i in order[dependents.offsets[number] : dependents.offsets[number + 1]]:
+        head = dependents.head[i]
+        parent = model.words.alphabet[0] if head == NONE else dependents.word[head]
+        enter_context(model, parent, dependents.document[i], condition, context)
+        predictive_distribution(model.states, 0, condition, of_states)
+        state[i] = draw_one(of_states, rng)
+        context[0] = state[i]
+        predictive_distribution(model.words, 0, context, of_words)
+        dependents.word[i] = draw_one(of_words, rng)
+        seat_word(model, dependents.word[i], state[i], condition, context, rng)
+
+
+STATISTICS = (
+    *("log strength of states", "log strength of states in contexts"),
+    *("log strength of words", "log strength of words in contexts", "tables of states", "tables of words"),
+    *("states alike in a document", "states alike elsewhere", "words alike", "child like its parent"),
+    "states alike where words are",
+)
+
+
+def statistics_of(model, dependents, state):
+    word, document = dependents.word, dependents.document
+    same_state, same_word = state[:, None] == state, word[:, None] == word
+    same_document = document[:, None] == document
+    pairs = ~np.eye(len(word), dtype=bool)
+    children = np.flatnonzero(dependents.head != NONE)
+    return (
+        *np.log(model.states.strength[:2]),
+        *np.log(model.words.strength[:2]),
+        model.states.restaurants[0, TABLES],
+        model.words.restaurants[0, TABLES],
+        same_state[same_document & pairs].mean(),
+        same_state[~same_document].mean(),
+        same_word[pairs].mean(),
+        np.mean(word[children] == word[dependents.head[children]]),
+        (same_state & same_word)[pairs].mean(),
+    )
+
+
+def batch_error(values, batches=50):
+    """The standard error of a chain's mean."""
+    means = values[: len(values) // batches * batches].reshape(batches, -1).mean(axis=1)
+    return means.std(ddof=1) / math.sqrt(batches)
+
+
+@pytest.mark.parametrize("kind", [SYNTACTIC, SEMANTIC])
+def test_states_seating_and_hyperparameters_preserve_their_joint_distribution(kind):
+    rng = np.random.default_rng(7)
+    # Words after their parents.
+    order = np.array([0, 1, 2, 4, 3, 5, 6, 7])
+    dependents = SHAPE._replace(word=SHAPE.word.copy())
+    state, probability = np.full(len(SHAPE.word), NONE, dtype=np.int32), np.empty(len(SHAPE.word))
+    sentences = range(len(SHAPE.offsets) - 1)
+    forward = np.empty((3000, len(STATISTICS)))
+    for i in range(len(forward)):
+        model = reserve_words(new_model(kind, 2, VOCABULARY), len(state))
+        for franchise in (model.states, model.words):
+            franchise.strength[:] = rng.exponential(size=len(franchise.strength))
+        for number in sentences:
+            generate_sentence(model, dependents, order, number, state, rng)
+        forward[i] = statistics_of(model, dependents, state)
+    chain = np.empty((6000, len(STATISTICS)))
+    for i in range(len(chain)):
+        model = sweep(model, dependents, state, rng, probability)
+        resample(model.states, rng)
+        resample(model.words, rng)
+        model = reserve_words(model, len(state))
+        for number in sentences:
+            unseat_sentence(model, dependents, number, state, rng)
+            generate_sentence(model, dependents, order, number, state, rng)
+        chain[i] = statistics_of(model, dependents, state)
+    for name, drawn, walked in zip(STATISTICS, forward.T, chain.T):
+        error = math.hypot(drawn.std() / math.sqrt(len(drawn)), batch_error(walked))
+        assert abs(drawn.mean() - walked.mean()) < 4 * error, name

@@ -79,7 +79,11 @@ def register_extensions() -> None:
     space. Where an arc was lifted to make a tree projective, the probability is that of the lifted arc.
 
     `guide` of documents: what a parser believes about their tokens, see `spacy_hpyp.annotation.guides`.
+
+    `state` of tokens: the number of the latent state that `head_outward_states` has found. None for white space.
     """
+    if not Token.has_extension("state"):
+        Token.set_extension("state", default=None)
     if not Doc.has_extension("guide"):
         Doc.set_extension("guide", default=None)
     for name in WRITTEN:
@@ -141,6 +145,18 @@ def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarra
     lengths = np.diff(np.append(starts, len(doc))).tolist()
     for start, length, value in zip(starts.tolist(), lengths, values.tolist()):
         doc.user_data[attribute_key(_SENTENCE, doc[start].idx)] = (value, length)
+
+
+def write_states(doc: Doc, token: np.ndarray, states: np.ndarray) -> None:
+    """Write latent states into a Doc.
+
+    token (int64[words]): The positions of the words among the tokens.
+    states (int64[words]): Their states.
+    """
+    for key in [key for key in doc.user_data if isinstance(key, tuple) and key[:2] == ("._.", "state")]:
+        del doc.user_data[key]
+    offsets = doc.to_array(IDX)[token].tolist()
+    doc.user_data.update({attribute_key("state", at): state for at, state in zip(offsets, states.tolist())})
 
 
 def forget_tag_probability(doc: Doc) -> None:

@@ -204,3 +204,14 @@ class HeadOutwardSettings(Settings):
     )
     latent_after: int = setting(3, Whole(0), "after how many sweeps trees are drawn")
     seed: int = setting(0, Whole(0), "fixes training bit for bit")
+
+
+@dataclass(frozen=True)
+class StateSettings(Settings):
+    """All settings of `head_outward_states`."""
+
+    sweeps: int = setting(
+        50, Whole(2, 1_000_000), "Gibbs sweeps over a new document whose states depend on it; the second half counts"
+    )
+    shown_words: int = setting(10, Whole(0, 1000), "how many words of each state training logs")
+    seed: int = setting(0, Whole(0), "fixes training bit for bit, and the states of a document")

@@ -9,20 +9,28 @@ two there may be a latent state:
     lda            state | document     word | state
 
 All distributions have hierarchical Dirichlet priors: franchises whose discounts are 0. A word that depends on a state and a
-parent backs off to the parent alone, so that states make differences to what is known of parents; then to no context, and to
-the uniform distribution. A state backs off to how frequent it is anywhere. Each word has one event of each of two
+parent backs off to the state alone, so that a state is a distribution over words, which parents make differences to; or to the
+parent alone, so that states make differences to what is known of parents. Then it backs off to no context, and to the
+uniform distribution. A state backs off to how frequent it is anywhere. Each word has one event of each of two
 franchises, so that it sees none of its own when it is taken out. The states are drawn by collapsed Gibbs sampling: a word's
 two customers leave, its state is drawn in proportion to what is predicted from all other words, and they sit down again.
 That the state and the seats are drawn together leaves the posterior of all states and the seating as it is. The sum over
 the states is how probable the word is given all others and their states: its leave-one-out probability.
 """
 
+from math import log
 from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled
 from ..hpyp.franchise import (
+    DISH,
+    N_SERVINGS,
+    RESTAURANT,
+    SERVED,
+    SYMBOL,
+    TIER,
     Franchise,
     add,
     deepest,
@@ -32,6 +40,8 @@ from ..hpyp.franchise import (
     reserve,
     restaurant_distribution,
 )
+from ..hpyp.franchise import PARENT as PARENT_RESTAURANT
+from ..hpyp.hyperparameters import resample
 from ..inference.drawing import draw
 
 DEPENDENCIES, SYNTACTIC, SEMANTIC, LDA = "dependencies", "syntactic", "semantic", "lda"
@@ -44,13 +54,8 @@ OF_PARENTS = (DEPENDENCIES, SYNTACTIC, SEMANTIC)
 #: The kinds whose states are those of documents.
 OF_DOCUMENTS = (SEMANTIC, LDA)
 
-# What words depend on, what is dropped last first.
-_WORD_COLUMNS = {
-    DEPENDENCIES: [PARENT],
-    SYNTACTIC: [PARENT, STATE],
-    SEMANTIC: [PARENT, STATE],
-    LDA: [STATE],
-}
+#: What words that depend on a state and a parent back off to.
+BACK_OFFS = ("state", "parent")
 _FIRST_STRENGTH = 1.0
 # Events that room is made for at a time.
 _CHUNK = 8192
@@ -94,15 +99,16 @@ class Dependents(NamedTuple):
     offsets: np.ndarray
 
 
-def new_model(kind: str, states: int, vocabulary: int) -> StateModel:
+def new_model(kind: str, states: int, vocabulary: int, back_off: str = "state") -> StateModel:
     """A model of one of the `KINDS` that has seen no words.
 
     kind (str): Which.
+    back_off (str): One of `BACK_OFFS`.
     states (int): The number of states; 1 for `DEPENDENCIES`.
     vocabulary (int): The number of words.
     RETURNS (StateModel): The model.
     """
-    of_states, of_words = columns_of(kind)
+    of_states, of_words = columns_of(kind, back_off)
     return StateModel(
         new_franchise(of_states, states, 0.0, _FIRST_STRENGTH),
         new_franchise(of_words, vocabulary, 0.0, _FIRST_STRENGTH),
@@ -110,13 +116,16 @@ def new_model(kind: str, states: int, vocabulary: int) -> StateModel:
     )
 
 
-def columns_of(kind: str) -> tuple[np.ndarray, np.ndarray]:
+def columns_of(kind: str, back_off: str) -> tuple[np.ndarray, np.ndarray]:
     """What states and words depend on in one of the `KINDS` of models, as their franchises read it.
 
-    RETURNS (tuple[int32[1, *], int32[1, *]]): The columns of either franchise.
+    back_off (str): One of `BACK_OFFS`.
+    RETURNS (tuple[int32[1, *], int32[1, *]]): The columns of either franchise, what is dropped last first.
     """
     of_states = [] if kind == DEPENDENCIES else [0]
-    return np.array([of_states], dtype=np.int32), np.array([_WORD_COLUMNS[kind]], dtype=np.int32)
+    of_words = [STATE, PARENT] if back_off == "state" else [PARENT, STATE]
+    read = {DEPENDENCIES: [PARENT], LDA: [STATE]}.get(kind, of_words)
+    return np.array([of_states], dtype=np.int32), np.array([read], dtype=np.int32)
 
 
 @borrowing
@@ -215,3 +224,87 @@ def sweep(
         if visit_words(model, dependents, first, last, state, rng, probability) < last:
             raise ValueError("The states and the seating of a model do not belong together.")
     return model
+
+
+def resample_strengths(model: StateModel, rng: np.random.Generator) -> None:
+    """Slice-sample the strengths of both franchises, given the present seating.
+
+    rng (numpy.random.Generator): The source of randomness.
+    RAISES (ValueError): If a strength has no likelihood.
+    """
+    resample(model.states, rng)
+    resample(model.words, rng)
+
+
+@compiled
+def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
+    """How probable the states of the words of a new document are, with the counts of the model held fixed.
+
+    Where states depend on parents, the words are independent of each other, and this is exact. Where they depend on the document,
+    they are drawn by Gibbs sampling, and what each step goes by is averaged over the second half of the sweeps. The mean
+    of the inverse of what a word is predicted with is the inverse of its probability given all other words, their states
+    summed out.
+
+    model (StateModel): The model, which is only read.
+    word, parent (int32[n]): The numbers of the words and of their parents.
+    sweeps (int): How many, at least 2.
+    rng (numpy.random.Generator): The source of randomness.
+    belief (float64[n, states]): Overwritten with the probabilities.
+    log_probability (float64[n]): Overwritten with that of each word given the others, in nats.
+    """
+    n, states = belief.shape
+    condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
+    # Of each word given its parent and each state.
+    generated = np.empty((n, states))
+    for i in range(n):
+        enter_context(model, parent[i], NONE, condition, context)
+        total = state_weights(model, word[i], condition, context, belief[i])
+        log_probability[i] = log(total)
+        for state in range(states):
+            context[STATE] = state
+            generated[i, state] = predictive_probability(model.words, 0, context, word[i])
+            belief[i, state] /= total
+    if not model.of_documents[0] or states == 1:
+        return
+    frequency, weight = np.empty(states), np.empty(states)
+    restaurant_distribution(model.states, 0, frequency)
+    # The strength of documents.
+    frequency *= model.states.strength[1]
+    count, inverse = np.zeros(states), np.zeros(n)
+    drawn = np.empty(n, dtype=np.int64)
+    belief[:] = 0.0
+    for sweep in range(sweeps):
+        for i in range(n):
+            if sweep > 0:
+                count[drawn[i]] -= 1.0
+            weight[:] = (frequency + count) * generated[i]
+            total = weight.sum()
+            drawn[i] = draw(weight, total, rng)
+            count[drawn[i]] += 1.0
+            if sweep >= sweeps - sweeps // 2:
+                belief[i] += weight / total
+                inverse[i] += 1.0 / total
+    kept = sweeps // 2
+    others = model.states.strength[1] + n - 1
+    belief /= kept
+    log_probability[:] = -np.log(inverse / kept * others)
+
+
+def word_counts(model: StateModel) -> np.ndarray:
+    """How often each word has been generated from each state.
+
+    RETURNS (int64[states, words]): The customers of the words' restaurants.
+    """
+    franchise = model.words
+    restaurants, columns = franchise.restaurants, franchise.columns[0]
+    rows = franchise.servings[: franchise.used[N_SERVINGS]]
+    rows = rows[restaurants[rows[:, RESTAURANT], TIER] == len(columns)]
+    place = rows[:, RESTAURANT]
+    state = np.zeros(len(rows), dtype=np.int64)
+    for element in columns[::-1]:
+        if element == STATE:
+            state = restaurants[place, SYMBOL]
+        place = restaurants[place, PARENT_RESTAURANT]
+    counts = np.zeros((model.count, model.root), dtype=np.int64)
+    np.add.at(counts, (state, rows[:, DISH]), rows[:, SERVED])
+    return counts

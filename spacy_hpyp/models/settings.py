@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ..head_outward.states import BACK_OFFS, KINDS
 from ..settings import Number, OneOf, Settings, Truth, Whole, setting
 
 
@@ -108,3 +109,19 @@ class TreeModelSettings(Settings):
         Whole(2, 2**30),
         "the size of the table of the weights of labels, a power of two; each place takes 16 bytes for each label",
     )
+
+
+@dataclass(frozen=True)
+class StateModelSettings(Settings):
+    """All settings of `spacy-hpyp.LatentStates.v1`."""
+
+    kind: str = setting(
+        "semantic",
+        OneOf(KINDS),
+        'what a state depends on: `"syntactic"`, the parent word; `"semantic"`, the document; `"lda"`, the document, and words '
+        'do not depend on parents; `"dependencies"`: there are no states, words depend on parents alone',
+    )
+    states: int = setting(50, Whole(1, 10_000), 'how many states there are; 1 for `"dependencies"`')
+    back_off: str = setting("state", OneOf(BACK_OFFS), "what a word that depends on a state and a parent backs off to")
+    min_count: int = setting(2, Whole(0), "rarer words are known by their class")
+    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")

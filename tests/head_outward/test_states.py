@@ -12,6 +12,7 @@ from total_variation import total_variation
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.states import (
+    BACK_OFFS,
     DEPENDENCIES,
     KINDS,
     LDA,
@@ -54,9 +55,9 @@ def dependents_of(*documents):
 TINY = dependents_of([[(0, None), (1, 0)], [(1, None)]], [[(1, 1), (0, None)]])
 
 
-def fixed(kind, states=2, vocabulary=VOCABULARY):
-    """An empty model with hyperparameters that are not all the same, and what enumeration has to know of them."""
-    model = new_model(kind, states, vocabulary)
+def fixed(kind, back_off):
+    """An empty model with hyperparameters that are not all the same."""
+    model = new_model(kind, 2, VOCABULARY, back_off)
     for franchise in (model.states, model.words):
         franchise.strength[:] = (0.7, 1.3, 0.4)[: len(franchise.strength)]
     return model
@@ -73,8 +74,9 @@ def run(model, dependents, steps, seed=0):
     return visited
 
 
+@pytest.mark.parametrize("back_off", BACK_OFFS)
 @pytest.mark.parametrize("kind", WITH_STATES)
-def test_states_are_visited_as_often_as_they_are_probable(kind, monkeypatch):
+def test_states_are_visited_as_often_as_they_are_probable(kind, back_off, monkeypatch):
     monkeypatch.setattr(test_franchise, "DISCOUNT", (0.0, 0.0, 0.0))
     monkeypatch.setattr(test_franchise, "STRENGTH", (0.7, 1.3, 0.4))
 
@@ -85,14 +87,17 @@ def test_states_are_visited_as_often_as_they_are_probable(kind, monkeypatch):
     def joint(states):
         parents = [VOCABULARY if head == NONE else int(TINY.word[head]) for head in TINY.head]
         conditions = TINY.document.tolist() if kind in OF_DOCUMENTS else parents
-        contexts = [(state,) if kind == LDA else (parent, state) for parent, state in zip(parents, states)]
+        if kind == LDA:
+            contexts = [(state,) for state in states]
+        else:
+            contexts = list(zip(states, parents) if back_off == "state" else zip(parents, states))
         of_states = sorted(zip(((condition,) for condition in conditions), states))
         of_words = sorted(zip(contexts, TINY.word.tolist()))
         return marginal(tuple(of_states), 2) * marginal(tuple(of_words), VOCABULARY)
 
     exact = {states: joint(states) for states in itertools.product(range(2), repeat=len(TINY.word))}
     exact = {states: probability / sum(exact.values()) for states, probability in exact.items()}
-    distance, limit = total_variation(run(fixed(kind), TINY, 20_000), exact)
+    distance, limit = total_variation(run(fixed(kind, back_off), TINY, 20_000), exact)
     assert max(exact.values()) > 2 * min(exact.values())
     assert distance < limit
 

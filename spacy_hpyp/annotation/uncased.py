@@ -1,0 +1,74 @@
+"""The words of Docs in lower case with their parents, as models of untagged, uncased words read them."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.attrs import DEP, HEAD, IS_SPACE, LOWER, SENT_START
+from spacy.tokens import Doc
+
+from ..compiled import NONE
+
+
+@dataclass(frozen=True)
+class UncasedWords:
+    """The words of a Doc, or of some of its sentences; white space is left out.
+
+    forms (list[str]): The words in lower case.
+    token (int64[n]): Their positions among the tokens of the Doc.
+    heads (int32[n]): The positions of their parents among the words; `NONE` for the root's children.
+    is_attached (bool[n]): Whether the parent is known; where it is not, the head is `NONE`.
+    offsets (int64[sentences + 1]): Where each sentence begins; all of a Doc is one where it has no sentence boundaries.
+    """
+
+    forms: list[str]
+    token: np.ndarray
+    heads: np.ndarray
+    is_attached: np.ndarray
+    offsets: np.ndarray
+
+    def complete(self) -> "UncasedWords":
+        """Those sentences all of whose words have parents that are known, and are in the same sentence."""
+        sentence = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        is_inside = (self.heads == NONE) | (sentence[self.heads] == sentence)
+        lost = np.unique(sentence[~(self.is_attached & is_inside)])
+        kept = ~np.isin(sentence, lost)
+        number = np.cumsum(kept) - 1
+        heads = np.where(self.heads == NONE, NONE, number[self.heads])[kept].astype(np.int32)
+        lengths = np.delete(np.diff(self.offsets), lost)
+        return UncasedWords(
+            forms=[self.forms[i] for i in np.flatnonzero(kept).tolist()],
+            token=self.token[kept],
+            heads=heads,
+            is_attached=self.is_attached[kept],
+            offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        )
+
+
+def read_uncased(doc: Doc) -> UncasedWords:
+    """Read the words of a Doc. Where the parent of a word is white space, the next one above is that is not."""
+    rows = doc.to_array([LOWER, HEAD, DEP, SENT_START, IS_SPACE]).view(np.int64).reshape(-1, 5)
+    is_word = rows[:, 4] == 0
+    places = np.arange(len(rows))
+    heads = np.clip(places + rows[:, 1], 0, max(0, len(rows) - 1))
+    is_root = heads == places
+    # Of white space nothing is ever the child of more tokens than there are.
+    while np.any(climbing := ~is_word[heads] & ~is_root[heads]):
+        heads[climbing] = heads[heads[climbing]]
+    is_root |= ~is_word[heads]
+    number = np.cumsum(is_word) - 1
+    begins = np.cumsum(rows[:, 3] == 1)[is_word]
+    token = np.flatnonzero(is_word)
+    starts = np.flatnonzero(np.diff(begins, prepend=-1))
+    return UncasedWords(
+        forms=[doc.vocab.strings[lower] for lower in rows[token, 0].view(np.uint64).tolist()],
+        token=token,
+        heads=np.where(is_root, NONE, number[heads])[is_word].astype(np.int32),
+        is_attached=rows[token, 2] != 0,
+        offsets=np.append(starts, len(token)).astype(np.int64),
+    )
+
+
+def uncased_key(doc: Doc) -> bytes:
+    """What identifies a Doc by all that `read_uncased` reads."""
+    return hashlib.blake2b(doc.to_array([LOWER, HEAD, DEP, SENT_START, IS_SPACE]).tobytes(), digest_size=12).digest()

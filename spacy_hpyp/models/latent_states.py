@@ -1,0 +1,208 @@
+"""A model of words with latent states: its vocabulary, what is seated, and how far its training is."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ..annotation.uncased import UncasedWords
+from ..compiled import NONE
+from ..head_outward.states import (
+    DEPENDENCIES,
+    OF_PARENTS,
+    Dependents,
+    StateModel,
+    believe_states,
+    new_model,
+    resample_strengths,
+    sweep,
+    word_counts,
+)
+from ..text.vocabulary import Vocabulary, VocabularySettings
+
+
+class StateWord(NamedTuple):
+    """A word that is typical of a state.
+
+    word (str): The word in lower case, or the class of rare words in angle brackets.
+    probability (float): How often words of the state are this one.
+    """
+
+    word: str
+    probability: float
+
+
+@dataclass
+class StateTraining:
+    """What has been learned from, as far as training needs it to go on.
+
+    documents (dict[bytes, int]): The number of each document that is seated, by what identifies it.
+    states (list[int32[words]]): The states of the words of each of these.
+    size (int): How many words the training part has.
+    visited (int): How many have been visited since the strengths were last sampled.
+    steps (int): How many times documents have been visited.
+    """
+
+    documents: dict[bytes, int] = field(default_factory=dict)
+    states: list[np.ndarray] = field(default_factory=list)
+    size: int = 0
+    visited: int = 0
+    steps: int = 0
+
+
+class LatentStates:
+    """A model of words with latent states (Wallach, Sutton & McCallum 2008), see `spacy_hpyp.head_outward.states`.
+
+    kind (str): One of the `KINDS` of models.
+    states (int): How many states there are.
+    back_off (str): One of the `BACK_OFFS`.
+    vocabulary_settings (VocabularySettings): How its vocabulary is made.
+    RAISES (ValueError): If the model is to have states that its kind does not have.
+
+    training (StateTraining): How far training is.
+    """
+
+    def __init__(self, kind: str, states: int, back_off: str, vocabulary_settings: VocabularySettings) -> None:
+        if kind == DEPENDENCIES and states != 1:
+            raise ValueError(f"A model of the kind '{kind}' has no states: 'states' must be 1, not {states}.")
+        self.kind = kind
+        self.states = states
+        self.back_off = back_off
+        self.vocabulary_settings = vocabulary_settings
+        self.training = StateTraining()
+        self._vocabulary: Vocabulary | None = None
+        self._seating: StateModel | None = None
+
+    def untrained(self) -> "LatentStates":
+        """A model with the same settings that knows nothing yet."""
+        return LatentStates(self.kind, self.states, self.back_off, self.vocabulary_settings)
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether the model knows its words."""
+        return self._vocabulary is not None
+
+    @property
+    def reads_parents(self) -> bool:
+        """Whether words are generated from their parents."""
+        return self.kind in OF_PARENTS
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words."""
+        if self._vocabulary is None:
+            raise ValueError("The model has not been trained: it knows no words.")
+        return self._vocabulary
+
+    @property
+    def seating(self) -> StateModel:
+        """The seating of words and states."""
+        if self._seating is None:
+            raise ValueError("The model has not been trained: it knows no words.")
+        return self._seating
+
+    def initialize(self, vocabulary: Vocabulary, seating: StateModel | None = None) -> None:
+        """Fix the words, and forget what was learned.
+
+        seating (StateModel | None): What has been learned with them, if anything has.
+        """
+        self._vocabulary = vocabulary
+        self._seating = (
+            new_model(self.kind, self.states, len(vocabulary), self.back_off) if seating is None else seating
+        )
+        self.training = StateTraining()
+
+    def collect(self, texts: Iterable[UncasedWords]) -> Vocabulary:
+        """The vocabulary of some texts by the settings of the model."""
+        # All words have one and the same tag.
+        untagged = ((words.forms, [0] * len(words.forms)) for words in texts)
+        return Vocabulary.collect(untagged, ["_"], self.vocabulary_settings)
+
+    def usable(self, words: UncasedWords) -> UncasedWords:
+        """What can be learned from: where parents are read, the sentences with complete trees."""
+        return words.complete() if self.reads_parents else words
+
+    def visit(self, texts: Sequence[tuple[bytes, UncasedWords]], rng: np.random.Generator) -> np.ndarray:
+        """A Gibbs step for every word of some documents; documents that are not seated yet are.
+
+        texts (Sequence[tuple[bytes, UncasedWords]]): Documents that differ from each other, and what identifies each.
+        rng (numpy.random.Generator): The source of randomness.
+        RETURNS (float64[words]): The probability of each word given all others that are seated.
+        RAISES (ValueError): If a document is not seated as it should be.
+        """
+        training = self.training
+        numbers = [training.documents.setdefault(key, len(training.documents)) for key, _ in texts]
+        for number, (_, words) in zip(numbers, texts):
+            if number == len(training.states):
+                training.states.append(np.full(len(words.forms), NONE, dtype=np.int32))
+        dependents = self.encode([words for _, words in texts], numbers)
+        state = np.concatenate([np.empty(0, dtype=np.int32), *(training.states[number] for number in numbers)])
+        probability = np.empty(len(state))
+        if len(state) != len(dependents.word):
+            raise ValueError("The states and the words of a document do not belong together.")
+        self._seating = sweep(self.seating, dependents, state, rng, probability)
+        bounds = np.cumsum([0, *(len(words.forms) for _, words in texts)]).tolist()
+        for number, start, end in zip(numbers, bounds, bounds[1:]):
+            training.states[number] = state[start:end].copy()
+        training.visited += len(state)
+        training.steps += 1
+        return probability
+
+    def end_sweep(self, rng: np.random.Generator) -> None:
+        """Sample the strengths of the priors."""
+        resample_strengths(self.seating, rng)
+        self.training.visited = 0
+
+    def encode(self, texts: Sequence[UncasedWords], numbers: Sequence[int]) -> Dependents:
+        """Some documents as arrays.
+
+        numbers (Sequence[int]): Their numbers.
+        """
+        sizes = [len(words.forms) for words in texts]
+        starts = np.cumsum([0, *sizes]).tolist()
+        empty = np.empty(0, dtype=np.int32)
+        heads = [np.where(words.heads == NONE, NONE, words.heads + start) for words, start in zip(texts, starts)]
+        words = [number for text in texts for number in self.vocabulary.numbers(text.forms)]
+        ends = [text.offsets[1:] + start for text, start in zip(texts, starts)]
+        return Dependents(
+            word=np.array(words, dtype=np.int32),
+            head=np.concatenate([empty, *heads]).astype(np.int32),
+            document=np.repeat(np.array(numbers, dtype=np.int32), sizes),
+            offsets=np.concatenate([[0], *ends]).astype(np.int64),
+        )
+
+    def find_states(self, words: UncasedWords, sweeps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """The most probable state of each word of a document, while the counts of the model stay as they are.
+
+        words (UncasedWords): The words; all their parents are known if the model reads them.
+        sweeps (int): Gibbs sweeps where states depend on the document, at least 2.
+        rng (numpy.random.Generator): The source of randomness.
+        RETURNS (tuple[int64[n], float64[n]]): The states, and the log-probability of each word given the others of the document,
+            in nats.
+        """
+        dependents = self.encode([words], [0])
+        parent = np.where(dependents.head == NONE, self.seating.root, dependents.word[dependents.head])
+        belief, log_probability = np.empty((len(parent), self.states)), np.empty(len(parent))
+        believe_states(self.seating, dependents.word, parent.astype(np.int32), sweeps, rng, belief, log_probability)
+        return np.argmax(belief, axis=1), log_probability
+
+    def top_words(self, count: int) -> list[list[StateWord]]:
+        """What is typical of each state: the words that make most of the difference between it and all words.
+
+        They are in the order of p(word | state) · log(p(word | state) / p(word)), whose sum is the divergence of the two
+        distributions. Words that are frequent everywhere come late.
+
+        count (int): How many words of each state.
+        RETURNS (list[list[StateWord]]): Of each state, fewer if it has not generated so many.
+        """
+        counts = word_counts(self.seating).astype(np.float64)
+        everywhere = counts.sum(axis=0) / max(1.0, counts.sum())
+        found = []
+        for row in counts:
+            own = row / max(1.0, row.sum())
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gain = np.where(row > 0, own * np.log(own / everywhere), -np.inf)
+            order = np.argsort(-gain, kind="stable")[: min(count, np.count_nonzero(row))]
+            found.append([StateWord(self.vocabulary.name(int(word)), float(own[word])) for word in order])
+        return found

@@ -35,6 +35,8 @@ from spacy_hpyp.hpyp.storage import pack
 
 WITH_STATES = (SYNTACTIC, SEMANTIC, LDA)
 VOCABULARY = 3
+#: By the number of elements of a context.
+TINY_STRENGTHS = (0.7, 1.3, 0.4)
 
 
 def dependents_of(*documents):
@@ -59,7 +61,7 @@ def fixed(kind, back_off):
     """An empty model with hyperparameters that are not all the same."""
     model = new_model(kind, 2, VOCABULARY, back_off)
     for franchise in (model.states, model.words):
-        franchise.strength[:] = (0.7, 1.3, 0.4)[: len(franchise.strength)]
+        franchise.strength[:] = TINY_STRENGTHS[: len(franchise.strength)]
     return model
 
 
@@ -78,7 +80,7 @@ def run(model, dependents, steps, seed=0):
 @pytest.mark.parametrize("kind", WITH_STATES)
 def test_states_are_visited_as_often_as_they_are_probable(kind, back_off, monkeypatch):
     monkeypatch.setattr(test_franchise, "DISCOUNT", (0.0, 0.0, 0.0))
-    monkeypatch.setattr(test_franchise, "STRENGTH", (0.7, 1.3, 0.4))
+    monkeypatch.setattr(test_franchise, "STRENGTH", TINY_STRENGTHS)
 
     @cache
     def marginal(events, alphabet):

@@ -26,10 +26,16 @@ class Templates(NamedTuple):
 
     offsets (int32[templates + 1]): Where each one's columns begin.
     columns (int32[*]): Positions in the feature row.
+    order (int32[templates]): The templates, the longest first.
+    step_offsets (int32[longest + 1]), step_columns (int32[*]): The first column of each of them in that order, then the second one of
+        those that have one, and so on.
     """
 
     offsets: np.ndarray
     columns: np.ndarray
+    order: np.ndarray
+    step_offsets: np.ndarray
+    step_columns: np.ndarray
 
 
 def compile_templates(
@@ -62,9 +68,13 @@ def compile_templates(
         if frozenset(template) in seen:
             raise ValueError(f"A template is in '{task}' twice: {listed}.")
         seen.add(frozenset(template))
-    columns = [names.index(name) for template in templates for name in template]
-    offsets = np.concatenate([[0], np.cumsum([len(template) for template in templates])])
-    return names, Templates(offsets.astype(np.int32), np.array(columns, dtype=np.int32))
+    columns = [[names.index(name) for name in template] for template in templates]
+    order = sorted(range(len(columns)), key=lambda template: -len(columns[template]))
+    longest = len(columns[order[0]])
+    steps = [[columns[t][i] for t in order if len(columns[t]) > i] for i in range(longest)]
+    flat = (np.cumsum([0, *map(len, columns)]), np.concatenate(columns), order)
+    by_step = (np.cumsum([0, *map(len, steps)]), np.concatenate(steps))
+    return names, Templates(*(np.asarray(part, dtype=np.int32) for part in (*flat, *by_step)))
 
 
 @borrowing
@@ -106,9 +116,15 @@ def find_features(templates, row, size, places):
     size (int): How many places the table has, a power of two of at least 2.
     places (int64[templates]): Overwritten.
     """
+    for template in range(len(places)):
+        places[template] = np.int64(begin_feature(template))
+    # A symbol of each before the next of any: none has to wait for the one before, nor does it matter where each of them ends.
+    for step in range(len(templates.step_offsets) - 1):
+        first = templates.step_offsets[step]
+        for i in range(templates.step_offsets[step + 1] - first):
+            template = templates.order[i]
+            symbol = row[templates.step_columns[first + i]]
+            places[template] = np.int64(read_symbol(np.uint64(places[template]), symbol))
     shift = shift_for(size)
     for template in range(len(places)):
-        code = begin_feature(template)
-        for i in range(templates.offsets[template], templates.offsets[template + 1]):
-            code = read_symbol(code, row[templates.columns[i]])
-        places[template] = place_of(code, shift)
+        places[template] = place_of(np.uint64(places[template]), shift)

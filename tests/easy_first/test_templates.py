@@ -79,3 +79,18 @@ def test_features_can_be_read_a_symbol_at_a_time():
     for symbol in (5, -2):
         code = np.uint64(read_symbol(code, np.int32(symbol)))
     assert place_of(code, np.uint64(shift_for(1 << 16))) == places[1]
+
+
+def test_features_do_not_depend_on_what_templates_stand_beside():
+    rng = np.random.default_rng(2)
+    several = [["c"], ["a", "b", "c"], ["b"], ["c", "b"], ["a"]]
+    found, templates = compile_templates(several, ELEMENTS, "test")
+    for _ in range(20):
+        row = rng.integers(-5, 1000, len(found)).astype(np.int32)
+        places = np.empty(len(several), dtype=np.int64)
+        find_features(templates, row, 1 << 20, places)
+        for number, template in enumerate(several):
+            code = np.uint64(begin_feature(number))
+            for name in template:
+                code = np.uint64(read_symbol(code, row[found.index(name)]))
+            assert place_of(code, np.uint64(shift_for(1 << 20))) == places[number]

@@ -9,6 +9,7 @@ from .learn import learn_cli
 from .ngram import ngram_cli
 from .perplexity import perplexity
 from .select import select_cli
+from .states import states_cli
 from .surprisal import surprisal_cli
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "ngram_cli",
     "perplexity",
     "select_cli",
+    "states_cli",
     "surprisal_cli",
 ]

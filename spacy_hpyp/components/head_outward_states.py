@@ -98,6 +98,12 @@ class HeadOutwardStates(TrainableComponent):
     def label_data(self) -> None:
         """There is none."""
 
+    def _check_settings(self, settings: StateSettings) -> None:
+        if settings.trees == "sampled" and not self.latent_states.reads_parents:
+            raise ValueError(
+                f"'trees' must be \"given\": a model of the kind '{self.latent_states.kind}' has no trees."
+            )
+
     # Training
 
     def _reset_training(self) -> None:
@@ -162,10 +168,13 @@ class HeadOutwardStates(TrainableComponent):
             if key not in self._read:
                 self._read[key] = model.usable(read_uncased(doc))
         rng = np.random.default_rng([self.seed, model.training.steps])
-        probability = model.visit([(key, self._read[key]) for key in documents], rng)
+        texts = [(key, self._read[key]) for key in documents]
+        probability = model.visit(texts, rng, draw_trees=self.settings.trees == "sampled")
         self._loss = (self._loss[0] - float(np.log2(probability).sum()), self._loss[1] + len(probability))
         losses[self.name] = self._loss[0] / max(1, self._loss[1])
         if model.training.visited >= model.training.size:
+            if self.settings.trees == "sampled":
+                util.logger.debug("%s: %d of %d new trees accepted", self.name, *model.training.draws[::-1])
             model.end_sweep(rng)
             if self.settings.shown_words:
                 util.logger.debug("%s: %s", self.name, state_table(model.top_words(self.settings.shown_words)))

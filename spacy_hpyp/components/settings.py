@@ -213,5 +213,11 @@ class StateSettings(Settings):
     sweeps: int = setting(
         50, Whole(2, 1_000_000), "Gibbs sweeps over a new document whose states depend on it; the second half counts"
     )
+    trees: str = setting(
+        "given",
+        OneOf(("given", "sampled")),
+        'which trees are learned from: those of the documents, or, with `"sampled"`, others that training draws and that begin with '
+        "these",
+    )
     shown_words: int = setting(10, Whole(0, 1000), "how many words of each state training logs")
     seed: int = setting(0, Whole(0), "fixes training bit for bit, and the states of a document")

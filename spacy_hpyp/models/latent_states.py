@@ -1,13 +1,14 @@
 """A model of words with latent states: its vocabulary, what is seated, and how far its training is."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ..annotation.uncased import UncasedWords
 from ..compiled import NONE
+from ..head_outward.state_trees import parse_sentences, sweep_trees
 from ..head_outward.states import (
     DEPENDENCIES,
     OF_PARENTS,
@@ -39,16 +40,21 @@ class StateTraining:
 
     documents (dict[bytes, int]): The number of each document that is seated, by what identifies it.
     states (list[int32[words]]): The states of the words of each of these.
+    heads (dict[int, int32[words]]): The heads that have been drawn for the words of some of them, by their numbers.
     size (int): How many words the training part has.
     visited (int): How many have been visited since the strengths were last sampled.
     steps (int): How many times documents have been visited.
+    draws (int64[2]): Since the strengths were last sampled: how many trees with states were proposed that differ from those
+        before, and how many of these were accepted.
     """
 
     documents: dict[bytes, int] = field(default_factory=dict)
     states: list[np.ndarray] = field(default_factory=list)
+    heads: dict[int, np.ndarray] = field(default_factory=dict)
     size: int = 0
     visited: int = 0
     steps: int = 0
+    draws: np.ndarray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
 
 
 class LatentStates:
@@ -123,11 +129,14 @@ class LatentStates:
         """What can be learned from: where parents are read, the sentences with complete trees."""
         return words.complete() if self.reads_parents else words
 
-    def visit(self, texts: Sequence[tuple[bytes, UncasedWords]], rng: np.random.Generator) -> np.ndarray:
-        """A Gibbs step for every word of some documents; documents that are not seated yet are.
+    def visit(
+        self, texts: Sequence[tuple[bytes, UncasedWords]], rng: np.random.Generator, *, draw_trees: bool = False
+    ) -> np.ndarray:
+        """A Gibbs step for every word of some documents; documents that are not seated yet are, with the trees that they have.
 
         texts (Sequence[tuple[bytes, UncasedWords]]): Documents that differ from each other, and what identifies each.
         rng (numpy.random.Generator): The source of randomness.
+        draw_trees (bool): Whether there is a step for the tree of every sentence, too, if all documents are seated.
         RETURNS (float64[words]): The probability of each word given all others that are seated.
         RAISES (ValueError): If a document is not seated as it should be.
         """
@@ -136,15 +145,25 @@ class LatentStates:
         for number, (_, words) in zip(numbers, texts):
             if number == len(training.states):
                 training.states.append(np.full(len(words.forms), NONE, dtype=np.int32))
-        dependents = self.encode([words for _, words in texts], numbers)
+        trees = [
+            replace(text, heads=training.heads.get(number, text.heads)) for number, (_, text) in zip(numbers, texts)
+        ]
+        dependents = self.encode(trees, numbers)
         state = np.concatenate([np.empty(0, dtype=np.int32), *(training.states[number] for number in numbers)])
         probability = np.empty(len(state))
-        if len(state) != len(dependents.word):
+        if len(state) != len(dependents.word) or len(dependents.head) != len(dependents.word):
             raise ValueError("The states and the words of a document do not belong together.")
-        self._seating = sweep(self.seating, dependents, state, rng, probability)
-        bounds = np.cumsum([0, *(len(words.forms) for _, words in texts)]).tolist()
+        draw_trees = draw_trees and bool(np.all(state != NONE))
+        if draw_trees:
+            self._seating = sweep_trees(self.seating, dependents, state, rng, probability, training.draws)
+        else:
+            self._seating = sweep(self.seating, dependents, state, rng, probability)
+        bounds = np.cumsum([0, *(len(words.forms) for words in trees)]).tolist()
         for number, start, end in zip(numbers, bounds, bounds[1:]):
             training.states[number] = state[start:end].copy()
+            if draw_trees:
+                heads = dependents.head[start:end]
+                training.heads[number] = np.where(heads == NONE, NONE, heads - start).astype(np.int32)
         training.visited += len(state)
         training.steps += 1
         return probability
@@ -153,6 +172,7 @@ class LatentStates:
         """Sample the strengths of the priors."""
         resample_strengths(self.seating, rng)
         self.training.visited = 0
+        self.training.draws[:] = 0
 
     def encode(self, texts: Sequence[UncasedWords], numbers: Sequence[int]) -> Dependents:
         """Some documents as arrays.
@@ -186,6 +206,24 @@ class LatentStates:
         belief, log_probability = np.empty((len(parent), self.states)), np.empty(len(parent))
         believe_states(self.seating, dependents.word, parent.astype(np.int32), sweeps, rng, belief, log_probability)
         return np.argmax(belief, axis=1), log_probability
+
+    def parse(self, texts: Sequence[UncasedWords]) -> list[np.ndarray]:
+        """The most probable projective trees of the sentences of some documents, while the counts stay as they are.
+
+        States are summed out. Those that depend on documents are as frequent as anywhere.
+
+        texts (Sequence[UncasedWords]): The documents, whose heads are not read.
+        RETURNS (list[int32[n]]): The heads of each, as positions among its words, `NONE` for the root's children.
+        RAISES (ValueError): If words do not depend on parents.
+        """
+        if not self.reads_parents:
+            raise ValueError(f"A model of the kind '{self.kind}' knows nothing of trees.")
+        found = []
+        for text in texts:
+            dependents = self.encode([text], [0])
+            parse_sentences(self.seating, dependents.word, dependents.offsets, dependents.head)
+            found.append(dependents.head)
+        return found
 
     def top_words(self, count: int) -> list[list[StateWord]]:
         """What is typical of each state: the words that make most of the difference between it and all words.

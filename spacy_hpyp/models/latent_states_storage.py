@@ -28,6 +28,9 @@ def latent_states_to_bytes(model: LatentStates) -> bytes:
             "documents": b"".join(training.documents),
             "lengths": pack_integers(np.array([len(states) for states in training.states])),
             "state": pack_integers(np.concatenate([np.empty(0, dtype=np.int32), *training.states])),
+            "drawn": pack_integers(np.array(list(training.heads), dtype=np.int64)),
+            # A child of the root has no head, and is stored as 0.
+            "heads": pack_integers(np.concatenate([np.empty(0, dtype=np.int64), *training.heads.values()]) + 1),
             "size": training.size,
             "visited": training.visited,
             "steps": training.steps,
@@ -75,9 +78,18 @@ def _read_training(msg: dict[str, Any], states: int) -> StateTraining:
         raise ValueError("a document is listed twice")
     if lengths.sum() != len(state) or int(state.max(initial=0)) >= states:
         raise ValueError("the states of the documents are damaged")
+    split = np.split(state, np.cumsum(lengths)[:-1]) if len(lengths) else []
+    drawn, heads = (unpack_integers(part(msg, name, dict)) for name in ("drawn", "heads"))
+    if len(set(drawn.tolist())) < len(drawn) or int(drawn.max(initial=-1)) >= len(lengths):
+        raise ValueError("a document whose trees were drawn does not exist, or is listed twice")
+    ends = np.cumsum(lengths[drawn])
+    if len(heads) != lengths[drawn].sum() or np.any(heads > np.repeat(lengths[drawn], lengths[drawn])):
+        raise ValueError("the trees of the documents are damaged")
+    trees = np.split(heads - 1, ends[:-1]) if len(drawn) else []
     return StateTraining(
         documents={key: number for number, key in enumerate(keys)},
-        states=np.split(state, np.cumsum(lengths)[:-1]) if len(lengths) else [],
+        states=split,
+        heads={int(number): tree.astype(np.int32) for number, tree in zip(drawn, trees)},
         **{name: check_count(part(msg, name, int)) for name in ("size", "visited", "steps")},
     )
 

@@ -10,6 +10,7 @@ from command_line import run
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
+from spacy_hpyp.annotation.uncased import read_uncased
 from spacy_hpyp.components.head_outward_states import HeadOutwardStates
 from spacy_hpyp.head_outward.states import KINDS
 from spacy_hpyp.hpyp.storage import pack, pack_integers
@@ -117,9 +118,9 @@ def test_training_is_fixed_by_the_seed(toy, kind):
     assert packed[0] == packed[1] != packed[2]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_loaded_is_what_was_saved_and_goes_on_as_it_would_have(toy, kind, tmp_path):
-    nlp = pipeline(kind)
+@pytest.mark.parametrize(("kind", "trees"), [*((kind, "given") for kind in KINDS), ("semantic", "sampled")])
+def test_what_is_loaded_is_what_was_saved_and_goes_on_as_it_would_have(toy, kind, trees, tmp_path):
+    nlp = pipeline(kind, trees=trees)
     train(toy, nlp)
     nlp.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model")
@@ -167,6 +168,8 @@ def with_model(data, model):
         ("documents", b"", "a list of sentences"),
         ("of_words", None, "'of_words' is missing"),
         ("state", "lengths", "the states of the documents are damaged"),
+        ("drawn", "lengths", "does not exist"),
+        ("drawn", "one", "the trees of the documents are damaged"),
         ("lengths", "state", "a list of sentences"),
         ("state", "zeros", "do not belong together"),
         ("of_states", "of_words", "cannot be read"),
@@ -178,7 +181,7 @@ def test_damage_is_refused_and_leaves_the_component_as_it_was(toy, stored, part,
     component = states_of(nlp)
     component.from_bytes(with_model(data, model), exclude=["vocab"])
     zeros = pack_integers(np.zeros(model["state"]["length"]))
-    damaged = {**model, part: {**model, "zeros": zeros}.get(value, value)}
+    damaged = {**model, part: {**model, "zeros": zeros, "one": pack_integers(np.zeros(1))}.get(value, value)}
     with pytest.raises(ValueError, match=problem):
         component.from_bytes(with_model(data, damaged), exclude=["vocab"])
     assert component.to_bytes(exclude=["vocab"]) == data
@@ -204,6 +207,19 @@ def test_states_of_documents_are_those_that_are_probable_given_the_rest(toy):
     ]
     assert [len(states) for states in of_kinds] == [1, 1]
     assert of_kinds[0] != of_kinds[1]
+
+
+def test_trees_are_sampled_where_there_are_any(toy, caplog):
+    nlp = pipeline("syntactic", trees="sampled")
+    with caplog.at_level(logging.DEBUG, logger="spacy"):
+        train(toy, nlp)
+    assert "new trees accepted" in caplog.text
+    training = states_of(nlp).latent_states.training
+    read = [read_uncased(example.reference) for example in examples_of(toy, nlp)]
+    assert sorted(training.heads) == list(range(len(read)))
+    assert any(heads.tolist() != words.heads.tolist() for heads, words in zip(training.heads.values(), read))
+    with pytest.raises(ValueError, match="has no trees"):
+        pipeline("lda", trees="sampled")
 
 
 def test_a_model_without_states_has_one():

@@ -1,0 +1,96 @@
+"""Whole documents of files: of treebanks, which say where documents begin, of `.spacy` files, and of text."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training.converters import conllu_to_docs
+from spacy.vocab import Vocab
+
+from ..components.corpus import reading
+from ..storage.checksum import DAMAGE
+
+_NEW_DOCUMENT = "# newdoc"
+
+
+def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator[Doc]:
+    """The documents of a file, as Docs with sentence boundaries.
+
+    * A `.conllu` file: with their trees. Where it says "# newdoc" a document begins; what `spacy convert` makes of it has a number
+      of sentences a document instead.
+    * A `.spacy` file: its Docs as they are.
+    * Text in UTF-8, one sentence a line, whose words are separated by spaces: an empty line ends a document, and so does the
+      end of a sentence with which it has as many words as were asked for.
+
+    path (Path): The file.
+    vocab (Vocab): Of the Docs.
+    document_words (int): How many words a document of a text has.
+    RAISES (ValueError): If the file is not what its name says.
+    """
+    if path.suffix == ".spacy":
+        with reading(path):
+            yield from DocBin().from_disk(path).get_docs(vocab)
+        return
+    try:
+        text = path.read_text(encoding="utf8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"'{path}' is not text in UTF-8 ({error}).") from error
+    if path.suffix == ".conllu":
+        yield from _documents_of_treebank(text, path, vocab)
+    else:
+        for sentences in _documents_of_text(text.split("\n"), document_words):
+            words = [word for sentence in sentences for word in sentence]
+            starts = [i == 0 for sentence in sentences for i in range(len(sentence))]
+            yield Doc(vocab, words=words, sent_starts=starts)
+
+
+def _documents_of_treebank(text: str, path: Path, vocab: Vocab) -> Iterator[Doc]:
+    begun = 0
+    blocks: list[list[str]] = [[]]
+    for block in text.strip().split("\n\n"):
+        if block.lstrip().startswith(_NEW_DOCUMENT) and blocks[-1]:
+            blocks.append([])
+        blocks[-1].append(block)
+    for sentences in blocks:
+        begun += len(sentences)
+        try:
+            found = list(conllu_to_docs("\n\n".join(sentences), n_sents=len(sentences), no_print=True))
+        except DAMAGE as error:
+            raise ValueError(
+                f"'{path}' is not a treebank in CoNLL-U format, or it is damaged, among its first {begun} sentences: {error}"
+            ) from error
+        # The converter has a vocabulary of its own.
+        yield from DocBin(docs=found).get_docs(vocab)
+
+
+def _documents_of_text(lines: Iterable[str], document_words: int) -> Iterator[list[list[str]]]:
+    for is_empty, group in groupby(map(str.split, lines), key=lambda words: not words):
+        if is_empty:
+            continue
+        document: list[list[str]] = []
+        for words in group:
+            document.append(words)
+            if sum(map(len, document)) >= document_words:
+                yield document
+                document = []
+        if document:
+            yield document
+
+
+def parse_documents(docs: Iterable[Doc], nlp: Language) -> Iterator[Doc]:
+    """The same documents with the trees of a pipeline, which is given their words and sentence boundaries.
+
+    RAISES (ValueError): If the pipeline finds no trees.
+    """
+    for doc in nlp.pipe(_unparsed(doc, nlp.vocab) for doc in docs):
+        if not doc.has_annotation("DEP") and len(doc):
+            raise ValueError(f"The pipeline finds no trees: it has no parser. Its components are {nlp.pipe_names}.")
+        yield doc
+
+
+def _unparsed(doc: Doc, vocab: Vocab) -> Doc:
+    starts = [token.is_sent_start for token in doc] if doc.has_annotation("SENT_START") else None
+    spaces = [bool(token.whitespace_) for token in doc]
+    return Doc(vocab, words=[token.text for token in doc], spaces=spaces, sent_starts=starts)

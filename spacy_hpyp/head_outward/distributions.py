@@ -14,6 +14,7 @@ import numpy as np
 
 from ..pools.conditional import Conditional
 from .contexts import (
+    CHILDREN_OF,
     DISTRIBUTIONS,
     EVENT,
     GRAND_DIRECTION_OF,
@@ -77,11 +78,18 @@ class Distributions(NamedTuple):
 def conditionals(contexts: ContextLists) -> dict[str, Conditional]:
     """The distributions by their names.
 
-    RAISES (ValueError): If a context element is not known, or there is no list for tags.
+    RAISES (ValueError): If a context element is not known, there is no list for tags, or one for distances reads what is not
+        generated.
     """
     if not contexts.tag:
         raise ValueError("'tag' needs at least one context list, even if that is an empty one: [[]].")
-    return {name: _conditional(name, getattr(contexts, name)) for name in DISTRIBUTIONS}
+    found = {name: _conditional(name, getattr(contexts, name)) for name in DISTRIBUTIONS}
+    # Words, tags and cases are given; whether there are children is a part of the tree, and would have no probability.
+    if reads(found["distance"].elements, EVENT, CHILDREN_OF) and not found["children"].experts:
+        raise ValueError(
+            "'child.children' in 'distance' is not generated. Leave it out, or give 'children' a context list, if an empty one: [[]]."
+        )
+    return found
 
 
 def _conditional(name: str, lists: Sequence[Sequence[str]]) -> Conditional:

@@ -1,0 +1,146 @@
+"""The events of a tree against their definition in plain Python, and how they are seated."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from small_models import (
+    EXPERTS,
+    GRANDPARENTS,
+    NULL,
+    PAPER,
+    ROOT,
+    STOP,
+    WITHOUT_SIBLINGS,
+    Event,
+    Tree,
+    arrays_of,
+    events_of_tree,
+    learning,
+    make_model,
+    number,
+    outcomes_of,
+    random_trees,
+    read,
+)
+
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.head_outward.contexts import DISTRIBUTIONS
+from spacy_hpyp.head_outward.distributions import ContextLists, conditionals
+from spacy_hpyp.head_outward.events import events_of
+from spacy_hpyp.hpyp.franchise import N_RESTAURANTS, PARENT, SYMBOL
+from spacy_hpyp.hpyp.storage import pack
+
+MODELS = {"paper": PAPER, "without siblings": WITHOUT_SIBLINGS, "experts": EXPERTS, "grandparents": GRANDPARENTS}
+TREES = random_trees(40, seed=3, lengths=(1, 2, 4, 6))
+
+
+def context_of(franchise, restaurant):
+    """The symbols that lead to a restaurant."""
+    context = ()
+    while franchise.restaurants[restaurant, PARENT] != NONE:
+        context = (int(franchise.restaurants[restaurant, SYMBOL]), *context)
+        restaurant = franchise.restaurants[restaurant, PARENT]
+    return context
+
+
+def customers_of(model, name, tree):
+    """Each event's outcome, and its context under each expert, by its definition."""
+    for event in events_of_tree(tree):
+        if event.distribution == name:
+            outcome = outcomes_of(model, name) - 1 if event.outcome == STOP else event.outcome
+            experts = model.conditionals[name].experts
+            yield (
+                outcome,
+                *(tuple(number(e, read(e, tree, event), model) for e in expert) for expert in experts),
+            )
+
+
+def found_in(model, name, trees):
+    """The same as the package has it."""
+    pool, sentences = getattr(learning(model), name), arrays_of(trees)
+    for start, end in zip(sentences.offsets, sentences.offsets[1:]):
+        parts = (part[start:end] for part in sentences[:4])
+        events = events_of(pool, DISTRIBUTIONS.index(name), *parts, model.alphabets.symbols)
+        count = events.count[0]
+        for dish, places in zip(events.dish[:count].tolist(), events.place[:count]):
+            yield (dish, *(context_of(pool.franchise, place) for place in places))
+
+
+def test_events_of_a_tree_that_is_made_by_hand():
+    tree = Tree([4, 1, 0], [0, 1, 0], [1, NONE, 1], [1, NONE, 0])
+    assert [event for event in events_of_tree(tree) if event.distribution == "tag"] == [
+        Event("tag", 0, 1, NULL, 0, 0),
+        Event("tag", 1, ROOT, NULL, 1, 1),
+        Event("tag", 0, 1, NULL, 2, 1),
+        Event("tag", STOP, 0, NULL, NULL, 0),
+        Event("tag", STOP, 0, NULL, NULL, 1),
+        Event("tag", STOP, 1, 0, NULL, 0),
+        Event("tag", STOP, 1, 2, NULL, 1),
+        Event("tag", STOP, 2, NULL, NULL, 0),
+        Event("tag", STOP, 2, NULL, NULL, 1),
+    ]
+    lists = ContextLists(
+        tag=[["parent.tag", "direction"]], word=[["child.tag"]], case=[["child.word"]], label=[["distance"]]
+    )
+    model = make_model(lists)
+    # ROOT is behind the two tags.
+    stops = [(2, (tag, side)) for tag in tree.tags for side in range(2)]
+    assert [*found_in(model, "tag", [tree])] == [(0, (1, 0)), (1, (2, 1)), (0, (1, 1)), *stops]
+    assert [*found_in(model, "word", [tree])] == [(1, (0,)), (0, (1,)), (0, (0,))]
+    assert [*found_in(model, "case", [tree])] == [(0, (1,)), (1, (0,)), (0, (0,))]
+    assert [*found_in(model, "label", [tree])] == [(1, (0,)), (0, (0,))]
+    assert [*found_in(model, "children", [tree])] == []
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_events_are_those_of_the_definition(kind):
+    model = make_model(MODELS[kind])
+    for name in DISTRIBUTIONS:
+        expected = [customer for tree in TREES for customer in customers_of(model, name, tree)]
+        experts = model.conditionals[name].experts
+        assert Counter(found_in(model, name, TREES)) == (Counter(expected) if experts else Counter())
+        assert len(expected) > 0
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_every_event_is_seated_with_all_experts(kind):
+    model = make_model(MODELS[kind], TREES, sweeps=2)
+    for name, franchise in model.franchises.items():
+        expected = Counter()
+        for tree in TREES:
+            for outcome, *contexts in customers_of(model, name, tree):
+                expected.update((m, context, outcome) for m, context in enumerate(contexts))
+        found = Counter()
+        lengths = [len(expert) for expert in model.conditionals[name].experts]
+        for serving in franchise.servings[: franchise.used[1]]:
+            restaurant, dish, served = serving[:3].tolist()
+            expert = restaurant
+            while franchise.restaurants[expert, PARENT] != NONE:
+                expert = int(franchise.restaurants[expert, PARENT])
+            context = context_of(franchise, restaurant)
+            if len(context) == lengths[expert] and served > 0:
+                found[expert, context, dish] += served
+        assert found == expected
+        assert franchise.used[N_RESTAURANTS] >= len(lengths)
+
+
+def test_sweeps_over_given_trees_do_not_depend_on_the_number_of_threads():
+    found = []
+    for threads in (1, 3):
+        model, rng = make_model(EXPERTS), np.random.default_rng(5)
+        for sweep in range(2):
+            totals, gradient = model.visit(arrays_of(TREES), np.full(len(TREES), sweep > 0), rng, threads)
+            model.resample(rng)
+        arrays = {name: [part.tolist() for part in gradient[name]] for name in DISTRIBUTIONS}
+        found.append((totals, arrays, {name: pack(model.franchises[name]) for name in DISTRIBUTIONS}))
+    assert found[0] == found[1]
+
+
+def test_conditioning_on_children_that_are_not_generated_is_an_error():
+    lists = {"tag": [["parent.tag"]], "word": [], "case": []}
+    with pytest.raises(ValueError, match=r"'child\.children' in 'distance' is not generated"):
+        conditionals(ContextLists(**lists, distance=[["child.tag"], ["direction+child.children"]]))
+    conditionals(ContextLists(**lists, children=[[]], distance=[["child.children"]]))
+    # Labels come when the tree is known.
+    conditionals(ContextLists(**lists, label=[["child.children", "distance"]]))

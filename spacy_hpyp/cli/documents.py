@@ -50,7 +50,7 @@ def _documents_of_treebank(text: str, path: Path, vocab: Vocab) -> Iterator[Doc]
     begun = 0
     blocks: list[list[str]] = [[]]
     for block in text.strip().split("\n\n"):
-        if block.lstrip().startswith(_NEW_DOCUMENT) and blocks[-1]:
+        if blocks[-1] and any(line.startswith(_NEW_DOCUMENT) for line in block.split("\n")):
             blocks.append([])
         blocks[-1].append(block)
     for sentences in blocks:

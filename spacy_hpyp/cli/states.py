@@ -9,7 +9,7 @@ from tqdm import tqdm
 from wasabi import msg
 
 from ..annotation.uncased import UncasedWords, read_uncased, uncased_key
-from ..head_outward.states import BACK_OFFS, DEPENDENCIES, KINDS, LDA, OF_PARENTS, SEMANTIC, SYNTACTIC
+from ..head_outward.states import BACK_OFFS, DEPENDENCIES, KINDS, LDA, OF_DOCUMENTS, OF_PARENTS, SEMANTIC, SYNTACTIC
 from ..models.latent_states import LatentStates
 from ..settings import OneOf, check, whole
 from ..storage.files import prepare_folder, replace_file
@@ -155,6 +155,8 @@ def study(
             f"There is nothing to learn from in '{corpus}': it has no words"
             f"{'' if kinds == [LDA] else ', or no complete trees. Give a pipeline that parses it with --parser'}."
         )
+    if len(texts) == 1 and set(kinds) & set(OF_DOCUMENTS):
+        msg.warn(f"All words of '{corpus}' are in one document, so that states that depend on it depend on nothing.")
     unseen = [] if dev is None else _read_dev(dev, document_words)
     vocabulary = LatentStates(LDA, 1, back_off, settings).collect([text for _, text in texts])
     found = []

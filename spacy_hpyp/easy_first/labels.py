@@ -111,8 +111,8 @@ def shape_of(scorer):
 
 
 @generic
-def add_weights(scorer, place, scores):
-    """Add the weights that a feature has for each label to `scores` (float32[labels])."""
+def add_weights(scorer, workbench):
+    """Add the weights that the features of an arc have for each label to its scores."""
 
 
 @implements(shape_of, Scorer)
@@ -123,9 +123,13 @@ def _shape_of_scorer(scorer):
 
 @implements(add_weights, Scorer)
 @borrowing
-def _add_all(scorer, place, scores):
-    for label in range(len(scores)):
-        scores[label] += scorer.weights[place, label]
+def _add_all(scorer, workbench):
+    scores = workbench.scores
+    for i in range(len(workbench.features)):
+        if scorer.kept[i]:
+            place = workbench.features[i]
+            for label in range(len(scores)):
+                scores[label] += scorer.weights[place, label]
 
 
 @implements(shape_of, Labeller)
@@ -136,10 +140,16 @@ def _shape_of_labeller(scorer):
 
 @implements(add_weights, Labeller)
 @borrowing
-def _add_found(scorer, place, scores):
-    weights = scorer.weights
-    for i in range(weights.first[place], weights.first[place + 1]):
-        scores[weights.outcome[i]] += weights.weight[i]
+def _add_found(scorer, workbench):
+    weights, scores, bounds = scorer.weights, workbench.scores, workbench.bounds
+    # Where the weights of each feature begin and end is fetched for all of them first: so none has to wait for another's.
+    for i in range(len(bounds)):
+        place = workbench.features[i]
+        bounds[i, 0], bounds[i, 1] = weights.first[place], weights.first[place + 1]
+    for i in range(len(bounds)):
+        if scorer.kept[i]:
+            for j in range(bounds[i, 0], bounds[i, 1]):
+                scores[weights.outcome[j]] += weights.weight[j]
 
 
 class Workbench(NamedTuple):
@@ -148,6 +158,7 @@ class Workbench(NamedTuple):
     places (int32[longest, columns]): Where each word stands in the tree.
     queue (int32[longest]): Words whose children are to be labelled.
     row (int32[elements]), features (int64[templates]), scores (float32[labels]): Of one arc.
+    bounds (int64[templates, 2]): Where the weights of its features begin and end.
     """
 
     places: np.ndarray
@@ -155,6 +166,7 @@ class Workbench(NamedTuple):
     row: np.ndarray
     features: np.ndarray
     scores: np.ndarray
+    bounds: np.ndarray
 
 
 @compiled
@@ -166,6 +178,7 @@ def new_workbench(scorer, longest):
         np.empty(len(scorer.elements), dtype=np.int32),
         np.empty(len(scorer.templates.offsets) - 1, dtype=np.int64),
         np.empty(shape_of(scorer)[1], dtype=np.float32),
+        np.empty((len(scorer.templates.offsets) - 1, 2), dtype=np.int64),
     )
 
 
@@ -252,9 +265,7 @@ def _score_labels(scorer, sentence, head, child, workbench):
     find_features(scorer.templates, workbench.row, shape_of(scorer)[0], workbench.features)
     scores = workbench.scores
     scores[:] = 0.0
-    for i in range(len(workbench.features)):
-        if scorer.kept[i]:
-            add_weights(scorer, workbench.features[i], scores)
+    add_weights(scorer, workbench)
     best = 0
     for label in range(1, len(scores)):
         if scores[label] > scores[best]:

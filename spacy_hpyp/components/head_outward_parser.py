@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from spacy import util
+from spacy.attrs import SENT_START
 from spacy.lang.en import English
 from spacy.language import Language
 from spacy.pipeline.dep_parser import make_parser_scorer
@@ -231,6 +232,8 @@ class HeadOutwardParser(TrainableComponent):
         model = self.head_outward
         if self._sampler is None:
             self._sampler = Sampler(model, self._corpus())
+        # They may have been changed since then.
+        self._sampler.corpus.latent, self._sampler.corpus.longest = self.latent, self.longest
         batch = self._sampler.rows(gold_documents(examples, self.tokens))
         if batch:
             rng = np.random.default_rng([self.seed, model.progress.steps])
@@ -301,10 +304,12 @@ class HeadOutwardParser(TrainableComponent):
         of_sentence = np.add.reduceat(np.append(trees.log_probability, 0.0), np.searchsorted(offsets, layout.offsets))
         for doc, start, end in zip(docs, layout.docs, layout.docs[1:]):
             first, last = np.searchsorted(layout.offsets, (start, end))
-            starts = layout.token[layout.offsets[first:last]]
-            # White space that the document begins with belongs to the first sentence.
-            starts[:1] = 0
-            write_sentence_probabilities(doc, starts, of_sentence[first:last])
+            # A sentence may begin with white space, and there may be nothing else in it.
+            starts = np.flatnonzero(doc.to_array(SENT_START).view(np.int64) == 1)
+            owner = np.searchsorted(starts, layout.token[layout.offsets[first:last]], side="right") - 1
+            values = np.zeros(len(starts))
+            values[owner] = of_sentence[first:last]
+            write_sentence_probabilities(doc, starts, values)
 
     def k_best(self, doc: Doc, k: int) -> list[Alternative]:
         """The most probable parses of a document, without changing it.

@@ -111,8 +111,9 @@ class Sampler:
                 self._encode(key, encoder.encode(self.corpus.sentences[key]))
             rows = self._encoded[key]
             if rows is not None:
-                copies[key] = max(copies[key], 1)
                 found.append((key, rows))
+        for key, count in Counter(key for key, _ in found).items():
+            copies[key] = max(copies[key], count)
         return found
 
     def visit(
@@ -136,7 +137,7 @@ class Sampler:
             if not seated:
                 progress.seated[key] = present + 1
                 progress.tokens += rows.shape[1]
-            is_drawn = not has_tree or (drawn == "all" and seated)
+            is_drawn = not has_tree or (drawn == "all" and seated and rows.shape[1] <= self.corpus.longest)
             groups[is_drawn].append((key, rows, seated))
         totals = dict.fromkeys(DISTRIBUTIONS, 0.0)
         gradients: list[dict[str, Weights]] = []
@@ -166,10 +167,14 @@ class Sampler:
 
     def _take_trees(self, group: list[tuple[bytes, np.ndarray, bool]], sentences: Sentences) -> None:
         """Put the trees that have been drawn for sentences in the place of what the treebank says."""
+        taken: Counter[bytes] = Counter()
         for i, (key, rows, seated) in enumerate(group):
-            trees = self.model.progress.derivations.get(key)
-            if seated and trees:
-                tree, n = trees.pop(), rows.shape[1]
+            trees = self.model.progress.derivations.get(key, [])
+            # Of several copies each has its turn; those without a tree of their own have that of the treebank.
+            own = self.model.progress.seated[key] - taken[key] > len(trees)
+            taken[key] += 1
+            if seated and trees and not own:
+                tree, n = trees.pop(0), rows.shape[1]
                 if len(tree) != 2 * n:
                     raise ValueError("The model has the tree of another sentence in place of a training sentence's.")
                 start = sentences.offsets[i]

@@ -1,0 +1,1053 @@
+"""The component head_outward_parser: training, exact probabilities, alternatives, odd documents, latent trees and storage."""
+
+import logging
+import pickle
+import random
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from spacy.cli.train import train as train_config
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.util import minibatch
+from thinc.api import Adam, Config
+
+from spacy_hpyp.components.head_outward_parser import HeadOutwardParser
+from spacy_hpyp.components.settings import HeadOutwardSettings
+from spacy_hpyp.hpyp.storage import pack_integers, unpack_integers
+
+TEXT = "the dog sees a cat near Kim . Zenobia sleeps ."
+#: Settings of the model, which `pipeline` takes by their names.
+MODEL = ("tag", "word", "case", "children", "distance", "label", "prior", "counts", "hyperparameters", "min_count")
+#: Context lists that no chart can use.
+GENERATED_CHILDREN = {"children": [["child.tag", "parent.tag"]]}
+GRANDPARENT = {"tag": [["direction", "parent.tag", "grandparent.tag"]]}
+#: Several experts, whose weights are learned.
+POOL = {
+    "tag": [["direction+parent.tag", "sibling.tag"], ["direction", "parent.word"]],
+    "word": [["child.tag", "parent.tag"], ["child.tag", "parent.word"]],
+}
+
+
+def pipeline(**settings):
+    """A blank pipeline with a parser; settings of the model, by their names, go to the model."""
+    nlp = spacy.blank("en")
+    model = {name: settings.pop(name) for name in MODEL if name in settings}
+    nlp.add_pipe("head_outward_parser", config={**settings, "model": model})
+    return nlp
+
+
+def parser_of(nlp) -> HeadOutwardParser:
+    parser = nlp.get_pipe("head_outward_parser")
+    assert isinstance(parser, HeadOutwardParser)
+    return parser
+
+
+def with_tags(doc):
+    """The same words with their tags and sentence boundaries, and nothing else."""
+    return Doc(
+        doc.vocab,
+        words=[token.text for token in doc],
+        spaces=[bool(token.whitespace_) for token in doc],
+        tags=[token.tag_ for token in doc],
+        sent_starts=[token.is_sent_start for token in doc],
+    )
+
+
+def tagged(toy, nlp, sentences):
+    """Examples whose predicted documents have the gold tags and sentence boundaries."""
+    docs = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
+    return [Example(with_tags(doc), doc) for doc in docs]
+
+
+def treeless(toy, nlp, sentences):
+    """Examples whose gold documents have tags and no trees."""
+    docs = [with_tags(toy.doc(nlp.vocab, sentence)) for sentence in sentences]
+    return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+
+
+def train(toy, nlp, sentences, sweeps=4, seed=0, examples=None, **update):
+    """Initialize a pipeline and train it, in a random order; returns the losses of each sweep."""
+    examples = (lambda: toy.examples(nlp, sentences)) if examples is None else examples
+    nlp.initialize(examples)
+    rng = random.Random(seed)
+    found = []
+    for _ in range(sweeps):
+        shuffled, losses = examples(), {}
+        rng.shuffle(shuffled)
+        for batch in minibatch(shuffled, 16):
+            nlp.update(batch, losses=losses, **update)
+        found.append(losses)
+    return found
+
+
+def assert_trees(doc):
+    """Assert that every sentence is a tree of its own, in one piece, and has probabilities."""
+    for sentence in doc.sents:
+        (root,) = [token for token in sentence if token.head.i == token.i]
+        assert {token.i for token in root.subtree} == set(range(sentence.start, sentence.end))
+        assert sentence._.log_prob <= 0.0
+        assert np.isfinite(sentence._.log_prob)
+    for token in doc:
+        assert token.dep_
+        assert (token.dep_ == "ROOT") == (token.head.i == token.i)
+        assert token.is_space or 0.0 <= token._.head_prob <= 1.0 + 1e-9
+    assert doc._.log_prob == pytest.approx(sum(sentence._.log_prob for sentence in doc.sents))
+
+
+def annotation(doc):
+    """All that the parser writes."""
+    arcs = [(token.text, token.tag_, token.dep_, token.head.i, token._.head_prob) for token in doc]
+    return arcs, [sentence._.log_prob for sentence in doc.sents], doc._.log_prob
+
+
+def copy_of(nlp, **settings):
+    """A pipeline of its own with the same model, and perhaps other settings of the parser."""
+    config = nlp.config.copy()
+    config["components"]["head_outward_parser"].update(settings)
+    return spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
+
+
+def stored(nlp):
+    return parser_of(nlp).to_bytes(exclude=["vocab", "cfg"])
+
+
+@pytest.fixture(scope="module")
+def sentences(toy):
+    return [*toy.sentences(90), toy.one_word]
+
+
+@pytest.fixture(scope="module")
+def trained_sweep_by_sweep(toy, sentences):
+    """A trained pipeline, which tests do not change, and its losses in each sweep."""
+    nlp = pipeline()
+    return nlp, train(toy, nlp, sentences, sweeps=6)
+
+
+@pytest.fixture(scope="module")
+def nlp(trained_sweep_by_sweep):
+    return trained_sweep_by_sweep[0]
+
+
+@pytest.fixture(scope="module")
+def short(nlp):
+    """Four words with tags, and no tree."""
+    return Doc(nlp.vocab, words=["the", "dog", "sees", "Kim"], tags=["DT", "NN", "VBZ", "NNP"])
+
+
+# Training
+
+
+def test_a_treebank_is_learned_and_evaluated(toy, trained_sweep_by_sweep, sentences):
+    nlp, losses = trained_sweep_by_sweep
+    scores = nlp.evaluate(tagged(toy, nlp, sentences))
+    assert scores["dep_uas"] > 0.95
+    assert scores["dep_las"] > 0.93
+    assert {"dep_las_per_type", "sents_f"} <= scores.keys()
+    new = [sentence for sentence in toy.sentences(200, seed=5)[100:] if sentence not in sentences]
+    assert nlp.evaluate(tagged(toy, nlp, new))["dep_uas"] > 0.9
+    assert losses[0]["head_outward_parser"] > losses[-1]["head_outward_parser"] > 0.0
+    assert parser_of(nlp).head_outward.progress.sweeps == 6
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"prior": "eisner"},
+        {"prior": "dirichlet"},
+        {"counts": "minimal"},
+        {"hyperparameters": "fixed"},
+        {"decoding": "mbr"},
+        {"case": [], "label": []},
+        POOL,
+    ],
+    ids=["eisner", "dirichlet", "minimal", "fixed", "mbr", "no labels", "pool"],
+)
+def test_a_treebank_is_learned_in_every_way(toy, sentences, settings):
+    nlp = pipeline(**settings)
+    train(toy, nlp, sentences, sweeps=3)
+    scores = nlp.evaluate(tagged(toy, nlp, sentences))
+    assert scores["dep_uas"] > 0.9
+    assert (scores["dep_las"] > 0.9) == (settings.get("label") != [])
+
+
+def test_spacy_trains_it_by_a_config(toy, sentences, tmp_path):
+    nlp = pipeline(**POOL)
+    for name, part in (("train", sentences), ("dev", sentences[:30])):
+        docs = [toy.doc(nlp.vocab, *part[i : i + 3]) for i in range(0, len(part), 3)]
+        DocBin(docs=docs).to_disk(tmp_path / f"{name}.spacy")
+    config = Config(
+        {
+            "corpora": {
+                "train": {"@readers": "spacy.Corpus.v1", "path": str(tmp_path / "train.spacy")},
+                "dev": {"@readers": "spacy-hpyp.GoldCorpus.v1", "path": str(tmp_path / "dev.spacy"), "gold_tags": True},
+            },
+            "training": {
+                "train_corpus": "corpora.train",
+                "dev_corpus": "corpora.dev",
+                "max_steps": 12,
+                "eval_frequency": 4,
+                "batcher": {"@batchers": "spacy-hpyp.batch_by_parts.v1", "parts": 4},
+                "optimizer": {"@optimizers": "Adam.v1", "learn_rate": 0.02},
+            },
+        }
+    )
+    nlp.config.merge(config, remove_extra=False).to_disk(tmp_path / "config.cfg")
+    train_config(tmp_path / "config.cfg", tmp_path)
+    for name in ("model-best", "model-last"):
+        loaded = spacy.load(tmp_path / name)
+        assert loaded.meta["performance"]["dep_uas"] > 0.9
+    parser = parser_of(loaded)
+    assert parser.head_outward.progress.sweeps >= 2
+    first = parser.head_outward.first_weights()
+    for name in ("tag", "word"):
+        assert not np.array_equal(parser.head_outward.weights[name].standing, first[name].standing)
+    assert_trees(parser(with_tags(toy.doc(loaded.vocab, *sentences[2:5]))))
+
+
+def test_losses_are_nats_for_each_token_since_the_name_was_missing(toy, sentences):
+    nlp = pipeline()
+    nlp.initialize(lambda: toy.examples(nlp, sentences))
+    examples = toy.examples(nlp, sentences)
+    losses = nlp.update(examples[:40])
+    before = dict(losses)
+    nlp.update(examples[40:], losses=losses)
+    assert 0.0 < losses["head_outward_parser"] < before["head_outward_parser"]
+    assert parser_of(nlp).update([], losses={}) == {"head_outward_parser": 0.0}
+
+
+def test_training_is_fixed_by_the_seed_whatever_the_number_of_threads(toy, sentences):
+    found = []
+    for seed, threads in ((1, 1), (1, 3), (2, 1)):
+        nlp = pipeline(seed=seed, threads=threads, latent="all", latent_after=1)
+        np.random.seed(len(found))
+        train(toy, nlp, sentences[:40], sweeps=3)
+        found.append(stored(nlp))
+    assert found[0] == found[1] != found[2]
+
+
+def test_labels_are_those_of_the_treebank_without_decoration(nlp, sentences):
+    parser = parser_of(nlp)
+    assert {label for sentence in sentences for label in sentence.deps} <= set(parser.labels)
+    assert not any("||" in label for label in parser.labels)
+    assert any("||" in label for label in parser.label_data["labels"])
+    assert set(parser.label_data["tags"]) == {tag for sentence in sentences for tag in sentence.tags}
+    assert parser.add_label("nsubj") == 0
+    with pytest.raises(NotImplementedError, match="'head_outward_parser' cannot be given the label 'xyz'"):
+        parser.add_label("xyz")
+
+
+def test_label_data_can_be_given_to_another_parser(toy, nlp, sentences):
+    data = parser_of(nlp).label_data
+    other = pipeline()
+    parser_of(other).initialize(lambda: toy.examples(other, sentences[:20]), nlp=other, labels=data)
+    assert parser_of(other).label_data == data
+    other.update(toy.examples(other, sentences))
+
+
+@pytest.mark.parametrize(
+    "labels", [{"tags": ["X"], "labels": ["nsubj"]}, {"tags": [], "labels": []}, {"tags": ["VB"], "labels": []}]
+)
+def test_an_initialization_that_fails_leaves_the_parser_as_it_was(toy, nlp, sentences, labels):
+    nlp = copy_of(nlp)
+    parser, before = parser_of(nlp), stored(nlp)
+    several = [sentence for sentence in sentences if len(sentence.words) > 1]
+    with pytest.raises(ValueError, match=r"'head_outward_parser' cannot be initialized.*spacy init labels"):
+        parser.initialize(lambda: toy.examples(nlp, several), nlp=nlp, labels=labels)
+    for latent in ("nothing", "missing"):
+        parser.latent = latent
+        nothing = [Example(nlp.make_doc("a b"), Doc(nlp.vocab, words=["a", "b"]))]
+        with pytest.raises(ValueError, match=r"none of the training examples has a sentence.*1 without tags"):
+            parser.initialize(lambda: nothing, nlp=nlp)  # noqa: B023
+    assert stored(nlp) == before
+
+
+def test_a_parser_that_has_not_been_trained_says_so(toy, sentences):
+    nlp = pipeline()
+    parser = parser_of(nlp)
+    assert parser.labels == ()
+    doc = toy.doc(nlp.vocab, sentences[0])
+    for call in (
+        lambda: parser(doc),
+        lambda: parser.k_best(doc, 2),
+        lambda: parser.head_marginals(doc),
+        lambda: parser.tree_log_prob(doc),
+        lambda: parser.update([Example(doc, doc)]),
+    ):
+        with pytest.raises(ValueError, match="'head_outward_parser' has not been trained"):
+            call()
+
+
+def broken(toy, nlp):
+    """Documents that have something to be learned from, and a sentence each that has not."""
+    words, tags, deps = ["dogs", "see", "big", "cats"], ["NN", "VBZ", "JJ", "NN"], ["nsubj", "ROOT", "amod", "obj"]
+    whole = toy.doc(nlp.vocab, toy.sentences(4)[3])
+    for heads, own_deps, own_tags in (
+        ([1, 1, 3, 2], deps, tags),
+        ([1, 2, 1, 1], deps, tags),
+        ([1, 1, 2, 1], ["nsubj", "ROOT", "ROOT", "obj"], tags),
+        ([1, 1, 3, 1], deps, ["NN", "", "JJ", "NN"]),
+    ):
+        doc = Doc(nlp.vocab, words=words, tags=own_tags)
+        rows = np.zeros((4, 2), dtype=np.uint64)
+        rows[:, 0] = [np.int64(head - i).astype(np.uint64) for i, head in enumerate(heads)]
+        rows[:, 1] = [nlp.vocab.strings.add(dep) for dep in own_deps]
+        doc.from_array(["HEAD", "DEP"], rows)
+        # One sentence, whatever the heads say.
+        doc.from_array(["SENT_START"], np.array([[1], [0], [0], [0]], dtype=np.uint64))
+        yield Example(nlp.make_doc(doc.text), doc)
+    yield Example(nlp.make_doc(whole.text), whole)
+
+
+def test_trees_with_cycles_or_two_roots_are_skipped_and_counted(toy, sentences):
+    nlp = pipeline()
+    good = toy.examples(nlp, sentences)
+    bad = list(broken(toy, nlp))
+    with pytest.warns(UserWarning, match="'head_outward_parser' skips 4 training sentences") as caught:
+        nlp.initialize(lambda: [*good, *bad])
+    (message,) = [str(warning.message) for warning in caught]
+    assert message.endswith("(2 without exactly one root, 1 with cyclic heads, 1 without tags).")
+    for _ in range(2):
+        nlp.update([*good, *bad])
+    progress = parser_of(nlp).head_outward.progress
+    assert (sum(progress.seated.values()), progress.sweeps) == (len(sentences) + 1, 2)
+
+
+def test_sentences_with_tags_and_labels_that_the_model_does_not_have_are_not_learned_from(toy, nlp):
+    nlp = copy_of(nlp)
+    before = dict(parser_of(nlp).head_outward.progress.seated)
+    odd = [toy.sentence(["so", "what"], ["UH", "WP"], [1, 1], ["discourse", "ROOT"])]
+    nlp.update(toy.examples(nlp, odd))
+    assert parser_of(nlp).head_outward.progress.seated == before
+
+
+def test_what_a_treebank_has_on_other_tokens_is_learned_on_those_that_are_asked_for(toy, sentences):
+    # The tokenizer takes the word of the treebank apart.
+    words = ["the", "dog", "sees", "cannot"]
+    other = toy.sentence(words, ["DT", "NN", "VBZ", "NN"], [1, 2, 2, 2], ["det", "nsubj", "ROOT", "obj"])
+    found = {}
+    for tokens in ("gold", "tokenizer"):
+        nlp = pipeline(tokens=tokens)
+        train(toy, nlp, [*sentences[:10], other], sweeps=1)
+        found[tokens] = parser_of(nlp).head_outward.progress.tokens
+    assert found["tokenizer"] == found["gold"] + 1
+
+
+def test_the_loss_of_parsed_documents_is_what_their_log_probability_says(toy, nlp, sentences):
+    parser = parser_of(nlp)
+    examples = tagged(toy, nlp, sentences[:10])
+    docs = [example.predicted for example in examples]
+    loss, gradient = parser.get_loss(examples, parser.predict(docs))
+    assert gradient is None
+    parsed = list(parser.pipe(docs))
+    assert loss == pytest.approx(-sum(doc._.log_prob for doc in parsed) / sum(map(len, parsed)))
+
+
+# Probabilities
+
+
+def test_the_log_probability_of_a_sentence_is_the_sum_over_all_of_its_trees(nlp, short):
+    parser = parser_of(nlp)
+    parsed = parser(short.copy())
+    found = parser.k_best(short, 1000)
+    # Of four words there are 30 projective trees with one root.
+    assert len(found) == 30
+    assert parsed._.log_prob == pytest.approx(np.logaddexp.reduce([each.log_prob for each in found]), rel=1e-9)
+    (sentence,) = parsed.sents
+    assert sentence._.log_prob == parsed._.log_prob
+    assert [parsed[a:b]._.log_prob for a, b in ((0, 3), (1, 4), (1, 3))] == [None] * 3
+    assert [token._.log_prob for token in parsed] == [None] * 4
+    assert parsed._.surprisal is None
+
+
+def test_the_probability_of_a_head_is_the_part_of_the_trees_that_have_it(nlp, short):
+    parser = parser_of(nlp)
+    found = parser.k_best(short, 1000)
+    total = np.logaddexp.reduce([each.log_prob for each in found])
+    expected = np.zeros((4, 4))
+    for each in found:
+        for token in each.doc:
+            expected[token.i, token.head.i] += np.exp(each.log_prob - total)
+    marginals = parser.head_marginals(short)
+    assert np.allclose(marginals, expected, atol=1e-9)
+    assert np.allclose(marginals.sum(axis=1), 1.0)
+    parsed = parser(short.copy())
+    assert [token._.head_prob for token in parsed] == pytest.approx([marginals[t.i, t.head.i] for t in parsed])
+
+
+def test_the_log_probability_of_a_tree_is_that_of_the_alternative_and_of_its_labels(toy, sentences):
+    # Without labels there is nothing more to a tree than its arcs.
+    nlp = pipeline(label=[])
+    train(toy, nlp, sentences, sweeps=2)
+    parser = parser_of(nlp)
+    doc = with_tags(toy.doc(nlp.vocab, *sentences[3:5]))
+    for each in parser.k_best(doc, 5):
+        for token in each.doc:
+            token.dep_ = token.dep_ if token.dep_ == "ROOT" else "nsubj"
+        assert parser.tree_log_prob(each.doc) == pytest.approx(each.log_prob)
+
+
+def test_the_log_probability_of_a_tree_without_tags_or_with_strange_ones_says_what_is_wrong(toy, nlp, sentences):
+    parser = parser_of(nlp)
+    gold = toy.doc(nlp.vocab, *sentences[2:4])
+    whole = parser.tree_log_prob(gold)
+    parts = [parser.tree_log_prob(toy.doc(nlp.vocab, sentence)) for sentence in sentences[2:4]]
+    assert whole == pytest.approx(sum(parts))
+    assert whole < parser(with_tags(gold))._.log_prob < 0.0
+    assert parser.tree_log_prob(nlp.make_doc("")) == parser.tree_log_prob(nlp.make_doc(" \n")) == 0.0
+    crossing = toy.doc(nlp.vocab, toy.non_projective)
+    assert parser.tree_log_prob(crossing) < 0.0
+    for change, message in (
+        (lambda doc: doc.from_array(["TAG"], np.zeros((len(doc), 1), dtype=np.uint64)), "sentence 1 is without tags"),
+        (lambda doc: setattr(doc[-1], "tag_", "UH"), "sentence 2 is with tags that the model does not have"),
+        (lambda doc: setattr(doc[-1], "dep_", "vocative"), "sentence 2 is with labels that the model does not have"),
+    ):
+        doc = gold.copy()
+        change(doc)
+        with pytest.raises(ValueError, match=f"'head_outward_parser' cannot say how probable.*{message}"):
+            parser.tree_log_prob(doc)
+    with pytest.raises(ValueError, match="sentence 1 is without heads"):
+        parser.tree_log_prob(with_tags(gold))
+    with pytest.raises(TypeError, match=r"call 'tree_log_prob\(doc\)'"):
+        parser.score(gold)
+
+
+def test_its_values_take_the_place_of_those_of_the_other_generative_parser_and_the_other_way_round(
+    toy, nlp, trained, sentences
+):
+    gold = toy.doc(nlp.vocab, *sentences[2:4])
+    parser, other = parser_of(nlp), toy.parser(trained)
+    alone = annotation(parser(with_tags(gold)))
+    doc = other(with_tags(gold))
+    theirs = doc._.log_prob, [token._.log_prob for token in doc]
+    assert None not in theirs[1]
+    for token, tag in zip(doc, gold):
+        token.tag_ = tag.tag_
+    doc = parser(doc)
+    assert annotation(doc) == alone
+    assert [token._.log_prob for token in doc] == [None] * len(doc)
+    assert doc._.surprisal is None
+    doc = other(doc)
+    assert (doc._.log_prob, [token._.log_prob for token in doc]) == theirs
+    assert doc[:2]._.log_prob == pytest.approx(sum(theirs[1][:2]))
+
+
+def test_probabilities_are_kept_by_what_documents_are_stored_in(toy, nlp, sentences):
+    doc = parser_of(nlp)(with_tags(toy.doc(nlp.vocab, *sentences[2:5])))
+    data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
+    (again,) = DocBin().from_bytes(data).get_docs(nlp.vocab)
+    assert annotation(again) == annotation(doc)
+    first, second, _ = doc.sents
+    assert second.as_doc(copy_user_data=True)._.log_prob == second._.log_prob
+    assert doc[first.start : second.end]._.log_prob == pytest.approx(first._.log_prob + second._.log_prob)
+    assert doc[first.start : second.end - 1]._.log_prob is None
+
+
+@pytest.mark.parametrize("decoding", ["best", "mbr"])
+def test_the_tree_is_the_one_that_is_asked_for(toy, nlp, sentences, decoding):
+    parser = parser_of(copy_of(nlp, decoding=decoding))
+    for sentence in sentences[:10]:
+        doc = with_tags(toy.doc(parser.vocab, sentence))
+        marginals = parser.head_marginals(doc)
+        found = [each.doc for each in parser.k_best(doc, 100)]
+        expected = {
+            "best": [token.head.i for token in found[0]],
+            "mbr": max(
+                ([token.head.i for token in each] for each in found), key=lambda h: sum(marginals[range(len(h)), h])
+            ),
+        }
+        heads = [token.head.i for token in parser(doc)]
+        assert sum(marginals[range(len(doc)), heads]) == pytest.approx(
+            sum(marginals[range(len(doc)), expected[decoding]])
+        )
+        assert decoding == "mbr" or heads == expected["best"]
+
+
+# Alternatives
+
+
+def test_the_best_parses_come_with_falling_probabilities_and_differ(toy, nlp):
+    parser = parser_of(nlp)
+    doc = with_tags(toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4]))
+    parsed = parser(doc.copy())
+    found = parser.k_best(doc, 4)
+    scores = [each.log_prob for each in found]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] < parsed._.log_prob
+    trees = [[token.head.i for token in each.doc] for each in found]
+    assert trees[0] == [token.head.i for token in parsed]
+    assert len(set(map(tuple, trees))) == 4
+    for each in found:
+        assert each.doc.text == doc.text
+        assert [token.tag_ for token in each.doc] == [token.tag_ for token in doc]
+        assert [sentence.start for sentence in each.doc.sents] == [sentence.start for sentence in parsed.sents]
+    assert not doc.has_annotation("DEP")
+    assert parser.k_best(doc, 2)[1].log_prob == scores[1]
+
+
+def test_there_are_no_more_parses_than_projective_trees(nlp):
+    parser = parser_of(nlp)
+    for words, count in ((["sleeps"], 1), (["dogs", "sleep"], 2), (["dogs", "see", "cats"], 7)):
+        doc = Doc(nlp.vocab, words=words, tags=["NN"] * len(words))
+        assert len(parser.k_best(doc, 50)) == count
+    for text in ("", "  "):
+        (found,) = parser.k_best(nlp.make_doc(text), 3)
+        assert (found.doc.text, found.log_prob) == (text, 0.0)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, "2", True])
+def test_the_number_of_parses_is_checked(nlp, k):
+    with pytest.raises(ValueError, match="'k' must be a whole number"):
+        parser_of(nlp).k_best(nlp.make_doc("the dog sleeps ."), k)
+
+
+# Documents
+
+
+def test_non_projective_trees_are_learned_and_come_back(toy, nlp):
+    expected = toy.non_projective
+    doc = parser_of(nlp)(with_tags(toy.doc(nlp.vocab, expected)))
+    assert_trees(doc)
+    nlp = pipeline()
+    train(toy, nlp, [expected] * 5, sweeps=2)
+    doc = parser_of(nlp)(with_tags(toy.doc(nlp.vocab, expected)))
+    assert [token.head.i for token in doc] == expected.heads
+    assert [token.dep_ for token in doc] == expected.deps
+
+
+def test_given_sentence_boundaries_are_kept_and_what_has_none_is_one_sentence(toy, nlp, sentences):
+    gold = toy.doc(nlp.vocab, *sentences[:3])
+    parsed = parser_of(nlp)(with_tags(gold))
+    assert [token.is_sent_start for token in parsed] == [token.is_sent_start for token in gold]
+    assert_trees(parsed)
+    one = Doc(nlp.vocab, words=[token.text for token in gold], tags=[token.tag_ for token in gold])
+    assert len(list(parser_of(nlp)(one).sents)) == 1
+    assert_trees(one)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "\n\n \t",
+        "sleeps",
+        " sleeps",
+        "sleeps \n",
+        "the  dog \n sees\n\na cat .  ",
+        "Qwxyz blorgs ζφψ 😀 ... 12345 !!!",
+        "the " * 300,
+    ],
+    ids=["empty", "space", "spaces", "one", "space and one", "one and space", "spaces between", "unseen", "long"],
+)
+def test_odd_documents_are_parsed(nlp, text):
+    doc = nlp(text)
+    assert doc.text == text
+    assert_trees(doc)
+    for token in doc:
+        assert (token._.head_prob is None) == token.is_space
+    assert np.allclose(parser_of(nlp).head_marginals(doc).sum(axis=1), [not token.is_space for token in doc])
+    docs = list(nlp.pipe(["", text, " ", TEXT, text]))
+    assert [annotation(each) for each in (docs[1], docs[4])] == [annotation(doc)] * 2
+
+
+@pytest.mark.parametrize("starts", [[0, 4], [0, 5], [0, 3, 4], [0, 4, 5], [0, 1, 4], [0, 2]])
+def test_sentences_that_begin_with_white_space_or_have_nothing_else_have_probabilities(nlp, starts):
+    words = [" ", "the", "dog", "sleeps", "\n", "Kim", "waits", " "]
+    tags = ["_SP", "DT", "NN", "VBZ", "_SP", "NNP", "VBZ", "_SP"]
+    doc = Doc(nlp.vocab, words=words, tags=tags, spaces=[False] * 8, sent_starts=[i in starts for i in range(8)])
+    doc = parser_of(nlp)(doc)
+    assert_trees(doc)
+    for sentence in doc.sents:
+        assert (sentence._.log_prob == 0.0) == all(token.is_space for token in sentence)
+    plain = [i for i, word in enumerate(words) if word.strip()]
+    for sentence in doc.sents:
+        kept = [i for i in range(sentence.start, sentence.end) if i in plain]
+        if kept:
+            alone = Doc(nlp.vocab, words=[words[i] for i in kept], tags=[tags[i] for i in kept])
+            assert parser_of(nlp)(alone)._.log_prob == sentence._.log_prob
+
+
+def test_documents_without_tags_or_with_unseen_ones_are_parsed(nlp):
+    words = ["the", "dog", "sees", "a", "cat", "."]
+    for tags in (None, ["UH"] * 6, ["DT", "", "VBZ", "", "", "XX"]):
+        assert_trees(parser_of(nlp)(Doc(nlp.vocab, words=words, tags=tags)))
+
+
+def test_a_parser_that_has_seen_no_arc_makes_trees_all_the_same(toy, tmp_path):
+    nlp = pipeline()
+    train(toy, nlp, [toy.one_word], sweeps=1)
+    assert parser_of(nlp).label_data == {"tags": ["VB"], "labels": []}
+    nlp.to_disk(tmp_path)
+    for pipe in (nlp, spacy.load(tmp_path)):
+        doc = Doc(pipe.vocab, words=["stop", "stop", "it"], tags=["VB"] * 3)
+        assert_trees(parser_of(pipe)(doc))
+        assert len(parser_of(pipe).k_best(doc, 10)) == 7
+
+
+def test_no_documents_are_no_trouble(nlp):
+    parser = parser_of(nlp)
+    assert list(nlp.pipe([])) == []
+    parser.set_annotations([], parser.predict([]))
+    parser.set_annotations([nlp.make_doc("")], parser.predict([nlp.make_doc("")]))
+
+
+@pytest.mark.parametrize("longest", [1, 3, 8])
+def test_longer_sentences_are_parsed_in_parts_that_make_one_tree(toy, nlp, sentences, longest):
+    parser = parser_of(copy_of(nlp, longest=longest))
+    doc = with_tags(toy.doc(parser.vocab, *sentences[:6]))
+    parsed = parser(doc.copy())
+    assert [token.is_sent_start for token in parsed] == [token.is_sent_start for token in doc]
+    assert_trees(parsed)
+    # The parts' log-probabilities make up that of the sentence.
+    first = next(parsed.sents)
+    parts = [
+        Doc(parser.vocab, words=[t.text for t in part], tags=[t.tag_ for t in part])
+        for part in (first[i : i + longest] for i in range(0, len(first), longest))
+    ]
+    assert first._.log_prob == pytest.approx(sum(each._.log_prob for each in parser.pipe(parts)))
+    for each in parser.k_best(doc, 3):
+        assert len(list(each.doc.sents)) == 6
+
+
+def test_three_thousand_words_without_boundaries_are_one_tree(toy, nlp):
+    words, tags = [], []
+    for sentence in toy.sentences(600, seed=7):
+        words += sentence.words
+        tags += sentence.tags
+    parser = parser_of(copy_of(nlp, longest=50))
+    doc = Doc(parser.vocab, words=words[:3000], tags=tags[:3000])
+    assert len(doc) == 3000
+    assert_trees(parser(doc))
+    assert len(list(doc.sents)) == 1
+
+
+def test_a_document_is_parsed_alike_alone_and_in_a_batch_whatever_the_number_of_threads(toy, nlp, sentences):
+    texts = [toy.doc(nlp.vocab, sentence).text for sentence in sentences]
+    alone = [annotation(nlp(text)) for text in texts]
+    assert [annotation(doc) for doc in nlp.pipe(texts, batch_size=7)] == alone
+    several = copy_of(nlp, threads=3)
+    assert parser_of(several).threads == 3
+    assert [annotation(doc) for doc in several.pipe(texts)] == alone
+    assert [annotation(doc) for doc in nlp.pipe(texts[:20], n_process=2, batch_size=5)] == alone[:20]
+
+
+def test_one_pipeline_can_be_called_by_several_threads_at_once(toy, nlp):
+    texts = [toy.doc(nlp.vocab, sentence).text for sentence in toy.sentences(60, seed=3)]
+    expected = [annotation(nlp(text)) for text in texts]
+    other = copy_of(nlp)
+    with ThreadPoolExecutor(4) as executor:
+        assert list(executor.map(lambda text: annotation(other(text)), texts)) == expected
+
+
+def test_a_component_can_be_pickled_and_taken_from_another_pipeline(toy, nlp):
+    doc = with_tags(toy.doc(nlp.vocab, toy.sentences(5)[3]))
+    expected = annotation(parser_of(nlp)(doc.copy()))
+    assert annotation(pickle.loads(pickle.dumps(parser_of(nlp)))(doc.copy())) == expected
+    other = spacy.blank("en", vocab=nlp.vocab)
+    other.add_pipe("head_outward_parser", source=nlp)
+    assert annotation(parser_of(other)(doc.copy())) == expected
+
+
+def test_a_model_by_itself_parses_docs_as_debug_model_gives_them(toy, nlp, sentences):
+    docs = [with_tags(toy.doc(nlp.vocab, sentence)) for sentence in sentences[:5]]
+    model = parser_of(nlp).model
+    model.initialize(X=docs)
+    trees, backprop = model.begin_update(docs)
+    assert len(trees.heads) == sum(map(len, docs))
+    assert backprop(trees) is trees
+    assert np.array_equal(model.predict(docs).heads, trees.heads)
+
+
+# Models without a chart
+
+
+@pytest.mark.parametrize(
+    ("lists", "problem"),
+    [(GENERATED_CHILDREN, "'children' are generated"), (GRANDPARENT, "'tag' reads the grandparent")],
+    ids=["children", "grandparent"],
+)
+def test_a_model_that_the_chart_cannot_use_scores_trees_and_says_that_it_finds_none(toy, sentences, lists, problem):
+    nlp = pipeline(**lists)
+    train(toy, nlp, sentences[:40], sweeps=2)
+    parser, doc = parser_of(nlp), with_tags(toy.doc(nlp.vocab, sentences[3]))
+    for call in (
+        lambda: parser(doc),
+        lambda: list(nlp.pipe([doc.text])),
+        lambda: parser.k_best(doc, 2),
+        lambda: parser.head_marginals(doc),
+    ):
+        with pytest.raises(ValueError, match=f"'head_outward_parser' cannot look for trees: {problem}.*tree_log_prob"):
+            call()
+    right, wrong = (
+        toy.sentence("a dog sleeps .".split(), "DT NN VBZ .".split(), [head, 2, 2, 2], "det nsubj ROOT punct".split())
+        for head in (1, 2)
+    )
+    found = [parser.tree_log_prob(toy.doc(nlp.vocab, each)) for each in (wrong, right)]
+    assert found[0] < found[1] < 0.0
+    with pytest.raises(ValueError, match=f"trees cannot be drawn where {problem}"):
+        parser.latent = "all"
+    with pytest.raises(ValueError, match="'head_outward_parser': trees cannot be drawn"):
+        pipeline(latent="missing", **lists)
+
+
+# Latent trees
+
+
+def test_trees_that_are_missing_are_drawn_stored_and_kept_over_saving(toy, sentences, caplog):
+    nlp = pipeline(latent="missing", latent_after=2)
+    some, others = sentences[:50], sentences[50:]
+
+    def examples():
+        return [*toy.examples(nlp, some), *treeless(toy, nlp, others)]
+
+    with warnings.catch_warnings(), caplog.at_level(logging.INFO, logger="spacy"):
+        warnings.simplefilter("error")
+        train(toy, nlp, None, sweeps=2, examples=examples)
+        progress = parser_of(nlp).head_outward.progress
+        # So far they have not been seated. A sentence of one word has but one tree.
+        assert sum(progress.seated.values()) == len(some) + 1
+        assert not progress.derivations
+        for _ in range(3):
+            nlp.update(examples())
+    assert sum(progress.seated.values()) == len(sentences)
+    assert progress.tokens == sum(len(sentence.words) for sentence in sentences)
+    assert len(progress.derivations) == len(others) - 1
+    assert all(len(trees) == progress.seated[key] == 1 for key, trees in progress.derivations.items())
+    messages = [record.getMessage() for record in caplog.records if "new trees accepted" in record.getMessage()]
+    assert messages
+    assert all(message.startswith("head_outward_parser: ") for message in messages)
+    loaded = copy_of(nlp)
+    again = parser_of(loaded).head_outward.progress.derivations
+    assert again.keys() == progress.derivations.keys()
+    assert all(np.array_equal(trees[0], again[key][0]) for key, trees in progress.derivations.items())
+    for pipe in (nlp, loaded):
+        pipe.update([*toy.examples(pipe, some), *treeless(toy, pipe, others)])
+    assert stored(loaded) == stored(nlp)
+    assert nlp.evaluate(tagged(toy, nlp, sentences))["dep_uas"] > 0.85
+
+
+def test_every_sentence_without_a_tree_is_skipped_unless_trees_are_drawn(toy, sentences):
+    nlp = pipeline()
+    with pytest.warns(UserWarning, match=r"skips 40 training sentences \(40 without heads\)"):
+        nlp.initialize(lambda: [*toy.examples(nlp, sentences[:10]), *treeless(toy, nlp, sentences[10:50])])
+    nlp = pipeline(latent="missing", longest=6)
+    with pytest.warns(UserWarning, match="of more than 6 words without a tree"):
+        nlp.initialize(lambda: [*toy.examples(nlp, sentences[:10]), *treeless(toy, nlp, sentences[10:50])])
+
+
+def test_sentences_alone_without_any_tree_can_be_learned_from(toy, sentences):
+    nlp = pipeline(latent="missing", latent_after=0)
+    train(toy, nlp, None, sweeps=3, examples=lambda: treeless(toy, nlp, sentences[:30]))
+    assert sum(parser_of(nlp).head_outward.progress.seated.values()) == 30
+    assert_trees(parser_of(nlp)(with_tags(toy.doc(nlp.vocab, sentences[0]))))
+    later = pipeline(latent="missing", latent_after=2)
+    train(toy, later, None, sweeps=3, examples=lambda: treeless(toy, later, sentences[:30]))
+    assert sum(parser_of(later).head_outward.progress.seated.values()) == 30
+
+
+def test_trees_of_the_treebank_are_drawn_where_all_are_latent_but_for_the_long_ones(toy, sentences):
+    nlp = pipeline(latent="all", latent_after=1, longest=8)
+    train(toy, nlp, sentences, sweeps=4)
+    short = [sentence for sentence in sentences if len(sentence.words) <= 8]
+    progress = parser_of(nlp).head_outward.progress
+    assert sum(map(len, progress.derivations.values())) == len(short) < len(sentences)
+    assert all(len(tree) <= 16 for trees in progress.derivations.values() for tree in trees)
+    # Nothing is drawn any more, but what has been drawn is what is seated.
+    parser_of(nlp).latent = "nothing"
+    nlp.update(toy.examples(nlp, sentences))
+    assert progress.tokens == sum(len(sentence.words) for sentence in sentences)
+
+
+@pytest.mark.parametrize("latent", ["missing", "all"])
+def test_copies_of_a_sentence_have_trees_of_their_own_each_of_which_is_drawn(toy, sentences, latent):
+    nlp = pipeline(latent=latent, latent_after=1, seed=3)
+    make = treeless if latent == "missing" else toy.examples.__func__
+    some, copied = sentences[:20], sentences[20]
+
+    def copies(count):
+        return make(toy, nlp, [copied] * count)
+
+    nlp.initialize(lambda: [*toy.examples(nlp, some), *copies(3)])
+    progress = parser_of(nlp).head_outward.progress
+    nlp.update([*toy.examples(nlp, some), *copies(3)])
+    (key,) = [key for key, count in progress.sweep.copies.items() if count == 3]
+    nlp.update([*toy.examples(nlp, some), *copies(3)])
+    assert (progress.seated[key], len(progress.derivations[key])) == (3, 3)
+    for _ in range(3):
+        # One in each batch: they take turns.
+        before = progress.derivations[key][1:]
+        nlp.update(copies(1))
+        assert len(progress.derivations[key]) == 3
+        assert all(np.array_equal(a, b) for a, b in zip(progress.derivations[key], before))
+    # Twice in a batch, where it was known once only.
+    new = make(toy, nlp, [sentences[21]] * 2)
+    for _ in range(3):
+        nlp.update(new)
+    assert sum(progress.seated.values()) == 25
+
+
+def test_settings_of_latent_trees_can_be_changed_between_updates(toy, sentences):
+    nlp = pipeline()
+    train(toy, nlp, sentences[:30], sweeps=2)
+    parser_of(nlp).change(latent="missing", latent_after=0)
+    nlp.update(treeless(toy, nlp, sentences[30:40]))
+    assert sum(parser_of(nlp).head_outward.progress.seated.values()) == 40
+
+
+# Settings
+
+#: A value of each setting that is not the one of the tests' pipelines.
+CHANGED = {
+    "decoding": "mbr",
+    "longest": 99,
+    "tokens": "gold",
+    "threads": 3,
+    "latent": "all",
+    "latent_after": 7,
+    "seed": 2**70,
+}
+
+
+def test_settings_that_were_changed_are_saved(nlp, tmp_path):
+    nlp = copy_of(nlp)
+    parser = parser_of(nlp)
+    assert asdict(parser.settings).keys() == CHANGED.keys() == asdict(HeadOutwardSettings()).keys()
+    for name, value in CHANGED.items():
+        assert getattr(parser, name) != value
+        setattr(parser, name, value)
+    nlp.to_disk(tmp_path)
+    assert asdict(parser_of(spacy.load(tmp_path)).settings) == CHANGED
+    override = {"components.head_outward_parser.longest": 20}
+    assert asdict(parser_of(spacy.load(tmp_path, config=override)).settings) == {**CHANGED, "longest": 20}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("decoding", "worst"),
+        ("longest", 0),
+        ("longest", 1001),
+        ("longest", 2.5),
+        ("tokens", "mine"),
+        ("threads", 0),
+        ("latent", "some"),
+        ("latent_after", -1),
+        ("seed", -1),
+    ],
+)
+def test_a_setting_that_is_impossible_is_refused_by_its_name(nlp, name, value):
+    parser = parser_of(nlp)
+    with pytest.raises(ValueError, match=f"Settings of the component 'head_outward_parser'.*'{name}'"):
+        setattr(parser, name, value)
+    with pytest.raises(ValueError, match=name):
+        pipeline(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"tag": [["parent.tga"]]}, "'parent.tga' in 'tag' is not a context element"),
+        ({"word": [["child.case"]]}, "'child.case' in 'word' is not known yet"),
+        ({"tag": []}, "'tag' needs at least one context list"),
+        ({"tag": [["parent.tag", "parent.tag"]]}, "names an element twice"),
+        ({"prior": "gamma"}, "'prior' must be"),
+        ({"counts": "many"}, "'counts' must be"),
+        ({"hyperparameters": "free"}, "'hyperparameters' must be"),
+    ],
+)
+def test_models_that_are_none_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        pipeline(**settings)
+
+
+# Storage
+
+
+@pytest.fixture(scope="module")
+def small(toy):
+    """A small trained pipeline in the middle of a sweep, with trees that were drawn; tests do not change it."""
+    nlp = pipeline(latent="missing", latent_after=1)
+    sentences = toy.sentences(60)
+    train(
+        toy,
+        nlp,
+        None,
+        sweeps=3,
+        examples=lambda: [*toy.examples(nlp, sentences[:30]), *treeless(toy, nlp, sentences[30:])],
+    )
+    nlp.update(toy.examples(nlp, sentences[:20]))
+    progress = parser_of(nlp).head_outward.progress
+    assert progress.sweep.visited
+    assert progress.derivations
+    return nlp
+
+
+def test_bytes_and_directories_give_the_same_pipeline(small, tmp_path):
+    small.to_disk(tmp_path / "first")
+    expected = annotation(small(TEXT))
+    for loaded in (copy_of(small), spacy.load(tmp_path / "first")):
+        assert annotation(loaded(TEXT)) == expected
+        assert loaded.to_bytes() == small.to_bytes()
+        assert parser_of(loaded).label_data == parser_of(small).label_data
+
+
+@pytest.mark.parametrize("settings", [{}, {"prior": "eisner"}, {"counts": "minimal"}, POOL])
+def test_training_goes_on_bit_for_bit_after_loading(toy, tmp_path, settings):
+    nlp = pipeline(**settings)
+    sentences = toy.sentences(60)
+    train(toy, nlp, sentences, sweeps=2)
+    nlp.update(toy.examples(nlp, sentences[:20]))
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    for pipe in (nlp, loaded):
+        # Over the end of a sweep, where hyperparameters are sampled. What an optimizer remembers is not part of a pipeline.
+        optimizer = Adam(0.02)
+        pipe.update(toy.examples(pipe, sentences[20:]), sgd=optimizer)
+        pipe.update(toy.examples(pipe, sentences[:30]), sgd=optimizer)
+    assert stored(loaded) == stored(nlp)
+    assert annotation(loaded(TEXT)) == annotation(nlp(TEXT))
+
+
+def test_an_untrained_component_can_be_stored(tmp_path):
+    pipeline().to_disk(tmp_path)
+    with pytest.raises(ValueError, match="'head_outward_parser' has not been trained"):
+        spacy.load(tmp_path)(TEXT)
+
+
+@pytest.mark.parametrize("part", [0.0, 0.01, 0.5, 0.99])
+def test_a_truncated_model_file_is_named_in_the_error(small, tmp_path, part):
+    small.to_disk(tmp_path)
+    file = tmp_path / "head_outward_parser" / "model"
+    data = file.read_bytes()
+    file.write_bytes(data[: int(part * len(data))])
+    with pytest.raises(ValueError, match=r"'head_outward_parser'.*head_outward_parser.model: .* The file is damaged"):
+        spacy.load(tmp_path)
+
+
+class Victim:
+    """A pipeline into which damaged models are loaded."""
+
+    def __init__(self, toy, nlp):
+        self.toy = toy
+        self.nlp = copy_of(nlp)
+        self.parser = parser_of(self.nlp)
+        self.good = self.parser.to_bytes(exclude=["vocab"])
+        self.expected = annotation(self.nlp(TEXT))
+
+    def refuses(self, model):
+        """Whether a model is refused, leaving the component as it was; if not, it has to work."""
+        refusal = problem = None
+        try:
+            self.parser.from_bytes(srsly.msgpack_dumps({"model": model}))
+        except ValueError as error:
+            refusal = str(error)
+        if refusal is not None:
+            assert "model of the component 'head_outward_parser' cannot be read" in refusal
+            assert annotation(self.nlp(TEXT)) == self.expected
+            assert self.parser.to_bytes(exclude=["vocab"]) == self.good
+            return True
+        assert_trees(self.nlp(TEXT))
+        sentences = self.toy.sentences(60)
+        try:
+            # Over the end of a sweep.
+            self.nlp.update(
+                [*self.toy.examples(self.nlp, sentences[:30]), *treeless(self.toy, self.nlp, sentences[30:])]
+            )
+        except ValueError as error:
+            problem = str(error)
+        known = "is not seated there as it should be", "tree of another sentence", "cannot learn any more"
+        assert problem is None or any(message in problem for message in known), problem
+        self.parser.from_bytes(self.good)
+        return False
+
+
+@pytest.fixture
+def victim(toy, small):
+    return Victim(toy, small)
+
+
+@pytest.fixture(scope="module")
+def model_file(small):
+    """Its model without a checksum: what is wrong with it has to be seen by itself."""
+    return parser_of(small).model.to_bytes()
+
+
+def edited(model_file, edit):
+    """A model file that was edited as a dictionary."""
+    outer = srsly.msgpack_loads(model_file)
+    inner = srsly.msgpack_loads(outer["attrs"][0]["head_outward"])
+    edit(inner)
+    outer["attrs"][0]["head_outward"] = srsly.msgpack_dumps(inner)
+    return srsly.msgpack_dumps(outer)
+
+
+def test_flipped_bits_of_a_model_file_are_seen(small, victim, tmp_path):
+    parser_of(small).to_disk(tmp_path, exclude=["vocab"])
+    data = (tmp_path / "model").read_bytes()
+    for bit in random.Random(3).sample(range(8 * len(data)), 100):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ValueError, match="model of the component 'head_outward_parser' cannot be read"):
+            victim.parser.from_bytes(srsly.msgpack_dumps({"model": bytes(damaged)}))
+    assert annotation(victim.nlp(TEXT)) == victim.expected
+
+
+def test_files_that_are_not_whole_or_of_something_else_are_refused(victim, model_file):
+    for part in (0.0, 0.001, 0.1, 0.5, 0.9, 0.999):
+        assert victim.refuses(model_file[: int(part * len(model_file))])
+    assert victim.refuses(srsly.msgpack_dumps([1, 2, 3]))
+    for value in (None, -1, 2, 1.0, "1", []):
+        assert victim.refuses(edited(model_file, lambda inner, value=value: inner.update(format=value)))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(["tags"], ["words"], ["classes"], ["labels"], ["contexts"], ["estimators"], ["distributions"], ["trees"]),
+        *(["seated"], ["copies"], ["missing_copies"], ["visited"], ["steps"], ["tokens"], ["sweeps"]),
+        *(["distributions", name] for name in ("tag", "label")),
+        *(["trees", name] for name in ("keys", "words", "trees")),
+    ],
+    ids=".".join,
+)
+def test_parts_that_are_missing_or_of_the_wrong_kind_are_refused(victim, model_file, path):
+    *above, last = path
+
+    def holder(inner):
+        for name in above:
+            inner = inner[name]
+        return inner
+
+    # A model without distributions has not been trained.
+    without = edited(model_file, lambda inner: holder(inner).pop(last))
+    if path != ["distributions"]:
+        assert victim.refuses(without)
+    for value in (-1, 1.5, "text", b"x", {}, {"width": 1, "length": 10**15, "data": b""}):
+        assert victim.refuses(edited(model_file, lambda inner, value=value: holder(inner).update({last: value}))), value
+
+
+@pytest.mark.parametrize("name", ["words", "trees"])
+def test_edited_trees_are_refused_or_harmless(victim, model_file, name):
+    rng = random.Random(name)
+    refused = 0
+    for value in (0, 1, 2, 5, 100, 2**31 - 2) * 3:
+
+        def edit(inner, value=value):
+            numbers = unpack_integers(inner["trees"][name])
+            numbers[rng.randrange(len(numbers))] = value
+            inner["trees"][name] = pack_integers(numbers)
+
+        refused += victim.refuses(edited(model_file, edit))
+    assert refused > 6
+
+
+@pytest.mark.parametrize("change", [{"tag": [["parent.tag"]]}, {"prior": "dirichlet"}, {"counts": "minimal"}])
+def test_a_model_that_counts_otherwise_is_refused_and_says_so(small, change):
+    with pytest.raises(ValueError, match="are not those of the config: a trained model cannot change how it counts"):
+        parser_of(pipeline(**change)).from_bytes(parser_of(small).to_bytes())

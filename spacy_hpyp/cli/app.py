@@ -5,7 +5,7 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import spacy
 import typer
@@ -15,6 +15,7 @@ from wasabi import msg
 
 from ..compat.cli import app
 from ..components.easy_first_parser import EasyFirstParser
+from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..storage.checksum import DAMAGE
 
@@ -70,21 +71,32 @@ def load_pipeline(name: str | Path) -> Language:
         raise ValueError(f"The pipeline '{name}' cannot be loaded. {problem}") from error
 
 
-def parsers_of(nlp: Language, name: str | Path) -> tuple[list[HPYPParser], list[EasyFirstParser]]:
+class Parsers(NamedTuple):
+    """The parsers of this package in a pipeline, by their kinds."""
+
+    hpyp: list[HPYPParser]
+    easy_first: list[EasyFirstParser]
+    head_outward: list[HeadOutwardParser]
+
+
+def parsers_of(nlp: Language, name: str | Path) -> Parsers:
     """The parsers of this package in a pipeline.
 
     name (str | Path): Its name or path, for errors.
-    RETURNS (tuple[list[HPYPParser], list[EasyFirstParser]]): Generative and easy-first ones.
     RAISES (ValueError): If there is none, or one that has not been trained.
     """
-    generative = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
-    easy_first = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, EasyFirstParser)]
-    if not generative and not easy_first:
+    pipes = [pipe for _, pipe in nlp.pipeline]
+    found = Parsers(
+        [pipe for pipe in pipes if isinstance(pipe, HPYPParser)],
+        [pipe for pipe in pipes if isinstance(pipe, EasyFirstParser)],
+        [pipe for pipe in pipes if isinstance(pipe, HeadOutwardParser)],
+    )
+    if not any(found):
         raise ValueError(f"The pipeline '{name}' should have a parser of this package, but it has {nlp.pipe_names}")
-    for parser in [*generative, *easy_first]:
+    for parser in [*found.hpyp, *found.easy_first, *found.head_outward]:
         if not parser.is_trained:
             raise ValueError(f"The {parser.factory} of the pipeline '{name}' has not been trained.")
-    return generative, easy_first
+    return found
 
 
 def load_parser(

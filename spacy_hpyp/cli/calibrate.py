@@ -10,6 +10,7 @@ from spacy.training import Corpus
 from wasabi import msg
 
 from ..annotation.calibration import Calibration, calibrate_heads, calibrate_tags
+from ..components.base import TrainableComponent
 from ..components.corpus import create_gold_corpus, reading
 from ..components.easy_first_tagger import EasyFirstTagger
 from .app import hpyp, load_parser, load_pipeline, parsers_of
@@ -91,13 +92,16 @@ def calibrate(
     RAISES (ValueError): If there is nothing to parse or to compare with, or a setting is out of its range.
     """
     nlp = load_pipeline(model)
-    generative, _ = parsers_of(nlp, model)
+    generative = parsers_of(nlp, model).hpyp
     if generative or {particles, temperature} != {None}:
         nlp, parser = load_parser(model, particles=particles, threads=threads)
         parser.marginals = True
         parser.temperature = parser.temperature if temperature is None else temperature
-    # A tagger that comes after the generative parser says nothing of how sure it is.
-    tagger = any(isinstance(pipe, EasyFirstTagger) for _, pipe in nlp.pipeline)
+    for _, pipe in nlp.pipeline:
+        if isinstance(pipe, TrainableComponent):
+            pipe.change(**({} if threads is None else {"threads": threads}))
+    # Only a generative parser that finds tags says how sure of them it is, and not where a tagger comes after it.
+    tagger = not generative or any(isinstance(pipe, EasyFirstTagger) for _, pipe in nlp.pipeline)
     with reading(data_path):
         raw = list(Corpus(data_path)(nlp))
     found = []

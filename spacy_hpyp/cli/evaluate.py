@@ -90,11 +90,11 @@ def evaluate(
         a component that is not there.
     """
     nlp = load_pipeline(model)
-    generative, easy_first = parsers_of(nlp, model)
+    found = parsers_of(nlp, model)
     for name, value, parsers, owner in (
-        ("particles", particles, generative, "hpyp_parser"),
-        ("decoding", decoding, generative, "hpyp_parser"),
-        ("beam", beam, easy_first, "easy_first_parser"),
+        ("particles", particles, found.hpyp, "hpyp_parser"),
+        ("decoding", decoding, [*found.hpyp, *found.head_outward], "hpyp_parser and head_outward_parser"),
+        ("beam", beam, found.easy_first, "easy_first_parser"),
     ):
         if value is not None and not parsers:
             raise ValueError(f"'{name}' is a setting of {owner}, which the pipeline '{model}' does not have.")
@@ -103,14 +103,14 @@ def evaluate(
     for _, pipe in nlp.pipeline:
         if isinstance(pipe, TrainableComponent):
             pipe.change(**({} if threads is None else {"threads": threads}))
-    for parser in generative:
+    for parser in found.hpyp:
         parser.tags = "given" if gold_tags else parser.tags
     examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
     if not examples:
         raise ValueError(f"There is nothing to evaluate in '{data_path}'.")
     if not any(gold.tag or gold.has_dep() for example in examples for gold in example.reference):
         raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold tag or a gold head.")
-    parsers = [name for name, pipe in nlp.pipeline if pipe in generative or pipe in easy_first]
+    parsers = [name for name, pipe in nlp.pipeline if any(pipe in kind for kind in found)]
     before = nlp.pipe_names[: nlp.pipe_names.index(parsers[-1])] if gold_tags else []
     with nlp.select_pipes(disable=[name for name in before if name not in parsers]):
         return nlp.evaluate(examples, scorer=_MatchScorer(nlp))

@@ -5,6 +5,7 @@ from .app import hpyp
 from .calibrate import calibrate_cli
 from .evaluate import evaluate
 from .generate import generate_cli
+from .head_outward import head_outward_cli
 from .learn import learn_cli
 from .ngram import ngram_cli
 from .perplexity import perplexity
@@ -17,6 +18,7 @@ __all__ = [
     "calibrate_cli",
     "evaluate",
     "generate_cli",
+    "head_outward_cli",
     "hpyp",
     "learn_cli",
     "ngram_cli",

@@ -110,6 +110,8 @@ WITH_TREEBANK = [
     "annotate trained {} out.spacy",
     "calibrate trained {}",
     "select config.cfg {} out.cfg",
+    "head-outward {} gold.spacy",
+    "head-outward gold.spacy {}",
 ]
 TREEBANKS = {
     "none.spacy": "There is no",
@@ -139,6 +141,7 @@ TEXTS = {
 WITH_OUTPUT = [
     "evaluate trained gold.spacy -o {}",
     "generate trained -o {}",
+    "head-outward gold.spacy gold.spacy -o {}",
     "learn trained text.txt {}",
     "ngram text.txt {}",
     "select config.cfg gold.spacy {}",
@@ -196,6 +199,13 @@ ROWS = [
     ("generate trained -n 1 --min-length 60", "None of the 1 sentences has 60 words or more"),
     ("generate trained --seed -1", "'seed' must be"),
     ("generate trained -o best.txt", "should end in .jsonl or .spacy"),
+    ("head-outward bare.spacy gold.spacy", "none of the training examples has a sentence with a tag"),
+    ("head-outward gold.spacy bare.spacy", "nothing to compare with in 'bare.spacy'"),
+    ("head-outward gold.spacy gold.spacy --decoding worst", "'decoding' must be"),
+    ("head-outward gold.spacy gold.spacy --sweeps 0", "'sweeps' must be"),
+    ("head-outward gold.spacy gold.spacy --seed -1", "'seed' must be"),
+    ("head-outward gold.spacy gold.spacy -t 0", "'threads' must be"),
+    ("head-outward gold.spacy gold.spacy --lang zzz", "zzz"),
     ("learn unlexicalised text.txt out", "cannot learn from raw text"),
     ("learn model.ngram text.txt out", "model.ngram"),
     ("learn trained latin.txt out --running", "not text in UTF-8"),

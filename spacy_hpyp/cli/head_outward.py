@@ -1,0 +1,168 @@
+"""`hpyp head-outward`: what estimators of head-outward models are worth on a treebank."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import srsly
+import typer
+from spacy.training import Corpus
+from spacy.util import get_lang_class
+from tqdm import tqdm
+from wasabi import msg
+
+from ..components.corpus import create_gold_corpus, reading
+from ..components.head_outward_parser import HeadOutwardParser
+from ..settings import whole
+from ..storage.files import prepare_folder, replace_file
+from .app import hpyp
+
+_FACTORY = "head_outward_parser"
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """How probabilities are estimated from counts; see `spacy_hpyp.models.settings.EstimatorSettings`."""
+
+    prior: str
+    counts: str
+    hyperparameters: str
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether nothing is sampled, so that one sweep is as good as many."""
+        return self.prior == "eisner" or (self.counts == "minimal" and self.hyperparameters == "fixed")
+
+
+#: Those of Wallach, Sutton & McCallum (2008); raw counts, which come first, have neither a seating nor anything to be sampled.
+ESTIMATORS = (
+    Estimator("eisner", "minimal", "fixed"),
+    *(
+        Estimator(prior, counts, hyperparameters)
+        for prior in ("dirichlet", "pitman-yor")
+        for counts in ("minimal", "sampled")
+        for hyperparameters in ("fixed", "sampled")
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The parse accuracy of an estimator.
+
+    estimator (Estimator): Which it is.
+    dep_uas (float): The part of the words whose heads are right, punctuation left out.
+    errors_fewer (float | None): By what part wrong heads are fewer than Eisner's; None if those are none.
+    token_log_prob (float): The log-probability of a sentence's words and tags, summed over all projective trees, for each word in nats.
+    """
+
+    estimator: Estimator
+    dep_uas: float
+    errors_fewer: float | None
+    token_log_prob: float
+
+
+@hpyp.command("head-outward")
+def head_outward_cli(
+    train_path: Path = typer.Argument(..., help="Training data in .spacy format", exists=True),
+    dev_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
+    output: Path | None = typer.Option(None, "--output", "-o", help="JSON file for the figures", dir_okay=False),
+    lang: str = typer.Option("en", "--lang", "-l", help="Language of the treebank, for the classes of rare words"),
+    sweeps: int = typer.Option(10, "--sweeps", help="Gibbs sweeps over the training data, where anything is sampled"),
+    decoding: str = typer.Option("best", "--decoding", help="best, the paper's, or mbr"),
+    seed: int = typer.Option(0, "--seed", help="Fixes the figures"),
+    threads: int = typer.Option(1, "--threads", "-t", help="Threads; the figures do not depend on it"),
+) -> None:
+    """Compare the estimators of Wallach, Sutton & McCallum (2008): Eisner's, and hierarchical Dirichlet and Pitman-Yor processes.
+
+    Each is trained on gold tokens, tags and trees, with the paper's context lists, and parses gold sentences with gold tags. UAS leaves
+    punctuation out; "errors" is by how much wrong heads are fewer than with Eisner's estimator.
+    """
+    if output is not None:
+        prepare_folder(output.parent)
+    figures = compare_estimators(
+        train_path, dev_path, lang=lang, sweeps=sweeps, decoding=decoding, seed=seed, threads=threads
+    )
+    found = list(tqdm(figures, total=len(ESTIMATORS), unit=" models", leave=False))
+    rows = [
+        (
+            each.estimator.prior,
+            # Raw counts know neither.
+            *(
+                ("", "")
+                if each.estimator.prior == "eisner"
+                else (each.estimator.counts, each.estimator.hyperparameters)
+            ),
+            f"{100 * each.dep_uas:.2f}",
+            "" if each.errors_fewer is None else f"{-100 * each.errors_fewer:+.1f} %",
+            f"{each.token_log_prob:.4f}",
+        )
+        for each in found
+    ]
+    header = ("prior", "counts", "hyperparameters", "UAS", "errors", "log prob")
+    msg.table(rows, header=header, divider=True, aligns=("l", "l", "l", "r", "r", "r"), title="Gold sentences and tags")
+    if output is not None:
+        how = {"sweeps": sweeps, "decoding": decoding, "seed": seed}
+        models = [{**asdict(each.estimator), **_figures(each)} for each in found]
+        replace_file(output, srsly.json_dumps({**how, "models": models}, indent=2).encode())
+        msg.good(f"Saved results to {output}")
+
+
+def _figures(accuracy: Accuracy) -> dict[str, Any]:
+    return {name: value for name, value in asdict(accuracy).items() if name != "estimator"}
+
+
+def compare_estimators(
+    train_path: Path,
+    dev_path: Path,
+    *,
+    lang: str = "en",
+    sweeps: int = 10,
+    decoding: str = "best",
+    seed: int = 0,
+    threads: int = 1,
+) -> Iterator[Accuracy]:
+    """Train and evaluate a head-outward model with each of `ESTIMATORS`, one after the other.
+
+    train_path, dev_path (Path): `.spacy` files or directories of them.
+    lang (str): The language, for the classes of rare words.
+    sweeps (int): How many, at least 1, where anything is sampled.
+    decoding, seed, threads (str | int): Settings of the component.
+    RETURNS (Iterator[Accuracy]): That of each, Eisner's first.
+    RAISES (ValueError): If there is nothing to learn from, to parse or to compare with, or a setting is out of its range.
+    """
+    sweeps = whole("sweeps", sweeps, least=1)
+    nlp = get_lang_class(lang)()
+    with reading(train_path):
+        examples = list(Corpus(train_path)(nlp))
+    if not examples:
+        raise ValueError(f"There is no document in '{train_path}'.")
+    read_dev: Callable = create_gold_corpus(dev_path, gold_tags=True)
+    if not any(True for _ in read_dev(nlp)):
+        raise ValueError(f"There is nothing to parse in '{dev_path}'.")
+    wrong_before = None
+    for estimator in ESTIMATORS:
+        settings = {
+            "decoding": decoding,
+            "tokens": "gold",
+            "seed": seed,
+            "threads": threads,
+            "model": asdict(estimator),
+        }
+        parser = nlp.add_pipe(_FACTORY, config=settings)
+        assert isinstance(parser, HeadOutwardParser)
+        parser.initialize(lambda: examples, nlp=nlp)
+        for _ in range(1 if estimator.is_fixed else sweeps):
+            parser.update(examples)
+        gold = list(read_dev(nlp))
+        docs = list(parser.pipe(example.predicted for example in gold))
+        uas = parser.score(gold)["dep_uas"]
+        if uas is None:
+            raise ValueError(f"There is nothing to compare with in '{dev_path}': no token has a gold head.")
+        wrong = 1.0 - uas
+        wrong_before = wrong if wrong_before is None else wrong_before
+        fewer = 1.0 - wrong / wrong_before if wrong_before else None
+        words = sum(not token.is_space for doc in docs for token in doc)
+        yield Accuracy(estimator, uas, fewer, sum(doc._.log_prob for doc in docs) / words)
+        nlp.remove_pipe(_FACTORY)

@@ -46,6 +46,7 @@ def test_config_passes_the_checks_of_spacy(config, corpus):
         ("pool", "hpyp_parser"),
         ("easy_first", "easy_first_tagger"),
         ("easy_first", "easy_first_parser"),
+        ("head_outward", "head_outward_parser"),
     ],
 )
 def test_model_and_data_pass_the_checks_of_spacy(name, pipe, corpus, tmp_path):

@@ -37,7 +37,7 @@ def trained(tmp_path_factory, request):
     return folder
 
 
-@pytest.mark.parametrize("workflow", ["all", "generative", "fast", "lm", "generate"])
+@pytest.mark.parametrize("workflow", ["all", "generative", "fast", "head_outward", "lm", "generate"])
 def test_every_workflow_of_the_project_can_be_run(workflow):
     # What is wrong anywhere in project.yml keeps every workflow from running.
     assert "Running command" in run("project", "run", workflow, PROJECT, "--dry", "--force").output
@@ -149,3 +149,24 @@ def test_the_fast_pipeline_needs_no_other(tmp_path, assert_forest):
         "hpyp", "evaluate", tmp_path / "model-best", tmp_path / "en_sample-ud-dev.spacy", "-K", 10, exit_code=1
     )
     assert "'particles' is a setting of hpyp_parser" in " ".join(result.output.split())
+
+
+def test_the_head_outward_pipeline_gives_exact_probabilities(tmp_path, assert_forest):
+    for part in ("train", "dev"):
+        run("convert", SAMPLE / f"en_sample-ud-{part}.conllu", tmp_path, "--converter", "conllu", "--n-sents", 10)
+    overrides = {f"paths.{part}": str(tmp_path / f"en_sample-ud-{part}.spacy") for part in ("train", "dev")}
+    overrides |= {"training.max_steps": 60, "training.eval_frequency": 30, "training.batcher.parts": 10}
+    train(PROJECT / "configs" / "head_outward.cfg", tmp_path, overrides=overrides)
+    nlp = spacy.load(tmp_path / "model-best")
+    doc = nlp(RAW)
+    assert_forest(doc, generative=False)
+    assert nlp.meta["performance"]["dep_las"] > 0.5
+    assert doc._.log_prob == pytest.approx(sum(sentence._.log_prob for sentence in doc.sents))
+    assert all(0.0 < token._.head_prob < 1.0 + 1e-9 for token in doc)
+    assert nlp("The ferry leaves at noon.")._.log_prob > nlp("Ferry the noon at leaves.")._.log_prob
+    scores = {}
+    for name, options in (("own", []), ("gold", ["--gold-tags"])):
+        data, output = tmp_path / "en_sample-ud-dev.spacy", tmp_path / f"{name}.json"
+        run("hpyp", "evaluate", tmp_path / "model-best", data, "--output", output, *options)
+        scores[name] = srsly.read_json(output)["dep_uas"]
+    assert 0.6 < scores["own"] <= scores["gold"]

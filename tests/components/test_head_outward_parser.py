@@ -792,6 +792,22 @@ def test_copies_of_a_sentence_have_trees_of_their_own_each_of_which_is_drawn(toy
     assert sum(progress.seated.values()) == 25
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{"prior": "eisner"}, {"prior": "dirichlet"}, {"counts": "minimal"}, {"case": [], "label": []}, POOL],
+    ids=["eisner", "dirichlet", "minimal", "no labels", "pool"],
+)
+def test_trees_are_drawn_and_found_again_with_every_estimator(toy, sentences, settings):
+    nlp = pipeline(latent="all", latent_after=0, **settings)
+    train(toy, nlp, sentences[:30], sweeps=4)
+    progress = parser_of(nlp).head_outward.progress
+    assert sum(map(len, progress.derivations.values())) == 30
+    # Where a sentence was not seated with the tree that is kept for it, it could not be visited.
+    parser_of(nlp).latent = "nothing"
+    nlp.update(toy.examples(nlp, sentences[:30]))
+    assert sum(progress.seated.values()) == 30
+
+
 def test_settings_of_latent_trees_can_be_changed_between_updates(toy, sentences):
     nlp = pipeline()
     train(toy, nlp, sentences[:30], sweeps=2)

@@ -85,32 +85,29 @@ def head_outward_cli(
         train_path, dev_path, lang=lang, sweeps=sweeps, decoding=decoding, seed=seed, threads=threads
     )
     found = list(tqdm(figures, total=len(ESTIMATORS), unit=" models", leave=False))
-    rows = [
-        (
-            each.estimator.prior,
-            # Raw counts know neither.
-            *(
-                ("", "")
-                if each.estimator.prior == "eisner"
-                else (each.estimator.counts, each.estimator.hyperparameters)
-            ),
-            f"{100 * each.dep_uas:.2f}",
-            "" if each.errors_fewer is None else f"{-100 * each.errors_fewer:+.1f} %",
-            f"{each.token_log_prob:.4f}",
-        )
-        for each in found
-    ]
+    rows = [_row(each) for each in found]
     header = ("prior", "counts", "hyperparameters", "UAS", "errors", "log prob")
     msg.table(rows, header=header, divider=True, aligns=("l", "l", "l", "r", "r", "r"), title="Gold sentences and tags")
     if output is not None:
         how = {"sweeps": sweeps, "decoding": decoding, "seed": seed}
-        models = [{**asdict(each.estimator), **_figures(each)} for each in found]
+        models = [_flat(each) for each in found]
         replace_file(output, srsly.json_dumps({**how, "models": models}, indent=2).encode())
         msg.good(f"Saved results to {output}")
 
 
-def _figures(accuracy: Accuracy) -> dict[str, Any]:
-    return {name: value for name, value in asdict(accuracy).items() if name != "estimator"}
+def _row(accuracy: Accuracy) -> tuple[str, ...]:
+    estimator, fewer = accuracy.estimator, accuracy.errors_fewer
+    figures = f"{100 * accuracy.dep_uas:.2f}", "" if fewer is None else f"{-100 * fewer:+.1f} %"
+    log_prob = f"{accuracy.token_log_prob:.4f}"
+    if estimator.prior == "eisner":
+        # Raw counts know neither, and are what the others are compared with.
+        return estimator.prior, "", "", figures[0], "", log_prob
+    return estimator.prior, estimator.counts, estimator.hyperparameters, *figures, log_prob
+
+
+def _flat(accuracy: Accuracy) -> dict[str, Any]:
+    figures = asdict(accuracy)
+    return {**figures.pop("estimator"), **figures}
 
 
 def compare_estimators(

@@ -22,7 +22,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled, inner
-from ..hpyp.franchise import dish_probability, open_restaurant, seat_as, seat_noting, unseat_as, unseat_noting
+from ..hpyp.franchise import (
+    deepest,
+    dish_probability,
+    open_restaurant,
+    restaurant_distribution,
+    seat_as,
+    seat_noting,
+    unseat_as,
+    unseat_noting,
+)
 from ..inference.drawing import draw
 from .chart import Scores, best_tree, inside, sample_tree
 from .states import (
@@ -63,17 +72,26 @@ def score_arcs(model, word, document):
     document (int): The number of their document, `NONE` for one that is not known.
     RETURNS (Scores): The chart's scores.
     """
-    n = len(word)
-    weight = np.empty(model.states.alphabet[0])
+    n, states = len(word), model.states.alphabet[0]
+    frequency, place = np.empty(states), np.empty(states, dtype=np.int64)
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
     root, first = np.empty(n), np.zeros((n, n))
-    for d in range(n):
-        enter_context(model, model.words.alphabet[0], document, condition, context)
-        root[d] = log(state_weights(model, word[d], condition, context, weight))
-        for h in range(n):
+    for h in range(n + 1):
+        # What is the same for all children. The last parent is the root.
+        enter_context(model, word[h] if h < n else model.words.alphabet[0], document, condition, context)
+        restaurant_distribution(model.states, deepest(model.states, 0, condition), frequency)
+        for state in range(states):
+            context[STATE] = state
+            place[state] = deepest(model.words, 0, context)
+        for d in range(n):
             if h != d:
-                enter_context(model, word[h], document, condition, context)
-                first[h, d] = log(state_weights(model, word[d], condition, context, weight))
+                total = 0.0
+                for state in range(states):
+                    total += frequency[state] * dish_probability(model.words, place[state], word[d])
+                if h < n:
+                    first[h, d] = log(total)
+                else:
+                    root[d] = log(total)
     return Scores(root, first, first.reshape(n, 1, n), np.zeros((2, n)), np.zeros((n, n)))
 
 

@@ -281,15 +281,16 @@ def test_states_seating_and_hyperparameters_preserve_their_joint_distribution(ki
         for number in sentences:
             generate_sentence(model, dependents, order, number, state, rng)
         forward[i] = statistics_of(model, dependents, state)
-    chain = np.empty((6000, len(STATISTICS)))
+    chain = np.empty((7000, len(STATISTICS)))
     for i in range(len(chain)):
         model = sweep(model, dependents, state, rng, probability)
         resample(model.states, rng)
         resample(model.words, rng)
         model = reserve_words(model, len(state))
-        for number in sentences:
-            unseat_sentence(model, dependents, number, state, rng)
-            generate_sentence(model, dependents, order, number, state, rng)
+        # One sentence at a time, so that what the others are is left to the sampler.
+        number = i % len(sentences)
+        unseat_sentence(model, dependents, number, state, rng)
+        generate_sentence(model, dependents, order, number, state, rng)
         chain[i] = statistics_of(model, dependents, state)
     for name, drawn, walked in zip(STATISTICS, forward.T, chain.T):
         error = math.hypot(drawn.std() / math.sqrt(len(drawn)), batch_error(walked))

@@ -1,6 +1,7 @@
 """Seating, hyperparameters and trees together: the whole sampler against its own prior (Geweke 2004)."""
 
 import math
+from functools import cache
 
 import numpy as np
 from small_models import learning, make_model
@@ -27,16 +28,16 @@ from spacy_hpyp.inference.gibbs import put_back, remove_events
 
 #: What the sampler is tested with.
 GENERATED = ContextLists(
-    tag=[["parent.tag", "direction", "sibling.tag"]], word=[["child.tag"]], case=[], label=[["child.tag", "direction"]]
+    tag=[["parent.tag", "direction", "sibling.tag"]], word=[["child.tag"]], case=[], label=[["child.tag"]]
 )
 PARTS = ("tag", "word", "label")
 NUMBERS = np.array([TAG, WORD, LABEL])
-#: How many words sentences have, since others are drawn anew: few enough to draw them, enough for several trees. And more events than
-#: they can have.
+#: How many words the sentence has, since others are not taken: few enough to be drawn, enough for several trees. And more events than
+#: it can have.
 LEAST, MOST, EVENTS = 2, 3, 40
 ROOT_TAG, NO_TAG = 2, 3
-# How often a sentence is drawn anew until it has so many words.
-TRIES = 10
+# How often it is drawn until it has so many words.
+TRIES = 30
 
 
 @inner
@@ -93,7 +94,7 @@ def generate(franchises, rng, notes, count, sentence):
                 found[0, size] = CASES * generate_event(franchises, 1, tag, NONE, NONE, room, rng, notes, count)
                 if parent >= 0:
                     found[2, size] = parent
-                    found[3, size] = generate_event(franchises, 2, tag, side, NONE, room, rng, notes, count)
+                    found[3, size] = generate_event(franchises, 2, tag, NONE, NONE, room, rng, notes, count)
                     # Its siblings have no children yet: it stands next to the last of them.
                     place = np.argmax(order[:size] == outermost) + side
                     order[place + 1 : size + 1] = order[place:size].copy()
@@ -109,10 +110,11 @@ def generate(franchises, rng, notes, count, sentence):
 
 
 @compiled
-def draw_from_prior(franchises, rng, notes, count, sentences, lengths):
-    """Draw hyperparameters, and then sentences with their seating, anew until all sentences have the right length.
+def draw_from_prior(franchises, rng, notes, count, sentence):
+    """Draw hyperparameters, and then a sentence with its seating, anew until it has the right length.
 
     notes, count: What was seated when it was called before; see `generate`.
+    RETURNS (int): Its length.
     """
     while True:
         take_back(franchises, notes, count)
@@ -121,20 +123,14 @@ def draw_from_prior(franchises, rng, notes, count, sentences, lengths):
             for tier in range(len(franchise.discount)):
                 franchise.discount[tier] = rng.random()
                 franchise.strength[tier] = rng.exponential() - franchise.discount[tier]
-        for i in range(len(sentences)):
-            lengths[i] = generate(franchises, rng, notes, count, sentences[i])
-            if lengths[i] == 0:
-                break
-        else:
-            return
+        length = generate(franchises, rng, notes, count, sentence)
+        if length > 0:
+            return length
 
 
 @compiled
-def draw_given_others(pools, sizes, rng, notes, count, sentence, length):
-    """Draw a sentence anew, given hyperparameters and the other sentences; it stays if none has the right length.
-
-    RETURNS (int): Its length.
-    """
+def draw_given_hyperparameters(pools, sizes, rng, notes, count, sentence, length):
+    """Draw the sentence anew; it stays if none has the right length. Returns its length."""
     words, tags, heads, labels = sentence[0, :length], sentence[1, :length], sentence[2, :length], sentence[3, :length]
     franchises = pools[0].franchise, pools[1].franchise, pools[2].franchise
     events = [events_of(pools[i], NUMBERS[i], words, tags, heads, labels, sizes) for i in range(3)]
@@ -156,8 +152,8 @@ def draw_given_others(pools, sizes, rng, notes, count, sentence, length):
 STATISTICS = (
     *("tag root discount", "tag leaf discount", "tag leaf log strength", "word leaf discount"),
     *("label leaf log strength", "tag root tables", "tag leaf tables", "word leaf tables", "label leaf tables"),
-    *("lengths", "equal lengths", "known tags", "known words", "tags agree with heads'", "labels", "labels agree"),
-    *("children on the left", "roots in the middle", "grandchildren", "siblings on one side"),
+    *("length", "known tags", "known words", "labels", "labels agree", "tags agree with heads'"),
+    *("roots at an end", "children on the left", "grandchildren", "siblings on one side"),
     *("tag leaf discount * tables", "children on the left * tag leaf log strength"),
 )
 
@@ -167,61 +163,90 @@ def tables_of(franchise, level):
     return int(restaurants[restaurants[:, TIER] == level, TABLES].sum())
 
 
-def statistics_of(model, sentences, lengths):
+def statistics_of(franchises, sentence):
     """The values of `STATISTICS`; strengths as log(theta + d), which is finite."""
-    tag, word, label = model.tag.franchise, model.word.franchise, model.label.franchise
-    heights = [float(np.log(each.strength[-1] + each.discount[-1])) for each in (tag, word, label)]
-    tables = tables_of(tag, 0), tables_of(tag, 3), tables_of(word, 1), tables_of(label, 2)
-    left = middle = grand = siblings = agreeing = known_tags = known_words = 0
-    labels = []
-    for sentence, n in zip(sentences.tolist(), lengths.tolist()):
-        words, tags, heads, marks = (part[:n] for part in sentence)
-        known_tags += tags.count(0)
-        known_words += words.count(0)
-        middle += n == 3 and heads[1] == NONE
-        sides = []
-        for child, head in enumerate(heads):
-            if head != NONE:
-                left += child < head
-                grand += heads[head] != NONE
-                agreeing += tags[child] == tags[head]
-                labels.append(marks[child])
-                sides.append((head, child < head))
-        siblings += len(sides) - len(set(sides))
+    tag, word, label = franchises
+    heights = [float(np.log(each.strength[-1] + each.discount[-1])) for each in franchises]
+    tables = tables_of(tag, 0), tables_of(tag, 3), tables_of(word, 1), tables_of(label, 1)
+    words, tags, heads, labels = sentence.tolist()
+    children = [child for child, head in enumerate(heads) if head != NONE]
+    left = sum(child < heads[child] for child in children)
     return (
         *(tag.discount[0], tag.discount[-1], heights[0], word.discount[-1], heights[2], *tables),
-        *(lengths.sum(), lengths[0] == lengths[1], known_tags, known_words, agreeing, sum(labels)),
-        *(len(labels) > 1 and labels[0] == labels[-1], left, middle, grand, siblings),
+        *(len(words), tags.count(0), words.count(0), labels.count(0)),
+        len(children) == 2 and labels[children[0]] == labels[children[1]],
+        sum(tags[child] == tags[heads[child]] for child in children),
+        *(NONE in heads[::2], left, sum(heads[heads[child]] != NONE for child in children)),
+        len(children) - len({(heads[child], child < heads[child]) for child in children}),
         *(tag.discount[-1] * tables[1], left * heights[0]),
     )
 
 
+class Sampler:
+    """A sentence and its seating, and all that draws them.
+
+    seed (int): Of the source of randomness.
+    """
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.model = learning(make_model(GENERATED, uniform_roots=False), 2000)
+        self.pools = tuple(getattr(self.model, name) for name in PARTS)
+        self.franchises = tuple(pool.franchise for pool in self.pools)
+        self.notes = np.empty((EVENTS, 5), dtype=np.int64), np.zeros(1, dtype=np.int64)
+        self.sentence, self.length = np.full((4, MOST), NONE, dtype=np.int32), 0
+
+    def forward(self, steps):
+        """Statistics of independent draws."""
+        found = np.empty((steps, len(STATISTICS)))
+        for i in range(steps):
+            self.length = draw_from_prior(self.franchises, self.rng, *self.notes, self.sentence)
+            found[i] = statistics_of(self.franchises, self.sentence[:, : self.length])
+        return found
+
+    def walk(self, steps, *, corrected):
+        """Statistics of a chain that draws the sentence given the hyperparameters, and they and its tree given its words and tags.
+
+        corrected (bool): Whether a tree that is drawn may not be accepted.
+        """
+        found, totals, draws = np.empty((steps, len(STATISTICS))), np.zeros(6), np.zeros(2, dtype=np.int64)
+        self.length = draw_from_prior(self.franchises, self.rng, *self.notes, self.sentence)
+        for i in range(steps):
+            # What latent trees do shows if they go on for some time.
+            if i % 3 == 0:
+                self.length = draw_given_hyperparameters(
+                    self.pools, self.model.sizes, self.rng, *self.notes, self.sentence, self.length
+                )
+            rows = join([self.sentence[:, : self.length]])
+            if not corrected:
+                for pool, number in zip(self.pools, NUMBERS):
+                    remove_events(pool, events_of(pool, number, *rows[:4], self.model.sizes), self.rng)
+            assert visit_latent(self.model, rows, np.array([corrected]), self.rng, totals, draws) == 1
+            self.sentence[:, : self.length] = rows[:4]
+            resample(self.franchises[i % 3], self.rng)
+            found[i] = statistics_of(self.franchises, self.sentence[:, : self.length])
+        assert (0 < draws[1] < draws[0]) == corrected
+        return found
+
+
+@cache
+def draws_from_prior():
+    return Sampler(2024).forward(4000)
+
+
+def standard_errors(walked):
+    """How many of them there are between the means of a chain and of independent draws."""
+    drawn = draws_from_prior()
+    assert all(len(np.unique(values)) > 1 for values in drawn.T)
+    error = np.hypot(drawn.std(axis=0) / math.sqrt(len(drawn)), [batch_error(values) for values in walked.T])
+    return dict(zip(STATISTICS, np.abs(drawn.mean(axis=0) - walked.mean(axis=0)) / error))
+
+
 def test_latent_trees_seating_and_hyperparameters_preserve_the_joint_distribution():
-    rng = np.random.default_rng(2024)
-    model = learning(make_model(GENERATED, uniform_roots=False), 2000)
-    pools = tuple(getattr(model, name) for name in PARTS)
-    franchises = tuple(pool.franchise for pool in pools)
-    notes, count = np.empty((2 * EVENTS, 5), dtype=np.int64), np.zeros(1, dtype=np.int64)
-    sentences, lengths = np.full((2, 4, MOST), NONE, dtype=np.int32), np.zeros(2, dtype=np.int64)
-    forward = np.empty((2500, len(STATISTICS)))
-    for i in range(len(forward)):
-        draw_from_prior(franchises, rng, notes, count, sentences, lengths)
-        forward[i] = statistics_of(model, sentences, lengths)
-    chain = np.empty((6000, len(STATISTICS)))
-    draws, totals, seated = np.zeros(2, dtype=np.int64), np.zeros(6), np.array([True, True])
-    for i in range(len(chain)):
-        for sentence in range(2):
-            lengths[sentence] = draw_given_others(
-                pools, model.sizes, rng, notes, count, sentences[sentence], lengths[sentence]
-            )
-        rows = join([sentence[:, :length] for sentence, length in zip(sentences, lengths)])
-        assert visit_latent(model, rows, seated, rng, totals, draws) == 2
-        for sentence, start, end in zip(sentences, rows.offsets, rows.offsets[1:]):
-            sentence[:, : end - start] = [part[start:end] for part in rows[:4]]
-        resample(franchises[i % 3], rng)
-        chain[i] = statistics_of(model, sentences, lengths)
-    assert 0 < draws[1] < draws[0]
-    for name, drawn, walked in zip(STATISTICS, forward.T, chain.T):
-        error = math.hypot(drawn.std() / math.sqrt(len(drawn)), batch_error(walked))
-        assert len(np.unique(drawn)) > 1, name
-        assert abs(drawn.mean() - walked.mean()) < 4 * error, name
+    found = standard_errors(Sampler(7).walk(8_000, corrected=True))
+    assert max(found.values()) < 4, found
+
+
+def test_trees_that_are_all_accepted_do_not_preserve_the_joint_distribution():
+    found = standard_errors(Sampler(7).walk(8_000, corrected=False))
+    assert found["labels agree"] > 5

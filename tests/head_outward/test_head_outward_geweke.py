@@ -4,6 +4,7 @@ import math
 from functools import cache
 
 import numpy as np
+import pytest
 from small_models import learning, make_model
 from test_hyperparameters import batch_error
 
@@ -25,6 +26,8 @@ from spacy_hpyp.hpyp.franchise import (
 from spacy_hpyp.hpyp.hyperparameters import resample
 from spacy_hpyp.inference.drawing import draw
 from spacy_hpyp.inference.gibbs import put_back, remove_events
+
+pytestmark = pytest.mark.slow
 
 #: What the sampler is tested with.
 GENERATED = ContextLists(

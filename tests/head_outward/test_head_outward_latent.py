@@ -23,6 +23,8 @@ from spacy_hpyp.head_outward.scoring import tree_log_probabilities
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.inference.gibbs import remove_events
 
+pytestmark = pytest.mark.slow
+
 STEPS = 6_000
 SMALL = ContextLists(
     tag=[["parent.tag", "sibling.tag"]],

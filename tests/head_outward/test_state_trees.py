@@ -23,6 +23,8 @@ from spacy_hpyp.head_outward.states import KINDS, OF_DOCUMENTS, SEMANTIC, SYNTAC
 from spacy_hpyp.hpyp.franchise import predictive_probability
 from spacy_hpyp.hpyp.storage import pack
 
+pytestmark = pytest.mark.slow
+
 VOCABULARY = 3
 #: Two sentences of two documents, which see each other's words.
 DEPENDENTS = dependents_of([[(0, None), (1, 0), (0, 0)]], [[(1, None), (0, 0)]])

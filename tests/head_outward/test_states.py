@@ -265,6 +265,7 @@ def batch_error(values, batches=50):
     return means.std(ddof=1) / math.sqrt(batches)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [SYNTACTIC, SEMANTIC])
 def test_states_seating_and_hyperparameters_preserve_their_joint_distribution(kind):
     rng = np.random.default_rng(7)

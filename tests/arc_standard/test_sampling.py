@@ -119,6 +119,7 @@ def assert_drawn_from(found, probabilities):
     assert statistic < freedom * (1 - spread + 3.0902 * spread**0.5) ** 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", WORDS)
 def test_estimate_of_the_words_probability_is_unbiased(model, n):
     exact = np.log(sum(model.derivations(WORDS[n]).values()))
@@ -131,6 +132,7 @@ def test_estimate_of_the_words_probability_is_unbiased(model, n):
         assert n < 3 or ratios.std() > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", WORDS)
 def test_estimate_of_the_probability_of_a_beginning_is_unbiased(model, n):
     exact = np.log(sum(model.derivations(WORDS[n], to_the_end=False).values()))

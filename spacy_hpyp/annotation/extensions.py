@@ -9,6 +9,7 @@ from spacy.attrs import IDX
 from spacy.tokens import Doc, Span, Token
 
 from ..compat.spacy import attribute_key
+from .kept import kept_parses
 
 #: What the parser writes for each token; see `register_extensions`.
 WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
@@ -80,12 +81,16 @@ def register_extensions() -> None:
 
     `guide` of documents: what a parser believes about their tokens, see `spacy_hpyp.annotation.guides`.
 
+    `parses` of documents: what `keep_parse` has kept, see `spacy_hpyp.annotation.kept`.
+
     `state` of tokens: the number of the latent state that `head_outward_states` has found. None for white space.
     """
     if not Token.has_extension("state"):
         Token.set_extension("state", default=None)
     if not Doc.has_extension("guide"):
         Doc.set_extension("guide", default=None)
+    if not Doc.has_extension("parses"):
+        Doc.set_extension("parses", getter=kept_parses)
     for name in WRITTEN:
         if not Token.has_extension(name):
             Token.set_extension(name, getter=partial(_value, name))
@@ -128,9 +133,18 @@ def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> N
     token (int64[words]): The positions of the words among the tokens.
     values (float64[words]): Probabilities; what is not a number is not known.
     """
+    _write(doc, token, "head_prob", values)
+
+
+def write_tag_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
+    """Write what another component than `hpyp_parser` says of tags, see `write_head_probability`."""
+    _write(doc, token, "tag_prob", values)
+
+
+def _write(doc: Doc, token: np.ndarray, name: str, values: np.ndarray) -> None:
     offsets = doc.to_array(IDX)[token].tolist()
     for offset, value in zip(offsets, np.where(np.isnan(values), None, values).tolist()):
-        doc.user_data[attribute_key("head_prob", offset)] = value
+        doc.user_data[attribute_key(name, offset)] = value
 
 
 def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarray) -> None:
@@ -161,13 +175,21 @@ def write_states(doc: Doc, token: np.ndarray, states: np.ndarray) -> None:
 
 def forget_tag_probability(doc: Doc) -> None:
     """Take back what the parser has said of its tags: others have been written."""
-    place = WRITTEN.index("tag_prob")
+    _forget(doc, ("tag_prob",))
+
+
+def forget_probabilities(doc: Doc) -> None:
+    """Take back what the parser has said of its arcs and its tags."""
+    _forget(doc, ("head_prob", "tag_prob"))
+
+
+def _forget(doc: Doc, names: tuple[str, ...]) -> None:
     for key in [key for key in doc.user_data if _is_written(key)]:
-        if key[1] == "tag_prob":
+        if key[1] in names:
             del doc.user_data[key]
         elif key[1] == _ALL:
-            row = doc.user_data[key]
-            doc.user_data[key] = (*row[:place], None, *row[place + 1 :])
+            kept = zip(WRITTEN, doc.user_data[key])
+            doc.user_data[key] = tuple(None if name in names else value for name, value in kept)
 
 
 def _is_written(key: Any) -> bool:

@@ -78,7 +78,18 @@ class Truth:
         return isinstance(value, bool | np.bool_)
 
 
-Possible = Whole | Number | OneOf | Truth
+@dataclass(frozen=True)
+class Name:
+    """The name of something in the pipeline; "" is none."""
+
+    def __str__(self) -> str:
+        return "a name"
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, str)
+
+
+Possible = Whole | Number | OneOf | Truth | Name
 
 
 def check(name: str, value: Any, possible: Possible) -> None:

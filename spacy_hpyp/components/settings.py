@@ -7,7 +7,7 @@ follow.
 from dataclasses import dataclass
 
 from ..inference.division import Search
-from ..settings import HIGHEST_PARTICLES, Number, OneOf, Settings, Truth, Whole, setting
+from ..settings import HIGHEST_PARTICLES, Name, Number, OneOf, Settings, Truth, Whole, setting
 from ..training.trees import LATENT
 from .alignment import SENTENCES
 
@@ -221,3 +221,20 @@ class StateSettings(Settings):
     )
     shown_words: int = setting(10, Whole(0, 1000), "how many words of each state training logs")
     seed: int = setting(0, Whole(0), "fixes training bit for bit, and the states of a document")
+
+
+@dataclass(frozen=True)
+class CombinerSettings(Settings):
+    """All settings of `parse_combiner`."""
+
+    decoding: str = setting(
+        "projective",
+        OneOf(("projective", "spanning")),
+        '`"projective"`: the projective tree with the most votes, which takes time in proportion to the third power of a '
+        'sentence\'s length; `"spanning"`: the tree with the most votes, whose arcs may cross',
+    )
+    last: str = setting(
+        "",
+        Name(),
+        'the name of the parse that a document has when it comes; in a config, `""` is the component before this one',
+    )

@@ -1,0 +1,91 @@
+"""The registered architecture of what is learned about voters."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import srsly
+from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model
+from thinc.model import deserialize_attr, serialize_attr
+
+from ..annotation.ballots import Ballots, Names, read_ballots
+from ..annotation.documents import ROOT_LABEL
+from ..storage.checksum import unpack_message
+from .messages import part, strings
+from .votes import Result, Votes
+
+#: The attribute of a thinc Model that holds `Votes`.
+VOTES = "votes"
+#: The format that is written.
+FORMAT = 1
+
+#: Ballots, the number of the label of roots, and whether trees are to be projective. Or Docs, as `spacy debug model` gives them.
+Request = tuple[Ballots, int, bool] | list[Doc]
+
+
+@registry.architectures("spacy-hpyp.ParseVotes.v1")
+def ParseVotes(voters: Sequence[str]) -> Model[Request, Result]:
+    """What is learned about voters (multinomial logistic regression), as a thinc model.
+
+    Its attribute `votes` holds names and weights; it has no parameters.
+
+    voters (Sequence[str]): The names of their parses in `doc._.parses`, in the order of their say about sentence boundaries. Without any,
+        they are those whose parses the pipeline keeps before the component, when it is initialized.
+    RETURNS (Model): Takes a request; gives what was elected.
+    RAISES (ValueError): If one is named twice.
+    """
+    if len(set(voters)) < len(voters):
+        raise ValueError(f"A voter is named twice: {list(voters)}.")
+    model: Model = Model("parse_votes", _forward)
+    model.attrs["voters"] = list(voters)
+    model.attrs[VOTES] = Votes(voters, [], [])
+    return model
+
+
+def _forward(model: Model, request: Request, is_train: bool) -> tuple[Result, Any]:
+    """Elect. There is nothing to propagate back: weights are learned by Newton's method."""
+    votes: Votes = model.attrs[VOTES]
+    if isinstance(request, list):
+        names = Names.known(votes.tags, votes.labels)
+        ballots, _ = read_ballots(request, votes.voters, names, last="", reader=model.name)
+        request = ballots, names.labels.setdefault(ROOT_LABEL, len(names.labels)), True
+    ballots, root, projective = request
+    return votes.elect(ballots, projective=projective, root=root), lambda gradient: gradient
+
+
+@serialize_attr.register(Votes)
+def _serialize(_: Votes, value: Votes, name: str, model: Model) -> bytes:
+    return votes_to_bytes(value)
+
+
+@deserialize_attr.register(Votes)
+def _deserialize(default: Votes, value: bytes, name: str, model: Model) -> Votes:
+    return votes_from_bytes(value)
+
+
+def votes_to_bytes(votes: Votes) -> bytes:
+    """All that has been learned."""
+    weights = {name: np.asarray(each, dtype="<f8").tobytes() for name, each in votes.weights.items()}
+    known = {"voters": votes.voters, "tags": votes.tags, "labels": votes.labels}
+    return srsly.msgpack_dumps({"format": FORMAT, **known, "weights": weights})
+
+
+def votes_from_bytes(data: bytes) -> Votes:
+    """Read what `votes_to_bytes` wrote.
+
+    RAISES (ValueError): If the bytes are damaged.
+    """
+    msg = unpack_message(data)
+    if type(msg.get("format")) is not int or msg["format"] != FORMAT:
+        raise ValueError("it is not a model of this version of spacy-hpyp")
+    voters, tags, labels = (strings(part(msg, name, list)) for name in ("voters", "tags", "labels"))
+    stored = part(msg, "weights", dict)
+    weights = {}
+    for name in ("heads", "labels", "tags", "elected"):
+        each = part(stored, name, bytes)
+        if len(each) % 8:
+            raise ValueError("the weights of its votes are damaged")
+        weights[name] = np.frombuffer(each, dtype="<f8").astype(np.float64)
+    return Votes(voters, tags, labels, weights)

@@ -1,0 +1,376 @@
+"""Votes of several parsers on the heads, labels and tags of words, each with the weight that it has earned (Sagae & Lavie 2006).
+
+Voters who agree make up a group. How probable it is that a group is right, and that none is, is learned by multinomial logistic
+regression: of a group's features, which are those of its members and of who agrees with whom, the exponential is the odds of its
+being right against that of none. So the probabilities of a word's groups and of none of them sum to one. Weights have a normal
+prior; what is maximised is concave.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..annotation.ballots import ABSENT, Ballots, Gold
+from ..annotation.confidence import learn as learn_confidence
+from ..annotation.confidence import logistic
+from ..compiled import NONE
+from ..head_outward.marginals import minimum_bayes_risk_tree
+from ..inference.spanning_tree import maximum_spanning_tree
+
+# Beyond these log-odds a voter says nothing more.
+_CERTAIN = 1e-5
+# How sure weights are to be 0, in tokens, and what is enough.
+_PRIOR = 1.0
+_STEPS, _HALVINGS, _CLOSE = 50, 10, 1e-5
+_HIGHEST = 100.0
+# How many rows of features are looked at together.
+_ROWS = 20_000
+# What is known of an arc besides its tags and its label, see `_arc_numbers`; and of the label of an arc and of a tag.
+_ARC, _LABEL, _TAG = 7, 4, 3
+# The weights that leave the votes of the arcs of a tree as they are.
+_AS_VOTED = np.array([0.0, 1.0])
+
+
+class Result(NamedTuple):
+    """What was elected.
+
+    heads (int32[words]): Positions in the sentence, `NONE` for roots.
+    labels, tags (int32[words]): Numbers; a label is `ABSENT` if no voter has said one that the arc can have, a tag if there is none.
+    head_probability, tag_probability (float64[words]): How probable it is that they are right.
+    """
+
+    heads: np.ndarray
+    labels: np.ndarray
+    tags: np.ndarray
+    head_probability: np.ndarray
+    tag_probability: np.ndarray
+
+
+class Groups(NamedTuple):
+    """Voters who say the same of a word.
+
+    word (int64[groups]): Which word, in order.
+    choice (int32[groups]): What they say.
+    features (float64[groups, m]): What is known about it.
+    """
+
+    word: np.ndarray
+    choice: np.ndarray
+    features: np.ndarray
+
+
+def group_voters(choice: np.ndarray, numbers: np.ndarray, categories: Sequence[tuple[np.ndarray, int]]) -> Groups:
+    """Groups of voters, with a feature for each voter and number, voter and category, and pair of voters.
+
+    choice (int32[words, voters]): What each says; `ABSENT` is nothing.
+    numbers (float64[words, voters, k]): What is known of it.
+    categories (Sequence[tuple[int64[words, voters], int]]): Which of so many it is; what is none of them is left out.
+    """
+    words, voters = choice.shape
+    present = choice != ABSENT
+    first = (choice[:, :, None] == choice[:, None, :]).argmax(axis=2)
+    begins = present & (first == np.arange(voters))
+    row = np.take_along_axis((np.cumsum(begins.ravel()) - 1).reshape(words, voters), first, axis=1)
+    features = np.zeros((int(begins.sum()), number_of_features(voters, numbers.shape[2], [n for _, n in categories])))
+    column = 0
+    for v in range(voters):
+        own = np.flatnonzero(present[:, v])
+        features[row[own, v], column : column + numbers.shape[2]] = numbers[own, v]
+        column += numbers.shape[2]
+        for category, n in categories:
+            known = own[(category[own, v] >= 0) & (category[own, v] < n)]
+            features[row[known, v], column + category[known, v]] = 1.0
+            column += n
+        for u in range(v):
+            agree = own[choice[own, u] == choice[own, v]]
+            features[row[agree, v], column] = 1.0
+            column += 1
+    return Groups(np.nonzero(begins)[0], choice[begins], features)
+
+
+def number_of_features(voters: int, numbers: int, categories: Sequence[int]) -> int:
+    """How many features groups have, see `group_voters`."""
+    return voters * (numbers + sum(categories)) + voters * (voters - 1) // 2
+
+
+def shares(groups: Groups, weights: np.ndarray) -> np.ndarray:
+    """How probable it is that each group is right (float64[groups]). What is left of a word's is that none is."""
+    score = groups.features @ weights
+    _, place = np.unique(groups.word, return_inverse=True)
+    highest = np.zeros(int(place.max(initial=-1)) + 1)
+    np.maximum.at(highest, place, score)
+    odds = np.exp(score - highest[place])
+    return odds / (np.exp(-highest) + np.bincount(place, odds, minlength=len(highest)))[place]
+
+
+def learn(groups: Groups, right: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Fit weights by penalised maximum likelihood, with Newton's method.
+
+    groups (Groups): Of words whose right choice is known.
+    right (bool[groups]): Whether they are right; one of a word's is, or none.
+    weights (float64[m]): Where to begin.
+    RETURNS (float64[m]): The weights.
+    """
+    value = _objective(groups, right, weights)
+    for _ in range(_STEPS):
+        gradient, information = _slope(groups, right, weights)
+        step = np.linalg.solve(information, gradient)
+        # Far from the maximum a whole step may lead beyond it.
+        for _ in range(_HALVINGS):
+            moved = np.clip(weights + step, -_HIGHEST, _HIGHEST)
+            found = _objective(groups, right, moved)
+            if found >= value:
+                break
+            step /= 2.0
+        else:
+            break
+        weights, value = moved, found
+        if np.abs(step).max(initial=0.0) < _CLOSE:
+            break
+    return weights
+
+
+def _objective(groups: Groups, right: np.ndarray, weights: np.ndarray) -> float:
+    return float(_log_likelihood(groups, right, weights) - 0.5 * _PRIOR * weights @ weights)
+
+
+def _log_likelihood(groups: Groups, right: np.ndarray, weights: np.ndarray) -> float:
+    share = shares(groups, weights)
+    none = 1.0 - np.bincount(groups.word, share)
+    failed = np.bincount(groups.word) > 0
+    failed[groups.word[right]] = False
+    tiny = np.finfo(np.float64).tiny
+    return float(np.log(np.maximum(share[right], tiny)).sum() + np.log(np.maximum(none[failed], tiny)).sum())
+
+
+def _slope(groups: Groups, right: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The gradient of `_objective` and minus its second derivatives."""
+    share = shares(groups, weights)
+    gradient = groups.features.T @ (right - share) - _PRIOR * weights
+    information = _PRIOR * np.eye(len(weights))
+    starts = np.flatnonzero(np.diff(groups.word, prepend=-1))
+    bounds = [*range(0, len(starts), _ROWS), len(starts)]
+    ends = np.append(starts, len(groups.word))
+    for begin, end in zip(bounds, bounds[1:]):
+        rows = slice(ends[begin], ends[end])
+        weighted = groups.features[rows] * share[rows, None]
+        mean = np.add.reduceat(weighted, starts[begin:end] - starts[begin], axis=0)
+        information += weighted.T @ groups.features[rows] - mean.T @ mean
+    return gradient, information
+
+
+class Votes:
+    """What has been learned about some voters.
+
+    voters (Sequence[str]): Their names.
+    tags, labels (Sequence[str]): What it was learned for; others have no features of their own.
+    weights (Mapping[str, float64[*]] | None): For heads, labels and tags; 0 without them.
+    RAISES (ValueError): If there is a wrong number of weights.
+    """
+
+    def __init__(
+        self,
+        voters: Sequence[str],
+        tags: Sequence[str],
+        labels: Sequence[str],
+        weights: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        self.voters, self.tags, self.labels = list(voters), list(tags), list(labels)
+        v, t, n = len(self.voters), len(self.tags), len(self.labels)
+        sizes = {
+            "heads": number_of_features(v, _ARC, [t, t, n]),
+            "labels": number_of_features(v, _LABEL, [n, n, t]),
+            "tags": number_of_features(v, _TAG, [t]),
+        }
+        unlearned = {name: np.zeros(size) for name, size in sizes.items()} | {"elected": _AS_VOTED}
+        self.weights = unlearned if weights is None else dict(weights)
+        for name, each in unlearned.items():
+            if self.weights[name].shape != each.shape or not np.all(np.abs(self.weights[name]) <= _HIGHEST):
+                raise ValueError("the weights of its votes are damaged")
+
+    def learn(self, ballots: Ballots, gold: Gold, *, projective: bool, root: int) -> None:
+        """Learn from words whose annotation is known; weights that have been learned are where it begins.
+
+        projective (bool): Whether trees are made projective.
+        root (int): The label of roots.
+        """
+        tags = self._tag_groups(ballots)
+        self.weights["tags"] = _learn_known(tags, gold.tags, self.weights["tags"])
+        chosen_tags, _ = _best(tags, self.weights["tags"], len(gold.tags))
+        heads = self._head_groups(ballots, chosen_tags)
+        self.weights["heads"] = _learn_known(heads, gold.heads, self.weights["heads"])
+        elected, voted = self._elect(heads, ballots.offsets, projective)
+        # That the others make a tree, too, says something about an arc that its own votes do not.
+        known = gold.heads != ABSENT
+        right = elected[known] == gold.heads[known]
+        self.weights["elected"] = learn_confidence(_of_votes(voted[known]), right, _AS_VOTED)
+        labels = self._label_groups(ballots, chosen_tags, elected, root)
+        right = np.where((elected == NONE) | (gold.labels == root), ABSENT, gold.labels)
+        self.weights["labels"] = _learn_known(labels, right, self.weights["labels"])
+
+    def loss(self, ballots: Ballots, gold: Gold) -> float:
+        """Minus the mean log-probability of what is right about heads, in nats.
+
+        ballots, gold (Ballots, Gold): Of words whose annotation is known.
+        """
+        tags, _ = _best(self._tag_groups(ballots), self.weights["tags"], len(gold.tags))
+        groups, right = _known(self._head_groups(ballots, tags), gold.heads)
+        return -_log_likelihood(groups, right, self.weights["heads"]) / max(1, len(np.unique(groups.word)))
+
+    def elect(self, ballots: Ballots, *, projective: bool, root: int) -> Result:
+        """Find the best trees, labels and tags.
+
+        projective (bool): Whether to make trees projective.
+        root (int): The label of roots.
+        """
+        words = len(ballots.heads)
+        tags, tag_probability = _best(self._tag_groups(ballots), self.weights["tags"], words)
+        heads, head_probability = self._elect(self._head_groups(ballots, tags), ballots.offsets, projective)
+        labels, _ = _best(self._label_groups(ballots, tags, heads, root), self.weights["labels"], words)
+        labels[heads == NONE] = root
+        sure = logistic(_of_votes(head_probability) @ self.weights["elected"])
+        return Result(heads, labels, tags, sure, tag_probability)
+
+    def _elect(self, groups: Groups, offsets: np.ndarray, projective: bool) -> tuple[np.ndarray, np.ndarray]:
+        share = shares(groups, self.weights["heads"])
+        bounds = np.searchsorted(groups.word, offsets)
+        heads, probability = np.empty(offsets[-1], dtype=np.int32), np.empty(offsets[-1])
+        for i, (start, end) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist())):
+            own = slice(bounds[i], bounds[i + 1])
+            matrix = vote_matrix(groups.word[own] - start, groups.choice[own], share[own], end - start)
+            found = _best_tree(matrix, projective)
+            heads[start:end] = found
+            words = np.arange(end - start)
+            probability[start:end] = matrix[np.where(found == NONE, words, found), words]
+        return heads, probability
+
+    def _tag_groups(self, ballots: Ballots) -> Groups:
+        numbers = _log_odds(ballots.tag_probability)
+        return group_voters(ballots.tags, numbers, [(ballots.tags, len(self.tags))])
+
+    def _head_groups(self, ballots: Ballots, tags: np.ndarray) -> Groups:
+        heads = ballots.heads
+        starts = np.repeat(ballots.offsets[:-1], np.diff(ballots.offsets))[:, None]
+        place = np.where(heads >= 0, heads + starts, 0)
+        own_tags = np.broadcast_to(tags[:, None], heads.shape)
+        head_tags = np.where(heads >= 0, tags[place], ABSENT)
+        numbers = _arc_numbers(ballots, starts)
+        categories = [(own_tags, len(self.tags)), (head_tags, len(self.tags)), (ballots.labels, len(self.labels))]
+        return group_voters(heads, numbers, categories)
+
+    def _label_groups(self, ballots: Ballots, tags: np.ndarray, heads: np.ndarray, root: int) -> Groups:
+        choice = np.where((heads[:, None] == NONE) | (ballots.labels == root), ABSENT, ballots.labels)
+        agrees = ballots.heads == heads[:, None]
+        numbers = np.concatenate([agrees[:, :, None], _log_odds(ballots.head_probability) * agrees[:, :, None]], axis=2)
+        own_tags = np.broadcast_to(tags[:, None], choice.shape)
+        n = len(self.labels)
+        return group_voters(
+            choice,
+            numbers,
+            [(np.where(agrees, choice, n), n), (np.where(agrees, n, choice), n), (own_tags, len(self.tags))],
+        )
+
+
+def _best_tree(matrix: np.ndarray, projective: bool) -> np.ndarray:
+    """The heads of the tree with the most votes (int32[n])."""
+    best = matrix.argmax(axis=0)
+    heads = np.where(best == np.arange(len(best)), NONE, best).astype(np.int32)
+    # In most sentences, the best head of each word makes a tree, and no tree has more votes.
+    if _is_tree(heads.tolist(), projective):
+        return heads
+    return (minimum_bayes_risk_tree(matrix) if projective else maximum_spanning_tree(matrix))[0]
+
+
+def _is_tree(heads: list[int], projective: bool) -> bool:
+    """Whether heads make a tree with one root, and a projective one if that is asked for."""
+    if heads.count(NONE) != 1:
+        return False
+    rooted = [head == NONE for head in heads]
+    for word in range(len(heads)):
+        path = set()
+        while not rooted[word]:
+            if word in path:
+                return False
+            path.add(word)
+            word = heads[word]
+        for above in path:
+            rooted[above] = True
+    if not projective:
+        return True
+    # From the left to the right, the ends of arcs that are open; the root's spans all of the sentence.
+    arcs = sorted((min(word, head), -max(word, head)) for word, head in enumerate(heads) if head != NONE)
+    root = heads.index(NONE)
+    open_ends: list[int] = []
+    for left, right in arcs:
+        while open_ends and open_ends[-1] <= left:
+            open_ends.pop()
+        if (open_ends and -right > open_ends[-1]) or left < root < -right:
+            return False
+        open_ends.append(-right)
+    return True
+
+
+def vote_matrix(word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int) -> np.ndarray:
+    """The votes for the arcs of a sentence of n words.
+
+    Where none of the groups is right, the other heads share what is left, near ones more than distant ones.
+
+    word, head (int32[groups]): The arcs with votes; the head is `NONE` for roots.
+    share (float64[groups]): Their probabilities.
+    RETURNS (float64[n, n]): At h, d: that h is the head of d; at d, d: that d is the root. Each column sums to 1, if there is an arc
+        without votes.
+    """
+    words = np.arange(n)
+    place = np.where(head == NONE, word, head)
+    matrix = 1.0 / (1.0 + np.abs(words[:, None] - words))
+    np.fill_diagonal(matrix, 1.0 / (1.0 + n))
+    matrix[place, word] = 0.0
+    left = np.clip(1.0 - np.bincount(word, share, minlength=n), 0.0, 1.0)
+    total = matrix.sum(axis=0)
+    matrix *= left / np.where(total > 0.0, total, 1.0)
+    matrix[place, word] = share
+    return matrix
+
+
+def _known(groups: Groups, gold: np.ndarray) -> tuple[Groups, np.ndarray]:
+    """The groups of words of which is known what is right, and whether they are."""
+    known = gold[groups.word] != ABSENT
+    groups = Groups(groups.word[known], groups.choice[known], groups.features[known])
+    return groups, groups.choice == gold[groups.word]
+
+
+def _learn_known(groups: Groups, gold: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return learn(*_known(groups, gold), weights)
+
+
+def _best(groups: Groups, weights: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray]:
+    """The choice of each word's most probable group and its probability; `ABSENT` and 0 where there is none."""
+    share = shares(groups, weights)
+    # What is written last stays; of equal ones, that is the first group.
+    order = np.lexsort((-np.arange(len(share)), share))
+    choice, probability = np.full(words, ABSENT, dtype=np.int32), np.zeros(words)
+    choice[groups.word[order]] = groups.choice[order]
+    probability[groups.word[order]] = share[order]
+    return choice, probability
+
+
+def _of_votes(probability: np.ndarray) -> np.ndarray:
+    """What confidence in elected arcs is learned from: 1, and the log-odds of their votes (float64[words, 2])."""
+    return _log_odds(probability)[:, :2]
+
+
+def _log_odds(probability: np.ndarray) -> np.ndarray:
+    """1; log-odds, 0 where a voter does not say how sure it is; and whether it does (float64[words, ..., 3])."""
+    known = ~np.isnan(probability)
+    p = np.clip(np.where(known, probability, 0.5), _CERTAIN, 1.0 - _CERTAIN)
+    return np.stack([np.ones(p.shape), np.log(p / (1.0 - p)), known], axis=-1)
+
+
+def _arc_numbers(ballots: Ballots, starts: np.ndarray) -> np.ndarray:
+    """`_log_odds`; log(1 + the length of the arc); whether it goes to the left; is a root's; joins neighbours."""
+    position = np.arange(len(ballots.heads))[:, None] - starts
+    is_root = ballots.heads == NONE
+    length = np.where(is_root, 0, ballots.heads - position)
+    more = [np.log1p(np.abs(length)), length < 0, is_root, np.abs(length) == 1]
+    return np.concatenate([_log_odds(ballots.head_probability), np.stack(more, axis=2)], axis=2)

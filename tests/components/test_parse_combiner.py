@@ -1,0 +1,166 @@
+"""The combiner in pipelines: whose parses it reads, what it writes, and what it says when something is missing."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus, Example
+
+from spacy_hpyp.annotation.ballots import ABSENT, Names, read_ballots
+from spacy_hpyp.annotation.extensions import register_extensions, write_head_probability
+from spacy_hpyp.annotation.kept import KeptParse, keep
+from spacy_hpyp.components.keep_parse import KeepParse
+from spacy_hpyp.components.parse_combiner import ParseCombiner
+
+register_extensions()
+
+
+@Language.factory("v_noisy_parser", default_config={"seed": 0, "part": 0.7})
+def make_noisy_parser(nlp, name, seed, part):
+    """Parses toy sentences as `part` of the tokens' user data say, and hangs others on a neighbour."""
+
+    def parse(doc):
+        rng = np.random.default_rng([seed, len(doc), doc[0].orth % 1000])
+        gold = doc.user_data["gold"]
+        heads, deps = list(gold["heads"]), list(gold["deps"])
+        right = rng.random(len(doc)) < part
+        for i in np.flatnonzero(~right).tolist():
+            if deps[i] != "ROOT":
+                heads[i], deps[i] = gold["heads"].index(gold["deps"].index("ROOT")), "dep"
+        for token, head, dep, tag in zip(doc, heads, deps, gold["tags"]):
+            token.head, token.dep_, token.tag_ = doc[head], dep, tag
+        write_head_probability(doc, np.arange(len(doc)), np.where(right, 0.9, 0.6))
+        return doc
+
+    return parse
+
+
+@pytest.fixture(scope="module")
+def folder(toy, tmp_path_factory):
+    """A pipeline of two parsers and a combiner that has learned from them, saved; and documents to parse."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("v_noisy_parser", name="one", config={"seed": 1})
+    nlp.add_pipe("keep_parse")
+    nlp.add_pipe("v_noisy_parser", name="other", config={"seed": 2})
+    nlp.add_pipe("parse_combiner")
+    examples = [example_of(toy, nlp, sentence) for sentence in projective(toy)]
+    nlp.initialize(lambda: examples)
+    losses = nlp.update(examples[:30], annotates=["one", "keep_parse", "other"])
+    assert 0.0 < losses["parse_combiner"] < 0.5
+    folder = tmp_path_factory.mktemp("combiner")
+    nlp.to_disk(folder)
+    return folder
+
+
+def projective(toy):
+    return [sentence for sentence in toy.sentences(41) if sentence is not toy.non_projective]
+
+
+def example_of(toy, nlp, sentence):
+    reference = toy.doc(nlp.vocab, sentence)
+    predicted = Doc(nlp.vocab, words=sentence.words)
+    predicted.user_data["gold"] = {"heads": sentence.heads, "deps": sentence.deps, "tags": sentence.tags}
+    return Example(predicted, reference)
+
+
+def test_the_vote_is_a_tree_of_what_voters_say(toy, folder, assert_forest):
+    nlp = spacy.load(folder)
+    combiner = nlp.get_pipe("parse_combiner")
+    assert isinstance(nlp.get_pipe("keep_parse"), KeepParse)
+    assert isinstance(combiner, ParseCombiner)
+    assert combiner.votes.voters == ["one", "other"]
+    right = total = alone = 0
+    for sentence in projective(toy)[30:]:
+        doc = nlp(example_of(toy, nlp, sentence).predicted)
+        assert_forest(doc, generative=False)
+        assert [token.tag_ for token in doc] == sentence.tags
+        assert all(0.0 <= token._.head_prob <= 1.0 and 0.0 <= token._.tag_prob <= 1.0 for token in doc)
+        kept = doc._.parses["one"]
+        right += sum(token.head.i == head for token, head in zip(doc, sentence.heads))
+        alone += int(np.sum(np.arange(len(doc)) + kept.heads == sentence.heads))
+        total += len(doc)
+    assert alone < right
+    assert right > 0.9 * total
+
+
+def test_batches_processes_and_storage_change_nothing(toy, folder, tmp_path):
+    nlp = spacy.load(folder)
+    docs = [example_of(toy, nlp, sentence).predicted for sentence in projective(toy)[30:]]
+    one_by_one = [nlp(doc.copy()) for doc in docs]
+    reloaded = spacy.load(folder).from_bytes(nlp.to_bytes())
+    for found in (nlp.pipe([doc.copy() for doc in docs]), reloaded.pipe([doc.copy() for doc in docs])):
+        for mine, theirs in zip(found, one_by_one, strict=True):
+            assert [(t.head.i, t.dep_, t._.head_prob) for t in mine] == [
+                (t.head.i, t.dep_, t._.head_prob) for t in theirs
+            ]
+
+
+def test_a_missing_voter_is_named(toy, folder):
+    nlp = spacy.load(folder, exclude=["one", "keep_parse"])
+    with pytest.raises(ValueError, match=r"needs the parse of 'one'.*has only \['other'\]"):
+        nlp(example_of(toy, nlp, toy.sentences(3)[0]).predicted)
+
+
+def test_one_voter_is_not_enough(toy):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("v_noisy_parser", name="one")
+    nlp.add_pipe("parse_combiner")
+    with pytest.raises(ValueError, match=r"two voters at least, but there are \['one'\]"):
+        nlp.initialize(lambda: [example_of(toy, nlp, toy.sentences(3)[0])])
+    with pytest.raises(ValueError, match="has not been trained"):
+        nlp(example_of(toy, nlp, toy.sentences(3)[0]).predicted)
+
+
+def test_references_with_kept_parses_are_learned_from(toy, folder, tmp_path):
+    nlp = spacy.load(folder)
+    docs = []
+    for sentence in projective(toy)[:30]:
+        example = example_of(toy, nlp, sentence)
+        doc = nlp(example.predicted)
+        for name, parse in doc._.parses.items():
+            keep(example.reference, name, parse)
+        right = doc._.parses["one"]
+        keep(example.reference, "other", right._replace(heads=right.heads * 0, labels=["ROOT"] * len(doc)))
+        docs.append(example.reference)
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "train.spacy")
+    combiner = nlp.get_pipe("parse_combiner")
+    before = combiner.votes.weights["heads"].copy()
+    combiner.initialize(lambda: list(Corpus(tmp_path / "train.spacy")(nlp)), nlp=nlp)
+    assert not combiner.votes.weights["heads"].any()
+    losses = combiner.update(list(Corpus(tmp_path / "train.spacy")(nlp)))
+    assert losses["parse_combiner"] > 0.0
+    assert np.abs(combiner.votes.weights["heads"] - before).max() > 0.1
+
+
+def kept(heads, *, starts=(0,)):
+    n = len(heads)
+    begins = np.zeros(n, dtype=bool)
+    begins[list(starts)] = True
+    nothing = np.full(n, np.nan)
+    labels = ["ROOT" if head == 0 else "dep" for head in heads]
+    return KeptParse(np.array(heads, dtype=np.int32), labels, ["X"] * n, nothing, nothing, begins)
+
+
+def test_white_space_is_left_out_and_heads_in_other_sentences_say_nothing():
+    nlp = spacy.blank("en")
+    doc = Doc(nlp.vocab, words=["a", " ", "b", "c", "d"])
+    keep(doc, "one", kept([2, -1, 0, 1, 0], starts=[0, 3]))
+    keep(doc, "other", kept([3, -1, 1, 0, -1]))
+    names = Names.known(["X"], ["dep"])
+    ballots, layout = read_ballots([doc], ["one", "other"], names, last="", reader="combiner")
+    assert layout.token.tolist() == [0, 2, 3, 4]
+    assert layout.offsets.tolist() == [0, 2, 4]
+    assert ballots.heads.tolist() == [[1, ABSENT], [-1, ABSENT], [1, -1], [-1, 0]]
+    assert names.labels == {"dep": 0, "ROOT": 1}
+    # The other one's boundaries count where it is named first.
+    ballots, layout = read_ballots([doc], ["other", "one"], names, last="", reader="combiner")
+    assert layout.offsets.tolist() == [0, 4]
+
+
+def test_boundaries_that_were_set_before_the_parsers_stay():
+    nlp = spacy.blank("en")
+    doc = Doc(nlp.vocab, words=["a", "b", "c"], sent_starts=[True, True, False])
+    keep(doc, "one", kept([0, -1, 0], starts=[0, 2]))
+    _, layout = read_ballots([doc], ["one"], Names({}, {}), last="", reader="combiner")
+    assert layout.offsets.tolist() == [0, 1, 3]

@@ -11,6 +11,8 @@ from spacy.training import Example
 
 #: Labels that are left out, as spaCy's scorer leaves them out of UAS and LAS.
 PUNCTUATION = ("p", "punct")
+#: Of which parts of the choices, the surest ones, the risk is told.
+COVERAGE = np.linspace(0.1, 1.0, 10)
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,17 @@ class Calibration:
     accuracy (float64[bins]): How many of the choices are right, as a proportion; not a number in empty bins.
     auroc (float): The area under the receiver operating characteristic: how probable it is that a right choice is surer than a
         wrong one; 0.5 is chance. Not a number unless there are both.
+    risk (float64[10]): How many are wrong of the surest 10 %, 20 % ... of the choices, as a proportion (El-Yaniv & Wiener 2010); of
+        equally sure ones, as many as of all of those. Not a number where there are none.
+    least (float64[10]): How sure the least sure of them are.
     """
 
     tokens: np.ndarray
     confidence: np.ndarray
     accuracy: np.ndarray
     auroc: float
+    risk: np.ndarray
+    least: np.ndarray
 
     @property
     def error(self) -> float:
@@ -68,6 +75,11 @@ class Calibration:
                 )
                 if tokens
             ],
+            "coverage": [
+                {"part": part, "confidence": least, "risk": risk}
+                for part, least, risk in zip(COVERAGE.round(1).tolist(), self.least.tolist(), self.risk.tolist())
+                if self.tokens.any()
+            ],
         }
 
 
@@ -87,13 +99,26 @@ def calibrate(confidence: Iterable[float], correct: Iterable[bool], bins: int = 
         raise ValueError("A confidence is not between 0 and 1.")
     place = np.minimum((p * bins).astype(np.int64), bins - 1)
     tokens = np.bincount(place, minlength=bins)
+    risk, least = _risks(p, right)
     with np.errstate(invalid="ignore"):
         return Calibration(
             tokens=tokens,
             confidence=np.bincount(place, p, minlength=bins) / tokens,
             accuracy=np.bincount(place, right, minlength=bins) / tokens,
             auroc=_auroc(p, right),
+            risk=risk,
+            least=least,
         )
+
+
+def _risks(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The risk of the surest parts of choices, and how sure the least sure of each are."""
+    if len(confidence) == 0:
+        return np.full(len(COVERAGE), np.nan), np.full(len(COVERAGE), np.nan)
+    values, place, counts = np.unique(-confidence, return_inverse=True, return_counts=True)
+    wrong = np.repeat(np.bincount(place.ravel(), 1.0 - right) / counts, counts)
+    ends = np.ceil(COVERAGE * len(confidence) - 1e-9).astype(np.int64)
+    return np.cumsum(wrong)[ends - 1] / ends, -np.repeat(values, counts)[ends - 1]
 
 
 def _auroc(confidence: np.ndarray, right: np.ndarray) -> float:

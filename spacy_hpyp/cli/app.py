@@ -17,6 +17,7 @@ from ..compat.cli import app
 from ..components.easy_first_parser import EasyFirstParser
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
+from ..components.parse_combiner import ParseCombiner
 from ..storage.checksum import DAMAGE
 
 HELP = "Commands of the generative parser, the component hpyp_parser."
@@ -77,6 +78,7 @@ class Parsers(NamedTuple):
     hpyp: list[HPYPParser]
     easy_first: list[EasyFirstParser]
     head_outward: list[HeadOutwardParser]
+    combiners: list[ParseCombiner]
 
 
 def parsers_of(nlp: Language, name: str | Path) -> Parsers:
@@ -90,10 +92,11 @@ def parsers_of(nlp: Language, name: str | Path) -> Parsers:
         [pipe for pipe in pipes if isinstance(pipe, HPYPParser)],
         [pipe for pipe in pipes if isinstance(pipe, EasyFirstParser)],
         [pipe for pipe in pipes if isinstance(pipe, HeadOutwardParser)],
+        [pipe for pipe in pipes if isinstance(pipe, ParseCombiner)],
     )
     if not any(found):
         raise ValueError(f"The pipeline '{name}' should have a parser of this package, but it has {nlp.pipe_names}")
-    for parser in [*found.hpyp, *found.easy_first, *found.head_outward]:
+    for parser in [parser for kind in found for parser in kind]:
         if not parser.is_trained:
             raise ValueError(f"The {parser.factory} of the pipeline '{name}' has not been trained.")
     return found

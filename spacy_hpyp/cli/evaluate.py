@@ -101,7 +101,7 @@ def evaluate(
         for parser in parsers:
             parser.change(**({} if value is None else {name: value}))
     for _, pipe in nlp.pipeline:
-        if isinstance(pipe, TrainableComponent):
+        if isinstance(pipe, TrainableComponent) and hasattr(pipe, "threads"):
             pipe.change(**({} if threads is None else {"threads": threads}))
     for parser in found.hpyp:
         parser.tags = "given" if gold_tags else parser.tags

@@ -206,7 +206,9 @@ class Votes:
         right = elected[known] == gold.heads[known]
         self.weights["elected"] = learn_confidence(_of_votes(voted[known]), right, _AS_VOTED)
         labels = self._label_groups(ballots, chosen_tags, elected, root)
-        right = np.where((elected == NONE) | (gold.labels == root), ABSENT, gold.labels)
+        # A label counts where the head is right; and where it is not, the right label is another head's.
+        counted = (elected == gold.heads) & (elected != NONE)
+        right = np.where(counted, gold.labels, ABSENT)
         self.weights["labels"] = _learn_known(labels, right, self.weights["labels"])
 
     def loss(self, ballots: Ballots, gold: Gold) -> float:

@@ -20,8 +20,8 @@ from spacy_hpyp.text.unknown_words import unknown_words
 
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
-#: `guided.cfg` takes a component from a trained pipeline: `test_sample` trains with it.
-CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem != "guided")
+#: `guided.cfg` and `combined.cfg` take components from trained pipelines.
+CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem not in ("guided", "combined"))
 
 
 @pytest.fixture(scope="module")

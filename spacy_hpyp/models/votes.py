@@ -3,7 +3,7 @@
 Voters who agree make up a group. How probable it is that a group is right, and that none is, is learned by multinomial logistic
 regression: of a group's features, which are those of its members and of who agrees with whom, the exponential is the odds of its
 being right against that of none. So the probabilities of a word's groups and of none of them sum to one. Weights have a normal
-prior; what is maximised is concave.
+prior; what is maximised is concave. Its variance is chosen by words that are left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,9 @@ from ..inference.spanning_tree import maximum_spanning_tree
 
 # Beyond these log-odds a voter says nothing more.
 _CERTAIN = 1e-5
-# How sure weights are to be 0, in tokens, and what is enough.
-_PRIOR = 1.0
+# How sure weights may be to be 0, in tokens: what is best for words that are left out, stretches of so many in one of so many parts.
+_PRIORS = (64.0, 16.0, 4.0, 1.0)
+_STRETCH, _PARTS = 500, 5
 _STEPS, _HALVINGS, _CLOSE = 50, 10, 1e-5
 _HIGHEST = 100.0
 # How many rows of features are looked at together.
@@ -104,22 +105,46 @@ def shares(groups: Groups, weights: np.ndarray) -> np.ndarray:
     return odds / (np.exp(-highest) + np.bincount(place, odds, minlength=len(highest)))[place]
 
 
-def learn(groups: Groups, right: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Fit weights by penalised maximum likelihood, with Newton's method.
+def learn(groups: Groups, right: np.ndarray) -> np.ndarray:
+    """Fit weights by penalised maximum likelihood; the penalty is the one with which words that are left out are most probable.
 
     groups (Groups): Of words whose right choice is known.
     right (bool[groups]): Whether they are right; one of a word's is, or none.
-    weights (float64[m]): Where to begin.
     RETURNS (float64[m]): The weights.
     """
-    value = _objective(groups, right, weights)
+    weights = np.zeros(groups.features.shape[1])
+    out = groups.word // _STRETCH % _PARTS == _PARTS - 1
+    prior = _PRIORS[0]
+    if out.any() and not out.all():
+        inside, outside = _some(groups, ~out), _some(groups, out)
+        found = []
+        for candidate in _PRIORS:
+            weights = fit(inside, right[~out], weights, candidate)
+            found.append(_log_likelihood(outside, right[out], weights))
+        prior = _PRIORS[int(np.argmax(found))]
+    return fit(groups, right, weights, prior)
+
+
+def _some(groups: Groups, chosen: np.ndarray) -> Groups:
+    return Groups(groups.word[chosen], groups.choice[chosen], groups.features[chosen])
+
+
+def fit(groups: Groups, right: np.ndarray, weights: np.ndarray, prior: float) -> np.ndarray:
+    """Fit weights by penalised maximum likelihood, with Newton's method.
+
+    groups, right: As for `learn`.
+    weights (float64[m]): Where to begin.
+    prior (float): How sure they are to be 0: the inverse of a variance.
+    RETURNS (float64[m]): The weights.
+    """
+    value = _objective(groups, right, weights, prior)
     for _ in range(_STEPS):
-        gradient, information = _slope(groups, right, weights)
+        gradient, information = _slope(groups, right, weights, prior)
         step = np.linalg.solve(information, gradient)
         # Far from the maximum a whole step may lead beyond it.
         for _ in range(_HALVINGS):
             moved = np.clip(weights + step, -_HIGHEST, _HIGHEST)
-            found = _objective(groups, right, moved)
+            found = _objective(groups, right, moved, prior)
             if found >= value:
                 break
             step /= 2.0
@@ -131,8 +156,8 @@ def learn(groups: Groups, right: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return weights
 
 
-def _objective(groups: Groups, right: np.ndarray, weights: np.ndarray) -> float:
-    return float(_log_likelihood(groups, right, weights) - 0.5 * _PRIOR * weights @ weights)
+def _objective(groups: Groups, right: np.ndarray, weights: np.ndarray, prior: float) -> float:
+    return float(_log_likelihood(groups, right, weights) - 0.5 * prior * weights @ weights)
 
 
 def _log_likelihood(groups: Groups, right: np.ndarray, weights: np.ndarray) -> float:
@@ -144,11 +169,11 @@ def _log_likelihood(groups: Groups, right: np.ndarray, weights: np.ndarray) -> f
     return float(np.log(np.maximum(share[right], tiny)).sum() + np.log(np.maximum(none[failed], tiny)).sum())
 
 
-def _slope(groups: Groups, right: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _slope(groups: Groups, right: np.ndarray, weights: np.ndarray, prior: float) -> tuple[np.ndarray, np.ndarray]:
     """The gradient of `_objective` and minus its second derivatives."""
     share = shares(groups, weights)
-    gradient = groups.features.T @ (right - share) - _PRIOR * weights
-    information = _PRIOR * np.eye(len(weights))
+    gradient = groups.features.T @ (right - share) - prior * weights
+    information = prior * np.eye(len(weights))
     starts = np.flatnonzero(np.diff(groups.word, prepend=-1))
     bounds = [*range(0, len(starts), _ROWS), len(starts)]
     ends = np.append(starts, len(groups.word))
@@ -190,16 +215,16 @@ class Votes:
                 raise ValueError("the weights of its votes are damaged")
 
     def learn(self, ballots: Ballots, gold: Gold, *, projective: bool, root: int) -> None:
-        """Learn from words whose annotation is known; weights that have been learned are where it begins.
+        """Learn from words whose annotation is known.
 
         projective (bool): Whether trees are made projective.
         root (int): The label of roots.
         """
         tags = self._tag_groups(ballots)
-        self.weights["tags"] = _learn_known(tags, gold.tags, self.weights["tags"])
+        self.weights["tags"] = _learn_known(tags, gold.tags)
         chosen_tags, _ = _best(tags, self.weights["tags"], len(gold.tags))
         heads = self._head_groups(ballots, chosen_tags)
-        self.weights["heads"] = _learn_known(heads, gold.heads, self.weights["heads"])
+        self.weights["heads"] = _learn_known(heads, gold.heads)
         elected, voted = self._elect(heads, ballots.offsets, projective)
         # That the others make a tree, too, says something about an arc that its own votes do not.
         known = gold.heads != ABSENT
@@ -209,7 +234,7 @@ class Votes:
         # A label counts where the head is right; and where it is not, the right label is another head's.
         counted = (elected == gold.heads) & (elected != NONE)
         right = np.where(counted, gold.labels, ABSENT)
-        self.weights["labels"] = _learn_known(labels, right, self.weights["labels"])
+        self.weights["labels"] = _learn_known(labels, right)
 
     def loss(self, ballots: Ballots, gold: Gold) -> float:
         """Minus the mean log-probability of what is right about heads, in nats.
@@ -338,12 +363,12 @@ def vote_matrix(word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int) -
 def _known(groups: Groups, gold: np.ndarray) -> tuple[Groups, np.ndarray]:
     """The groups of words of which is known what is right, and whether they are."""
     known = gold[groups.word] != ABSENT
-    groups = Groups(groups.word[known], groups.choice[known], groups.features[known])
+    groups = _some(groups, known)
     return groups, groups.choice == gold[groups.word]
 
 
-def _learn_known(groups: Groups, gold: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return learn(*_known(groups, gold), weights)
+def _learn_known(groups: Groups, gold: np.ndarray) -> np.ndarray:
+    return learn(*_known(groups, gold))
 
 
 def _best(groups: Groups, weights: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import pytest
 from spacy_hpyp.annotation.ballots import ABSENT, Ballots, Gold
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.models.vote_architecture import votes_from_bytes, votes_to_bytes
-from spacy_hpyp.models.votes import Groups, Votes, _is_tree, _objective, group_voters, learn, shares, vote_matrix
+from spacy_hpyp.models.votes import Groups, Votes, _is_tree, _objective, fit, group_voters, learn, shares, vote_matrix
 
 
 def simulated(words, accuracies, seed=0, *, sure=True):
@@ -56,14 +56,26 @@ def test_what_is_learned_is_a_maximum():
     word = np.repeat(np.arange(200), rng.integers(1, 4, size=200))
     groups = Groups(word, np.zeros(len(word), dtype=np.int32), rng.normal(size=(len(word), 5)))
     right = (rng.random(len(word)) < 0.6) & (np.diff(word, prepend=-1) > 0)
-    weights = learn(groups, right, np.zeros(5))
-    best = _objective(groups, right, weights)
+    weights = fit(groups, right, np.zeros(5), 2.0)
+    best = _objective(groups, right, weights, 2.0)
     for step in np.concatenate([np.eye(5), -np.eye(5)]) * 0.01:
-        assert _objective(groups, right, weights + step) < best
+        assert _objective(groups, right, weights + step, 2.0) < best
     share = shares(groups, weights)
     assert np.all(np.bincount(word, share) < 1.0)
     # Sums of what is known about the right ones are as expected, but for the prior.
-    np.testing.assert_allclose(groups.features.T @ (right - share), weights, atol=1e-3)
+    np.testing.assert_allclose(groups.features.T @ (right - share), 2.0 * weights, atol=1e-3)
+
+
+def test_what_says_nothing_gets_small_weights_and_what_says_much_large_ones():
+    rng = np.random.default_rng(2)
+    n = 3000
+    right = rng.random(n) < 0.5
+    noise = Groups(np.arange(n), np.zeros(n, dtype=np.int32), rng.normal(size=(n, 20)))
+    assert np.abs(learn(noise, right)).max() < 4.0 / np.sqrt(n / 4.0)
+    telling = noise._replace(
+        features=noise.features + 3.0 * right[:, None] * (np.arange(20) == 0) - 1.5 * (np.arange(20) == 0)
+    )
+    assert learn(telling, right)[0] > 2.0
 
 
 def test_the_votes_of_a_word_sum_to_one():

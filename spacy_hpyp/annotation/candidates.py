@@ -1,0 +1,176 @@
+"""Candidates: what several trees of a sentence are, whoever has found them, for components that choose among trees or vote.
+
+A parser of this package says what it would choose among by its method `candidates`; spaCy's own parser is asked for its beam.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from spacy.attrs import DEP, HEAD, LEMMA, MORPH, POS, SENT_START, TAG
+from spacy.tokens import Doc
+
+from ..compat.spacy import beam_parses, nonproj
+from ..compiled import NONE
+from .documents import ROOT_LABEL, UNLABELLED, Layout
+from .words import read_words
+
+# Less than this a beam does not tell from nothing.
+_LEAST = 1e-30
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Trees of one sentence of n words, the best first. White space is no word.
+
+    token (int64[n]): Where the words stand in the Doc.
+    heads (int32[k, n]): Positions in the sentence, `NONE` for roots. They need not be projective.
+    labels (list[list[str]]): Of each candidate, the label of each word, "ROOT" for roots.
+    tags (list[list[str]]): Of each candidate, the tag of each word, "" where there is none.
+    score (float64[k]): What the parser that has found them says of each, the best first; in nats where it has probabilities.
+    source (str): The name of that parser.
+    """
+
+    token: np.ndarray
+    heads: np.ndarray
+    labels: list[list[str]]
+    tags: list[list[str]]
+    score: np.ndarray
+    source: str
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def first(self, k: int) -> "Candidates":
+        """The k best of them, or all if there are fewer."""
+        return Candidates(self.token, self.heads[:k], self.labels[:k], self.tags[:k], self.score[:k], self.source)
+
+    def place_of(self, heads: np.ndarray, labels: Sequence[str], tags: Sequence[str]) -> int:
+        """Which of them a parse is, `NONE` if it is none of them.
+
+        heads (int32[n]), labels, tags (Sequence[str]): As of one candidate.
+        """
+        for i in np.flatnonzero((self.heads == heads).all(axis=1)).tolist():
+            if self.labels[i] == list(labels) and self.tags[i] == list(tags):
+                return i
+        return NONE
+
+
+def candidates_of(component: Any, doc: Doc, k: int, *, source: str = "") -> list[Candidates]:
+    """The k best trees of each sentence of a document by a parser, without changing the document.
+
+    component (Any): A parser of this package, or anything with a method `candidates(doc, k)` like theirs; or spaCy's own parser or
+        beam parser, whose scores are logs of probabilities among what is in its final beam.
+    doc (Doc): With sentence boundaries, and what the parser reads: tags, guides, or what a shared `tok2vec` has written.
+    k (int): How many, at least 1; there may be fewer.
+    source (str): The name of the parser, if it is another one than the component's.
+    RETURNS (list[Candidates]): Of each sentence that has a word.
+    RAISES (ValueError): If the component is not known to find several trees.
+    """
+    name = source or str(getattr(component, "name", type(component).__name__))
+    if hasattr(component, "candidates"):
+        found = component.candidates(doc, k)
+        return [Candidates(each.token, each.heads, each.labels, each.tags, each.score, name) for each in found]
+    if hasattr(component, "beam_parse"):
+        return _of_beam(component, doc, k, name)
+    raise ValueError(
+        f"The component '{name}' does not say which trees it would choose among. Take a parser of this package, or spaCy's 'parser' or "
+        "'beam_parser'."
+    )
+
+
+def parsed_candidates(doc: Doc, source: str) -> list[Candidates]:
+    """The trees that a document has, as one candidate for each sentence, with the score 0.
+
+    doc (Doc): Parsed. A head that is white space, or of another sentence, is none: the word is taken for a root.
+    source (str): The name of the parser.
+    RETURNS (list[Candidates]): Of each sentence that has a word.
+    """
+    layout = read_words([doc]).layout
+    rows = doc.to_array([HEAD, DEP, TAG])
+    strings = doc.vocab.strings
+    found = []
+    for token in tokens_of(layout):
+        heads = positions_of(token, token + rows[token, 0].view(np.int64))
+        labels = [strings[label] for label in rows[token, 1].tolist()]
+        labels = [ROOT_LABEL if head == NONE else label for head, label in zip(heads.tolist(), labels)]
+        tags = [strings[tag] for tag in rows[token, 2].tolist()]
+        found.append(Candidates(token, heads[None], [labels], [tags], np.zeros(1), source))
+    return found
+
+
+def tokens_of(layout: Layout) -> list[np.ndarray]:
+    """Where the words of each sentence stand in their Doc (int64[n] of each sentence that has a word)."""
+    return [layout.token[a:b] for a, b in zip(layout.offsets, layout.offsets[1:]) if b > a]
+
+
+def positions_of(token: np.ndarray, heads: np.ndarray) -> np.ndarray:
+    """Heads as positions in a sentence.
+
+    token (int64[n]): Where the words stand in the Doc, in order.
+    heads (int64[n]): The head of each in the Doc; a root is its own.
+    RETURNS (int32[n]): Positions; `NONE` for roots, and where the head is no word of the sentence.
+    """
+    place = np.clip(np.searchsorted(token, heads), 0, len(token) - 1)
+    return np.where((token[place] == heads) & (heads != token), place, NONE).astype(np.int32)
+
+
+def lowered(heads: np.ndarray, labels: Sequence[str], doc: Doc, token: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """A tree whose arcs may have been lifted, with labels that say so, as it was before (Nivre & Nilsson 2005).
+
+    heads (int32[n]), labels (Sequence[str]): As of a candidate; labels of lifted arcs are decorated.
+    doc (Doc), token (int64[n]): The words.
+    RETURNS (tuple[int32[n], list[str]]): Heads and labels without decoration.
+    """
+    labels = [ROOT_LABEL if head == NONE else label for head, label in zip(heads.tolist(), labels)]
+    if not any(nonproj.is_decorated(label) for label in labels):
+        return heads, labels
+    own = np.where(heads == NONE, np.arange(len(heads)), heads).tolist()
+    copy = Doc(doc.vocab, words=[doc[i].text for i in token.tolist()], heads=own, deps=labels)
+    nonproj.deprojectivize(copy)
+    places = np.array([NONE if word.head.i == word.i else word.head.i for word in copy], dtype=np.int32)
+    return places, [ROOT_LABEL if head == NONE else word.dep_ for head, word in zip(places.tolist(), copy)]
+
+
+def _of_beam(parser: Any, doc: Doc, k: int, source: str) -> list[Candidates]:
+    """The parses in the final beam of spaCy's parser, each summed over its derivations there."""
+    parts = tokens_of(read_words([doc]).layout)
+    beams = beam_parses(parser, [_alone(doc, token) for token in parts], k)
+    strings = doc.vocab.strings
+    found = []
+    for token, beam in zip(parts, beams):
+        tags = [strings[tag] for tag in doc.to_array([TAG]).ravel()[token].tolist()]
+        sums: dict[tuple[tuple[int, ...], tuple[str, ...]], float] = {}
+        # What spaCy leaves without a head is a root; a sentence of one word has no arc, and such a parse is not in the beam.
+        for probability, arcs in beam or [(1.0, [])]:
+            span = np.arange(token[0], token[-1] + 1)
+            heads, names = span.copy(), [UNLABELLED] * len(span)
+            for head, child, label in arcs:
+                heads[child], names[child] = token[0] + head, label
+            own = positions_of(token, heads[token - token[0]])
+            own, labels = lowered(own, [names[i] for i in (token - token[0]).tolist()], doc, token)
+            key = tuple(own.tolist()), tuple(labels)
+            sums[key] = sums.get(key, 0.0) + probability
+        best = sorted(sums.items(), key=lambda item: -item[1])[:k]
+        found.append(
+            Candidates(
+                token,
+                np.array([heads for (heads, _), _ in best], dtype=np.int32),
+                [list(labels) for (_, labels), _ in best],
+                [tags] * len(best),
+                np.log(np.maximum([probability for _, probability in best], _LEAST)),
+                source,
+            )
+        )
+    return found
+
+
+def _alone(doc: Doc, token: np.ndarray) -> Doc:
+    """A sentence as a document of its own, in which no other sentence begins, with what a shared `tok2vec` has written."""
+    first, end = int(token[0]), int(token[-1]) + 1
+    attributes = [TAG, POS, MORPH, LEMMA, SENT_START]
+    rows = doc.to_array(attributes)
+    rows[first:end, 4] = np.int64(-1).astype(np.uint64)
+    rows[first, 4] = 1
+    return doc[first:end].as_doc(array_head=attributes, array=rows)

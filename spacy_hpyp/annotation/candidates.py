@@ -133,6 +133,38 @@ def lowered(heads: np.ndarray, labels: Sequence[str], doc: Doc, token: np.ndarra
     return places, [ROOT_LABEL if head == NONE else word.dep_ for head, word in zip(places.tolist(), copy)]
 
 
+def trees_of(
+    doc: Doc,
+    token: np.ndarray,
+    heads: np.ndarray,
+    labels: np.ndarray,
+    score: np.ndarray,
+    names: Sequence[str],
+    source: str,
+) -> Candidates:
+    """Candidates of a parser that reads tags.
+
+    doc (Doc): With tags.
+    token (int64[n]): Where the words stand in it.
+    heads, labels (int32[k, n]): Trees, projective, with numbers for labels.
+    score (float64[k]): The best first.
+    names (Sequence[str]): What the numbers of labels stand for; lifted arcs have decorated ones.
+    source (str): The name of the parser.
+    """
+    strings = doc.vocab.strings
+    tags = [strings[tag] for tag in doc.to_array([TAG]).ravel()[token].tolist()]
+    labelled = [*names, ROOT_LABEL]
+    trees = [lowered(each, [labelled[label] for label in own], doc, token) for each, own in zip(heads, labels.tolist())]
+    return Candidates(
+        token,
+        np.array([each for each, _ in trees], dtype=np.int32),
+        [own for _, own in trees],
+        [tags] * len(trees),
+        score,
+        source,
+    )
+
+
 def _of_beam(parser: Any, doc: Doc, k: int, source: str) -> list[Candidates]:
     """The parses in the final beam of spaCy's parser, each summed over its derivations there."""
     parts = tokens_of(read_words([doc]).layout)

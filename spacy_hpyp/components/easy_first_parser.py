@@ -20,6 +20,7 @@ from thinc.api import Config, Model, Optimizer
 from ..annotation.alternatives import ScoredParse, best_combinations
 from ..annotation.arrays import Guides
 from ..annotation.calibration import PUNCTUATION
+from ..annotation.candidates import Candidates, trees_of
 from ..annotation.confidence import learn as learn_confidence
 from ..annotation.confidence import logistic
 from ..annotation.documents import (
@@ -469,6 +470,23 @@ class EasyFirstParser(TrainableComponent):
             labels = _of_all([beam[1][i] for beam, i in zip(beams, chosen)])
             write_trees([copy], words.layout, heads, labels, self._label_names, np.full(len(heads), np.nan))
             found.append(ScoredParse(copy, score))
+        return found
+
+    def candidates(self, doc: Doc, k: int) -> list[Candidates]:
+        """The best trees of each sentence of a document, without changing it, see `k_best`.
+
+        doc (Doc): With tags and sentence boundaries.
+        k (int): How many, at least 1; there are fewer if a final beam has no more.
+        RETURNS (list[Candidates]): Of each sentence, with the sums of the weights of the actions.
+        RAISES (ValueError): If k is not a whole number of at least 1.
+        """
+        k = whole("k", k, least=1)
+        self._check_trained()
+        sentences, words = self.parser.read_docs([doc], reader=self.name)
+        found = []
+        for i, (start, end) in enumerate(zip(sentences.offsets, sentences.offsets[1:])):
+            beam = [part[:k] for part in self.parser.k_best(sentences, i, max(self.beam, k))]
+            found.append(trees_of(doc, words.layout.token[start:end], *beam, self._label_names, self.name))
         return found
 
     # Storage

@@ -18,6 +18,7 @@ from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer
 
 from ..annotation.alternatives import Alternative, best_combinations
+from ..annotation.candidates import Candidates, trees_of
 from ..annotation.documents import ROOT_LABEL, SPACE_LABEL, UNLABELLED, join, raw_sentences, read_gold, write_trees
 from ..annotation.extensions import register_extensions, write_sentence_probabilities
 from ..annotation.words import Words
@@ -335,6 +336,34 @@ class HeadOutwardParser(TrainableComponent):
             write_trees([copy], found.layout, heads, labels, self._label_names, np.full(len(heads), np.nan))
             alternatives.append(Alternative(copy, log_prob))
         return alternatives
+
+    def candidates(self, doc: Doc, k: int) -> list[Candidates]:
+        """The most probable trees of each sentence of a document, without changing it, see `k_best`.
+
+        doc (Doc): With tags and sentence boundaries.
+        k (int): How many, at least 1; there are fewer if there are no more.
+        RETURNS (list[Candidates]): Of each sentence, with the log-probabilities of words, tags and trees without labels in nats.
+        RAISES (ValueError): If k is not a whole number of at least 1.
+        """
+        k = whole("k", k, least=1, highest=1_000_000)
+        self._check_chart()
+        model = self.head_outward
+        words, tags, offsets, found = read_docs(model, [doc], longest=self.longest)
+        parts = [best_trees(model.frozen, words[a:b], tags[a:b], k) for a, b in zip(offsets, offsets[1:])]
+        bounds = found.layout.offsets
+        firsts = np.searchsorted(offsets, bounds)
+        candidates = []
+        for i, (start, end) in enumerate(zip(bounds, bounds[1:])):
+            own, rows = parts[firsts[i] : firsts[i + 1]], []
+            for score, chosen in best_combinations([scores.tolist() for _, _, scores in own], k):
+                heads, labels = (
+                    np.concatenate([part[column][j] for part, j in zip(own, chosen)]) for column in (0, 1)
+                )
+                within = offsets[firsts[i] : firsts[i + 1] + 1] - start
+                rows.append((*_one_tree_each(heads, labels, within, np.array([0, end - start])), score))
+            columns = (np.array(column) for column in zip(*rows))
+            candidates.append(trees_of(doc, found.layout.token[start:end], *columns, self._label_names, self.name))
+        return candidates
 
     def head_marginals(self, doc: Doc) -> np.ndarray:
         """How probable each head is, given the words and tags, without changing the document.

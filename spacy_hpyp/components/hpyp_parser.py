@@ -15,8 +15,9 @@ from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer
 
-from ..annotation.alternatives import Alternative, Marginals, k_best, marginals
+from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
 from ..annotation.arrays import Parses
+from ..annotation.candidates import Candidates, lowered
 from ..annotation.confidence import confidence
 from ..annotation.documents import (
     ROOT_LABEL,
@@ -385,6 +386,38 @@ class HPYPParser(TrainableComponent):
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
         sentences, posteriors = model.frozen.posteriors(blocks, self._search_of_all(labels_per_arc), self.threads)
         return k_best(doc, replace(layout, offsets=sentences.offsets), posteriors, k, model.encoder)
+
+    def candidates(self, doc: Doc, k: int) -> list[Candidates]:
+        """The best parses of each sentence of a document, without changing it, see `k_best`.
+
+        doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them.
+        k (int): How many, at least 1; there are fewer if the final beam has no more.
+        RETURNS (list[Candidates]): Of each sentence, with log-probabilities in nats.
+        RAISES (ValueError): If k is not a whole number of at least 1.
+        """
+        k = whole("k", k, least=1)
+        model = self._initialized()
+        blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
+        sentences, posteriors = model.frozen.posteriors(blocks, self._search_of_all(None), self.threads)
+        labels = [*model.labels, ROOT_LABEL]
+        found = []
+        for start, end, posterior in zip(sentences.offsets, sentences.offsets[1:], posteriors):
+            best, token = distinct_parses(posterior)[:k], layout.token[start:end]
+            trees = [
+                lowered(posterior.heads[i], [labels[label] for label in posterior.labels[i]], doc, token)
+                for _, i in best
+            ]
+            found.append(
+                Candidates(
+                    token,
+                    np.array([heads for heads, _ in trees], dtype=np.int32),
+                    [names for _, names in trees],
+                    [[model.tags[tag] for tag in posterior.tags[i]] for _, i in best],
+                    np.array([score for score, _ in best]),
+                    self.name,
+                )
+            )
+        return found
 
     def posterior(self, doc: Doc, *, labels_per_arc: int | None = None) -> Marginals:
         """How probable each head, label and tag is, given the words, without changing the document.

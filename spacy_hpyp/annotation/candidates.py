@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 
 from ..compat.spacy import beam_parses, nonproj
 from ..compiled import NONE
-from .documents import ROOT_LABEL, UNLABELLED, Layout
+from .documents import ROOT_LABEL, UNLABELLED, GoldSentence, Layout
 from .words import read_words
 
 # Less than this a beam does not tell from nothing.
@@ -28,7 +28,7 @@ class Candidates:
     heads (int32[k, n]): Positions in the sentence, `NONE` for roots. They need not be projective.
     labels (list[list[str]]): Of each candidate, the label of each word, "ROOT" for roots.
     tags (list[list[str]]): Of each candidate, the tag of each word, "" where there is none.
-    score (float64[k]): What the parser that has found them says of each, the best first; in nats where it has probabilities.
+    score (float64[k]): What the parser that has found them says of each; in nats where it has probabilities.
     source (str): The name of that parser.
     """
 
@@ -45,6 +45,45 @@ class Candidates:
     def first(self, k: int) -> "Candidates":
         """The k best of them, or all if there are fewer."""
         return Candidates(self.token, self.heads[:k], self.labels[:k], self.tags[:k], self.score[:k], self.source)
+
+    def chosen_first(self, other: "Candidates") -> "Candidates":
+        """With the first candidate of others in the first place; if it is not there yet, with the score of the worst one.
+
+        other (Candidates): Of the same sentence.
+        """
+        place = self.place_of(other.heads[0], other.labels[0], other.tags[0])
+        heads, labels, tags = other.heads[0], other.labels[0], other.tags[0]
+        kept = [i for i in range(len(self)) if i != place]
+        score = self.score.min(initial=np.inf) if place == NONE else self.score[place]
+        return Candidates(
+            self.token,
+            np.concatenate([heads[None], self.heads[kept]]),
+            [labels, *(self.labels[i] for i in kept)],
+            [tags, *(self.tags[i] for i in kept)],
+            np.append(score if np.isfinite(score) else 0.0, self.score[kept]),
+            self.source,
+        )
+
+    def sentences(self, doc: Doc) -> list[GoldSentence]:
+        """The candidates as sentences to be learned from, made projective with decorated labels (Nivre & Nilsson 2005).
+
+        doc (Doc): Where the words stand.
+        """
+        words = [doc[i].text for i in self.token.tolist()]
+        positions = np.arange(len(words))
+        found = []
+        for heads, labels, tags in zip(self.heads, self.labels, self.tags):
+            own, decorated = nonproj.projectivize(np.where(heads == NONE, positions, heads).tolist(), labels)
+            roots = [head == i for i, head in enumerate(own)]
+            found.append(
+                GoldSentence(
+                    words=words,
+                    tags=tags,
+                    heads=[NONE if root else head for root, head in zip(roots, own)],
+                    labels=[ROOT_LABEL if root else label for root, label in zip(roots, decorated)],
+                )
+            )
+        return found
 
     def place_of(self, heads: np.ndarray, labels: Sequence[str], tags: Sequence[str]) -> int:
         """Which of them a parse is, `NONE` if it is none of them.

@@ -326,6 +326,11 @@ class EasyFirstParser(TrainableComponent):
         every = max(_LEAST_PARTS, self.parser.progress.sentences // _HELD_OUT)
         return int.from_bytes(key[:4], "big") % every == 0
 
+    @property
+    def held_out(self) -> set[bytes]:
+        """What identifies the training sentences that only confidence is learned from; see `RawSentence.key`."""
+        return set(self.parser.progress.held_out)
+
     def _hold_out(self, key: bytes, lesson: Lessons | None) -> None:
         """Keep a sentence to learn confidence from, if it is one of those."""
         if lesson is not None and self._is_held_out(key):

@@ -356,9 +356,7 @@ class HeadOutwardParser(TrainableComponent):
         for i, (start, end) in enumerate(zip(bounds, bounds[1:])):
             own, rows = parts[firsts[i] : firsts[i + 1]], []
             for score, chosen in best_combinations([scores.tolist() for _, _, scores in own], k):
-                heads, labels = (
-                    np.concatenate([part[column][j] for part, j in zip(own, chosen)]) for column in (0, 1)
-                )
+                heads, labels = (np.concatenate([part[column][j] for part, j in zip(own, chosen)]) for column in (0, 1))
                 within = offsets[firsts[i] : firsts[i + 1] + 1] - start
                 rows.append((*_one_tree_each(heads, labels, within, np.array([0, end - start])), score))
             columns = (np.array(column) for column in zip(*rows))

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -34,6 +35,7 @@ from ..annotation.documents import (
 from ..annotation.extensions import register_extensions
 from ..annotation.guides import write_guides
 from ..compat.spacy import nonproj
+from ..compiled import NONE
 from ..inference.division import Search
 from ..language_model.generation import LONGEST, generate_docs
 from ..models.architectures import JOINT_MODEL
@@ -41,7 +43,7 @@ from ..models.joint_model import JointModel
 from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
 from ..models.storage import model_from_bytes
 from ..settings import attributes, taking, whole
-from ..training.leave_out import leave_out
+from ..training.leave_out import leave_out, leaving_out
 from ..training.treebank import GoldCorpus, Treebank, learn_confidence, visit
 from .alignment import annotated_document, gold_documents
 from .base import TrainableComponent, listed, reading_parts
@@ -418,6 +420,37 @@ class HPYPParser(TrainableComponent):
                 )
             )
         return found
+
+    def candidate_log_probs(self, doc: Doc, candidates: Candidates) -> np.ndarray:
+        """How probable trees of a sentence are together with their words and tags, see `tree_log_prob`.
+
+        doc (Doc), candidates (Candidates): A sentence of it; the trees may be another parser's.
+        RETURNS (float64[k]): In nats; not a number where a candidate is no tree, or has tags or labels that the model does not have.
+        """
+        model = self._initialized()
+        found = np.full(len(candidates), np.nan)
+        encoder = model.encoder
+        encoded = [
+            encoder.encode(sentence) if sentence.heads.count(NONE) == 1 else ""
+            for sentence in candidates.sentences(doc)
+        ]
+        rows = [(i, each) for i, each in enumerate(encoded) if not isinstance(each, str)]
+        if rows:
+            places = [i for i, _ in rows]
+            found[places] = model.frozen.tree_log_probabilities(join([each for _, each in rows]), seed=self.seed)
+        return found
+
+    @contextmanager
+    def without(self, documents: Sequence[GoldDocument]) -> Iterator[None]:
+        """Take sentences out of the model for a while, as if it had not been trained on them.
+
+        documents (Sequence[GoldDocument]): Gold sentences. Those that it has not learned from need not be taken out.
+        RAISES (ValueError): If the component has not been trained, or has latent derivations.
+        """
+        model = self._initialized()
+        rng = np.random.default_rng([self.seed, model.progress.steps, 3])
+        with leaving_out(model, documents, rng, threads=self.threads):
+            yield
 
     def posterior(self, doc: Doc, *, labels_per_arc: int | None = None) -> Marginals:
         """How probable each head, label and tag is, given the words, without changing the document.

@@ -238,3 +238,38 @@ class CombinerSettings(Settings):
         Name(),
         'the name of the parse that a document has when it comes; in a config, `""` is the component before this one',
     )
+
+
+@dataclass(frozen=True)
+class RerankerSettings(Settings):
+    """All settings of `parse_reranker`."""
+
+    source: str = setting(
+        "",
+        Name(),
+        "the name of the parser before it among whose trees it chooses; none: the last parser before it",
+    )
+    k: int = setting(20, Whole(1, 1_000_000), "how many trees of a sentence, the one that the document has among them")
+    generative: str = setting(
+        "",
+        Name(),
+        "the name of an `hpyp_parser` in the pipeline that says how probable it takes the trees for, too; none: no such feature",
+    )
+    decoding: str = setting(
+        "mbr",
+        OneOf(("best", "mbr")),
+        '`"best"`: the most probable tree; `"mbr"`: the one with the least expected number of wrong arcs',
+    )
+    held_out: int = setting(
+        500,
+        Whole(0, 1_000_000),
+        "weights are learned from so many sentences, the last ones of the training part, which the generative model does not learn from; "
+        "where an `easy_first_parser` says what it has not learned from either, from those",
+    )
+    tokens: str = setting(
+        "tokenizer",
+        OneOf(tuple(SENTENCES)),
+        "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
+    )
+    threads: int = setting(1, Whole(1), "threads that sentences are divided between; the result does not depend on it")
+    seed: int = setting(0, Whole(0), "fixes training bit for bit")

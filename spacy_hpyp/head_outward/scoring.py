@@ -157,6 +157,35 @@ def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
 
 
 @compiled
+def candidate_log_probabilities(model, words, tags, heads, labels):
+    """The log-probabilities of several trees of a sentence.
+
+    model (Distributions): Frozen, or while it learns.
+    words (int32[n]): The sentence; words are cased.
+    tags, heads, labels (int32[k, n]): What each candidate has; labels may be `NONE` where they are not known.
+    RETURNS (float64[k, 2]): Of words, tags and tree; and of the labels of its arcs given all that. In nats. Labels that are not known
+        are as probable as any of them is to who knows nothing.
+    """
+    k, n = heads.shape
+    found = np.zeros((k, 2))
+    symbols = np.empty((n + 2, 3), dtype=np.int32)
+    room = _room(model.label)
+    unknown = -log(max(1, alphabet_of(model.label)))
+    for i in range(k):
+        found[i, 0] = np.sum(tree_log_probabilities(model, words, tags[i], heads[i], labels[i], False))
+        if model.generated[LABEL]:
+            fill_symbols(words, tags[i], model.sizes, symbols)
+            family = family_of(heads[i])
+            for child in range(n):
+                if heads[i, child] != NONE and labels[i, child] == NONE:
+                    found[i, 1] += unknown
+                elif heads[i, child] != NONE:
+                    event = place_in_tree(family, child, n)
+                    found[i, 1] += _log_product(model.label, model.sizes, symbols, event, labels[i, child], room)
+    return found
+
+
+@compiled
 def find_labels(model, words, tags, heads, rng, labels):
     """A label for each arc of a tree: the most probable one, or with randomness one that is drawn.
 

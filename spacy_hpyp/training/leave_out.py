@@ -5,8 +5,8 @@ a parser was trained on it believes what it was told. A count model need not be 
 taken out of the seating, parsed by what is left, and put back as it was.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -64,11 +64,7 @@ def leave_out(
     RAISES (ValueError): If the model has learned from less than half of those sentences that can be learned from, or has latent
         derivations.
     """
-    if model.progress.derivations:
-        raise ValueError(
-            "Sentences cannot be left out of a model that has latent derivations: it has not learned them from the trees that "
-            'the documents have. Train one with latent = "nothing".'
-        )
+    _check_derivations(model)
     order, sentences = _read(model, documents)
     _check_seated(sentences.values())
     fold_of = _deal_out(order, folds)
@@ -92,6 +88,31 @@ def leave_out(
         progress(len(place))
     place = _places(order, sentences, starts)
     return Guides(*(part[place] for part in found)), sum(sentences[key].copies > 0 for key in order)
+
+
+@contextmanager
+def leaving_out(
+    model: JointModel, documents: Sequence[GoldDocument], rng: np.random.Generator, *, threads: int
+) -> Iterator[None]:
+    """Take all copies of some sentences out of a model, and put them back in the end as they were.
+
+    model, rng, threads: As for `leave_out`.
+    documents (Sequence[GoldDocument]): The sentences; those that the model has not learned from need not be taken out.
+    RAISES (ValueError): If the model has latent derivations.
+    """
+    _check_derivations(model)
+    _, sentences = _read(model, documents)
+    seated = [each.gold for each in sentences.values() if each.gold is not None for _ in range(each.copies)]
+    with model.seating.without(join(seated), model.weights, rng, threads) if seated else nullcontext():
+        yield
+
+
+def _check_derivations(model: JointModel) -> None:
+    if model.progress.derivations:
+        raise ValueError(
+            "Sentences cannot be left out of a model that has latent derivations: it has not learned them from the trees that "
+            'the documents have. Train one with latent = "nothing".'
+        )
 
 
 def _read(model: JointModel, documents: Sequence[GoldDocument]) -> tuple[list[bytes], dict[bytes, _Sentence]]:

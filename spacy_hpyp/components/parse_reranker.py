@@ -1,0 +1,583 @@
+"""The trainable spaCy component `parse_reranker`."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from spacy import util
+from spacy.lang.en import English
+from spacy.language import Language
+from spacy.pipeline.dep_parser import DependencyParser, make_parser_scorer
+from spacy.tokens import Doc
+from spacy.training import Example, validate_get_examples
+from spacy.vocab import Vocab
+from thinc.api import Config, Model, Optimizer
+
+from ..annotation.calibration import PUNCTUATION
+from ..annotation.candidates import Candidates, candidates_of, parsed_candidates
+from ..annotation.documents import (
+    ROOT_LABEL,
+    SPACE_LABEL,
+    GoldDocument,
+    RawSentence,
+    layout_of,
+    problem_of,
+    write_trees,
+)
+from ..annotation.extensions import register_extensions
+from ..annotation.words import write_tags
+from ..compat.spacy import nonproj
+from ..compiled import NONE
+from ..models.head_outward import HEAD_OUTWARD
+from ..models.head_outward_model import HeadOutwardModel
+from ..models.head_outward_storage import head_outward_from_bytes
+from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
+from ..models.ranking import (
+    FEATURES,
+    Lists,
+    Ranking,
+    learn_weights,
+    log_likelihood,
+    probabilities,
+    ranking_from_bytes,
+    right_of_chosen,
+)
+from ..models.reranker import RANKING, tree_features
+from ..settings import attributes, taking
+from ..training.trees import Sampler, TreeCorpus
+from .alignment import annotated_document, gold_documents
+from .base import TrainableComponent, listed, reading_parts
+from .settings import RerankerSettings
+
+register_extensions()
+
+_DEFAULTS = Config(
+    {**asdict(RerankerSettings()), **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["parse_reranker"]}
+)
+# Fewer sentences than this that another parser has not learned from are too few to learn weights from.
+_LEAST_HELD_OUT = 30
+_OWN, _SOURCE, _TREE, _LABELS, _GENERATIVE = range(len(FEATURES))
+
+
+@Language.factory(
+    "parse_reranker",
+    assigns=["token.dep", "token.head", "token.is_sent_start", "doc.sents", "token._.head_prob"],
+    requires=["token.tag", "token.head", "token.dep"],
+    default_config=_DEFAULTS,
+    default_score_weights={
+        "dep_uas": 0.5,
+        "dep_las": 0.5,
+        "dep_las_per_type": None,
+        "sents_p": None,
+        "sents_r": None,
+        "sents_f": 0.0,
+    },
+)
+@taking(RerankerSettings)
+def make_parse_reranker(
+    nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
+) -> "ParseReranker":
+    """Make a reranker; see `ParseReranker`."""
+    return ParseReranker(nlp.vocab, model, name, pipeline=nlp, scorer=scorer, **settings)
+
+
+_META = Language.get_factory_meta("parse_reranker")
+English.factory(
+    "parse_reranker",
+    assigns=_META.assigns,
+    requires=_META.requires,
+    default_config=_DEFAULTS.merge({"model": {"unknown_words": {"lang": "en"}}}),
+    default_score_weights=_META.default_score_weights,
+    func=make_parse_reranker,
+)
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """The candidates of a sentence, and what is known of them.
+
+    candidates (Candidates): The one that the document has comes first.
+    features (float64[k, FEATURES]): See `spacy_hpyp.models.ranking`.
+    probability (float64[k]): How probable it is that each is the best.
+    chosen (int): Which was chosen.
+    head_probability (float64[n]): How probable it is that its arcs are right: the sum over all candidates that have them.
+    """
+
+    candidates: Candidates
+    features: np.ndarray
+    probability: np.ndarray
+    chosen: int
+    head_probability: np.ndarray
+
+
+@attributes(RerankerSettings)
+class ParseReranker(TrainableComponent):
+    """Chooses among the trees of a parser before it, by what that says of them and what a generative model says (Sangati, Zuidema &
+    Bod 2009).
+
+    It reads what the parser reads, and sets `token.head`, `token.dep_`, `token._.head_prob`, and `token.tag_` where the trees come
+    with tags of their own.
+
+    The generative model is a head-outward model that learns from the trees of the treebank. The weights of what it says, and of what
+    the source says, are learned from sentences that it has not seen, and that the source should not have seen either: an
+    `hpyp_parser` takes them out of its model for that, an `easy_first_parser` knows which it has kept out. Where the source is
+    another one that was trained on the same data, call `learn_weights` with other ones.
+
+    Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model): Made by `spacy-hpyp.Reranker.v1`.
+    name (str): The name of the component instance.
+    pipeline (Language): The pipeline that has the parser.
+    scorer (Callable | None): What `score` calls.
+    **settings: See `spacy_hpyp.components.settings`.
+    RAISES (ValueError): If a setting is not what it may be.
+    """
+
+    factory = "parse_reranker"
+    settings_type = RerankerSettings
+
+    @taking(RerankerSettings)
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model,
+        name: str = "parse_reranker",
+        *,
+        pipeline: Language,
+        scorer: Callable | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(vocab, model, name, make_parser_scorer() if scorer is None else scorer, settings)
+        self._pipeline = pipeline
+        self._reset_training()
+
+    @property
+    def head_outward(self) -> HeadOutwardModel:
+        """The generative model."""
+        return self.model.attrs[HEAD_OUTWARD]
+
+    @property
+    def ranking(self) -> Ranking:
+        """The weights."""
+        return self.model.attrs[RANKING]
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weights of what is known of a tree, by its names; see `spacy_hpyp.models.ranking.FEATURES`."""
+        return dict(zip(FEATURES, self.ranking.weights.tolist()))
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the generative model has its vocabulary and labels."""
+        return self.head_outward.is_initialized
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that the generative model knows, those of roots ("ROOT") and of white space ("dep"). The trees are the source's."""
+        if not self.is_trained:
+            return ()
+        found = {label.split(nonproj.DELIMITER)[0] for label in self.head_outward.labels}
+        return tuple(sorted({*found, ROOT_LABEL, SPACE_LABEL}))
+
+    @property
+    def label_data(self) -> dict[str, list[str]]:
+        """Tags and labels of the generative model, as `spacy init labels` writes them and `initialize` takes them."""
+        return {"tags": list(self.head_outward.tags), "labels": list(self.head_outward.labels)}
+
+    def _component(self, name: str, what: str) -> Any:
+        if name not in self._pipeline.component_names:
+            raise ValueError(
+                f"The {what} of the component '{self.name}' is to be '{name}', but the pipeline has no such component: "
+                f"it has {self._pipeline.component_names}."
+            )
+        return self._pipeline.get_pipe(name)
+
+    @property
+    def source_name(self) -> str:
+        """The name of the parser among whose trees it chooses.
+
+        RAISES (ValueError): If there is none.
+        """
+        if self.settings.source:
+            self._component(self.settings.source, "source")
+            return self.settings.source
+        before = self._before()
+        for name, component in reversed(before):
+            if hasattr(component, "candidates") or isinstance(component, DependencyParser):
+                return name
+        raise ValueError(
+            f"The component '{self.name}' chooses among the trees of a parser, but there is none before it in the pipeline: "
+            f"{[name for name, _ in before]}. Put one there, or name it: 'source'."
+        )
+
+    def _before(self) -> list[tuple[str, Any]]:
+        """The components before this one."""
+        found = []
+        for name, component in self._pipeline.pipeline:
+            if component is self:
+                break
+            found.append((name, component))
+        return found
+
+    # Training
+
+    def _reset_training(self) -> None:
+        self._sampler: Sampler | None = None
+        self._held: dict[bytes, tuple[Doc, RawSentence]] = {}
+        self._loss = (0.0, 0)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: dict[str, list[str]] | None = None,
+    ) -> None:
+        """Hold sentences out, collect the vocabulary, the tags and the labels of the others, and forget what was learned before.
+
+        get_examples (Callable): Returns examples with gold annotation.
+        nlp (Language | None): The pipeline.
+        labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
+        RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
+        """
+        validate_get_examples(get_examples, "ParseReranker.initialize")
+        documents = list(gold_documents(get_examples(), self.tokens))
+        held_out = self._hold_out([raw.key for document in documents for raw in document.sentences])
+        corpus = TreeCorpus("nothing", 1)
+        corpus.read(_without(documents, held_out))
+        if not corpus.sentences:
+            raise ValueError(
+                f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence with "
+                f"a tag for every token and a complete tree{listed(corpus.skipped)}. Is the right file in the corpus?"
+            )
+        model = self.head_outward.untrained()
+        corpus.initialize(model, corpus.label_data() if labels is None else labels)
+        sampler = Sampler(model, corpus)
+        if not model.progress.sweep.copies:
+            raise ValueError(
+                f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and "
+                f"labels{listed(corpus.skipped)}. Make them of the same data with 'python -m spacy init labels'."
+            )
+        self._replace_model((model, Ranking(held_out=held_out)))
+        self._sampler = sampler
+        if corpus.skipped:
+            warnings.warn(
+                f"The component '{self.name}' skips {corpus.skipped.total()} training sentences{listed(corpus.skipped)}.",
+                stacklevel=2,
+            )
+
+    def _hold_out(self, keys: Sequence[bytes]) -> set[bytes]:
+        """What identifies the sentences that weights are learned from."""
+        if not self.held_out:
+            return set()
+        kept_out = getattr(self._component(self.source_name, "source"), "held_out", None)
+        if kept_out is not None:
+            found = kept_out & set(keys)
+            if len(found) >= _LEAST_HELD_OUT:
+                return found
+        distinct = list(dict.fromkeys(keys))
+        # Of a small treebank most has to be learned from.
+        return set(distinct[len(distinct) - min(self.held_out, len(distinct) // 5) :])
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | Literal[False] | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """One Gibbs step for each customer of some sentences; sentences that are not seated yet are added.
+
+        When every sentence that the corpus is known to have has been visited, the hyperparameters are resampled, and the weights are
+        learned; the log says what each is worth.
+
+        examples (Iterable[Example]): What is learned are the reference documents, on the tokens that `tokens` says.
+        drop (float): Not used: a Bayesian model has no dropout.
+        sgd (Optimizer | Literal[False] | None): Updates the weights of pools, by the gradient of the log-likelihood. Without one the
+            gradient is kept for `finish_update`.
+        losses (dict[str, float] | None): Gets, under the component's name, the negative log-likelihood for each token in nats, of all
+            updates since the name was last missing.
+        RETURNS (dict[str, float]): The losses.
+        """
+        losses = {} if losses is None else losses
+        if self.name not in losses:
+            self._loss = (0.0, 0)
+            losses[self.name] = 0.0
+        examples = self._examples(examples, "update")
+        self._check_trained()
+        model = self.head_outward
+        if self._sampler is None:
+            self._sampler = Sampler(model, TreeCorpus("nothing", 1))
+        held_out = self.ranking.held_out
+        for key, sentence in _sentences(examples, self.tokens, held_out):
+            self._held.setdefault(key, sentence)
+        batch = self._sampler.rows(_without(gold_documents(examples, self.tokens), held_out))
+        if batch:
+            rng = np.random.default_rng([self.seed, model.progress.steps])
+            model.progress.steps += 1
+            totals, gradient, tokens, seated = self._sampler.visit(batch, rng, drawn="nothing", threads=self.threads)
+            # What is learned from sentences that the model has not seen before is not what it will need to know.
+            if gradient and seated:
+                add_gradients(self.model, HEAD_OUTWARD, gradient, tokens)
+            self._loss = (self._loss[0] - sum(totals.values()), self._loss[1] + tokens)
+            losses[self.name] = self._loss[0] / max(1, self._loss[1])
+            swept = self._sampler.sweep(len(batch))
+            if swept:
+                model.resample(rng)
+                model.progress.sweeps += 1
+            if sgd:
+                self.finish_update(sgd)
+            if swept and self._held:
+                self._learn([self._held[key] for key in sorted(self._held)])
+        return losses
+
+    def learn_weights(self, examples: Iterable[Example]) -> dict[str, float]:
+        """Learn the weights of what is known of trees from some sentences, each by itself. The generative model stays as it is.
+
+        examples (Iterable[Example]): Gold documents that neither the source nor the generative model has learned from.
+        RETURNS (dict[str, float]): The weights, by the names of the features.
+        RAISES (ValueError): If the component has not been trained, or none of the sentences has a tree to learn from.
+        """
+        self._check_trained()
+        self._learn([sentence for _, sentence in _sentences(self._examples(examples, "learn_weights"), self.tokens)])
+        return self.weights
+
+    def _learn(self, sentences: Sequence[tuple[Doc, RawSentence]]) -> None:
+        source = self._component(self.source_name, "source")
+        without = getattr(source, "without", None)
+        found = [(doc, raw) for doc, raw in sentences if problem_of(raw.rows) is None]
+        with nullcontext() if without is None else without([GoldDocument(doc.vocab, [raw]) for doc, raw in found]):
+            lists = self.lists(found)
+        if lists is None:
+            raise ValueError(
+                f"The component '{self.name}' cannot learn weights: of {len(sentences)} sentences none has a complete gold tree, and "
+                "one tree from the parser."
+            )
+        used = self._used
+        self.ranking.weights = weights = learn_weights(lists, used)
+        count, before = len(lists.offsets) - 1, log_likelihood(lists, weights)
+        right = right_of_chosen(lists, weights)
+        for i in np.flatnonzero(used):
+            others = used.copy()
+            others[i] = False
+            without_it = learn_weights(lists, others)
+            util.logger.info(
+                "%s: weight of '%s' %.3f; without it %.4f nats and %.2f right heads and labels fewer for each of %d sentences",
+                *(self.name, FEATURES[i], weights[i], before - log_likelihood(lists, without_it)),
+                *((right - right_of_chosen(lists, without_it)) / count, count),
+            )
+
+    @property
+    def _used(self) -> np.ndarray:
+        used = np.ones(len(FEATURES), dtype=bool)
+        used[_GENERATIVE] = bool(self.generative)
+        return used
+
+    def lists(self, sentences: Sequence[tuple[Doc, RawSentence]], k: int | None = None) -> Lists | None:
+        """What is known of the trees of gold sentences, each by itself, as the pipeline before the component parses them.
+
+        sentences (Sequence[tuple[Doc, RawSentence]]): Their tokens, and their gold annotation.
+        k (int | None): How many trees of each, instead of the setting.
+        RETURNS (Lists | None): Of all that the parser takes for one sentence. What is right of a tree are its heads, and its heads with
+            their labels; without punctuation.
+        """
+        docs = [_unparsed(doc) for doc, _ in sentences]
+        for _, component in self._before():
+            docs = list(component.pipe(docs)) if hasattr(component, "pipe") else [component(doc) for doc in docs]
+        features, right = [], []
+        for (gold, raw), found in zip(sentences, self.rerank(docs, k=k)):
+            if len(found) == 1 and len(found[0].candidates.token) == len(raw.rows):
+                features.append(found[0].features)
+                right.append(right_of(found[0].candidates, raw, gold.vocab))
+        if not features:
+            return None
+        return Lists(
+            np.concatenate(features),
+            np.concatenate(right),
+            np.cumsum([0, *map(len, features)]).astype(np.int64),
+        )
+
+    def get_loss(self, examples: Iterable[Example], scores: list[list[Reranked]]) -> tuple[float, None]:
+        """The negative log-probability of the chosen trees among the candidates, for each sentence, in nats.
+
+        examples (Iterable[Example]): Not needed.
+        scores (list[list[Reranked]]): What `predict` returned for the examples.
+        RETURNS (tuple[float, None]): The loss. There is no gradient: what learns has other ways.
+        """
+        self._examples(examples, "get_loss")
+        chosen = [float(each.probability[each.chosen]) for found in scores for each in found]
+        return (-float(np.mean(np.log(chosen))) if chosen else 0.0), None
+
+    # Prediction
+
+    def predict(self, docs: Iterable[Doc]) -> list[list[Reranked]]:
+        """Choose trees of documents without changing them.
+
+        docs (Iterable[Doc]): Parsed by the source.
+        RETURNS (list[list[Reranked]]): Of each sentence of each document.
+        RAISES (ValueError): If the component has not been trained, or there is no such source.
+        """
+        return self.rerank(list(docs))
+
+    def rerank(self, docs: Sequence[Doc], *, k: int | None = None) -> list[list[Reranked]]:
+        """Choose among the trees of the source, with the one that the document has.
+
+        docs (Sequence[Doc]): Parsed.
+        k (int | None): How many trees of a sentence, instead of the setting.
+        RETURNS, RAISES: As `predict`.
+        """
+        self._check_trained()
+        k = self.k if k is None else k
+        name = self.source_name
+        source = self._component(name, "source")
+        generative = self._component(self.generative, "generative parser") if self.generative else None
+        # One after the other: the source has threads of its own, and spaCy's parser is Python.
+        candidates = [self._candidates(source, name, doc, k) for doc in docs]
+        work = [(doc, each) for doc, found in zip(docs, candidates) for each in found]
+        # Made here: threads only read it.
+        frozen = self.head_outward.frozen
+        assert frozen is not None
+        with ThreadPoolExecutor(self.threads) as executor:
+            done = iter(list(executor.map(lambda each: self._rank(*each, generative), work)))
+        return [[next(done) for _ in found] for found in candidates]
+
+    def _candidates(self, source: Any, name: str, doc: Doc, k: int) -> list[Candidates]:
+        own = parsed_candidates(doc, name)
+        if k == 1:
+            return own
+        found = candidates_of(source, doc, k, source=name)
+        # A parser that is not told where sentences begin may find other ones.
+        if len(found) != len(own) or any(not np.array_equal(a.token, b.token) for a, b in zip(found, own)):
+            raise ValueError(
+                f"The component '{self.name}' chooses among the trees of '{name}', but the document has other sentences than that. "
+                "It has to come after it, and nothing between them that changes trees."
+            )
+        # The best one may not be what the parser has chosen.
+        return [each.chosen_first(mine).first(k) for each, mine in zip(found, own)]
+
+    def _rank(self, doc: Doc, candidates: Candidates, generative: Any) -> Reranked:
+        features = np.zeros((len(candidates), len(FEATURES)))
+        features[0, _OWN] = 1.0
+        features[:, _SOURCE] = candidates.score
+        features[:, _TREE : _LABELS + 1] = tree_features(self.head_outward, doc, candidates)
+        if generative is not None:
+            found = generative.candidate_log_probs(doc, candidates)
+            known = np.isfinite(found)
+            # What it cannot derive is the least probable.
+            features[:, _GENERATIVE] = np.where(known, found, found[known].min() if known.any() else 0.0)
+        probability = probabilities(features, self.ranking.weights, np.array([0, len(candidates)]))
+        marginal = _marginals(candidates.heads, probability)
+        chosen = int(np.argmax(probability))
+        if self.decoding == "mbr":
+            expected = np.take_along_axis(marginal.T, candidates.heads, axis=0).sum(axis=1)
+            # Of trees that are equally good the most probable.
+            chosen = int(np.lexsort((-probability, -np.round(expected, 9)))[0])
+        own = np.minimum(marginal[np.arange(len(marginal)), candidates.heads[chosen]], 1.0)
+        return Reranked(candidates, features, probability, chosen, own)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[list[Reranked]]) -> None:
+        """Write the chosen trees into documents.
+
+        docs (Iterable[Doc]): The documents.
+        scores (list[list[Reranked]]): What `predict` returned for them.
+        """
+        for doc, found in zip(docs, scores):
+            if not found:
+                continue
+            layout = layout_of([[each.candidates.token for each in found]])
+            chosen = [(each.candidates, each.chosen) for each in found]
+            tags = [tag for candidates, i in chosen for tag in candidates.tags[i]]
+            before = [tag for candidates, _ in chosen for tag in candidates.tags[0]]
+            if tags != before:
+                names = sorted(set(tags))
+                write_tags([doc], layout, np.array([names.index(tag) for tag in tags], dtype=np.int32), names)
+            labels = [label for candidates, i in chosen for label in candidates.labels[i]]
+            names = sorted(set(labels))
+            numbers = {label: number for number, label in enumerate(names)}
+            write_trees(
+                [doc],
+                layout,
+                np.concatenate([candidates.heads[i] for candidates, i in chosen]),
+                np.array([numbers[label] for label in labels], dtype=np.int32),
+                names,
+                np.concatenate([each.head_probability for each in found]),
+            )
+
+    # Storage
+
+    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> tuple[HeadOutwardModel, Ranking]:
+        with reading_parts():
+            stored, ranking = attributes[HEAD_OUTWARD], attributes[RANKING]
+            weights = weights_from(self.head_outward, parameters)
+        loaded = head_outward_from_bytes(self.head_outward, stored)
+        check_weights(loaded, weights)
+        loaded.weights = weights
+        return loaded, ranking_from_bytes(ranking)
+
+    def _replace_model(self, loaded: tuple[HeadOutwardModel, Ranking]) -> None:
+        model, ranking = loaded
+        set_pooled(self.model, HEAD_OUTWARD, model)
+        self.model.attrs[RANKING] = ranking
+        self._reset_training()
+
+
+def right_of(candidates: Candidates, gold: RawSentence, vocab: Vocab) -> np.ndarray:
+    """How many heads of candidates are right, and how many with their labels, added up (float64[k]); without punctuation."""
+    n = len(gold.rows)
+    heads = np.where(gold.rows[:, 3] == 0, NONE, np.arange(n) + gold.rows[:, 3])
+    labels = np.array([vocab.strings[label] for label in gold.rows[:, 2].view(np.uint64).tolist()])
+    counted = np.array([label.lower() not in PUNCTUATION for label in labels.tolist()])
+    right = (candidates.heads == heads) & counted
+    labelled = right & (np.array(candidates.labels) == labels)
+    return (right.sum(axis=1) + labelled.sum(axis=1)).astype(np.float64)
+
+
+def _marginals(heads: np.ndarray, probability: np.ndarray) -> np.ndarray:
+    """How probable each head of each word is (float64[n, n + 1]); the last is ROOT.
+
+    heads (int32[k, n]): Of the candidates.
+    probability (float64[k]): Of the candidates.
+    """
+    k, n = heads.shape
+    found = np.zeros((n, n + 1))
+    np.add.at(found, (np.tile(np.arange(n), k), heads.ravel()), np.repeat(probability, n))
+    return found
+
+
+def _without(documents: Iterable[GoldDocument], held_out: set[bytes]) -> Iterator[GoldDocument]:
+    """Documents without the sentences that are held out."""
+    for document in documents:
+        yield GoldDocument(document.vocab, [raw for raw in document.sentences if raw.key not in held_out])
+
+
+def _sentences(
+    examples: Iterable[Example], tokens: str, keys: set[bytes] | None = None
+) -> Iterator[tuple[bytes, tuple[Doc, RawSentence]]]:
+    """Gold sentences as documents of their own, by what identifies them.
+
+    keys (set[bytes] | None): Which ones; all, if it is None.
+    """
+    for example in examples:
+        if keys is not None and not len(keys):
+            return
+        doc, sentences, places = annotated_document(example, tokens)
+        for raw, place in zip(sentences, places):
+            if (keys is None or raw.key in keys) and len(place):
+                yield raw.key, (doc[int(place[0]) : int(place[-1]) + 1].as_doc(), raw)
+
+
+def _unparsed(doc: Doc) -> Doc:
+    """The words of a sentence."""
+    return Doc(
+        doc.vocab,
+        words=[token.text for token in doc],
+        spaces=[bool(token.whitespace_) for token in doc],
+        sent_starts=[token.i == 0 for token in doc],
+    )

@@ -1,0 +1,156 @@
+"""A conditional log-linear model of which of several candidate trees of a sentence is the right one.
+
+The probability of a candidate is proportional to the exponential of a weighted sum of what several sources say of it. Its
+log-likelihood is concave in the weights, and Newton's method finds them.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import srsly
+
+from ..storage.checksum import unpack_message
+from .messages import part, sentence_keys
+
+#: What is known of a candidate: whether it is the tree that the document has; the source's score; what the generative model says of
+#: words, tags and tree, and of the labels given these; and what an `hpyp_parser` says of all of it.
+FEATURES = ("own", "source", "tree", "labels", "generative")
+#: Before anything is learned: the generative model alone, as in Sangati, Zuidema & Bod (2009).
+UNLEARNED = np.array([0.0, 0.0, 1.0, 1.0, 0.0])
+
+_FORMAT = 1
+# How sure weights are to be 0, in sentences.
+_PRIOR = 1.0
+_STEPS = 50
+_HALVINGS = 30
+_HIGHEST = 1000.0
+
+
+class Lists(NamedTuple):
+    """What is known of the candidates of some sentences.
+
+    features (float64[candidates, FEATURES]): In the order of `FEATURES`.
+    right (float64[candidates]): How much of each is right.
+    offsets (int64[sentences + 1]): Where the candidates of each sentence begin.
+    """
+
+    features: np.ndarray
+    right: np.ndarray
+    offsets: np.ndarray
+
+
+@dataclass
+class Ranking:
+    """What has been learned of ranking.
+
+    weights (float64[FEATURES]): Of the features.
+    held_out (set[bytes]): What identifies the sentences that they are learned from, and the generative model is not.
+    """
+
+    weights: np.ndarray = field(default_factory=UNLEARNED.copy)
+    held_out: set[bytes] = field(default_factory=set)
+
+
+def ranking_to_bytes(ranking: Ranking) -> bytes:
+    """A ranking as bytes."""
+    keys = sorted(ranking.held_out)
+    return srsly.msgpack_dumps(
+        {
+            "format": _FORMAT,
+            "weights": ranking.weights.tolist(),
+            "held_out": b"".join(keys),
+            "sentences": len(keys),
+        }
+    )
+
+
+def ranking_from_bytes(data: bytes) -> Ranking:
+    """Read what `ranking_to_bytes` wrote.
+
+    RAISES (ValueError): If it is damaged.
+    """
+    message = unpack_message(data)
+    if message.get("format") != _FORMAT:
+        raise ValueError("its ranking is none of this version of spacy-hpyp")
+    count = part(message, "sentences", int)
+    if count < 0:
+        raise ValueError("a list of sentences is damaged")
+    held_out = sentence_keys(part(message, "held_out", bytes), count)
+    values = part(message, "weights", list)
+    if len(values) != len(FEATURES) or not all(isinstance(value, float) and abs(value) <= _HIGHEST for value in values):
+        raise ValueError("the weights of its features are damaged")
+    return Ranking(np.array(values), set(held_out))
+
+
+def probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """How probable it is that each candidate is the right one of its sentence.
+
+    features, offsets: See `Lists`; no sentence is without candidates.
+    weights (float64[FEATURES]): Of the features.
+    RETURNS (float64[candidates]): They add up to 1 in each sentence.
+    """
+    return np.exp(_log_probabilities(features, weights, offsets))
+
+
+def learn_weights(lists: Lists, used: np.ndarray) -> np.ndarray:
+    """Find the weights under which the best candidates are most probable, by penalised maximum likelihood.
+
+    lists (Lists): At least one sentence. Of candidates that are equally right each is the right one by an equal share.
+    used (bool[FEATURES]): Which features are used; the weights of the others are 0.
+    RETURNS (float64[FEATURES]): The weights.
+    """
+    target = _target(lists)
+    features = lists.features[:, used]
+    weights = np.zeros(features.shape[1])
+    now = _objective(features, weights, target, lists.offsets)
+    for _ in range(_STEPS):
+        p = probabilities(features, weights, lists.offsets)
+        gradient = features.T @ (target - p) - _PRIOR * weights
+        mean = np.add.reduceat(features * p[:, None], lists.offsets[:-1])
+        around = features - np.repeat(mean, np.diff(lists.offsets), axis=0)
+        information = (around * p[:, None]).T @ around + _PRIOR * np.eye(len(weights))
+        step = np.linalg.solve(information, gradient)
+        # A whole step of Newton's may go too far; half of one often enough does not.
+        for _ in range(_HALVINGS):
+            candidate = np.clip(weights + step, -_HIGHEST, _HIGHEST)
+            value = _objective(features, candidate, target, lists.offsets)
+            if value >= now:
+                weights, now = candidate, value
+                break
+            step = step / 2.0
+        if np.abs(step).max(initial=0.0) < 1e-8:
+            break
+    found = np.zeros(len(used))
+    found[used] = weights
+    return found
+
+
+def log_likelihood(lists: Lists, weights: np.ndarray) -> float:
+    """The mean log-probability of the best candidate of a sentence, in nats."""
+    return float(_target(lists) @ _log_probabilities(lists.features, weights, lists.offsets)) / (len(lists.offsets) - 1)
+
+
+def right_of_chosen(lists: Lists, weights: np.ndarray) -> float:
+    """How much is right of the most probable candidates, all together."""
+    score = lists.features @ weights
+    bounds = zip(lists.offsets, lists.offsets[1:])
+    return float(sum(lists.right[a + int(np.argmax(score[a:b]))] for a, b in bounds))
+
+
+def _objective(features: np.ndarray, weights: np.ndarray, target: np.ndarray, offsets: np.ndarray) -> float:
+    log_probability = _log_probabilities(features, weights, offsets)
+    return float(target @ log_probability) - 0.5 * _PRIOR * float(weights @ weights)
+
+
+def _log_probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    counts = np.diff(offsets)
+    score = features @ weights
+    score -= np.repeat(np.maximum.reduceat(score, offsets[:-1]), counts)
+    return score - np.repeat(np.log(np.add.reduceat(np.exp(score), offsets[:-1])), counts)
+
+
+def _target(lists: Lists) -> np.ndarray:
+    counts = np.diff(lists.offsets)
+    best = lists.right == np.repeat(np.maximum.reduceat(lists.right, lists.offsets[:-1]), counts)
+    return best / np.repeat(np.add.reduceat(best.astype(np.float64), lists.offsets[:-1]), counts)

@@ -1,0 +1,102 @@
+"""The conditional log-linear model that ranks candidates."""
+
+import numpy as np
+import pytest
+import srsly
+
+from spacy_hpyp.models.ranking import (
+    FEATURES,
+    UNLEARNED,
+    Lists,
+    Ranking,
+    learn_weights,
+    log_likelihood,
+    probabilities,
+    ranking_from_bytes,
+    ranking_to_bytes,
+    right_of_chosen,
+)
+
+EVERY = np.ones(len(FEATURES), dtype=bool)
+
+
+def lists(seed=0, sentences=400):
+    """Sentences whose best candidate is drawn from the model with the weights 2, -1, 0.5, 0 and 0."""
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 8, sentences))])
+    features = rng.normal(size=(offsets[-1], len(FEATURES)))
+    p = probabilities(features, np.array([2.0, -1.0, 0.5, 0.0, 0.0]), offsets)
+    right = np.zeros(offsets[-1])
+    for a, b in zip(offsets, offsets[1:]):
+        right[a + rng.choice(b - a, p=p[a:b] / p[a:b].sum())] = 1.0
+    return Lists(features, right, offsets)
+
+
+def test_probabilities_add_up_to_one_in_each_sentence_however_large_the_scores():
+    found = lists()
+    p = probabilities(found.features * 1e4, UNLEARNED, found.offsets)
+    np.testing.assert_allclose(np.add.reduceat(p, found.offsets[:-1]), 1.0)
+
+
+def test_weights_are_those_that_the_best_candidates_were_drawn_with():
+    found = learn_weights(lists(sentences=4000), EVERY)
+    # Of 4,000 sentences the standard error is about 0.03; the tolerance is five of them.
+    np.testing.assert_allclose(found, [2.0, -1.0, 0.5, 0.0, 0.0], atol=0.15)
+
+
+def test_no_weights_near_those_that_are_learned_are_better():
+    given = lists(sentences=50)
+    found = learn_weights(given, EVERY)
+
+    def objective(weights):
+        return 50 * log_likelihood(given, weights) - 0.5 * weights @ weights
+
+    for i in range(len(FEATURES)):
+        for step in (-0.01, 0.01):
+            assert objective(found + step * np.eye(len(FEATURES))[i]) < objective(found)
+
+
+def test_a_feature_that_is_not_used_has_no_weight():
+    used = EVERY.copy()
+    used[1] = False
+    found = learn_weights(lists(sentences=50), used)
+    assert found[1] == 0.0
+    assert found[0] > 1.0
+
+
+def test_candidates_that_are_equally_right_are_told_apart_by_nothing():
+    features = np.zeros((2, len(FEATURES)))
+    features[0, 1] = 1.0
+    assert not learn_weights(Lists(features, np.ones(2), np.array([0, 2])), EVERY).any()
+
+
+def test_what_is_right_of_the_most_probable_candidates_is_added_up():
+    features = np.zeros((4, len(FEATURES)))
+    features[:, 2] = [1.0, 2.0, 5.0, 3.0]
+    given = Lists(features, np.array([1.0, 10.0, 100.0, 1000.0]), np.array([0, 2, 4]))
+    assert right_of_chosen(given, UNLEARNED) == 110.0
+
+
+def test_a_ranking_is_read_as_it_was_written():
+    ranking = Ranking(np.array([1.0, -2.5, 0.0, 3.0, 0.25]), {b"one", b"two"})
+    read = ranking_from_bytes(ranking_to_bytes(ranking))
+    assert read.held_out == ranking.held_out
+    assert np.array_equal(read.weights, ranking.weights)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"format": 0},
+        {"weights": [1.0, 2.0]},
+        {"weights": [1.0, 2.0, 3.0, float("nan"), 0.0]},
+        {"weights": None},
+        {"sentences": -1},
+        {"sentences": 3},
+        {"held_out": "ab"},
+    ],
+)
+def test_a_damaged_ranking_is_not_read(damage):
+    message = srsly.msgpack_loads(ranking_to_bytes(Ranking(held_out={b"a", b"b"})))
+    with pytest.raises(ValueError, match="damaged|missing|version"):
+        ranking_from_bytes(srsly.msgpack_dumps({**message, **damage}))

@@ -9,6 +9,7 @@ from .head_outward import head_outward_cli
 from .learn import learn_cli
 from .ngram import ngram_cli
 from .perplexity import perplexity
+from .rerank import rerank_cli
 from .select import select_cli
 from .states import states_cli
 from .surprisal import surprisal_cli
@@ -23,6 +24,7 @@ __all__ = [
     "learn_cli",
     "ngram_cli",
     "perplexity",
+    "rerank_cli",
     "select_cli",
     "states_cli",
     "surprisal_cli",

@@ -395,7 +395,8 @@ class ParseReranker(TrainableComponent):
         for (gold, raw), found in zip(sentences, self.rerank(docs, k=k)):
             if len(found) == 1 and len(found[0].candidates.token) == len(raw.rows):
                 features.append(found[0].features)
-                right.append(right_of(found[0].candidates, raw, gold.vocab))
+                heads, labelled, _ = agreement(found[0].candidates, raw, gold.vocab)
+                right.append((heads + labelled).astype(np.float64))
         if not features:
             return None
         return Lists(
@@ -528,15 +529,22 @@ class ParseReranker(TrainableComponent):
         self._reset_training()
 
 
-def right_of(candidates: Candidates, gold: RawSentence, vocab: Vocab) -> np.ndarray:
-    """How many heads of candidates are right, and how many with their labels, added up (float64[k]); without punctuation."""
+def agreement(candidates: Candidates, gold: RawSentence, vocab: Vocab) -> tuple[np.ndarray, np.ndarray, int]:
+    """What is right of candidates; punctuation is left out.
+
+    candidates (Candidates): Of n words.
+    gold (RawSentence): The same words with their gold tree.
+    RETURNS (tuple[int64[k], int64[k], int]): How many heads of each are right, how many with their labels, and how many words there are.
+    """
     n = len(gold.rows)
     heads = np.where(gold.rows[:, 3] == 0, NONE, np.arange(n) + gold.rows[:, 3])
-    labels = np.array([vocab.strings[label] for label in gold.rows[:, 2].view(np.uint64).tolist()])
-    counted = np.array([label.lower() not in PUNCTUATION for label in labels.tolist()])
+    labels = [vocab.strings[label] for label in gold.rows[:, 2].view(np.uint64).tolist()]
+    counted = np.array([label.lower() not in PUNCTUATION for label in labels])
     right = (candidates.heads == heads) & counted
-    labelled = right & (np.array(candidates.labels) == labels)
-    return (right.sum(axis=1) + labelled.sum(axis=1)).astype(np.float64)
+    # Labels are compared as spaCy's scorer compares them.
+    lower = np.array([[label.lower() for label in own] for own in candidates.labels])
+    labelled = right & (lower == np.array([label.lower() for label in labels]))
+    return right.sum(axis=1), labelled.sum(axis=1), int(counted.sum())
 
 
 def _marginals(heads: np.ndarray, probability: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 import pytest
+import spacy
 import typer
 from numba import njit, types
 from numba.core.caching import FunctionCache, NullCache
@@ -22,7 +23,7 @@ from typer.testing import CliRunner
 import spacy_hpyp
 from spacy_hpyp.compat import cli
 from spacy_hpyp.compat import numba as compat
-from spacy_hpyp.compat.spacy import attribute_key, nonproj
+from spacy_hpyp.compat.spacy import attribute_key, beam_parses, nonproj
 from spacy_hpyp.compiled import compiled, generic_maker, implements
 
 PACKAGE = Path(spacy_hpyp.__file__).parent
@@ -295,3 +296,18 @@ def test_arrays_that_are_given_back_through_a_choice_are_freed():
     sum_of_powers(kind, 1.0, 2000)
     # In kilobytes: all of them would take 1.6 gigabytes.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+def test_beams_of_spacys_parser_hold_arcs_with_probabilities(toy):
+    nlp = spacy.blank("en")
+    parser = nlp.add_pipe("parser")
+    sentences = toy.sentences(5)
+    nlp.initialize(lambda: toy.examples(nlp, sentences))
+    docs = [nlp.make_doc(" ".join(each.words)) for each in sentences]
+    for doc, beam in zip(docs, beam_parses(parser, docs, 4), strict=True):
+        assert len(beam) <= 4
+        assert sum(probability for probability, _ in beam) <= 1.0 + 1e-6
+        for _, arcs in beam:
+            assert len({child for _, child, _ in arcs}) == len(arcs)
+            assert all(0 <= head < len(doc) and isinstance(label, str) for head, _, label in arcs)
+    assert beam_parses(parser, [], 4) == []

@@ -277,7 +277,7 @@ class ParseReranker(TrainableComponent):
         if not self.held_out:
             return set()
         kept_out = getattr(self._component(self.source_name, "source"), "held_out", None)
-        if kept_out is not None:
+        if isinstance(kept_out, set):
             found = kept_out & set(keys)
             if len(found) >= _LEAST_HELD_OUT:
                 return found

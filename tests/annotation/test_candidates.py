@@ -1,0 +1,117 @@
+"""Trees of a sentence by whoever has found them."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from spacy_hpyp.annotation.candidates import Candidates, candidates_of, lowered, parsed_candidates
+from spacy_hpyp.compiled import NONE
+
+
+@pytest.fixture(scope="module")
+def spacys(toy):
+    """SpaCy's own parser with the weights that it begins with, behind a tok2vec that it shares."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("tok2vec")
+    tok2vec = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "*"}
+    nlp.add_pipe("parser", config={"model": {"tok2vec": tok2vec}})
+    sentences = toy.sentences(20)
+    nlp.initialize(lambda: toy.examples(nlp, sentences))
+    for _ in range(10):
+        nlp.update(toy.examples(nlp, sentences))
+    return nlp
+
+
+def two_sentences(vocab):
+    words = ["the", "dog", " ", "sleeps", ".", "\n", "Kim", "waits"]
+    heads = [1, 3, 1, 3, 3, 4, 7, 7]
+    deps = ["det", "nsubj", "dep", "ROOT", "punct", "dep", "nsubj", "ROOT"]
+    return Doc(vocab, words=words, heads=heads, deps=deps, tags=["T"] * 8)
+
+
+def test_trees_of_a_parsed_document_are_read_without_white_space():
+    first, second = parsed_candidates(two_sentences(Vocab()), "somebody")
+    assert first.token.tolist() == [0, 1, 3, 4]
+    assert first.heads.tolist() == [[1, 2, NONE, 2]]
+    assert first.labels == [["det", "nsubj", "ROOT", "punct"]]
+    assert second.token.tolist() == [6, 7]
+    assert second.heads.tolist() == [[1, NONE]]
+    assert (first.source, len(second), second.tags) == ("somebody", 1, [["T", "T"]])
+    assert parsed_candidates(Doc(Vocab()), "somebody") == []
+
+
+def candidates(*heads, score=(3.0, 2.0, 1.0)):
+    rows = np.array(heads, dtype=np.int32)
+    labels = [["ROOT" if head == NONE else "dep" for head in own] for own in heads]
+    tags = [["T"] * rows.shape[1] for _ in heads]
+    return Candidates(np.arange(rows.shape[1]), rows, labels, tags, np.array(score[: len(heads)]), "somebody")
+
+
+def test_a_tree_that_is_put_first_is_there_once_and_keeps_its_score():
+    found = candidates([NONE, 0, 1], [NONE, 0, 0], [1, NONE, 1])
+    changed = found.chosen_first(found.first(2).chosen_first(candidates([NONE, 0, 0])))
+    assert changed.heads.tolist() == [[NONE, 0, 0], [NONE, 0, 1], [1, NONE, 1]]
+    assert changed.score.tolist() == [2.0, 3.0, 1.0]
+    new = found.chosen_first(candidates([2, 2, NONE]))
+    assert new.heads[0].tolist() == [2, 2, NONE]
+    assert new.score.tolist() == [1.0, 3.0, 2.0, 1.0]
+
+
+def test_trees_that_are_not_projective_are_made_so_and_back(toy):
+    doc = toy.doc(Vocab(), toy.non_projective)
+    (found,) = parsed_candidates(doc, "gold")
+    (sentence,) = found.sentences(doc)
+    assert any("||" in label for label in sentence.labels)
+    heads, labels = lowered(np.array(sentence.heads, dtype=np.int32), sentence.labels, doc, found.token)
+    assert heads.tolist() == found.heads[0].tolist()
+    assert labels == found.labels[0]
+
+
+def test_the_beam_of_spacys_parser_is_one_of_trees_of_the_sentences_that_are_given(toy, spacys):
+    doc = spacys(toy.doc(spacys.vocab, *toy.sentences(4)))
+    parser = spacys.get_pipe("parser")
+    own = parsed_candidates(doc, "parser")
+    before = doc.to_bytes()
+    found = candidates_of(parser, doc, 5)
+    assert doc.to_bytes() == before
+    assert [each.token.tolist() for each in found] == [each.token.tolist() for each in own]
+    for each in found:
+        assert 1 < len(each) <= 5
+        assert each.source == "parser"
+        assert np.all(np.diff(each.score) <= 0.0)
+        assert np.exp(each.score).sum() <= 1.0 + 1e-6
+        assert len({(tuple(heads), tuple(labels)) for heads, labels in zip(each.heads.tolist(), each.labels)}) == len(
+            each
+        )
+        for heads, labels in zip(each.heads.tolist(), each.labels):
+            assert all(NONE <= head < len(heads) for head in heads)
+            assert [label == "ROOT" for label in labels] == [head == NONE for head in heads]
+
+
+def test_a_word_alone_is_a_root(spacys):
+    doc = spacys("stop")
+    (found,) = candidates_of(spacys.get_pipe("parser"), doc, 3)
+    assert (found.heads.tolist(), found.labels) == ([[NONE]], [["ROOT"]])
+
+
+def test_a_generative_parser_gives_the_same_trees_as_documents_and_as_candidates(toy, trained):
+    sentence = toy.sentences(5)[4]
+    doc = trained(" ".join(sentence.words))
+    parser = toy.parser(trained)
+    (found,) = candidates_of(parser, doc, 4, source="ours")
+    alternatives = parser.k_best(doc, 4)
+    assert found.source == "ours"
+    assert found.score.tolist() == [each.log_prob for each in alternatives]
+    for i, each in enumerate(alternatives):
+        (own,) = parsed_candidates(each.doc, "hpyp_parser")
+        assert found.place_of(own.heads[0], own.labels[0], own.tags[0]) == i
+    assert parser.candidate_log_probs(doc, found)[0] == pytest.approx(parser.tree_log_prob(alternatives[0].doc))
+    strange = Candidates(found.token, found.heads[:1], [["strange"] * len(doc)], found.tags[:1], found.score[:1], "x")
+    assert np.isnan(parser.candidate_log_probs(doc, strange)).all()
+
+
+def test_what_finds_one_tree_only_is_told_apart():
+    with pytest.raises(ValueError, match="'sentencizer' does not say which trees"):
+        candidates_of(spacy.blank("en").add_pipe("sentencizer"), two_sentences(Vocab()), 2)

@@ -62,10 +62,9 @@ def annotation_of(doc):
 def test_trees_are_better_than_those_of_the_source(toy, nlp, assert_forest):
     examples = unseen(toy, nlp)
     scores = nlp.evaluate(examples)
-    for example in examples:
-        assert_forest(example.predicted, generative=False)
-        for token in example.predicted:
-            assert 0.0 < token._.head_prob <= 1.0
+    for doc in nlp.pipe(example.text for example in examples):
+        assert_forest(doc, generative=False)
+        assert all(0.0 < token._.head_prob <= 1.0 for token in doc)
     with nlp.select_pipes(disable="parse_reranker"):
         before = nlp.evaluate(unseen(toy, nlp))
     assert before["dep_uas"] < 0.97

@@ -74,7 +74,7 @@ def rerank_cli(
         rows = [_row(each) for each in found if each.source == source]
         header = ("k", "trees", "oracle best", "oracle worst", "generative", "reranked", "LAS")
         msg.table(
-            rows, header=header, divider=True, aligns="r" * len(header), title=f"The k best trees of '{source}', UAS"
+            rows, header=header, divider=True, aligns=("r",) * len(header), title=f"The k best trees of '{source}', UAS"
         )
     if output is not None:
         replace_file(output, srsly.json_dumps([asdict(each) for each in found], indent=2).encode())

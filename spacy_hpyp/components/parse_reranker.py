@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -350,10 +350,16 @@ class ParseReranker(TrainableComponent):
         return self.weights
 
     def _learn(self, sentences: Sequence[tuple[Doc, RawSentence]]) -> None:
-        source = self._component(self.source_name, "source")
-        without = getattr(source, "without", None)
         found = [(doc, raw) for doc, raw in sentences if problem_of(raw.rows) is None]
-        with nullcontext() if without is None else without([GoldDocument(doc.vocab, [raw]) for doc, raw in found]):
+        documents = [GoldDocument(doc.vocab, [raw]) for doc, raw in found]
+        # The source, what it reads the tags and guides of, and the generative parser, wherever it stands.
+        components = [component for _, component in self._before()]
+        if self.generative:
+            components.append(self._component(self.generative, "generative parser"))
+        with ExitStack() as stack:
+            for component in dict.fromkeys(components):
+                if hasattr(component, "without"):
+                    stack.enter_context(component.without(documents))
             lists = self.lists(found)
         if lists is None:
             raise ValueError(

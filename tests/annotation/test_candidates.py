@@ -32,7 +32,7 @@ def two_sentences(vocab):
 
 
 def test_trees_of_a_parsed_document_are_read_without_white_space():
-    first, second = parsed_candidates(two_sentences(Vocab()), "somebody")
+    first, second = parsed_candidates(two_sentences(spacy.blank("en").vocab), "somebody")
     assert first.token.tolist() == [0, 1, 3, 4]
     assert first.heads.tolist() == [[1, 2, NONE, 2]]
     assert first.labels == [["det", "nsubj", "ROOT", "punct"]]

@@ -52,7 +52,9 @@ def reranker_of(nlp):
 
 
 def unseen(toy, nlp):
-    return [Example(nlp.make_doc(" ".join(each.words)), toy.doc(nlp.vocab, each)) for each in toy.sentences(140)[100:]]
+    """New sentences in which something can hang on what it does not belong to."""
+    sentences = [each for each in toy.sentences(300)[100:] if {"obj", "obl"} <= set(each.deps)]
+    return [Example(nlp.make_doc(" ".join(each.words)), toy.doc(nlp.vocab, each)) for each in sentences]
 
 
 def annotation_of(doc):
@@ -67,9 +69,8 @@ def test_trees_are_better_than_those_of_the_source(toy, nlp, assert_forest):
         assert all(0.0 < token._.head_prob <= 1.0 for token in doc)
     with nlp.select_pipes(disable="parse_reranker"):
         before = nlp.evaluate(unseen(toy, nlp))
-    assert before["dep_uas"] < 0.97
-    assert scores["dep_uas"] > before["dep_uas"] + 0.02
-    assert scores["dep_uas"] > 0.97
+    assert before["dep_uas"] < 0.95
+    assert scores["dep_uas"] > 0.98
 
 
 def test_one_candidate_is_the_tree_that_the_document_has(toy, nlp):

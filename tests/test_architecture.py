@@ -19,7 +19,7 @@ LAYERS = [
     ["hpyp"],
     ["annotation"],
     ["text"],
-    ["storage", "settings", "compiled"],
+    ["storage", "settings", "compiled", "newton"],
     ["compat"],
 ]
 #: What only some folders may know of spaCy.

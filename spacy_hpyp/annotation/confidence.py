@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE
+from ..newton import maximize
 from .arrays import Blocks, Parses, block_starts
 
 #: The weights of `features` that leave posterior probabilities as they are.
@@ -22,7 +23,6 @@ UNLEARNED = np.array([0.0, 1.0, 0.0, 0.0])
 _CERTAIN = 1e-5
 # How sure the weights are to be `UNLEARNED`, in tokens.
 _PRIOR = 1.0
-_STEPS = 50
 _HIGHEST = 100.0
 
 
@@ -86,17 +86,19 @@ def learn(observed: np.ndarray, right: np.ndarray, unlearned: np.ndarray = UNLEA
     unlearned (float64[m]): The weights if nothing is observed.
     RETURNS (float64[m]): The weights.
     """
-    # From here every step is a good one; near certainty the likelihood is flat.
-    weights = np.zeros_like(unlearned)
-    for _ in range(_STEPS):
+
+    def objective(weights: np.ndarray) -> float:
+        odds = observed @ weights
+        likelihood = right @ odds - np.logaddexp(0.0, odds).sum()
+        return float(likelihood - 0.5 * _PRIOR * np.sum((weights - unlearned) ** 2))
+
+    def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         p = logistic(observed @ weights)
         gradient = observed.T @ (right - p) - _PRIOR * (weights - unlearned)
-        information = (observed * (p * (1.0 - p))[:, None]).T @ observed + _PRIOR * np.eye(len(weights))
-        step = np.linalg.solve(information, gradient)
-        weights = np.clip(weights + step, -_HIGHEST, _HIGHEST)
-        if np.abs(step).max() < 1e-6:
-            break
-    return weights
+        return gradient, (observed * (p * (1.0 - p))[:, None]).T @ observed + _PRIOR * np.eye(len(weights))
+
+    # From here every step is a good one; near certainty the likelihood is flat.
+    return maximize(objective, derivatives, np.zeros_like(unlearned), highest=_HIGHEST, close=1e-6)
 
 
 def check_weights(weights: object, unlearned: np.ndarray = UNLEARNED) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import srsly
 
+from ..newton import maximize
 from ..storage.checksum import unpack_message
 from .messages import part, sentence_keys
 
@@ -22,8 +23,6 @@ UNLEARNED = np.array([0.0, 0.0, 1.0, 1.0, 0.0])
 _FORMAT = 1
 # How sure weights are to be 0, in sentences.
 _PRIOR = 1.0
-_STEPS = 50
-_HALVINGS = 30
 _HIGHEST = 1000.0
 
 
@@ -102,27 +101,21 @@ def learn_weights(lists: Lists, used: np.ndarray) -> np.ndarray:
     """
     target = _target(lists)
     features = lists.features[:, used]
-    weights = np.zeros(features.shape[1])
-    now = _objective(features, weights, target, lists.offsets)
-    for _ in range(_STEPS):
+
+    def objective(weights: np.ndarray) -> float:
+        log_probability = _log_probabilities(features, weights, lists.offsets)
+        return float(target @ log_probability) - 0.5 * _PRIOR * float(weights @ weights)
+
+    def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         p = probabilities(features, weights, lists.offsets)
-        gradient = features.T @ (target - p) - _PRIOR * weights
         mean = np.add.reduceat(features * p[:, None], lists.offsets[:-1])
         around = features - np.repeat(mean, np.diff(lists.offsets), axis=0)
         information = (around * p[:, None]).T @ around + _PRIOR * np.eye(len(weights))
-        step = np.linalg.solve(information, gradient)
-        # A whole step of Newton's may go too far; half of one often enough does not.
-        for _ in range(_HALVINGS):
-            candidate = np.clip(weights + step, -_HIGHEST, _HIGHEST)
-            value = _objective(features, candidate, target, lists.offsets)
-            if value >= now:
-                weights, now = candidate, value
-                break
-            step = step / 2.0
-        if np.abs(step).max(initial=0.0) < 1e-8:
-            break
+        return features.T @ (target - p) - _PRIOR * weights, information
+
+    start = np.zeros(features.shape[1])
     found = np.zeros(len(used))
-    found[used] = weights
+    found[used] = maximize(objective, derivatives, start, highest=_HIGHEST, close=1e-8)
     return found
 
 
@@ -136,11 +129,6 @@ def right_of_chosen(lists: Lists, weights: np.ndarray) -> float:
     score = lists.features @ weights
     bounds = zip(lists.offsets, lists.offsets[1:])
     return float(sum(lists.right[a + int(np.argmax(score[a:b]))] for a, b in bounds))
-
-
-def _objective(features: np.ndarray, weights: np.ndarray, target: np.ndarray, offsets: np.ndarray) -> float:
-    log_probability = _log_probabilities(features, weights, offsets)
-    return float(target @ log_probability) - 0.5 * _PRIOR * float(weights @ weights)
 
 
 def _log_probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:

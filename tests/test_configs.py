@@ -20,8 +20,9 @@ from spacy_hpyp.text.unknown_words import unknown_words
 
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
-#: `guided.cfg` and `combined.cfg` take components from trained pipelines.
-CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem not in ("guided", "combined"))
+#: These take components from trained pipelines.
+SOURCED = {"guided", "combined", "reranked"}
+CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem not in SOURCED)
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,9 @@ def trained(tmp_path_factory, request):
     return folder
 
 
-@pytest.mark.parametrize("workflow", ["all", "generative", "fast", "head_outward", "lm", "generate"])
+@pytest.mark.parametrize(
+    "workflow", ["all", "generative", "fast", "head_outward", "combine", "rerank", "lm", "generate"]
+)
 def test_every_workflow_of_the_project_can_be_run(workflow):
     # What is wrong anywhere in project.yml keeps every workflow from running.
     assert "Running command" in run("project", "run", workflow, PROJECT, "--dry", "--force").output

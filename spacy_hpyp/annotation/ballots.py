@@ -10,7 +10,6 @@ from spacy.tokens import Doc
 
 from ..compiled import NONE
 from .documents import Layout, layout_of
-from .guides import Guide, read_guide
 from .kept import KeptParse, current_parse, kept_parses, noted_starts
 
 #: In the place of what a voter says, if it says nothing of a word; `NONE` is the head of a root.
@@ -23,8 +22,6 @@ class Ballots(NamedTuple):
     heads (int32[words, voters]): Positions in the sentence, `NONE` for roots, `ABSENT` where a voter says nothing.
     labels, tags (int32[words, voters]): Numbers; `ABSENT` where a voter says nothing.
     head_probability, tag_probability (float64[words, voters]): How sure voters are; not a number where they do not say so.
-    belief (float64[words, voters]): How probable the head that a voter says is by the guide in the Doc (`doc._.guide`); not a number
-        where there is no guide.
     offsets (int64[sentences + 1]): Where each sentence begins.
     """
 
@@ -33,7 +30,6 @@ class Ballots(NamedTuple):
     tags: np.ndarray
     head_probability: np.ndarray
     tag_probability: np.ndarray
-    belief: np.ndarray
     offsets: np.ndarray
 
 
@@ -96,13 +92,12 @@ def read_ballots(
                 )
         block = _blocks(doc, parses[voters[0]], parsed)
         places[-1] = np.split(token, np.flatnonzero(np.diff(block[token])) + 1)
-        chosen = [parses[voter] for voter in voters]
-        columns.append([*_ballots(token, block, chosen, names), _belief(read_guide(doc), token, chosen)])
+        columns.append(_ballots(token, block, [parses[voter] for voter in voters], names))
     layout = layout_of(places)
     if not columns:
         nothing = np.empty((0, len(voters)))
         whole = nothing.astype(np.int32)
-        return Ballots(whole, whole, whole, nothing, nothing, nothing, layout.offsets), layout
+        return Ballots(whole, whole, whole, nothing, nothing, layout.offsets), layout
     return Ballots(*(np.concatenate(parts) for parts in zip(*columns)), layout.offsets), layout
 
 
@@ -124,14 +119,6 @@ def _ballots(token: np.ndarray, block: np.ndarray, parses: Sequence[KeptParse], 
         tags[:, v] = _numbers(token, parse.tags, names.tags)
     sure = [np.column_stack([getattr(parse, name)[token] for parse in parses]) for name in ("head_prob", "tag_prob")]
     return [heads, labels, tags, *sure]
-
-
-def _belief(guide: Guide | None, token: np.ndarray, parses: Sequence[KeptParse]) -> np.ndarray:
-    if guide is None:
-        return np.full((len(token), len(parses)), np.nan)
-    heads = np.stack([token + parse.heads[token] for parse in parses], axis=1)
-    same = guide.heads[token][:, None, :] == heads[:, :, None]
-    return np.minimum((same * guide.head_probs[token][:, None, :].astype(np.float64)).sum(axis=2), 1.0)
 
 
 def _heads(token: np.ndarray, block: np.ndarray, heads: np.ndarray) -> np.ndarray:

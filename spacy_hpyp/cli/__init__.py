@@ -6,6 +6,7 @@ from .calibrate import calibrate_cli
 from .evaluate import evaluate
 from .generate import generate_cli
 from .head_outward import head_outward_cli
+from .hold_out import hold_out_cli, keep_cli
 from .learn import learn_cli
 from .ngram import ngram_cli
 from .perplexity import perplexity
@@ -20,7 +21,9 @@ __all__ = [
     "evaluate",
     "generate_cli",
     "head_outward_cli",
+    "hold_out_cli",
     "hpyp",
+    "keep_cli",
     "learn_cli",
     "ngram_cli",
     "perplexity",

@@ -14,7 +14,7 @@ from spacy.lang.en import English
 from spacy.language import Language
 from spacy.pipeline.dep_parser import DependencyParser, make_parser_scorer
 from spacy.tokens import Doc
-from spacy.training import Example, validate_get_examples
+from spacy.training import Corpus, Example, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer
 
@@ -52,6 +52,7 @@ from ..settings import attributes, taking
 from ..training.trees import Sampler, TreeCorpus
 from .alignment import annotated_document, gold_documents
 from .base import TrainableComponent, listed, reading_parts
+from .corpus import reading
 from .settings import RerankerSettings
 
 register_extensions()
@@ -238,19 +239,28 @@ class ParseReranker(TrainableComponent):
         *,
         nlp: Language | None = None,
         labels: dict[str, list[str]] | None = None,
+        held_out: str | Path | None = None,
     ) -> None:
         """Hold sentences out, collect the vocabulary, the tags and the labels of the others, and forget what was learned before.
 
         get_examples (Callable): Returns examples with gold annotation.
         nlp (Language | None): The pipeline.
         labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
+        held_out (str | Path | None): A .spacy file, or a directory of them, with sentences that the source was not trained on, to learn
+            weights from, instead of the last ones of the examples.
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """
         validate_get_examples(get_examples, "ParseReranker.initialize")
         documents = list(gold_documents(get_examples(), self.tokens))
-        held_out = self._hold_out([raw.key for document in documents for raw in document.sentences])
+        held: dict[bytes, tuple[Doc, RawSentence]] = {}
+        if held_out is None:
+            keys = self._hold_out([raw.key for document in documents for raw in document.sentences])
+        else:
+            with reading(held_out):
+                held = dict(_sentences(Corpus(held_out)(self._pipeline), self.tokens))
+            keys = set(held)
         corpus = TreeCorpus("nothing", 1)
-        corpus.read(_without(documents, held_out))
+        corpus.read(_without(documents, keys))
         if not corpus.sentences:
             raise ValueError(
                 f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence with "
@@ -264,8 +274,8 @@ class ParseReranker(TrainableComponent):
                 f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and "
                 f"labels{listed(corpus.skipped)}. Make them of the same data with 'python -m spacy init labels'."
             )
-        self._replace_model((model, Ranking(held_out=held_out)))
-        self._sampler = sampler
+        self._replace_model((model, Ranking(held_out=keys)))
+        self._sampler, self._held = sampler, held
         if corpus.skipped:
             warnings.warn(
                 f"The component '{self.name}' skips {corpus.skipped.total()} training sentences{listed(corpus.skipped)}.",

@@ -19,8 +19,8 @@ from ..head_outward.marginals import minimum_bayes_risk_tree
 from ..inference.spanning_tree import maximum_spanning_tree
 from ..newton import maximize
 
-# Beyond these log-odds a voter says nothing more; and a guide, which has a few heads of each word.
-_CERTAIN, _BELIEVED = 1e-5, 1e-3
+# Beyond these log-odds a voter says nothing more.
+_CERTAIN = 1e-5
 # How sure weights may be to be 0, in tokens: what is best for words that are left out, stretches of so many in one of so many parts.
 _PRIORS = (64.0, 16.0, 4.0, 1.0)
 _STRETCH, _PARTS = 500, 5
@@ -29,7 +29,7 @@ _HIGHEST = 100.0
 # How many rows of features are looked at together.
 _ROWS = 20_000
 # What is known of an arc besides its tags and its label, see `_arc_numbers`; and of the label of an arc and of a tag.
-_ARC, _LABEL, _TAG = 9, 4, 3
+_ARC, _LABEL, _TAG = 7, 4, 3
 # The weights that leave the votes of the arcs of a tree as they are.
 _AS_VOTED = np.array([0.0, 1.0])
 
@@ -378,18 +378,17 @@ def _of_votes(probability: np.ndarray) -> np.ndarray:
     return _log_odds(probability)[:, :2]
 
 
-def _log_odds(probability: np.ndarray, least: float = _CERTAIN) -> np.ndarray:
+def _log_odds(probability: np.ndarray) -> np.ndarray:
     """1; log-odds, 0 where a voter does not say how sure it is; and whether it does (float64[words, ..., 3])."""
     known = ~np.isnan(probability)
-    p = np.clip(np.where(known, probability, 0.5), least, 1.0 - least)
+    p = np.clip(np.where(known, probability, 0.5), _CERTAIN, 1.0 - _CERTAIN)
     return np.stack([np.ones(p.shape), np.log(p / (1.0 - p)), known], axis=-1)
 
 
 def _arc_numbers(ballots: Ballots, starts: np.ndarray) -> np.ndarray:
-    """`_log_odds`; log(1 + the length of the arc); whether it goes to the left; is a root's; joins neighbours; what a guide believes."""
+    """`_log_odds`; log(1 + the length of the arc); whether it goes to the left; is a root's; joins neighbours."""
     position = np.arange(len(ballots.heads))[:, None] - starts
     is_root = ballots.heads == NONE
     length = np.where(is_root, 0, ballots.heads - position)
     more = [np.log1p(np.abs(length)), length < 0, is_root, np.abs(length) == 1]
-    believed = _log_odds(ballots.belief, _BELIEVED)[:, :, 1:]
-    return np.concatenate([_log_odds(ballots.head_probability), np.stack(more, axis=2), believed], axis=2)
+    return np.concatenate([_log_odds(ballots.head_probability), np.stack(more, axis=2)], axis=2)

@@ -158,26 +158,6 @@ def test_white_space_is_left_out_and_heads_in_other_sentences_say_nothing():
     assert layout.offsets.tolist() == [0, 4]
 
 
-def test_a_guide_says_how_probable_heads_are():
-    nlp = spacy.blank("en")
-    doc = Doc(nlp.vocab, words=["a", " ", "b", "c"])
-    keep(doc, "one", kept([2, -1, 0, -1]))
-    keep(doc, "other", kept([0, -1, -2, -3]))
-    ballots, _ = read_ballots([doc], ["one", "other"], Names({}, {}), last="", reader="combiner")
-    assert np.isnan(ballots.belief).all()
-    doc._.guide = {
-        "heads": np.array([[2, 0], [-1, -1], [2, -1], [2, 0]], dtype=np.int32),
-        "head_probs": np.array([[0.5, 0.25], [0, 0], [1, 0], [0.5, 0.5]], dtype=np.float32),
-        "head_labels": np.full((4, 2), -1, dtype=np.int32),
-        "label_names": [],
-        "tags": np.full((4, 1), -1, dtype=np.int32),
-        "tag_probs": np.zeros((4, 1), dtype=np.float32),
-        "tag_names": [],
-    }
-    ballots, _ = read_ballots([doc], ["one", "other"], Names({}, {}), last="", reader="combiner")
-    assert ballots.belief.tolist() == [[0.5, 0.25], [1.0, 0.0], [0.5, 0.5]]
-
-
 def test_boundaries_that_were_set_before_the_parsers_stay():
     nlp = spacy.blank("en")
     doc = Doc(nlp.vocab, words=["a", "b", "c"], sent_starts=[True, True, False])

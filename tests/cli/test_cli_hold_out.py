@@ -1,0 +1,100 @@
+"""Parts of a corpus that are held out, and what several pipelines say of them."""
+
+import pytest
+import spacy
+from command_line import run
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus, Example
+
+from spacy_hpyp.annotation.kept import kept_parses
+from spacy_hpyp.components.parse_combiner import ParseCombiner
+
+
+@Language.factory("h_chain_parser", default_config={"distance": 1})
+def make_chain_parser(nlp, name, distance):
+    """Hangs every token on the one so many places before it, the first ones on the first."""
+
+    def parse(doc):
+        for token in doc:
+            token.head, token.dep_, token.tag_ = doc[max(0, token.i - distance)], "dep" if token.i else "ROOT", "X"
+        return doc
+
+    return parse
+
+
+@pytest.fixture(scope="module")
+def folder(toy, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("held")
+    nlp = spacy.blank("en")
+    sentences = toy.sentences(60)
+    docs = [toy.doc(nlp.vocab, *sentences[i : i + 3]) for i in range(0, 60, 3)]
+    DocBin(docs=docs).to_disk(folder / "train.spacy")
+    for distance in (1, 2):
+        nlp = spacy.blank("en")
+        nlp.add_pipe("h_chain_parser", config={"distance": distance})
+        nlp.to_disk(folder / f"chain{distance}")
+    spacy.blank("en").to_disk(folder / "none")
+    return folder
+
+
+def texts(path):
+    return [example.reference.text for example in Corpus(path)(spacy.blank("en"))]
+
+
+def test_each_part_is_held_out_once_and_the_rest_is_for_training(folder):
+    run("hpyp", "hold-out", folder / "train.spacy", folder / "parts", "--parts", 3, "--first", 3)
+    every, held = texts(folder / "train.spacy"), []
+    for part in (1, 2, 3):
+        out, rest = (texts(folder / "parts" / f"{part}-{name}.spacy") for name in ("held-out", "train"))
+        assert sorted(out + rest) == sorted(every)
+        assert len(out) in (6, 7)
+        held += out
+    assert sorted(held) == sorted(every)
+    # Every third document: parts are alike.
+    assert texts(folder / "parts" / "2-held-out.spacy") == every[1::3]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--parts", 21], "has 20 documents"), (["--parts", 2, "--first", 3], "'first' must be a whole number")],
+)
+def test_what_cannot_be_held_out_is_an_error(folder, options, message):
+    assert message in run("hpyp", "hold-out", folder / "train.spacy", folder / "no", *options, exit_code=1).stderr
+
+
+def test_a_combiner_learns_from_what_pipelines_say(toy, folder):
+    output = folder / "votes" / "1.spacy"
+    run("hpyp", "keep", folder / "train.spacy", output, f"one={folder / 'chain1'}", f"two={folder / 'chain2'}")
+    nlp = spacy.blank("en")
+    references = [example.reference for example in Corpus(output.parent)(nlp)]
+    assert len(references) == 60
+    for doc in references:
+        parses = kept_parses(doc)
+        assert parses["one"].heads.tolist() == [0] + [-1] * (len(doc) - 1)
+        assert parses["two"].heads.tolist() == [0, -1] + [-2] * (len(doc) - 2)
+        # The annotation is the gold one.
+        assert any(token.dep_ == "nsubj" for token in doc)
+    combiner = nlp.add_pipe("parse_combiner", config={"model": {"voters": ["one", "two"]}})
+    assert isinstance(combiner, ParseCombiner)
+    examples = [Example(Doc(doc.vocab, words=[token.text for token in doc]), doc) for doc in references]
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
+    assert combiner.votes.weights["heads"].any()
+
+
+@pytest.mark.parametrize(
+    ("parsers", "message"),
+    [
+        (["one={}/chain1"], "two voters at least"),
+        (["one={}/chain1", "one={}/chain2"], "a name of its own"),
+        (["one={}/chain1", "{}/chain2"], "NAME=PIPELINE"),
+        (["one={}/chain1", "none={}/none"], "which is to be 'none', has not parsed"),
+        (["one={}/chain1", "two={}/nowhere"], "Can't find model"),
+    ],
+)
+def test_wrong_voters_are_errors(folder, parsers, message):
+    given = [each.format(folder) for each in parsers]
+    found = run("hpyp", "keep", folder / "train.spacy", folder / "no.spacy", *given, exit_code=1)
+    assert message in " ".join(found.stderr.split())
+    assert not (folder / "no.spacy").exists()

@@ -247,7 +247,7 @@ class ParseReranker(TrainableComponent):
         nlp (Language | None): The pipeline.
         labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
         held_out (str | Path | None): A .spacy file, or a directory of them, with sentences that the source was not trained on, to learn
-            weights from, instead of the last ones of the examples.
+            weights from, instead of the last ones of the examples. If there are more than `held_out`, of so many of them.
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """
         validate_get_examples(get_examples, "ParseReranker.initialize")
@@ -259,6 +259,10 @@ class ParseReranker(TrainableComponent):
             with reading(held_out):
                 held = dict(_sentences(Corpus(held_out)(self._pipeline), self.tokens))
             keys = set(held)
+            # As many as are asked for, from all over the file.
+            places = np.linspace(0, len(held), num=min(self.held_out, len(held)), endpoint=False, dtype=np.int64)
+            known = list(held.items())
+            held = dict(known[place] for place in places.tolist())
         corpus = TreeCorpus("nothing", 1)
         corpus.read(_without(documents, keys))
         if not corpus.sentences:

@@ -190,6 +190,8 @@ def test_every_setting_of_the_config_is_one_that_is_saved(toy):
         ("the head-outward model", EstimatorSettings),
         ("`head_outward_states`", StateSettings),
         ("the latent-state model", StateModelSettings),
+        ("`parse_reranker`", RerankerSettings),
+        ("`parse_combiner`", CombinerSettings),
     ],
 )
 def test_every_setting_is_described_in_the_readme_as_it_is_declared(of, settings):

@@ -18,9 +18,11 @@ from thinc.api import ConfigValidationError
 
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.components.settings import (
+    CombinerSettings,
     EasyFirstParserSettings,
     HeadOutwardSettings,
     ParserSettings,
+    RerankerSettings,
     SenterSettings,
     StateSettings,
 )

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import spacy
+from command_line import run
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
@@ -103,15 +104,16 @@ def test_parsers_of_spacy_parse_as_if_they_were_alone(toy, tmp_path):
     nlp.initialize(lambda: toy.examples(nlp, sentences))
     for _ in range(3):
         nlp.update(toy.examples(nlp, sentences))
-    nlp.to_disk(tmp_path)
+    nlp.to_disk(tmp_path / "trained")
     words = "the dog sees a cat .".split()
 
     def parsed(pipeline):
         return pipeline(Doc(pipeline.vocab, words=words, sent_starts=[True] + [False] * 5))
 
-    together = parsed(spacy.load(tmp_path))._.parses
+    run("package", tmp_path / "trained", tmp_path, "--name", "two", "--version", "1.0", "--build", "none", "--force")
+    together = parsed(spacy.load(tmp_path / "en_two-1.0" / "en_two" / "en_two-1.0"))._.parses
     assert together["one"].heads.tolist().count(0) == 1
     for name in ("one", "other"):
-        doc = parsed(spacy.load(tmp_path, exclude=[other for other in nlp.pipe_names if other != name]))
+        doc = parsed(spacy.load(tmp_path / "trained", exclude=[other for other in nlp.pipe_names if other != name]))
         assert together[name].heads.tolist() == [token.head.i - token.i for token in doc]
         assert together[name].labels == [token.dep_ for token in doc]

@@ -22,7 +22,7 @@ from ..newton import maximize
 # Beyond these log-odds a voter says nothing more.
 _CERTAIN = 1e-5
 # How sure weights may be to be 0, in tokens: what is best for words that are left out, stretches of so many in one of so many parts.
-_PRIORS = (64.0, 16.0, 4.0, 1.0)
+_PRIORS = (256.0, 64.0, 16.0, 4.0, 1.0)
 _STRETCH, _PARTS = 500, 5
 _CLOSE = 1e-5
 _HIGHEST = 100.0

@@ -10,25 +10,16 @@ from spacy.tokens import Doc, Span, Token
 
 from ..compat.spacy import attribute_key
 from .kept import kept_parses
+from .written import TOGETHER, WRITTEN, value_at
 
-#: What the parser writes for each token; see `register_extensions`.
-WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
-
-# Each value has an entry in the user data, as `doc.to_json` looks for it. In a Doc of so many tokens that would take as much memory
-# as the rest of the parsed Doc four times over: it has one entry for each token, a tuple of all values. The key is that of an
-# attribute, so that spaCy moves the entry with the token into documents that are made of this one.
+# A Doc of so many tokens has one entry for each of them, see `TOGETHER`.
 _LONG = 100_000
-_ALL = "hpyp_parser"
 # A sentence's log-probability and how many tokens it has, at its first token.
 _SENTENCE = "sentence_log_prob"
 
 
 def _value(name: str, token: Token) -> Any:
-    data, offset = token.doc.user_data, token.idx
-    if (own := attribute_key(name, offset)) in data:
-        return data[own]
-    written = data.get(attribute_key(_ALL, offset))
-    return None if written is None else written[WRITTEN.index(name)]
+    return value_at(token.doc.user_data, name, token.idx)
 
 
 def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
@@ -124,7 +115,7 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
         return
     for offset, row in zip(offsets, zip(*columns)):
         if any(value is not None for value in row):
-            doc.user_data[attribute_key(_ALL, offset)] = row
+            doc.user_data[attribute_key(TOGETHER, offset)] = row
 
 
 def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
@@ -187,7 +178,7 @@ def _forget(doc: Doc, names: tuple[str, ...]) -> None:
     for key in [key for key in doc.user_data if _is_written(key)]:
         if key[1] in names:
             del doc.user_data[key]
-        elif key[1] == _ALL:
+        elif key[1] == TOGETHER:
             kept = zip(WRITTEN, doc.user_data[key])
             doc.user_data[key] = tuple(None if name in names else value for name, value in kept)
 
@@ -197,7 +188,7 @@ def _is_written(key: Any) -> bool:
         isinstance(key, tuple)
         and len(key) == 4
         and key[0] == "._."
-        and key[1] in (_ALL, _SENTENCE, *WRITTEN)
+        and key[1] in (TOGETHER, _SENTENCE, *WRITTEN)
         and key[3] is None
     )
 

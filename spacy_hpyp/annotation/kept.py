@@ -17,6 +17,7 @@ from spacy.attrs import DEP, HEAD, IDX, SENT_START, TAG
 from spacy.tokens import Doc
 
 from ..compat.spacy import attribute_key
+from .written import values_of
 
 PARSES, GIVEN_START = "parses", "given_start"
 _PARTS = 6
@@ -72,7 +73,7 @@ def current_parse(doc: Doc) -> KeptParse:
     )
     strings = doc.vocab.strings
     labels, names = ([strings[number] for number in column.view(np.uint64).tolist()] for column in (deps, tags))
-    sure = [[getattr(token._, name) for token in doc] for name in ("head_prob", "tag_prob")]
+    sure = [values_of(doc, name) for name in ("head_prob", "tag_prob")]
     return KeptParse(
         heads.astype(np.int32), labels, names, *(np.array(each, dtype=np.float64) for each in sure), starts == 1
     )

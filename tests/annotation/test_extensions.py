@@ -6,7 +6,7 @@ import pytest
 from spacy.tokens import Doc, DocBin, Span, Token
 
 from spacy_hpyp.annotation import extensions
-from spacy_hpyp.annotation.extensions import WRITTEN
+from spacy_hpyp.annotation.written import WRITTEN
 
 TEXTS = [
     "the dog sees a cat .",

@@ -141,6 +141,7 @@ def test_estimate_of_the_probability_of_a_beginning_is_unbiased(model, n):
     assert_mean_is_one(np.exp(np.array(estimates) - exact))
 
 
+@pytest.mark.slow
 def test_estimates_come_closer_with_more_particles(model):
     spread = []
     for particles in (1, 10, 100):

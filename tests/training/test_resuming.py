@@ -30,8 +30,17 @@ def states(toy, nlp, first=0, learning=False):
         yield toy.parser(nlp).to_bytes(exclude=["vocab"])
 
 
-@pytest.mark.parametrize("pools", [False, True], ids=["paper", "pools"])
-@pytest.mark.parametrize("latent", ["nothing", "derivations", "parses"])
+@pytest.mark.parametrize(
+    ("latent", "pools"),
+    [
+        pytest.param("nothing", False, id="nothing-paper"),
+        pytest.param("nothing", True, id="nothing-pools"),
+        pytest.param("parses", False, id="parses-paper"),
+        pytest.param("derivations", False, id="derivations-paper", marks=pytest.mark.slow),
+        pytest.param("derivations", True, id="derivations-pools", marks=pytest.mark.slow),
+        pytest.param("parses", True, id="parses-pools", marks=pytest.mark.slow),
+    ],
+)
 def test_training_that_was_stopped_anywhere_in_a_sweep_goes_on_as_if_it_had_not_been(toy, latent, pools):
     nlp = toy.nlp(latent=latent, **SETTINGS, **(toy.pools if pools else {}))
     nlp.initialize(lambda: examples_of(toy, nlp))

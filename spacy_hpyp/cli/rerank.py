@@ -33,6 +33,7 @@ class Choice:
     oracle_best, oracle_worst (float): The UAS of the best and of the worst of them.
     generative (float): The UAS of those that the generative model takes for the most probable.
     reranked_uas, reranked_las (float): Of those that the component chooses.
+    weights (dict[str, float]): What it chooses by, see `spacy_hpyp.models.ranking.FEATURES`.
     """
 
     source: str
@@ -43,6 +44,7 @@ class Choice:
     generative: float
     reranked_uas: float
     reranked_las: float
+    weights: dict[str, float]
 
 
 @hpyp.command("rerank")
@@ -76,6 +78,9 @@ def rerank_cli(
         msg.table(
             rows, header=header, divider=True, aligns=("r",) * len(header), title=f"The k best trees of '{source}', UAS"
         )
+    msg.table(
+        [(name, f"{weight:.3f}") for name, weight in found[-1].weights.items()], aligns=("l", "r"), title="Weights"
+    )
     if output is not None:
         replace_file(output, srsly.json_dumps([asdict(each) for each in found], indent=2).encode())
         msg.good(f"Saved results to {output}")
@@ -159,4 +164,4 @@ def _choose(reranker: ParseReranker, parsed: Sequence[tuple[Doc, object]], k: in
             sums += right.max(), right.min(), right[alone], right[each.chosen], labelled[each.chosen]
             words, trees = words + counted, trees + len(right)
     count = max(1, len(parsed))
-    return Choice(reranker.source_name, k, trees / count, *(sums / max(1, words)).tolist())
+    return Choice(reranker.source_name, k, trees / count, *(sums / max(1, words)).tolist(), reranker.weights)

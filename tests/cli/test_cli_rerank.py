@@ -34,6 +34,7 @@ def test_the_table_of_the_paper_has_a_row_for_each_k(folder):
     one, two, five = srsly.read_json(output)
     assert [each["k"] for each in (one, two, five)] == [1, 2, 5]
     assert one["candidates"] == 1.0
+    assert one["weights"].keys() == {"own", "source", "tree", "labels", "generative"}
     assert one["oracle_best"] == one["oracle_worst"] == one["generative"] == one["reranked_uas"]
     assert one["oracle_best"] <= two["oracle_best"] <= five["oracle_best"]
     assert one["oracle_worst"] > two["oracle_worst"] > five["oracle_worst"]

@@ -165,8 +165,14 @@ class ParseReranker(TrainableComponent):
 
     @property
     def ranking(self) -> Ranking:
-        """The weights."""
+        """The weights. They are learned when they are asked for, if the generative model has gone on learning."""
+        self._catch_up()
         return self.model.attrs[RANKING]
+
+    def _catch_up(self) -> None:
+        if self._is_behind:
+            self._is_behind = False
+            self._learn([self._held[key] for key in sorted(self._held)])
 
     @property
     def weights(self) -> dict[str, float]:
@@ -232,6 +238,8 @@ class ParseReranker(TrainableComponent):
         self._sampler: Sampler | None = None
         self._held: dict[bytes, tuple[Doc, RawSentence]] = {}
         self._loss = (0.0, 0)
+        # Whether a sweep has been made since weights were learned.
+        self._is_behind = False
 
     def initialize(
         self,
@@ -310,7 +318,7 @@ class ParseReranker(TrainableComponent):
         """One Gibbs step for each customer of some sentences; sentences that are not seated yet are added.
 
         When every sentence that the corpus is known to have has been visited, the hyperparameters are resampled, and the weights are
-        learned; the log says what each is worth.
+        learned before they are used or saved the next time; the log says what each is worth.
 
         examples (Iterable[Example]): What is learned are the reference documents, on the tokens that `tokens` says.
         drop (float): Not used: a Bayesian model has no dropout.
@@ -329,7 +337,7 @@ class ParseReranker(TrainableComponent):
         model = self.head_outward
         if self._sampler is None:
             self._sampler = Sampler(model, TreeCorpus("nothing", 1))
-        held_out = self.ranking.held_out
+        held_out = self.model.attrs[RANKING].held_out
         for key, sentence in _sentences(examples, self.tokens, held_out):
             self._held.setdefault(key, sentence)
         batch = self._sampler.rows(_without(gold_documents(examples, self.tokens), held_out))
@@ -348,8 +356,7 @@ class ParseReranker(TrainableComponent):
                 model.progress.sweeps += 1
             if sgd:
                 self.finish_update(sgd)
-            if swept and self._held:
-                self._learn([self._held[key] for key in sorted(self._held)])
+            self._is_behind |= bool(swept and self._held)
         return losses
 
     def learn_weights(self, examples: Iterable[Example]) -> dict[str, float]:
@@ -360,6 +367,7 @@ class ParseReranker(TrainableComponent):
         RAISES (ValueError): If the component has not been trained, or none of the sentences has a tree to learn from.
         """
         self._check_trained()
+        self._is_behind = False
         self._learn([sentence for _, sentence in _sentences(self._examples(examples, "learn_weights"), self.tokens)])
         return self.weights
 
@@ -455,6 +463,8 @@ class ParseReranker(TrainableComponent):
         RETURNS, RAISES: As `predict`.
         """
         self._check_trained()
+        # Not by the first of several threads that need them.
+        self._catch_up()
         k = self.k if k is None else k
         name = self.source_name
         source = self._component(name, "source")
@@ -532,6 +542,10 @@ class ParseReranker(TrainableComponent):
             )
 
     # Storage
+
+    def _write_model(self) -> bytes:
+        self._catch_up()
+        return super()._write_model()
 
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> tuple[HeadOutwardModel, Ranking]:
         with reading_parts():

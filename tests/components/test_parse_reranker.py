@@ -107,6 +107,9 @@ def test_weights_are_learned_from_a_file_that_is_held_out(toy, nlp, tmp_path):
     assert len(reranker.ranking.held_out) == len({tuple(each.words) for each in held})
     assert np.array_equal(reranker.ranking.weights, UNLEARNED)
     reranker.update(examples)
+    # They are learned when they are needed: here, by saving.
+    saved = reranker_of(load_model_from_config(loaded.config)).from_bytes(reranker.to_bytes())
+    assert np.array_equal(saved.ranking.weights, reranker.ranking.weights)
     assert len(reranker.head_outward.progress.seated) == len({tuple(each.words) for each in sentences[:60]})
     assert reranker.weights["tree"] > 0.0
     assert not np.array_equal(reranker.ranking.weights, UNLEARNED)

@@ -64,6 +64,20 @@ def block_starts(offsets: np.ndarray) -> np.ndarray:
     return np.repeat(offsets[:-1], np.diff(offsets))
 
 
+def is_tree(heads: np.ndarray) -> bool:
+    """Whether heads are those of a tree with one root.
+
+    heads (int32[n]): Positions, `NONE` for the root.
+    """
+    n = len(heads)
+    if np.any(heads >= n) or np.sum(heads == NONE) != 1:
+        return False
+    above = np.where(heads == NONE, np.arange(n), heads)
+    for _ in range(n.bit_length()):
+        above = above[above]
+    return bool(np.all(heads[above] == NONE))
+
+
 class Guides(NamedTuple):
     """What a parser believes about words, the most probable first; see `annotation.guides`.
 

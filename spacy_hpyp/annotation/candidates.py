@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 
 from ..compat.spacy import beam_parses, nonproj
 from ..compiled import NONE
-from .documents import ROOT_LABEL, UNLABELLED, GoldSentence, Layout
+from .documents import ROOT_LABEL, UNLABELLED, GoldSentence, Layout, projective_tree
 from .words import read_words
 
 # Less than this a beam does not tell from nothing.
@@ -73,16 +73,8 @@ class Candidates:
         positions = np.arange(len(words))
         found = []
         for heads, labels, tags in zip(self.heads, self.labels, self.tags):
-            own, decorated = nonproj.projectivize(np.where(heads == NONE, positions, heads).tolist(), labels)
-            roots = [head == i for i, head in enumerate(own)]
-            found.append(
-                GoldSentence(
-                    words=words,
-                    tags=tags,
-                    heads=[NONE if root else head for root, head in zip(roots, own)],
-                    labels=[ROOT_LABEL if root else label for root, label in zip(roots, decorated)],
-                )
-            )
+            projective, decorated = projective_tree(np.where(heads == NONE, positions, heads).tolist(), labels)
+            found.append(GoldSentence(words=words, tags=tags, heads=projective, labels=decorated))
         return found
 
     def place_of(self, heads: np.ndarray, labels: Sequence[str], tags: Sequence[str]) -> int:

@@ -59,11 +59,10 @@ def features(parses: Parses, offsets: np.ndarray) -> np.ndarray:
     offsets (int64[blocks + 1]): Where each of their blocks begins.
     RETURNS (float64[tokens, 4]): 1; the log-odds of the arc; log(1 + its length in words); whether it is a root's.
     """
-    p = np.clip(parses.head_probability, _CERTAIN, 1.0 - _CERTAIN)
     is_root = parses.heads == NONE
-    position = np.arange(len(p)) - block_starts(offsets)
+    position = np.arange(len(is_root)) - block_starts(offsets)
     length = np.where(is_root, 0, np.abs(parses.heads - position))
-    return np.column_stack([np.ones(len(p)), np.log(p / (1.0 - p)), np.log1p(length), is_root])
+    return np.column_stack([np.ones(len(length)), log_odds(parses.head_probability), np.log1p(length), is_root])
 
 
 def confidence(parses: Parses, offsets: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -113,6 +112,15 @@ def check_weights(weights: object, unlearned: np.ndarray = UNLEARNED) -> np.ndar
     if found.shape != unlearned.shape or not np.all(np.abs(found) <= _HIGHEST):
         raise ValueError("the weights of its confidence are damaged")
     return found
+
+
+def log_odds(probability: np.ndarray, certain: float = _CERTAIN) -> np.ndarray:
+    """The log-odds of probabilities.
+
+    certain (float): Probabilities nearer to 0 or 1 than this say nothing more.
+    """
+    p = np.clip(probability.astype(np.float64), certain, 1.0 - certain)
+    return np.log(p / (1.0 - p))
 
 
 def logistic(x: np.ndarray) -> np.ndarray:

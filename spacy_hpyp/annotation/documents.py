@@ -1,7 +1,7 @@
 """Between Docs and integer arrays: gold sentences for training, blocks to decode, and parses to write back."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..text.vocabulary import Vocabulary
-from .arrays import Blocks, Parses, Sentences
+from .arrays import Blocks, Parses, Sentences, is_tree
 from .extensions import bits, write_extensions, write_head_probability
 
 ROOT_LABEL = "ROOT"
@@ -106,12 +106,44 @@ def problem_of(rows: np.ndarray) -> str | None:
     heads = np.arange(n) + offsets
     if heads.min() < 0 or heads.max() >= n or np.sum(offsets == 0) != 1:
         return "without exactly one root"
-    ancestors = heads
-    for _ in range(n.bit_length()):
-        ancestors = ancestors[ancestors]
-    if not np.all(offsets[ancestors] == 0):
+    if not is_tree(np.where(offsets == 0, NONE, heads)):
         return "with cyclic heads"
     return None
+
+
+def unannotated(doc: Doc, vocab: Vocab | None = None, *, sent_starts: Sequence[bool | None] | None = None) -> Doc:
+    """A new Doc of the same tokens.
+
+    vocab (Vocab | None): Of the new one, if it is another one.
+    sent_starts (Sequence[bool | None] | None): Which tokens begin a sentence and which do not, as far as that is to be set.
+    """
+    return Doc(
+        doc.vocab if vocab is None else vocab,
+        words=[token.text for token in doc],
+        spaces=[bool(token.whitespace_) for token in doc],
+        sent_starts=sent_starts,
+    )
+
+
+def written_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """What `token.dep_` may be by the labels of a model: those of arcs, without decoration, of roots and of white space."""
+    found = {label.split(nonproj.DELIMITER)[0] for label in labels}
+    return tuple(sorted({*found, ROOT_LABEL, SPACE_LABEL}))
+
+
+def projective_tree(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[int], list[str]]:
+    """A tree that a model can learn from: arcs are lifted, and labels say so, until none cross (Nivre & Nilsson 2005).
+
+    heads (Sequence[int]): Positions; a root is its own head.
+    labels (Sequence[str]): Of the same words.
+    RETURNS (tuple[list[int], list[str]]): Positions, `NONE` for roots; and labels, "ROOT" for roots.
+    """
+    projective, decorated = nonproj.projectivize(list(heads), list(labels))
+    is_root = [head == i for i, head in enumerate(projective)]
+    return (
+        [NONE if root else head for root, head in zip(is_root, projective)],
+        [ROOT_LABEL if root else label for root, label in zip(is_root, decorated)],
+    )
 
 
 def read_gold(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
@@ -129,12 +161,12 @@ def read_gold(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
     labels = [strings[label] for label in deps.view(np.uint64).tolist()]
     if any(nonproj.DELIMITER in label for label in labels):
         return f"with '{nonproj.DELIMITER}' in a label"
-    projective, decorated = nonproj.projectivize(heads.tolist(), labels)
+    projective, decorated = projective_tree(heads.tolist(), labels)
     return GoldSentence(
         words=[strings[orth] for orth in orths.view(np.uint64).tolist()],
         tags=[strings[tag] for tag in tags.view(np.uint64).tolist()],
-        heads=[NONE if head == i else head for i, head in enumerate(projective)],
-        labels=[ROOT_LABEL if head == i else label for i, (head, label) in enumerate(zip(projective, decorated))],
+        heads=projective,
+        labels=decorated,
     )
 
 

@@ -4,14 +4,12 @@ import sys
 from pathlib import Path
 
 import typer
-from spacy.tokens import DocBin
 from spacy.training import Corpus
 from tqdm import tqdm
 from wasabi import msg
 
 from ..components.corpus import reading
-from ..storage.files import prepare_folder, replace_file
-from .app import hpyp, load_parser
+from .app import hpyp, load_parser, prepare_docs, save_docs
 
 
 @hpyp.command("annotate")
@@ -45,9 +43,7 @@ def annotate(model: str | Path, corpus: Path, output: Path, *, folds: int = 10, 
     threads (int | None): Instead of the pipeline's setting.
     RAISES (ValueError): If the parser has not been trained on the corpus, or something cannot be read.
     """
-    if output.suffix != ".spacy":
-        raise ValueError(f"The name of the file to write must end with .spacy, but it is '{output}'.")
-    prepare_folder(output.parent)
+    prepare_docs(output)
     nlp, parser = load_parser(model, threads=threads)
     with reading(corpus):
         examples = list(Corpus(corpus)(nlp))
@@ -56,5 +52,5 @@ def annotate(model: str | Path, corpus: Path, output: Path, *, folds: int = 10, 
     words = sum(len(example.predicted) for example in examples)
     with tqdm(total=words, desc="Annotating", unit=" words", leave=False, file=sys.stderr) as bar:
         docs, learned = parser.leave_out(examples, folds=folds, progress=bar.update)
-    replace_file(output, DocBin(docs=docs, store_user_data=True).to_bytes())
+    save_docs(output, docs)
     msg.good(f"Annotated {words:,} tokens, with {learned:,} sentences left out when they were parsed; saved {output}")

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterable
 from contextlib import redirect_stdout
 from pathlib import Path
 from tokenize import TokenError
@@ -10,15 +11,18 @@ from typing import Any, NamedTuple, NoReturn
 import spacy
 import typer
 from spacy.language import Language
+from spacy.tokens import Doc, DocBin
 from typer.core import TyperGroup
 from wasabi import msg
 
 from ..compat.cli import app
+from ..components.base import TrainableComponent
 from ..components.easy_first_parser import EasyFirstParser
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
 from ..storage.checksum import DAMAGE
+from ..storage.files import prepare_folder, replace_file
 
 HELP = "Commands of the generative parser, the component hpyp_parser."
 
@@ -100,6 +104,33 @@ def parsers_of(nlp: Language, name: str | Path) -> Parsers:
         if not parser.is_trained:
             raise ValueError(f"The {parser.factory} of the pipeline '{name}' has not been trained.")
     return found
+
+
+def set_threads(nlp: Language, threads: int | None) -> None:
+    """Set how many threads the components of this package have, those that have several.
+
+    threads (int | None): None leaves them as they are.
+    RAISES (ValueError): If it is out of range.
+    """
+    for _, pipe in nlp.pipeline:
+        if threads is not None and isinstance(pipe, TrainableComponent) and hasattr(pipe, "threads"):
+            pipe.change(threads=threads)
+
+
+def prepare_docs(path: Path) -> None:
+    """See that a .spacy file can be written.
+
+    RAISES (ValueError): If its name does not end so.
+    RAISES (OSError): If its folder cannot be made.
+    """
+    if path.suffix != ".spacy":
+        raise ValueError(f"The name of the file to write must end with .spacy, but it is '{path}'.")
+    prepare_folder(path.parent)
+
+
+def save_docs(path: Path, docs: Iterable[Doc]) -> None:
+    """Write documents with their user data to a .spacy file."""
+    replace_file(path, DocBin(docs=docs, store_user_data=True).to_bytes())
 
 
 def load_parser(

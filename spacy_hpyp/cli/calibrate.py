@@ -10,11 +10,10 @@ from spacy.training import Corpus
 from wasabi import msg
 
 from ..annotation.calibration import Calibration, calibrate_heads, calibrate_tags
-from ..components.base import TrainableComponent
 from ..components.corpus import create_gold_corpus, reading
 from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.parse_combiner import ParseCombiner
-from .app import hpyp, load_parser, load_pipeline, parsers_of
+from .app import hpyp, load_parser, load_pipeline, parsers_of, set_threads
 from .perplexity import Output
 
 
@@ -98,9 +97,7 @@ def calibrate(
         nlp, parser = load_parser(model, particles=particles, threads=threads)
         parser.marginals = True
         parser.temperature = parser.temperature if temperature is None else temperature
-    for _, pipe in nlp.pipeline:
-        if isinstance(pipe, TrainableComponent) and hasattr(pipe, "threads"):
-            pipe.change(**({} if threads is None else {"threads": threads}))
+    set_threads(nlp, threads)
     # Only a generative parser that finds tags says how sure of them it is, and not where a tagger comes after it.
     tagger = not generative or any(isinstance(pipe, EasyFirstTagger | ParseCombiner) for _, pipe in nlp.pipeline)
     with reading(data_path):

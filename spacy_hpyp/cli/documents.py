@@ -9,6 +9,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training.converters import conllu_to_docs
 from spacy.vocab import Vocab
 
+from ..annotation.documents import unannotated
 from ..components.corpus import reading
 from ..storage.checksum import DAMAGE
 
@@ -92,5 +93,4 @@ def parse_documents(docs: Iterable[Doc], nlp: Language) -> Iterator[Doc]:
 
 def _unparsed(doc: Doc, vocab: Vocab) -> Doc:
     starts = [token.is_sent_start for token in doc] if doc.has_annotation("SENT_START") else None
-    spaces = [bool(token.whitespace_) for token in doc]
-    return Doc(vocab, words=[token.text for token in doc], spaces=spaces, sent_starts=starts)
+    return unannotated(doc, vocab, sent_starts=starts)

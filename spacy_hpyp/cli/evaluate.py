@@ -11,10 +11,9 @@ from spacy.training import Example
 from wasabi import msg
 
 from ..annotation.calibration import PUNCTUATION
-from ..components.base import TrainableComponent
 from ..components.corpus import create_gold_corpus
 from ..storage.files import prepare_folder, replace_file
-from .app import hpyp, load_pipeline, parsers_of
+from .app import hpyp, load_pipeline, parsers_of, set_threads
 
 _ROWS = {
     "TAG": "tag_acc",
@@ -100,9 +99,7 @@ def evaluate(
             raise ValueError(f"'{name}' is a setting of {owner}, which the pipeline '{model}' does not have.")
         for parser in parsers:
             parser.change(**({} if value is None else {name: value}))
-    for _, pipe in nlp.pipeline:
-        if isinstance(pipe, TrainableComponent) and hasattr(pipe, "threads"):
-            pipe.change(**({} if threads is None else {"threads": threads}))
+    set_threads(nlp, threads)
     for parser in found.hpyp:
         parser.tags = "given" if gold_tags else parser.tags
     examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import spacy
 import typer
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Corpus
 from tqdm import tqdm
 from wasabi import msg
@@ -14,8 +14,7 @@ from wasabi import msg
 from ..annotation.kept import current_parse, keep
 from ..components.corpus import create_gold_corpus, reading
 from ..settings import whole
-from ..storage.files import prepare_folder, replace_file
-from .app import hpyp, load_pipeline
+from .app import hpyp, load_pipeline, prepare_docs, save_docs
 
 
 @hpyp.command("hold-out")
@@ -59,7 +58,7 @@ def hold_out(corpus: Path, output: Path, *, parts: int = 8, first: int = 1) -> l
         two = output / f"{part + 1}-train.spacy", output / f"{part + 1}-held-out.spacy"
         for path, held in zip(two, (False, True)):
             chosen = [doc for i, doc in enumerate(docs) if (i % parts == part) == held]
-            replace_file(path, DocBin(docs=chosen, store_user_data=True).to_bytes())
+            save_docs(path, chosen)
             msg.good(f"Saved {len(chosen):,} documents with {sum(map(len, chosen)):,} tokens: {path}")
         files.append(two)
     return files
@@ -104,9 +103,7 @@ def keep_parses(corpus: Path, output: Path, parsers: Mapping[str, str | Path]) -
     parsers (Mapping[str, str | Path]): Pipelines by the names of their parses.
     RAISES (ValueError): If a pipeline does not parse, or something cannot be read.
     """
-    if output.suffix != ".spacy":
-        raise ValueError(f"The name of the file to write must end with .spacy, but it is '{output}'.")
-    prepare_folder(output.parent)
+    prepare_docs(output)
     references: list[Doc] = []
     for name, pipeline in parsers.items():
         nlp = load_pipeline(pipeline)
@@ -124,5 +121,5 @@ def keep_parses(corpus: Path, output: Path, parsers: Mapping[str, str | Path]) -
             raise ValueError(
                 f"The pipeline '{pipeline}', which is to be '{name}', has not parsed anything of '{corpus}'."
             )
-    replace_file(output, DocBin(docs=references, store_user_data=True).to_bytes())
+    save_docs(output, references)
     msg.good(f"Saved {len(references):,} sentences with the parses of {', '.join(parsers)}: {output}")

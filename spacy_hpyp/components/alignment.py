@@ -17,7 +17,7 @@ from spacy.attrs import DEP, HEAD, IS_SPACE, ORTH, TAG
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.documents import GoldDocument, RawSentence, problem_of, raw_sentences, rows_of_spaces
+from ..annotation.documents import GoldDocument, RawSentence, problem_of, raw_sentences, rows_of_spaces, unannotated
 from ..compiled import NONE
 
 #: The labels of the tokens that a gold word was cut into, but for the first: of words, and of what is none.
@@ -58,11 +58,7 @@ def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSent
         bounds = np.cumsum([len(sentence.rows) for sentence in sentences])
         return example.reference.copy(), sentences, np.split(words, bounds)[: len(sentences)]
     predicted = example.predicted
-    doc = Doc(
-        predicted.vocab,
-        words=[token.text for token in predicted],
-        spaces=[bool(token.whitespace_) for token in predicted],
-    )
+    doc = unannotated(predicted)
     orths = doc.to_array(ORTH).view(np.int64)
     rows = rows_of_spaces(doc, np.flatnonzero(doc.to_array(IS_SPACE) == 0)).view(np.int64)
     found, places = [], []

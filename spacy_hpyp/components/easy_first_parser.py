@@ -3,19 +3,16 @@
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from spacy import util
-from spacy.lang.en import English
 from spacy.language import Language
 from spacy.pipeline.dep_parser import make_parser_scorer
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Config, Model, Optimizer
+from thinc.api import Model, Optimizer
 
 from ..annotation.alternatives import ScoredParse, best_combinations
 from ..annotation.arrays import Guides
@@ -24,18 +21,16 @@ from ..annotation.candidates import Candidates, trees_of
 from ..annotation.confidence import learn as learn_confidence
 from ..annotation.confidence import logistic
 from ..annotation.documents import (
-    ROOT_LABEL,
-    SPACE_LABEL,
     UNLABELLED,
     GoldSentence,
     RawSentence,
     layout_of,
     read_gold,
     write_trees,
+    written_labels,
 )
 from ..annotation.extensions import register_extensions
 from ..annotation.words import Words
-from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, join
 from ..easy_first.parsing import Sentences, Trees
@@ -47,6 +42,7 @@ from ..text.vocabulary import Vocabulary
 from ..training.treebank import GoldCorpus
 from .alignment import gold_documents
 from .base import TrainableComponent, listed, reading_parts
+from .factories import default_config, register_for_english
 from .settings import EasyFirstParserSettings
 
 register_extensions()
@@ -56,12 +52,7 @@ _HELD_OUT = 250
 _LEAST_PARTS = 30
 
 
-_DEFAULTS = Config(
-    {
-        **asdict(EasyFirstParserSettings()),
-        **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["easy_first_parser"],
-    }
-)
+_DEFAULTS = default_config(EasyFirstParserSettings, "easy_first_parser")
 
 
 @Language.factory(
@@ -86,15 +77,7 @@ def make_easy_first_parser(
     return EasyFirstParser(nlp.vocab, model, name, scorer=scorer, **settings)
 
 
-_META = Language.get_factory_meta("easy_first_parser")
-English.factory(
-    "easy_first_parser",
-    assigns=_META.assigns,
-    requires=_META.requires,
-    default_config=_DEFAULTS.merge({"model": {"unknown_words": {"lang": "en"}}}),
-    default_score_weights=_META.default_score_weights,
-    func=make_easy_first_parser,
-)
+register_for_english("easy_first_parser", _DEFAULTS, make_easy_first_parser)
 
 
 @attributes(EasyFirstParserSettings)
@@ -143,10 +126,7 @@ class EasyFirstParser(TrainableComponent):
     @property
     def labels(self) -> tuple[str, ...]:
         """What `token.dep_` may be: the labels of arcs, those of roots ("ROOT") and of white space ("dep")."""
-        if not self.is_trained:
-            return ()
-        found = {label.split(nonproj.DELIMITER)[0] for label in self.parser.labels}
-        return tuple(sorted({*found, ROOT_LABEL, SPACE_LABEL}))
+        return written_labels(self.parser.labels) if self.is_trained else ()
 
     @property
     def _label_names(self) -> list[str]:

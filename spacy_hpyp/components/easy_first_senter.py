@@ -2,8 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,21 +11,17 @@ from spacy.pipeline.senter import senter_score
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Config, Model
+from thinc.api import Model
 
 from ..annotation.words import BEGINS, GOES_ON, Words, read_words, write_starts
 from ..compiled import NONE
 from ..settings import attributes, taking
 from ..training.outcomes import GoldWords
 from .deciding import DecidingComponent
+from .factories import default_config
 from .settings import SenterSettings
 
-_DEFAULTS = Config(
-    {
-        **asdict(SenterSettings()),
-        **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["easy_first_senter"],
-    }
-)
+_DEFAULTS = default_config(SenterSettings, "easy_first_senter")
 #: The names of the outcomes.
 _OUTCOMES = {GOES_ON: "goes on", BEGINS: "begins"}
 

@@ -1,19 +1,16 @@
 """The trainable spaCy component `easy_first_tagger`."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, ORTH, SENT_START, SPACY, TAG
-from spacy.lang.en import English
 from spacy.language import Language
 from spacy.pipeline.tagger import tagger_score
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Config, Model
+from thinc.api import Model
 
 from ..annotation.documents import RawSentence, raw_sentences
 from ..annotation.extensions import register_extensions
@@ -24,16 +21,12 @@ from ..settings import attributes, taking, whole
 from ..training.outcomes import GoldWords, jackknife
 from .alignment import SENTENCES
 from .deciding import DecidingComponent
+from .factories import default_config, register_for_english
 from .settings import DecisionSettings
 
 register_extensions()
 
-_DEFAULTS = Config(
-    {
-        **asdict(DecisionSettings()),
-        **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["easy_first_tagger"],
-    }
-)
+_DEFAULTS = default_config(DecisionSettings, "easy_first_tagger")
 
 
 @Language.factory(
@@ -50,15 +43,7 @@ def make_easy_first_tagger(
     return EasyFirstTagger(nlp.vocab, model, name, scorer=scorer, **settings)
 
 
-# As for `hpyp_parser`: what classes unknown words have depends on the language.
-_META = Language.get_factory_meta("easy_first_tagger")
-English.factory(
-    "easy_first_tagger",
-    assigns=_META.assigns,
-    default_config=_DEFAULTS.merge({"model": {"unknown_words": {"lang": "en"}}}),
-    default_score_weights=_META.default_score_weights,
-    func=make_easy_first_tagger,
-)
+register_for_english("easy_first_tagger", _DEFAULTS, make_easy_first_tagger)
 
 
 @attributes(DecisionSettings)

@@ -2,48 +2,40 @@
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from spacy import util
 from spacy.attrs import SENT_START
-from spacy.lang.en import English
 from spacy.language import Language
 from spacy.pipeline.dep_parser import make_parser_scorer
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Config, Model, Optimizer
+from thinc.api import Model, Optimizer
 
 from ..annotation.alternatives import Alternative, best_combinations
 from ..annotation.candidates import Candidates, trees_of
-from ..annotation.documents import ROOT_LABEL, SPACE_LABEL, UNLABELLED, join, raw_sentences, read_gold, write_trees
+from ..annotation.documents import UNLABELLED, join, raw_sentences, read_gold, write_trees
 from ..annotation.extensions import register_extensions, write_sentence_probabilities
 from ..annotation.words import Words
-from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..head_outward.parsing import Trees, best_trees, head_marginals, parse
 from ..head_outward.scoring import tree_log_probabilities
 from ..models.head_outward import HEAD_OUTWARD, read_docs
 from ..models.head_outward_model import HeadOutwardModel
-from ..models.head_outward_storage import head_outward_from_bytes
-from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
+from ..models.parameters import set_pooled
 from ..settings import attributes, taking, whole
 from ..training.trees import Sampler, TreeCorpus
 from .alignment import gold_documents
-from .base import TrainableComponent, listed, reading_parts
+from .base import listed
+from .factories import default_config, register_for_english
+from .head_outward_base import HeadOutwardComponent
 from .settings import HeadOutwardSettings
 
 register_extensions()
 
-_DEFAULTS = Config(
-    {
-        **asdict(HeadOutwardSettings()),
-        **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["head_outward_parser"],
-    }
-)
+_DEFAULTS = default_config(HeadOutwardSettings, "head_outward_parser")
 
 
 @Language.factory(
@@ -68,19 +60,11 @@ def make_head_outward_parser(
     return HeadOutwardParser(nlp.vocab, model, name, scorer=scorer, **settings)
 
 
-_META = Language.get_factory_meta("head_outward_parser")
-English.factory(
-    "head_outward_parser",
-    assigns=_META.assigns,
-    requires=_META.requires,
-    default_config=_DEFAULTS.merge({"model": {"unknown_words": {"lang": "en"}}}),
-    default_score_weights=_META.default_score_weights,
-    func=make_head_outward_parser,
-)
+register_for_english("head_outward_parser", _DEFAULTS, make_head_outward_parser)
 
 
 @attributes(HeadOutwardSettings)
-class HeadOutwardParser(TrainableComponent):
+class HeadOutwardParser(HeadOutwardComponent):
     """A generative parser that finds trees by dynamic programming (Eisner 1996; Wallach, Sutton & McCallum 2008).
 
     It reads `token.tag_` and sentence boundaries, and sets `token.head`, `token.dep_`, `token._.head_prob`, which is the exact
@@ -113,29 +97,6 @@ class HeadOutwardParser(TrainableComponent):
     ) -> None:
         super().__init__(vocab, model, name, make_parser_scorer() if scorer is None else scorer, settings)
         self._reset_training()
-
-    @property
-    def head_outward(self) -> HeadOutwardModel:
-        """The probability model itself."""
-        return self.model.attrs[HEAD_OUTWARD]
-
-    @property
-    def is_trained(self) -> bool:
-        """Whether the model has its vocabulary and labels."""
-        return self.head_outward.is_initialized
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """What `token.dep_` may be: the labels of arcs, those of roots ("ROOT") and of white space ("dep")."""
-        if not self.is_trained:
-            return ()
-        found = {label.split(nonproj.DELIMITER)[0] for label in self.head_outward.labels}
-        return tuple(sorted({*found, ROOT_LABEL, SPACE_LABEL}))
-
-    @property
-    def label_data(self) -> dict[str, list[str]]:
-        """Tags and labels of the model, as `spacy init labels` writes them and `initialize` takes them."""
-        return {"tags": list(self.head_outward.tags), "labels": list(self.head_outward.labels)}
 
     @property
     def _label_names(self) -> list[str]:
@@ -176,21 +137,8 @@ class HeadOutwardParser(TrainableComponent):
         validate_get_examples(get_examples, "HeadOutwardParser.initialize")
         corpus = self._corpus()
         corpus.read(gold_documents(get_examples(), self.tokens))
-        if not corpus.sentences:
-            raise ValueError(
-                f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence with "
-                f"a tag for every token and a complete tree{listed(corpus.skipped)}. Is the right file in the corpus?"
-            )
-        model = self.head_outward.untrained()
-        corpus.initialize(model, corpus.label_data() if labels is None else labels)
-        sampler = Sampler(model, corpus)
-        if not model.progress.sweep.copies:
-            raise ValueError(
-                f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and "
-                f"labels{listed(corpus.skipped)}. Make them of the same data with 'python -m spacy init labels'."
-            )
-        set_pooled(self.model, HEAD_OUTWARD, model)
-        self._reset_training()
+        sampler = self._begin(corpus, labels)
+        self._replace_model(sampler.model)
         self._sampler = sampler
         self._warn_of_skipped()
 
@@ -224,10 +172,7 @@ class HeadOutwardParser(TrainableComponent):
             updates since the name was last missing.
         RETURNS (dict[str, float]): The losses.
         """
-        losses = {} if losses is None else losses
-        if self.name not in losses:
-            self._loss = (0.0, 0)
-            losses[self.name] = 0.0
+        losses = self._losses(losses)
         examples = self._examples(examples, "update")
         self._check_trained()
         model = self.head_outward
@@ -237,18 +182,8 @@ class HeadOutwardParser(TrainableComponent):
         self._sampler.corpus.latent, self._sampler.corpus.longest = self.latent, self.longest
         batch = self._sampler.rows(gold_documents(examples, self.tokens))
         if batch:
-            rng = np.random.default_rng([self.seed, model.progress.steps])
-            model.progress.steps += 1
             drawn = self.latent if model.progress.sweeps >= self.latent_after else "nothing"
-            totals, gradient, tokens, seated = self._sampler.visit(batch, rng, drawn=drawn, threads=self.threads)
-            # What is learned from sentences that the model has not seen before is not what it will need to know.
-            if gradient and seated:
-                add_gradients(self.model, HEAD_OUTWARD, gradient, tokens)
-            self._loss = (self._loss[0] - sum(totals.values()), self._loss[1] + tokens)
-            losses[self.name] = self._loss[0] / max(1, self._loss[1])
-            if self._sampler.sweep(len(batch)):
-                model.resample(rng)
-                model.progress.sweeps += 1
+            if self._visit(self._sampler, batch, losses, drawn=drawn):
                 if model.draws[0]:
                     util.logger.info("%s: %d of %d new trees accepted", self.name, *model.draws[::-1])
                     model.draws[:] = 0
@@ -406,14 +341,6 @@ class HeadOutwardParser(TrainableComponent):
         )
 
     # Storage
-
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> HeadOutwardModel:
-        with reading_parts():
-            stored, weights = attributes[HEAD_OUTWARD], weights_from(self.head_outward, parameters)
-        loaded = head_outward_from_bytes(self.head_outward, stored)
-        check_weights(loaded, weights)
-        loaded.weights = weights
-        return loaded
 
     def _replace_model(self, loaded: HeadOutwardModel) -> None:
         set_pooled(self.model, HEAD_OUTWARD, loaded)

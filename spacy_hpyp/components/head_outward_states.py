@@ -1,19 +1,16 @@
 """The trainable spaCy component `head_outward_states`."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from math import log
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from spacy import util
-from spacy.lang.en import English
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Config, Model, Optimizer
+from thinc.api import Model, Optimizer
 from wasabi import table
 
 from ..annotation.extensions import register_extensions, write_states
@@ -23,13 +20,12 @@ from ..models.latent_states_storage import latent_states_from_bytes
 from ..models.state_architecture import LATENT_STATES
 from ..settings import attributes, taking
 from .base import TrainableComponent, reading_parts
+from .factories import default_config, register_for_english
 from .settings import StateSettings
 
 register_extensions()
 
-_DEFAULTS = Config(
-    {**asdict(StateSettings()), **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["head_outward_states"]}
-)
+_DEFAULTS = default_config(StateSettings, "head_outward_states")
 _SCORE = "words_log_prob"
 
 
@@ -45,15 +41,7 @@ def make_head_outward_states(nlp: Language, name: str, model: Model, **settings:
     return HeadOutwardStates(nlp.vocab, model, name, **settings)
 
 
-# As for `hpyp_parser`: what classes unknown words have depends on the language.
-_META = Language.get_factory_meta("head_outward_states")
-English.factory(
-    "head_outward_states",
-    assigns=_META.assigns,
-    default_config=_DEFAULTS.merge({"model": {"unknown_words": {"lang": "en"}}}),
-    default_score_weights=_META.default_score_weights,
-    func=make_head_outward_states,
-)
+register_for_english("head_outward_states", _DEFAULTS, make_head_outward_states)
 
 
 @attributes(StateSettings)

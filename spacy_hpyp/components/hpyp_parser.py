@@ -3,18 +3,16 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from spacy import util
-from spacy.lang.en import English
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Config, Model, Optimizer
+from thinc.api import Model, Optimizer
 
 from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
 from ..annotation.arrays import Parses
@@ -22,7 +20,6 @@ from ..annotation.candidates import Candidates, lowered
 from ..annotation.confidence import confidence
 from ..annotation.documents import (
     ROOT_LABEL,
-    SPACE_LABEL,
     GoldDocument,
     Layout,
     encode_docs,
@@ -31,10 +28,10 @@ from ..annotation.documents import (
     raw_sentences,
     read_gold,
     write_parses,
+    written_labels,
 )
 from ..annotation.extensions import register_extensions
 from ..annotation.guides import write_guides
-from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..inference.division import Search
 from ..language_model.generation import LONGEST, generate_docs
@@ -47,14 +44,13 @@ from ..training.leave_out import leave_out, leaving_out
 from ..training.treebank import GoldCorpus, Treebank, learn_confidence, visit
 from .alignment import annotated_document, gold_documents
 from .base import TrainableComponent, listed, reading_parts
+from .factories import default_config, register_for_english
 from .scorer import score
 from .settings import ParserSettings
 
 register_extensions()
 
-_DEFAULTS = Config(
-    {**asdict(ParserSettings()), **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["hpyp_parser"]}
-)
+_DEFAULTS = default_config(ParserSettings, "hpyp_parser")
 
 
 @Language.factory(
@@ -92,16 +88,7 @@ def make_hpyp_parser(
     return HPYPParser(nlp.vocab, model, name, scorer=scorer, **settings)
 
 
-# A default config cannot refer to the language, but what classes unknown words have depends on it: the rule for English is
-# another one than that for all other languages.
-_META = Language.get_factory_meta("hpyp_parser")
-English.factory(
-    "hpyp_parser",
-    assigns=_META.assigns,
-    default_config=_DEFAULTS.merge({"model": {"unknown_words": {"lang": "en"}}}),
-    default_score_weights=_META.default_score_weights,
-    func=make_hpyp_parser,
-)
+register_for_english("hpyp_parser", _DEFAULTS, make_hpyp_parser)
 
 
 # While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
@@ -167,10 +154,7 @@ class HPYPParser(TrainableComponent):
 
         The labels that arcs have in trees which were made projective are in `label_data` alone.
         """
-        if not self.joint.is_initialized:
-            return ()
-        found = {label.split(nonproj.DELIMITER)[0] for label in self.joint.labels}
-        return tuple(sorted({*found, ROOT_LABEL, SPACE_LABEL}))
+        return written_labels(self.joint.labels) if self.joint.is_initialized else ()
 
     @property
     def label_data(self) -> dict[str, list[str]]:

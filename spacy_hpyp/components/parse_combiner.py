@@ -2,8 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Config, Model, Optimizer
+from thinc.api import Model, Optimizer
 
 from ..annotation.ballots import ABSENT, Ballots, Gold, Names, join_ballots, read_ballots, read_gold_votes
 from ..annotation.documents import ROOT_LABEL, UNLABELLED, Layout, write_trees
@@ -22,15 +20,14 @@ from ..models.vote_architecture import VOTES, votes_from_bytes
 from ..models.votes import Result, Votes
 from ..settings import attributes, taking
 from .base import TrainableComponent, reading_parts
+from .factories import default_config
 from .keep_parse import KeepParse
 from .scorer import make_scorer
 from .settings import CombinerSettings
 
 register_extensions()
 
-_DEFAULTS = Config(
-    {**asdict(CombinerSettings()), **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["parse_combiner"]}
-)
+_DEFAULTS = default_config(CombinerSettings, "parse_combiner")
 
 
 @Language.factory(

@@ -4,39 +4,35 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from spacy import util
-from spacy.lang.en import English
 from spacy.language import Language
 from spacy.pipeline.dep_parser import DependencyParser, make_parser_scorer
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Config, Model, Optimizer
+from thinc.api import Model, Optimizer
 
 from ..annotation.calibration import PUNCTUATION
 from ..annotation.candidates import Candidates, candidates_of, parsed_candidates
 from ..annotation.documents import (
-    ROOT_LABEL,
-    SPACE_LABEL,
     GoldDocument,
     RawSentence,
     layout_of,
     problem_of,
+    unannotated,
     write_trees,
 )
 from ..annotation.extensions import register_extensions
 from ..annotation.words import write_tags
-from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..models.head_outward import HEAD_OUTWARD
 from ..models.head_outward_model import HeadOutwardModel
-from ..models.head_outward_storage import head_outward_from_bytes
-from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
+from ..models.parameters import set_pooled
 from ..models.ranking import (
     FEATURES,
     Lists,
@@ -51,15 +47,15 @@ from ..models.reranker import RANKING, tree_features
 from ..settings import attributes, taking
 from ..training.trees import Sampler, TreeCorpus
 from .alignment import annotated_document, gold_documents
-from .base import TrainableComponent, listed, reading_parts
+from .base import listed, reading_parts
 from .corpus import reading
+from .factories import default_config, register_for_english
+from .head_outward_base import HeadOutwardComponent
 from .settings import RerankerSettings
 
 register_extensions()
 
-_DEFAULTS = Config(
-    {**asdict(RerankerSettings()), **Config().from_disk(Path(__file__).with_name("defaults.cfg"))["parse_reranker"]}
-)
+_DEFAULTS = default_config(RerankerSettings, "parse_reranker")
 # Fewer sentences than this that another parser has not learned from are too few to learn weights from.
 _LEAST_HELD_OUT = 30
 _OWN, _SOURCE, _TREE, _LABELS, _GENERATIVE = range(len(FEATURES))
@@ -87,15 +83,7 @@ def make_parse_reranker(
     return ParseReranker(nlp.vocab, model, name, pipeline=nlp, scorer=scorer, **settings)
 
 
-_META = Language.get_factory_meta("parse_reranker")
-English.factory(
-    "parse_reranker",
-    assigns=_META.assigns,
-    requires=_META.requires,
-    default_config=_DEFAULTS.merge({"model": {"unknown_words": {"lang": "en"}}}),
-    default_score_weights=_META.default_score_weights,
-    func=make_parse_reranker,
-)
+register_for_english("parse_reranker", _DEFAULTS, make_parse_reranker)
 
 
 @dataclass(frozen=True)
@@ -117,7 +105,7 @@ class Reranked:
 
 
 @attributes(RerankerSettings)
-class ParseReranker(TrainableComponent):
+class ParseReranker(HeadOutwardComponent):
     """Chooses among the trees of a parser before it, by what that says of them and what a generative model says (Sangati, Zuidema &
     Bod 2009).
 
@@ -159,11 +147,6 @@ class ParseReranker(TrainableComponent):
         self._reset_training()
 
     @property
-    def head_outward(self) -> HeadOutwardModel:
-        """The generative model."""
-        return self.model.attrs[HEAD_OUTWARD]
-
-    @property
     def ranking(self) -> Ranking:
         """The weights. They are learned when they are asked for, if the generative model has gone on learning."""
         self._catch_up()
@@ -178,24 +161,6 @@ class ParseReranker(TrainableComponent):
     def weights(self) -> dict[str, float]:
         """The weights of what is known of a tree, by its names; see `spacy_hpyp.models.ranking.FEATURES`."""
         return dict(zip(FEATURES, self.ranking.weights.tolist()))
-
-    @property
-    def is_trained(self) -> bool:
-        """Whether the generative model has its vocabulary and labels."""
-        return self.head_outward.is_initialized
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels that the generative model knows, those of roots ("ROOT") and of white space ("dep"). The trees are the source's."""
-        if not self.is_trained:
-            return ()
-        found = {label.split(nonproj.DELIMITER)[0] for label in self.head_outward.labels}
-        return tuple(sorted({*found, ROOT_LABEL, SPACE_LABEL}))
-
-    @property
-    def label_data(self) -> dict[str, list[str]]:
-        """Tags and labels of the generative model, as `spacy init labels` writes them and `initialize` takes them."""
-        return {"tags": list(self.head_outward.tags), "labels": list(self.head_outward.labels)}
 
     def _component(self, name: str, what: str) -> Any:
         if name not in self._pipeline.component_names:
@@ -273,20 +238,8 @@ class ParseReranker(TrainableComponent):
             held = dict(known[place] for place in places.tolist())
         corpus = TreeCorpus("nothing", 1)
         corpus.read(_without(documents, keys))
-        if not corpus.sentences:
-            raise ValueError(
-                f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence with "
-                f"a tag for every token and a complete tree{listed(corpus.skipped)}. Is the right file in the corpus?"
-            )
-        model = self.head_outward.untrained()
-        corpus.initialize(model, corpus.label_data() if labels is None else labels)
-        sampler = Sampler(model, corpus)
-        if not model.progress.sweep.copies:
-            raise ValueError(
-                f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and "
-                f"labels{listed(corpus.skipped)}. Make them of the same data with 'python -m spacy init labels'."
-            )
-        self._replace_model((model, Ranking(held_out=keys)))
+        sampler = self._begin(corpus, labels)
+        self._replace_model((sampler.model, Ranking(held_out=keys)))
         self._sampler, self._held = sampler, held
         if corpus.skipped:
             warnings.warn(
@@ -328,35 +281,20 @@ class ParseReranker(TrainableComponent):
             updates since the name was last missing.
         RETURNS (dict[str, float]): The losses.
         """
-        losses = {} if losses is None else losses
-        if self.name not in losses:
-            self._loss = (0.0, 0)
-            losses[self.name] = 0.0
+        losses = self._losses(losses)
         examples = self._examples(examples, "update")
         self._check_trained()
-        model = self.head_outward
         if self._sampler is None:
-            self._sampler = Sampler(model, TreeCorpus("nothing", 1))
+            self._sampler = Sampler(self.head_outward, TreeCorpus("nothing", 1))
         held_out = self.model.attrs[RANKING].held_out
         for key, sentence in _sentences(examples, self.tokens, held_out):
             self._held.setdefault(key, sentence)
         batch = self._sampler.rows(_without(gold_documents(examples, self.tokens), held_out))
         if batch:
-            rng = np.random.default_rng([self.seed, model.progress.steps])
-            model.progress.steps += 1
-            totals, gradient, tokens, seated = self._sampler.visit(batch, rng, drawn="nothing", threads=self.threads)
-            # What is learned from sentences that the model has not seen before is not what it will need to know.
-            if gradient and seated:
-                add_gradients(self.model, HEAD_OUTWARD, gradient, tokens)
-            self._loss = (self._loss[0] - sum(totals.values()), self._loss[1] + tokens)
-            losses[self.name] = self._loss[0] / max(1, self._loss[1])
-            swept = self._sampler.sweep(len(batch))
-            if swept:
-                model.resample(rng)
-                model.progress.sweeps += 1
+            swept = self._visit(self._sampler, batch, losses)
+            self._is_behind |= bool(swept and self._held)
             if sgd:
                 self.finish_update(sgd)
-            self._is_behind |= bool(swept and self._held)
         return losses
 
     def learn_weights(self, examples: Iterable[Example]) -> dict[str, float]:
@@ -408,19 +346,18 @@ class ParseReranker(TrainableComponent):
         used[_GENERATIVE] = bool(self.generative)
         return used
 
-    def lists(self, sentences: Sequence[tuple[Doc, RawSentence]], k: int | None = None) -> Lists | None:
+    def lists(self, sentences: Sequence[tuple[Doc, RawSentence]]) -> Lists | None:
         """What is known of the trees of gold sentences, each by itself, as the pipeline before the component parses them.
 
         sentences (Sequence[tuple[Doc, RawSentence]]): Their tokens, and their gold annotation.
-        k (int | None): How many trees of each, instead of the setting.
         RETURNS (Lists | None): Of all that the parser takes for one sentence. What is right of a tree are its heads, and its heads with
             their labels; without punctuation.
         """
-        docs = [_unparsed(doc) for doc, _ in sentences]
+        docs = [unannotated(doc, sent_starts=[token.i == 0 for token in doc]) for doc, _ in sentences]
         for _, component in self._before():
             docs = list(component.pipe(docs)) if hasattr(component, "pipe") else [component(doc) for doc in docs]
         features, right = [], []
-        for (gold, raw), found in zip(sentences, self.rerank(docs, k=k)):
+        for (gold, raw), found in zip(sentences, self.rerank(docs)):
             if len(found) == 1 and len(found[0].candidates.token) == len(raw.rows):
                 features.append(found[0].features)
                 heads, labelled, _ = agreement(found[0].candidates, raw, gold.vocab)
@@ -549,12 +486,8 @@ class ParseReranker(TrainableComponent):
 
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> tuple[HeadOutwardModel, Ranking]:
         with reading_parts():
-            stored, ranking = attributes[HEAD_OUTWARD], attributes[RANKING]
-            weights = weights_from(self.head_outward, parameters)
-        loaded = head_outward_from_bytes(self.head_outward, stored)
-        check_weights(loaded, weights)
-        loaded.weights = weights
-        return loaded, ranking_from_bytes(ranking)
+            ranking = attributes[RANKING]
+        return super()._load_model(attributes, parameters), ranking_from_bytes(ranking)
 
     def _replace_model(self, loaded: tuple[HeadOutwardModel, Ranking]) -> None:
         model, ranking = loaded
@@ -613,13 +546,3 @@ def _sentences(
         for raw, place in zip(sentences, places):
             if (keys is None or raw.key in keys) and len(place):
                 yield raw.key, (doc[int(place[0]) : int(place[-1]) + 1].as_doc(), raw)
-
-
-def _unparsed(doc: Doc) -> Doc:
-    """The words of a sentence."""
-    return Doc(
-        doc.vocab,
-        words=[token.text for token in doc],
-        spaces=[bool(token.whitespace_) for token in doc],
-        sent_starts=[token.i == 0 for token in doc],
-    )

@@ -8,7 +8,7 @@ import srsly
 from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..storage.checksum import unpack_message
 from .decider import Decider, Pass
-from .messages import check_count, part, vocabulary_from_message, vocabulary_to_message
+from .messages import check_count, check_format, part, vocabulary_from_message, vocabulary_to_message
 
 #: The format that is written.
 FORMAT = 1
@@ -31,8 +31,7 @@ def decider_from_bytes(model: Decider, data: bytes) -> Decider:
     RAISES (ValueError): If the bytes are damaged or belong to a model with other templates.
     """
     msg = unpack_message(data)
-    if type(msg.get("format")) is not int or msg["format"] != FORMAT:
-        raise ValueError("it is not a model of this version of spacy-hpyp")
+    check_format(msg, FORMAT, "a model")
     for name, ours in _made_for(model).items():
         if msg.get(name) != ours:
             raise ValueError(

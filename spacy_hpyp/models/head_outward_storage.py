@@ -7,12 +7,21 @@ from typing import Any
 import numpy as np
 import srsly
 
+from ..annotation.arrays import is_tree
 from ..compiled import NONE
 from ..head_outward.contexts import DISTRIBUTIONS
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from ..storage.checksum import unpack_message
 from .head_outward_model import HeadOutwardModel
-from .messages import check_count, part, sentence_keys, strings, vocabulary_from_message, vocabulary_to_message
+from .messages import (
+    check_count,
+    check_format,
+    part,
+    sentence_keys,
+    strings,
+    vocabulary_from_message,
+    vocabulary_to_message,
+)
 from .progress import Progress
 
 FORMAT = 1
@@ -49,8 +58,7 @@ def head_outward_from_bytes(model: HeadOutwardModel, data: bytes) -> HeadOutward
     RAISES (ValueError): If the bytes are damaged or belong to a model with other context lists or another estimator.
     """
     message = unpack_message(data)
-    if type(message.get("format")) is not int or message["format"] != FORMAT:
-        raise ValueError("it is not a head-outward model of this version of spacy-hpyp")
+    check_format(message, FORMAT, "a head-outward model")
     for name, ours in _made_for(model).items():
         if message.get(name) != ours:
             raise ValueError(f"its {name} are not those of the config: a trained model cannot change how it counts")
@@ -118,7 +126,7 @@ def _unpack_trees(message: dict[str, Any], labels: int, seated: dict[bytes, int]
     ends = np.cumsum(2 * words)
     for key, n, end in zip(keys, words.tolist(), ends.tolist()):
         tree = rows[end - 2 * n : end] + np.int32(NONE)
-        if not _is_tree(tree[:n]) or tree[n:].max(initial=NONE) >= max(1, labels):
+        if not is_tree(tree[:n]) or tree[n:].max(initial=NONE) >= max(1, labels):
             raise ValueError("the tree of a sentence is damaged")
         if np.any((tree[:n] == NONE) != (tree[n:] == NONE)):
             raise ValueError("the tree of a sentence has a root with a label, or an arc without one")
@@ -126,14 +134,3 @@ def _unpack_trees(message: dict[str, Any], labels: int, seated: dict[bytes, int]
     if any(len(each) > seated.get(key, 0) for key, each in found.items()):
         raise ValueError("it has trees of sentences that are not seated")
     return found
-
-
-def _is_tree(heads: np.ndarray) -> bool:
-    """Whether heads are those of a tree with one root."""
-    n = len(heads)
-    if np.any(heads >= n) or np.sum(heads == NONE) != 1:
-        return False
-    above = np.where(heads == NONE, np.arange(n), heads)
-    for _ in range(n.bit_length()):
-        above = above[above]
-    return bool(np.all(heads[above] == NONE))

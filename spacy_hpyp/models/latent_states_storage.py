@@ -10,7 +10,7 @@ from ..hpyp.franchise import DISH, N_RESTAURANTS, N_SERVINGS, RESTAURANT, SERVED
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from ..storage.checksum import unpack_message
 from .latent_states import LatentStates, StateTraining
-from .messages import check_count, part, sentence_keys, vocabulary_from_message, vocabulary_to_message
+from .messages import check_count, check_format, part, sentence_keys, vocabulary_from_message, vocabulary_to_message
 
 #: The format that is written.
 FORMAT = 1
@@ -46,8 +46,7 @@ def latent_states_from_bytes(model: LatentStates, data: bytes) -> LatentStates:
     RAISES (ValueError): If the bytes are damaged or belong to a model of another kind or with another number of states.
     """
     msg = unpack_message(data)
-    if type(msg.get("format")) is not int or msg["format"] != FORMAT:
-        raise ValueError("it is not a model of this version of spacy-hpyp")
+    check_format(msg, FORMAT, "a model")
     for name, ours in _made_for(model).items():
         if msg.get(name) != ours:
             raise ValueError(f"its '{name}' is {msg.get(name)!r}, and that of the config {ours!r}")

@@ -19,6 +19,19 @@ def part(msg: dict[str, Any], name: str, kind: type) -> Any:
     return msg[name]
 
 
+def check_format(msg: dict[str, Any], newest: int, what: str, *, oldest: int | None = None) -> None:
+    """See that a message has a format that is read.
+
+    newest (int): The one that is written.
+    what (str): What the message should be, with an article.
+    oldest (int | None): The oldest that is read, if it is another one.
+    RAISES (ValueError): If it has another format, or none.
+    """
+    number = msg.get("format")
+    if type(number) is not int or not (newest if oldest is None else oldest) <= number <= newest:
+        raise ValueError(f"it is not {what} of this version of spacy-hpyp")
+
+
 def check_count(value: int) -> int:
     """A number of things.
 

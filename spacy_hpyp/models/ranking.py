@@ -12,7 +12,7 @@ import srsly
 
 from ..newton import maximize
 from ..storage.checksum import unpack_message
-from .messages import part, sentence_keys
+from .messages import check_format, part, sentence_keys
 
 #: What is known of a candidate: whether it is the tree that the document has; the source's score; what the generative model says of
 #: words, tags and tree, and of the labels given these; and what an `hpyp_parser` says of all of it.
@@ -70,8 +70,7 @@ def ranking_from_bytes(data: bytes) -> Ranking:
     RAISES (ValueError): If it is damaged.
     """
     message = unpack_message(data)
-    if message.get("format") != _FORMAT:
-        raise ValueError("its ranking is none of this version of spacy-hpyp")
+    check_format(message, _FORMAT, "a ranking")
     count = part(message, "sentences", int)
     if count < 0:
         raise ValueError("a list of sentences is damaged")

@@ -14,7 +14,15 @@ from ..hpyp.franchise import NONE, Franchise
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from ..storage.checksum import unpack_message
 from .joint_model import JointModel
-from .messages import check_count, part, sentence_keys, strings, vocabulary_from_message, vocabulary_to_message
+from .messages import (
+    check_count,
+    check_format,
+    part,
+    sentence_keys,
+    strings,
+    vocabulary_from_message,
+    vocabulary_to_message,
+)
 from .progress import Progress, Sweep
 from .settings import PoolSettings
 
@@ -59,8 +67,7 @@ def model_from_bytes(model: JointModel, data: bytes) -> JointModel:
     RAISES (ValueError): If the bytes are damaged or belong to a model with other context lists.
     """
     msg = unpack_message(data)
-    if type(msg.get("format")) is not int or not 1 <= msg["format"] <= FORMAT:
-        raise ValueError("it is not a model of this version of spacy-hpyp")
+    check_format(msg, FORMAT, "a model", oldest=1)
     if msg.get("contexts") != _context_lists(model):
         raise ValueError(
             "its context lists are not those of the config: a trained model cannot change what it is conditioned on"

@@ -9,6 +9,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..annotation.arrays import Guides, block_starts
+from ..annotation.confidence import log_odds
 from ..annotation.documents import Layout
 from ..annotation.guides import block_guides
 from ..annotation.words import Words, read_tags, read_words
@@ -323,14 +324,9 @@ def confidence_features(trees: Trees, offsets: np.ndarray, *, guided: bool) -> n
         [
             np.ones(len(length)),
             ease,
-            _log_odds(trees.share),
-            _log_odds(trees.guide) if guided else np.zeros(len(length)),
+            log_odds(trees.share, _CERTAIN),
+            log_odds(trees.guide, _CERTAIN) if guided else np.zeros(len(length)),
             np.log1p(length),
             is_root,
         ]
     )
-
-
-def _log_odds(probability: np.ndarray) -> np.ndarray:
-    clipped = np.clip(probability.astype(np.float64), _CERTAIN, 1.0 - _CERTAIN)
-    return np.log(clipped / (1.0 - clipped))

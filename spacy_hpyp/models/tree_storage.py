@@ -13,7 +13,15 @@ from ..easy_first.learning import Lessons, join
 from ..easy_first.storage import pack_table, perceptron_from_message, perceptron_to_message, unpack_table
 from ..hpyp.storage import pack_integers, unpack_integers
 from ..storage.checksum import unpack_message
-from .messages import check_count, part, sentence_keys, strings, vocabulary_from_message, vocabulary_to_message
+from .messages import (
+    check_count,
+    check_format,
+    part,
+    sentence_keys,
+    strings,
+    vocabulary_from_message,
+    vocabulary_to_message,
+)
 from .tree_model import UNLEARNED, ParserProgress, TreeModel
 
 FORMAT = 1
@@ -43,8 +51,7 @@ def tree_model_from_bytes(model: TreeModel, data: bytes) -> TreeModel:
     RAISES (ValueError): If the bytes are damaged or belong to a model with other templates.
     """
     message = unpack_message(data)
-    if type(message.get("format")) is not int or message["format"] != FORMAT:
-        raise ValueError("it is not an easy-first parser of this version of spacy-hpyp")
+    check_format(message, FORMAT, "an easy-first parser")
     for name, ours in _made_for(model).items():
         if message.get(name) != ours:
             raise ValueError(

@@ -13,7 +13,7 @@ from thinc.model import deserialize_attr, serialize_attr
 from ..annotation.ballots import Ballots, Names, read_ballots
 from ..annotation.documents import ROOT_LABEL
 from ..storage.checksum import unpack_message
-from .messages import part, strings
+from .messages import check_format, part, strings
 from .votes import Result, Votes
 
 #: The attribute of a thinc Model that holds `Votes`.
@@ -78,8 +78,7 @@ def votes_from_bytes(data: bytes) -> Votes:
     RAISES (ValueError): If the bytes are damaged.
     """
     msg = unpack_message(data)
-    if type(msg.get("format")) is not int or msg["format"] != FORMAT:
-        raise ValueError("it is not a model of this version of spacy-hpyp")
+    check_format(msg, FORMAT, "a model")
     voters, tags, labels = (strings(part(msg, name, list)) for name in ("voters", "tags", "labels"))
     stored = part(msg, "weights", dict)
     weights = {}

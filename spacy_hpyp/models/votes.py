@@ -11,16 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..annotation.arrays import is_tree
 from ..annotation.ballots import ABSENT, Ballots, Gold
 from ..annotation.confidence import learn as learn_confidence
-from ..annotation.confidence import logistic
+from ..annotation.confidence import log_odds, logistic
 from ..compiled import NONE
 from ..head_outward.marginals import minimum_bayes_risk_tree
 from ..inference.spanning_tree import maximum_spanning_tree
 from ..newton import maximize
 
-# Beyond these log-odds a voter says nothing more.
-_CERTAIN = 1e-5
 # How sure weights may be to be 0, in tokens: what is best for words that are left out, stretches of so many in one of so many parts.
 _PRIORS = (256.0, 64.0, 16.0, 4.0, 1.0)
 _STRETCH, _PARTS = 500, 5
@@ -302,18 +301,8 @@ def _best_tree(matrix: np.ndarray, projective: bool) -> np.ndarray:
 
 def _is_tree(heads: list[int], projective: bool) -> bool:
     """Whether heads make a tree with one root, and a projective one if that is asked for."""
-    if heads.count(NONE) != 1:
+    if not is_tree(np.array(heads)):
         return False
-    rooted = [head == NONE for head in heads]
-    for word in range(len(heads)):
-        path = set()
-        while not rooted[word]:
-            if word in path:
-                return False
-            path.add(word)
-            word = heads[word]
-        for above in path:
-            rooted[above] = True
     if not projective:
         return True
     # From the left to the right, the ends of arcs that are open; the root's spans all of the sentence.
@@ -381,8 +370,7 @@ def _of_votes(probability: np.ndarray) -> np.ndarray:
 def _log_odds(probability: np.ndarray) -> np.ndarray:
     """1; log-odds, 0 where a voter does not say how sure it is; and whether it does (float64[words, ..., 3])."""
     known = ~np.isnan(probability)
-    p = np.clip(np.where(known, probability, 0.5), _CERTAIN, 1.0 - _CERTAIN)
-    return np.stack([np.ones(p.shape), np.log(p / (1.0 - p)), known], axis=-1)
+    return np.stack([np.ones(known.shape), log_odds(np.where(known, probability, 0.5)), known], axis=-1)
 
 
 def _arc_numbers(ballots: Ballots, starts: np.ndarray) -> np.ndarray:

@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, compiled, inner
-from ..hpyp.franchise import deepest
 from ..inference.drawing import draw
-from ..pools.pool import gate_weight, read_symbols
+from ..pools.pool import gate_weight, is_plain, read_symbols
 from ..pools.prediction import alphabet_of, predict, predict_one
 from ..pools.recent import find_places
 from ..pools.view import view_distribution
@@ -49,17 +48,16 @@ def draw_word(pool, row, scratch, shares, out, rng):
     shares (float64[experts]), out (float64[alphabet]): Workspace.
     rng (numpy.random.Generator): The source of randomness.
     """
-    if len(pool.weight) == 0:
-        view_distribution(pool.frozen, deepest(pool.frozen, 0, row), out)
-        return draw(out, 1.0, rng)
-    find_places(pool.frozen, row, scratch.recent)
+    if is_plain(pool):
+        view_distribution(pool.frozen, 0, row, out)
+        return draw(out, out.sum(), rng)
+    find_places(pool.frozen, pool.weights.standing, row, scratch.recent)
     read_symbols(pool, row, scratch.symbols)
     for expert in range(len(shares)):
-        restaurant = scratch.recent.place[expert]
-        shares[expert] = exp(pool.weight[restaurant] + gate_weight(pool, scratch.symbols, expert))
+        shares[expert] = exp(scratch.recent.weight[expert] + gate_weight(pool, scratch.symbols, expert))
     expert = draw(shares, shares.sum(), rng)
-    view_distribution(pool.frozen, scratch.recent.place[expert], out)
-    return draw(out, 1.0, rng)
+    view_distribution(pool.frozen, expert, row, out)
+    return draw(out, out.sum(), rng)
 
 
 @compiled

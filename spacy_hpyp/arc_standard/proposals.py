@@ -3,16 +3,16 @@
 Many derivations of a beam look the same to a distribution; what was found for one is looked up for the others.
 """
 
+from math import exp, inf
 from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import NONE, compiled, implements, inner, inner_maker
-from ..hpyp.franchise import child, deepest
 from ..inference.memo import Memo, new_memo, recall
 from ..inference.particle_filter import Options, new_options, weigh_actions, weigh_attachments, weigh_tokens
-from ..pools.pool import FrozenPool, Scratch, mixture_probability, new_scratch, product_distribution
-from ..pools.view import keep_best, view_probability
+from ..pools.pool import FrozenPool, Scratch, is_plain, mixture_probability, new_scratch, product_distribution
+from ..pools.view import deepest_in, distribution_below, keep_best, probability_below
 from .configuration import (
     DEPTH,
     DIRECTIONS,
@@ -21,6 +21,7 @@ from .configuration import (
     FIRST_SYMBOL,
     LEFT_ARCS,
     RIGHT_ARCS,
+    ROOT_SYMBOL,
     SHIFT,
     SHIFTS,
     class_of,
@@ -28,11 +29,14 @@ from .configuration import (
     left_arc,
     right_arc,
 )
-from .contexts import NEXT, read_context
+from .contexts import ELEMENTS, NEXT, read_context
+from .outlook import outlook_of
 from .steps import ArcStandard
 
 # How many results are remembered, as powers of two: what is read off one table, and what is multiplied together.
 _FEW, _MANY = 1024, 8192
+# What a chain of tags reads.
+LAST_TAG, TOP_TAG = ELEMENTS["w1.tag"], ELEMENTS["s1.tag"]
 
 
 class Parser(NamedTuple):
@@ -43,6 +47,8 @@ class Parser(NamedTuple):
         distribution with one expert, the best actions of each class; empty with several experts.
     tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have, likely ones first.
     usual (float64[*]): For each candidate tag, p(word | tag) without further context.
+    chain (float64[tags + 1, tags]): p(tag | the tag before) without further context, for a sentence's first word in the last row; or
+        empty, see `tag_chain`.
     """
 
     transition: FrozenPool
@@ -54,6 +60,7 @@ class Parser(NamedTuple):
     tag_offsets: np.ndarray
     candidate_tags: np.ndarray
     usual: np.ndarray
+    chain: np.ndarray
 
 
 class Workspace(NamedTuple):
@@ -68,6 +75,8 @@ class Workspace(NamedTuple):
     directions, labels (Memo): What was found lately.
     tags (Memo): The best tags found lately, with p(tag) p(word | tag); behind these stands the sum of p(tag) over all tags that
         the word may have.
+    promise (float64[tags]): What each tag promises of the words to come, relative to the best one.
+    occasion (int64[1]): How many words there were in the blocks before and in this one.
     """
 
     action: np.ndarray
@@ -86,6 +95,8 @@ class Workspace(NamedTuple):
     directions: Memo
     labels: Memo
     tags: Memo
+    promise: np.ndarray
+    occasion: np.ndarray
 
 
 @inner_maker
@@ -114,7 +125,9 @@ def new_workspace(parser, search):
         new_scratch(parser.word),
         new_memo(_MANY if is_factored(parser) else 1, 1 + len(transition.elements), 4),
         new_memo(_MANY if is_factored(parser) else 1, 1 + len(label.elements), labels),
-        new_memo(_FEW if len(tag.weight) == 0 else _MANY, width, tags + 1),
+        new_memo(_FEW if is_plain(tag) else _MANY, width, tags + 1),
+        np.empty(tag.frozen.alphabet[0]),
+        np.zeros(1, dtype=np.int64),
     )
 
 
@@ -156,22 +169,42 @@ def usual_probabilities(pool, tag_offsets, candidate_tags):
         if view.columns.shape[1] > 0 and pool.elements[view.columns[expert, 0], 0] == NEXT:
             for word in range(len(tag_offsets) - 1):
                 for i in range(tag_offsets[word], tag_offsets[word + 1]):
-                    tagged = child(view, expert, FIRST_SYMBOL + candidate_tags[i])
-                    usual[i] = view_probability(view, expert if tagged == NONE else tagged, word)
+                    usual[i] = probability_below(view, expert, FIRST_SYMBOL + candidate_tags[i], word)
             break
     return usual
 
 
+def tag_chain(pool: FrozenPool) -> np.ndarray:
+    """p(tag | the tag before), as the first expert has it whose most important element is the tag of the last word, or of the
+    stack's top, which mostly is the last word.
+
+    pool (FrozenPool): Of the tags.
+    RETURNS (float64[tags + 1, tags]): The probabilities, in the last row those of a sentence's first word; without rows if there is no
+        such expert.
+    """
+    view, tags = pool.frozen, int(pool.frozen.alphabet[0])
+    chain = np.empty((tags + 1, tags))
+    for element in (LAST_TAG, TOP_TAG):
+        for expert, columns in enumerate(view.columns):
+            if len(columns) and columns[0] != NONE and tuple(pool.elements[columns[0]]) == element:
+                symbols = [*range(FIRST_SYMBOL, FIRST_SYMBOL + tags), ROOT_SYMBOL]
+                for before, symbol in zip(chain, symbols):
+                    distribution_below(view, expert, symbol, is_plain(pool), before)
+                return chain
+    return chain[:0]
+
+
 @inner
-def best_tags(parser, records, top, word, given, particles, threshold, work):
-    """Find the best tags of the next word by p(tag) p(word | tag).
+def best_tags(parser, records, top, at, word, given, particles, threshold, outlook, work):
+    """Find the best tags of the next word by p(tag) p(word | tag), and by what they promise of the words to come.
 
     Many derivations of a beam look the same to the tag and word distributions; they are looked up, not computed again.
 
-    word (int): The next word.
+    at (int), word (int): The next word: its position in the block, and its number.
     given (int): Its tag where that is known, else `NONE`.
     particles (int): How many particles will be divided.
     threshold (float): A tag that is expected to get less than this part of one is not tried.
+    outlook (float64[tags]): See `outlook.outlook_of`.
     RETURNS (int): Where `work.tags` has them.
     """
     # A few sizes instead of all, so that what is found depends on the look-up key alone.
@@ -179,19 +212,19 @@ def best_tags(parser, records, top, word, given, particles, threshold, work):
     while 8.0**magnitude < particles:
         magnitude += 1
     key = work.tag_key
-    key[0] = word
+    key[0] = work.occasion[0] + at
     key[1] = magnitude if given == NONE else -given
     tag_row, word_row = key[2 : 2 + len(parser.tag.elements)], key[2 + len(parser.tag.elements) :]
     read_context(parser.tag.elements, records, top, 0, tag_row)
     read_context(parser.word.elements, records, top, given, word_row)
     slot, known = recall(work.tags, key)
     if not known:
-        score_tags(parser, records, top, word, given, threshold / 8.0**magnitude, tag_row, work, slot)
+        score_tags(parser, records, top, word, given, threshold / 8.0**magnitude, outlook, tag_row, work, slot)
     return slot
 
 
 @inner
-def score_tags(parser, records, top, word, given, negligible, tag_row, work, slot):
+def score_tags(parser, records, top, word, given, negligible, outlook, tag_row, work, slot):
     """Compute what `best_tags` looks up.
 
     negligible (float): What a tag's share may at least be expected to be, beside the best one's.
@@ -212,17 +245,24 @@ def score_tags(parser, records, top, word, given, negligible, tag_row, work, slo
             parser.word, work.word_row, word, work.word_scratch
         )
         return
-    likely = 0.0
+    likely, highest = 0.0, -inf
     for i in range(first, last):
-        likely = max(likely, distribution[parser.candidate_tags[i]] * parser.usual[i])
-        probabilities[last_place] += distribution[parser.candidate_tags[i]]
+        highest = max(highest, outlook[parser.candidate_tags[i]])
     for i in range(first, last):
         tag = parser.candidate_tags[i]
-        if distribution[tag] * parser.usual[i] < negligible * likely:
+        work.promise[tag] = exp(outlook[tag] - highest)
+        likely = max(likely, distribution[tag] * parser.usual[i] * work.promise[tag])
+        probabilities[last_place] += distribution[tag]
+    for i in range(first, last):
+        tag = parser.candidate_tags[i]
+        if distribution[tag] * parser.usual[i] * work.promise[tag] < negligible * likely:
             continue
         read_context(parser.word.elements, records, top, tag, work.word_row)
         probability = mixture_probability(parser.word, work.word_row, word, work.word_scratch)
-        keep_best(tags, probabilities[:last_place], tag, distribution[tag] * probability)
+        keep_best(tags, probabilities[:last_place], tag, distribution[tag] * probability * work.promise[tag])
+    for i in range(last_place):
+        if tags[i] != NONE:
+            probabilities[i] /= work.promise[tags[i]]
 
 
 class Decoding(NamedTuple):
@@ -232,6 +272,7 @@ class Decoding(NamedTuple):
     system (ArcStandard): With the words of the block.
     tags, may_start: See `Blocks`.
     threshold (float): Of tags, see `best_tags`.
+    outlook (float64[n, tags]): See `outlook.outlook_of`.
     work (Workspace), options (Options): Written on.
     length, passes (int): The number of words, and one more.
     """
@@ -241,6 +282,7 @@ class Decoding(NamedTuple):
     tags: np.ndarray
     may_start: np.ndarray
     threshold: float
+    outlook: np.ndarray
     work: Workspace
     options: Options
     length: int
@@ -257,9 +299,11 @@ def new_decoding(parser, block, search, work):
     """
     options = new_options(max(2 * work.action.shape[1] + 1, work.tags.probability.shape[1] - 1))
     n = len(block.tags)
-    return Decoding(
-        parser, ArcStandard(block.words), block.tags, block.may_start, search.tag_threshold, work, options, n, n + 1
-    )
+    outlook = outlook_of(parser.chain, parser.tag_offsets, parser.candidate_tags, parser.usual, block, search.outlook)
+    system = ArcStandard(block.words)
+    # What is remembered of a word's tags depends on the words to come.
+    work.occasion[0] += n
+    return Decoding(parser, system, block.tags, block.may_start, search.tag_threshold, outlook, work, options, n, n + 1)
 
 
 @implements(weigh_actions, Decoding)
@@ -277,7 +321,7 @@ def best_actions(task, records, top, word):
     if not is_factored(parser):
         read_context(parser.transition.elements, records, top, 0, row)
         if len(parser.best_action) > 0:
-            restaurant = deepest(parser.transition.frozen, 0, row)
+            restaurant = deepest_in(parser.transition.frozen, 0, row)
             for group in range(DIRECTIONS):
                 for k in range(action.shape[1]):
                     action[group, k] = parser.best_action[restaurant, group, k]
@@ -330,6 +374,7 @@ def _weigh_attachments(task, records, top, word):
             if work.action_probability[group, k] > 0.0:
                 options.outcome[count] = work.action[group, k]
                 options.probability[count] = work.action_probability[group, k]
+                options.outlook[count] = 0.0
                 count += 1
     return count
 
@@ -339,11 +384,15 @@ def _weigh_attachments(task, records, top, word):
 def _weigh_tokens(task, records, top, word, particles):
     options, found = task.options, task.work.tags
     form = task.system.words[word]
-    slot = best_tags(task.parser, records, top, form, task.tags[word], particles, task.threshold, task.work)
+    outlook = task.outlook[word]
+    slot = best_tags(
+        task.parser, records, top, word, form, task.tags[word], particles, task.threshold, outlook, task.work
+    )
     most = found.probability.shape[1] - 1
     count = 0
     while count < most and found.probability[slot, count] > 0.0:
         options.outcome[count] = found.outcome[slot, count]
         options.probability[count] = found.probability[slot, count]
+        options.outlook[count] = outlook[found.outcome[slot, count]]
         count += 1
     return count, found.probability[slot, most]

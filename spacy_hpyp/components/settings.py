@@ -35,6 +35,12 @@ class SearchSettings(Settings):
         Number(0.0, 1.0),
         "a tag is not tried where it can be expected to get less than this part of a particle",
     )
+    outlook: float = setting(
+        1.0,
+        Number(0.0, 1.0),
+        "how much what a word's tag promises of the words to come, by a chain of tags, counts in the search; 0 is Algorithm 1 to the "
+        "letter",
+    )
     attachments: int = setting(
         10,
         Whole(0, 1_000_000),

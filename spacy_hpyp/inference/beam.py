@@ -15,19 +15,25 @@ class Beam(NamedTuple):
     weight (float64[*]): Their log-weights.
     particles (int64[*]): Their particles.
     depth (int32[*]): How many items their stacks have.
+    outlook (float64[*]): What can be said of the log-probability of the words to come, see `Options`.
     """
 
     record: np.ndarray
     weight: np.ndarray
     particles: np.ndarray
     depth: np.ndarray
+    outlook: np.ndarray
 
 
 @compiled
 def new_beam(size):
     """Room for a number of derivations."""
     return Beam(
-        np.empty(size, dtype=np.int32), np.empty(size), np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int32)
+        np.empty(size, dtype=np.int32),
+        np.empty(size),
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.int32),
+        np.empty(size),
     )
 
 
@@ -42,16 +48,19 @@ def longer(array):
 @compiled
 def longer_beam(beam):
     """A copy with room for twice as many derivations."""
-    return Beam(longer(beam.record), longer(beam.weight), longer(beam.particles), longer(beam.depth))
+    return Beam(
+        longer(beam.record), longer(beam.weight), longer(beam.particles), longer(beam.depth), longer(beam.outlook)
+    )
 
 
 @borrowing
-def append(beam, size, record, weight, particles, depth):
+def append(beam, size, record, weight, particles, depth, outlook):
     """Enter a derivation at place `size`. Returns the new size."""
     beam.record[size] = record
     beam.weight[size] = weight
     beam.particles[size] = particles
     beam.depth[size] = depth
+    beam.outlook[size] = outlook
     return size + 1
 
 

@@ -38,6 +38,8 @@ class Search(NamedTuple):
     tag_threshold (float): A tag is not tried if it is expected to get less than this part of a particle beside the best one.
     attachments (int): A derivation is given up when it would have no particle even if it went on to attach so many words for
         nothing, by `lookahead`, see `lead_of_the_last`.
+    outlook (float): How much of what a tag promises of the words to come, in nats, counts in the division and in the selection
+        step; it never counts in a derivation's weight. With 0, they are those of Algorithm 1.
     guides (bool): Whether to find the most probable heads and tags of each word; needs `marginals`.
     """
 
@@ -51,6 +53,7 @@ class Search(NamedTuple):
     tag_threshold: float = 0.25
     attachments: int = 10
     guides: bool = False
+    outlook: float = 1.0
 
 
 class Dividing(NamedTuple):
@@ -99,24 +102,29 @@ def _divide(division, particles, p_generate, p_attach, is_held, holds_word):
 @implements(allot, Dividing)
 @inner
 def _allot(division, options, count, mass, particles, held):
-    """Each option in turn, the most probable one first, gets its share of what is left."""
-    outcome, probability = options.outcome, options.probability
+    """Each option in turn, the most promising one first, gets its share of what is left."""
+    outcome, probability, outlook, claim = options.outcome, options.probability, options.outlook, options.claim
+    best_outlook, mass = outlook[:count].max(), 0.0
+    for i in range(count):
+        claim[i] = probability[i] * exp(outlook[i] - best_outlook)
+        mass += claim[i]
     for i in range(count):
         if particles == 0:
             options.particles[i] = 0
             continue
         best = i
         for j in range(i + 1, count):
-            if probability[j] > probability[best]:
+            if claim[j] > claim[best]:
                 best = j
         # Those between keep their order: of equals the first one comes first.
-        found, p_found = outcome[best], probability[best]
+        found, p_found, own_outlook, own_claim = outcome[best], probability[best], outlook[best], claim[best]
         for j in range(best, i, -1):
             outcome[j], probability[j] = outcome[j - 1], probability[j - 1]
-        outcome[i], probability[i] = found, p_found
-        options.particles[i] = share(particles, p_found, mass)
+            outlook[j], claim[j] = outlook[j - 1], claim[j - 1]
+        outcome[i], probability[i], outlook[i], claim[i] = found, p_found, own_outlook, own_claim
+        options.particles[i] = share(particles, own_claim, mass)
         particles -= options.particles[i]
-        mass -= p_found
+        mass -= own_claim
 
 
 @implements(gain, Dividing)
@@ -127,17 +135,17 @@ def _gain(division, probability, mass):
 
 @implements(is_pursued, Dividing)
 @inner
-def _is_pursued(division, weight, depth):
+def _is_pursued(division, weight, depth, outlook):
     # What is so far behind a derivation that has generated the word would attach, a particle at a time, down to the bottom of
     # its stack, and that for every word of a text in which nothing can be attached.
-    return expected_weight(weight, depth, division.search) >= division.best[0] - division.lead
+    return expected_weight(weight, depth, outlook, division.search) >= division.best[0] - division.lead
 
 
 @implements(note, Dividing)
 @inner
-def _note(division, weight, probability, generated, depth):
+def _note(division, weight, probability, generated, depth, outlook):
     division.tagged[0] = log_add(division.tagged[0], weight + log(probability))
-    division.best[0] = max(division.best[0], expected_weight(generated, depth, division.search))
+    division.best[0] = max(division.best[0], expected_weight(generated, depth, outlook, division.search))
 
 
 @implements(select, Dividing)
@@ -167,9 +175,11 @@ def share(particles, probability, mass):
 
 
 @borrowing
-def expected_weight(weight, depth, search):
-    """The log-weight of a derivation, less what attaching its open words can be expected to cost; see `reallocate`."""
-    return weight - search.lookahead * depth
+def expected_weight(weight, depth, outlook, search):
+    """The log-weight of a derivation with what its last tag promises of the words to come, less what attaching its open words can
+    be expected to cost; see `reallocate`.
+    """
+    return weight + outlook - search.lookahead * depth
 
 
 @borrowing
@@ -214,9 +224,11 @@ def reallocate(beam, size, search):
             best, best_share = i, proportion
         particles = np.int64(floor(search.particles * proportion))
         if particles > 0:
-            left = append(beam, left, beam.record[i], beam.weight[i], particles, beam.depth[i])
+            left = append(beam, left, beam.record[i], beam.weight[i], particles, beam.depth[i], beam.outlook[i])
     if left == 0:
-        left = append(beam, 0, beam.record[best], beam.weight[best], search.particles, beam.depth[best])
+        left = append(
+            beam, 0, beam.record[best], beam.weight[best], search.particles, beam.depth[best], beam.outlook[best]
+        )
     return left
 
 
@@ -227,5 +239,5 @@ def _claim(beam, i, search):
 
 @borrowing
 def _expected(beam, i, search):
-    expected = expected_weight(beam.weight[i], beam.depth[i], search)
+    expected = expected_weight(beam.weight[i], beam.depth[i], beam.outlook[i], search)
     return expected / search.temperature if search.marginals else expected

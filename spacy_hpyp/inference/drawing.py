@@ -88,13 +88,13 @@ def _gain(division, probability, mass):
 
 @implements(is_pursued, Drawing)
 @inner
-def _is_pursued(division, weight, depth):
+def _is_pursued(division, weight, depth, outlook):
     return True
 
 
 @implements(note, Drawing)
 @inner
-def _note(division, weight, probability, generated, depth):
+def _note(division, weight, probability, generated, depth, outlook):
     return
 
 

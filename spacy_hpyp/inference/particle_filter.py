@@ -30,17 +30,24 @@ class Options(NamedTuple):
     outcome (int32[*]): Which attachments, or which tokens.
     probability (float64[*]): How probable each is.
     particles (int64[*]): How many particles take it.
+    outlook (float64[*]): Of tokens, what can be said of the log-probability of the words to come after this one, in nats;
+        0 where nothing can be. A search may give particles by it; it is no part of any probability.
+    claim (float64[*]): Workspace.
     """
 
     outcome: np.ndarray
     probability: np.ndarray
     particles: np.ndarray
+    outlook: np.ndarray
+    claim: np.ndarray
 
 
 @inner_maker
 def new_options(size):
     """Room for a number of options."""
-    return Options(np.empty(size, dtype=np.int32), np.empty(size), np.empty(size, dtype=np.int64))
+    return Options(
+        np.empty(size, dtype=np.int32), np.empty(size), np.empty(size, dtype=np.int64), np.zeros(size), np.empty(size)
+    )
 
 
 @borrowing
@@ -126,8 +133,8 @@ def weigh_tokens(task, records, top, word, particles):
 
 
 @generic
-def is_pursued(division, weight, depth):
-    """Whether a derivation with a log-weight and a depth of the stack may still count."""
+def is_pursued(division, weight, depth, outlook):
+    """Whether a derivation with a log-weight, a depth of the stack and an outlook may still count."""
     raise NotImplementedError("for compiled code")
 
 
@@ -159,12 +166,13 @@ def gain(division, probability, mass):
 
 
 @generic
-def note(division, weight, probability, generated, depth):
+def note(division, weight, probability, generated, depth, outlook):
     """Take note of a derivation that generates the next word.
 
     weight (float): Its log-weight before.
     probability (float): That it generates, and a tag that the word may have.
-    generated (float), depth (int): Log-weight and depth of the stack once it has generated the word as the first of the options.
+    generated (float), depth (int), outlook (float): Log-weight, depth of the stack and outlook once it has generated the word as
+        the first of the options.
     """
     raise NotImplementedError("for compiled code")
 
@@ -219,7 +227,7 @@ def run(task, division, particles, retained, retained_tokens, records):
     system, options = task.system, task.options
     used, top = begin(system, records)
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
-    size = append(beam, 0, top, 0.0, particles, depth_of(system, records, top))
+    size = append(beam, 0, top, 0.0, particles, depth_of(system, records, top), 0.0)
     held, step = (0, 0) if len(retained) > 0 else (NONE, 0)
     for word in range(task.passes):
         # Search step. Derivations that attach are appended to the beam that they come from, and so continued in the same pass.
@@ -235,13 +243,14 @@ def run(task, division, particles, retained, retained_tokens, records):
             while shifted_size + room > len(shifted.record):
                 shifted = longer_beam(shifted)
             top, theta, k, depth = np.int64(beam.record[i]), beam.weight[i], beam.particles[i], beam.depth[i]
+            outlook = beam.outlook[i]
             is_held = i == held
             i += 1
             if word == task.length and depth == 1:
                 shifted_held = shifted_size if is_held else shifted_held
-                shifted_size = append(shifted, shifted_size, top, theta, k, depth)
+                shifted_size = append(shifted, shifted_size, top, theta, k, depth, outlook)
                 continue
-            if not is_pursued(division, theta, depth):
+            if not is_pursued(division, theta, depth, outlook):
                 continue
             p_generate, p_attach = weigh_actions(task, records, top, word)
             if p_generate + p_attach == 0.0:
@@ -259,7 +268,7 @@ def run(task, division, particles, retained, retained_tokens, records):
                     attach(system, records, used, top, options.outcome[j])
                     held = size if is_held and options.outcome[j] == follows else held
                     weight = theta + gain(division, options.probability[j], p_generate + p_attach)
-                    size = append(beam, size, used, weight, options.particles[j], depth - 1)
+                    size = append(beam, size, used, weight, options.particles[j], depth - 1, outlook)
                     used += 1
             if k_generate > 0:
                 count, p_tags = weigh_tokens(task, records, top, word, k_generate)
@@ -277,9 +286,10 @@ def run(task, division, particles, retained, retained_tokens, records):
                     generate(system, records, used, top, word, options.outcome[j])
                     shifted_held = shifted_size if holds and options.outcome[j] == follows else shifted_held
                     weight = generated + gain(division, options.probability[j], mass)
-                    shifted_size = append(shifted, shifted_size, used, weight, options.particles[j], depth + 1)
+                    outlook = options.outlook[j]
+                    shifted_size = append(shifted, shifted_size, used, weight, options.particles[j], depth + 1, outlook)
                     used += 1
-                note(division, theta, p_generate * p_tags, shifted.weight[first], depth + 1)
+                note(division, theta, p_generate * p_tags, shifted.weight[first], depth + 1, shifted.outlook[first])
         # Selection step.
         beam, shifted, size, held = shifted, beam, shifted_size, shifted_held
         size, held = select(division, beam, size, held, word, word == task.passes - 1)

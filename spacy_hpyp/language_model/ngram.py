@@ -19,7 +19,7 @@ from ..hpyp.franchise import new_franchise, reserve
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from ..pools.average import average
-from ..pools.view import freeze
+from ..pools.finished import finish
 from ..settings import whole
 from ..storage.checksum import DAMAGE, unpack_message, with_checksum
 from ..storage.files import replace_file
@@ -157,7 +157,7 @@ class NGramModel:
         self.order = whole("order", order, highest=HIGHEST_ORDER)
         self._samples = list(samples)
         columns, alphabet = columns_of(order), len(words.vocabulary) + 1
-        views = (freeze(unpack(sample, columns, alphabet)) for sample in self._samples)
+        views = (finish(unpack(sample, columns, alphabet)) for sample in self._samples)
         self._average = average(views, len(self._samples))
 
     @property

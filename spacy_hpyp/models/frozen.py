@@ -10,9 +10,9 @@ from ..arc_standard.decoding import decode, mixture, posteriors
 from ..arc_standard.derivations import sample_derivation, tree_log_probability
 from ..arc_standard.distributions import Distributions
 from ..arc_standard.likelihood import new_queries
-from ..arc_standard.proposals import Parser, usual_probabilities
+from ..arc_standard.proposals import Parser, tag_chain, usual_probabilities
 from ..inference.division import Search
-from ..pools.pool import FrozenPool
+from ..pools.pool import FrozenPool, is_plain
 from ..pools.view import best_by_class
 from ..text.vocabulary import Vocabulary
 
@@ -42,6 +42,7 @@ class FrozenModel:
             tag_offsets=vocabulary.tag_offsets,
             candidate_tags=vocabulary.candidate_tags,
             usual=usual_probabilities(word, *tags),
+            chain=tag_chain(tag),
         )
 
     def parser_for(self, search: Search) -> Parser:
@@ -49,7 +50,7 @@ class FrozenModel:
         # Another thread may ask for more or fewer at the same time: what it keeps is not what is returned here.
         parser = self.parser
         labels = min(search.labels_per_arc, int(parser.label.frozen.alphabet[0]))
-        if len(parser.transition.weight) == 0 and parser.best_action.shape[2] < labels:
+        if is_plain(parser.transition) and parser.best_action.shape[2] < labels:
             actions = int(parser.transition.frozen.alphabet[0])
             group = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
             best, probability = best_by_class(parser.transition.frozen, group, DIRECTIONS, labels)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..compiled import NONE, borrowing
 from ..hpyp.franchise import DISH, PARENT, RESTAURANT, SYMBOL, child, serving_of
-from .view import View
+from .finished import Finished
 
 
 class Average(NamedTuple):
@@ -21,7 +21,7 @@ class Average(NamedTuple):
     columns, alphabet, restaurants, restaurant_index, servings, serving_index: As in `Franchise`, and read by the same
         functions. Customers and tables are those of one of the samples and mean nothing.
     probability (float64[servings, samples]): p_s(dish | restaurant) of every serving.
-    passed_on (float64[restaurants, samples]): See `View`.
+    passed_on (float64[restaurants, samples]): See `Finished`.
     """
 
     columns: np.ndarray
@@ -34,15 +34,15 @@ class Average(NamedTuple):
     passed_on: np.ndarray
 
 
-def average(views: Iterable[View], samples: int) -> Average:
+def average(views: Iterable[Finished], samples: int) -> Average:
     """The average of some views; each is needed only until the next one is asked for.
 
-    views (Iterable[View]): Of franchises that have seated the same events and number them alike.
+    views (Iterable[Finished]): Of franchises that have seated the same events and number them alike.
     samples (int): How many views there are, at least 1.
     RETURNS (Average): Their average.
     RAISES (ValueError): If their restaurants or servings are not the same.
     """
-    first: View | None = None
+    first: Finished | None = None
     sample = 0
     for view in views:
         if first is None:
@@ -70,7 +70,7 @@ def average(views: Iterable[View], samples: int) -> Average:
     )
 
 
-def _alike(one: View, other: View) -> bool:
+def _alike(one: Finished, other: Finished) -> bool:
     restaurants, servings = len(one.passed_on), len(one.probability)
     return (
         (restaurants, servings) == (len(other.passed_on), len(other.probability))

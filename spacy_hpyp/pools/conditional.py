@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..hpyp.franchise import Franchise, new_franchise
-from .pool import STANDINGS, FrozenPool, SeatedPool, Weights, freeze_pool
+from .pool import FrozenPool, SeatedPool, Weights, freeze_pool
+from .view import STANDINGS
 
 _ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
 

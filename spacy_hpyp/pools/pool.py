@@ -15,16 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, inner
+from ..compiled import NONE, borrowing, compiled
 from ..hpyp.franchise import (
     CUSTOMERS,
-    DISH,
-    FIRST,
-    NEXT,
-    PARENT,
     TIER,
     Franchise,
-    deepest,
     dish_probability,
     restaurant_distribution,
     seat,
@@ -36,10 +31,15 @@ from ..hpyp.franchise import (
     unseat_noting,
 )
 from .recent import Recent, find_places, find_probabilities, new_recent
-from .view import Energies, View, energies, freeze, view_context_probability, view_distribution
-
-#: Restaurants are told apart by their customers: 1, 2, 3 to 4, 5 to 8, and so on, the last class being open.
-STANDINGS = 8
+from .view import (
+    DISH,
+    VALUE,
+    View,
+    freeze,
+    standing,
+    view_distribution,
+    view_probability,
+)
 
 # What is possible keeps a probability that has a logarithm, however sure the experts are of something else.
 _LEAST = -200.0
@@ -81,19 +81,11 @@ class SeatedPool(NamedTuple):
 
 
 class FrozenPool(NamedTuple):
-    """A pool while it predicts: as `SeatedPool`, with finished probabilities in place of the seating.
-
-    weight (float64[restaurants]): The weight of an expert whose context leads to a restaurant, before gates add to it; empty
-        for a plain pool.
-    weights (Weights): The weights.
-    energies (Energies): Logs of the experts' distributions; empty unless they are multiplied.
-    """
+    """A pool while it predicts: as `SeatedPool`, with finished probabilities in place of the seating."""
 
     frozen: View
-    weight: np.ndarray
     weights: Weights
     gates: np.ndarray
-    energies: Energies
     possible: np.ndarray
     elements: np.ndarray
     mixed: bool
@@ -112,41 +104,14 @@ def freeze_pool(
 
     mixed (bool): Whether the experts are mixed and not multiplied.
     """
-    view = freeze(franchise)
-    plain = len(weights.standing) == 0
-    weight = np.empty(0) if plain else _weights_of_restaurants(view, weights.standing)
-    found = energies(view, multiplied=not plain and not mixed)
-    return FrozenPool(view, weight, weights, gates, found, possible, elements, mixed)
-
-
-@compiled
-def _weights_of_restaurants(view, by_standing):
-    weight = np.empty(len(view.back_off))
-    for restaurant in range(len(weight)):
-        row = view.restaurants[restaurant]
-        # An empty restaurant is as if it was not there.
-        if row[CUSTOMERS] == 0 and row[PARENT] != NONE:
-            weight[restaurant] = weight[row[PARENT]]
-        else:
-            weight[restaurant] = by_standing[row[TIER], standing(row[CUSTOMERS])]
-    return weight
+    view = freeze(franchise, multiplied=len(weights.standing) > 0 and not mixed)
+    return FrozenPool(view, weights, gates, possible, elements, mixed)
 
 
 @borrowing
 def is_plain(pool):
-    """Whether a seated pool's probabilities are those of its only expert."""
+    """Whether a pool's probabilities are those of its only expert, or it has none."""
     return len(pool.weights.standing) == 0
-
-
-@compiled
-def standing(customers):
-    """The class of a restaurant with a number of customers, at least one."""
-    place = 0
-    customers -= 1
-    while customers > 0 and place < STANDINGS - 1:
-        customers >>= 1
-        place += 1
-    return place
 
 
 @borrowing
@@ -397,25 +362,16 @@ class Scratch(NamedTuple):
 
     recent (Recent): What the experts have said lately.
     symbols (int32[gates]): Symbols of the gates.
-    mark (int64[alphabet]): When a dish was seen last.
-    clock (int64[1]): The time.
     """
 
     recent: Recent
     symbols: np.ndarray
-    mark: np.ndarray
-    clock: np.ndarray
 
 
 @compiled
 def new_scratch(pool):
     """Workspace that fits a frozen pool."""
-    return Scratch(
-        new_recent(pool.frozen),
-        np.empty(len(pool.gates), dtype=np.int32),
-        np.zeros(pool.frozen.alphabet[0], dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
-    )
+    return Scratch(new_recent(pool.frozen), np.empty(len(pool.gates), dtype=np.int32))
 
 
 @borrowing
@@ -425,54 +381,41 @@ def product_distribution(pool, row, kind, scratch, out):
     kind (int): Of the context: the row of `possible`.
     out (float64[alphabet]): Overwritten with p(. | context).
     """
-    view = pool.frozen
-    if len(pool.weight) == 0:
-        view_distribution(view, deepest(view, 0, row), out)
+    view, recent = pool.frozen, scratch.recent
+    if is_plain(pool):
+        view_distribution(view, 0, row, out)
         return
-    find_places(view, row, scratch.recent)
+    find_places(view, pool.weights.standing, row, recent)
     read_symbols(pool, row, scratch.symbols)
     out[:] = 0.0
-    for expert in range(len(scratch.recent.place)):
-        restaurant = scratch.recent.place[expert]
-        weight = pool.weight[restaurant] + gate_weight(pool, scratch.symbols, expert)
-        add_energies(pool, restaurant, weight, scratch, out)
+    for expert in range(len(recent.weight)):
+        recent.weight[expert] += gate_weight(pool, scratch.symbols, expert)
+        weight, logs = recent.weight[expert], view.row[recent.row[expert]]
+        for y in range(len(out)):
+            out[y] += weight * logs[y]
+    for expert in range(len(recent.weight)):
+        weight, listed = recent.weight[expert], recent.list[expert]
+        if listed >= 0:
+            for entry in range(listed, listed + np.int64(recent.probability[expert])):
+                out[view.servings[entry, DISH]] += weight * view.serving_value[entry, VALUE]
+        elif listed != NONE:
+            out[~listed - 1] += weight * recent.probability[expert]
     normalise(out, pool.possible, kind, 0)
-
-
-@inner
-def add_energies(pool, restaurant, weight, scratch, total):
-    """Add one expert's weighted logs to those of others, up to a constant."""
-    view, found = pool.frozen, pool.energies
-    place = found.row_of[restaurant]
-    row = found.row[place if place >= 0 else ~place]
-    for y in range(len(total)):
-        total[y] += weight * row[y]
-    scratch.clock[0] += 1
-    while place < 0:
-        serving = view.restaurants[restaurant, FIRST]
-        while serving != NONE:
-            y = view.servings[serving, DISH]
-            if scratch.mark[y] != scratch.clock[0]:
-                scratch.mark[y] = scratch.clock[0]
-                total[y] += weight * found.excess[serving]
-            serving = view.servings[serving, NEXT]
-        restaurant = view.restaurants[restaurant, PARENT]
-        place = found.row_of[restaurant]
 
 
 @borrowing
 def mixture_probability(pool, row, dish, scratch):
     """The probability of one dish under a mixture pool in a context."""
-    view = pool.frozen
+    view, recent = pool.frozen, scratch.recent
     if view.columns.shape[0] == 0:
         return 1.0
-    if len(pool.weight) == 0:
-        return view_context_probability(view, 0, row, dish)
-    find_probabilities(view, row, dish, scratch.recent)
+    if is_plain(pool):
+        return view_probability(view, 0, row, dish)
+    find_probabilities(view, pool.weights.standing, row, dish, recent)
     read_symbols(pool, row, scratch.symbols)
     mass, total = 0.0, 0.0
-    for expert in range(len(scratch.recent.place)):
-        share = exp(pool.weight[scratch.recent.place[expert]] + gate_weight(pool, scratch.symbols, expert))
+    for expert in range(len(recent.weight)):
+        share = exp(recent.weight[expert] + gate_weight(pool, scratch.symbols, expert))
         mass += share
-        total += share * scratch.recent.probability[expert]
+        total += share * recent.probability[expert]
     return total / mass

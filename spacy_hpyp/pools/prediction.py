@@ -20,8 +20,8 @@ from .pool import (
     product_distribution,
     read_symbols,
     seen,
-    standing,
 )
+from .view import standing
 
 
 class SeatedScratch(NamedTuple):

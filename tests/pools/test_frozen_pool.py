@@ -22,7 +22,6 @@ from spacy_hpyp.hpyp.franchise import (
     seat,
 )
 from spacy_hpyp.pools.pool import (
-    STANDINGS,
     Weights,
     freeze_pool,
     mixture_probability,
@@ -30,6 +29,7 @@ from spacy_hpyp.pools.pool import (
     product_distribution,
 )
 from spacy_hpyp.pools.pool import unseat_all_noting as unseat
+from spacy_hpyp.pools.view import LIST, STANDINGS
 
 #: What removing an event has changed; nothing here asks for it.
 MOVED = np.empty((64, 2), dtype=np.int32)

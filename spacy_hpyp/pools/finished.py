@@ -1,0 +1,89 @@
+"""The finished probabilities of a seating, restaurant by restaurant and serving by serving.
+
+While nobody sits down or leaves, the probability of a dish in a restaurant that serves it is a number, and of every other
+dish the parent's probability times one factor for the restaurant.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, compiled
+from ..hpyp.franchise import (
+    ABOVE,
+    CUSTOMERS,
+    FIRST,
+    N_RESTAURANTS,
+    N_SERVINGS,
+    NEXT,
+    OPEN,
+    PARENT,
+    SERVED,
+    TABLES,
+    TIER,
+    Franchise,
+    restaurant_probability,
+)
+
+
+class Finished(NamedTuple):
+    """Finished probabilities of one distribution. They share the franchise's rows and indices, which must not change any more.
+
+    columns, alphabet, restaurants, restaurant_index, servings, serving_index: As in `Franchise`, and
+        read by the same functions.
+    probability (float64[*]): p(dish | restaurant) of every serving.
+    back_off (float64[*]): What multiplies the parent's probability of a dish that a restaurant does not serve.
+    passed_on (float64[*]): The product of the back-off factors of a restaurant and all above it.
+    """
+
+    columns: np.ndarray
+    alphabet: np.ndarray
+    restaurants: np.ndarray
+    restaurant_index: np.ndarray
+    servings: np.ndarray
+    serving_index: np.ndarray
+    probability: np.ndarray
+    back_off: np.ndarray
+    passed_on: np.ndarray
+
+
+def finish(franchise: Franchise) -> Finished:
+    """The probabilities of the present seating."""
+    probability, back_off, passed_on = _finish(franchise)
+    return Finished(
+        columns=franchise.columns,
+        alphabet=franchise.alphabet,
+        restaurants=franchise.restaurants,
+        restaurant_index=franchise.restaurant_index,
+        servings=franchise.servings,
+        serving_index=franchise.serving_index,
+        probability=probability,
+        back_off=back_off,
+        passed_on=passed_on,
+    )
+
+
+@compiled
+def _finish(franchise):
+    """Probabilities and back-off factors, parents before children as restaurants are numbered."""
+    restaurants, servings = franchise.restaurants, franchise.servings
+    probability = np.empty(franchise.used[N_SERVINGS])
+    back_off = np.ones(franchise.used[N_RESTAURANTS])
+    passed_on = np.ones(franchise.used[N_RESTAURANTS])
+    for restaurant in range(franchise.used[N_RESTAURANTS]):
+        row = restaurants[restaurant]
+        if row[CUSTOMERS] > 0:
+            tier = row[TIER]
+            fresh = franchise.strength[tier] + franchise.discount[tier] * row[TABLES]
+            back_off[restaurant] = fresh / (franchise.strength[tier] + row[CUSTOMERS])
+        above_it = 1.0 if row[PARENT] == NONE else passed_on[row[PARENT]]
+        passed_on[restaurant] = back_off[restaurant] * above_it
+        serving = row[FIRST]
+        while serving != NONE:
+            above = servings[serving, ABOVE]
+            base = 1.0 / franchise.alphabet[0] if above == NONE else probability[above]
+            probability[serving] = restaurant_probability(
+                franchise, restaurant, servings[serving, SERVED], servings[serving, OPEN], base
+            )
+            serving = servings[serving, NEXT]
+    return probability, back_off, passed_on

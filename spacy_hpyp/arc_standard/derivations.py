@@ -18,7 +18,14 @@ import numpy as np
 from ..compiled import borrowing, compiled, implements, inner
 from ..inference.beam import log_add, log_sum, longer
 from ..inference.drawing import Drawing, draw_derivation
-from ..inference.particle_filter import Options, new_options, run, weigh_actions, weigh_attachments, weigh_tokens
+from ..inference.particle_filter import (
+    Options,
+    new_options,
+    run,
+    weigh_actions,
+    weigh_attachments,
+    weigh_tokens,
+)
 from .configuration import (
     ACTION,
     BELOW,
@@ -224,7 +231,7 @@ def _weigh_actions(task, records, top, word):
 
 @implements(weigh_attachments, Tracing)
 @inner
-def _weigh_attachments(task, records, top, word):
+def _weigh_attachments(task, records, top, word, particles):
     return 1
 
 

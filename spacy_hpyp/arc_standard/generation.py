@@ -17,7 +17,7 @@ from ..compiled import NONE, compiled, inner
 from ..inference.drawing import draw
 from ..pools.pool import gate_weight, is_plain, read_symbols
 from ..pools.prediction import alphabet_of, predict, predict_one
-from ..pools.recent import find_places
+from ..pools.recent import recall_all
 from ..pools.view import view_distribution
 from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, reduce, shift
 from .contexts import read_context
@@ -51,7 +51,7 @@ def draw_word(pool, row, scratch, shares, out, rng):
     if is_plain(pool):
         view_distribution(pool.frozen, 0, row, out)
         return draw(out, out.sum(), rng)
-    find_places(pool.frozen, pool.weights.standing, row, scratch.recent)
+    recall_all(pool.frozen, pool.weights.standing, row, 0, scratch.recent)
     read_symbols(pool, row, scratch.symbols)
     for expert in range(len(shares)):
         shares[expert] = exp(scratch.recent.weight[expert] + gate_weight(pool, scratch.symbols, expert))

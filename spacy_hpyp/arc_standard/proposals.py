@@ -12,7 +12,7 @@ from ..compiled import NONE, compiled, implements, inner, inner_maker
 from ..inference.memo import Memo, new_memo, recall
 from ..inference.particle_filter import Options, new_options, weigh_actions, weigh_attachments, weigh_tokens
 from ..pools.pool import FrozenPool, Scratch, is_plain, mixture_probability, new_scratch, product_distribution
-from ..pools.view import deepest_in, distribution_below, keep_best, probability_below
+from ..pools.view import WIDTH, deepest_in, distribution_below, keep_best, probability_below
 from .configuration import (
     DEPTH,
     DIRECTIONS,
@@ -189,7 +189,7 @@ def tag_chain(pool: FrozenPool) -> np.ndarray:
             if len(columns) and columns[0] != NONE and tuple(pool.elements[columns[0]]) == element:
                 symbols = [*range(FIRST_SYMBOL, FIRST_SYMBOL + tags), ROOT_SYMBOL]
                 for before, symbol in zip(chain, symbols):
-                    distribution_below(view, expert, symbol, is_plain(pool), before)
+                    distribution_below(view, expert, symbol, not is_plain(pool), before)
                 return chain
     return chain[:0]
 
@@ -250,9 +250,9 @@ def score_tags(parser, records, top, word, given, negligible, outlook, tag_row, 
         highest = max(highest, outlook[parser.candidate_tags[i]])
     for i in range(first, last):
         tag = parser.candidate_tags[i]
+        probabilities[last_place] += distribution[tag]
         work.promise[tag] = exp(outlook[tag] - highest)
         likely = max(likely, distribution[tag] * parser.usual[i] * work.promise[tag])
-        probabilities[last_place] += distribution[tag]
     for i in range(first, last):
         tag = parser.candidate_tags[i]
         if distribution[tag] * parser.usual[i] * work.promise[tag] < negligible * likely:
@@ -321,7 +321,7 @@ def best_actions(task, records, top, word):
     if not is_factored(parser):
         read_context(parser.transition.elements, records, top, 0, row)
         if len(parser.best_action) > 0:
-            restaurant = deepest_in(parser.transition.frozen, 0, row)
+            restaurant = deepest_in(parser.transition.frozen, 0, row) // WIDTH
             for group in range(DIRECTIONS):
                 for k in range(action.shape[1]):
                     action[group, k] = parser.best_action[restaurant, group, k]
@@ -362,11 +362,16 @@ def best_actions(task, records, top, word):
 
 @implements(weigh_attachments, Decoding)
 @inner
-def _weigh_attachments(task, records, top, word):
+def _weigh_attachments(task, records, top, word, particles):
     work, options = task.work, task.options
     if is_factored(task.parser):
+        found = work.action_probability
+        most = max(found[ENDS, 0], found[LEFT_ARCS, 0], found[RIGHT_ARCS, 0])
+        negligible = min(task.threshold / particles, 1.0) * most
         for direction in (LEFT_ARCS, RIGHT_ARCS):
-            if work.action_probability[direction, 0] > 0.0:
+            if found[direction, 0] < negligible:
+                found[direction, 0] = 0.0
+            elif found[direction, 0] > 0.0:
                 best_labels(task.parser, records, top, direction, work)
     count = 0
     for group in range(ENDS, DIRECTIONS):

@@ -11,7 +11,14 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, compiled, implements, inner
 from ..inference.drawing import Drawing, draw_derivation
-from ..inference.particle_filter import Options, new_options, run, weigh_actions, weigh_attachments, weigh_tokens
+from ..inference.particle_filter import (
+    Options,
+    new_options,
+    run,
+    weigh_actions,
+    weigh_attachments,
+    weigh_tokens,
+)
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
 from .configuration import (
     DEPTH,
@@ -157,7 +164,7 @@ def _weigh_actions(task, records, top, word):
 
 @implements(weigh_attachments, Sampling)
 @inner
-def _weigh_attachments(task, records, top, word):
+def _weigh_attachments(task, records, top, word, particles):
     weigh_labels(task.model, records, top, task.choices)
     action, options = task.choices.action, task.options
     count = 0

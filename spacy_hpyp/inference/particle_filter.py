@@ -114,8 +114,11 @@ def weigh_actions(task, records, top, word):
 
 
 @generic
-def weigh_attachments(task, records, top, word):
-    """Enter the attachments that are possible in `task.options`. Returns how many there are."""
+def weigh_attachments(task, records, top, word, particles):
+    """Enter the attachments that are possible in `task.options`. Returns how many there are.
+
+    particles (int): How many particles will be divided: what would not get one need not be found.
+    """
     raise NotImplementedError("for compiled code")
 
 
@@ -260,7 +263,7 @@ def run(task, division, particles, retained, retained_tokens, records):
             k_generate = divide(division, k, p_generate, p_attach, is_held, is_held and follows == NONE)
             k_attach = k - k_generate
             if k_attach > 0:
-                count = weigh_attachments(task, records, top, word)
+                count = weigh_attachments(task, records, top, word, k_attach)
                 allot(division, options, count, mass_of(options, count), k_attach, follows)
                 for j in range(count):
                     if options.particles[j] == 0:

@@ -30,9 +30,11 @@ from ..hpyp.franchise import (
     unseat_as,
     unseat_noting,
 )
-from .recent import Recent, find_places, find_probabilities, new_recent
+from .recent import Recent, new_recent, recall_all
 from .view import (
-    DISH,
+    EMPTY,
+    PAIR,
+    SINGLE,
     VALUE,
     View,
     freeze,
@@ -385,7 +387,7 @@ def product_distribution(pool, row, kind, scratch, out):
     if is_plain(pool):
         view_distribution(view, 0, row, out)
         return
-    find_places(view, pool.weights.standing, row, recent)
+    recall_all(view, pool.weights.standing, row, NONE, recent)
     read_symbols(pool, row, scratch.symbols)
     out[:] = 0.0
     for expert in range(len(recent.weight)):
@@ -394,12 +396,12 @@ def product_distribution(pool, row, kind, scratch, out):
         for y in range(len(out)):
             out[y] += weight * logs[y]
     for expert in range(len(recent.weight)):
-        weight, listed = recent.weight[expert], recent.list[expert]
-        if listed >= 0:
-            for entry in range(listed, listed + np.int64(recent.probability[expert])):
-                out[view.servings[entry, DISH]] += weight * view.serving_value[entry, VALUE]
-        elif listed != NONE:
-            out[~listed - 1] += weight * recent.probability[expert]
+        weight, listed = recent.weight[expert], np.int64(recent.list[expert])
+        if listed < SINGLE:
+            for place in range(listed, listed + PAIR * np.int64(recent.probability[expert]), PAIR):
+                out[view.servings[place]] += weight * view.serving_value[place + VALUE]
+        elif listed != EMPTY:
+            out[EMPTY - 1 - listed] += weight * recent.probability[expert]
     normalise(out, pool.possible, kind, 0)
 
 
@@ -411,7 +413,7 @@ def mixture_probability(pool, row, dish, scratch):
         return 1.0
     if is_plain(pool):
         return view_probability(view, 0, row, dish)
-    find_probabilities(view, pool.weights.standing, row, dish, recent)
+    recall_all(view, pool.weights.standing, row, dish, recent)
     read_symbols(pool, row, scratch.symbols)
     mass, total = 0.0, 0.0
     for expert in range(len(recent.weight)):

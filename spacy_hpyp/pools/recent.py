@@ -3,6 +3,10 @@
 The derivations of a beam differ in little, so most experts meet the same context again and again. What one has found is kept
 under a *fingerprint* of expert, context and dish, in a table that fits a processor's cache; two that fall into one slot
 displace each other. Fingerprints have 64 bits: that two contexts share one is not to be expected in any lifetime.
+
+A view does not fit the cache: nearly every step towards the deepest restaurant of a context waits for the memory. So all experts
+of which nothing is known go down level by level, and at each level all places are fetched before any is looked at: a processor
+fetches a dozen of them in the time of one.
 """
 
 from typing import NamedTuple
@@ -10,20 +14,69 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled
-from .view import BACK_OFF, LIST, ROW, SHARE, all_below, share_of, standing_of
+from .view import (
+    BACK_OFF,
+    EMPTY,
+    FIRST,
+    LENGTH,
+    LIST,
+    PAIR,
+    ROOM,
+    ROW,
+    SHARE,
+    SINGLE,
+    STANDING_BITS,
+    VALUE,
+    WIDTH,
+    find,
+    first_try,
+    share_of,
+    standing_of,
+)
 
 _SLOTS = 4096
+
+# An index that is known not to be negative takes fewer instructions.
+_ONE, _FIRST, _ROOM, _LIST, _WIDTH = np.uint64(1), np.uint64(FIRST), np.uint64(ROOM), np.uint64(LIST), np.uint64(WIDTH)
+_LENGTH, _BACK_OFF, _SHARE, _PAIR = np.uint64(LENGTH), np.uint64(BACK_OFF), np.uint64(SHARE), np.uint64(PAIR)
+_VALUE, _STANDING_BITS, _ONLY = np.uint64(VALUE), np.uint64(STANDING_BITS), np.uint32(SINGLE)
+_SPREAD, _TOP, _LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(1) << np.uint64(63), np.uint64(_SLOTS - 1)
+_EMPTY, _NOTHING = np.uint32(EMPTY), np.uint64(0)
+
+
+class Questions(NamedTuple):
+    """What is looked up: a context under one expert each. Workspace of `recall_all`.
+
+    expert (uint32[*]): Which expert.
+    symbols (uint32[* * depth]): The symbols that it reads, level by level.
+    fingerprint (uint64[*]): Of the question.
+    place, level (uint32[*]): The restaurant that it has come to, and how deep that is.
+    probability (float64[*]): Of the dish; negative where the restaurant does not serve it.
+    active (uint32[*]): The questions that go on.
+    trial, found (uint32[*]): Where to look next, and what stands there.
+    """
+
+    expert: np.ndarray
+    symbols: np.ndarray
+    fingerprint: np.ndarray
+    place: np.ndarray
+    level: np.ndarray
+    probability: np.ndarray
+    active: np.ndarray
+    trial: np.ndarray
+    found: np.ndarray
 
 
 class Recent(NamedTuple):
     """A table of what was found lately, and the answers to the present question.
 
     fingerprint (uint64[slots]): Whose answer stands in a slot; 0 where there is none.
-    known (float64[slots, 2]), known_entry (int32[slots, 2]): The answers.
+    known (float64[slots, 2]), known_entry (uint32[slots, 2]): The answers.
     weight (float64[experts]): The weight that the expert has in the deepest restaurant of the context.
-    probability (float64[experts]): Of experts that are mixed, p(dish | context); of others the restaurant's excess.
-    row, list (int32[experts]): Of experts that are multiplied, the restaurant's row and list, see `View`.
-    missing, active, trial, symbol, place, level (int32[experts]), print_of (uint64[experts]): Workspace.
+    probability (float64[experts]): Of experts that are mixed, p(dish | context). Of others what the restaurant's single dish has in
+        excess of its row, or how many dishes it lists.
+    row, list (uint32[experts]): Of experts that are multiplied, the restaurant's row and list, see `View`.
+    questions (Questions): Workspace.
     """
 
     fingerprint: np.ndarray
@@ -33,134 +86,179 @@ class Recent(NamedTuple):
     probability: np.ndarray
     row: np.ndarray
     list: np.ndarray
-    missing: np.ndarray
-    active: np.ndarray
-    trial: np.ndarray
-    symbol: np.ndarray
-    place: np.ndarray
-    level: np.ndarray
-    print_of: np.ndarray
+    questions: Questions
 
 
 @compiled
 def new_recent(view):
     """An empty table for the experts of a view."""
-    experts = len(view.columns)
+    experts, depth = view.columns.shape
     return Recent(
         np.zeros(_SLOTS, dtype=np.uint64),
         np.empty((_SLOTS, 2)),
-        np.empty((_SLOTS, 2), dtype=np.int32),
+        np.empty((_SLOTS, 2), dtype=np.uint32),
         np.empty(experts),
         np.empty(experts),
-        np.empty(experts, dtype=np.int32),
-        np.empty(experts, dtype=np.int32),
-        np.empty(experts, dtype=np.int32),
-        np.empty(experts, dtype=np.int32),
-        np.empty(experts, dtype=np.int32),
-        np.empty(experts, dtype=np.int32),
-        np.empty(experts, dtype=np.int32),
-        np.empty(experts, dtype=np.int32),
-        np.empty(experts, dtype=np.uint64),
+        np.empty(experts, dtype=np.uint32),
+        np.empty(experts, dtype=np.uint32),
+        Questions(
+            np.empty(experts, dtype=np.uint32),
+            np.empty(experts * depth, dtype=np.uint32),
+            np.empty(experts, dtype=np.uint64),
+            np.empty(experts, dtype=np.uint32),
+            np.empty(experts, dtype=np.uint32),
+            np.empty(experts),
+            np.empty(experts, dtype=np.uint32),
+            np.empty(experts, dtype=np.uint32),
+            np.empty(experts, dtype=np.uint32),
+        ),
     )
 
 
 @borrowing
-def find_places(view, weights, row, recent):
-    """Find the weight of every expert in the deepest restaurant of its context, and what the restaurant says.
+def recall_all(view, weights, row, dish, recent):
+    """Find what every expert says in a context: `recent.weight`, and the other answers.
 
     weights (float64[tiers, STANDINGS]): By tier and standing, see `pool.Weights`.
     row (int32[elements]): The context row.
+    dish (int): The dish whose probability is asked for; `NONE` where experts are multiplied.
     """
-    missing = recent.missing[: _recall(view, row, NONE, recent)]
-    active, depth = recent.active, view.columns.shape[1]
-    count = len(missing)
-    for i in range(count):
-        active[i] = missing[i]
-        recent.place[missing[i]], recent.level[missing[i]] = missing[i], 0
-    for level in range(depth):
-        count = all_below(view, row, level, active, count, recent.trial, recent.symbol, recent.place)
-        if count == 0:
-            break
-        for i in range(count):
-            recent.level[active[i]] = level + 1
-    for expert in missing:
-        place, tier = recent.place[expert], expert * (depth + 1) + recent.level[expert]
-        recent.weight[expert] = weights[tier, standing_of(view, place)]
-        recent.row[expert] = view.restaurants[place, ROW]
-        recent.list[expert] = view.restaurants[place, LIST]
-        recent.probability[expert] = (
-            view.value[place, SHARE] if recent.list[expert] < 0 else view.restaurants[place, SHARE]
-        )
-    _remember(recent, missing)
-
-
-@borrowing
-def find_probabilities(view, weights, row, dish, recent):
-    """Find p(dish | context) under every expert, and the weight that each has in the deepest restaurant of its context.
-
-    weights (float64[tiers, STANDINGS]), row (int32[elements]): As for `find_places`.
-    """
-    missing = recent.missing[: _recall(view, row, dish, recent)]
-    active, depth = recent.active, view.columns.shape[1]
-    count = len(missing)
-    for i in range(count):
-        expert = missing[i]
-        active[i] = expert
-        recent.place[expert], recent.level[expert] = expert, 0
-        share = share_of(view, expert, dish)
-        # With its sign it says whether the restaurant serves the dish: what one does not serve, none below it serves either.
-        recent.probability[expert] = share if share >= 0.0 else -view.value[expert, BACK_OFF] / view.alphabet[0]
-    for level in range(depth):
-        count = all_below(view, row, level, active, count, recent.trial, recent.symbol, recent.place)
-        if count == 0:
-            break
-        for i in range(count):
-            expert = active[i]
-            place, above = recent.place[expert], recent.probability[expert]
-            recent.level[expert] = level + 1
-            share = share_of(view, place, dish) if above >= 0.0 else -1.0
-            recent.probability[expert] = share if share >= 0.0 else -abs(above) * view.value[place, BACK_OFF]
-    for expert in missing:
-        recent.probability[expert] = abs(recent.probability[expert])
-        tier = expert * (depth + 1) + recent.level[expert]
-        recent.weight[expert] = weights[tier, standing_of(view, recent.place[expert])]
-    _remember(recent, missing)
-
-
-@borrowing
-def _recall(view, row, dish, recent):
-    """Read off the table what it has. Returns how many experts it has nothing of: the first in `recent.missing`."""
-    columns = view.columns
-    count = 0
-    for expert in range(len(columns)):
-        mixed = _mix(_mix(np.uint64(0), expert), dish)
-        for level in range(columns.shape[1]):
-            if columns[expert, level] == NONE:
-                break
-            mixed = _mix(mixed, row[columns[expert, level]])
-        # Never 0, which stands for an empty slot.
-        mixed |= np.uint64(1) << np.uint64(63)
-        slot = np.int64(mixed & np.uint64(_SLOTS - 1))
-        recent.print_of[expert] = mixed
-        if recent.fingerprint[slot] == mixed:
-            recent.weight[expert], recent.probability[expert] = recent.known[slot, 0], recent.known[slot, 1]
-            recent.row[expert], recent.list[expert] = recent.known_entry[slot, 0], recent.known_entry[slot, 1]
+    questions = recent.questions
+    missing = 0
+    for expert in range(len(view.columns)):
+        fingerprint = _ask(view, row, dish, expert, questions, missing)
+        slot = fingerprint & _LOW
+        if recent.fingerprint[slot] == fingerprint:
+            _answer(recent, expert, slot)
         else:
-            recent.missing[count] = expert
-            count += 1
-    return count
-
-
-@compiled
-def _mix(mixed, symbol):
-    mixed = (mixed ^ np.uint64(symbol + 1)) * np.uint64(0x9E3779B97F4A7C15)
-    return mixed ^ (mixed >> np.uint64(29))
+            missing += 1
+    if missing > 0:
+        _go_down(view, dish, missing, recent)
+        for i in range(missing):
+            # Two of them may share a slot.
+            _conclude(view, weights, dish, i, recent)
+            _answer(recent, questions.expert[i], questions.fingerprint[i] & _LOW)
 
 
 @borrowing
-def _remember(recent, experts):
-    for expert in experts:
-        slot = np.int64(recent.print_of[expert] & np.uint64(_SLOTS - 1))
-        recent.fingerprint[slot] = recent.print_of[expert]
-        recent.known[slot, 0], recent.known[slot, 1] = recent.weight[expert], recent.probability[expert]
-        recent.known_entry[slot, 0], recent.known_entry[slot, 1] = recent.row[expert], recent.list[expert]
+def _ask(view, row, dish, expert, questions, i):
+    """Put a question. Returns its fingerprint, which is never 0: that stands for an empty slot."""
+    depth = view.columns.shape[1]
+    mixed = np.uint64(expert + 1) * _SPREAD + np.uint64(dish + 2)
+    place = i * depth
+    for level in range(depth):
+        column = view.columns[expert, level]
+        if column < 0:
+            break
+        symbol = np.uint64(np.uint32(row[column]))
+        questions.symbols[place + level] = symbol
+        mixed = mixed * _SPREAD + symbol
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= _SPREAD
+    mixed ^= mixed >> np.uint64(29)
+    mixed |= _TOP
+    questions.expert[i], questions.fingerprint[i] = expert, mixed
+    return mixed
+
+
+@borrowing
+def _answer(recent, expert, slot):
+    recent.weight[expert], recent.probability[expert] = recent.known[slot, 0], recent.known[slot, 1]
+    recent.row[expert], recent.list[expert] = recent.known_entry[slot, 0], recent.known_entry[slot, 1]
+
+
+@borrowing
+def _go_down(view, dish, count, recent):
+    """Let the first questions find the deepest restaurant of their context, and the probability of the dish there."""
+    questions, table, depth = recent.questions, view.restaurants, np.uint64(view.columns.shape[1])
+    symbols, place, active, trial = questions.symbols, questions.place, questions.active, questions.trial
+    found, levels = questions.found, questions.level
+    for i in range(count):
+        expert = questions.expert[i]
+        active[i], levels[i] = i, 0
+        place[i] = expert * _WIDTH
+        if dish != NONE:
+            root = np.int64(expert) * WIDTH
+            share = share_of(view, root, dish)
+            questions.probability[i] = share if share >= 0.0 else -view.value[root + BACK_OFF] / view.alphabet[0]
+    left = np.uint64(count)
+    for level in range(depth):
+        tried = _NOTHING
+        for a in range(left):
+            i = active[a]
+            restaurant = np.uint64(place[i])
+            room = np.uint64(table[restaurant + _ROOM]) >> _STANDING_BITS
+            # Where there is a child, the expert reads a symbol.
+            if room != _NOTHING:
+                at = first_try(np.uint64(symbols[i * depth + level]), room)
+                at = at * _WIDTH + np.uint64(table[restaurant + _FIRST])
+                active[tried], trial[tried], found[tried] = i, at, table[at]
+                tried += _ONE
+        left = _NOTHING
+        for a in range(tried):
+            i, at = active[a], np.uint64(trial[a])
+            wanted = symbols[i * depth + level]
+            if found[a] != wanted:
+                if found[a] == _EMPTY:
+                    continue
+                restaurant = np.int64(place[i])
+                first, room = np.int64(table[restaurant + FIRST]), np.int64(table[restaurant + ROOM]) >> STANDING_BITS
+                other = find(table, first, room, WIDTH, wanted)
+                if other == NONE or table[other] == _EMPTY:
+                    continue
+                at = np.uint64(other)
+            place[i], levels[i] = at, level + _ONE
+            active[left] = i
+            left += _ONE
+        if left == _NOTHING:
+            break
+        if dish != NONE:
+            _go_on(view, dish, left, questions)
+
+
+@borrowing
+def _go_on(view, dish, count, questions):
+    """Find the probability of the dish where the active questions have come to.
+
+    What a restaurant does not serve, none below it serves either: from there on only the back-off factors matter.
+    """
+    table, active, trial, found = view.restaurants, questions.active, questions.trial, questions.found
+    probability = questions.probability
+    wanted, only = np.uint64(dish), np.uint32(EMPTY - 1 - dish)
+    for a in range(count):
+        i = active[a]
+        place = np.uint64(questions.place[i])
+        listed = table[place + _LIST]
+        found[a] = _EMPTY
+        if listed < _ONLY and probability[i] >= 0.0:
+            at = np.uint64(listed) + _PAIR * first_try(wanted, np.uint64(table[place + _LENGTH]))
+            trial[a], found[a] = at, view.servings[at]
+    for a in range(count):
+        i = active[a]
+        place = np.uint64(questions.place[i])
+        above = probability[i]
+        share = -1.0
+        if above >= 0.0:
+            if found[a] == wanted:
+                share = np.float64(view.serving_value[np.uint64(trial[a]) + _VALUE])
+            elif found[a] != _EMPTY:
+                share = share_of(view, np.int64(place), dish)
+            elif table[place + _LIST] == only:
+                share = np.float64(view.value[place + _SHARE])
+        probability[i] = share if share >= 0.0 else -abs(above) * view.value[place + _BACK_OFF]
+
+
+@borrowing
+def _conclude(view, weights, dish, i, recent):
+    """Enter the answer to a question."""
+    questions = recent.questions
+    expert, place, slot = questions.expert[i], np.int64(questions.place[i]), questions.fingerprint[i] & _LOW
+    recent.fingerprint[slot] = questions.fingerprint[i]
+    tier = np.int64(expert) * (view.columns.shape[1] + 1) + np.int64(questions.level[i])
+    recent.known[slot, 0] = weights[tier, np.int64(standing_of(view, place))]
+    if dish != NONE:
+        recent.known[slot, 1] = abs(questions.probability[i])
+        return
+    listed = view.restaurants[place + LIST]
+    recent.known[slot, 1] = view.restaurants[place + LENGTH] if listed < _ONLY else view.value[place + SHARE]
+    recent.known_entry[slot, 0], recent.known_entry[slot, 1] = view.restaurants[place + ROW], listed

@@ -22,51 +22,62 @@ from .finished import finish
 
 #: Restaurants are told apart by their customers: 1, 2, 3 to 4, 5 to 8, and so on, the last class being open.
 STANDINGS = 8
-_STANDING_BITS = 3
+STANDING_BITS = 3
 
-# Columns of `View.restaurants`. What the last two are depends on the kind of view.
+# What the numbers of a restaurant say. What the last two are depends on the kind of view.
 SYMBOL, FIRST, ROOM, LIST = range(4)
 SHARE, BACK_OFF = 4, 5
 EXCESS, ROW = 4, 5
-_WIDTH = 6
-# Columns of `View.servings`, and of what a list longer than one says instead of its only value.
-DISH, VALUE = 0, 1
+#: Of a list longer than one, what stands in place of its only value.
 LENGTH = 4
+#: How many numbers a restaurant has.
+WIDTH = 6
+# The same for an entry of a list.
+DISH, VALUE = 0, 1
+PAIR = 2
+
+#: Where nothing stands.
+EMPTY = 0xFFFFFFFF
+#: From here on, `LIST` stands for a single dish.
+SINGLE = 0x80000000
 
 # So many entries leave no room between them.
 _FEW = 4
 _SPREAD = np.uint64(0x9E3779B1)
 _LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
 
 # A restaurant that serves at least this part of the alphabet, or so many dishes, has a row of logs; one dish never makes a row.
 _DENSE_SHARE = 0.12
 _DENSE = 5
+_LEAST = 1.2e-38
 
 
 class View(NamedTuple):
     """Finished probabilities of one distribution.
 
     columns (int32[experts, depth]), alphabet (int64[1]): As in `Franchise`.
-    restaurants (int32[*, 6]): The experts' roots, and behind them all restaurants with customers.
+    restaurants (uint32[*]): `WIDTH` numbers for each of the experts' roots, and behind them for each restaurant with customers. A
+        restaurant is known by the place of its first number.
 
-        SYMBOL: The context symbol that leads here from the parent, or `NONE`: an entry that nothing stands in, or a root.
-        FIRST, ROOM: Where its children stand, and how many entries they have there; in the lowest bits of ROOM is the
+        SYMBOL: The context symbol that leads here from the parent; `EMPTY` where no restaurant stands, or a root.
+        FIRST, ROOM: Where its children begin, and for how many there is room; in the lowest bits of ROOM is the
             restaurant's `standing`.
-        LIST: The number of its only dish d as ~(d + 1), `NONE` if there is nothing to list, or the first of several in `servings`.
+        LIST: What it serves: the place in `servings` where several dishes begin, or a single dish d as ~(d + 1), or `EMPTY` if
+            there is nothing to list.
 
         If experts are multiplied, only the dishes that a restaurant serves differ from a row of logs, apart from a constant that
         is lost when the product is normalised. By how much is the *excess* of a dish.
 
-        EXCESS: Of the only dish, as a float; of a longer list its LENGTH.
+        EXCESS: Of the single dish, as a float; if there are several, their number (LENGTH).
         ROW: The number of the row.
 
         Otherwise:
 
-        SHARE: p(dish | restaurant) of the only dish, as a float; of a longer list the room that it has (LENGTH).
+        SHARE: p(dish | restaurant) of the single dish, as a float; if there are several, for how many there is room (LENGTH).
         BACK_OFF: What multiplies the parent's probability of a dish that the restaurant does not serve, as a float.
-    value (float32[*, 6]): The same memory, to read the floats.
-    servings (int32[*, 2]), serving_value (float32[*, 2]): DISH and VALUE of the dishes in lists, in one memory: their
-        excesses or probabilities.
+    value (float32[*]): The same memory, to read the floats.
+    servings (uint32[*]), serving_value (float32[*]): Pairs of DISH and VALUE, in one memory: an excess or a probability.
     row (float32[rows, alphabet]): Logs of all probabilities of restaurants that serve many dishes, if experts are multiplied.
     """
 
@@ -86,17 +97,24 @@ def freeze(franchise: Franchise, *, multiplied: bool = False) -> View:
     RAISES (MemoryError): If there are more restaurants than can be numbered.
     """
     finished = finish(franchise)
-    restaurants, place = _settle(finished, franchise.used[N_RESTAURANTS])
-    if len(restaurants) > np.iinfo(np.int32).max >> _STANDING_BITS:
-        raise MemoryError(f"A view cannot hold {len(restaurants)} restaurants. Use shorter contexts or less text.")
+    starts, total = _count_children(finished, franchise.used[N_RESTAURANTS])
+    if WIDTH * total > SINGLE:
+        raise MemoryError(f"A view cannot hold {total} restaurants. Use shorter contexts or less text.")
+    # Made here, since NumPy asks for large pages of memory, in which places are found sooner.
+    restaurants = np.full(WIDTH * total, EMPTY, dtype=np.uint32)
+    value = restaurants.view(np.float32)
+    place = _settle(finished, starts, restaurants)
     if multiplied:
         own_row, rows = _number_rows(finished, max(2.0, min(_DENSE_SHARE * franchise.alphabet[0], _DENSE)))
         row = np.empty((rows, int(franchise.alphabet[0])), dtype=np.float32)
         excess = _fill_rows(finished, own_row, row)
-        servings = _list_excesses(finished, place, own_row, excess, restaurants, restaurants.view(np.float32))
+        lists = _count_excesses(finished, own_row)
+        servings = np.full(PAIR * int(lists[lists > 1].sum()), EMPTY, dtype=np.uint32)
+        _list_excesses(finished, place, own_row, excess, lists, restaurants, value, servings, servings.view(np.float32))
     else:
         row = np.empty((0, 0), dtype=np.float32)
-        servings = _list_shares(finished, place, restaurants, restaurants.view(np.float32))
+        servings = np.full(PAIR * _count_shares(finished), EMPTY, dtype=np.uint32)
+        _list_shares(finished, place, restaurants, value, servings, servings.view(np.float32))
     return view_of(franchise.columns, franchise.alphabet, restaurants, servings, row)
 
 
@@ -128,27 +146,29 @@ def _room_for(count):
 
 
 @borrowing
-def _first_try(number, room):
-    """Where to look first for a symbol or dish among many."""
-    return np.int64(((np.uint64(number) * _SPREAD & _LOW) * np.uint64(room)) >> np.uint64(32))
+def first_try(number, room):
+    """Which entry to look at first for a symbol or dish.
 
-
-@borrowing
-def _find(table, first, room, number):
-    """The entry of a symbol or dish in a table, or the empty one where it belongs, or `NONE` if there is neither.
-
-    table (int32[*, *]): With the symbol or dish in its first column, `NONE` where an entry is empty.
-    first, room (int): Which entries are looked through.
+    number, room (uint64): The symbol or dish, and the number of entries.
+    RETURNS (uint64): From 0 on.
     """
-    return _find_from(table, first, room, _first_try(number, room), number)
+    return ((number * _SPREAD & _LOW) * room) >> _HALF
 
 
 @borrowing
-def _find_from(table, first, room, at, number):
-    """`_find`, where it is known which entry is to be looked at first."""
+def find(table, first, room, width, number):
+    """The place of a symbol or dish in a table, or the empty one where it belongs, or `NONE` if there is neither.
+
+    table (uint32[*]): With the symbol or dish as the first number of each entry.
+    first, room, width (int): Where the entries begin, how many they are, and how many numbers each has.
+    """
+    if room == 0:
+        return NONE
+    at = np.int64(first_try(np.uint64(number), np.uint64(room)))
     for _ in range(room):
-        if table[first + at, 0] == number or table[first + at, 0] == NONE:
-            return first + at
+        found = table[first + at * width]
+        if found == number or found == EMPTY:
+            return first + at * width
         at += 1
         if at == room:
             at = 0
@@ -158,66 +178,22 @@ def _find_from(table, first, room, at, number):
 @borrowing
 def below(view, restaurant, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
-    restaurants = view.restaurants
-    entry = _find(restaurants, restaurants[restaurant, FIRST], restaurants[restaurant, ROOM] >> _STANDING_BITS, symbol)
-    if entry == NONE or restaurants[entry, SYMBOL] == NONE:
-        return NONE
-    return entry
-
-
-@borrowing
-def all_below(view, row, level, experts, count, trial, symbol, place):
-    """Let some experts go down by one level. That it looks at all places first, and only then at what stands there, lets the
-    processor fetch them at the same time.
-
-    row (int32[elements]): The context row.
-    level (int): The level that the experts are at.
-    experts (int32[*]), count (int): Which experts; those that find a restaurant are kept, in their order.
-    trial, symbol (int32[*]): Workspace.
-    place (int32[*]): The restaurant of each expert.
-    RETURNS (int): How many are kept.
-    """
-    restaurants, columns = view.restaurants, view.columns
-    tried = 0
-    for i in range(count):
-        expert = experts[i]
-        room = restaurants[place[expert], ROOM] >> _STANDING_BITS
-        if room == 0:
-            continue
-        # Only what has a column has children.
-        at = _first_try(row[columns[expert, level]], room)
-        experts[tried], trial[tried] = expert, at
-        symbol[tried] = restaurants[restaurants[place[expert], FIRST] + at, SYMBOL]
-        tried += 1
-    left = 0
-    for i in range(tried):
-        expert = experts[i]
-        wanted = row[columns[expert, level]]
-        if symbol[i] == NONE:
-            continue
-        first = restaurants[place[expert], FIRST]
-        entry = first + trial[i]
-        if symbol[i] != wanted:
-            room = restaurants[place[expert], ROOM] >> _STANDING_BITS
-            entry = _find_from(restaurants, first, room, trial[i], wanted)
-            if entry == NONE or restaurants[entry, SYMBOL] == NONE:
-                continue
-        place[expert] = entry
-        experts[left] = expert
-        left += 1
-    return left
+    table = view.restaurants
+    first, room = np.int64(table[restaurant + FIRST]), np.int64(table[restaurant + ROOM] >> STANDING_BITS)
+    place = find(table, first, room, WIDTH, symbol)
+    return place if place != NONE and table[place] != EMPTY else NONE
 
 
 @borrowing
 def standing_of(view, restaurant):
     """The `standing` of a restaurant."""
-    return view.restaurants[restaurant, ROOM] & (STANDINGS - 1)
+    return view.restaurants[restaurant + ROOM] & (STANDINGS - 1)
 
 
 @borrowing
 def deepest_in(view, expert, row):
     """The restaurant of the longest prefix of a context row that an expert has seen."""
-    restaurant = expert
+    restaurant = np.int64(expert) * WIDTH
     for level in range(view.columns.shape[1]):
         if view.columns[expert, level] == NONE:
             break
@@ -234,13 +210,13 @@ def deepest_in(view, expert, row):
 @borrowing
 def share_of(view, restaurant, dish):
     """p(dish | restaurant) if the restaurant serves the dish, else a negative number."""
-    listed = view.restaurants[restaurant, LIST]
-    if listed < 0:
-        return np.float64(view.value[restaurant, SHARE]) if listed == ~(dish + 1) else -1.0
-    entry = _find(view.servings, listed, view.restaurants[restaurant, LENGTH], dish)
-    if entry == NONE or view.servings[entry, DISH] == NONE:
+    listed = np.int64(view.restaurants[restaurant + LIST])
+    if listed >= SINGLE:
+        return np.float64(view.value[restaurant + SHARE]) if listed == EMPTY - 1 - dish else -1.0
+    place = find(view.servings, listed, np.int64(view.restaurants[restaurant + LENGTH]), PAIR, dish)
+    if place == NONE or view.servings[place] == EMPTY:
         return -1.0
-    return np.float64(view.serving_value[entry, VALUE])
+    return np.float64(view.serving_value[place + VALUE])
 
 
 @borrowing
@@ -251,14 +227,14 @@ def view_probability(view, expert, row, dish):
 
     row (int32[elements]): The context row.
     """
-    restaurant = expert
+    restaurant = np.int64(expert) * WIDTH
     probability = 1.0 / view.alphabet[0]
     served = True
     level = 0
     while True:
         share = share_of(view, restaurant, dish) if served else -1.0
         served = share >= 0.0
-        probability = share if served else probability * view.value[restaurant, BACK_OFF]
+        probability = share if served else probability * view.value[restaurant + BACK_OFF]
         if level == view.columns.shape[1] or view.columns[expert, level] == NONE:
             return probability
         restaurant = below(view, restaurant, row[view.columns[expert, level]])
@@ -270,39 +246,14 @@ def view_probability(view, expert, row, dish):
 @borrowing
 def probability_below(view, expert, symbol, dish):
     """p(dish | context) under one expert, of a context of one symbol."""
-    above = share_of(view, expert, dish)
-    restaurant = below(view, expert, symbol)
+    root = np.int64(expert) * WIDTH
+    above = share_of(view, root, dish)
+    restaurant = below(view, root, symbol)
     share = share_of(view, restaurant, dish) if restaurant != NONE and above >= 0.0 else -1.0
     if share >= 0.0:
         return share
-    probability = above if above >= 0.0 else view.value[expert, BACK_OFF] / view.alphabet[0]
-    return probability if restaurant == NONE else probability * view.value[restaurant, BACK_OFF]
-
-
-@compiled
-def distribution_below(view, expert, symbol, plain, out):
-    """p(. | context) of all dishes under one expert, of a context of one symbol.
-
-    plain (bool): Whether the view has probabilities; else it has logs.
-    out (float64[alphabet]): Overwritten.
-    """
-    restaurant = below(view, expert, symbol)
-    restaurant = expert if restaurant == NONE else restaurant
-    if plain:
-        for dish in range(len(out)):
-            out[dish] = probability_below(view, expert, symbol, dish)
-    else:
-        out[:] = view.row[view.restaurants[restaurant, ROW]]
-        listed = view.restaurants[restaurant, LIST]
-        if listed >= 0:
-            for entry in range(listed, listed + view.restaurants[restaurant, LENGTH]):
-                out[view.servings[entry, DISH]] += view.serving_value[entry, VALUE]
-        elif listed != NONE:
-            out[~listed - 1] += view.value[restaurant, EXCESS]
-        out -= out.max()
-        for dish in range(len(out)):
-            out[dish] = exp(out[dish])
-        out /= out.sum()
+    probability = above if above >= 0.0 else view.value[root + BACK_OFF] / view.alphabet[0]
+    return probability if restaurant == NONE else probability * view.value[restaurant + BACK_OFF]
 
 
 @borrowing
@@ -314,18 +265,18 @@ def view_distribution(view, expert, row, out):
     """
     # Relative to the product of the back-off factors so far, only what a restaurant serves changes.
     out[:] = 1.0 / view.alphabet[0]
-    restaurant = expert
+    restaurant = np.int64(expert) * WIDTH
     passed_on = 1.0
     level = 0
     while restaurant != NONE:
-        passed_on *= view.value[restaurant, BACK_OFF]
-        listed = view.restaurants[restaurant, LIST]
-        if listed >= 0:
-            for entry in range(listed, listed + view.restaurants[restaurant, LENGTH]):
-                if view.servings[entry, DISH] != NONE:
-                    out[view.servings[entry, DISH]] = view.serving_value[entry, VALUE] / passed_on
-        elif listed != NONE:
-            out[~listed - 1] = view.value[restaurant, SHARE] / passed_on
+        passed_on *= view.value[restaurant + BACK_OFF]
+        listed = np.int64(view.restaurants[restaurant + LIST])
+        if listed < SINGLE:
+            for place in range(listed, listed + PAIR * np.int64(view.restaurants[restaurant + LENGTH]), PAIR):
+                if view.servings[place] != EMPTY:
+                    out[view.servings[place]] = view.serving_value[place + VALUE] / passed_on
+        elif listed != EMPTY:
+            out[EMPTY - 1 - listed] = view.value[restaurant + SHARE] / passed_on
         if level == view.columns.shape[1] or view.columns[expert, level] == NONE:
             break
         restaurant = below(view, restaurant, row[view.columns[expert, level]])
@@ -334,60 +285,92 @@ def view_distribution(view, expert, row, out):
         out[dish] *= passed_on
 
 
+@compiled
+def distribution_below(view, expert, symbol, multiplied, out):
+    """p(. | context) of all dishes under one expert, of a context of one symbol.
+
+    multiplied (bool): Whether the view was made for experts that are multiplied.
+    out (float64[alphabet]): Overwritten.
+    """
+    if not multiplied:
+        for dish in range(len(out)):
+            out[dish] = probability_below(view, expert, symbol, dish)
+        return
+    restaurant = below(view, np.int64(expert) * WIDTH, symbol)
+    restaurant = expert * WIDTH if restaurant == NONE else restaurant
+    out[:] = view.row[np.int64(view.restaurants[restaurant + ROW])]
+    listed = np.int64(view.restaurants[restaurant + LIST])
+    if listed < SINGLE:
+        for place in range(listed, listed + PAIR * np.int64(view.restaurants[restaurant + LENGTH]), PAIR):
+            out[view.servings[place]] += view.serving_value[place + VALUE]
+    elif listed != EMPTY:
+        out[EMPTY - 1 - listed] += view.value[restaurant + EXCESS]
+    out -= out.max()
+    for dish in range(len(out)):
+        out[dish] = exp(out[dish])
+    out /= out.sum()
+
+
 # Making a view.
 
 
 @compiled
-def _settle(finished, used):
-    """Give every restaurant with customers its place: those of one expert depth first, children in the order of the rows.
+def _count_children(finished, used):
+    """Where the children of each row would begin if they stood in the order of their parents.
 
-    RETURNS (tuple): The restaurants (int32[*, 6]) with SYMBOL, FIRST and ROOM; and the place of each row (int32[used]).
+    RETURNS (tuple): The beginnings (int32[used + 1]), and how many places the restaurants of the view take.
     """
     rows, experts = finished.restaurants, len(finished.columns)
-    start = np.zeros(used + 1, dtype=np.int32)
+    starts = np.zeros(used + 1, dtype=np.int32)
     for row in range(experts, used):
         if rows[row, seating.CUSTOMERS] > 0:
-            start[rows[row, PARENT] + 1] += 1
+            starts[rows[row, PARENT] + 1] += 1
     total = np.int64(experts)
     for row in range(used):
-        total += _room_for(np.int64(start[row + 1]))
-        start[row + 1] += start[row]
-    children = np.empty(start[used], dtype=np.int32)
-    # Filled from behind, `start` ends up one row further: where row's children end is then where they began.
-    for row in range(used - 1, experts - 1, -1):
+        total += _room_for(np.int64(starts[row + 1]))
+        starts[row + 1] += starts[row]
+    return starts, total
+
+
+@compiled
+def _settle(finished, starts, restaurants):
+    """Give every restaurant with customers its place: those of one expert depth first, children in the order of the rows.
+
+    restaurants (uint32[*]): SYMBOL, FIRST and ROOM are entered.
+    RETURNS (int64[used]): The place of each row, `NONE` of one without customers.
+    """
+    rows, experts, used = finished.restaurants, len(finished.columns), len(starts) - 1
+    children = np.empty(starts[used], dtype=np.int32)
+    following = starts[:used].copy()
+    for row in range(experts, used):
         if rows[row, seating.CUSTOMERS] > 0:
-            start[rows[row, PARENT] + 1] -= 1
-            children[start[rows[row, PARENT] + 1]] = row
-    restaurants = np.full((total, _WIDTH), NONE, dtype=np.int32)
-    place = np.full(used, NONE, dtype=np.int32)
-    for expert in range(experts):
-        place[expert] = expert
-    free = np.int64(experts)
+            parent = rows[row, PARENT]
+            children[following[parent]] = row
+            following[parent] += 1
+    place = np.full(used, NONE, dtype=np.int64)
+    free = np.int64(experts) * WIDTH
     waiting = np.empty(used, dtype=np.int32)
     for expert in range(experts):
+        place[expert] = expert * WIDTH
         waiting[0] = expert
         count = 1
         while count > 0:
             count -= 1
             row = waiting[count]
-            own = place[row]
-            begin, end = np.int64(start[row + 1]), np.int64(len(children))
-            if row + 1 < used:
-                end = np.int64(start[row + 2])
+            own, begin, end = place[row], np.int64(starts[row]), np.int64(starts[row + 1])
             room = _room_for(end - begin)
             customers = rows[row, seating.CUSTOMERS]
-            restaurants[own, FIRST] = free
-            restaurants[own, ROOM] = room << _STANDING_BITS | (standing(customers) if customers > 0 else 0)
+            restaurants[own + FIRST] = free
+            restaurants[own + ROOM] = room << STANDING_BITS | (standing(customers) if customers > 0 else 0)
             for i in range(begin, end):
-                child = children[i]
-                entry = _find(restaurants, free, room, rows[child, seating.SYMBOL])
-                restaurants[entry, SYMBOL] = rows[child, seating.SYMBOL]
-                place[child] = entry
+                symbol = rows[children[i], seating.SYMBOL]
+                place[children[i]] = find(restaurants, free, room, WIDTH, symbol)
+                restaurants[place[children[i]]] = symbol
             for i in range(end - 1, begin - 1, -1):
                 waiting[count] = children[i]
                 count += 1
-            free += room
-    return restaurants, place
+            free += room * WIDTH
+    return place
 
 
 @borrowing
@@ -396,7 +379,7 @@ def _round_down(number):
     rounded = np.float32(number)
     if np.float64(rounded) > number:
         rounded = np.nextafter(rounded, np.float32(0.0))
-    return max(rounded, np.float32(1.2e-38))
+    return max(rounded, np.float32(_LEAST))
 
 
 @borrowing
@@ -411,40 +394,42 @@ def _served_in(finished, row):
 
 
 @compiled
-def _list_shares(finished, place, restaurants, value):
-    """Enter LIST, SHARE and BACK_OFF of all restaurants. Returns the servings (int32[*, 2]) that are listed."""
-    rows, seated = finished.restaurants, finished.servings
+def _count_shares(finished):
+    """For how many dishes the lists have room."""
     total = np.int64(0)
-    for row in range(len(place)):
-        count = _served_in(finished, row) if place[row] != NONE else 0
+    for row in range(len(finished.back_off)):
+        count = _served_in(finished, row)
         total += _room_for(count) if count > 1 else 0
-    servings = np.full((total, 2), NONE, dtype=np.int32)
-    serving_value = servings.view(np.float32)
-    free = 0
-    for row in range(len(place)):
-        own = place[row]
+    return total
+
+
+@compiled
+def _list_shares(finished, places, restaurants, value, servings, serving_value):
+    """Enter LIST, SHARE and BACK_OFF of all restaurants, and fill the lists."""
+    rows, seated = finished.restaurants, finished.servings
+    free = np.int64(0)
+    for row in range(len(places)):
+        own = places[row]
         if own == NONE:
             continue
-        value[own, BACK_OFF] = _round_down(finished.back_off[row])
+        value[own + BACK_OFF] = _round_down(finished.back_off[row])
         count = _served_in(finished, row)
         room = _room_for(count)
+        restaurants[own + LIST], value[own + SHARE] = EMPTY, 0.0
         if count > 1:
-            restaurants[own, LIST], restaurants[own, LENGTH] = free, room
-        else:
-            restaurants[own, LIST], value[own, SHARE] = NONE, 0.0
+            restaurants[own + LIST], restaurants[own + LENGTH] = free, room
         serving = rows[row, seating.FIRST]
         while serving != NONE:
             dish = seated[serving, seating.DISH]
             if seated[serving, seating.SERVED] > 0:
                 share = _round_down(finished.probability[serving])
                 if count == 1:
-                    restaurants[own, LIST], value[own, SHARE] = ~(dish + 1), share
+                    restaurants[own + LIST], value[own + SHARE] = EMPTY - 1 - dish, share
                 else:
-                    entry = _find(servings, free, room, dish)
-                    servings[entry, DISH], serving_value[entry, VALUE] = dish, share
+                    place = find(servings, free, room, PAIR, dish)
+                    servings[place], serving_value[place + VALUE] = dish, share
             serving = seated[serving, NEXT]
-        free += room if count > 1 else 0
-    return servings
+        free += PAIR * room if count > 1 else 0
 
 
 @compiled
@@ -495,53 +480,48 @@ def _fill_rows(finished, own_row, row):
 
 
 @compiled
-def _list_excesses(finished, place, own_row, excess, restaurants, value):
-    """Enter LIST, EXCESS and ROW of all restaurants. Returns the servings (int32[*, 2]) that are listed.
+def _count_excesses(finished, own_row):
+    """How many dishes each restaurant lists (int32[*]).
 
     What the parent lists, a restaurant without a row lists too: with excesses of its own, or with its parent's.
     """
+    lists = np.zeros(len(own_row), dtype=np.int32)
+    for row in range(len(own_row)):
+        parent = finished.restaurants[row, PARENT]
+        if own_row[row] < 0 and finished.restaurants[row, seating.CUSTOMERS] > 0:
+            lists[row] = _served_in(finished, row) if own_row[parent] >= 0 else lists[parent]
+    return lists
+
+
+@compiled
+def _list_excesses(finished, places, own_row, excess, lists, restaurants, value, servings, serving_value):
+    """Enter LIST, EXCESS and ROW of all restaurants, and fill the lists."""
     rows, seated = finished.restaurants, finished.servings
-    listed = np.zeros(len(place), dtype=np.int32)
-    total = np.int64(0)
-    for row in range(len(place)):
-        if place[row] == NONE or own_row[row] >= 0:
-            continue
-        parent = rows[row, PARENT]
-        listed[row] = _served_in(finished, row) if own_row[parent] >= 0 else listed[parent]
-        total += listed[row] if listed[row] > 1 else 0
-    servings = np.full((total, 2), NONE, dtype=np.int32)
-    serving_value = servings.view(np.float32)
-    free = 0
-    for row in range(len(place)):
-        own = place[row]
+    free = np.int64(0)
+    for row in range(len(places)):
+        own, count = places[row], lists[row]
         if own == NONE:
             continue
-        count = listed[row]
-        restaurants[own, LIST], value[own, EXCESS] = NONE, 0.0
-        restaurants[own, ROW] = own_row[row] if own_row[row] >= 0 else ~own_row[row]
-        if count == 0:
-            continue
+        restaurants[own + LIST], value[own + EXCESS] = EMPTY, 0.0
+        restaurants[own + ROW] = max(own_row[row], ~own_row[row])
         if count > 1:
-            restaurants[own, LIST], restaurants[own, LENGTH] = free, count
-            if listed[rows[row, PARENT]] > 1:
-                above = restaurants[place[rows[row, PARENT]], LIST]
-                servings[free : free + count] = servings[above : above + count]
-        serving = rows[row, seating.FIRST]
+            restaurants[own + LIST], restaurants[own + LENGTH] = free, count
+            if lists[rows[row, PARENT]] > 1:
+                above = np.int64(restaurants[places[rows[row, PARENT]] + LIST])
+                servings[free : free + PAIR * count] = servings[above : above + PAIR * count]
+        serving = rows[row, seating.FIRST] if count > 0 else NONE
         while serving != NONE:
             dish = seated[serving, seating.DISH]
-            if seated[serving, seating.SERVED] == 0:
-                serving = seated[serving, NEXT]
-                continue
-            if count == 1:
-                restaurants[own, LIST], value[own, EXCESS] = ~(dish + 1), excess[serving]
-            else:
-                entry = free
-                while servings[entry, DISH] != NONE and servings[entry, DISH] != dish:
-                    entry += 1
-                servings[entry, DISH], serving_value[entry, VALUE] = dish, excess[serving]
+            if seated[serving, seating.SERVED] > 0:
+                if count == 1:
+                    restaurants[own + LIST], value[own + EXCESS] = EMPTY - 1 - dish, excess[serving]
+                else:
+                    place = free
+                    while servings[place] != EMPTY and servings[place] != dish:
+                        place += PAIR
+                    servings[place], serving_value[place + VALUE] = dish, excess[serving]
             serving = seated[serving, NEXT]
-        free += count if count > 1 else 0
-    return servings
+        free += PAIR * count if count > 1 else 0
 
 
 @borrowing
@@ -574,24 +554,26 @@ def best_by_class(view, kind, classes, best):
     kind (int32[alphabet]): The class of each dish, or `NONE` for a dish that is never listed.
     classes (int): The number of classes.
     best (int): How many dishes of a class to keep.
-    RETURNS (tuple): dish (int32[restaurants, classes, best]) and probability (float64[restaurants, classes, best]).
+    RETURNS (tuple): dish (int32[restaurants, classes, best]) and probability (float64[restaurants, classes, best]), where the
+        place of a restaurant is divided by `WIDTH`.
     """
-    n = len(view.restaurants)
+    n = len(view.restaurants) // WIDTH
     dish = np.full((n, classes, best), NONE, dtype=np.int32)
     probability = np.zeros((n, classes, best))
     for expert in range(len(view.columns)):
         _enter_served(view, expert, kind, dish[expert], probability[expert])
-        value = view.value[expert, BACK_OFF] / len(kind)
+        value = view.value[expert * WIDTH + BACK_OFF] / len(kind)
         for found in range(len(kind)):
-            if kind[found] != NONE and share_of(view, expert, found) < 0.0:
+            if kind[found] != NONE and share_of(view, expert * WIDTH, found) < 0.0:
                 keep_best(dish[expert, kind[found]], probability[expert, kind[found]], found, value)
     # Children stand behind their parents.
     for parent in range(n):
-        if parent >= len(view.columns) and view.restaurants[parent, SYMBOL] == NONE:
+        if parent >= len(view.columns) and view.restaurants[parent * WIDTH] == EMPTY:
             continue
-        first, room = view.restaurants[parent, FIRST], view.restaurants[parent, ROOM] >> _STANDING_BITS
+        first = np.int64(view.restaurants[parent * WIDTH + FIRST]) // WIDTH
+        room = np.int64(view.restaurants[parent * WIDTH + ROOM] >> STANDING_BITS)
         for restaurant in range(first, first + room):
-            if view.restaurants[restaurant, SYMBOL] == NONE:
+            if view.restaurants[restaurant * WIDTH] == EMPTY:
                 continue
             _enter_served(view, restaurant, kind, dish[restaurant], probability[restaurant])
             for group in range(classes):
@@ -599,8 +581,8 @@ def best_by_class(view, kind, classes, best):
                     found = dish[parent, group, i]
                     if found == NONE:
                         break
-                    if share_of(view, restaurant, found) < 0.0:
-                        value = view.value[restaurant, BACK_OFF] * probability[parent, group, i]
+                    if share_of(view, restaurant * WIDTH, found) < 0.0:
+                        value = view.value[restaurant * WIDTH + BACK_OFF] * probability[parent, group, i]
                         keep_best(dish[restaurant, group], probability[restaurant, group], found, value)
     return dish, probability
 
@@ -608,13 +590,14 @@ def best_by_class(view, kind, classes, best):
 @borrowing
 def _enter_served(view, restaurant, kind, dish, probability):
     """Enter the dishes that a restaurant serves into lists of the best of each class, see `keep_best`."""
-    listed = view.restaurants[restaurant, LIST]
-    if listed >= 0:
-        for entry in range(listed, listed + view.restaurants[restaurant, LENGTH]):
-            found = view.servings[entry, DISH]
-            if found != NONE and kind[found] != NONE:
-                value = np.float64(view.serving_value[entry, VALUE])
+    own = restaurant * WIDTH
+    listed = np.int64(view.restaurants[own + LIST])
+    if listed < SINGLE:
+        for place in range(listed, listed + PAIR * np.int64(view.restaurants[own + LENGTH]), PAIR):
+            if view.servings[place] != EMPTY and kind[view.servings[place]] != NONE:
+                found = np.int64(view.servings[place])
+                value = np.float64(view.serving_value[place + VALUE])
                 keep_best(dish[kind[found]], probability[kind[found]], found, value)
-    elif listed != NONE and kind[~listed - 1] != NONE:
-        found = ~listed - 1
-        keep_best(dish[kind[found]], probability[kind[found]], found, np.float64(view.value[restaurant, SHARE]))
+    elif listed != EMPTY and kind[EMPTY - 1 - listed] != NONE:
+        found = EMPTY - 1 - listed
+        keep_best(dish[kind[found]], probability[kind[found]], found, np.float64(view.value[own + SHARE]))

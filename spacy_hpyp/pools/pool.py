@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import NONE, borrowing, compiled, inner
 from ..hpyp.franchise import (
     CUSTOMERS,
     TIER,
@@ -35,6 +35,7 @@ from .view import (
     EMPTY,
     PAIR,
     SINGLE,
+    STANDINGS,
     VALUE,
     View,
     freeze,
@@ -421,3 +422,56 @@ def mixture_probability(pool, row, dish, scratch):
         mass += share
         total += share * recent.probability[expert]
     return total / mass
+
+
+@inner
+def add_product_gradient(pool, row, kind, dish, share, scratch, out, gradient):
+    """Add the gradient of a dish's log-probability under a product pool with respect to the weights.
+
+    row (int32[elements]), kind (int): The context, see `product_distribution`.
+    share (float): How much of the gradient is added.
+    out (float64[alphabet]): Overwritten with p(. | context).
+    gradient (Weights): Added to.
+    """
+    if is_plain(pool):
+        return
+    product_distribution(pool, row, kind, scratch, out)
+    view, recent = pool.frozen, scratch.recent
+    for expert in range(len(recent.weight)):
+        logs = view.row[recent.row[expert]]
+        change = np.float64(logs[dish])
+        for y in range(len(out)):
+            change -= out[y] * logs[y]
+        listed = np.int64(recent.list[expert])
+        if listed < SINGLE:
+            for place in range(listed, listed + PAIR * np.int64(recent.probability[expert]), PAIR):
+                served = np.int64(view.servings[place])
+                change += view.serving_value[place + VALUE] * ((served == dish) - out[served])
+        elif listed != EMPTY:
+            served = EMPTY - 1 - listed
+            change += recent.probability[expert] * ((served == dish) - out[served])
+        _add_change(pool, expert, share * change, scratch, gradient)
+
+
+@inner
+def add_mixture_gradient(pool, row, dish, share, scratch, gradient):
+    """Add the gradient of a dish's log-probability under a mixture pool with respect to the weights, see `add_product_gradient`."""
+    if is_plain(pool):
+        return
+    probability = mixture_probability(pool, row, dish, scratch)
+    recent = scratch.recent
+    mass = 0.0
+    for expert in range(len(recent.weight)):
+        recent.weight[expert] = exp(recent.weight[expert] + gate_weight(pool, scratch.symbols, expert))
+        mass += recent.weight[expert]
+    for expert in range(len(recent.weight)):
+        change = recent.weight[expert] / mass * (recent.probability[expert] / probability - 1.0)
+        _add_change(pool, expert, share * change, scratch, gradient)
+
+
+@inner
+def _add_change(pool, expert, change, scratch, gradient):
+    at = np.int64(scratch.recent.weight_at[expert])
+    gradient.standing[at // STANDINGS, at % STANDINGS] += change
+    for gate in range(len(scratch.symbols)):
+        gradient.gate[gate, scratch.symbols[gate], expert] += change

@@ -26,6 +26,7 @@ from .view import (
     SHARE,
     SINGLE,
     STANDING_BITS,
+    STANDINGS,
     VALUE,
     WIDTH,
     find,
@@ -71,8 +72,9 @@ class Recent(NamedTuple):
     """A table of what was found lately, and the answers to the present question.
 
     fingerprint (uint64[slots]): Whose answer stands in a slot; 0 where there is none.
-    known (float64[slots, 2]), known_entry (uint32[slots, 2]): The answers.
+    known (float64[slots]), known_entry (uint32[slots, 3]): The answers.
     weight (float64[experts]): The weight that the expert has in the deepest restaurant of the context.
+    weight_at (uint32[experts]): Where that stands in `pool.Weights.standing`, flattened.
     probability (float64[experts]): Of experts that are mixed, p(dish | context). Of others what the restaurant's single dish has in
         excess of its row, or how many dishes it lists.
     row, list (uint32[experts]): Of experts that are multiplied, the restaurant's row and list, see `View`.
@@ -83,6 +85,7 @@ class Recent(NamedTuple):
     known: np.ndarray
     known_entry: np.ndarray
     weight: np.ndarray
+    weight_at: np.ndarray
     probability: np.ndarray
     row: np.ndarray
     list: np.ndarray
@@ -95,9 +98,10 @@ def new_recent(view):
     experts, depth = view.columns.shape
     return Recent(
         np.zeros(_SLOTS, dtype=np.uint64),
-        np.empty((_SLOTS, 2)),
-        np.empty((_SLOTS, 2), dtype=np.uint32),
+        np.empty(_SLOTS),
+        np.empty((_SLOTS, 3), dtype=np.uint32),
         np.empty(experts),
+        np.empty(experts, dtype=np.uint32),
         np.empty(experts),
         np.empty(experts, dtype=np.uint32),
         np.empty(experts, dtype=np.uint32),
@@ -129,15 +133,15 @@ def recall_all(view, weights, row, dish, recent):
         fingerprint = _ask(view, row, dish, expert, questions, missing)
         slot = fingerprint & _LOW
         if recent.fingerprint[slot] == fingerprint:
-            _answer(recent, expert, slot)
+            _answer(weights, recent, expert, slot)
         else:
             missing += 1
     if missing > 0:
         _go_down(view, dish, missing, recent)
         for i in range(missing):
             # Two of them may share a slot.
-            _conclude(view, weights, dish, i, recent)
-            _answer(recent, questions.expert[i], questions.fingerprint[i] & _LOW)
+            _conclude(view, dish, i, recent)
+            _answer(weights, recent, questions.expert[i], questions.fingerprint[i] & _LOW)
 
 
 @borrowing
@@ -162,8 +166,10 @@ def _ask(view, row, dish, expert, questions, i):
 
 
 @borrowing
-def _answer(recent, expert, slot):
-    recent.weight[expert], recent.probability[expert] = recent.known[slot, 0], recent.known[slot, 1]
+def _answer(weights, recent, expert, slot):
+    at = recent.known_entry[slot, 2]
+    recent.weight_at[expert], recent.probability[expert] = at, recent.known[slot]
+    recent.weight[expert] = weights[at >> STANDING_BITS, at & (STANDINGS - 1)]
     recent.row[expert], recent.list[expert] = recent.known_entry[slot, 0], recent.known_entry[slot, 1]
 
 
@@ -249,16 +255,16 @@ def _go_on(view, dish, count, questions):
 
 
 @borrowing
-def _conclude(view, weights, dish, i, recent):
+def _conclude(view, dish, i, recent):
     """Enter the answer to a question."""
     questions = recent.questions
     expert, place, slot = questions.expert[i], np.int64(questions.place[i]), questions.fingerprint[i] & _LOW
     recent.fingerprint[slot] = questions.fingerprint[i]
     tier = np.int64(expert) * (view.columns.shape[1] + 1) + np.int64(questions.level[i])
-    recent.known[slot, 0] = weights[tier, np.int64(standing_of(view, place))]
+    recent.known_entry[slot, 2] = tier << STANDING_BITS | np.int64(standing_of(view, place))
     if dish != NONE:
-        recent.known[slot, 1] = abs(questions.probability[i])
+        recent.known[slot] = abs(questions.probability[i])
         return
     listed = view.restaurants[place + LIST]
-    recent.known[slot, 1] = view.restaurants[place + LENGTH] if listed < _ONLY else view.value[place + SHARE]
+    recent.known[slot] = view.restaurants[place + LENGTH] if listed < _ONLY else view.value[place + SHARE]
     recent.known_entry[slot, 0], recent.known_entry[slot, 1] = view.restaurants[place + ROW], listed

@@ -1,0 +1,138 @@
+"""The right derivation against all that the beam has: the gradient of the conditional log-likelihood.
+
+What a pool's weights are fitted to in the first place is the likelihood of derivations, words included. To parse well, it is enough
+that of all derivations of a sentence the right one is the most probable:
+
+    log p(derivation | words) = log p(derivation, words) - log of the sum over all derivations
+
+The sum is that over the final beam. Its gradient is the mean of the gradients of the beam's derivations, in proportion to their
+probabilities; an event that all of them share with the right one cancels out. The model remains what it is, a product of
+normalised distributions.
+"""
+
+from math import exp
+
+import numpy as np
+
+from ..compiled import NONE, compiled, inner
+from ..inference.beam import log_sum
+from ..pools.pool import add_mixture_gradient, add_product_gradient
+from .configuration import (
+    ACTION,
+    DEPTH,
+    FIELDS,
+    FIRST_ARC,
+    FIRST_RECORD,
+    FIRST_SYMBOL,
+    PREVIOUS,
+    ROOT,
+    SHIFT,
+    TAG,
+    WORD,
+    class_of,
+    kind_of,
+    label_of,
+    reduce,
+    shift,
+)
+from .contexts import read_context
+from .decoder import only, search_block
+from .proposals import new_workspace
+
+_SMALLEST = 1024
+# What is less probable is passed over.
+_NEGLIGIBLE = 1e-3
+
+
+@compiled
+def add_contrasts(parser, blocks, chosen, derivations, search, joint, gradients):
+    """Add up the gradients of the conditional log-likelihoods of some sentences.
+
+    parser (Parser): With factored transitions.
+    blocks (Blocks): The sentences.
+    chosen (int64[*]): Which of them.
+    derivations (Derivations): The right derivation of all of them.
+    search (Search): How to search.
+    joint (float): How much of the gradient of the likelihood of the right derivation with its words is added besides.
+    gradients (tuple[Weights, ...]): By distribution; added to.
+    RETURNS (float): The sum of the log-likelihoods, in nats.
+    """
+    work = new_workspace(parser, search)
+    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    total = 0.0
+    for block in chosen:
+        start, end = blocks.offsets[block], blocks.offsets[block + 1]
+        n = end - start
+        one = only(blocks, block)
+        records, beam, size = search_block(parser, one, search, work, records, np.empty(n), np.empty(n), np.empty(n))
+        used = 0
+        for i in range(size):
+            used = max(used, beam.record[i] + 1)
+        path = np.empty((used + 2 * n, FIELDS), dtype=np.int32)
+        path[:used] = records[:used]
+        share = np.zeros(len(path))
+        evidence = log_sum(beam.weight, size)
+        for i in range(size):
+            share[beam.record[i]] -= exp(beam.weight[i] - evidence)
+        for record in range(used - 1, FIRST_RECORD - 1, -1):
+            share[path[record, PREVIOUS]] += share[record]
+        top, word = ROOT, 0
+        for action in derivations.actions[2 * start : 2 * end]:
+            # What the beam has, too, is not to be added twice.
+            same = NONE
+            for record in range(FIRST_RECORD, used):
+                if path[record, PREVIOUS] == top and path[record, ACTION] == action:
+                    if action != SHIFT or path[record, TAG] == FIRST_SYMBOL + derivations.tags[start + word]:
+                        same = record
+                        break
+            if same == NONE:
+                if action == SHIFT:
+                    shift(path, used, top, derivations.tags[start + word], one.words[word])
+                else:
+                    reduce(path, used, top, action)
+                same = used
+                used += 1
+            word += action == SHIFT
+            share[same] += 1.0 + joint
+            top = same
+        total -= log_of_share(beam, size, evidence, top)
+        for record in range(FIRST_RECORD, used):
+            if abs(share[record]) > _NEGLIGIBLE:
+                _add_events(parser, path, record, share[record], work, gradients)
+    return total
+
+
+@inner
+def log_of_share(beam, size, evidence, top):
+    """Minus the log of the part of the beam that one derivation has; that of a very improbable one if it is not there."""
+    for i in range(size):
+        if beam.record[i] == top:
+            return evidence - beam.weight[i]
+    return 10.0
+
+
+@inner
+def _add_events(parser, records, record, share, work, gradients):
+    """Add the gradients of what one transition has generated."""
+    top, action = records[record, PREVIOUS], records[record, ACTION]
+    transition, label, tag, word = parser.transition, parser.label, parser.tag, parser.word
+    kind = kind_of(records[top, DEPTH])
+    if kind > 0:
+        row = work.transition_row[1:]
+        read_context(transition.elements, records, top, 0, row)
+        out = work.distribution
+        add_product_gradient(transition, row, kind, class_of(action), share, work.transition_scratch, out, gradients[0])
+    if action >= FIRST_ARC:
+        row = work.label_row[1:]
+        read_context(label.elements, records, top, class_of(action), row)
+        add_product_gradient(
+            label, row, 0, label_of(action), share, work.label_scratch, work.label_distribution, gradients[1]
+        )
+    if action == SHIFT:
+        found = records[record, TAG] - FIRST_SYMBOL
+        row = work.tag_key[2 : 2 + len(tag.elements)]
+        read_context(tag.elements, records, top, 0, row)
+        add_product_gradient(tag, row, 0, found, share, work.tag_scratch, work.tag_distribution, gradients[2])
+        read_context(word.elements, records, top, found, work.word_row)
+        form = records[record, WORD] - FIRST_SYMBOL
+        add_mixture_gradient(word, work.word_row, form, share, work.word_scratch, gradients[3])

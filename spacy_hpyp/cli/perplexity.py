@@ -1,6 +1,7 @@
 """`hpyp perplexity`: how well a model predicts text."""
 
 import sys
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 
@@ -9,10 +10,13 @@ import typer
 from tqdm import tqdm
 from wasabi import msg
 
+from ..language_model.interpolation import Interpolation, Perplexities
 from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.perplexity import CONVENTION, Perplexity, perplexity_of
-from ..language_model.scoring import score_by_beam, score_by_particles
+from ..language_model.scoring import score_by_beam, score_by_particles, search_for_sums
+from ..storage.files import prepare_folder
 from .app import hpyp, load_parser
+from .interpolation import INTERPOLATE, WEIGHTS_FROM, load_interpolation
 from .ngram import SEGMENT_WITH, TOKENIZED, reader_of
 from .raw_text import read_sentences
 
@@ -93,13 +97,38 @@ def perplexity_cli(
         None, "--threads", "-t", help="Of a parser: threads, instead of the pipeline's setting"
     ),
     seed: int | None = typer.Option(None, "--seed", help="Fixes the particle estimate; by default 0"),
+    interpolate: Path | None = typer.Option(None, "--interpolate", "-i", help=INTERPOLATE, exists=True, dir_okay=False),
+    weights_from: Path | None = typer.Option(None, "--weights-from", help=WEIGHTS_FROM, exists=True),
+    save_weights: Path | None = typer.Option(
+        None, "--save-weights", help="File for the weights of the mixture (.json)", dir_okay=False
+    ),
 ) -> None:
     """Print the perplexity of a text: exp of minus the mean log-probability of a word or end of sentence.
 
     The convention is that of a closed vocabulary: a word that is rare or unknown in training counts as its class, and there
     is one prediction a word and one for the end of the sentence. Only perplexities of models with the same vocabulary can
     be compared, see 'hpyp ngram --vocab-from'.
+
+    With --interpolate the perplexities are those of the parser, of an n-gram model, and of both mixed word by word.
     """
+    if interpolate is not None or weights_from is not None or save_weights is not None:
+        estimated = {"method": None if method == Method.beam else method, "replicates": replicates, "seed": seed}
+        _refuse({"unknown-words": unknown_words, **estimated}, "a single model", "a mixture")
+        _print_mixture(
+            *interpolated_perplexity(
+                model,
+                data,
+                interpolate,
+                weights_from,
+                save_weights=save_weights,
+                tokenized=tokenized,
+                segment_with=segment_with,
+                particles=particles,
+                threads=threads,
+            ),
+            output,
+        )
+        return
     found = perplexity(
         model,
         data,
@@ -185,9 +214,90 @@ def perplexity(
                 threads=parser.threads,
             )
         else:
-            search = parser.search._replace(marginals=False, consensus=False)
-            scores = score_by_beam(parser.joint, sentences, search, threads=parser.threads)
+            scores = score_by_beam(parser.joint, sentences, search_for_sums(parser.search), threads=parser.threads)
         return perplexity_of(scores)
+
+
+def interpolated_perplexity(
+    model: str | Path,
+    data: Path,
+    interpolate: Path | None,
+    weights_from: Path | None,
+    *,
+    save_weights: Path | None = None,
+    tokenized: bool = False,
+    segment_with: str | None = None,
+    particles: int | None = None,
+    threads: int | None = None,
+) -> tuple[Perplexities, Interpolation]:
+    """The perplexity of a text by a parser, an n-gram model and both mixed.
+
+    model (str | Path): The name or path of a pipeline with a parser.
+    data (Path): The text, see `read_sentences`.
+    interpolate (Path | None): The file of an n-gram model with the parser's vocabulary.
+    weights_from (Path | None): Held-out sentences to learn the weights of the mixture from, or a file of weights.
+    save_weights (Path | None): Where the weights are saved.
+    tokenized, segment_with, particles, threads: As for `perplexity`, and for the held-out sentences, too.
+    RETURNS (tuple[Perplexities, Interpolation]): The perplexities, and the mixture.
+    RAISES (ValueError): If a file is not given or cannot be read, the models have not the same vocabulary, the weights are to be
+        learned from the text itself, or a setting is out of its range.
+    """
+    if interpolate is None:
+        raise ValueError("--weights-from and --save-weights are settings of a mixture, but there is no --interpolate.")
+    if Path(model).is_file():
+        raise ValueError(f"A mixture is that of a pipeline and an n-gram model, but '{model}' is a file.")
+    if weights_from is not None and weights_from.resolve() == data.resolve():
+        raise ValueError(
+            f"The weights of a mixture must not be learned from the text that is measured, but both are '{data}'."
+        )
+    if save_weights is not None:
+        if save_weights.suffix != ".json":
+            raise ValueError(f"The name of the file for the weights must end with .json, but it is '{save_weights}'.")
+        prepare_folder(save_weights.parent)
+    nlp, parser = load_parser(model, particles=particles, threads=threads)
+    reader = reader_of(nlp.lang, tokenized=tokenized, segment_with=segment_with) if tokenized or segment_with else nlp
+    search, per_line = search_for_sums(parser.search), segment_with is None
+
+    def read(path: Path) -> Iterator[list[str]]:
+        return read_sentences(path, reader, per_line=per_line)
+
+    mixture = load_interpolation(parser, interpolate, weights_from, read, search=search)
+    with tqdm(read(data), desc="Scoring", unit=" sentences", leave=False, file=sys.stderr) as sentences:
+        found = mixture.perplexities(sentences, search, threads=parser.threads)
+    if save_weights is not None:
+        mixture.to_disk(save_weights)
+    return found, mixture
+
+
+def _print_mixture(found: Perplexities, mixture: Interpolation, output: Output) -> None:
+    figures = {name: one.to_dict() for name, one in found._asdict().items()}
+    if output == Output.json:
+        print(srsly.json_dumps({**figures, "weights": mixture.shares.tolist()}, indent=2))
+        return
+    names = [name for name in _ROWS if name not in ("standard_error", "bias")]
+    rows = [(_ROWS[name], *(format(one[name], _FORMATS.get(name, "d")) for one in figures.values())) for name in names]
+    msg.table(
+        rows,
+        header=("", "parser", "n-gram model", "mixture"),
+        divider=True,
+        aligns=("l", "r", "r", "r"),
+        title="Perplexity",
+    )
+    weights = [
+        (f"at most {0.5**level:.3g}", f"{share:.4f}", f"{1.0 - share:.4f}")
+        for level, share in enumerate(mixture.shares.tolist())
+    ]
+    msg.table(
+        weights,
+        header=("", "parser", "n-gram model"),
+        divider=True,
+        aligns=("l", "r", "r"),
+        title="Weights by what the n-gram model leaves to its uniform distribution",
+    )
+    msg.info(CONVENTION[0].upper() + CONVENTION[1:])
+    msg.info(
+        "Summed over the beam, which leaves derivations out: the perplexities of the parser and the mixture are upper bounds"
+    )
 
 
 def _refuse(settings: dict[str, object], owner: str, other: str) -> None:

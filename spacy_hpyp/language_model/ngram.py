@@ -15,6 +15,7 @@ import srsly
 from spacy import registry
 from spacy.util import minibatch
 
+from ..annotation.arrays import Blocks
 from ..hpyp.franchise import new_franchise, reserve
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
@@ -26,7 +27,7 @@ from ..storage.files import replace_file
 from ..text.spool import Spool
 from ..text.unknown_words import RULES, UnknownWordRule, check_rule, plain_rule
 from ..text.vocabulary import Vocabulary, VocabularySettings
-from .ngram_seating import score_stream, visit_stream
+from .ngram_seating import score_block, score_stream, visit_stream
 from .perplexity import Perplexity, ScoredSentence, perplexity_of
 
 FORMAT = 1
@@ -190,6 +191,22 @@ class NGramModel:
             for stream, log_probs in zip(numbers, np.split(values, bounds)):
                 unknown = sum(number >= len(vocabulary.words) for number in stream[:-1])
                 yield ScoredSentence(float(log_probs.sum()), len(stream) - 1, unknown)
+
+    def score_blocks(self, blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
+        """The log-probabilities of the words and ends of blocks, summed over the boundaries that are not known.
+
+        blocks (Blocks): Numbers of this model's vocabulary. Where sentences may begin inside of a block, the end of a sentence is
+            counted with the word after it.
+        RETURNS (float64[words + blocks], float64[words + blocks]): In nats, of each word given those before it in its block, and
+            of the end behind each block's words; and what the words before leave of these predictions to the uniform
+            distribution below all counts: the less it is, the more has been seen of them.
+        """
+        log_probability, passed_on = np.empty((2, len(blocks.words) + len(blocks.offsets) - 1))
+        for block, (start, end) in enumerate(zip(blocks.offsets[:-1], blocks.offsets[1:])):
+            own = slice(start + block, end + block + 1)
+            words, may_start = blocks.words[start:end], blocks.may_start[start:end]
+            score_block(self._average, words, may_start, log_probability[own], passed_on[own])
+        return log_probability, passed_on
 
     def perplexity(self, sentences: Iterable[Sequence[str]]) -> Perplexity:
         """The perplexity of a text, see `spacy_hpyp.language_model.perplexity`.

@@ -9,8 +9,8 @@ from math import log
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
-from ..hpyp.franchise import open_restaurant, seat, unseat
+from ..compiled import NONE, borrowing, compiled
+from ..hpyp.franchise import child, open_restaurant, seat, unseat
 from ..pools.average import average_probability
 
 
@@ -68,3 +68,56 @@ def score_stream(average, stream, out):
         out[place] = log(average_probability(average, row, stream[place]))
         if stream[place] == boundary:
             start = place + 1
+
+
+@borrowing
+def _passed_on(average, row):
+    """How much of a prediction comes from below all counts, from the uniform distribution: the mean over the samples."""
+    restaurant = 0
+    for level in range(len(row)):
+        below = child(average, restaurant, row[average.columns[0, level]])
+        if below == NONE:
+            break
+        restaurant = below
+    return average.passed_on[restaurant].mean()
+
+
+@compiled
+def score_block(average, words, may_start, log_probability, passed_on):
+    """The log-probabilities of a block's words and of its end, each given the words before it, averaged over samples and
+    summed over where sentences begin: what is known of that is how probable each beginning of the present sentence is.
+
+    average (Average): Of seatings that `visit_stream` made.
+    words (int32[n]), may_start (bool[n]): A block, see `Blocks`. Where another sentence may begin, the end of the one before is
+        counted with its first word.
+    log_probability (float64[n + 1]): Overwritten with log p(word | the words before it in the block) in nats.
+    passed_on (float64[n + 1]): Overwritten with how much of each prediction comes from the uniform distribution below all counts,
+        where the present sentence begins as is most probable. The less it is, the more has been seen of such a context.
+    """
+    boundary = average.alphabet[0] - 1
+    longest = average.columns.shape[1]
+    row = np.empty(longest, dtype=np.int32)
+    # How probable it is that so many words of the sentence precede; the last place is for more of them as well.
+    begun, continued = np.zeros(longest + 1), np.empty(longest + 1)
+    begun[0] = 1.0
+    for place in range(len(words) + 1):
+        within = 0 < place < len(words)
+        dish = words[place] if place < len(words) else boundary
+        likely = np.argmax(begun)
+        read_history(words, place - likely, place, boundary, row)
+        passed_on[place] = _passed_on(average, row)
+        continued[:] = 0.0
+        ended = 0.0
+        for before in range(longest + 1):
+            if begun[before] == 0.0:
+                continue
+            read_history(words, place - before, place, boundary, row)
+            continued[min(before + 1, longest)] += begun[before] * average_probability(average, row, dish)
+            if within and may_start[place]:
+                ended += begun[before] * average_probability(average, row, boundary)
+        if ended > 0.0:
+            read_history(words, place, place, boundary, row)
+            continued[min(1, longest)] += ended * average_probability(average, row, dish)
+        total = continued.sum()
+        log_probability[place] = log(total)
+        begun[:] = continued / total

@@ -15,6 +15,25 @@ from ..text.vocabulary import Vocabulary
 from .perplexity import ScoredSentence
 
 _BATCH = 256
+# How many labels of an arc and tags of a word a derivation is divided between at least where probabilities are summed up.
+_LABELS, _TAGS = 5, 8
+
+
+def search_for_sums(search: Search) -> Search:
+    """The search that leaves little out of a sum, with the same number of particles: the beam stands for the posterior and is not
+    narrowed down to the best derivation, and more labels and tags are tried. It is slower.
+
+    search (Search): How parses are searched for.
+    """
+    return search._replace(
+        marginals=True,
+        consensus=False,
+        guides=False,
+        temperature=1.0,
+        labels_per_arc=max(search.labels_per_arc, _LABELS),
+        tags_per_word=max(search.tags_per_word, _TAGS),
+        tag_threshold=0.0,
+    )
 
 
 def score_by_beam(

@@ -4,7 +4,11 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
+import numpy as np
 from spacy.tokens import Doc
+
+#: The last columns of a table that is made with a mixture.
+MIXED = ("surprisal_ngram", "surprisal_mixed")
 
 
 class TokenRow(NamedTuple):
@@ -15,8 +19,10 @@ class TokenRow(NamedTuple):
     sentence, word, token (int): Numbers in the paragraph, from 1, of the sentence, the word between white space, and the token.
     start, end (int): Where the token stands in the file, in characters: its text is `file[start:end]`.
     text, tag (str): The token, and the tag that the parser gave it.
-    surprisal, surprisal_lexical, surprisal_syntactic (float): In bits, see `register_extensions`.
-    log_prob (float): In nats, with the ends of sentences.
+    surprisal, surprisal_lexical, surprisal_syntactic (float): The parser's in bits, see `register_extensions`.
+    log_prob (float): The parser's in nats, with the ends of sentences.
+    surprisal_ngram, surprisal_mixed (float | None): Those of an n-gram model, and of its mixture with the parser, in bits; see
+        `spacy_hpyp.language_model.interpolation`.
     """
 
     file: str
@@ -32,6 +38,8 @@ class TokenRow(NamedTuple):
     surprisal_lexical: float
     surprisal_syntactic: float
     log_prob: float
+    surprisal_ngram: float | None = None
+    surprisal_mixed: float | None = None
 
 
 class WordRow(NamedTuple):
@@ -53,13 +61,16 @@ class WordRow(NamedTuple):
     surprisal_lexical: float
     surprisal_syntactic: float
     log_prob: float
+    surprisal_ngram: float | None = None
+    surprisal_mixed: float | None = None
 
 
-def token_rows(doc: Doc, file: str, paragraph: int, offset: int) -> Iterator[TokenRow]:
+def token_rows(doc: Doc, file: str, paragraph: int, offset: int, mixed: np.ndarray | None = None) -> Iterator[TokenRow]:
     """The tokens of a parsed paragraph. White space has no row.
 
     file (str), paragraph (int): Which paragraph it is, see `TokenRow`.
     offset (int): How many characters of the file come before it.
+    mixed (float64[tokens, 2] | None): What the columns `MIXED` are to have.
     """
     word, number, end = 0, 0, -1
     for sentence, span in enumerate(doc.sents, 1):
@@ -83,6 +94,7 @@ def token_rows(doc: Doc, file: str, paragraph: int, offset: int) -> Iterator[Tok
                 surprisal_lexical=token._.surprisal_lexical,
                 surprisal_syntactic=token._.surprisal_syntactic,
                 log_prob=token._.log_prob,
+                **({} if mixed is None else dict(zip(MIXED, mixed[token.i].tolist()))),
             )
 
 
@@ -108,4 +120,9 @@ def sum_words(rows: Iterator[TokenRow]) -> Iterator[WordRow]:
             surprisal_lexical=sum(token.surprisal_lexical for token in tokens),
             surprisal_syntactic=sum(token.surprisal_syntactic for token in tokens),
             log_prob=sum(token.log_prob for token in tokens),
+            **{name: _sum_if_known([getattr(token, name) for token in tokens]) for name in MIXED},
         )
+
+
+def _sum_if_known(values: list[float | None]) -> float | None:
+    return None if None in values else sum(values)

@@ -256,7 +256,7 @@ def interpolated_perplexity(
         prepare_folder(save_weights.parent)
     nlp, parser = load_parser(model, particles=particles, threads=threads)
     reader = reader_of(nlp.lang, tokenized=tokenized, segment_with=segment_with) if tokenized or segment_with else nlp
-    search, per_line = search_for_sums(parser.search), segment_with is None
+    search, per_line = search_for_sums(parser.search, predictive=True), segment_with is None
 
     def read(path: Path) -> Iterator[list[str]]:
         return read_sentences(path, reader, per_line=per_line)
@@ -296,7 +296,8 @@ def _print_mixture(found: Perplexities, mixture: Interpolation, output: Output) 
     )
     msg.info(CONVENTION[0].upper() + CONVENTION[1:])
     msg.info(
-        "Summed over the beam, which leaves derivations out: the perplexities of the parser and the mixture are upper bounds"
+        "The parser's is that of each word given the derivations left in the beam before it: all words together have at most 1, but "
+        "it is no bound of the perplexity with all derivations"
     )
 
 

@@ -74,7 +74,7 @@ class SearchSettings(Settings):
     def search(self) -> Search:
         """The same for compiled code."""
         consensus = self.decoding == "mbr"
-        found = {name: getattr(self, name) for name in Search._fields if name != "consensus"}
+        found = {name: getattr(self, name) for name in Search._fields if hasattr(self, name)}
         return Search(**{**found, "consensus": consensus, "marginals": self.marginals or consensus or self.guides})
 
 

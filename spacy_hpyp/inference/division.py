@@ -41,6 +41,10 @@ class Search(NamedTuple):
     outlook (float): How much of what a tag promises of the words to come, in nats, counts in the division and in the selection
         step; it never counts in a derivation's weight. With 0, they are those of Algorithm 1.
     guides (bool): Whether to find the most probable heads and tags of each word; needs `marginals`.
+    predictive (bool): Whether the probability of a word is that given the derivations that the selection step has left, and not
+        given all that there were before it. It is no lower bound then, but what is dropped is not lost for good.
+    spread (int): By how much the particles are multiplied after the selection step: what follows a word is divided more finely
+        than what is kept of the words before it.
     """
 
     particles: int
@@ -54,6 +58,8 @@ class Search(NamedTuple):
     attachments: int = 10
     guides: bool = False
     outlook: float = 1.0
+    predictive: bool = False
+    spread: int = 1
 
 
 class Dividing(NamedTuple):
@@ -161,8 +167,10 @@ def _select(division, beam, size, held, word, is_last):
     division.syntactic[word] = min(tagged - division.before[0], 0.0)
     division.lexical[word] = prefix - tagged if prefix - tagged < -_ROUNDING else 0.0
     division.log_probability[word] = division.syntactic[word] + division.lexical[word]
-    division.before[0], division.tagged[0], division.best[0] = prefix, -inf, -inf
-    return reallocate(beam, size, division.search), held
+    left = reallocate(beam, size, division.search)
+    division.before[0] = log_sum(beam.weight, left) if division.search.predictive else prefix
+    division.tagged[0], division.best[0] = -inf, -inf
+    return left, held
 
 
 @compiled
@@ -224,11 +232,11 @@ def reallocate(beam, size, search):
             best, best_share = i, proportion
         particles = np.int64(floor(search.particles * proportion))
         if particles > 0:
+            particles *= search.spread
             left = append(beam, left, beam.record[i], beam.weight[i], particles, beam.depth[i], beam.outlook[i])
     if left == 0:
-        left = append(
-            beam, 0, beam.record[best], beam.weight[best], search.particles, beam.depth[best], beam.outlook[best]
-        )
+        particles = search.particles * search.spread
+        left = append(beam, 0, beam.record[best], beam.weight[best], particles, beam.depth[best], beam.outlook[best])
     return left
 
 

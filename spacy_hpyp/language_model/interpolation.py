@@ -8,10 +8,12 @@ often what they leave to its uniform distribution would have to be doubled to be
 sentences most probable, found by the EM algorithm. What one of the models has learned from it knows better than other text, so that
 no sentence of either must be among them.
 
-What the parser says of a word is the ratio of two successive sums over its beam. The beam knows nothing of the words that follow,
-and leaves derivations out: all words and the end of the sentence together have at most 1 after every prefix, and so they have in the
-mixture. It is a language model that gives the rest to nothing. In that sense its probabilities are lower bounds as the parser's are,
-and its perplexity is an upper bound; a single ratio may be higher than it were with all derivations.
+What the parser says of a word is its probability given the derivations that its beam has kept (`Search.predictive`), or else the
+ratio of two successive sums over the beam. In either case the beam knows nothing of the words that follow, and leaves derivations
+out: all words and the end of the sentence together have at most 1 after every prefix, and so they have in the mixture. It is a
+language model of its own, which gives what is left out to nothing: its perplexity is at least what it would be with the rest shared
+out. Products of the ratios are lower bounds of the parser's exact probabilities; those of the mixture are not, since a single ratio may
+be higher than it were with all derivations.
 """
 
 import hashlib
@@ -42,6 +44,8 @@ LEVELS = 12
 # EM ends when a step adds less than this for each prediction, in nats, and at the latest after so many steps.
 _TOLERANCE = 1e-7
 _STEPS = 1000
+# Of the shares, so that they are the same after they have been saved.
+_DIGITS = 6
 # As many predictions, shared by the mean over all k, are seen at each k besides those of the held-out sentences.
 _PRIOR = 5.0
 
@@ -176,7 +180,8 @@ class Interpolation:
         found = [made for _, made in _predict(model, ngrams, sentences, search, threads)]
         if not found:
             raise ValueError("There is no sentence to learn the weights of the mixture from.")
-        return cls(model, ngrams, fit_shares(Predictions(*map(np.concatenate, zip(*found)))).tolist())
+        shares = fit_shares(Predictions(*map(np.concatenate, zip(*found))))
+        return cls(model, ngrams, np.round(shares, _DIGITS).tolist())
 
     def perplexities(self, sentences: Iterable[Sequence[str]], search: Search, *, threads: int = 1) -> Perplexities:
         """The perplexities of a text.

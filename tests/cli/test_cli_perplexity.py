@@ -10,7 +10,7 @@ from spacy.tokens import DocBin
 
 from spacy_hpyp.language_model.ngram import train_ngram_model
 from spacy_hpyp.language_model.perplexity import perplexity_of
-from spacy_hpyp.language_model.scoring import score_by_beam, score_by_particles
+from spacy_hpyp.language_model.scoring import score_by_beam, score_by_particles, search_for_sums
 
 run = partial(command_line.run, "hpyp", "perplexity")
 
@@ -33,7 +33,7 @@ def files(toy, trained, sentences, tmp_path_factory):
 def test_the_sum_over_the_beam_is_the_default(toy, trained, files, sentences):
     found = json.loads(run(files / "pipeline", files / "dev.spacy", "--output", "json").stdout)
     parser = toy.parser(trained)
-    expected = perplexity_of(score_by_beam(parser.joint, sentences, parser.search))
+    expected = perplexity_of(score_by_beam(parser.joint, sentences, search_for_sums(parser.search)))
     assert found == pytest.approx(expected.to_dict())
     assert found["standard_error"] == found["bias"] == 0.0
     table = run(files / "pipeline", files / "dev.spacy", "--method", "beam").output

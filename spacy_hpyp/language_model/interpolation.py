@@ -44,7 +44,7 @@ LEVELS = 12
 # EM ends when a step adds less than this for each prediction, in nats, and at the latest after so many steps.
 _TOLERANCE = 1e-7
 _STEPS = 1000
-# Of the shares, so that they are the same after they have been saved.
+# Of the shares: so many are the same after they have been saved.
 _DIGITS = 6
 # As many predictions, shared by the mean over all k, are seen at each k besides those of the held-out sentences.
 _PRIOR = 5.0
@@ -154,7 +154,7 @@ class Interpolation:
         check_vocabularies(model, ngrams)
         self.model = model
         self.ngrams = ngrams
-        self.shares = np.array(shares, dtype=np.float64)
+        self.shares = np.round(np.array(shares, dtype=np.float64), _DIGITS)
         if self.shares.shape != (LEVELS,) or not np.all((self.shares >= 0.0) & (self.shares <= 1.0)):
             raise ValueError(f"the weights of a mixture are {LEVELS} numbers from 0 to 1, but these are {shares}.")
 
@@ -180,8 +180,7 @@ class Interpolation:
         found = [made for _, made in _predict(model, ngrams, sentences, search, threads)]
         if not found:
             raise ValueError("There is no sentence to learn the weights of the mixture from.")
-        shares = fit_shares(Predictions(*map(np.concatenate, zip(*found))))
-        return cls(model, ngrams, np.round(shares, _DIGITS).tolist())
+        return cls(model, ngrams, fit_shares(Predictions(*map(np.concatenate, zip(*found)))).tolist())
 
     def perplexities(self, sentences: Iterable[Sequence[str]], search: Search, *, threads: int = 1) -> Perplexities:
         """The perplexities of a text.

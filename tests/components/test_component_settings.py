@@ -249,8 +249,10 @@ def test_settings_are_changed_together_or_not_at_all(toy):
 def test_what_limits_the_search_reaches_it(toy, setting, value):
     parser = toy.parser(toy.nlp(**{setting: value}))
     assert getattr(parser.search, setting) == value
-    # All other fields say what the beam is for, which is a matter of `decoding` and `marginals`.
-    assert set(Search._fields) - {"marginals", "consensus"} <= {declared.name for declared in fields(ParserSettings)}
+    # All other fields say what the beam is for: a matter of `decoding` and `marginals`, or of summing probabilities up.
+    assert set(Search._fields) - {"marginals", "consensus", "predictive", "spread"} <= {
+        declared.name for declared in fields(ParserSettings)
+    }
 
 
 def test_decoding_and_marginals_say_what_the_beam_is_for(toy):

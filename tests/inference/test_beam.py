@@ -89,3 +89,13 @@ def test_beams_grow_and_keep_their_content():
     assert beam.particles[:3].tolist() == [1, 2, 3]
     assert beam.depth[:3].tolist() == [1, 1, 1]
     assert longer(np.ones((2, 3))).shape == (4, 3)
+
+
+def test_what_is_selected_may_be_divided_more_finely_and_is_the_same():
+    weights = [log(0.5), log(0.3), log(0.15), log(0.05)]
+    beams = [beam_of(weights, [1] * 4) for _ in range(2)]
+    search = Search(10, 0.0, marginals=True)
+    plain, spread = (reallocate(beam, 4, search._replace(spread=n)) for beam, n in zip(beams, (1, 7)))
+    assert plain == spread == 3
+    np.testing.assert_array_equal(beams[0].record[:3], beams[1].record[:3])
+    np.testing.assert_array_equal(7 * beams[0].particles[:3], beams[1].particles[:3])

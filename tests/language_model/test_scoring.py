@@ -6,7 +6,7 @@ import pytest
 from spacy_hpyp.inference.division import Search
 from spacy_hpyp.language_model import scoring
 from spacy_hpyp.language_model.perplexity import perplexity_of
-from spacy_hpyp.language_model.scoring import score_by_beam, score_by_particles
+from spacy_hpyp.language_model.scoring import score_by_beam, score_by_particles, search_for_sums
 
 EVERYTHING = Search(particles=100_000, lookahead=0.0)
 
@@ -116,3 +116,18 @@ def test_what_cannot_be_scored_is_explained(toy, model):
             list(score_by_beam(silent, [["stop"]], EVERYTHING))
         with pytest.raises(ValueError, match="no probability to words"):
             list(score_by_particles(silent, [["stop"]], particles=1, replicates=2))
+
+
+def test_sums_over_a_beam_are_lower_bounds_however_it_is_searched(model, sentences):
+    few = Search(particles=3, lookahead=0.5)
+    found, more, everything = (
+        np.array([score.log_prob for score in score_by_beam(model, sentences, search)])
+        for search in (
+            few,
+            search_for_sums(few),
+            search_for_sums(EVERYTHING._replace(labels_per_arc=100, tags_per_word=100)),
+        )
+    )
+    assert np.all(found <= everything + 1e-9)
+    assert np.all(more <= everything + 1e-9)
+    assert np.any(more != found)

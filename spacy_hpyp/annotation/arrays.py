@@ -139,6 +139,14 @@ class Parses(NamedTuple):
     guides: Guides = no_guides(0)
 
 
+def with_letters(parses: Parses, letters: np.ndarray) -> Parses:
+    """Parses whose words are spelled out: letters are a part of what a word is given its tag and what stands before it.
+
+    letters (float64[tokens]): The log-probability of the letters of each word, in nats.
+    """
+    return parses._replace(log_probability=parses.log_probability + letters, lexical=parses.lexical + letters)
+
+
 class Posterior(NamedTuple):
     """The derivations of a final beam as parses of n words.
 

@@ -293,6 +293,16 @@ def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> t
     return blocks, Layout(token=token, docs=np.array(counts), offsets=blocks.offsets)
 
 
+def forms_of(docs: Sequence[Doc], layout: Layout, places: np.ndarray) -> list[str]:
+    """The texts of some words.
+
+    layout (Layout): Where the words stand.
+    places (int64[*]): Which of them.
+    """
+    doc = np.searchsorted(layout.docs, places, side="right") - 1
+    return [docs[i][token].text for i, token in zip(doc.tolist(), layout.token[places].tolist())]
+
+
 def _tag_number(encoder: Encoder, doc: Doc, i: int) -> int:
     tag = doc[i].tag_
     if tag not in encoder.tags:

@@ -35,8 +35,8 @@ def generate_cli(
 ) -> None:
     """Draw sentences from a model and show the most probable ones of some length.
 
-    A sentence's probability is the sum over the parser's beam, not that of the derivation that was drawn. Rare words appear
-    as the name of their class in angle brackets.
+    A sentence's probability is the sum over the parser's beam, not that of the derivation that was drawn. Rare words are
+    spelled out, or appear as the name of their class in angle brackets if the model does not spell.
     """
     if output is not None and output.suffix not in _FORMATS:
         raise ValueError(f"'{output}' should end in .jsonl or .spacy")

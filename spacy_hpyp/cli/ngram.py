@@ -40,6 +40,9 @@ def ngram_cli(
         help="Registered function that maps rare words to classes, as spacy-hpyp.EnglishSignatures.v1; by default that of "
         "the language",
     ),
+    spelling: bool = typer.Option(
+        False, "--spelling", help="Spell rare words out in letters, so that the vocabulary is an open one"
+    ),
     seed: int = typer.Option(0, "--seed", help="Fixes the model bit for bit"),
     tokenized: bool = typer.Option(False, "--tokenized", help=TOKENIZED),
     segment_with: str | None = typer.Option(None, "--segment-with", help=SEGMENT_WITH),
@@ -47,7 +50,7 @@ def ngram_cli(
         None,
         "--vocab-from",
         help="Take the vocabulary from this: data as for training, or a trained pipeline with an hpyp_parser, whose own "
-        "rule and thresholds hold then. Perplexities can only be compared between models with the same vocabulary",
+        "rule, thresholds and spelling hold then. Perplexities can only be compared between models with the same vocabulary",
     ),
 ) -> None:
     """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
@@ -61,6 +64,8 @@ def ngram_cli(
         unknown_words=unknown_words,
         min_count=min_count,
         min_class_count=min_class_count,
+        spelling=spelling,
+        seed=seed,
     )
     prepare_folder(output.parent)
     nlp = reader_of(lang, tokenized=tokenized, segment_with=segment_with)
@@ -69,7 +74,10 @@ def ngram_cli(
         return read_sentences(path, nlp, per_line=segment_with is None)
 
     if vocab_from is not None:
-        words = vocabulary_of_pipeline(vocab_from) if _is_pipeline(vocab_from) else words(read(vocab_from))
+        if _is_pipeline(vocab_from):
+            words = vocabulary_of_pipeline(vocab_from, spelling=spelling)
+        else:
+            words = words(read(vocab_from))
     texts = chain.from_iterable(map(read, train))
     with tqdm(texts, desc="Reading", unit=" sentences", leave=False) as sentences, ProgressBar(sweeps) as bar:
         model = train_ngram_model(
@@ -94,17 +102,21 @@ def reader_of(lang: str, *, tokenized: bool, segment_with: str | None) -> Langua
     return None if tokenized else spacy.blank(lang)
 
 
-def vocabulary_of_pipeline(model: str | Path) -> NGramVocabulary:
+def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGramVocabulary:
     """The vocabulary of a trained pipeline's hpyp_parser.
 
     model (str | Path): Name or path of the pipeline.
-    RAISES (ValueError): If the parser has not been trained.
+    spelling (bool): Whether to take its spelling of rare words, too.
+    RAISES (ValueError): If the parser has not been trained, or does not spell.
     """
     nlp, parser = load_parser(model)
     vocabulary = parser.joint.vocabulary
-    assert vocabulary is not None
+    if spelling and parser.joint.spelling is None:
+        raise ValueError(
+            f"The parser of '{model}' does not spell rare words out: it was not trained with 'spelling = true'."
+        )
     unknown_words = nlp.config.interpolate()["components"][parser.name]["model"]["unknown_words"]
-    return NGramVocabulary(vocabulary, dict(unknown_words), nlp.lang)
+    return NGramVocabulary(vocabulary, dict(unknown_words), nlp.lang, parser.joint.spelling if spelling else None)
 
 
 def _is_pipeline(name: str) -> bool:

@@ -12,7 +12,7 @@ from wasabi import msg
 
 from ..language_model.interpolation import Interpolation, Perplexities
 from ..language_model.ngram import NGramModel, resolve_rule
-from ..language_model.perplexity import CONVENTION, Perplexity, perplexity_of
+from ..language_model.perplexity import Perplexity, perplexity_of
 from ..language_model.scoring import score_by_beam, score_by_particles, search_for_sums
 from ..storage.files import prepare_folder
 from .app import hpyp, load_parser
@@ -22,17 +22,22 @@ from .raw_text import read_sentences
 
 _ROWS = {
     "perplexity": "PERPLEXITY",
+    "closed_perplexity": "PERPLEXITY WITHOUT LETTERS",
+    "bits_per_character": "BITS A CHARACTER",
     "log_prob_per_prediction": "LOG PROB (nats a prediction)",
     "standard_error": "STANDARD ERROR (nats a prediction)",
     "bias": "BIAS, ABOUT (nats a prediction)",
     "log_prob": "LOG PROB (nats)",
     "sentences": "SENTENCES",
     "words": "WORDS",
+    "characters": "CHARACTERS OF WORDS",
     "predictions": "WORDS AND ENDS",
     "unknown": "WORDS KNOWN BY THEIR CLASS ONLY",
 }
 _FORMATS = {
     "perplexity": ".2f",
+    "closed_perplexity": ".2f",
+    "bits_per_character": ".4f",
     "log_prob_per_prediction": ".4f",
     "standard_error": ".5f",
     "bias": ".5f",
@@ -105,9 +110,11 @@ def perplexity_cli(
 ) -> None:
     """Print the perplexity of a text: exp of minus the mean log-probability of a word or end of sentence.
 
-    The convention is that of a closed vocabulary: a word that is rare or unknown in training counts as its class, and there
-    is one prediction a word and one for the end of the sentence. Only perplexities of models with the same vocabulary can
-    be compared, see 'hpyp ngram --vocab-from'.
+    There is one prediction a word and one for the end of the sentence. The convention is that of a closed vocabulary: a word that is
+    rare or unknown in training counts as its class. Only perplexities of models with the same vocabulary can be compared then, see
+    'hpyp ngram --vocab-from'. Of a model that spells such words out (the setting 'spelling' of a parser, 'hpyp ngram --spelling') it
+    is that of an open vocabulary. Its bits a character can be compared with those of any other model that gives the whole text a
+    probability: the end of each word counts as a character.
 
     With --interpolate the perplexities are those of the parser, of an n-gram model, and of both mixed word by word.
     """
@@ -147,9 +154,15 @@ def perplexity_cli(
         return
     if method != Method.particles:
         del figures["standard_error"], figures["bias"]
+    if found.spelling is None:
+        del figures["closed_perplexity"]
+    if found.bits_per_character is None:
+        del figures["bits_per_character"]
     rows = {label: format(figures[name], _FORMATS.get(name, "d")) for name, label in _ROWS.items() if name in figures}
     msg.table(rows, title="Perplexity")
-    msg.info(CONVENTION[0].upper() + CONVENTION[1:])
+    msg.info(found.convention[0].upper() + found.convention[1:])
+    if found.bits_per_character is not None:
+        msg.info("Bits a character count the end of each word as a character")
     if method == Method.particles:
         error = found.perplexity * found.standard_error
         msg.info(f"An estimate: {found.perplexity:.2f} ± {error:.2f}, by about {-found.bias:.2%} too high on average")

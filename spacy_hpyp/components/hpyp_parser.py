@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
-from ..annotation.arrays import Parses
+from ..annotation.arrays import Parses, with_letters
 from ..annotation.candidates import Candidates, lowered
 from ..annotation.confidence import confidence
 from ..annotation.documents import (
@@ -194,7 +194,7 @@ class HPYPParser(TrainableComponent):
                 f"a tag for every token and a complete tree{listed(corpus.skipped)}. Is the right file in the corpus?"
             )
         model = self.joint.untrained()
-        corpus.initialize(model, corpus.label_data() if labels is None else labels)
+        corpus.initialize(model, corpus.label_data() if labels is None else labels, seed=self.seed)
         treebank = Treebank.of_corpus(model, corpus)
         if not treebank.copies:
             raise ValueError(
@@ -338,11 +338,13 @@ class HPYPParser(TrainableComponent):
         RETURNS (tuple[Layout, Parses]): The best trees, and where their words stand.
         RAISES (ValueError): If the component has not been trained, or should use tags that are not there.
         """
-        model = self._initialized()
-        blocks, layout = encode_docs(list(docs), model.encoder, given_tags=self.tags == "given")
+        model, docs = self._initialized(), list(docs)
+        blocks, layout = encode_docs(docs, model.encoder, given_tags=self.tags == "given")
         parses = self.model.predict((blocks, self.search, self.threads))
         sure = confidence(parses, blocks.offsets, model.confidence)
-        return layout, parses._replace(head_probability=sure)
+        return layout, with_letters(
+            parses._replace(head_probability=sure), model.spell_docs(docs, layout, blocks.words)
+        )
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Parses]) -> None:
         """Write parses into documents.
@@ -371,7 +373,9 @@ class HPYPParser(TrainableComponent):
         model = self._initialized()
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
         sentences, posteriors = model.frozen.posteriors(blocks, self._search_of_all(labels_per_arc), self.threads)
-        return k_best(doc, replace(layout, offsets=sentences.offsets), posteriors, k, model.encoder)
+        letters = float(model.spell_docs([doc], layout, blocks.words).sum())
+        found = k_best(doc, replace(layout, offsets=sentences.offsets), posteriors, k, model.encoder)
+        return [replace(each, log_prob=each.log_prob + letters) for each in found]
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """The best parses of each sentence of a document, without changing it, see `k_best`.
@@ -385,6 +389,7 @@ class HPYPParser(TrainableComponent):
         model = self._initialized()
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
         sentences, posteriors = model.frozen.posteriors(blocks, self._search_of_all(None), self.threads)
+        letters = model.spell_docs([doc], layout, blocks.words)
         labels = [*model.labels, ROOT_LABEL]
         found = []
         for start, end, posterior in zip(sentences.offsets, sentences.offsets[1:], posteriors):
@@ -399,7 +404,7 @@ class HPYPParser(TrainableComponent):
                     np.array([heads for heads, _ in trees], dtype=np.int32),
                     [names for _, names in trees],
                     [[model.tags[tag] for tag in posterior.tags[i]] for _, i in best],
-                    np.array([score for score, _ in best]),
+                    np.array([score for score, _ in best]) + letters[start:end].sum(),
                     self.name,
                 )
             )
@@ -422,6 +427,8 @@ class HPYPParser(TrainableComponent):
         if rows:
             places = [i for i, _ in rows]
             found[places] = model.frozen.tree_log_probabilities(join([each for _, each in rows]), seed=self.seed)
+            words = [doc[i].text for i in candidates.token.tolist()]
+            found += model.spell(words, rows[0][1][0]).sum()
         return found
 
     @contextmanager
@@ -495,8 +502,9 @@ class HPYPParser(TrainableComponent):
     ) -> Iterator[Doc]:
         """Draw sentences from the model, with their tags and trees.
 
-        Rare words are known to the model by their class: such a word is written as the name of the class in angle
-        brackets. A sentence is drawn from the model's distribution given that it is not too long, and in a model whose
+        Rare words are known to the model by their class. With `spelling`, such a word is spelled out: letters are drawn given the
+        class until they are those of a word of this class (`spacy_hpyp.models.spelling`). Without it, or where they never are, it is
+        written as the name of the class in angle brackets. A sentence is drawn from the model's distribution given that it is not too long, and in a model whose
         labels are part of the actions, given that all actions are ones that exist. Spaces follow common rules of
         punctuation. `_.log_prob` and surprisals are those of the words, as after parsing: they do not depend on
         which of their derivations was drawn.
@@ -544,15 +552,17 @@ class HPYPParser(TrainableComponent):
         model = self._initialized()
         encoder = model.encoder
         rows = []
+        letters = 0.0
         for number, raw in enumerate(raw_sentences(doc)):
             sentence = read_gold(raw, doc.vocab)
             encoded = sentence if isinstance(sentence, str) else encoder.encode(sentence)
-            if isinstance(encoded, str):
+            if isinstance(sentence, str) or isinstance(encoded, str):
                 raise ValueError(
                     f"The component '{self.name}' cannot say how probable the document is: its sentence {number + 1} is {encoded}."
                 )
             rows.append(encoded)
-        return float(model.frozen.tree_log_probabilities(join(rows), seed=self.seed).sum()) if rows else 0.0
+            letters += float(model.spell(sentence.words, encoded[0]).sum())
+        return float(model.frozen.tree_log_probabilities(join(rows), seed=self.seed).sum()) + letters if rows else 0.0
 
     # Storage
 

@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..annotation.arrays import Parses, sentence_blocks
+from ..annotation.arrays import Parses, sentence_blocks, with_letters
 from ..annotation.documents import Layout, write_parses
 from ..arc_standard.configuration import tree_of
 from ..arc_standard.generation import Derivation, draw_sentence
@@ -52,8 +52,12 @@ def generate_docs(
             for number in numbers
         ]
         layout, parses = _annotation(model, drawn, search, threads)
-        docs = [_doc(model, vocab, one.words, begin_with) for one in drawn]
-        write_parses(docs, layout, parses, model)
+        docs = [
+            _doc(model, vocab, one.words, begin_with, np.random.default_rng([seed, number, 1]))
+            for number, one in zip(numbers, drawn)
+        ]
+        letters = model.spell_docs(docs, layout, np.concatenate([one.words for one in drawn]))
+        write_parses(docs, layout, with_letters(parses, letters), model)
         yield from docs
 
 
@@ -89,7 +93,9 @@ def _annotation(model: JointModel, drawn: Sequence[Derivation], search: Search, 
     return Layout(token=token, docs=offsets, offsets=offsets), parses
 
 
-def _doc(model: JointModel, vocab: Vocab, numbers: np.ndarray, begin_with: Sequence[str]) -> Doc:
-    generated = [model.vocabulary.name(number) for number in numbers[len(begin_with) :].tolist()]
+def _doc(
+    model: JointModel, vocab: Vocab, numbers: np.ndarray, begin_with: Sequence[str], rng: np.random.Generator
+) -> Doc:
+    generated = [model.write_out(number, rng) for number in numbers[len(begin_with) :].tolist()]
     words = [*begin_with, *generated]
     return Doc(vocab, words=words, spaces=spaces_between(words, separated=vocab.writing_system["has_letters"]))

@@ -19,6 +19,7 @@ from ..annotation.arrays import Blocks
 from ..hpyp.franchise import new_franchise, reserve
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
+from ..models.spelling import Spelling, spell
 from ..pools.average import average
 from ..pools.finished import finish
 from ..settings import whole
@@ -51,11 +52,13 @@ class NGramVocabulary(NamedTuple):
     unknown_words (dict[str, Any]): Its rule as a block of a config, {"@misc": name, ...}. Of a rule that is not one of this
         package, a file has the name alone.
     lang (str): The language code of the tokenizer that the words come from.
+    spelling (Spelling | None): How rare words are spelled out, if they are.
     """
 
     vocabulary: Vocabulary
     unknown_words: dict[str, Any]
     lang: str
+    spelling: Spelling | None = None
 
 
 class Progress(NamedTuple):
@@ -119,6 +122,8 @@ def collect_vocabulary(
     unknown_words: str | None = None,
     min_count: int = 2,
     min_class_count: int = 5,
+    spelling: bool = False,
+    seed: int = 0,
 ) -> NGramVocabulary:
     """The vocabulary of a text: its frequent words, and the classes of the others by a rule.
 
@@ -128,6 +133,8 @@ def collect_vocabulary(
         or "spacy-hpyp.UnknownWords.v1"; by default `usual_rule`.
     min_count (int): Words seen less often are known by their class only.
     min_class_count (int): Classes seen less often give way to more general ones.
+    spelling (bool): Whether to learn how rare words are spelled, so that the vocabulary is an open one.
+    seed (int): Fixes the spelling.
     RAISES (ValueError): If a threshold is not a whole number of at least 1, there is no such rule, or there are no sentences.
     """
     whole("min_count", min_count)
@@ -139,9 +146,18 @@ def collect_vocabulary(
     first = next(found, None)
     if first is None:
         raise ValueError("There is no sentence to take a vocabulary from.")
-    # All words have one and the same tag, whose name is empty: it says nothing about a word's class.
-    untagged = ((words, [0] * len(words)) for words in chain([first], found))
-    return NGramVocabulary(Vocabulary.collect(untagged, [""], settings), rule, lang)
+    types: dict[str, None] = {}
+
+    def read() -> Iterator[tuple[Sequence[str], list[int]]]:
+        for words in chain([first], found):
+            if spelling:
+                types.update(dict.fromkeys(words))
+            # All words have one and the same tag, whose name is empty: it says nothing about a word's class.
+            yield words, [0] * len(words)
+
+    vocabulary = Vocabulary.collect(read(), [""], settings)
+    learned = Spelling.learn(vocabulary, types, np.random.default_rng([seed, 0, 4])) if spelling else None
+    return NGramVocabulary(vocabulary, rule, lang, learned)
 
 
 class NGramModel:
@@ -171,11 +187,13 @@ class NGramModel:
 
         words (Sequence[str]): The n words of a sentence.
         RETURNS (float64[n + 1]): In nats, of each word given those before it, and of the end. A word that is not in the
-            vocabulary has the probability of its class.
+            vocabulary has the probability of its class, times that of its letters if it is spelled out.
         """
         vocabulary = self.words.vocabulary
         stream = vocabulary.numbers(words)
-        return self._score(np.array([*stream, len(vocabulary)], dtype=np.int32))
+        found = self._score(np.array([*stream, len(vocabulary)], dtype=np.int32))
+        found[:-1] += self._spell(words, stream)
+        return found
 
     def score(self, sentences: Iterable[Sequence[str]]) -> Iterator[ScoredSentence]:
         """The log-probability of each sentence.
@@ -188,9 +206,16 @@ class NGramModel:
             numbers = [[*vocabulary.numbers(words), end] for words in batch]
             values = self._score(np.concatenate(numbers, dtype=np.int32, casting="unsafe"))
             bounds = np.cumsum([len(stream) for stream in numbers])[:-1]
-            for stream, log_probs in zip(numbers, np.split(values, bounds)):
+            for words, stream, log_probs in zip(batch, numbers, np.split(values, bounds)):
                 unknown = sum(number >= len(vocabulary.words) for number in stream[:-1])
-                yield ScoredSentence(float(log_probs.sum()), len(stream) - 1, unknown)
+                letters = float(self._spell(words, stream[:-1]).sum())
+                yield ScoredSentence(
+                    float(log_probs.sum()) + letters,
+                    len(words),
+                    unknown,
+                    characters=sum(map(len, words)),
+                    spelling=None if self.words.spelling is None else letters,
+                )
 
     def score_blocks(self, blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
         """The log-probabilities of the words and ends of blocks, summed over the boundaries that are not known.
@@ -216,6 +241,10 @@ class NGramModel:
         """
         return perplexity_of(self.score(sentences))
 
+    def _spell(self, words: Sequence[str], numbers: Sequence[int]) -> np.ndarray:
+        vocabulary, *_, spelling = self.words
+        return spell(spelling, len(vocabulary.words), words, np.array(numbers, dtype=np.int32))
+
     def _score(self, stream: np.ndarray) -> np.ndarray:
         out = np.empty(len(stream))
         score_stream(self._average, stream, out)
@@ -225,7 +254,7 @@ class NGramModel:
 
     def to_bytes(self) -> bytes:
         """The whole model, with a checksum."""
-        vocabulary, unknown_words, lang = self.words
+        vocabulary, unknown_words, lang, spelling = self.words
         usual = vocabulary.candidate_tags[vocabulary.tag_offsets[:-1]]
         message = {
             "kind": KIND,
@@ -242,6 +271,8 @@ class NGramModel:
                 {name: value for name, value in sample.items() if name not in _STRUCTURE} for sample in self._samples
             ],
         }
+        if spelling is not None:
+            message["spelling"] = spelling.to_message()
         return with_checksum(srsly.msgpack_dumps(message))
 
     @classmethod
@@ -303,7 +334,9 @@ def _read_vocabulary(message: dict[str, Any], given_rule: UnknownWordRule | None
     rule = _rule_of_file(message["unknown_words"], given_rule)
     offsets = np.arange(len(usual) + 1)
     vocabulary = Vocabulary(**names, tag_offsets=offsets, candidate_tags=usual, rule=rule)
-    return NGramVocabulary(vocabulary, _stored_rule(message["unknown_words"]), message["lang"])
+    # Files of earlier versions do not have it.
+    spelling = Spelling.from_message(message["spelling"]) if "spelling" in message else None
+    return NGramVocabulary(vocabulary, _stored_rule(message["unknown_words"]), message["lang"], spelling)
 
 
 def _rule_of_file(unknown_words: Any, given: UnknownWordRule | None) -> UnknownWordRule:

@@ -56,8 +56,9 @@ def score_by_beam(
         numbers = [_numbers(model, words) for words in batch]
         blocks = sentence_blocks(numbers)
         log_probability = model.frozen.decode(blocks, search, threads).log_probability
-        for own, total in zip(numbers, np.add.reduceat(log_probability, blocks.offsets[:-1]).tolist()):
-            yield ScoredSentence(total, len(own), _unknown(model, own))
+        totals = np.add.reduceat(log_probability, blocks.offsets[:-1]).tolist()
+        for words, own, total in zip(batch, numbers, totals):
+            yield _scored(model, words, own, total)
 
 
 def score_by_particles(
@@ -90,20 +91,20 @@ def score_by_particles(
     _vocabulary(model)
     distributions = model.frozen.distributions
 
-    def score(job: tuple[int, np.ndarray]) -> ScoredSentence:
-        number, words = job
+    def score(job: tuple[int, Sequence[str], np.ndarray]) -> ScoredSentence:
+        number, forms, words = job
         estimates = np.empty(replicates)
         rng = np.random.default_rng([seed, number])
         estimate_log_probabilities(distributions, words, particles, rng, estimates)
         highest = estimates.max()
         if highest == -np.inf:
-            return ScoredSentence(-np.inf, len(words), _unknown(model, words))
+            return _scored(model, forms, words, -np.inf)
         ratios = np.exp(estimates - highest)
         log_prob = float(highest + np.log(ratios.mean()))
         variance = float(ratios.var(ddof=1) / (replicates * ratios.mean() ** 2))
-        return ScoredSentence(log_prob, len(words), _unknown(model, words), variance)
+        return _scored(model, forms, words, log_prob, variance)
 
-    jobs = ((number, _numbers(model, words)) for number, words in enumerate(sentences))
+    jobs = ((number, words, _numbers(model, words)) for number, words in enumerate(sentences))
     with ThreadPoolExecutor(threads) as pool:
         for batch in minibatch(jobs, _BATCH):
             yield from pool.map(score, batch)
@@ -122,5 +123,13 @@ def _numbers(model: JointModel, words: Sequence[str]) -> np.ndarray:
     return np.array(vocabulary.numbers(words), dtype=np.int32)
 
 
-def _unknown(model: JointModel, numbers: np.ndarray) -> int:
-    return int(np.sum(numbers >= len(_vocabulary(model).words)))
+def _scored(
+    model: JointModel, words: Sequence[str], numbers: np.ndarray, log_prob: float, variance: float = 0.0
+) -> ScoredSentence:
+    """A sentence with the log-probability of its known words and classes, to which that of letters is added."""
+    unknown = int(np.sum(numbers >= len(_vocabulary(model).words)))
+    characters = sum(map(len, words))
+    if model.spelling is None:
+        return ScoredSentence(log_prob, len(words), unknown, variance, characters)
+    letters = float(model.spell(words, numbers).sum())
+    return ScoredSentence(log_prob + letters, len(words), unknown, variance, characters, letters)

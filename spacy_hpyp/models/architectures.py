@@ -60,7 +60,12 @@ def HPYPModel(
     contexts = ContextLists(transition=transition, label=label, tag=tag, word=word, gates=gates or {})
     vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count, found.open_class_below)
     joint = JointModel(
-        contexts, vocabulary, one_table=found.seating == "kneser-ney", labelled=found.labelled, pools=found
+        contexts,
+        vocabulary,
+        one_table=found.seating == "kneser-ney",
+        labelled=found.labelled,
+        spelled=found.spelling,
+        pools=found,
     )
     return set_pooled(Model("hpyp", forward), JOINT_MODEL, joint)
 

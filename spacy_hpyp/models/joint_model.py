@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+from spacy.tokens import Doc
+
 from ..annotation.confidence import UNLEARNED
-from ..annotation.documents import Encoder
+from ..annotation.documents import Encoder, Layout, forms_of
 from ..arc_standard.configuration import FIRST_SYMBOL
 from ..arc_standard.distributions import ContextLists, alphabet_sizes, conditionals, has_labels
 from ..pools.pool import Weights
@@ -12,6 +15,7 @@ from .frozen import FrozenModel
 from .progress import Progress
 from .seating import Seating
 from .settings import PoolSettings
+from .spelling import Spelling, spell
 
 _USUAL = PoolSettings()
 
@@ -23,11 +27,13 @@ class JointModel:
     vocabulary_settings (VocabularySettings): How its vocabulary is made.
     one_table (bool): Whether dishes have one table in each restaurant at most, see `Franchise`.
     labelled (bool): Whether it tells the labels of arcs apart; else all arcs have the same one.
+    spelled (bool): Whether rare words are spelled out, see `spacy_hpyp.models.spelling`.
     pools (PoolSettings): How the weights of pools begin and how they are learned.
 
     conditionals (dict[str, Conditional]): The distributions, by their names.
     tags, labels (list[str]): The alphabets, empty until `initialize` has been called or the model has been read from a file.
     seating (Seating): What it has seen; there is none until then.
+    spelling (Spelling | None): How rare words are spelled, if they are. No derivation depends on it.
     progress (Progress): How far training is.
     confidence (float64[4]): How the posterior probabilities of arcs are to be taken, see `spacy_hpyp.annotation.confidence`.
     weights (Mapping[str, Weights]): The weights of the pools. Inside a thinc Model they are its parameters.
@@ -40,12 +46,14 @@ class JointModel:
         *,
         one_table: bool = False,
         labelled: bool = True,
+        spelled: bool = False,
         pools: PoolSettings = _USUAL,
     ) -> None:
         self.contexts = contexts
         self.vocabulary_settings = vocabulary_settings
         self.one_table = one_table
         self.labelled = labelled
+        self.spelled = spelled
         self.pools = pools
         self.conditionals = conditionals(contexts)
         self.tags: list[str] = []
@@ -53,6 +61,7 @@ class JointModel:
         self.weights: Mapping[str, Weights] = self.first_weights()
         self.progress = Progress()
         self.confidence = UNLEARNED
+        self.spelling: Spelling | None = None
         self._seating: Seating | None = None
 
     def untrained(self) -> "JointModel":
@@ -62,6 +71,7 @@ class JointModel:
             self.vocabulary_settings,
             one_table=self.one_table,
             labelled=self.labelled,
+            spelled=self.spelled,
             pools=self.pools,
         )
 
@@ -108,12 +118,47 @@ class JointModel:
         self.weights = self.first_weights()
         self.progress = Progress()
         self.confidence = UNLEARNED
+        self.spelling = None
         sizes = self.alphabets(vocabulary)
         franchises = {
             name: conditional.new_franchise(sizes[name], one_table=self.one_table)
             for name, conditional in self.conditionals.items()
         }
         self._seating = Seating(self.conditionals, franchises, vocabulary)
+
+    def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
+        """What words have in log-probability besides that of what the vocabulary knows them by, see `models.spelling.spell`."""
+        return spell(self.spelling, len(self.vocabulary.words), words, numbers)
+
+    def spell_docs(self, docs: Sequence[Doc], layout: Layout, numbers: np.ndarray) -> np.ndarray:
+        """`spell` of the words of Docs.
+
+        layout (Layout): Where the words stand.
+        numbers (int32[words]): Their numbers in the vocabulary.
+        """
+        found = np.zeros(len(numbers))
+        if self.spelling is None:
+            return found
+        rare = np.flatnonzero(numbers >= len(self.vocabulary.words))
+        found[rare] = self.spell(forms_of(docs, layout, rare), numbers[rare])
+        return found
+
+    def write_out(self, number: int, rng: np.random.Generator) -> str:
+        """A word with a number: itself, or one that is drawn from its class; the name of the class where rare words are not spelled
+        out, or no word is found that belongs to it.
+
+        number (int): The number in the vocabulary.
+        rng (numpy.random.Generator): The source of randomness.
+        """
+        vocabulary = self.vocabulary
+        drawn = None
+        if self.spelling is not None and number >= len(vocabulary.words):
+            drawn = self.spelling.draw(
+                number - len(vocabulary.words),
+                lambda word: word.strip() == word and vocabulary.number(word) == number,
+                rng,
+            )
+        return vocabulary.name(number) if drawn is None else drawn
 
     def alphabets(self, vocabulary: Vocabulary) -> dict[str, int]:
         """The number of outcomes of each distribution, given the words."""

@@ -38,6 +38,12 @@ class ModelSettings(PoolSettings):
     min_count: int = setting(2, Whole(0), "rarer words are known by their class")
     min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
     open_class_below: int = setting(50, Whole(0), "rarer words may have any open-class tag")
+    spelling: bool = setting(
+        False,
+        Truth(),
+        "probabilities of rare words are those of their letters too, an open vocabulary; `false` lets them be as probable as their "
+        "class. A model that was trained without has none",
+    )
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from .messages import (
 )
 from .progress import Progress, Sweep
 from .settings import PoolSettings
+from .spelling import Spelling
 
 #: The format that is written. Models of format 1 have not learned any confidence.
 FORMAT = 2
@@ -56,6 +57,8 @@ def model_to_bytes(model: JointModel) -> bytes:
             "derivations": _pack_derivations(progress.derivations),
             "sweep": _pack_sweep(progress),
         }
+        if model.spelling is not None:
+            msg["spelling"] = model.spelling.to_message()
     return srsly.msgpack_dumps(msg)
 
 
@@ -117,6 +120,9 @@ def _read(model: JointModel, msg: dict[str, Any]) -> None:
     model.progress.sweep = (
         _unpack_sweep(model, part(msg, "sweep", dict)) if "sweep" in msg else Sweep(Counter(model.progress.seated))
     )
+    # Files of earlier versions do not have it, and files of models whose rare words are not spelled out.
+    if model.spelled and "spelling" in msg:
+        model.spelling = Spelling.from_message(msg["spelling"])
     if msg["format"] > 1:
         model.confidence = check_weights(part(msg, "confidence", list))
     for name in ("steps", "tokens", "sweeps"):

@@ -18,6 +18,7 @@ from ..arc_standard.events import static_derivations
 from ..compiled import NONE
 from ..inference.division import Search
 from ..models.joint_model import JointModel
+from ..models.spelling import Spelling
 from ..pools.pool import Weights
 from ..text.vocabulary import Vocabulary
 
@@ -63,17 +64,23 @@ class GoldCorpus:
             labels.update(label for label, head in zip(sentence.labels, sentence.heads) if head != NONE)
         return {"tags": sorted(tags), "labels": sorted(labels)}
 
-    def initialize(self, model: JointModel, label_data: dict[str, list[str]]) -> None:
-        """Give a model its alphabets: tags and labels, and the vocabulary of the sentences that have no other tags."""
+    def initialize(self, model: JointModel, label_data: dict[str, list[str]], *, seed: int = 0) -> None:
+        """Give a model its alphabets: tags and labels, and the vocabulary of the sentences that have no other tags, with their spelling.
+
+        seed (int): Fixes the spelling.
+        """
         tags = {tag: number for number, tag in enumerate(label_data["tags"])}
+        usable = {key: sentence for key, sentence in self.sentences.items() if tags.keys() >= set(sentence.tags)}
         words = (
             (sentence.words, [tags[tag] for tag in sentence.tags])
-            for key, sentence in self.sentences.items()
-            if tags.keys() >= set(sentence.tags)
+            for key, sentence in usable.items()
             for _ in range(self.copies[key])
         )
         vocabulary = Vocabulary.collect(words, label_data["tags"], model.vocabulary_settings)
         model.initialize(label_data["labels"] if model.labelled else [UNLABELLED], vocabulary)
+        if model.spelled and model.is_lexicalised:
+            types = {word for sentence in usable.values() for word in sentence.words}
+            model.spelling = Spelling.learn(vocabulary, types, np.random.default_rng([seed, 0, 4]))
 
 
 @dataclass

@@ -1,0 +1,122 @@
+"""Sequences of symbols, each of a group: every symbol is generated given those before it and the group, up to an end symbol.
+
+A context row holds the group, and then the symbols before, the nearest first; an expert's columns say which of these it reads, and
+which it drops first. The end is the last dish of the alphabet. As an element of a context it stands for what is before the beginning.
+"""
+
+from math import log
+
+import numpy as np
+
+from ..compiled import borrowing, compiled
+from .franchise import (
+    Franchise,
+    deepest,
+    open_restaurant,
+    predictive_probability,
+    reserve,
+    restaurant_distribution,
+    seat,
+    unseat,
+)
+from .hyperparameters import resample
+
+#: The elements of a context row: the group, and from then on the symbols before.
+GROUP, BEFORE = 0, 1
+
+
+@borrowing
+def _read_context(symbols, start, place, group, end, row):
+    row[GROUP] = group
+    for distance in range(len(row) - BEFORE):
+        before = place - 1 - distance
+        row[BEFORE + distance] = symbols[before] if before >= start else end
+
+
+def learn_sequences(
+    franchise: Franchise,
+    symbols: np.ndarray,
+    offsets: np.ndarray,
+    group: np.ndarray,
+    sweeps: int,
+    rng: np.random.Generator,
+) -> Franchise:
+    """Seat sequences and resample the hyperparameters, by Gibbs sampling.
+
+    franchise (Franchise): Of one expert, empty.
+    symbols (int32[*]): The sequences one after the other, each with the end as its last symbol.
+    offsets (int64[sequences + 1]): Where each begins.
+    group (int32[sequences]): The group of each.
+    sweeps (int): How often each customer is seated; hyperparameters are resampled after each sweep.
+    rng (numpy.random.Generator): The source of randomness.
+    RETURNS (Franchise): The franchise to go on with; the one passed in must not be used any more.
+    """
+    franchise = reserve(franchise, len(symbols))
+    for sweep in range(sweeps):
+        visit_sequences(franchise, symbols, offsets, group, sweep > 0, rng)
+        resample(franchise, rng)
+    return franchise
+
+
+@compiled
+def visit_sequences(franchise, symbols, offsets, group, seated, rng):
+    """One Gibbs step for each symbol of some sequences: it is removed, if it is seated, and added.
+
+    franchise (Franchise), symbols (int32[*]), offsets (int64[sequences + 1]), group (int32[sequences]): See `learn_sequences`; with
+        room for the symbols.
+    seated (bool): Whether the sequences are seated.
+    rng (numpy.random.Generator): The source of randomness.
+    """
+    end = franchise.alphabet[0] - 1
+    row = np.empty(franchise.columns.max() + 1, dtype=np.int32)
+    for i in range(len(group)):
+        for place in range(offsets[i], offsets[i + 1]):
+            _read_context(symbols, offsets[i], place, group[i], end, row)
+            restaurant = open_restaurant(franchise, 0, row)
+            if seated:
+                unseat(franchise, restaurant, symbols[place], rng)
+            seat(franchise, restaurant, symbols[place], rng)
+
+
+@compiled
+def score_sequences(franchise, symbols, offsets, group, out):
+    """The log-probabilities of sequences. Several threads may ask at once.
+
+    franchise (Franchise), symbols (int32[*]), offsets (int64[sequences + 1]), group (int32[sequences]): See `learn_sequences`.
+    out (float64[sequences]): Overwritten with log p(sequence | group), its end counted, in nats.
+    """
+    end = franchise.alphabet[0] - 1
+    row = np.empty(franchise.columns.max() + 1, dtype=np.int32)
+    for i in range(len(group)):
+        out[i] = 0.0
+        for place in range(offsets[i], offsets[i + 1]):
+            _read_context(symbols, offsets[i], place, group[i], end, row)
+            out[i] += log(predictive_probability(franchise, 0, row, symbols[place]))
+
+
+@compiled
+def draw_sequence(franchise, group, rng, symbols):
+    """Draw a sequence of a group.
+
+    franchise (Franchise), group (int): See `learn_sequences`.
+    rng (numpy.random.Generator): The source of randomness.
+    symbols (int32[*]): The beginning is overwritten with the symbols, without the end.
+    RETURNS (int): How many there are; -1 if the end was not drawn after as many as there is room for.
+    """
+    end = franchise.alphabet[0] - 1
+    row = np.empty(franchise.columns.max() + 1, dtype=np.int32)
+    probability = np.empty(franchise.alphabet[0])
+    for place in range(len(symbols) + 1):
+        _read_context(symbols, 0, place, group, end, row)
+        restaurant_distribution(franchise, deepest(franchise, 0, row), probability)
+        left = rng.random() * probability.sum()
+        symbol = 0
+        # What is left over by rounding is the end.
+        while symbol < end and left >= probability[symbol]:
+            left -= probability[symbol]
+            symbol += 1
+        if symbol == end:
+            return place
+        if place < len(symbols):
+            symbols[place] = symbol
+    return -1

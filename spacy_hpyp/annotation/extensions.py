@@ -59,8 +59,9 @@ def register_extensions() -> None:
     whose value has the end of the sentence in it; where the parser finds boundaries inside a block, the end of a sentence is
     counted with the word after it. A span's and a document's value is the sum of its tokens': for a sentence its
     log-probability, for a document that of its sentences. As the beam leaves derivations out, sums over whole blocks are
-    lower bounds. Where rare words are spelled out (`spelling` in the model's config), a word that is not known has the log-probability
-    of its letters in it besides that of its class. After a `head_outward_parser` whole sentences and documents have one that is exact, and their tokens have none.
+    lower bounds. Where rare words are spelled out (`spelling` in the model's config), the log-probability of a word that is not known
+    has that of its letters in it besides that of its class. After a `head_outward_parser` whole sentences and documents have one that
+    is exact, and their tokens have none.
 
     `surprisal` of the same, in bits: minus the binary log of the ratio of two successive prefix probabilities; ends of
     blocks are not counted. It is the sum of `surprisal_syntactic`, what leads to the word's tag, and `surprisal_lexical`,

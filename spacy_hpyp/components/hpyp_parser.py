@@ -502,12 +502,12 @@ class HPYPParser(TrainableComponent):
     ) -> Iterator[Doc]:
         """Draw sentences from the model, with their tags and trees.
 
-        Rare words are known to the model by their class. With `spelling`, such a word is spelled out: letters are drawn given the
-        class until they are those of a word of this class (`spacy_hpyp.models.spelling`). Without it, or where they never are, it is
-        written as the name of the class in angle brackets. A sentence is drawn from the model's distribution given that it is not too long, and in a model whose
-        labels are part of the actions, given that all actions are ones that exist. Spaces follow common rules of
-        punctuation. `_.log_prob` and surprisals are those of the words, as after parsing: they do not depend on
-        which of their derivations was drawn.
+        Rare words are known to the model by their class. With `spelling`, such a word is spelled out: letters are drawn given
+        the class until they are those of a word of this class (`spacy_hpyp.models.spelling`). Without it, or where they never
+        are, it is written as the name of the class in angle brackets. A sentence is drawn from the model's distribution given
+        that it is not too long, and in a model whose labels are part of the actions, given that all actions are ones that
+        exist. Spaces follow common rules of punctuation. `_.log_prob` and surprisals are those of the words, as after parsing:
+        they do not depend on which of their derivations was drawn.
 
         count (int): How many sentences.
         begin_with (Sequence[str] | str): Words that all of them begin with; a string is divided at white space. What a

@@ -65,7 +65,9 @@ class GoldCorpus:
         return {"tags": sorted(tags), "labels": sorted(labels)}
 
     def initialize(self, model: JointModel, label_data: dict[str, list[str]], *, seed: int = 0) -> None:
-        """Give a model its alphabets: tags and labels, and the vocabulary of the sentences that have no other tags, with their spelling.
+        """Give a model its alphabets: tags and labels, and the vocabulary of the sentences that have no other tags.
+
+        If rare words are to be spelled out, their spelling is learned.
 
         seed (int): Fixes the spelling.
         """

@@ -139,6 +139,25 @@ def test_the_vocabulary_can_come_from_a_parser(files, toy, tmp_path):
         assert ours.vocabulary.number(word) == theirs.number(word)
 
 
+def test_rare_words_are_spelled_out_as_the_data_or_a_parser_spell_them(files, toy, saved, tmp_path):
+    run("ngram", files / "train.spacy", tmp_path / "own", "--spelling", *SHORT)
+    shown = " ".join(run("perplexity", tmp_path / "own", files / "dev.txt", "--tokenized").output.split())
+    plain = " ".join(run("perplexity", saved, files / "dev.txt", "--tokenized").output.split())
+    assert "BITS A CHARACTER" in shown
+    assert shown.split("WITHOUT LETTERS ")[1].split()[0] == plain.split("PERPLEXITY ")[1].split()[0]
+    for spelling in (True, False):
+        rule = {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": "en"}
+        nlp = toy.trained(unknown_words=rule, spelling=spelling)
+        nlp.to_disk(tmp_path / "pipeline")
+        arguments = ("ngram", files / "train.txt", tmp_path / "theirs", "--vocab-from", tmp_path / "pipeline", *SHORT)
+        shown = run(*arguments, "--tokenized", "--spelling", exit_code=int(not spelling)).output
+        if spelling:
+            theirs, ours = toy.parser(nlp).joint.spelling, NGramModel.from_disk(tmp_path / "theirs").words.spelling
+            assert ours.to_message() == theirs.to_message()
+        else:
+            assert "does not spell" in " ".join(shown.split())
+
+
 def test_a_pipeline_can_segment_running_text(files, saved, tmp_path):
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")

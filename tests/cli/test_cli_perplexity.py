@@ -42,6 +42,23 @@ def test_the_sum_over_the_beam_is_the_default(toy, trained, files, sentences):
     assert "Closed vocabulary" in table
 
 
+def test_a_pipeline_that_spells_has_an_open_vocabulary_and_bits_a_character(toy, files, sentences, tmp_path):
+    nlp = toy.trained(spelling=True)
+    nlp.to_disk(tmp_path / "pipeline")
+    (tmp_path / "text.txt").write_text("the dog sees Zenobia .\n", encoding="utf8")
+    parser = toy.parser(nlp)
+    expected = perplexity_of(score_by_beam(parser.joint, [["the", "dog", "sees", "Zenobia", "."]], parser.search))
+    shown = " ".join(run(tmp_path / "pipeline", tmp_path / "text.txt", "--tokenized").output.split())
+    assert f"PERPLEXITY {expected.perplexity:.2f}" in shown
+    assert f"PERPLEXITY WITHOUT LETTERS {expected.closed_perplexity:.2f}" in shown
+    assert f"BITS A CHARACTER {expected.bits_per_character:.4f}" in shown
+    assert "Open vocabulary" in shown
+    closed = " ".join(run(files / "pipeline", tmp_path / "text.txt", "--tokenized").output.split())
+    assert f"PERPLEXITY {expected.closed_perplexity:.2f}" in closed
+    assert "BITS A CHARACTER" not in closed
+    assert "WITHOUT LETTERS" not in closed
+
+
 def test_particles_give_an_estimate_with_its_error(toy, trained, files, sentences):
     arguments = ("--method", "particles", "-K", 20, "-R", 3, "--seed", 2, "--threads", 2)
     found = json.loads(run(files / "pipeline", files / "dev.txt", *arguments, "--tokenized", "--output", "json").stdout)

@@ -1,6 +1,7 @@
 """The n-gram model: what it predicts, how it is trained, and what becomes of it on disk."""
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -31,6 +32,11 @@ def text(toy):
 @pytest.fixture(scope="module")
 def model(text):
     return train_ngram_model(text, **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def spelled(text):
+    return train_ngram_model(text, partial(collect_vocabulary, spelling=True), **SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +76,29 @@ def test_words_of_the_same_class_are_predicted_alike(model):
     np.testing.assert_array_equal(*(model.log_probs(["The", word, "."]) for word in words))
 
 
+def test_words_that_are_spelled_out_have_letters_besides_and_nothing_else_is_changed(model, spelled, unseen):
+    known = set(model.words.vocabulary.words)
+    for words in unseen:
+        letters = spelled.log_probs(words) - model.log_probs(words)
+        assert letters[-1] == 0.0
+        assert np.all((letters[:-1] < 0.0) == [word not in known for word in words])
+    (scored,), (plain,) = (list(each.score([["the", "Zyzzyva", "sleeps"]])) for each in (spelled, model))
+    assert scored.log_prob == pytest.approx(plain.log_prob + scored.spelling)
+    assert (scored.characters, plain.characters, plain.spelling) == (16, 16, None)
+
+
+def test_a_spelling_is_saved_with_the_model(model, spelled, unseen, tmp_path):
+    spelled.to_disk(tmp_path / "model")
+    loaded = NGramModel.from_disk(tmp_path / "model")
+    assert np.array_equal(log_probs(loaded, unseen), log_probs(spelled, unseen))
+    assert loaded.to_bytes() == spelled.to_bytes()
+    (tmp_path / "model").write_bytes(edited(spelled, {"spelling": {}}))
+    with pytest.raises(ValueError, match="its spelling of rare words is damaged"):
+        NGramModel.from_disk(tmp_path / "model")
+    rest = {name: part for name, part in unpack_message(spelled.to_bytes()).items() if name != "spelling"}
+    assert rest == unpack_message(model.to_bytes())
+
+
 def test_scores_are_the_sums_of_the_log_probabilities(model, unseen, monkeypatch):
     monkeypatch.setattr(ngram, "_BATCH", 7)
     vocabulary = model.words.vocabulary
@@ -93,6 +122,20 @@ def test_the_perplexity_of_a_uniform_model_is_the_number_of_outcomes():
     outcomes = 17
     scored = (ScoredSentence(-(n + 1) * np.log(outcomes), n, 0) for n in range(5))
     assert perplexity_of(scored).perplexity == pytest.approx(outcomes)
+
+
+def test_bits_a_character_count_the_ends_of_words_and_need_letters_of_all_words():
+    sentences = [ScoredSentence(-10.0, 2, 1, 0.0, 7, -4.0), ScoredSentence(-5.0, 1, 0, 0.0, 3, 0.0)]
+    found = perplexity_of(sentences)
+    assert found.bits_per_character == pytest.approx(15.0 / np.log(2.0) / 13)
+    assert found.perplexity == pytest.approx(np.exp(15.0 / 5))
+    assert found.closed_perplexity == pytest.approx(np.exp(11.0 / 5))
+    assert found.to_dict()["convention"].startswith("open vocabulary")
+    closed = perplexity_of([each._replace(spelling=None) for each in sentences])
+    assert (closed.bits_per_character, closed.closed_perplexity) == (None, closed.perplexity)
+    assert closed.to_dict()["convention"].startswith("closed vocabulary")
+    known = perplexity_of([sentences[1]._replace(spelling=None)])
+    assert known.bits_per_character == pytest.approx(5.0 / np.log(2.0) / 4)
 
 
 def test_nothing_has_no_perplexity(model):

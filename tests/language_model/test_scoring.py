@@ -32,6 +32,21 @@ def test_beam_gives_what_the_parser_writes(toy, trained, model, sentences):
 
 
 @pytest.mark.parametrize("method", ["beam", "particles"])
+def test_letters_of_rare_words_are_added(toy, model, sentences, method):
+    def scores(model):
+        if method == "beam":
+            return list(score_by_beam(model, sentences, Search(50, 0.5)))
+        return list(score_by_particles(model, sentences, particles=10, replicates=2))
+
+    spelled = toy.parser(toy.trained(spelling=True)).joint
+    for words, closed, scored in zip(sentences, scores(model), scores(spelled), strict=True):
+        assert closed.spelling is None
+        assert (scored.spelling < 0.0) == (scored.unknown > 0)
+        assert scored == closed._replace(log_prob=closed.log_prob + scored.spelling, spelling=scored.spelling)
+        assert scored.characters == sum(map(len, words))
+
+
+@pytest.mark.parametrize("method", ["beam", "particles"])
 def test_neither_threads_nor_batches_change_a_score(model, sentences, monkeypatch, method):
     def scores(threads):
         if method == "beam":

@@ -41,8 +41,8 @@ class ModelSettings(PoolSettings):
     spelling: bool = setting(
         False,
         Truth(),
-        "probabilities of rare words are those of their letters too, an open vocabulary; `false` lets them be as probable as their "
-        "class. A model that was trained without has none",
+        "rare words are spelled out: the log-probability of a word that is known by its class has that of its letters in it (an open "
+        "vocabulary). A model that was trained with `false` goes on with it",
     )
 
 

@@ -12,7 +12,7 @@ from wasabi import msg
 
 from ..language_model.interpolation import Interpolation, Perplexities
 from ..language_model.ngram import NGramModel, resolve_rule
-from ..language_model.perplexity import Perplexity, perplexity_of
+from ..language_model.perplexity import CONVENTION, Perplexity, perplexity_of
 from ..language_model.scoring import score_by_beam, score_by_particles, search_for_sums
 from ..storage.files import prepare_folder
 from .app import hpyp, load_parser

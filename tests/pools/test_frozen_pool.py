@@ -29,7 +29,7 @@ from spacy_hpyp.pools.pool import (
     product_distribution,
 )
 from spacy_hpyp.pools.pool import unseat_all_noting as unseat
-from spacy_hpyp.pools.view import LIST, STANDINGS
+from spacy_hpyp.pools.view import STANDINGS
 
 #: What removing an event has changed; nothing here asks for it.
 MOVED = np.empty((64, 2), dtype=np.int32)

@@ -80,6 +80,14 @@ class TrainableComponent(TrainablePipe):
         """
         raise NotImplementedError
 
+    def _complete_model(self, loaded: Any, data: bytes, source: Path | None) -> None:
+        """Check what `_load_model` has left, or read what else was saved of the model.
+
+        loaded (Any): What `_load_model` made.
+        data (bytes), source (Path | None): All that was stored, and the file that it was read from, if any.
+        RAISES (ValueError): If something is damaged.
+        """
+
     def _replace_model(self, loaded: Any) -> None:
         """Put what `_load_model` made in the place of what the component has, and forget how far training was."""
         raise NotImplementedError
@@ -276,6 +284,7 @@ class TrainableComponent(TrainablePipe):
             with reading_parts():
                 (attributes,), (parameters,) = message["attrs"], message["params"]
             loaded = self._load_model(attributes, parameters)
+            self._complete_model(loaded, data, source)
         # What is wrong with a file is a ValueError. Other errors have other causes, and the file is not to blame.
         except ValueError as error:
             raise ValueError(

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -39,7 +40,9 @@ from ..models.architectures import JOINT_MODEL
 from ..models.joint_model import JointModel
 from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
 from ..models.storage import model_from_bytes
+from ..models.view_storage import read_views, write_views
 from ..settings import attributes, taking, whole
+from ..storage.checksum import identity
 from ..training.leave_out import leave_out, leaving_out
 from ..training.treebank import GoldCorpus, Treebank, learn_confidence, visit
 from .alignment import annotated_document, gold_documents
@@ -91,6 +94,8 @@ def make_hpyp_parser(
 register_for_english("hpyp_parser", _DEFAULTS, make_hpyp_parser)
 
 
+# Where the views stand, beside the model.
+_VIEWS = "view"
 # While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
 _LATENT_INTERVAL = 5
 
@@ -319,6 +324,19 @@ class HPYPParser(TrainableComponent):
         self._examples(examples, "get_loss")
         values = scores[1].log_probability
         return (-float(values.mean()) if len(values) else 0.0), None
+
+    # Storage
+
+    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
+        """Save the component to a directory: what `from_bytes` takes, and the frozen views of the model ("view").
+
+        With the views a model that only predicts is loaded without what it has seen, and processes that load it share the memory.
+        Without them they follow from the model.
+        """
+        super().to_disk(path, exclude=exclude)
+        if self.is_trained and not {"model", "view"} & set(exclude):
+            folder = Path(path)
+            write_views(folder / _VIEWS, self.joint.seating.views, identity((folder / "model").read_bytes()))
 
     # Prediction
 
@@ -573,6 +591,26 @@ class HPYPParser(TrainableComponent):
         check_weights(loaded, weights)
         loaded.weights = weights
         return loaded
+
+    def _complete_model(self, loaded: JointModel, data: bytes, source: Path | None) -> None:
+        if not loaded.is_initialized:
+            return
+        views = None
+        if source is not None:
+            folder = source.with_name(_VIEWS)
+            try:
+                sizes = loaded.alphabets(loaded.vocabulary)
+                views = read_views(folder, loaded.conditionals, sizes, identity(data))
+            except ValueError as error:
+                warnings.warn(
+                    f"The component '{self.name}' cannot use {folder}: {error}. What stands there is made again from the model, "
+                    "which takes some seconds each time; save the pipeline again, or install it again.",
+                    stacklevel=2,
+                )
+        if views is None:
+            loaded.seating.check()
+        else:
+            loaded.seating.use_views(views)
 
     def _replace_model(self, loaded: JointModel) -> None:
         set_pooled(self.model, JOINT_MODEL, loaded)

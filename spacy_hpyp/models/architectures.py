@@ -91,4 +91,6 @@ def _serialize(_: JointModel, value: JointModel, name: str, model: Model) -> byt
 def _deserialize(default: JointModel, value: bytes, name: str, model: Model) -> JointModel:
     loaded = model_from_bytes(default, value)
     loaded.weights = Parameters(model, JOINT_MODEL)
+    if loaded.is_initialized:
+        loaded.seating.check()
     return loaded

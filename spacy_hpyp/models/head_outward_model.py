@@ -177,7 +177,10 @@ class HeadOutwardModel:
         now = {name: self.weights[name] for name in DISTRIBUTIONS}
         if self._frozen is None or not _equal(self._frozen[0], now):
             now = {name: Weights(*(part.copy() for part in own)) for name, own in now.items()}
-            pools = {name: self.conditionals[name].frozen(self.franchises[name], now[name]) for name in DISTRIBUTIONS}
+            pools = {
+                name: self.conditionals[name].frozen(self.conditionals[name].view(self.franchises[name]), now[name])
+                for name in DISTRIBUTIONS
+            }
             self._frozen = now, make_distributions(self.conditionals, pools, self.alphabets)
         return self._frozen[1]
 

@@ -1,6 +1,7 @@
 """The joint model of transitions, tags and words: what it is about, what it has seen, and how far its training is."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
@@ -13,7 +14,7 @@ from ..pools.pool import Weights
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .frozen import FrozenModel
 from .progress import Progress
-from .seating import Seating
+from .seating import Packed, Seating
 from .settings import PoolSettings
 from .spelling import Spelling, spell
 
@@ -112,14 +113,23 @@ class JointModel:
         """The model as it predicts now."""
         return self.seating.freeze(self.weights)
 
-    def initialize(self, labels: Sequence[str], vocabulary: Vocabulary) -> None:
-        """Fix the alphabets and forget everything that was seated."""
+    def initialize(
+        self, labels: Sequence[str], vocabulary: Vocabulary, distributions: dict[str, Any] | None = None
+    ) -> None:
+        """Fix the alphabets and forget everything that was seated.
+
+        distributions (dict[str, Any] | None): A seating as it was stored, to begin with; it is checked when it is needed.
+        """
         self.tags, self.labels = list(vocabulary.tags), list(labels)
         self.weights = self.first_weights()
         self.progress = Progress()
         self.confidence = UNLEARNED
         self.spelling = None
         sizes = self.alphabets(vocabulary)
+        if distributions is not None:
+            packed = Packed(distributions, self.conditionals, sizes, self.one_table)
+            self._seating = Seating(self.conditionals, packed, vocabulary)
+            return
         franchises = {
             name: conditional.new_franchise(sizes[name], one_table=self.one_table)
             for name, conditional in self.conditionals.items()

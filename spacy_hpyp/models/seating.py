@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +14,11 @@ from ..arc_standard.events import Derivations, Generated, static_derivations
 from ..arc_standard.latent import visit_latent
 from ..hpyp.franchise import Franchise, reserve
 from ..hpyp.hyperparameters import resample
+from ..hpyp.storage import pack, unpack
 from ..inference.gibbs import put_back_sentences, remove_sentences, visit_sentences
 from ..pools.conditional import Conditional
 from ..pools.pool import SeatedPool, Weights
+from ..pools.view import View
 from ..text.vocabulary import Vocabulary
 from .frozen import FrozenModel
 from .parameters import no_gradient
@@ -26,28 +30,103 @@ _NOT_SEATED = (
 )
 
 
+@dataclass(frozen=True)
+class Packed:
+    """A seating as it is stored: most of those who load a model only predict, by views, and need it never.
+
+    distributions (dict[str, Any]): What `hpyp.storage.pack` has made, by distribution.
+    conditionals (Mapping[str, Conditional]), alphabets (Mapping[str, int]), one_table (bool): What it has to fit.
+    """
+
+    distributions: dict[str, Any]
+    conditionals: Mapping[str, Conditional]
+    alphabets: Mapping[str, int]
+    one_table: bool
+
+    def unpack(self) -> dict[str, Franchise]:
+        """The seating, by distribution.
+
+        RAISES (ValueError): If it is damaged.
+        """
+
+        def read(name: str) -> Franchise:
+            try:
+                return unpack(
+                    self.distributions[name],
+                    self.conditionals[name].columns,
+                    self.alphabets[name],
+                    one_table=self.one_table,
+                )
+            except ValueError as error:
+                raise ValueError(f"its {name} distribution is damaged: {error}") from error
+
+        with ThreadPoolExecutor() as executor:
+            return dict(zip(DISTRIBUTIONS, executor.map(read, DISTRIBUTIONS)))
+
+
 class Seating:
     """The customers of all distributions of a model.
 
     conditionals (Mapping[str, Conditional]): The distributions, by their names.
-    franchises (dict[str, Franchise]): The seating of each.
+    seated (dict[str, Franchise] | Packed): The seating of each, or what makes it when it is needed.
     vocabulary (Vocabulary): The words, and the tags that each may have.
     draws (int64[2]): How many latent derivations were proposed that differ from those before, and how many of them were
         accepted.
 
-    What learns asks for a `pool` or for `resample`, and both drop the frozen view.
+    What learns asks for a `pool` or for `resample`, and both drop the frozen views.
     """
 
     def __init__(
-        self, conditionals: Mapping[str, Conditional], franchises: dict[str, Franchise], vocabulary: Vocabulary
+        self,
+        conditionals: Mapping[str, Conditional],
+        seated: "dict[str, Franchise] | Packed",
+        vocabulary: Vocabulary,
     ) -> None:
         self.conditionals = conditionals
-        self.franchises = franchises
         self.vocabulary = vocabulary
         self.draws = np.zeros(2, dtype=np.int64)
+        self._seated = seated
+        self._views: Mapping[str, View] | None = None
         self._frozen: tuple[dict[str, Weights], FrozenModel] | None = None
 
+    @property
+    def franchises(self) -> dict[str, Franchise]:
+        """The seating of each distribution.
+
+        RAISES (ValueError): If it has not been needed so far, and what was stored is damaged.
+        """
+        if isinstance(self._seated, Packed):
+            self._seated = self._seated.unpack()
+        return self._seated
+
+    def check(self) -> None:
+        """See that what was stored is a seating.
+
+        RAISES (ValueError): If it is damaged.
+        """
+        _ = self.franchises
+
+    def pack(self) -> dict[str, Any]:
+        """The seating as dictionaries that srsly can write, by distribution."""
+        if isinstance(self._seated, Packed):
+            return self._seated.distributions
+        return {name: pack(franchise) for name, franchise in self._seated.items()}
+
     # Prediction
+
+    @property
+    def views(self) -> Mapping[str, View]:
+        """The frozen views of all distributions, made when they are first asked for, or read from files (`use_views`)."""
+        if self._views is None:
+            with ThreadPoolExecutor() as executor:
+                made = executor.map(lambda name: self.conditionals[name].view(self.franchises[name]), DISTRIBUTIONS)
+                self._views = dict(zip(DISTRIBUTIONS, made))
+        return self._views
+
+    def use_views(self, views: Mapping[str, View]) -> None:
+        """Predict by views that were made of this seating before, by distribution."""
+        self._drop_frozen()
+        self._views = views
 
     def freeze(self, weights: Mapping[str, Weights]) -> FrozenModel:
         """The model as it predicts now, made when it is first asked for.
@@ -57,17 +136,14 @@ class Seating:
         now = {name: weights[name] for name in DISTRIBUTIONS}
         if self._frozen is None or not _equal(self._frozen[0], now):
             now = {name: Weights(*(part.copy() for part in own)) for name, own in now.items()}
-            with ThreadPoolExecutor() as executor:
-                pools = executor.map(
-                    lambda name: self.conditionals[name].frozen(self.franchises[name], now[name]), DISTRIBUTIONS
-                )
-                self._frozen = now, FrozenModel(list(pools), self.vocabulary)
+            pools = [self.conditionals[name].frozen(view, now[name]) for name, view in self.views.items()]
+            self._frozen = now, FrozenModel(pools, self.vocabulary)
         return self._frozen[1]
 
     # Learning
 
     def _drop_frozen(self) -> None:
-        self._frozen = None
+        self._views = self._frozen = None
 
     def pool(self, name: str, weights: Mapping[str, Weights], gradient: Mapping[str, Weights]) -> SeatedPool:
         """A distribution to be learned from now.

@@ -1,7 +1,6 @@
 """Joint models as bytes, with all that they have seated; what is read is checked before anything compiled works on it."""
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ import srsly
 from ..annotation.confidence import Passage, check_weights
 from ..arc_standard.distributions import DISTRIBUTIONS, GATES
 from ..arc_standard.oracle import is_derivation
-from ..hpyp.franchise import NONE, Franchise
-from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
+from ..hpyp.franchise import NONE
+from ..hpyp.storage import pack_integers, unpack_integers
 from ..storage.checksum import unpack_message
 from .joint_model import JointModel
 from .messages import (
@@ -51,7 +50,7 @@ def model_to_bytes(model: JointModel) -> bytes:
         msg |= {
             **vocabulary_to_message(vocabulary),
             "labels": model.labels,
-            "distributions": {name: pack(franchise) for name, franchise in model.seating.franchises.items()},
+            "distributions": model.seating.pack(),
             "seated": b"".join(keys),
             "copies": pack_integers(np.array([progress.seated[key] for key in keys], dtype=np.int64)),
             "derivations": _pack_derivations(progress.derivations),
@@ -66,7 +65,7 @@ def model_from_bytes(model: JointModel, data: bytes) -> JointModel:
     """Read what `model_to_bytes` wrote. The weights of pools are not part of it: they are those of `first_weights`.
 
     model (JointModel): A model with the settings of the one that was written; it stays as it is.
-    RETURNS (JointModel): A new model.
+    RETURNS (JointModel): A new model. Its seating is not read yet, see `Seating.franchises`.
     RAISES (ValueError): If the bytes are damaged or belong to a model with other context lists.
     """
     msg = unpack_message(data)
@@ -100,19 +99,8 @@ def _read(model: JointModel, msg: dict[str, Any]) -> None:
     if any(label.count("||") > 1 for label in labels):
         raise ValueError("a label is decorated twice")
     vocabulary = vocabulary_from_message(msg, model.vocabulary_settings.rule)
-    model.initialize(labels, vocabulary)
-    alphabets = model.alphabets(vocabulary)
     distributions = part(msg, "distributions", dict)
-
-    def read(name: str) -> Franchise:
-        packed = part(distributions, name, dict)
-        try:
-            return unpack(packed, model.conditionals[name].columns, alphabets[name], one_table=model.one_table)
-        except ValueError as error:
-            raise ValueError(f"its {name} distribution is damaged: {error}") from error
-
-    with ThreadPoolExecutor() as executor:
-        model.seating.franchises.update(zip(DISTRIBUTIONS, executor.map(read, DISTRIBUTIONS)))
+    model.initialize(labels, vocabulary, {name: part(distributions, name, dict) for name in DISTRIBUTIONS})
     copies = unpack_integers(part(msg, "copies", dict)).tolist()
     model.progress.seated = dict(zip(sentence_keys(part(msg, "seated", bytes), len(copies)), copies))
     model.progress.derivations = _unpack_derivations(model, part(msg, "derivations", dict))

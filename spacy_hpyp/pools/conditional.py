@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..hpyp.franchise import Franchise, new_franchise
-from .pool import FrozenPool, SeatedPool, Weights, freeze_pool
-from .view import STANDINGS
+from .pool import FrozenPool, SeatedPool, Weights
+from .view import STANDINGS, View, freeze
 
 _ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
 
@@ -78,6 +78,13 @@ class Conditional:
             mixed=self.mixed,
         )
 
-    def frozen(self, franchise: Franchise, weights: Weights) -> FrozenPool:
-        """The pool while it predicts, see `freeze_pool`."""
-        return freeze_pool(franchise, weights, self.gates, self.possible, self.elements, mixed=self.mixed)
+    def view(self, franchise: Franchise) -> View:
+        """The frozen view of a seating; it does not depend on weights."""
+        return freeze(franchise, multiplied=not self.is_plain and not self.mixed)
+
+    def frozen(self, view: View, weights: Weights) -> FrozenPool:
+        """The pool while it predicts.
+
+        view (View): Of its seating.
+        """
+        return FrozenPool(view, weights, self.gates, self.possible, self.elements, self.mixed)

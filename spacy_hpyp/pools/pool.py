@@ -38,7 +38,6 @@ from .view import (
     STANDINGS,
     VALUE,
     View,
-    freeze,
     standing,
     view_distribution,
     view_probability,
@@ -92,23 +91,6 @@ class FrozenPool(NamedTuple):
     possible: np.ndarray
     elements: np.ndarray
     mixed: bool
-
-
-def freeze_pool(
-    franchise: Franchise,
-    weights: Weights,
-    gates: np.ndarray,
-    possible: np.ndarray,
-    elements: np.ndarray,
-    *,
-    mixed: bool,
-) -> FrozenPool:
-    """The view of a pool's present seating and weights.
-
-    mixed (bool): Whether the experts are mixed and not multiplied.
-    """
-    view = freeze(franchise, multiplied=len(weights.standing) > 0 and not mixed)
-    return FrozenPool(view, weights, gates, possible, elements, mixed)
 
 
 @borrowing

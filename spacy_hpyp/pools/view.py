@@ -136,6 +136,66 @@ def standing(customers):
     return place
 
 
+# What comes from a file.
+
+
+def is_sound(view: View, part: str, numbers: np.ndarray, begin: int, *, multiplied: bool) -> bool:
+    """Whether compiled code can work on a piece of a view: no number leads outside of the arrays, and each is what it can be.
+
+    part (str): Which array, "restaurants", "servings" or "row".
+    numbers (uint32[*] | float32[*]): The piece, flattened; of whole entries.
+    begin (int): How many numbers come before it.
+    multiplied (bool): See `freeze`.
+    """
+    if part == "row":
+        return bool(np.isfinite(numbers).all())
+    if len(numbers) % (WIDTH if part == "restaurants" else PAIR):
+        return False
+    value = numbers.view(np.float32)
+    if part == "servings":
+        return _are_sound_servings(numbers, value, view.alphabet[0], multiplied)
+    roots = max(0, len(view.columns) * WIDTH - begin)
+    sizes = len(view.restaurants), len(view.servings), len(view.row)
+    return len(view.restaurants) >= len(view.columns) * WIDTH and _are_sound_restaurants(
+        numbers, value, roots, sizes, view.alphabet[0], multiplied
+    )
+
+
+@compiled
+def _are_sound_restaurants(numbers, value, roots, sizes, alphabet, multiplied):
+    for place in range(0, len(numbers), WIDTH):
+        if numbers[place] == EMPTY and place >= roots:
+            continue
+        first, room = np.int64(numbers[place + FIRST]), np.int64(numbers[place + ROOM] >> STANDING_BITS)
+        if first % WIDTH > 0 or (room > 0 and first + room * WIDTH > sizes[0]):
+            return False
+        listed = np.int64(numbers[place + LIST])
+        if listed < SINGLE:
+            length = np.int64(numbers[place + LENGTH])
+            if listed % PAIR > 0 or length == 0 or listed + length * PAIR > sizes[1]:
+                return False
+        elif listed != EMPTY and EMPTY - 1 - listed >= alphabet:
+            return False
+        single = value[place + SHARE] if listed >= SINGLE else np.float32(0.0)
+        if multiplied:
+            if numbers[place + ROW] >= sizes[2] or not np.isfinite(single):
+                return False
+        elif not (0.0 <= single <= 1.0 and 0.0 <= value[place + BACK_OFF] <= 1.0):
+            return False
+    return True
+
+
+@compiled
+def _are_sound_servings(numbers, value, alphabet, multiplied):
+    for place in range(0, len(numbers), PAIR):
+        if numbers[place] == EMPTY and not multiplied:
+            continue
+        found = value[place + VALUE]
+        if numbers[place] >= alphabet or not (np.isfinite(found) if multiplied else 0.0 <= found <= 1.0):
+            return False
+    return True
+
+
 # Where something stands: a multiple of its number says, and if that place is taken, the next one that is not.
 
 

@@ -47,6 +47,11 @@ def without_checksum(data: bytes) -> bytes:
     return content
 
 
+def identity(data: bytes) -> str:
+    """What identifies some bytes: of those with a checksum, the checksum."""
+    return (data[len(_MARK) : len(_MARK) + _DIGEST] if data.startswith(_MARK) else _digest(data)).hex()
+
+
 def unpack_message(data: bytes) -> dict[str, Any]:
     """Check the checksum of a msgpack message, and read the message.
 

@@ -3,6 +3,7 @@
 Many derivations of a beam look the same to a distribution; what was found for one is looked up for the others.
 """
 
+from collections.abc import Mapping
 from math import exp, inf
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 from ..compiled import NONE, compiled, implements, inner, inner_maker
 from ..inference.memo import Memo, new_memo, recall
 from ..inference.particle_filter import Options, new_options, weigh_actions, weigh_attachments, weigh_tokens
-from ..pools.pool import FrozenPool, Scratch, is_plain, mixture_probability, new_scratch, product_distribution
+from ..pools.pool import FrozenPool, Scratch, Weights, is_plain, mixture_probability, new_scratch, product_distribution
 from ..pools.view import WIDTH, deepest_in, distribution_below, keep_best, probability_below
 from .configuration import (
     DEPTH,
@@ -172,6 +173,11 @@ def usual_probabilities(pool, tag_offsets, candidate_tags):
                     usual[i] = probability_below(view, expert, FIRST_SYMBOL + candidate_tags[i], word)
             break
     return usual
+
+
+def with_weights(parser: Parser, weights: Mapping[str, Weights]) -> Parser:
+    """A parser with other weights of its pools, by the names of the distributions."""
+    return parser._replace(**{name: getattr(parser, name)._replace(weights=own) for name, own in weights.items()})
 
 
 def tag_chain(pool: FrozenPool) -> np.ndarray:

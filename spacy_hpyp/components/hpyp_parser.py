@@ -43,6 +43,7 @@ from ..models.storage import model_from_bytes
 from ..models.view_storage import read_views, write_views
 from ..settings import attributes, taking, whole
 from ..storage.checksum import identity
+from ..training.contrast import learn_contrasts
 from ..training.leave_out import leave_out, leaving_out
 from ..training.treebank import GoldCorpus, Treebank, learn_confidence, visit
 from .alignment import annotated_document, gold_documents
@@ -298,8 +299,41 @@ class HPYPParser(TrainableComponent):
             if sgd:
                 self.finish_update(sgd)
             if swept:
+                if model.progress.sweeps == self.contrast:
+                    self._learn_contrasts(sgd or None)
                 self._learn_confidence()
         return losses
+
+    def _learn_contrasts(self, sgd: Optimizer | None) -> None:
+        """Let the weights of pools learn from what the beam gets wrong, and their averages begin anew."""
+        model, averages = self._initialized(), (sgd.averages if sgd else None) or {}
+        # Sentences with latent derivations are not seated as the static oracle derives them.
+        if model.progress.derivations or not model.has_pools:
+            return
+        parameters = {
+            name: averages.get((self.model.id, name), self.model.get_param(name)) for name in self.model.param_names
+        }
+        sentences = [
+            rows
+            for key, rows in self._treebank.encoded.items()
+            if rows is not None
+            for _ in range(model.progress.seated.get(key, 0))
+        ]
+        learned, likelihood = learn_contrasts(
+            model,
+            sentences,
+            weights_from(model, parameters),
+            self.search,
+            np.random.default_rng([self.seed, model.progress.steps, 5]),
+            threads=self.threads,
+            given_tags=self.tags == "given",
+        )
+        model.weights = learned
+        set_pooled(self.model, JOINT_MODEL, model)
+        for name in self.model.param_names:
+            if (self.model.id, name) in averages:
+                averages[self.model.id, name] = self.model.get_param(name).copy()
+        util.logger.debug("%s: right derivations have a log-likelihood of %.3f given the words", self.name, likelihood)
 
     def _learn_confidence(self) -> None:
         passages, model = self._treebank.take_passages(), self._initialized()

@@ -109,6 +109,12 @@ class TrainingSettings(Settings):
     latent_particles: int = setting(
         100, Whole(1, HIGHEST_PARTICLES), "how many particles a latent derivation is drawn with"
     )
+    contrast: int = setting(
+        0,
+        Whole(0),
+        "after how many sweeps the weights of pools learn from what the beam gets wrong; 0: never, they are fitted to the likelihood "
+        "alone. See Limits of the search",
+    )
     seed: int = setting(0, Whole(0), "fixes training bit for bit")
 
 

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from ..annotation.confidence import UNLEARNED
 from ..annotation.documents import Encoder, Layout, forms_of
 from ..arc_standard.configuration import FIRST_SYMBOL
-from ..arc_standard.distributions import ContextLists, alphabet_sizes, conditionals, has_labels
+from ..arc_standard.distributions import DISTRIBUTIONS, ContextLists, alphabet_sizes, conditionals, has_labels
 from ..pools.pool import Weights
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .frozen import FrozenModel
@@ -90,6 +90,11 @@ class JointModel:
     def is_factored(self) -> bool:
         """Whether a transition is a direction and a label."""
         return has_labels(self.conditionals)
+
+    @property
+    def has_pools(self) -> bool:
+        """Whether all that leads to a tree is predicted by pools of experts, in factored transitions."""
+        return self.is_factored and not any(self.conditionals[name].is_plain for name in DISTRIBUTIONS)
 
     @property
     def seating(self) -> Seating:

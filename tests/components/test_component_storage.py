@@ -113,7 +113,7 @@ def test_saving_again_replaces_the_model(toy, small, annotation, tmp_path):
     toy.trained(toy.sentences(4)).to_disk(tmp_path)
     small.to_disk(tmp_path)
     assert annotation(spacy.load(tmp_path)(TEXT)) == annotation(small(TEXT))
-    assert sorted(file.name for file in (tmp_path / "hpyp_parser").iterdir()) == ["cfg", "model"]
+    assert sorted(file.name for file in (tmp_path / "hpyp_parser").iterdir()) == ["cfg", "model", "view"]
 
 
 def test_component_can_be_stored_by_itself(toy, small, annotation, tmp_path):

@@ -197,18 +197,23 @@ class Encoder:
         self.labels = {label: number for number, label in enumerate(labels)}
         self.labelled = labelled
 
-    def encode(self, sentence: GoldSentence) -> np.ndarray | str:
-        """A sentence as int32[4, tokens]: words, tags, heads and labels; or what keeps it from being used."""
+    def encode(self, sentence: GoldSentence, *, learned: bool = False) -> np.ndarray | str:
+        """A sentence as int32[4, tokens]: words, tags, heads and labels; or what keeps it from being used.
+
+        learned (bool): Whether the model learns from it: its words are known then as they would be without it.
+        """
         if not self.tags.keys() >= set(sentence.tags):
             return "with tags that the model does not have"
         labels = sentence.labels if self.labelled else [UNLABELLED] * len(sentence.labels)
         arcs = [label for label, head in zip(labels, sentence.heads) if head != NONE]
         if not self.labels.keys() >= set(arcs):
             return "with labels that the model does not have"
+        tags = [self.tags[tag] for tag in sentence.tags]
+        words = sentence.words
         return np.array(
             [
-                self.vocabulary.numbers(sentence.words),
-                [self.tags[tag] for tag in sentence.tags],
+                self.vocabulary.numbers_left_out(words, tags) if learned else self.vocabulary.numbers(words),
+                tags,
                 sentence.heads,
                 [NONE if head == NONE else self.labels[label] for label, head in zip(labels, sentence.heads)],
             ],

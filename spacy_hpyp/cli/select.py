@@ -141,7 +141,7 @@ def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> 
         msg.warn(str(warning.message))
     encoder = parser.joint.encoder
     gold = (read_gold(raw, nlp.vocab) for example in examples for raw in SENTENCES[parser.tokens](example))
-    encoded = [encoder.encode(sentence) for sentence in gold if not isinstance(sentence, str)]
+    encoded = [encoder.encode(sentence, learned=True) for sentence in gold if not isinstance(sentence, str)]
     return Task(config, parser, join([rows for rows in encoded if not isinstance(rows, str)]))
 
 

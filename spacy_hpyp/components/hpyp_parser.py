@@ -207,6 +207,9 @@ class HPYPParser(TrainableComponent):
                 f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and "
                 f"labels{listed(treebank.skipped)}. Make them of the same data with 'python -m spacy init labels'."
             )
+        if model.vocabulary.rare:
+            rare = len(model.vocabulary.rare)
+            util.logger.info("%s: %d words that are rare are known by the tags that they had", self.name, rare)
         set_pooled(self.model, JOINT_MODEL, model)
         self._reset_training(treebank)
         self._warn_of_skipped()

@@ -58,7 +58,9 @@ def HPYPModel(
     """
     found = ModelSettings(**settings)
     contexts = ContextLists(transition=transition, label=label, tag=tag, word=word, gates=gates or {})
-    vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count, found.open_class_below)
+    vocabulary = VocabularySettings(
+        unknown_words, found.min_count, found.min_class_count, found.open_class_below, found.rare_words
+    )
     joint = JointModel(
         contexts,
         vocabulary,

@@ -69,12 +69,16 @@ def sentence_keys(joined: bytes, count: int) -> list[bytes]:
 
 def vocabulary_to_message(vocabulary: Vocabulary) -> dict[str, Any]:
     """A vocabulary as parts of a message, without its rule."""
+    rare = vocabulary.rare
     return {
         "tags": vocabulary.tags,
         "words": vocabulary.words,
         "classes": vocabulary.classes,
         "tag_counts": pack_integers(np.diff(vocabulary.tag_offsets)),
         "candidate_tags": pack_integers(vocabulary.candidate_tags),
+        "rare_words": list(rare),
+        "rare_counts": pack_integers(np.array([len(tags) for tags in rare.values()], dtype=np.int64)),
+        "rare_tags": pack_integers(np.array([tag for tags in rare.values() for tag in tags], dtype=np.int32)),
     }
 
 
@@ -90,4 +94,18 @@ def vocabulary_from_message(msg: dict[str, Any], rule: UnknownWordRule) -> Vocab
     if len(counts) == 0 or int(candidates.max(initial=0)) >= len(tags):
         raise ValueError("a candidate tag does not exist")
     offsets = np.concatenate([[0], np.cumsum(counts)])
-    return Vocabulary(words, classes, tags, offsets, candidates, rule)
+    return Vocabulary(words, classes, tags, offsets, candidates, rule, _rare_from_message(msg, words, tags))
+
+
+def _rare_from_message(msg: dict[str, Any], words: list[str], tags: list[str]) -> dict[str, list[int]]:
+    # Files of earlier versions do not have them: their rare words are known by classes alone.
+    if "rare_words" not in msg:
+        return {}
+    rare = strings(part(msg, "rare_words", list))
+    counts, found = (unpack_integers(part(msg, name, dict)) for name in ("rare_counts", "rare_tags"))
+    if len(counts) != len(rare) or np.any(counts < 1) or counts.sum() != len(found) or not set(rare).isdisjoint(words):
+        raise ValueError("the rare words do not fit the vocabulary")
+    if int(found.max(initial=0)) >= len(tags):
+        raise ValueError("a tag of a rare word does not exist")
+    parts = np.split(found, np.cumsum(counts)[:-1])
+    return {word: own.tolist() for word, own in zip(rare, parts)}

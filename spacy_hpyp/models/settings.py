@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ..head_outward.states import BACK_OFFS, KINDS
 from ..settings import Number, OneOf, Settings, Truth, Whole, setting
+from ..text.vocabulary import AUTO, RARE_WORDS, SMALL_TREEBANK
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,12 @@ class ModelSettings(PoolSettings):
     min_count: int = setting(2, Whole(0), "rarer words are known by their class")
     min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
     open_class_below: int = setting(50, Whole(0), "rarer words may have any open-class tag")
+    rare_words: str = setting(
+        AUTO,
+        RARE_WORDS,
+        'what rare words are known by: `"classes"`, their class; `"tags"`, the usual tag that they had elsewhere, too, and classes '
+        f'may be as small as 2; `"auto"`: `"tags"` if the treebank has less than {SMALL_TREEBANK:,} tokens, else `"classes"`',
+    )
     spelling: bool = setting(
         False,
         Truth(),

@@ -1,12 +1,13 @@
 """The vocabulary: frequent words as themselves, all others as classes, and the tags that each may have."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 
-from ..settings import whole
+from ..settings import OneOf, check, whole
 from .unknown_words import UnknownWordRule, check_rule
 
 #: The class of words that belong to no class seen in training. It is part of every vocabulary.
@@ -14,6 +15,16 @@ UNKNOWN = "UNKNOWN"
 
 #: A tag is an open class if at least this part of the rare words have it.
 _OPEN_CLASS_SHARE = 0.002
+
+#: What rare words can be known by: their classes alone, the tags that they had besides, or what suits the size of a treebank.
+CLASSES, TAGS, AUTO = "classes", "tags", "auto"
+RARE_WORDS = OneOf((AUTO, CLASSES, TAGS))
+#: A treebank of fewer tokens is a small one: there a large part of the words of a new text are rare.
+SMALL_TREEBANK = 100_000
+# In a small one, classes that were seen so often are kept, even where `min_class_count` is higher.
+_SMALL_CLASS = 2
+# What a rare word's tag elsewhere says is learned from one in so many of the words that are just frequent enough to be known.
+_TEACHERS = 2
 
 
 @dataclass(frozen=True)
@@ -25,22 +36,30 @@ class VocabularySettings:
     min_class_count (int): Classes seen less often than this give way to more general ones.
     open_class_below (int): Words seen less often than this may have every open-class tag, and not only those that they
         were seen with.
-    RAISES (ValueError): If a threshold is not a whole number, 0 or more, or the rule does not take what a rule is given.
+    rare_words (str): "classes": words that are too rare are known by their class. "tags": by the usual tag that they had
+        elsewhere, too, and classes may be as small as 2. "auto": "tags" in treebanks of less than `SMALL_TREEBANK` tokens.
+    RAISES (ValueError): If a threshold is not a whole number, 0 or more, `rare_words` is something else, or the rule does not take
+        what a rule is given.
     """
 
     rule: UnknownWordRule
     min_count: int = 2
     min_class_count: int = 5
     open_class_below: int = 50
+    rare_words: str = CLASSES
 
     def __post_init__(self) -> None:
         for setting in ("min_count", "min_class_count", "open_class_below"):
             whole(setting, getattr(self, setting), least=0)
+        check("rare_words", self.rare_words, RARE_WORDS)
         check_rule(self.rule)
 
 
 class Vocabulary:
     """Words and word classes as numbers, frequent words first.
+
+    Where rare words are known by the tags that they had, a word of a sentence that the model learns from has another number than
+    in a text that it reads: of what it was, the sentence itself must not tell. See `numbers_left_out`.
 
     words (Sequence[str]): The known words.
     classes (Sequence[str]): The word classes; the first is for words that belong to no other.
@@ -48,6 +67,8 @@ class Vocabulary:
     tag_offsets (int64[len + 1]), candidate_tags (int32[*]): The tags that each word or class may have, those seen
         most often with it first.
     rule (UnknownWordRule): Maps words that are not known to classes.
+    rare (Mapping[str, Sequence[int]]): The tags of each token of the words that are not known but were seen; none where
+        their classes alone are used.
     """
 
     def __init__(
@@ -58,6 +79,7 @@ class Vocabulary:
         tag_offsets: np.ndarray,
         candidate_tags: np.ndarray,
         rule: UnknownWordRule,
+        rare: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
         self.words = list(words)
         self.classes = list(classes)
@@ -65,6 +87,7 @@ class Vocabulary:
         self.tag_offsets = tag_offsets
         self.candidate_tags = candidate_tags
         self.rule = rule
+        self.rare = {word: list(own) for word, own in (rare or {}).items()}
         self._known = {word: number for number, word in enumerate(self.words)}
         self._class = {name: len(self.words) + number for number, name in enumerate(self.classes)}
 
@@ -88,25 +111,33 @@ class Vocabulary:
         seen: Counter[tuple[str, int]] = Counter()
         for words, numbers in sentences:
             seen.update(zip(words, numbers))
-        by_word: dict[str, Counter[int]] = {}
+        is_small = settings.rare_words == AUTO and seen.total() < SMALL_TREEBANK
+        by_tags = settings.rare_words == TAGS or is_small
+        min_class_count = min(settings.min_class_count, _SMALL_CLASS) if by_tags else settings.min_class_count
+        counts: dict[str, Counter[int]] = {}
         for (word, tag), count in seen.items():
-            by_word.setdefault(word, Counter())[tag] += count
-        by_word = {word: found for word, found in by_word.items() if found.total() >= settings.min_count}
+            counts.setdefault(word, Counter())[tag] += count
+        by_word = {
+            word: found
+            for word, found in counts.items()
+            if found.total() >= settings.min_count + int(by_tags and _teaches(word))
+        }
         known = sorted(by_word, key=lambda word: (-by_word[word].total(), word))
         rare = [(entry, count) for entry, count in seen.items() if entry[0] not in by_word]
+        tags_of = {word: sorted(counts[word].elements()) for (word, _), _ in rare} if by_tags else {}
 
-        def classes_of(word: str) -> list[str]:
+        def classes_of(word: str, tag: int) -> list[str]:
             lower = word.lower()
             usual = by_word.get(lower) if lower != word else None
             lower_tag = tags[_by_frequency(usual)[0]] if usual else ""
-            return settings.rule(word, lower_tag)
+            return _class_names(settings.rule(word, lower_tag), _without(tags_of.get(word, ()), tag), tags)
 
         sizes: Counter[str] = Counter()
-        for (word, _), count in rare:
-            sizes.update({name: count for name in classes_of(word)})
+        for (word, tag), count in rare:
+            sizes.update({name: count for name in classes_of(word, tag)})
         by_class: dict[str, Counter[int]] = {UNKNOWN: Counter()}
         for (word, tag), count in rare:
-            names = (name for name in classes_of(word) if sizes[name] >= settings.min_class_count)
+            names = (name for name in classes_of(word, tag) if sizes[name] >= min_class_count)
             by_class.setdefault(next(names, UNKNOWN), Counter())[tag] += count
         classes = [UNKNOWN, *sorted(name for name in by_class if name != UNKNOWN)]
         # Open classes are those that new words belong to: where a rare word has its tags from.
@@ -122,17 +153,21 @@ class Vocabulary:
         candidates += [_by_frequency(by_class[name], open_class) for name in classes]
         offsets = np.concatenate([[0], np.cumsum([len(found) for found in candidates])]).astype(np.int64)
         flat = np.array([tag for found in candidates for tag in found], dtype=np.int32)
-        return cls(known, classes, tags, offsets, flat, settings.rule)
+        return cls(known, classes, tags, offsets, flat, settings.rule, tags_of)
 
     def number(self, word: str) -> int:
         """The number of a word, or of its class where it is not known. It does not depend on where the word stands."""
+        return self._number(word, self.rare.get(word, ()))
+
+    def _number(self, word: str, elsewhere: Sequence[int]) -> int:
+        """The number of a word that had some tags elsewhere."""
         number = self._known.get(word)
         if number is not None:
             return number
         lower = word.lower()
         known = self._known.get(lower) if lower != word else None
         lower_tag = "" if known is None else self.tags[self.candidate_tags[self.tag_offsets[known]]]
-        for name in self.rule(word, lower_tag):
+        for name in _class_names(self.rule(word, lower_tag), elsewhere, self.tags):
             number = self._class.get(name)
             if number is not None:
                 return number
@@ -141,6 +176,14 @@ class Vocabulary:
     def numbers(self, words: Sequence[str]) -> list[int]:
         """The number of each of some words, see `number`."""
         return [self.number(word) for word in words]
+
+    def numbers_left_out(self, words: Sequence[str], tags: Sequence[int]) -> list[int]:
+        """The number that each word of a sentence would have if it had not been seen where it stands.
+
+        words (Sequence[str]): The words of a sentence that the vocabulary was made of.
+        tags (Sequence[int]): Their tags.
+        """
+        return [self._number(word, _without(self.rare.get(word, ()), tag)) for word, tag in zip(words, tags)]
 
     def name(self, number: int) -> str:
         """The word with a number, or its class in angle brackets."""
@@ -152,3 +195,28 @@ class Vocabulary:
 def _by_frequency(found: Counter[int], more: Iterable[int] = ()) -> list[int]:
     """Tags in descending order of their counts, ties by number; further ones where they belong, with count 0."""
     return sorted({*found, *more}, key=lambda tag: (-found[tag], tag))
+
+
+def _teaches(word: str) -> bool:
+    """Whether a word is one of those from which it is learned what a rare word's tag elsewhere says."""
+    return crc32(word.encode("utf8", "surrogatepass")) % _TEACHERS == 0
+
+
+def _without(seen: Sequence[int], tag: int) -> list[int]:
+    """The tags of a word's tokens without one of them."""
+    left = list(seen)
+    if tag in left:
+        left.remove(tag)
+    return left
+
+
+def _class_names(names: list[str], elsewhere: Sequence[int], tags: Sequence[str]) -> list[str]:
+    """The classes of a word, the most telling first: the usual tag that it had elsewhere tells more than its form.
+
+    names (list[str]): Those of its form, the most general last.
+    elsewhere (Sequence[int]): Tags that it had.
+    """
+    if not elsewhere:
+        return names
+    usual = tags[_by_frequency(Counter(elsewhere))[0]]
+    return [*(f"{general}~SEEN~{usual}" for general in names[-1:]), f"SEEN~{usual}", *names]

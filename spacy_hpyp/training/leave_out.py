@@ -126,7 +126,7 @@ def _read(model: JointModel, documents: Sequence[GoldDocument]) -> tuple[list[by
             order.append(key)
             if key not in sentences:
                 gold = read_gold(raw, document.vocab)
-                encoded = gold if isinstance(gold, str) else encoder.encode(gold)
+                encoded = gold if isinstance(gold, str) else encoder.encode(gold, learned=True)
                 if isinstance(encoded, str):
                     sentences[key] = _Sentence(_words(model, raw, document), None, 0)
                 else:

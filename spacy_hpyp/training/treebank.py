@@ -146,7 +146,7 @@ class Treebank:
         treebank = cls(model)
         encoder = model.encoder
         for key, sentence in corpus.sentences.items():
-            if treebank._remember(key, encoder.encode(sentence), corpus.copies[key]) is not None:
+            if treebank._remember(key, encoder.encode(sentence, learned=True), corpus.copies[key]) is not None:
                 treebank.copies[key] = corpus.copies[key]
         treebank.skipped.update(corpus.skipped)
         return treebank
@@ -178,7 +178,8 @@ class Treebank:
                 key = raw.key
                 if key not in self.encoded:
                     sentence = read_gold(raw, document.vocab)
-                    self._remember(key, sentence if isinstance(sentence, str) else encoder.encode(sentence), 1)
+                    encoded = sentence if isinstance(sentence, str) else encoder.encode(sentence, learned=True)
+                    self._remember(key, encoded, 1)
                     batch.met = False
                     if self.copies[key] == 0 and not isinstance(sentence, str):
                         self.new.add(sentence, skipped=self.encoded[key] is None)

@@ -2,13 +2,14 @@
 
 import pickle
 import random
+from zlib import crc32
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_hpyp.text.unknown_words import english_unknown_words, universal_unknown_words
-from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
+from spacy_hpyp.text.vocabulary import SMALL_TREEBANK, UNKNOWN, Vocabulary, VocabularySettings
 
 TAGS = ["DT", "NN", "VB", "NNP", "."]
 DT, NN, VB, NNP, STOP = range(5)
@@ -224,6 +225,61 @@ def test_a_class_keeps_a_tag_that_is_no_open_class():
     assert candidates(vocabulary, vocabulary.number("that")) == [DT, NN]
 
 
+#: Each seen twice; the others of the same kind would be known as themselves, these teach what a tag elsewhere says.
+TEACHERS = [f"b{i}" for i in range(40) if crc32(f"b{i}".encode()) % 2 == 0]
+
+
+def taught(*sentences, **options):
+    """A vocabulary that knows rare words by the tags that they had, and has learned from enough words what these say."""
+    nouns, verbs = [[(word, NN)] for word in TEACHERS[:6]], [[(word, VB)] for word in TEACHERS[6:12]]
+    return collect(*2 * nouns, *2 * verbs, *sentences, **{"rare_words": "tags", "min_class_count": 2, **options})
+
+
+def test_a_rare_word_is_known_by_the_tag_that_it_had():
+    vocabulary = taught([("cat", NN), ("call", VB)])
+    assert [class_of(vocabulary, word) for word in ("cat", "call")] == ["<lower~SEEN~NN>", "<lower~SEEN~VB>"]
+    assert candidates(vocabulary, vocabulary.number("cat"))[0] == NN
+    assert class_of(taught([("cat", NN)], rare_words="classes"), "cat") == f"<{UNKNOWN}>"
+
+
+def test_a_word_that_is_seen_once_is_learned_from_as_one_that_was_never_seen():
+    vocabulary = taught(*([(f"c{i}", NN)] for i in range(3)))
+    assert vocabulary.numbers_left_out(["c1"], [NN]) == [vocabulary.number("c7")]
+    assert class_of(vocabulary, "c7") == "<c*>"
+    # With another tag it is another token than the one that was seen.
+    assert vocabulary.numbers_left_out(["c1"], [VB]) == [vocabulary.number("c1")]
+
+
+def test_of_two_tokens_each_is_learned_from_as_the_other_makes_it_known():
+    vocabulary = taught([(TEACHERS[20], NN), (TEACHERS[20], VB)])
+    names = [vocabulary.name(n) for n in vocabulary.numbers_left_out([TEACHERS[20]] * 2, [NN, VB])]
+    assert names == ["<lower~SEEN~VB>", "<lower~SEEN~NN>"]
+
+
+def test_some_of_the_words_that_are_just_frequent_enough_teach_and_the_others_are_known():
+    words = [f"d{i}" for i in range(200)]
+    vocabulary = collect(*2 * [[(word, NN)] for word in words], *3 * [[("the", DT)]], rare_words="tags")
+    assert 70 < len(vocabulary.rare) < 130
+    assert {*vocabulary.rare, *vocabulary.words} == {*words, "the"}
+
+
+@pytest.mark.parametrize(("tokens", "is_small"), [(SMALL_TREEBANK - 1, True), (SMALL_TREEBANK, False)])
+def test_the_size_of_a_treebank_chooses_what_rare_words_are_known_by(tokens, is_small):
+    rare = [("dog", NN), ("call", VB), *((word, NN) for word in TEACHERS[:4] * 2)]
+    sentences = [rare, [("the", DT)] * (tokens - len(rare))]
+    classes, tags, auto = (
+        collect(*sentences, rare_words=each, min_class_count=5) for each in ("classes", "tags", "auto")
+    )
+    assert content(auto) == content(tags if is_small else classes)
+    assert auto.rare == (tags.rare if is_small else {})
+    assert content(tags) != content(classes)
+
+
+def test_what_rare_words_are_known_by_is_checked():
+    with pytest.raises(ValueError, match="'rare_words' must be"):
+        VocabularySettings(by_shape, rare_words="letters")
+
+
 WORDS = st.text(alphabet="aAbB1-", min_size=1, max_size=3)
 SENTENCES = st.lists(
     st.lists(st.tuples(WORDS, st.integers(0, len(TAGS) - 1)), min_size=1, max_size=5), min_size=1, max_size=12
@@ -234,6 +290,7 @@ OPTIONS = st.fixed_dictionaries(
         "min_count": st.integers(1, 3),
         "min_class_count": st.integers(1, 4),
         "open_class_below": st.integers(0, 4),
+        "rare_words": st.sampled_from(["classes", "tags"]),
     }
 )
 
@@ -259,11 +316,12 @@ def test_numbers_are_dense_and_names_distinct(sentences, options):
 
 @settings(deadline=None, derandomize=True)
 @given(SENTENCES, OPTIONS)
-def test_every_word_may_have_each_tag_it_was_seen_with_and_none_twice(sentences, options):
+def test_every_word_may_have_each_tag_it_is_learned_with_and_none_twice(sentences, options):
     vocabulary = collect(*sentences, **options)
     for sentence in sentences:
-        for word, tag in sentence:
-            assert tag in candidates(vocabulary, vocabulary.number(word))
+        words, tags = zip(*sentence)
+        for number, tag in zip(vocabulary.numbers_left_out(words, tags), tags):
+            assert tag in candidates(vocabulary, number)
     for number in range(len(vocabulary)):
         found = candidates(vocabulary, number)
         assert found
@@ -276,7 +334,7 @@ def test_every_word_may_have_each_tag_it_was_seen_with_and_none_twice(sentences,
 @settings(deadline=None, derandomize=True)
 @given(SENTENCES, OPTIONS, WORDS)
 def test_a_word_that_is_not_known_has_the_first_class_that_there_is(sentences, options, word):
-    vocabulary = collect(*sentences, **options)
+    vocabulary = collect(*sentences, **{**options, "rare_words": "classes"})
     number = vocabulary.number(word)
     if word in vocabulary.words:
         assert vocabulary.name(number) == word

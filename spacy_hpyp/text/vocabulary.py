@@ -20,7 +20,7 @@ _OPEN_CLASS_SHARE = 0.002
 CLASSES, TAGS, AUTO = "classes", "tags", "auto"
 RARE_WORDS = OneOf((AUTO, CLASSES, TAGS))
 #: A treebank of fewer tokens is a small one: there a large part of the words of a new text are rare.
-SMALL_TREEBANK = 100_000
+SMALL_TREEBANK = 25_000
 # In a small one, classes that were seen so often are kept, even where `min_class_count` is higher.
 _SMALL_CLASS = 2
 # What a rare word's tag elsewhere says is learned from one in so many of the words that are just frequent enough to be known.

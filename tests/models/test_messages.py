@@ -1,0 +1,61 @@
+"""Vocabularies as parts of stored models: nothing is lost, and what is damaged is refused."""
+
+import numpy as np
+import pytest
+
+from spacy_hpyp.hpyp.storage import pack_integers
+from spacy_hpyp.models.messages import vocabulary_from_message, vocabulary_to_message
+from spacy_hpyp.text.unknown_words import universal_unknown_words
+from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
+
+RULE = universal_unknown_words()
+
+
+@pytest.fixture
+def vocabulary():
+    words = ["the", "dog", "sees", "the", "cat", "and", "a", "sees", "and", "Zenobia"]
+    tags = [0, 1, 2, 0, 1, 3, 0, 1, 3, 1]
+    return Vocabulary.collect([(words, tags)], ["DT", "NN", "VB", "CC"], VocabularySettings(RULE, rare_words="tags"))
+
+
+def test_a_vocabulary_is_read_as_it_was_written(vocabulary):
+    assert vocabulary.rare
+    message = vocabulary_to_message(vocabulary)
+    again = vocabulary_from_message(message, RULE)
+    assert again.rare == vocabulary.rare
+    for word in ["the", "dog", "sees", "Zenobia", "zebra"]:
+        assert again.number(word) == vocabulary.number(word)
+        assert again.numbers_left_out([word], [1]) == vocabulary.numbers_left_out([word], [1])
+
+
+def test_in_files_of_earlier_versions_no_rare_word_has_tags(vocabulary):
+    message = vocabulary_to_message(vocabulary)
+    earlier = {name: part for name, part in message.items() if not name.startswith("rare")}
+    assert vocabulary_from_message(earlier, RULE).rare == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("rare_words", ["dog"]),
+        ("rare_words", ["dog", "dog"]),
+        ("rare_words", None),
+        ("rare_counts", pack_integers(np.zeros(3, dtype=np.int64))),
+        ("rare_tags", pack_integers(np.array([1], dtype=np.int32))),
+        ("rare_tags", {}),
+    ],
+)
+def test_damaged_rare_words_are_refused(vocabulary, name, part):
+    message = vocabulary_to_message(vocabulary)
+    with pytest.raises(ValueError, match=r"rare|twice|array"):
+        vocabulary_from_message({**message, name: part}, RULE)
+
+
+def test_rare_words_that_are_known_or_have_impossible_tags_are_refused(vocabulary):
+    message = vocabulary_to_message(vocabulary)
+    known = [vocabulary.words[0], *message["rare_words"][1:]]
+    with pytest.raises(ValueError, match="do not fit"):
+        vocabulary_from_message({**message, "rare_words": known}, RULE)
+    tags = np.full(sum(map(len, vocabulary.rare.values())), 4)
+    with pytest.raises(ValueError, match="tag of a rare word"):
+        vocabulary_from_message({**message, "rare_tags": pack_integers(tags)}, RULE)

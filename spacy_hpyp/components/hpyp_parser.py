@@ -286,7 +286,7 @@ class HPYPParser(TrainableComponent):
                 model, batch, rng, latent=latent, particles=self.latent_particles, threads=self.threads
             )
             # What is learned from sentences that the model has not seen before is not what it will need to know.
-            if all(batch.seated):
+            if all(batch.seated) and not 0 < self.contrast <= model.progress.sweeps:
                 add_gradients(self.model, JOINT_MODEL, gradient, tokens)
             self._loss = (self._loss[0] - sum(log_probabilities.values()), self._loss[1] + tokens)
             losses[self.name] = self._loss[0] / self._loss[1]

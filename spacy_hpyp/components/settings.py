@@ -112,8 +112,8 @@ class TrainingSettings(Settings):
     contrast: int = setting(
         0,
         Whole(0),
-        "after how many sweeps the weights of pools learn from what the beam gets wrong; 0: never, they are fitted to the likelihood "
-        "alone. See Limits of the search",
+        "after how many sweeps the weights of pools learn from what the beam gets wrong, and then stay as they are; 0: never, they are "
+        "fitted to the likelihood alone",
     )
     seed: int = setting(0, Whole(0), "fixes training bit for bit")
 

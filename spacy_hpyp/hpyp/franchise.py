@@ -51,11 +51,11 @@ class Franchise(NamedTuple):
     used (int64[4]): Restaurants, servings and cells in use, and the first free cell.
     restaurants (int32[*, 6]): PARENT, SYMBOL (the context symbol that leads here from the parent), TIER, CUSTOMERS,
         TABLES, FIRST (serving). A parent's number is smaller than its children's.
-    restaurant_index (int32[2**i, 3]): Open addressing from (parent, symbol) to the restaurant: the key and its value
-        stand together, so that a look-up touches one cache line.
+    restaurant_index (int32[2**i]): Open addressing from (parent, symbol) to the restaurant. The key is read off the restaurant
+        itself, which is looked at next anyway.
     servings (int32[*, 7]): RESTAURANT, DISH, SERVED (customers), OPEN (tables), CELL (first, or `NONE`), ABOVE (the
         serving of the same dish in the parent restaurant), NEXT (serving of this restaurant).
-    serving_index (int32[2**i, 3]): Open addressing from (restaurant, dish) to the serving.
+    serving_index (int32[2**i]): Open addressing from (restaurant, dish) to the serving.
     cells (int32[*, 3]): SIZE of the table, COUNT of such tables, LINK to the next cell.
     path (int32[depth + 1]), chain (int32[depth + 1]), value (float64[depth + 2]): Workspace of those who seat customers.
     """
@@ -109,9 +109,9 @@ def new_franchise(
         own_tables=np.array([own_tables]),
         used=np.array([0, 0, 0, NONE], dtype=np.int64),
         restaurants=np.empty((_SMALLEST, 6), dtype=np.int32),
-        restaurant_index=np.full((2 * _SMALLEST, 3), NONE, dtype=np.int32),
+        restaurant_index=np.full(2 * _SMALLEST, NONE, dtype=np.int32),
         servings=np.empty((_SMALLEST, 7), dtype=np.int32),
-        serving_index=np.full((2 * _SMALLEST, 3), NONE, dtype=np.int32),
+        serving_index=np.full(2 * _SMALLEST, NONE, dtype=np.int32),
         cells=np.empty((_SMALLEST, 3), dtype=np.int32),
         path=np.empty(depth + 1, dtype=np.int32),
         chain=np.empty(depth + 1, dtype=np.int32),
@@ -170,8 +170,8 @@ def compact(franchise: Franchise) -> Franchise:
         cells=np.empty_like(franchise.cells),
     )
     _copy_occupied(franchise, fresh)
-    fill_index(fresh.restaurant_index, fresh.restaurants, PARENT, fresh.used[N_RESTAURANTS])
-    fill_index(fresh.serving_index, fresh.servings, RESTAURANT, fresh.used[N_SERVINGS])
+    fill_index(fresh.restaurant_index, fresh.restaurants, fresh.used[N_RESTAURANTS])
+    fill_index(fresh.serving_index, fresh.servings, fresh.used[N_SERVINGS])
     return fresh
 
 
@@ -234,10 +234,8 @@ def reserve_rows(franchise: Franchise, restaurants: int, servings: int, cells: i
         restaurants=_longer(franchise.restaurants, used[N_RESTAURANTS] + restaurants),
         servings=_longer(franchise.servings, used[N_SERVINGS] + servings),
         cells=_longer(franchise.cells, used[N_CELLS] + cells),
-        restaurant_index=_wider(
-            franchise.restaurant_index, franchise.restaurants, PARENT, used[N_RESTAURANTS], restaurants
-        ),
-        serving_index=_wider(franchise.serving_index, franchise.servings, RESTAURANT, used[N_SERVINGS], servings),
+        restaurant_index=_wider(franchise.restaurant_index, franchise.restaurants, used[N_RESTAURANTS], restaurants),
+        serving_index=_wider(franchise.serving_index, franchise.servings, used[N_SERVINGS], servings),
     )
 
 
@@ -251,54 +249,48 @@ def _longer(rows: np.ndarray, needed: int) -> np.ndarray:
     return longer
 
 
-def _wider(index: np.ndarray, rows: np.ndarray, key: int, used: int, more: int) -> np.ndarray:
+def _wider(index: np.ndarray, rows: np.ndarray, used: int, more: int) -> np.ndarray:
     size = len(index)
     while used + more > _FULLEST * size:
         size *= 2
     if size == len(index):
         return index
-    index = np.full((size, 3), NONE, dtype=np.int32)
-    fill_index(index, rows, key, used)
+    index = np.full(size, NONE, dtype=np.int32)
+    fill_index(index, rows, used)
     return index
 
 
 @compiled
-def fill_index(index, rows, key, used):
-    """Enter rows [0, used) into an empty open-addressing index under their columns (key, key + 1).
+def fill_index(index, rows, used):
+    """Enter rows [0, used) into an empty open-addressing index under their first two columns.
 
-    Rows whose key is `NONE` (roots) have no entry.
+    Rows whose first column is `NONE` (roots) have no entry.
     """
     for row in range(used):
-        if rows[row, key] != NONE:
-            enter(index, slot_of(index, rows[row, key], rows[row, key + 1]), rows[row, key], rows[row, key + 1], row)
+        if rows[row, 0] != NONE:
+            index[slot_of(index, rows, rows[row, 0], rows[row, 1])] = row
 
 
 @borrowing
-def slot_of(index, first, second):
-    """Where the key (first, second) stands in an open-addressing index, or the empty slot where it belongs."""
+def slot_of(index, rows, first, second):
+    """Where the row with (first, second) in its first two columns stands in an open-addressing index, or the empty slot where it
+    belongs.
+    """
     mixed = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second) * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed ^= mixed >> np.uint64(32)
     mixed *= np.uint64(0xD6E8FEB86659FD93)
     mixed ^= mixed >> np.uint64(32)
     mask = np.int64(len(index) - 1)
     slot = np.int64(mixed & np.uint64(mask))
-    while index[slot, 2] != NONE and (index[slot, 0] != first or index[slot, 1] != second):
+    while index[slot] != NONE and (rows[index[slot], 0] != first or rows[index[slot], 1] != second):
         slot = (slot + 1) & mask
     return slot
 
 
 @borrowing
-def enter(index, slot, first, second, row):
-    """Write a key and its row into a slot of an open-addressing index."""
-    index[slot, 0] = first
-    index[slot, 1] = second
-    index[slot, 2] = row
-
-
-@borrowing
 def child(franchise, parent, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
-    return franchise.restaurant_index[slot_of(franchise.restaurant_index, parent, symbol), 2]
+    return franchise.restaurant_index[slot_of(franchise.restaurant_index, franchise.restaurants, parent, symbol)]
 
 
 @borrowing
@@ -309,7 +301,7 @@ def serving_of(franchise, restaurant, dish):
         return serving
     if franchise.servings[serving, NEXT] == NONE:
         return NONE
-    return franchise.serving_index[slot_of(franchise.serving_index, restaurant, dish), 2]
+    return franchise.serving_index[slot_of(franchise.serving_index, franchise.servings, restaurant, dish)]
 
 
 @borrowing
@@ -407,8 +399,8 @@ def open_restaurant(franchise, expert, row):
 @borrowing
 def _open_child(franchise, restaurant, symbol):
     restaurants, index = franchise.restaurants, franchise.restaurant_index
-    slot = slot_of(index, restaurant, symbol)
-    below = index[slot, 2]
+    slot = slot_of(index, restaurants, restaurant, symbol)
+    below = index[slot]
     if below == NONE:
         below = np.int32(franchise.used[N_RESTAURANTS])
         franchise.used[N_RESTAURANTS] += 1
@@ -418,7 +410,7 @@ def _open_child(franchise, restaurant, symbol):
         restaurants[below, CUSTOMERS] = 0
         restaurants[below, TABLES] = 0
         restaurants[below, FIRST] = NONE
-        enter(index, slot, restaurant, symbol, below)
+        index[slot] = below
     return below
 
 
@@ -435,8 +427,7 @@ def _open_serving(franchise, restaurant, dish, above):
     servings[serving, ABOVE] = above
     servings[serving, NEXT] = restaurants[restaurant, FIRST]
     restaurants[restaurant, FIRST] = serving
-    index = franchise.serving_index
-    enter(index, slot_of(index, restaurant, dish), restaurant, dish, serving)
+    franchise.serving_index[slot_of(franchise.serving_index, servings, restaurant, dish)] = serving
     return serving
 
 

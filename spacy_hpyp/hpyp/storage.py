@@ -243,8 +243,8 @@ def unpack(
     cells = franchise.cells[: len(size)]
     cells[:, SIZE], cells[:, COUNT] = size, count
     cells[:, LINK] = np.where(_ends(owner), NONE, np.arange(1, len(size) + 1))
-    fill_index(franchise.restaurant_index, franchise.restaurants, PARENT, n)
-    fill_index(franchise.serving_index, franchise.servings, RESTAURANT, len(dish))
+    fill_index(franchise.restaurant_index, franchise.restaurants, n)
+    fill_index(franchise.serving_index, franchise.servings, len(dish))
     _link_above(franchise)
     above = served[:, ABOVE]
     _require(bool(np.all((above != NONE) | (parent[restaurant] == NONE))), "a dish is unknown to the parent restaurant")

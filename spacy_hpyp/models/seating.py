@@ -118,7 +118,8 @@ class Seating:
     def views(self) -> Mapping[str, View]:
         """The frozen views of all distributions, made when they are first asked for, or read from files (`use_views`)."""
         if self._views is None:
-            with ThreadPoolExecutor() as executor:
+            # What a view is made with takes more memory than the view: only two at a time.
+            with ThreadPoolExecutor(2) as executor:
                 made = executor.map(lambda name: self.conditionals[name].view(self.franchises[name]), DISTRIBUTIONS)
                 self._views = dict(zip(DISTRIBUTIONS, made))
         return self._views

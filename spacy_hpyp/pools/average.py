@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing
+from ..compiled import NONE, borrowing, compiled
 from ..hpyp.franchise import DISH, PARENT, RESTAURANT, SYMBOL, child, serving_of
 from .finished import Finished
 
@@ -21,7 +21,7 @@ class Average(NamedTuple):
     columns, alphabet, restaurants, restaurant_index, servings, serving_index: As in `Franchise`, and read by the same
         functions. Customers and tables are those of one of the samples and mean nothing.
     probability (float64[servings, samples]): p_s(dish | restaurant) of every serving.
-    passed_on (float64[restaurants, samples]): See `Finished`.
+    passed_on (float64[restaurants, samples]): The product of the back-off factors of a restaurant and all above it.
     """
 
     columns: np.ndarray
@@ -48,11 +48,11 @@ def average(views: Iterable[Finished], samples: int) -> Average:
         if first is None:
             first = view
             probability = np.empty((len(view.probability), samples))
-            passed_on = np.empty((len(view.passed_on), samples))
+            passed_on = np.empty((len(view.back_off), samples))
         elif not _alike(first, view):
             raise ValueError("samples can be averaged only if they have seated the same events")
         probability[:, sample] = view.probability
-        passed_on[:, sample] = view.passed_on
+        passed_on[:, sample] = _pass_on(view)
         sample += 1
         # Views are large: let go of this one before the next is made.
         del view
@@ -70,10 +70,22 @@ def average(views: Iterable[Finished], samples: int) -> Average:
     )
 
 
+@compiled
+def _pass_on(finished):
+    """The product of the back-off factors of every restaurant and all above it (float64[*])."""
+    passed_on = finished.back_off.copy()
+    # Parents come before their children.
+    for restaurant in range(len(passed_on)):
+        parent = finished.restaurants[restaurant, PARENT]
+        if parent != NONE:
+            passed_on[restaurant] *= passed_on[parent]
+    return passed_on
+
+
 def _alike(one: Finished, other: Finished) -> bool:
-    restaurants, servings = len(one.passed_on), len(one.probability)
+    restaurants, servings = len(one.back_off), len(one.probability)
     return (
-        (restaurants, servings) == (len(other.passed_on), len(other.probability))
+        (restaurants, servings) == (len(other.back_off), len(other.probability))
         and all(
             np.array_equal(one.restaurants[:restaurants, key], other.restaurants[:restaurants, key])
             for key in (PARENT, SYMBOL)

@@ -17,7 +17,6 @@ from ..hpyp.franchise import (
     N_SERVINGS,
     NEXT,
     OPEN,
-    PARENT,
     SERVED,
     TABLES,
     TIER,
@@ -33,7 +32,6 @@ class Finished(NamedTuple):
         read by the same functions.
     probability (float64[*]): p(dish | restaurant) of every serving.
     back_off (float64[*]): What multiplies the parent's probability of a dish that a restaurant does not serve.
-    passed_on (float64[*]): The product of the back-off factors of a restaurant and all above it.
     """
 
     columns: np.ndarray
@@ -44,12 +42,11 @@ class Finished(NamedTuple):
     serving_index: np.ndarray
     probability: np.ndarray
     back_off: np.ndarray
-    passed_on: np.ndarray
 
 
 def finish(franchise: Franchise) -> Finished:
     """The probabilities of the present seating."""
-    probability, back_off, passed_on = _finish(franchise)
+    probability, back_off = _finish(franchise)
     return Finished(
         columns=franchise.columns,
         alphabet=franchise.alphabet,
@@ -59,7 +56,6 @@ def finish(franchise: Franchise) -> Finished:
         serving_index=franchise.serving_index,
         probability=probability,
         back_off=back_off,
-        passed_on=passed_on,
     )
 
 
@@ -69,15 +65,12 @@ def _finish(franchise):
     restaurants, servings = franchise.restaurants, franchise.servings
     probability = np.empty(franchise.used[N_SERVINGS])
     back_off = np.ones(franchise.used[N_RESTAURANTS])
-    passed_on = np.ones(franchise.used[N_RESTAURANTS])
     for restaurant in range(franchise.used[N_RESTAURANTS]):
         row = restaurants[restaurant]
         if row[CUSTOMERS] > 0:
             tier = row[TIER]
             fresh = franchise.strength[tier] + franchise.discount[tier] * row[TABLES]
             back_off[restaurant] = fresh / (franchise.strength[tier] + row[CUSTOMERS])
-        above_it = 1.0 if row[PARENT] == NONE else passed_on[row[PARENT]]
-        passed_on[restaurant] = back_off[restaurant] * above_it
         serving = row[FIRST]
         while serving != NONE:
             above = servings[serving, ABOVE]
@@ -86,4 +79,4 @@ def _finish(franchise):
                 franchise, restaurant, servings[serving, SERVED], servings[serving, OPEN], base
             )
             serving = servings[serving, NEXT]
-    return probability, back_off, passed_on
+    return probability, back_off

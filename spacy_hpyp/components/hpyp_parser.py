@@ -175,7 +175,7 @@ class HPYPParser(TrainableComponent):
 
     def _reset_training(self, treebank: Treebank | None = None) -> None:
         self._treebank = treebank or Treebank(self.joint)
-        self._warned = self._warned_of_new = False
+        self._warned = self._warned_of_new = self._contrast_is_due = False
         self._loss = (0.0, 0)
 
     def initialize(
@@ -299,17 +299,30 @@ class HPYPParser(TrainableComponent):
                     util.logger.debug("%s: %d of %d new derivations accepted", self.name, *model.seating.draws[::-1])
                     model.seating.draws[:] = 0
                 self._warn_of_skipped()
+            self._contrast_is_due |= swept and model.progress.sweeps == self.contrast
+            learns_confidence = swept and not self._contrast_is_due
             if sgd:
                 self.finish_update(sgd)
-            if swept:
-                if model.progress.sweeps == self.contrast:
-                    self._learn_contrasts(sgd or None)
+            if learns_confidence:
                 self._learn_confidence()
         return losses
 
-    def _learn_contrasts(self, sgd: Optimizer | None) -> None:
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Update the weights of pools by the gradients that `update` has kept.
+
+        After the sweep that `contrast` says, they learn from what the beam gets wrong besides.
+
+        sgd (Optimizer): Its averages of the weights begin anew then.
+        """
+        super().finish_update(sgd)
+        if self._contrast_is_due:
+            self._contrast_is_due = False
+            self._learn_contrasts(sgd)
+            self._learn_confidence()
+
+    def _learn_contrasts(self, sgd: Optimizer) -> None:
         """Let the weights of pools learn from what the beam gets wrong, and their averages begin anew."""
-        model, averages = self._initialized(), (sgd.averages if sgd else None) or {}
+        model, averages = self._initialized(), sgd.averages or {}
         # Sentences with latent derivations are not seated as the static oracle derives them.
         if model.progress.derivations or not model.has_pools:
             return

@@ -1,0 +1,74 @@
+"""The gradient of the conditional likelihood of derivations is that of what it is said to be the gradient of."""
+
+import numpy as np
+import pytest
+
+from spacy_hpyp.annotation.arrays import sentence_blocks
+from spacy_hpyp.annotation.documents import GoldDocument, join, raw_sentences, read_gold
+from spacy_hpyp.arc_standard.contrast import add_contrasts
+from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
+from spacy_hpyp.arc_standard.events import static_derivations
+from spacy_hpyp.arc_standard.proposals import with_weights
+from spacy_hpyp.inference.division import Search
+from spacy_hpyp.models.parameters import no_gradient
+from spacy_hpyp.pools.pool import Weights
+
+# Few enough derivations, and all of them in the beam, so that it stays the same when weights change a little.
+SEARCH = Search(500_000, 0.0, marginals=True, labels_per_arc=20, tags_per_word=2, tag_threshold=0.0, outlook=0.0)
+
+
+@pytest.fixture(scope="module")
+def joint(toy):
+    nlp = toy.trained(toy.sentences(12), **toy.pools)
+    return toy.parser(nlp).joint
+
+
+@pytest.fixture(scope="module")
+def task(toy, joint):
+    """Blocks of new sentences, and their right derivations."""
+    vocab = toy.nlp().vocab
+    document = GoldDocument(vocab, [*raw_sentences(toy.doc(vocab, *toy.sentences(40, seed=3)))])
+    read = [joint.encoder.encode(read_gold(raw, vocab)) for raw in document.sentences]
+    chosen = [rows for rows in read if not isinstance(rows, str) and rows.shape[1] <= 4][:2]
+    assert len(chosen) == 2
+    return sentence_blocks([rows[0] for rows in chosen]), static_derivations(join(chosen))
+
+
+def contrasts(parser, task, joint_share):
+    blocks, derivations = task
+    pools = {name: getattr(parser, name).weights for name in DISTRIBUTIONS}
+    gradient = no_gradient(pools)
+    every = np.arange(len(blocks.offsets) - 1)
+    found = add_contrasts(parser, blocks, every, derivations, SEARCH, joint_share, tuple(gradient.values()))
+    return found, gradient
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_gradient_is_the_slope_of_the_log_likelihood(joint, task, name):
+    parser = joint.frozen.parser_for(SEARCH)
+    _, gradient = contrasts(parser, task, 0.0)
+    weights = {name: Weights(*(part.copy() for part in joint.weights[name])) for name in DISTRIBUTIONS}
+    step = 1e-3
+    for part, slopes in zip(weights[name], gradient[name]):
+        # The steepest one of each kind, and one that nothing depends on.
+        for at in (np.unravel_index(np.abs(slopes).argmax(), slopes.shape), (0,) * slopes.ndim):
+            values = []
+            for sign in (1, -1):
+                part[at] += sign * step
+                values.append(contrasts(with_weights(parser, weights), task, 0.0)[0])
+                part[at] -= sign * step
+            slope = (values[0] - values[1]) / (2 * step)
+            # What is less probable than a thousandth is passed over, and the beam changes with the weights at its edges.
+            assert slope == pytest.approx(slopes[at], rel=0.03, abs=0.03)
+
+
+def test_what_the_right_derivation_generates_can_be_added(joint, task):
+    parser = joint.frozen.parser_for(SEARCH)
+    likelihood, alone = contrasts(parser, task, 0.0)
+    again, half = contrasts(parser, task, 0.5)
+    _, whole = contrasts(parser, task, 1.0)
+    assert likelihood == again < 0.0
+    for name in DISTRIBUTIONS:
+        for first, second, third in zip(alone[name], half[name], whole[name]):
+            np.testing.assert_allclose(second - first, third - second, rtol=1e-6, atol=1e-3)
+    assert any(np.abs(whole[name].standing - alone[name].standing).max() > 0.01 for name in DISTRIBUTIONS)

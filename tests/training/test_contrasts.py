@@ -1,0 +1,74 @@
+"""Weights that learn from what the beam gets wrong: right derivations become more probable, and nothing else changes."""
+
+import numpy as np
+import pytest
+
+from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
+from spacy_hpyp.models.storage import model_to_bytes
+from spacy_hpyp.training.contrast import learn_contrasts
+
+
+@pytest.fixture(scope="module")
+def nlp(toy):
+    """A pool with Kneser-Ney counts; tests do not change it."""
+    return toy.trained(toy.sentences(30), **toy.pools)
+
+
+def learned(parser, weights=None, threads=1):
+    model = parser.joint
+    sentences = [
+        rows
+        for key, rows in parser._treebank.encoded.items()
+        if rows is not None
+        for _ in range(model.progress.seated[key])
+    ]
+    given = {name: model.weights[name] for name in DISTRIBUTIONS} if weights is None else weights
+    return learn_contrasts(
+        model, sentences, given, parser.search, np.random.default_rng(0), threads=threads, given_tags=False
+    )
+
+
+def test_right_derivations_become_more_probable(toy, nlp):
+    parser = toy.parser(nlp)
+    weights, before = learned(parser)
+    for _ in range(5):
+        weights, after = learned(parser, weights)
+    assert after > before
+
+
+def test_the_model_stays_as_it_is(toy, nlp):
+    parser = toy.parser(nlp)
+    before = model_to_bytes(parser.joint)
+    learned(parser)
+    assert model_to_bytes(parser.joint) == before
+
+
+def test_the_weights_do_not_depend_on_the_number_of_threads(toy, nlp):
+    parser = toy.parser(nlp)
+    (one, first), (other, second) = learned(parser), learned(parser, threads=3)
+    assert first == second
+    for name in DISTRIBUTIONS:
+        for part, same in zip(one[name], other[name]):
+            np.testing.assert_array_equal(part, same)
+
+
+def weights_of(nlp, toy):
+    model = toy.parser(nlp).model
+    return {name: model.get_param(name).copy() for name in model.param_names}
+
+
+def test_weights_stay_as_they_are_afterwards(toy):
+    sentences = toy.sentences(20)
+    alone = toy.trained(sentences, sweeps=2, **toy.pools)
+    nlp = toy.trained(sentences, sweeps=2, contrast=2, **toy.pools)
+    first = weights_of(nlp, toy)
+    assert any(np.abs(first[name] - other).max() > 0.0 for name, other in weights_of(alone, toy).items())
+    nlp.update(toy.examples(nlp, sentences))
+    second = weights_of(nlp, toy)
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_a_model_without_pools_has_nothing_to_learn(toy):
+    sentences = toy.sentences(10)
+    one, other = toy.trained(sentences, sweeps=2), toy.trained(sentences, sweeps=2, contrast=1)
+    assert model_to_bytes(toy.parser(one).joint) == model_to_bytes(toy.parser(other).joint)

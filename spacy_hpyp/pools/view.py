@@ -5,7 +5,7 @@ the parent's probability times one factor for the restaurant. So a prediction wa
 restaurant of its context, and keeps the last number that it meets on the way.
 
 A view takes little memory, and a prediction few visits to it. The children of a restaurant stand together, each where its symbol
-leads, with all that a prediction asks of it; an only child comes next to its parent. Numbers have 32 bits. Probabilities are
+leads, with all that a prediction asks of it; the only child of an only child comes next to it. Numbers have 32 bits. Probabilities are
 rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from them stays a lower bound. A
 view is made of plain arrays, which can be stored and read as they are.
 """
@@ -94,12 +94,11 @@ def freeze(franchise: Franchise, *, multiplied: bool = False) -> View:
     """The view of the present seating.
 
     multiplied (bool): Whether its experts are multiplied.
-    RAISES (MemoryError): If there are more restaurants than can be numbered.
+    RAISES (MemoryError): If there are more restaurants, or servings, than can be numbered.
     """
     finished = finish(franchise)
     starts, total = _count_children(finished, franchise.used[N_RESTAURANTS])
-    if WIDTH * total > SINGLE:
-        raise MemoryError(f"A view cannot hold {total} restaurants. Use shorter contexts or less text.")
+    _check_room(WIDTH * total)
     # Made here, since NumPy asks for large pages of memory, in which places are found sooner.
     restaurants = np.full(WIDTH * total, EMPTY, dtype=np.uint32)
     value = restaurants.view(np.float32)
@@ -109,13 +108,23 @@ def freeze(franchise: Franchise, *, multiplied: bool = False) -> View:
         row = np.empty((rows, int(franchise.alphabet[0])), dtype=np.float32)
         excess = _fill_rows(finished, own_row, row)
         lists = _count_excesses(finished, own_row)
-        servings = np.full(PAIR * int(lists[lists > 1].sum()), EMPTY, dtype=np.uint32)
+        servings = _new_servings(int(lists[lists > 1].sum(dtype=np.int64)))
         _list_excesses(finished, place, own_row, excess, lists, restaurants, value, servings, servings.view(np.float32))
     else:
         row = np.empty((0, 0), dtype=np.float32)
-        servings = np.full(PAIR * _count_shares(finished), EMPTY, dtype=np.uint32)
+        servings = _new_servings(_count_shares(finished))
         _list_shares(finished, place, restaurants, value, servings, servings.view(np.float32))
     return view_of(franchise.columns, franchise.alphabet, restaurants, servings, row)
+
+
+def _check_room(numbers: int) -> None:
+    if numbers > SINGLE:
+        raise MemoryError(f"A view cannot hold a table of {numbers} numbers. Use shorter contexts or less text.")
+
+
+def _new_servings(entries: int) -> np.ndarray:
+    _check_room(PAIR * entries)
+    return np.full(PAIR * entries, EMPTY, dtype=np.uint32)
 
 
 def view_of(

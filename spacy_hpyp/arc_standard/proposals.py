@@ -70,7 +70,8 @@ class Workspace(NamedTuple):
     action (int32[4, labels]), action_probability (float64[4, labels]): The best actions of each class; as many labels of an arc
         as a derivation is divided between.
     transition_row, label_row, tag_key, word_row (int32[*]): Context rows; before the label's stands the direction, before
-        the tag's the word and the magnitude of the particles (or the given tag, negated), and behind it what is known of the word's.
+        the tag's the number of words up to the next one and the magnitude of the particles (or the given tag, negated), and behind it
+        what is known of the word's.
     distribution, label_distribution, tag_distribution (float64[alphabet]): Dense distributions.
     transition_scratch, label_scratch, tag_scratch, word_scratch (Scratch): Workspace of the pools.
     directions, labels (Memo): What was found lately.
@@ -277,7 +278,7 @@ class Decoding(NamedTuple):
     parser (Parser): The model.
     system (ArcStandard): With the words of the block.
     tags, may_start: See `Blocks`.
-    threshold (float): Of tags, see `best_tags`.
+    threshold (float): Of tags and of directions, see `Search.tag_threshold`.
     outlook (float64[n, tags]): See `outlook.outlook_of`.
     work (Workspace), options (Options): Written on.
     length, passes (int): The number of words, and one more.

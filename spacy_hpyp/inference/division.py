@@ -35,7 +35,8 @@ class Search(NamedTuple):
         and in the end; 1 for the posterior of the model.
     labels_per_arc (int): How many labels of a left- or right-arc a derivation is divided between.
     tags_per_word (int): How many tags of a word a derivation is divided between.
-    tag_threshold (float): A tag is not tried if it is expected to get less than this part of a particle beside the best one.
+    tag_threshold (float): A tag is not tried if it is expected to get less than this part of a particle beside the best one,
+        and no more are the labels of a direction of attaching.
     attachments (int): A derivation is given up when it would have no particle even if it went on to attach so many words for
         nothing, by `lookahead`, see `lead_of_the_last`.
     outlook (float): How much of what a tag promises of the words to come, in nats, counts in the division and in the selection

@@ -21,6 +21,12 @@ from spacy_hpyp.hpyp.franchise import (
 
 Customer = tuple[tuple[int, ...], int]
 
+#: A frozen view has numbers of 32 bits, of which a probability multiplies one for each level of its context: so much, relatively,
+#: may be lost. What is learned or counted has 64 bits and is compared more closely.
+PRECISION = 1e-6
+#: What sums and products of 64 bits may differ by, in another order.
+ROUNDING = 1e-12
+
 
 def seated_franchise(
     customers: Sequence[Customer],

@@ -11,7 +11,7 @@ from spacy_hpyp.hpyp.hyperparameters import resample
 from spacy_hpyp.hpyp.storage import pack, unpack
 from spacy_hpyp.language_model.ngram_seating import score_stream, visit_stream
 from spacy_hpyp.pools.average import average
-from spacy_hpyp.pools.view import freeze
+from spacy_hpyp.pools.finished import finish
 
 # Three words and the boundary, which is the last dish.
 END = 3
@@ -39,7 +39,7 @@ def averaged(order, seeds):
     franchises = [seat_sentences(order, 2, seed) for seed in seeds]
     for seed, franchise in enumerate(franchises):
         resample(franchise, np.random.default_rng(seed))
-    views = [freeze(unpack(pack(franchise), columns_of(order), END + 1)) for franchise in franchises]
+    views = [finish(unpack(pack(franchise), columns_of(order), END + 1)) for franchise in franchises]
     return average(views, len(views))
 
 
@@ -64,7 +64,7 @@ def test_a_bigram_is_what_the_counts_give_by_hand():
     d, theta = np.array([0.3, 0.6]), np.array([0.5, 1.2])
     franchise = seat_sentences(2, one_table=True)
     franchise.discount[:], franchise.strength[:] = d, theta
-    model = average([freeze(franchise)], 1)
+    model = average([finish(franchise)], 1)
     counts = ngrams(2)
     contexts = Counter(word for _, word in counts)
 

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from spacy_hpyp.hpyp.franchise import add, new_franchise, reserve
+from spacy_hpyp.hpyp.franchise import add, new_franchise, predictive_probability, reserve
 from spacy_hpyp.hpyp.hyperparameters import resample
 from spacy_hpyp.hpyp.storage import pack, unpack
 from spacy_hpyp.pools.average import average, average_probability
-from spacy_hpyp.pools.view import freeze, view_context_probability
+from spacy_hpyp.pools.finished import finish
 
 COLUMNS = np.array([[0, 1]], dtype=np.int32)
 ALPHABET = 4
@@ -17,45 +17,45 @@ EVENTS = [((0, 0), 0), ((0, 0), 1), ((0, 1), 0), ((1, 0), 2), ((1, 1), 2), ((0, 
 CONTEXTS = [np.array(context, dtype=np.int32) for context in itertools.product(range(4), repeat=2)]
 
 
-def view(events, seed):
+def seated(events, seed):
     rng = np.random.default_rng(seed)
     franchise = reserve(new_franchise(COLUMNS, ALPHABET), len(events))
     for context, dish in events:
         add(franchise, 0, np.array(context, dtype=np.int32), dish, rng)
     resample(franchise, rng)
-    return freeze(unpack(pack(franchise), COLUMNS, ALPHABET))
+    return unpack(pack(franchise), COLUMNS, ALPHABET)
 
 
 def test_the_average_is_the_mean_of_the_samples():
-    views = [view(EVENTS, seed) for seed in range(4)]
-    averaged = average(iter(views), 4)
+    samples = [seated(EVENTS, seed) for seed in range(4)]
+    averaged = average(map(finish, samples), 4)
     for row in CONTEXTS:
         for dish in range(ALPHABET):
-            values = [view_context_probability(one, 0, row, dish) for one in views]
+            values = [predictive_probability(sample, 0, row, dish) for sample in samples]
             assert np.ptp(values) > 0.0
             assert average_probability(averaged, row, dish) == pytest.approx(np.mean(values), rel=1e-12)
 
 
 def test_averages_sum_to_one_in_every_context():
-    averaged = average((view(EVENTS, seed) for seed in range(3)), 3)
+    averaged = average((finish(seated(EVENTS, seed)) for seed in range(3)), 3)
     for row in CONTEXTS:
         total = sum(average_probability(averaged, row, dish) for dish in range(ALPHABET))
         assert total == pytest.approx(1.0, rel=1e-12)
 
 
 def test_the_average_of_one_sample_is_the_sample():
-    one = view(EVENTS, 0)
-    averaged = average([one], 1)
+    sample = seated(EVENTS, 0)
+    averaged = average([finish(sample)], 1)
     for row in CONTEXTS:
         for dish in range(ALPHABET):
-            expected = view_context_probability(one, 0, row, dish)
+            expected = predictive_probability(sample, 0, row, dish)
             assert average_probability(averaged, row, dish) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("other", [EVENTS[:2], [*EVENTS, ((3, 3), 3)], [*EVENTS[:-7], ((2, 0), 1)]])
 def test_samples_of_other_events_are_not_averaged(other):
     with pytest.raises(ValueError, match="the same events"):
-        average([view(EVENTS, 0), view(other, 0)], 2)
+        average([finish(seated(EVENTS, 0)), finish(seated(other, 0))], 2)
 
 
 def test_an_average_needs_a_sample():

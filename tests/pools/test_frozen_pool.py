@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from seating import PRECISION, ROUNDING
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
@@ -21,6 +22,7 @@ from spacy_hpyp.hpyp.franchise import (
     reserve,
     seat,
 )
+from spacy_hpyp.pools import view as views
 from spacy_hpyp.pools.pool import (
     Weights,
     freeze_pool,
@@ -29,7 +31,7 @@ from spacy_hpyp.pools.pool import (
     product_distribution,
 )
 from spacy_hpyp.pools.pool import unseat_all_noting as unseat
-from spacy_hpyp.pools.view import STANDINGS
+from spacy_hpyp.pools.view import EMPTY, LIST, SINGLE, STANDINGS, WIDTH
 
 #: What removing an event has changed; nothing here asks for it.
 MOVED = np.empty((64, 2), dtype=np.int32)
@@ -144,8 +146,10 @@ def test_mixture_is_that_of_the_seating(reference):
     view = reference.frozen(mixed=True)
     scratch = new_scratch(view)
     for row in reference.rows:
-        found = [mixture_probability(view, row, dish, scratch) for dish in range(reference.alphabet)]
-        np.testing.assert_allclose(found, reference.mixture(row), rtol=1e-9)
+        found = np.array([mixture_probability(view, row, dish, scratch) for dish in range(reference.alphabet)])
+        expected = reference.mixture(row)
+        np.testing.assert_allclose(found, expected, rtol=PRECISION)
+        assert np.all(found <= expected * (1.0 + ROUNDING))
 
 
 def test_plain_pool_is_its_only_expert(reference):
@@ -156,18 +160,21 @@ def test_plain_pool_is_its_only_expert(reference):
     for row in reference.rows:
         expected = reference.expert(0, row)[0]
         product_distribution(product, row, 0, new_scratch(product), out)
-        np.testing.assert_allclose(out, expected, rtol=1e-9)
+        np.testing.assert_allclose(out, expected, rtol=PRECISION)
         scratch = new_scratch(mixture)
         found = [mixture_probability(mixture, row, dish, scratch) for dish in range(reference.alphabet)]
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        np.testing.assert_allclose(found, expected, rtol=PRECISION)
 
 
-def test_both_ways_to_keep_logs_are_tested():
-    dense = sparse = 0
-    for alphabet in (40, 300):
+def test_all_ways_to_keep_logs_are_tested():
+    own = no_list = single = several = 0
+    for alphabet in (7, 40, 300):
         for seed in range(6):
-            row_of = (
-                Reference(alphabet, 100 * alphabet + seed, one_table=seed % 2 == 0).frozen(mixed=False).energies.row_of
-            )
-            dense, sparse = dense + np.sum(row_of >= 0), sparse + np.sum(row_of < 0)
-    assert min(dense, sparse) >= 50
+            view = Reference(alphabet, 100 * alphabet + seed, one_table=seed % 2 == 0).frozen(mixed=False).frozen
+            rows = view.restaurants.reshape(-1, WIDTH)
+            rows = rows[(rows[:, views.SYMBOL] != EMPTY) | (np.arange(len(rows)) < len(view.columns))]
+            own += len(view.row) - len(view.columns)
+            no_list += np.sum(rows[:, LIST] == EMPTY)
+            single += np.sum((rows[:, LIST] >= SINGLE) & (rows[:, LIST] != EMPTY))
+            several += np.sum(rows[:, LIST] < SINGLE)
+    assert min(own, no_list, single, several) >= 20

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from seating import PRECISION
 from test_frozen_pool import SYMBOLS, Reference
 
 from spacy_hpyp.compiled import compiled
@@ -72,7 +73,7 @@ def test_products_agree(pools):
 def test_mixtures_agree(pools):
     rows = pools.reference.rows
     seated, frozen = mixture(pools.seated, rows), mixture(pools.mixture, rows)
-    np.testing.assert_allclose(seated, frozen, rtol=1e-9)
+    np.testing.assert_allclose(seated, frozen, rtol=PRECISION)
     np.testing.assert_allclose(seated.sum(axis=1), 1.0)
 
 

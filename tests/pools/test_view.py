@@ -1,30 +1,62 @@
-"""A frozen view gives the probabilities of the seating that it was taken from."""
+"""A frozen view gives the probabilities of the seating that it was taken from, rounded down."""
 
 import itertools
+from collections import Counter
 from functools import partial
+from math import fsum
 
 import numpy as np
 import pytest
 import seating
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seating import PRECISION, ROUNDING
 
 from spacy_hpyp.compiled import NONE
+from spacy_hpyp.hpyp import franchise as franchises
 from spacy_hpyp.hpyp.franchise import (
+    CUSTOMERS,
+    N_RESTAURANTS,
+    N_SERVINGS,
     PARENT,
+    RESTAURANT,
+    SERVED,
+    child,
     deepest,
     new_franchise,
-    paths_of,
     predictive_distribution,
     predictive_probability,
+    restaurant_distribution,
+    seen,
 )
+from spacy_hpyp.pools import view as views
 from spacy_hpyp.pools.view import (
+    DISH,
+    EMPTY,
+    FIRST,
+    LENGTH,
+    LIST,
+    PAIR,
+    ROOM,
+    ROW,
+    SHARE,
+    SINGLE,
+    STANDING_BITS,
+    SYMBOL,
+    VALUE,
+    WIDTH,
+    below,
     best_by_class,
+    deepest_in,
+    distribution_below,
     freeze,
     keep_best,
-    view_context_probability,
+    probability_below,
+    share_of,
+    standing,
+    standing_of,
     view_distribution,
-    view_path_probability,
+    view_of,
     view_probability,
 )
 
@@ -34,23 +66,47 @@ KIND = np.array([0, 1, 1, NONE, 1, 0, 1], dtype=np.int32)
 seated_franchise = partial(seating.seated_franchise, columns=COLUMNS, alphabet=ALPHABET)
 
 
-def busy_franchise(seed):
+def busy_franchise(seed, contexts=3, alphabet=ALPHABET, events=150):
     """Many customers, of whom some have left empty tables and empty restaurants behind."""
     rng = np.random.default_rng(seed)
-    customers = [(tuple(rng.integers(3, size=3)), int(rng.integers(ALPHABET - 1))) for _ in range(150)]
-    return seated_franchise(customers, customers[60:], seed)
+    # Common dishes and rare ones, the last one never.
+    dishes = np.minimum(rng.geometric(2.0 / alphabet, events) - 1, alphabet - 2)
+    customers = [(tuple(rng.integers(contexts, size=3).tolist()), int(dish)) for dish in dishes]
+    return seated_franchise(customers, customers[2 * events // 5 :: 2], seed, alphabet=alphabet)
 
 
 def contexts():
     return [np.array(row, dtype=np.int32) for row in itertools.product(range(4), repeat=3)]
 
 
-def distributions(view):
-    """p(dish | restaurant) of every restaurant."""
-    out = np.empty((len(view.back_off), view.alphabet[0]))
-    for restaurant, row in enumerate(out):
-        view_distribution(view, restaurant, row)
-    return out
+def places_of(view):
+    """The restaurants of a view, each with the one above it, `NONE` above a root."""
+    found = [(expert * WIDTH, NONE) for expert in range(len(view.columns))]
+    for place, _ in found:
+        first, room = int(view.restaurants[place + FIRST]), int(view.restaurants[place + ROOM]) >> STANDING_BITS
+        children = range(first, first + room * WIDTH, WIDTH)
+        found += [(below, place) for below in children if view.restaurants[below + SYMBOL] != EMPTY]
+    return found
+
+
+def pairs_of(franchise, view, symbols=range(4)):
+    """Each restaurant of the franchise with its place in the view, as far as both agree on what is below what.
+
+    symbols: What to look for below each restaurant, besides the symbols of those that stand there.
+    """
+    children = {}
+    for number, row in enumerate(franchise.restaurants[: franchise.used[N_RESTAURANTS]]):
+        own = children.setdefault(int(row[PARENT]), {})
+        own[int(row[franchises.SYMBOL])] = number if row[CUSTOMERS] > 0 else NONE
+    pairs = [(expert, expert * WIDTH) for expert in range(len(view.columns))]
+    for restaurant, place in pairs:
+        own = children.get(restaurant, {})
+        for symbol in {*symbols, *own}:
+            found = below(view, place, symbol)
+            assert (found != NONE) == (own.get(symbol, NONE) != NONE)
+            if found != NONE:
+                pairs.append((own[symbol], int(found)))
+    return pairs
 
 
 symbols = st.integers(0, 2)
@@ -65,21 +121,59 @@ def test_view_gives_the_probabilities_of_the_seating(customers, stay, seed):
     live, out = np.empty(ALPHABET), np.empty(ALPHABET)
     for row in contexts()[::3]:
         for expert in range(len(COLUMNS)):
-            restaurant = deepest(view, expert, row)
             predictive_distribution(franchise, expert, row, live)
-            view_distribution(view, restaurant, out)
-            np.testing.assert_allclose(out, live, rtol=1e-10)
-            assert out.sum() == pytest.approx(1.0, rel=1e-10)
+            view_distribution(view, expert, row, out)
+            np.testing.assert_allclose(out, live, rtol=PRECISION)
             for dish in range(ALPHABET):
                 expected = predictive_probability(franchise, expert, row, dish)
-                assert view_probability(view, restaurant, dish) == pytest.approx(expected, rel=1e-10)
-                assert view_context_probability(view, expert, row, dish) == pytest.approx(expected, rel=1e-10)
+                assert view_probability(view, expert, row, dish) == pytest.approx(expected, rel=PRECISION)
+                assert out[dish] == pytest.approx(view_probability(view, expert, row, dish), rel=ROUNDING)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_probabilities_are_never_above_those_of_the_seating_and_add_up_to_one_at_most(seed):
+    franchise = busy_franchise(seed)
+    view, live, out = freeze(franchise), np.empty(ALPHABET), np.empty(ALPHABET)
+    for row in contexts():
+        for expert in range(len(COLUMNS)):
+            predictive_distribution(franchise, expert, row, live)
+            view_distribution(view, expert, row, out)
+            found = np.array([view_probability(view, expert, row, dish) for dish in range(ALPHABET)])
+            for probabilities in (out, found):
+                assert np.all(probabilities <= live * (1.0 + ROUNDING))
+                assert 1.0 - PRECISION <= fsum(probabilities) <= 1.0
+
+
+def test_probabilities_too_small_for_32_bits_have_a_logarithm():
+    # Back-off factors near 0, one below the other.
+    franchise = seated_franchise([((0, 0, 0), 0)] * 50)
+    franchise.discount[:], franchise.strength[:] = 1e-25, 1e-25
+    view = freeze(franchise)
+    assert 0.0 < view_probability(view, 0, np.zeros(3, dtype=np.int32), 1) < 1e-70
 
 
 def test_view_of_an_empty_franchise_is_uniform():
-    view = freeze(new_franchise(COLUMNS, ALPHABET))
-    np.testing.assert_array_equal(distributions(view), np.full((len(COLUMNS), ALPHABET), 1 / ALPHABET))
-    assert view_context_probability(view, 0, np.zeros(3, dtype=np.int32), 3) == 1 / ALPHABET
+    view, out = freeze(new_franchise(COLUMNS, ALPHABET)), np.empty(ALPHABET)
+    row = np.zeros(3, dtype=np.int32)
+    for expert in range(len(COLUMNS)):
+        view_distribution(view, expert, row, out)
+        np.testing.assert_array_equal(out, 1 / ALPHABET)
+        assert view_probability(view, expert, row, 3) == 1 / ALPHABET
+
+
+def test_view_of_an_empty_franchise_has_uniform_rows():
+    out = np.empty(ALPHABET)
+    distribution_below(freeze(new_franchise(COLUMNS, ALPHABET), multiplied=True), 0, 1, True, out)
+    np.testing.assert_allclose(out, 1 / ALPHABET, rtol=ROUNDING)
+
+
+def distributions(view):
+    """p(dish | context) under each expert in every context."""
+    out = np.empty((len(contexts()), len(COLUMNS), ALPHABET))
+    for row, found in zip(contexts(), out):
+        for expert in range(len(COLUMNS)):
+            view_distribution(view, expert, row, found[expert])
+    return out
 
 
 def test_view_keeps_its_probabilities_when_hyperparameters_change():
@@ -92,12 +186,139 @@ def test_view_keeps_its_probabilities_when_hyperparameters_change():
     assert np.abs(distributions(freeze(franchise)) - before).max() > 1e-3
 
 
+@pytest.mark.parametrize("multiplied", [False, True])
+def test_view_is_made_of_arrays_that_can_be_kept(multiplied):
+    view = freeze(busy_franchise(0), multiplied=multiplied)
+    again = view_of(view.columns, view.alphabet, view.restaurants.copy(), view.servings.copy(), view.row)
+    for one, other in zip(view, again):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("contexts", "events"), [(2, 60), (4, 60), (5, 200), (60, 400), (1000, 300)])
+def test_below_finds_the_restaurants_with_customers_and_no_others(contexts, events):
+    franchise = busy_franchise(contexts, contexts, events=events)
+    for view in (freeze(franchise), freeze(franchise, multiplied=True)):
+        found = pairs_of(franchise, view, [*range(0, contexts + 8, 1 + contexts // 8), 2**31 - 1])
+        rows = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
+        assert len(found) == len(COLUMNS) + np.count_nonzero(rows[len(COLUMNS) :, CUSTOMERS])
+        assert sorted(place for _, place in found) == sorted(place for place, _ in places_of(view))
+        for restaurant, place in found:
+            assert standing_of(view, place) == standing(rows[restaurant, CUSTOMERS])
+
+
+@pytest.mark.parametrize("contexts", [3, 60])
+def test_children_stand_together_behind_their_parents(contexts):
+    view = freeze(busy_franchise(0, contexts))
+    places = places_of(view)
+    assert len({place for place, _ in places}) == len(places)
+    assert all(parent < place for place, parent in places)
+    count = Counter(parent for _, parent in places)
+    for place, _ in places:
+        # Few of them leave no room, and of many each finds a free place soon.
+        own, room = count[place], int(view.restaurants[place + ROOM]) >> STANDING_BITS
+        assert own == room if own <= 4 else 1.2 * own < room < 1.5 * own
+
+
+@pytest.mark.parametrize("multiplied", [False, True])
+def test_more_than_can_be_numbered_is_refused(monkeypatch, multiplied):
+    franchise = busy_franchise(0, alphabet=60)
+    view = freeze(franchise, multiplied=multiplied)
+    needed = sorted({len(view.restaurants), len(view.servings)})
+    for most in (needed[0] - 1, needed[1] - 1, needed[1]):
+        monkeypatch.setattr(views, "SINGLE", most)
+        if most == needed[1]:
+            freeze(franchise, multiplied=multiplied)
+        else:
+            with pytest.raises(MemoryError, match="Use shorter contexts or less text"):
+                freeze(franchise, multiplied=multiplied)
+
+
+def test_of_a_chain_of_only_children_each_stands_next_to_its_parent():
+    view = freeze(seated_franchise([((5, 6, 7), 0), ((5, 6, 7), 1)]))
+    parents = dict(places_of(view))
+    chain = [deepest_in(view, 0, np.array([5, 6, 7], dtype=np.int32))]
+    while parents[chain[0]] != NONE:
+        chain.insert(0, parents[chain[0]])
+    assert chain == [0, 3 * WIDTH, 4 * WIDTH, 5 * WIDTH]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_context_leads_to_the_deepest_restaurant_with_customers(seed):
+    franchise = busy_franchise(seed)
+    view = freeze(franchise)
+    pairs = dict(pairs_of(franchise, view))
+    for row in contexts():
+        for expert in range(len(COLUMNS)):
+            assert deepest_in(view, expert, row) == pairs[seen(franchise, deepest(franchise, expert, row))]
+
+
+@pytest.mark.parametrize("alphabet", [7, 60])
+def test_restaurants_list_what_they_serve(alphabet):
+    franchise = busy_franchise(1, alphabet=alphabet)
+    view, live = freeze(franchise), np.empty(alphabet)
+    servings = franchise.servings[: franchise.used[N_SERVINGS]]
+    several = 0
+    for restaurant, place in pairs_of(franchise, view):
+        restaurant_distribution(franchise, restaurant, live)
+        served = sorted(
+            servings[(servings[:, RESTAURANT] == restaurant) & (servings[:, SERVED] > 0), franchises.DISH].tolist()
+        )
+        several += len(served) > 4
+        shares = np.array([share_of(view, place, dish) for dish in range(alphabet)])
+        assert np.flatnonzero(shares >= 0.0).tolist() == served
+        np.testing.assert_allclose(shares[served], live[served], rtol=PRECISION)
+    assert several > 0
+
+
+def logs_of(view, place):
+    """The row of a restaurant with the excesses that it lists."""
+    logs = view.row[view.restaurants[place + ROW]].astype(np.float64)
+    listed = int(view.restaurants[place + LIST])
+    if listed < SINGLE:
+        end = listed + PAIR * int(view.restaurants[place + LENGTH])
+        dishes = view.servings[listed + DISH : end : PAIR]
+        assert len(set(dishes.tolist())) == len(dishes)
+        logs[dishes] += view.serving_value[listed + VALUE : end : PAIR]
+    elif listed != EMPTY:
+        logs[EMPTY - 1 - listed] += view.value[place + SHARE]
+    return logs
+
+
+@pytest.mark.parametrize("alphabet", [2, 7, 20, 60])
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_and_excesses_are_the_logs_of_the_seating_up_to_a_constant(alphabet, seed):
+    franchise = busy_franchise(seed, alphabet=alphabet)
+    view, live = freeze(franchise, multiplied=True), np.empty(alphabet)
+    for restaurant, place in pairs_of(franchise, view):
+        restaurant_distribution(franchise, restaurant, live)
+        assert np.ptp(logs_of(view, place) - np.log(live)) < 10 * PRECISION
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_contexts_of_one_symbol_can_be_asked_for_by_themselves(seed):
+    franchise = busy_franchise(seed)
+    shares, logs = freeze(franchise), freeze(franchise, multiplied=True)
+    live, out = np.empty(ALPHABET), np.empty(ALPHABET)
+    for expert, symbol in itertools.product(range(len(COLUMNS) - 1), range(4)):
+        restaurant = child(franchise, expert, symbol)
+        restaurant_distribution(franchise, expert if restaurant == NONE else restaurant, live)
+        found = [probability_below(shares, expert, symbol, dish) for dish in range(ALPHABET)]
+        np.testing.assert_allclose(found, live, rtol=PRECISION)
+        distribution_below(shares, expert, symbol, False, out)
+        np.testing.assert_array_equal(out, found)
+        distribution_below(logs, expert, symbol, True, out)
+        np.testing.assert_allclose(out, live, rtol=10 * PRECISION)
+
+
 @pytest.mark.parametrize("best", [1, 2, 3, 10])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_best_of_each_class_are_those_that_sorting_finds(best, seed):
     view = freeze(busy_franchise(seed))
     dish, probability = best_by_class(view, KIND, 2, best)
-    for restaurant, expected in enumerate(distributions(view)):
+    expected = np.empty(ALPHABET)
+    for row, expert in itertools.product(contexts(), range(len(COLUMNS))):
+        restaurant = deepest_in(view, expert, row) // WIDTH
+        view_distribution(view, expert, row, expected)
         for group in range(2):
             members = np.flatnonzero(KIND == group)
             found = dish[restaurant, group]
@@ -129,28 +350,3 @@ def test_best_are_kept_in_descending_order_and_equals_by_number(values, best, ra
         keep_best(dish, probability, found, value)
     expected = sorted(order, key=lambda pair: (-pair[1], pair[0]))[:best]
     assert [(found, value) for found, value in zip(dish.tolist(), probability) if found != NONE] == expected
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_path_ends_at_the_deepest_restaurant_and_goes_through_those_above_it(seed):
-    view = freeze(busy_franchise(seed))
-    path = np.empty((COLUMNS.shape[1] + 1, len(COLUMNS)), dtype=np.int32)
-    for row in contexts():
-        paths_of(view, row, np.arange(len(COLUMNS)), path)
-        for expert in range(len(COLUMNS)):
-            way = [restaurant for restaurant in path[:, expert] if restaurant != NONE]
-            assert way[-1] == deepest(view, expert, row)
-            assert way[0] == expert
-            assert [view.restaurants[restaurant, PARENT] for restaurant in way[1:]] == way[:-1]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_probability_along_a_path_is_that_of_its_last_restaurant(seed):
-    view = freeze(busy_franchise(seed))
-    path = np.empty((COLUMNS.shape[1] + 1, len(COLUMNS)), dtype=np.int32)
-    for row in contexts():
-        paths_of(view, row, np.arange(len(COLUMNS)), path)
-        for expert in range(len(COLUMNS)):
-            for dish in range(ALPHABET):
-                expected = view_probability(view, deepest(view, expert, row), dish)
-                assert view_path_probability(view, path, expert, dish) == pytest.approx(expected, rel=1e-12)

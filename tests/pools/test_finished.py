@@ -1,0 +1,36 @@
+"""Finished probabilities are those of the seating, to the last bit but for the order of sums."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import seating
+from seating import ROUNDING
+
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.hpyp.franchise import DISH, N_RESTAURANTS, N_SERVINGS, PARENT, RESTAURANT, restaurant_distribution
+from spacy_hpyp.pools.finished import finish
+
+ALPHABET = 7
+COLUMNS = np.array([[0, 1, 2], [2, 0, NONE], [NONE, NONE, NONE]])
+seated_franchise = partial(seating.seated_franchise, columns=COLUMNS, alphabet=ALPHABET)
+
+
+@pytest.mark.parametrize("one_table", [False, True])
+@pytest.mark.parametrize("leave", [0, 50, 100])
+def test_finished_probabilities_are_those_of_the_seating(leave, one_table):
+    rng = np.random.default_rng(leave)
+    customers = [(tuple(rng.integers(3, size=3).tolist()), int(rng.integers(ALPHABET - 1))) for _ in range(100)]
+    franchise = seated_franchise(customers, customers[:leave], one_table=one_table)
+    finished = finish(franchise)
+    used = int(franchise.used[N_RESTAURANTS])
+    expected = np.empty((used, ALPHABET))
+    for restaurant in range(used):
+        restaurant_distribution(franchise, restaurant, expected[restaurant])
+    servings = franchise.servings[: franchise.used[N_SERVINGS]]
+    of_servings = expected[servings[:, RESTAURANT], servings[:, DISH]]
+    np.testing.assert_allclose(finished.probability, of_servings, rtol=ROUNDING)
+    # The last dish is served nowhere.
+    above = np.append(expected[:, -1], 1.0 / ALPHABET)[franchise.restaurants[:used, PARENT]]
+    np.testing.assert_allclose(finished.back_off * above, expected[:, -1], rtol=ROUNDING)
+    np.testing.assert_allclose(finished.passed_on / ALPHABET, expected[:, -1], rtol=ROUNDING)

@@ -2,7 +2,7 @@
 
 from numba import njit
 
-from spacy_hpyp.arc_standard import decoder, proposals
+from spacy_hpyp.arc_standard import decoder, outlook, proposals
 
 
 @njit
@@ -18,3 +18,8 @@ def only(blocks, block):
 @njit
 def search_block(parser, block, search, work, records, syntactic, lexical, log_probability):
     return decoder.search_block(parser, block, search, work, records, syntactic, lexical, log_probability)
+
+
+@njit
+def outlook_of(chain, tag_offsets, candidate_tags, usual, block, share):
+    return outlook.outlook_of(chain, tag_offsets, candidate_tags, usual, block, share)

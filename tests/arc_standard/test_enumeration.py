@@ -318,6 +318,6 @@ def test_beam_that_tries_all_labels_is_exhaustive_search(model_with_labels, n):
 def test_each_search_has_as_many_best_actions_as_it_asks_for(model_with_labels):
     frozen = model_with_labels.frozen
     several, one = (frozen.parser_for(Search(1, 0.0, labels_per_arc=labels)) for labels in (2, 1))
-    if not model_with_labels.is_factored and len(several.transition.weight) == 0:
+    if not model_with_labels.is_factored and len(several.transition.weights.standing) == 0:
         assert several.best_action.shape[2] >= 2
         assert one.best_action.shape[2] >= 1

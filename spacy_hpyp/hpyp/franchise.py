@@ -354,25 +354,6 @@ def deepest_of(franchise, row, experts, restaurants):
 
 
 @borrowing
-def paths_of(franchise, row, experts, path):
-    """Every restaurant on the way to `deepest`, for several experts at once.
-
-    experts (int32[*]): Which experts.
-    path (int32[depth + 1, *]): Overwritten where an expert is asked for, root first, with `NONE` below its last restaurant.
-    """
-    columns = franchise.columns
-    for expert in experts:
-        path[0, expert] = expert
-    for level in range(columns.shape[1]):
-        for expert in experts:
-            above = path[level, expert]
-            if above == NONE or columns[expert, level] == NONE:
-                path[level + 1, expert] = NONE
-            else:
-                path[level + 1, expert] = child(franchise, above, row[columns[expert, level]])
-
-
-@borrowing
 def open_restaurants(franchise, row, restaurants):
     """The restaurant of a context under every expert, founded with all that lead to it where they do not exist yet.
 

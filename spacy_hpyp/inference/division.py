@@ -111,7 +111,9 @@ def _divide(division, particles, p_generate, p_attach, is_held, holds_word):
 def _allot(division, options, count, mass, particles, held):
     """Each option in turn, the most promising one first, gets its share of what is left."""
     outcome, probability, outlook, claim = options.outcome, options.probability, options.outlook, options.claim
-    best_outlook, mass = outlook[:count].max(), 0.0
+    best_outlook, mass = -inf, 0.0
+    for i in range(count):
+        best_outlook = max(best_outlook, outlook[i])
     for i in range(count):
         claim[i] = probability[i] * exp(outlook[i] - best_outlook)
         mass += claim[i]

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import srsly
 import typer
@@ -12,7 +13,7 @@ from wasabi import msg
 
 from ..language_model.interpolation import Interpolation, Perplexities
 from ..language_model.ngram import NGramModel, resolve_rule
-from ..language_model.perplexity import CONVENTION, Perplexity, perplexity_of
+from ..language_model.perplexity import Perplexity, perplexity_of
 from ..language_model.scoring import score_by_beam, score_by_particles, search_for_sums
 from ..storage.files import prepare_folder
 from .app import hpyp, load_parser
@@ -116,7 +117,8 @@ def perplexity_cli(
     is that of an open vocabulary. Its bits a character can be compared with those of any other model that gives the whole text a
     probability: the end of each word counts as a character.
 
-    With --interpolate the perplexities are those of the parser, of an n-gram model, and of both mixed word by word.
+    With --interpolate the perplexities are those of the parser, of an n-gram model, and of both mixed word by word; if the parser spells
+    rare words out, all three have its letters.
     """
     if interpolate is not None or weights_from is not None or save_weights is not None:
         estimated = {"method": None if method == Method.beam else method, "replicates": replicates, "seed": seed}
@@ -154,15 +156,9 @@ def perplexity_cli(
         return
     if method != Method.particles:
         del figures["standard_error"], figures["bias"]
-    if found.spelling is None:
-        del figures["closed_perplexity"]
-    if found.bits_per_character is None:
-        del figures["bits_per_character"]
-    rows = {label: format(figures[name], _FORMATS.get(name, "d")) for name, label in _ROWS.items() if name in figures}
+    rows = {label: _formatted(figures, name) for name, label in _rows_of(found).items() if name in figures}
     msg.table(rows, title="Perplexity")
-    msg.info(found.convention[0].upper() + found.convention[1:])
-    if found.bits_per_character is not None:
-        msg.info("Bits a character count the end of each word as a character")
+    _explain(found)
     if method == Method.particles:
         error = found.perplexity * found.standard_error
         msg.info(f"An estimate: {found.perplexity:.2f} ± {error:.2f}, by about {-found.bias:.2%} too high on average")
@@ -287,8 +283,8 @@ def _print_mixture(found: Perplexities, mixture: Interpolation, output: Output) 
     if output == Output.json:
         print(srsly.json_dumps({**figures, "weights": mixture.shares.tolist()}, indent=2))
         return
-    names = [name for name in _ROWS if name not in ("standard_error", "bias")]
-    rows = [(_ROWS[name], *(format(one[name], _FORMATS.get(name, "d")) for one in figures.values())) for name in names]
+    shown = {name: label for name, label in _rows_of(found.mixture).items() if name not in ("standard_error", "bias")}
+    rows = [(label, *(_formatted(one, name) for one in figures.values())) for name, label in shown.items()]
     msg.table(
         rows,
         header=("", "parser", "n-gram model", "mixture"),
@@ -307,11 +303,31 @@ def _print_mixture(found: Perplexities, mixture: Interpolation, output: Output) 
         aligns=("l", "r", "r"),
         title="Weights by what the n-gram model leaves to its uniform distribution",
     )
-    msg.info(CONVENTION[0].upper() + CONVENTION[1:])
+    _explain(found.mixture)
     msg.info(
         "The parser's is that of each word given the derivations left in the beam before it: all words together have at most 1, but "
         "it is no bound of the perplexity with all derivations"
     )
+
+
+def _rows_of(found: Perplexity) -> dict[str, str]:
+    """The figures that there are of a perplexity, and what they are called."""
+    missing = {
+        "closed_perplexity": found.spelling is None,
+        "bits_per_character": found.bits_per_character is None,
+    }
+    return {name: label for name, label in _ROWS.items() if not missing.get(name, False)}
+
+
+def _formatted(figures: dict[str, Any], name: str) -> str:
+    return format(figures[name], _FORMATS.get(name, "d"))
+
+
+def _explain(found: Perplexity) -> None:
+    """Say which vocabulary a perplexity is of, and what its characters are."""
+    msg.info(found.convention[0].upper() + found.convention[1:])
+    if found.bits_per_character is not None:
+        msg.info("Bits a character count the end of each word as a character")
 
 
 def _refuse(settings: dict[str, object], owner: str, other: str) -> None:

@@ -49,8 +49,13 @@ def surprisal_cli(
     count characters of the file; sentences, words and tokens are numbered in each paragraph. A field that contains a
     quotation mark is quoted, as read.delim of R and pandas.read_csv expect. With --interpolate there are two more columns:
     surprisal_ngram, and surprisal_mixed of the n-gram model and the parser together; the others are the parser's own.
+
+    Where the parser spells rare words out, their letters are a part of all surprisals but the syntactic ones. Search looks at no word
+    before it is read, whatever the setting 'outlook' of the pipeline is.
     """
     nlp, parser = load_parser(model, particles=particles, threads=threads)
+    # Reading is incremental: words to come must have no say in which derivations there are.
+    parser.outlook = 0.0
     if interpolate is None and weights_from is not None:
         raise ValueError("--weights-from is a setting of a mixture, but there is no --interpolate.")
     mixture = None
@@ -75,7 +80,7 @@ def read_surprisals(
 ) -> Iterator[TokenRow]:
     """Parse a text file and give the surprisal of each token. The file is not held in memory. White space has no row.
 
-    nlp (Language): A pipeline with an hpyp_parser.
+    nlp (Language): A pipeline with an hpyp_parser, whose setting `outlook` should be 0: else its search has looked at the words to come.
     path (str | Path): Text in UTF-8. Paragraphs are parsed one by one: nothing before a paragraph is context of its words.
     per_line (bool): Whether every line is a paragraph that is one sentence; else an empty line ends a paragraph, and the
         pipeline finds the sentences.
@@ -116,7 +121,8 @@ def _parse_and_mix(nlp: Language, docs: list[Doc], mixture: Interpolation) -> It
         for doc in docs
     ]
     own = np.concatenate([part[:, place].sum(axis=0) for part, place in zip(parts, places)])
-    found = np.stack(mixture.surprisals(blocks, own), axis=1)
+    letters = mixture.model.spell_docs(docs, layout, blocks.words)
+    found = np.stack(mixture.surprisals(blocks, own, letters), axis=1)
     for doc, place, values in zip(docs, places, np.split(found, layout.docs[1:-1])):
         mixed = np.zeros((len(doc), len(MIXED)))
         mixed[place] = values

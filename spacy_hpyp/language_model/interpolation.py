@@ -14,6 +14,9 @@ out: all words and the end of the sentence together have at most 1 after every p
 language model of its own, which gives what is left out to nothing: its perplexity is at least what it would be with the rest shared
 out. Products of the ratios are lower bounds of the parser's exact probabilities; those of the mixture are not, since a single ratio may
 be higher than it were with all derivations.
+
+What is mixed are the probabilities of known words and of classes. Where the parser spells rare words out, both models have the same
+classes spelled, so that the probability of the letters given the class is a factor of both sides: its log is added once, after mixing.
 """
 
 import hashlib
@@ -35,6 +38,7 @@ from ..storage.files import replace_file
 from ..text.vocabulary import Vocabulary
 from .ngram import NGramModel
 from .perplexity import Perplexity, ScoredSentence, perplexity_of
+from .scoring import scored_sentence
 
 KIND = "spacy-hpyp weights of an interpolation"
 FORMAT = 1
@@ -177,13 +181,13 @@ class Interpolation:
         RAISES (ValueError): If the models cannot be mixed, or there are no sentences.
         """
         check_vocabularies(model, ngrams)
-        found = [made for _, made in _predict(model, ngrams, sentences, search, threads)]
+        found = [made for *_, made in _predict(model, ngrams, sentences, search, threads)]
         if not found:
             raise ValueError("There is no sentence to learn the weights of the mixture from.")
         return cls(model, ngrams, fit_shares(Predictions(*map(np.concatenate, zip(*found)))).tolist())
 
     def perplexities(self, sentences: Iterable[Sequence[str]], search: Search, *, threads: int = 1) -> Perplexities:
-        """The perplexities of a text.
+        """The perplexities of a text, all with the parser's letters if it spells rare words out.
 
         sentences (Iterable[Sequence[str]]): Its sentences, each with a word at least; the weights must not be learned from them.
         search (Search): How the parser searches.
@@ -191,27 +195,28 @@ class Interpolation:
         RAISES (ValueError): If there are no sentences.
         """
         scored: list[list[ScoredSentence]] = [[], [], []]
-        known = len(self.ngrams.words.vocabulary.words)
-        for blocks, found in _predict(self.model, self.ngrams, sentences, search, threads):
+        for batch, blocks, found in _predict(self.model, self.ngrams, sentences, search, threads):
             starts = blocks.offsets[:-1]
-            words = np.diff(blocks.offsets).tolist()
-            unknown = np.add.reduceat(blocks.words >= known, starts, dtype=np.int64).tolist()
+            numbers = np.split(blocks.words, starts[1:])
+            letters = [scored_sentence(self.model, words, own, 0.0) for words, own in zip(batch, numbers)]
             for scores, values in zip(scored, (found.parser, found.ngram, mix(found, self.shares))):
                 totals = np.add.reduceat(values, starts + np.arange(len(starts))).tolist()
-                scores.extend(map(ScoredSentence, totals, words, unknown))
+                scores.extend(one._replace(log_prob=one.log_prob + total) for one, total in zip(letters, totals))
         return Perplexities(*map(perplexity_of, scored))
 
-    def surprisals(self, blocks: Blocks, parser: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def surprisals(self, blocks: Blocks, parser: np.ndarray, letters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The surprisals of words, without the ends of the blocks.
 
         blocks (Blocks): Where sentences may begin inside of a block the n-gram model, too, sums over where they do, and the end of a
             sentence is counted with the word after it.
-        parser (float64[words]): The parser's surprisals of the same words, in bits.
-        RETURNS (float64[words], float64[words]): Those of the n-gram model and of the mixture, in bits.
+        parser (float64[words]): The parser's surprisals of the same words, in bits, with those of letters in them.
+        letters (float64[words]): The log-probabilities of the letters of rare words in nats, see `JointModel.spell`; 0 for others.
+        RETURNS (float64[words], float64[words]): Those of the n-gram model and of the mixture, in bits, with letters, too.
         """
         ends = blocks.offsets[1:] + np.arange(len(blocks.offsets) - 1)
         ngram, level = (np.delete(values, ends) for values in _score(self.ngrams, blocks))
-        return bits(ngram), bits(mix(Predictions(-log(2.0) * parser, ngram, level), self.shares))
+        mixed = mix(Predictions(-log(2.0) * parser - letters, ngram, level), self.shares)
+        return bits(ngram + letters), bits(mixed + letters)
 
     def to_disk(self, path: str | Path) -> None:
         """Save the shares as JSON, without the models."""
@@ -260,14 +265,14 @@ def _score(ngrams: NGramModel, blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
 
 def _predict(
     model: JointModel, ngrams: NGramModel, sentences: Iterable[Sequence[str]], search: Search, threads: int
-) -> Iterator[tuple[Blocks, Predictions]]:
+) -> Iterator[tuple[list[Sequence[str]], Blocks, Predictions]]:
     """What both models say of sentences, some at a time."""
     vocabulary = model.vocabulary
     for batch in minibatch(sentences, _BATCH):
         if not all(batch):
             raise ValueError("A sentence without words has no probability.")
         blocks = sentence_blocks([np.array(vocabulary.numbers(words), dtype=np.int32) for words in batch])
-        yield blocks, predictions_of(ngrams, blocks, model.frozen.decode(blocks, search, threads))
+        yield batch, blocks, predictions_of(ngrams, blocks, model.frozen.decode(blocks, search, threads))
 
 
 def _names(vocabulary: Vocabulary) -> tuple[list[str], list[str]]:

@@ -22,7 +22,8 @@ _LABELS, _TAGS, _SPREAD = 5, 8, 10
 
 def search_for_sums(search: Search, *, predictive: bool = False) -> Search:
     """The search that leaves little out of a sum, with the same number of particles: the beam stands for the posterior and is not
-    narrowed down to the best derivation, more labels and tags are tried, and derivations are divided more finely. It is slower.
+    narrowed down to the best derivation, more labels and tags are tried, derivations are divided more finely, and none is preferred
+    for what its tags promise of the words to come. It is slower.
 
     search (Search): How parses are searched for.
     predictive (bool): Whether the probabilities of words are those given the derivations that are kept, see `Search`; else their
@@ -36,6 +37,8 @@ def search_for_sums(search: Search, *, predictive: bool = False) -> Search:
         labels_per_arc=max(search.labels_per_arc, _LABELS),
         tags_per_word=max(search.tags_per_word, _TAGS),
         tag_threshold=0.0,
+        # A word is predicted from what stands before it alone.
+        outlook=0.0,
         predictive=predictive,
         spread=_SPREAD,
     )
@@ -58,7 +61,7 @@ def score_by_beam(
         log_probability = model.frozen.decode(blocks, search, threads).log_probability
         totals = np.add.reduceat(log_probability, blocks.offsets[:-1]).tolist()
         for words, own, total in zip(batch, numbers, totals):
-            yield _scored(model, words, own, total)
+            yield scored_sentence(model, words, own, total)
 
 
 def score_by_particles(
@@ -98,11 +101,11 @@ def score_by_particles(
         estimate_log_probabilities(distributions, words, particles, rng, estimates)
         highest = estimates.max()
         if highest == -np.inf:
-            return _scored(model, forms, words, -np.inf)
+            return scored_sentence(model, forms, words, -np.inf)
         ratios = np.exp(estimates - highest)
         log_prob = float(highest + np.log(ratios.mean()))
         variance = float(ratios.var(ddof=1) / (replicates * ratios.mean() ** 2))
-        return _scored(model, forms, words, log_prob, variance)
+        return scored_sentence(model, forms, words, log_prob, variance)
 
     jobs = ((number, words, _numbers(model, words)) for number, words in enumerate(sentences))
     with ThreadPoolExecutor(threads) as pool:
@@ -123,10 +126,16 @@ def _numbers(model: JointModel, words: Sequence[str]) -> np.ndarray:
     return np.array(vocabulary.numbers(words), dtype=np.int32)
 
 
-def _scored(
+def scored_sentence(
     model: JointModel, words: Sequence[str], numbers: np.ndarray, log_prob: float, variance: float = 0.0
 ) -> ScoredSentence:
-    """A sentence with the log-probability of its known words and classes, to which that of letters is added."""
+    """A sentence with the log-probability of its known words and classes, to which that of letters is added.
+
+    model (JointModel): A trained model that generates words.
+    words (Sequence[str]): Its words.
+    numbers (int32[n]): Their numbers in the model's vocabulary.
+    log_prob, variance (float): Without letters, in nats, see `ScoredSentence`.
+    """
     unknown = int(np.sum(numbers >= len(_vocabulary(model).words)))
     characters = sum(map(len, words))
     if model.spelling is None:

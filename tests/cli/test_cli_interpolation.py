@@ -21,12 +21,13 @@ TEXT = "the dog sees a cat. Ada waits  near\nthe old parser.\n\nZenobia sleeps.\
 
 @pytest.fixture(scope="module")
 def files(toy, trained, tmp_path_factory):
-    """A pipeline, an n-gram model with its vocabulary, held-out sentences, others, and weights learned from the first."""
+    """A pipeline, and one that spells; n-gram models with their vocabulary and another one; training, held-out and other sentences."""
     folder = tmp_path_factory.mktemp("interpolation")
     trained.to_disk(folder / "pipeline")
     for name, seed in (("train", 0), ("heldout", 1), ("dev", 2)):
         docs = [toy.doc(trained.vocab, sentence) for sentence in toy.sentences(20, seed=seed)]
         DocBin(docs=docs).to_disk(folder / f"{name}.spacy")
+    toy.trained(spelling=True).to_disk(folder / "spelled")
     short = ("--order", 3, "--sweeps", 4, "--samples", 2)
     run("ngram", folder / "train.spacy", folder / "ngram", "--vocab-from", folder / "pipeline", *short)
     run("ngram", folder / "train.spacy", folder / "other", *short)
@@ -50,6 +51,8 @@ def words_of(toy, seed):
 
 def test_the_perplexities_of_both_models_and_of_their_mixture_are_printed(toy, trained, files, mixed):
     found = json.loads(run("perplexity", files / "pipeline", files / "dev.spacy", *mixed, "--output", "json").stdout)
+    table = run("perplexity", files / "pipeline", files / "dev.spacy", *mixed).output
+    assert "Closed vocabulary" in table
     parser, ngrams = toy.parser(trained), NGramModel.from_disk(files / "ngram")
     search = search_for_sums(parser.search, predictive=True)
     mixture = Interpolation.learn(parser.joint, ngrams, words_of(toy, 1), search)
@@ -57,7 +60,6 @@ def test_the_perplexities_of_both_models_and_of_their_mixture_are_printed(toy, t
     for name, one in expected._asdict().items():
         assert found[name] == pytest.approx(one.to_dict())
     assert found["weights"] == pytest.approx(mixture.shares.tolist())
-    table = run("perplexity", files / "pipeline", files / "dev.spacy", *mixed).output
     for one in expected:
         assert f"{one.perplexity:.2f}" in table
     assert f"{mixture.shares[3]:.4f}" in table
@@ -70,6 +72,28 @@ def test_saved_weights_are_used_again(files, mixed, weights):
         for options in (mixed, again)
     )
     assert one == other
+
+
+def test_what_a_parser_spells_is_printed_with_and_without_letters(files, weights):
+    mixed = ("--interpolate", files / "ngram", "--weights-from", weights)
+    figures, table = (
+        run("perplexity", files / "spelled", files / "dev.spacy", *mixed, *options).output
+        for options in (("--output", "json"), ())
+    )
+    closed = json.loads(run("perplexity", files / "pipeline", files / "dev.spacy", *mixed, "--output", "json").stdout)
+    shown = " ".join(table.split())
+    assert "Open vocabulary" in shown
+    found = json.loads(figures)
+    models = ("parser", "ngram", "mixture")
+    for name, label, digits in (
+        ("perplexity", "PERPLEXITY", 2),
+        ("closed_perplexity", "PERPLEXITY WITHOUT LETTERS", 2),
+        ("bits_per_character", "BITS A CHARACTER", 4),
+    ):
+        assert " ".join([label, *(f"{found[model][name]:.{digits}f}" for model in models)]) in shown
+    for model in models:
+        assert found[model]["closed_perplexity"] == pytest.approx(closed[model]["perplexity"])
+        assert found[model]["log_prob"] - found[model]["spelling"] == pytest.approx(closed[model]["log_prob"])
 
 
 def rows(table):
@@ -101,6 +125,20 @@ def test_the_columns_of_the_mixture_are_the_sums_of_weighted_probabilities(
         parser, ngram, both = (2.0 ** -float(row[name]) for name in ("surprisal", "surprisal_ngram", "surprisal_mixed"))
         assert np.log(ngram) == pytest.approx(log_prob, abs=1e-5)
         assert both == pytest.approx(share * parser + (1.0 - share) * ngram, rel=1e-5)
+
+
+def test_letters_are_added_to_every_surprisal_of_a_rare_word(toy, files, weights, write):
+    arguments = (write(TEXT), "--interpolate", files / "ngram", "--weights-from", weights)
+    plain, spelled = (rows(run("surprisal", files / name, *arguments).stdout) for name in ("pipeline", "spelled"))
+    rare = 0
+    for one, other in zip(plain, spelled, strict=True):
+        more = float(other["surprisal_lexical"]) - float(one["surprisal_lexical"])
+        for name in ("surprisal", "surprisal_ngram", "surprisal_mixed"):
+            assert float(other[name]) - float(one[name]) == pytest.approx(more, abs=1e-5)
+        assert other["surprisal_syntactic"] == one["surprisal_syntactic"]
+        rare += more > 1.0
+        assert (more > 1.0) == (one["text"] == "Zenobia")
+    assert rare == 1
 
 
 def test_the_mixture_of_a_word_is_the_sum_over_its_tokens(files, weights, write):

@@ -27,9 +27,11 @@ def rows(table):
 
 
 @pytest.fixture(scope="module")
-def model(trained, tmp_path_factory):
+def model(toy, trained, tmp_path_factory):
+    """The pipeline, set to look at the words to come, which the command does not."""
+    assert toy.parser(trained).outlook == 0.0
     path = tmp_path_factory.mktemp("surprisal") / "model"
-    trained.to_disk(path)
+    toy.copy(trained, outlook=1.0).to_disk(path)
     return path
 
 
@@ -95,6 +97,16 @@ def test_numbers_count_from_one_in_each_paragraph(model, write):
     assert [row["token"] for row in found] == ["1", "2", "3", "1", "2", "3", "4", "5"]
     assert [row["word"] for row in found] == ["1", "2", "2", "1", "2", "3", "4", "4"]
     assert {row["sentence"] for row in found} == {"1"}
+
+
+@pytest.mark.parametrize("options", [(), ("--per-line",)])
+def test_no_surprisal_depends_on_the_words_to_come(model, write, options):
+    words = "Zenobia Quux waits near the old blorp frobs a cat .".split()
+    whole = rows(run(model, write(" ".join(words)), "-K", 2, *options).stdout)
+    for length in range(1, len(words)):
+        part = rows(run(model, write(" ".join(words[:length])), "-K", 2, *options).stdout)
+        for name in SUMMED[:3]:
+            assert [row[name] for row in part] == [row[name] for row in whole[:length]]
 
 
 def test_each_line_may_be_a_sentence(model, trained, write):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.annotation.arrays import Blocks, sentence_blocks
+from spacy_hpyp.annotation.extensions import bits
 from spacy_hpyp.inference.division import Search
 from spacy_hpyp.language_model.interpolation import (
     LEVELS,
@@ -27,6 +28,12 @@ SHARES = np.round(np.linspace(0.1, 0.9, LEVELS), 6)
 @pytest.fixture(scope="module")
 def model(toy, trained):
     return toy.parser(trained).joint
+
+
+@pytest.fixture(scope="module")
+def spelled(toy):
+    """The same model with letters of rare words."""
+    return toy.parser(toy.trained(spelling=True)).joint
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +142,29 @@ def test_learned_weights_make_the_mixture_better_than_either(toy, model, ngrams,
     assert found.mixture.perplexity < min(found.parser.perplexity, found.ngram.perplexity)
     threads = Interpolation.learn(model, ngrams, held_out, FEW, threads=3)
     np.testing.assert_array_equal(threads.shares, mixture.shares)
+
+
+def test_letters_are_added_once_and_change_no_weight(model, spelled, ngrams, held_out):
+    plain, open_ = (Interpolation.learn(each, ngrams, held_out, FEW) for each in (model, spelled))
+    np.testing.assert_array_equal(open_.shares, plain.shares)
+    letters = sum(spelled.spell(words, np.array(spelled.vocabulary.numbers(words))).sum() for words in held_out)
+    assert letters < 0.0
+    for closed, found in zip(plain.perplexities(held_out, FEW), open_.perplexities(held_out, FEW)):
+        assert closed.spelling is None
+        assert found.spelling == pytest.approx(letters)
+        assert found.log_prob == pytest.approx(closed.log_prob + letters)
+        assert found.closed_perplexity == pytest.approx(closed.perplexity)
+        assert found.characters == closed.characters == sum(len(word) for words in held_out for word in words)
+
+
+def test_letters_of_surprisals_are_not_mixed(model, spelled, ngrams, held_out):
+    blocks = sentence_blocks([np.array(model.vocabulary.numbers(words), dtype=np.int32) for words in held_out])
+    own = np.random.default_rng(0).uniform(1.0, 9.0, len(blocks.words))
+    letters = spelled.spell([word for words in held_out for word in words], blocks.words)
+    mixture = Interpolation(spelled, ngrams, SHARES.tolist())
+    closed = mixture.surprisals(blocks, own, np.zeros_like(own))
+    for one, other in zip(closed, mixture.surprisals(blocks, own + bits(letters), letters)):
+        np.testing.assert_allclose(other, one + bits(letters), rtol=1e-12)
 
 
 def test_saved_weights_load_again(model, ngrams, tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.inference.division import Search
 from spacy_hpyp.language_model import scoring
 from spacy_hpyp.language_model.perplexity import perplexity_of
@@ -131,6 +132,19 @@ def test_what_cannot_be_scored_is_explained(toy, model):
             list(score_by_beam(silent, [["stop"]], EVERYTHING))
         with pytest.raises(ValueError, match="no probability to words"):
             list(score_by_particles(silent, [["stop"]], particles=1, replicates=2))
+
+
+@pytest.mark.parametrize("predictive", [False, True])
+def test_no_sum_depends_on_the_words_to_come(model, predictive):
+    words = np.array(model.vocabulary.numbers("Zenobia Quux waits near the old blorp frobs a cat .".split()), np.int32)
+    prefixes = [words[:length] for length in range(1, len(words) + 1)]
+    search = search_for_sums(Search(particles=2, lookahead=0.5, outlook=1.0), predictive=predictive)
+    found = model.frozen.decode(sentence_blocks(prefixes), search)
+    whole = found.syntactic + found.lexical
+    start = 0
+    for prefix in prefixes:
+        np.testing.assert_array_equal(whole[start : start + len(prefix)], whole[-len(words) :][: len(prefix)])
+        start += len(prefix)
 
 
 def test_sums_over_a_beam_are_lower_bounds_however_it_is_searched(model, sentences):

@@ -65,7 +65,8 @@ def register_extensions() -> None:
 
     `surprisal` of the same, in bits: minus the binary log of the ratio of two successive prefix probabilities; ends of
     blocks are not counted. It is the sum of `surprisal_syntactic`, what leads to the word's tag, and `surprisal_lexical`,
-    the word, with its letters if it is spelled out, given its tag and what stands before it (Roark et al. 2009).
+    the word, with its letters if it is spelled out, given its tag and what stands before it (Roark et al. 2009). Unless the parser's
+    `outlook` is 0, which derivations are in the sums depends on the words to come, too.
 
     `head_prob` and `tag_prob` of tokens: how probable it is that the arc (without its label) and the tag that were chosen are
     right. The first is the posterior probability in the final beam as training has learned to take it

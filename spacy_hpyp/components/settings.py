@@ -39,7 +39,7 @@ class SearchSettings(Settings):
         1.0,
         Number(0.0, 1.0),
         "how much what a word's tag promises of the words to come, by a chain of tags, counts in the search; 0 is Algorithm 1 to the "
-        "letter",
+        "letter. `hpyp surprisal` and `hpyp perplexity` search with 0: they predict words from what stands before them alone",
     )
     attachments: int = setting(
         10,

@@ -18,6 +18,8 @@ from spacy_hpyp.hpyp.franchise import (
     remove,
     reserve,
 )
+from spacy_hpyp.pools.pool import FrozenPool
+from spacy_hpyp.pools.view import freeze
 
 Customer = tuple[tuple[int, ...], int]
 
@@ -62,3 +64,9 @@ def squared_sizes(franchise, squares):
         while cell != NONE:
             squares[serving] += franchise.cells[cell, COUNT] * franchise.cells[cell, SIZE] ** 2
             cell = franchise.cells[cell, LINK]
+
+
+def freeze_pool(franchise, weights, gates, possible, elements, *, mixed):
+    """A pool while it predicts, by the view of its present seating."""
+    view = freeze(franchise, multiplied=len(weights.standing) > 0 and not mixed)
+    return FrozenPool(view, weights, gates, possible, elements, mixed)

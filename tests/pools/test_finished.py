@@ -33,4 +33,3 @@ def test_finished_probabilities_are_those_of_the_seating(leave, one_table):
     # The last dish is served nowhere.
     above = np.append(expected[:, -1], 1.0 / ALPHABET)[franchise.restaurants[:used, PARENT]]
     np.testing.assert_allclose(finished.back_off * above, expected[:, -1], rtol=ROUNDING)
-    np.testing.assert_allclose(finished.passed_on / ALPHABET, expected[:, -1], rtol=ROUNDING)

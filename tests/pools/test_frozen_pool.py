@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from seating import PRECISION, ROUNDING
+from seating import PRECISION, ROUNDING, freeze_pool
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
@@ -25,7 +25,6 @@ from spacy_hpyp.hpyp.franchise import (
 from spacy_hpyp.pools import view as views
 from spacy_hpyp.pools.pool import (
     Weights,
-    freeze_pool,
     mixture_probability,
     new_scratch,
     product_distribution,

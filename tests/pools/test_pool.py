@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from seating import PRECISION
+from seating import PRECISION, freeze_pool
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
@@ -20,7 +20,6 @@ from spacy_hpyp.pools.pool import (
     STANDINGS,
     SeatedPool,
     Weights,
-    freeze_pool,
     learn_mixture,
     learn_product,
     mixture_probability,

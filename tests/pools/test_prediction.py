@@ -4,12 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from seating import PRECISION
+from seating import PRECISION, freeze_pool
 from test_frozen_pool import SYMBOLS, Reference
 
 from spacy_hpyp.compiled import compiled
 from spacy_hpyp.hpyp.franchise import N_RESTAURANTS
-from spacy_hpyp.pools.pool import STANDINGS, SeatedPool, Weights, freeze_pool
+from spacy_hpyp.pools.pool import STANDINGS, SeatedPool, Weights
 from spacy_hpyp.pools.prediction import alphabet_of, predict, predict_one, workspace
 
 

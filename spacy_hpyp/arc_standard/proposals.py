@@ -219,7 +219,8 @@ def best_tags(parser, records, top, at, word, given, particles, threshold, outlo
     while 8.0**magnitude < particles:
         magnitude += 1
     key = work.tag_key
-    key[0] = work.occasion[0] + at
+    # Counted from the last word of the block backwards, which no word of another block is.
+    key[0] = work.occasion[0] - 1 - at
     key[1] = magnitude if given == NONE else -given
     tag_row, word_row = key[2 : 2 + len(parser.tag.elements)], key[2 + len(parser.tag.elements) :]
     read_context(parser.tag.elements, records, top, 0, tag_row)

@@ -110,7 +110,7 @@ class TrainingSettings(Settings):
         100, Whole(1, HIGHEST_PARTICLES), "how many particles a latent derivation is drawn with"
     )
     contrast: int = setting(
-        0,
+        3,
         Whole(0),
         "after how many sweeps the weights of pools learn from what the beam gets wrong, and then stay as they are; 0: never, they are "
         "fitted to the likelihood alone",

@@ -14,7 +14,7 @@ DRAWS = 4000
 def beam_of(weights, counts):
     beam = new_beam(len(weights))
     for i, (weight, count) in enumerate(zip(weights, counts)):
-        append(beam, i, i, log(weight), count, 1)
+        append(beam, i, i, log(weight), count, 1, 0.0)
     return beam
 
 

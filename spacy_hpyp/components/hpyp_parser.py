@@ -329,15 +329,9 @@ class HPYPParser(TrainableComponent):
         parameters = {
             name: averages.get((self.model.id, name), self.model.get_param(name)) for name in self.model.param_names
         }
-        sentences = [
-            rows
-            for key, rows in self._treebank.encoded.items()
-            if rows is not None
-            for _ in range(model.progress.seated.get(key, 0))
-        ]
         learned, likelihood = learn_contrasts(
             model,
-            sentences,
+            {key: rows for key, rows in self._treebank.encoded.items() if rows is not None},
             weights_from(model, parameters),
             self.search,
             np.random.default_rng([self.seed, model.progress.steps, 5]),

@@ -19,7 +19,7 @@ _MOST_OUTCOMES = 10_000
 class SearchSettings(Settings):
     """How documents are parsed, and what limits the search."""
 
-    particles: int = setting(100, Whole(1, HIGHEST_PARTICLES), "K of Algorithm 1: more search, less speed")
+    particles: int = setting(40, Whole(1, HIGHEST_PARTICLES), "K of Algorithm 1: more search, less speed")
     lookahead: float = setting(
         0.5,
         Number(0.0),
@@ -31,9 +31,9 @@ class SearchSettings(Settings):
     )
     tags_per_word: int = setting(3, Whole(1, _MOST_OUTCOMES), "how many tags of a word a derivation is divided between")
     tag_threshold: float = setting(
-        0.25,
+        0.5,
         Number(0.0, 1.0),
-        "a tag is not tried where it can be expected to get less than this part of a particle",
+        "a tag, or a direction of an arc, is not tried where it can be expected to get less than this part of a particle",
     )
     outlook: float = setting(
         1.0,

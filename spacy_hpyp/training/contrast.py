@@ -6,7 +6,7 @@ predicting words. As with all that is learned of weights, the model must not hav
 out of the seating and parsed without them, one part after the other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -23,6 +23,7 @@ from ..inference.division import Search
 from ..models.joint_model import JointModel
 from ..models.parameters import no_gradient
 from ..pools.pool import Weights
+from .leave_out import deal_out
 
 # What was best on a development set: of 0.001 to 0.01, of 0 to 1, and of 20 to 100.
 _LEARN_RATE = 0.001
@@ -36,7 +37,7 @@ _PARTS = 8
 
 def learn_contrasts(
     model: JointModel,
-    sentences: Sequence[np.ndarray],
+    sentences: Mapping[bytes, np.ndarray],
     weights: Mapping[str, Weights],
     search: Search,
     rng: np.random.Generator,
@@ -47,7 +48,8 @@ def learn_contrasts(
     """Fit the weights of pools so that right derivations are more probable than others of the same words.
 
     model (JointModel): A model of pools, with factored transitions; it stays as it is.
-    sentences (Sequence[int32[4, *]]): Words, tags, heads and labels of seated sentences, each as often as it is seated.
+    sentences (Mapping[bytes, int32[4, *]]): Words, tags, heads and labels of sentences of the treebank, in their order, by what
+        identifies them. They are taken out in stretches, as new text is not from among what was learned either.
     weights (Mapping[str, Weights]): What to begin with, by distribution.
     search (Search): How to search; with few particles, as what is a little less probable than the right derivation matters most.
     rng (numpy.random.Generator): The source of randomness.
@@ -60,18 +62,20 @@ def learn_contrasts(
     standing = {name: weights[name].standing.astype(np.float32) for name in DISTRIBUTIONS}
     gate = {name: (weights[name].gate / pace).astype(np.float32) for name in DISTRIBUTIONS}
     optimizer = Adam(_LEARN_RATE, L2=0.0, grad_clip=0.0, use_averages=True)
-    order = rng.permutation(len(sentences))
+    seated = {key: model.progress.seated.get(key, 0) for key in sentences}
+    fold_of = deal_out([key for key, count in seated.items() if count], _FOLDS)
     total = 0.0
     for fold in range(_FOLDS):
-        chosen = [sentences[i] for i in order[fold::_FOLDS]]
-        if not chosen:
+        keys = [key for key, own in fold_of.items() if own == fold]
+        if not keys:
             continue
-        part = join(chosen)
+        chosen = [sentences[keys[i]] for i in rng.permutation(len(keys))]
+        part, seats = join(chosen), join([sentences[key] for key in keys for _ in range(seated[key])])
         derivations = static_derivations(part)
         blocks = sentence_blocks([rows[0] for rows in chosen])
         if given_tags:
             blocks = blocks._replace(tags=part.tags)
-        with model.seating.without(part, model.weights, rng, threads), ThreadPoolExecutor(threads) as executor:
+        with model.seating.without(seats, model.weights, rng, threads), ThreadPoolExecutor(threads) as executor:
             parser = model.frozen.parser_for(search)
             for start in range(0, len(chosen), _BATCH):
                 now = {name: Weights(_exact(standing[name]), pace * _exact(gate[name])) for name in DISTRIBUTIONS}
@@ -86,7 +90,7 @@ def learn_contrasts(
                         part_of[name], _ = optimizer(key, part_of[name], gradient.astype(np.float32))
     means = optimizer.averages or {}
     learned = {name: Weights(_exact(means[0, name]), pace * _exact(means[1, name])) for name in DISTRIBUTIONS if means}
-    return {**weights, **learned}, total / max(1, len(sentences))
+    return {**weights, **learned}, total / max(1, len(fold_of))
 
 
 def _contrast(

@@ -67,7 +67,7 @@ def leave_out(
     _check_derivations(model)
     order, sentences = _read(model, documents)
     _check_seated(sentences.values())
-    fold_of = _deal_out(order, folds)
+    fold_of = deal_out(order, folds)
     starts = dict(zip(sentences, np.cumsum([0, *(len(sentence.words) for sentence in sentences.values())]).tolist()))
     found = no_guides(sum(len(sentence.words) for sentence in sentences.values()))
     for fold in range(folds):
@@ -149,8 +149,12 @@ def _check_seated(sentences: Iterable[_Sentence]) -> None:
         )
 
 
-def _deal_out(order: Sequence[bytes], folds: int) -> dict[bytes, int]:
-    """With which fold each sentence is left out: stretches of them are dealt out in turn."""
+def deal_out(order: Sequence[bytes], folds: int) -> dict[bytes, int]:
+    """With which fold each sentence is left out: stretches of them are dealt out in turn.
+
+    order (Sequence[bytes]): What identifies the sentences, in their order in the treebank.
+    folds (int): How many there are.
+    """
     stretches = folds * -(-len(order) // (folds * _STRETCH))
     fold_of: dict[bytes, int] = {}
     for number, key in enumerate(order):

@@ -6,6 +6,7 @@ from math import log
 
 import numpy as np
 import pytest
+from seating import PRECISION
 
 from spacy_hpyp.annotation.arrays import Blocks
 from spacy_hpyp.annotation.documents import join
@@ -243,8 +244,9 @@ def test_beam_with_enough_particles_is_exhaustive_search(model, n):
 def test_given_tags_leave_only_their_derivations(model):
     counter = Counter(model)
     words, tags = [0, 1, 0], [1, 1, 0]
+    # Of twelve factors: six actions, three tags and three words.
     sums = sum(p for p, last in counter.derivations(3, words) if counter.tree(last, 3)[0] == tags)
-    assert decode(model, words, tags=tags).log_probability.sum() == pytest.approx(log(sums), abs=1e-6)
+    assert decode(model, words, tags=tags).log_probability.sum() == pytest.approx(log(sums), abs=12 * PRECISION)
 
 
 def test_words_of_a_prefix_have_what_all_derivations_that_shift_them_have(model):
@@ -256,7 +258,7 @@ def test_words_of_a_prefix_have_what_all_derivations_that_shift_them_have(model)
         * counter.probability("word", ROOT, 1, tag)
         for tag in range(2)
     )
-    assert decode(model, [1, 0, 0]).log_probability[0] == pytest.approx(log(first), abs=1e-6)
+    assert decode(model, [1, 0, 0]).log_probability[0] == pytest.approx(log(first), abs=3 * PRECISION)
 
 
 @pytest.mark.parametrize("particles", [1, 3, 10, 100])

@@ -134,7 +134,9 @@ def model(request):
 
 
 def decode(model, blocks, particles=EVERYTHING, share=1.0, threads=1, lookahead=0.0):
-    return model.frozen.decode(blocks, Search(particles, lookahead, outlook=share), threads)
+    # Where only the best derivation counts, the selection step soon gives all particles to few, however many there are.
+    search = Search(particles, lookahead, outlook=share, marginals=particles == EVERYTHING)
+    return model.frozen.decode(blocks, search, threads)
 
 
 def test_the_chain_is_what_the_tag_of_the_last_word_predicts(model):
@@ -155,7 +157,7 @@ def test_there_is_no_chain_without_an_expert_that_begins_with_the_tag_of_the_las
     model = make_model(contexts)
     assert model.frozen.parser.chain.shape == (0, 2)
     blocks = blocks_of([0, 1, 0])
-    for one, other in zip(decode(model, blocks, 3), decode(model, blocks, 3, share=0.0)):
+    for one, other in zip(decode(model, blocks, 3)[:-1], decode(model, blocks, 3, share=0.0)[:-1]):
         np.testing.assert_array_equal(one, other)
 
 

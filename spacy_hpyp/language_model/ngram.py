@@ -19,6 +19,7 @@ from ..annotation.arrays import Blocks
 from ..hpyp.franchise import new_franchise, reserve
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
+from ..models.messages import rare_from_message, rare_to_message
 from ..models.spelling import Spelling, spell
 from ..pools.average import average
 from ..pools.finished import finish
@@ -266,6 +267,7 @@ class NGramModel:
             "classes": vocabulary.classes,
             "tags": vocabulary.tags,
             "usual_tags": pack_integers(usual),
+            **rare_to_message(vocabulary),
             "structure": {name: self._samples[0][name] for name in _STRUCTURE},
             "samples": [
                 {name: value for name, value in sample.items() if name not in _STRUCTURE} for sample in self._samples
@@ -333,7 +335,8 @@ def _read_vocabulary(message: dict[str, Any], given_rule: UnknownWordRule | None
         raise ValueError("the language is damaged")
     rule = _rule_of_file(message["unknown_words"], given_rule)
     offsets = np.arange(len(usual) + 1)
-    vocabulary = Vocabulary(**names, tag_offsets=offsets, candidate_tags=usual, rule=rule)
+    rare = rare_from_message(message, names["words"], names["tags"])
+    vocabulary = Vocabulary(**names, tag_offsets=offsets, candidate_tags=usual, rule=rule, rare=rare)
     # Files of earlier versions do not have it.
     spelling = Spelling.from_message(message["spelling"]) if "spelling" in message else None
     return NGramVocabulary(vocabulary, _stored_rule(message["unknown_words"]), message["lang"], spelling)

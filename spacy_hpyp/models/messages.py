@@ -69,13 +69,20 @@ def sentence_keys(joined: bytes, count: int) -> list[bytes]:
 
 def vocabulary_to_message(vocabulary: Vocabulary) -> dict[str, Any]:
     """A vocabulary as parts of a message, without its rule."""
-    rare = vocabulary.rare
     return {
         "tags": vocabulary.tags,
         "words": vocabulary.words,
         "classes": vocabulary.classes,
         "tag_counts": pack_integers(np.diff(vocabulary.tag_offsets)),
         "candidate_tags": pack_integers(vocabulary.candidate_tags),
+        **rare_to_message(vocabulary),
+    }
+
+
+def rare_to_message(vocabulary: Vocabulary) -> dict[str, Any]:
+    """The rare words of a vocabulary that are known by their tags, as parts of a message."""
+    rare = vocabulary.rare
+    return {
         "rare_words": list(rare),
         "rare_counts": pack_integers(np.array([len(tags) for tags in rare.values()], dtype=np.int64)),
         "rare_tags": pack_integers(np.array([tag for tags in rare.values() for tag in tags], dtype=np.int32)),
@@ -94,10 +101,15 @@ def vocabulary_from_message(msg: dict[str, Any], rule: UnknownWordRule) -> Vocab
     if len(counts) == 0 or int(candidates.max(initial=0)) >= len(tags):
         raise ValueError("a candidate tag does not exist")
     offsets = np.concatenate([[0], np.cumsum(counts)])
-    return Vocabulary(words, classes, tags, offsets, candidates, rule, _rare_from_message(msg, words, tags))
+    return Vocabulary(words, classes, tags, offsets, candidates, rule, rare_from_message(msg, words, tags))
 
 
-def _rare_from_message(msg: dict[str, Any], words: list[str], tags: list[str]) -> dict[str, list[int]]:
+def rare_from_message(msg: dict[str, Any], words: list[str], tags: list[str]) -> dict[str, list[int]]:
+    """Read what `rare_to_message` wrote.
+
+    words, tags (list[str]): Those of the vocabulary.
+    RAISES (ValueError): If it is damaged.
+    """
     # Files of earlier versions do not have them: their rare words are known by classes alone.
     if "rare_words" not in msg:
         return {}

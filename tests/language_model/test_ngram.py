@@ -460,3 +460,14 @@ def test_a_rule_that_cannot_be_stored_is_refused_before_training(text):
     words = collect_vocabulary(text)._replace(unknown_words={"@misc": "spacy-hpyp.EnglishSignatures.v1", "x": object()})
     with pytest.raises(ValueError, match="arguments"):
         train_ngram_model(text, words, **SETTINGS)
+
+
+def test_rare_words_that_are_known_by_their_tags_are_known_after_reading(text):
+    rule = {"@misc": "spacy-hpyp.UniversalUnknownWords.v1"}
+    settings = VocabularySettings(resolve_rule(rule), rare_words="tags")
+    tagged = [(words, [number % 2 for number in range(len(words))]) for words in text]
+    vocabulary = Vocabulary.collect(tagged, ["A", "B"], settings)
+    rare = sorted(vocabulary.rare)
+    assert rare
+    model = train_ngram_model(text, lambda _: NGramVocabulary(vocabulary, rule, "en"), **SETTINGS)
+    assert NGramModel.from_bytes(model.to_bytes()).words.vocabulary.numbers(rare) == vocabulary.numbers(rare)

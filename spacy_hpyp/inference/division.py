@@ -58,7 +58,7 @@ class Search(NamedTuple):
     tag_threshold: float = 0.25
     attachments: int = 10
     guides: bool = False
-    outlook: float = 1.0
+    outlook: float = 0.0
     predictive: bool = False
     spread: int = 1
 

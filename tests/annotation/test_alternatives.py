@@ -11,7 +11,6 @@ import pytest
 from spacy_hpyp import Alternative, Marginals
 from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.arc_standard.decoder import decode_all
-from spacy_hpyp.inference.division import Search
 
 TEXTS = [
     "the dog sees a cat .",
@@ -49,7 +48,7 @@ def posterior_of_block(toy, nlp, text):
     """The derivations of a text that is one sentence."""
     parser = toy.parser(nlp)
     blocks, _ = encode_docs([one_sentence(nlp, text)], parser.joint.encoder, given_tags=False)
-    search = Search(parser.particles, parser.lookahead, marginals=True, temperature=parser.temperature)
+    search = parser.search._replace(marginals=True)
     return decode_all(parser.joint.frozen.parser_for(search), blocks, 0, search)
 
 

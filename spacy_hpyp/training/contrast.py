@@ -88,6 +88,8 @@ def learn_contrasts(
                         gradient = sum(gradients[name][number] for _, gradients in found) * (-scale / (end - start))
                         key = number, name
                         part_of[name], _ = optimizer(key, part_of[name], gradient.astype(np.float32))
+        # The views of this fold take memory that those of the next one need.
+        del parser, contrast
     means = optimizer.averages or {}
     learned = {name: Weights(_exact(means[0, name]), pace * _exact(means[1, name])) for name in DISTRIBUTIONS if means}
     return {**weights, **learned}, total / max(1, len(fold_of))

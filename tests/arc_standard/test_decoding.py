@@ -43,8 +43,8 @@ def test_blocks_are_not_cut_where_no_sentence_may_begin():
 
 
 @pytest.mark.parametrize("settings", [{}, {"marginals": True}, {"marginals": True, "consensus": True}])
-def test_probabilities_of_words_know_nothing_of_what_follows(model, settings):
-    search = Search(20, 0.0, **settings)
+def test_probabilities_of_words_know_nothing_of_what_follows_without_an_outlook(model, settings):
+    search = Search(20, 0.0, outlook=0.0, **settings)
     whole, beginning = (model.frozen.decode(blocks_of(words, may_start=True), search) for words in (WORDS, WORDS[:4]))
     for name in ("syntactic", "lexical"):
         assert np.array_equal(getattr(whole, name)[:4], getattr(beginning, name))

@@ -70,8 +70,8 @@ class Workspace(NamedTuple):
     action (int32[4, labels]), action_probability (float64[4, labels]): The best actions of each class; as many labels of an arc
         as a derivation is divided between.
     transition_row, label_row, tag_key, word_row (int32[*]): Context rows; before the label's stands the direction, before
-        the tag's the number of words up to the next one and the magnitude of the particles (or the given tag, negated), and behind it
-        what is known of the word's.
+        the tag's a number that no other word of any block has and the magnitude of the particles (or the given tag, negated), and
+        behind it what is known of the word's.
     distribution, label_distribution, tag_distribution (float64[alphabet]): Dense distributions.
     transition_scratch, label_scratch, tag_scratch, word_scratch (Scratch): Workspace of the pools.
     directions, labels (Memo): What was found lately.

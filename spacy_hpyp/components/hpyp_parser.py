@@ -286,7 +286,7 @@ class HPYPParser(TrainableComponent):
                 model, batch, rng, latent=latent, particles=self.latent_particles, threads=self.threads
             )
             # What is learned from sentences that the model has not seen before is not what it will need to know.
-            if all(batch.seated) and not 0 < self.contrast <= model.progress.sweeps:
+            if all(batch.seated) and not self._has_contrasted:
                 add_gradients(self.model, JOINT_MODEL, gradient, tokens)
             self._loss = (self._loss[0] - sum(log_probabilities.values()), self._loss[1] + tokens)
             losses[self.name] = self._loss[0] / self._loss[1]
@@ -307,6 +307,11 @@ class HPYPParser(TrainableComponent):
                 self._learn_confidence()
         return losses
 
+    @property
+    def _has_contrasted(self) -> bool:
+        """Whether the weights of pools have learned from what the beam gets wrong."""
+        return 0 < self.contrast <= self.joint.progress.sweeps
+
     def finish_update(self, sgd: Optimizer) -> None:
         """Update the weights of pools by the gradients that `update` has kept.
 
@@ -314,7 +319,9 @@ class HPYPParser(TrainableComponent):
 
         sgd (Optimizer): Its averages of the weights begin anew then.
         """
-        super().finish_update(sgd)
+        # Without gradients, too, an optimizer goes on in the direction that it has.
+        if self._contrast_is_due or not self._has_contrasted:
+            super().finish_update(sgd)
         if self._contrast_is_due:
             self._contrast_is_due = False
             self._learn_contrasts(sgd)

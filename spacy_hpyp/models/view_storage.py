@@ -64,7 +64,8 @@ def read_views(
         if content["format"] != FORMAT or content["model"] != model:
             return None
         sums = {name: int(content["parts"][name]) for name in _names()}
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _names()}
+        # Copied where they are written to, which they never are: for Numba that is the type that fresh arrays have.
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="c") for name in _names()}
     except (*DAMAGE, OSError) as error:
         raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
     views = {}

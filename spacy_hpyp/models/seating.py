@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from .frozen import FrozenModel
 from .parameters import no_gradient
 
 _CHUNK = 2048
+_UNPACKING = Lock()
 _NOT_SEATED = (
     "A training sentence cannot be removed from the model because it is not seated there as it should be. The model file and "
     "the training data do not belong together; train from the beginning."
@@ -95,9 +97,11 @@ class Seating:
 
         RAISES (ValueError): If it has not been needed so far, and what was stored is damaged.
         """
-        if isinstance(self._seated, Packed):
-            self._seated = self._seated.unpack()
-        return self._seated
+        # The distributions learn in threads of their own, which may all be the first to ask.
+        with _UNPACKING:
+            if isinstance(self._seated, Packed):
+                self._seated = self._seated.unpack()
+            return self._seated
 
     def check(self) -> None:
         """See that what was stored is a seating.

@@ -1,6 +1,7 @@
 """Frozen views beside the model: predictions from files that are mapped into memory, which are checked before they are used."""
 
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -14,10 +15,10 @@ TEXT = "the dog sees a cat . Zenobia sleeps near Kim ."
 COMPONENT = "hpyp_parser"
 
 
-@pytest.fixture(scope="module", params=["paper", "pools"])
-def nlp(request, toy):
+@pytest.fixture(scope="module")
+def nlp(toy):
     """A trained pipeline; tests do not change it."""
-    return toy.trained(toy.sentences(15), **(toy.pools if request.param == "pools" else {}))
+    return toy.trained(toy.sentences(15), **toy.pools)
 
 
 @pytest.fixture
@@ -67,6 +68,14 @@ def test_the_seating_is_read_when_training_goes_on(nlp, folder, unpacked, toy, a
     assert len(unpacked) == 1
     assert annotation(loaded(TEXT)) == annotation(other(TEXT))
     assert loaded.get_pipe(COMPONENT).model.to_bytes() == other.get_pipe(COMPONENT).model.to_bytes()
+
+
+def test_threads_that_ask_first_find_the_same_seating(folder, unpacked):
+    seating = spacy.load(folder).get_pipe(COMPONENT).joint.seating
+    with ThreadPoolExecutor(8) as executor:
+        found = list(executor.map(lambda _: seating.franchises, range(8)))
+    assert all(each is found[0] for each in found)
+    assert len(unpacked) == 1
 
 
 def test_what_has_been_loaded_is_saved_as_it_was(folder, tmp_path_factory, unpacked):
@@ -124,21 +133,13 @@ def lead_nowhere(number, value):
         ("word.servings", lambda array: array[::2].fill(10**6)),
         ("word.servings", lambda array: array.view(np.float32)[1::2].fill(np.nan)),
         ("word.restaurants", lambda array: array.view(np.float32)[BACK_OFF::WIDTH].fill(2.0)),
+        ("tag.restaurants", lead_nowhere(ROW, 10**6)),
     ],
 )
 def test_numbers_that_lead_nowhere_never_reach_compiled_code(nlp, folder, name, edit, annotation):
     change(folder, name, edit)
     with pytest.warns(UserWarning, match="numbers that lead nowhere.*made again from the model"):
         loaded = spacy.load(folder)
-    assert annotation(loaded(TEXT)) == annotation(nlp(TEXT))
-
-
-def test_rows_that_do_not_exist_never_reach_compiled_code(toy, tmp_path, annotation):
-    nlp = toy.trained(toy.sentences(15), **toy.pools)
-    nlp.to_disk(tmp_path)
-    change(tmp_path, "tag.restaurants", lead_nowhere(ROW, 10**6))
-    with pytest.warns(UserWarning, match="numbers that lead nowhere"):
-        loaded = spacy.load(tmp_path)
     assert annotation(loaded(TEXT)) == annotation(nlp(TEXT))
 
 

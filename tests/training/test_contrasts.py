@@ -7,6 +7,9 @@ from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.models.storage import model_to_bytes
 from spacy_hpyp.training.contrast import learn_contrasts
 
+# The mathematics is tested beside the other derivations.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def nlp(toy):

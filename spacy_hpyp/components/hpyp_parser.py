@@ -43,7 +43,7 @@ from ..models.storage import model_from_bytes
 from ..models.view_storage import read_views, write_views
 from ..settings import attributes, taking, whole
 from ..storage.checksum import identity
-from ..training.contrast import learn_contrasts
+from ..training.contrast import LEAST_TOKENS, learn_contrasts
 from ..training.leave_out import leave_out, leaving_out
 from ..training.treebank import GoldCorpus, Treebank, learn_confidence, visit
 from .alignment import annotated_document, gold_documents
@@ -299,7 +299,7 @@ class HPYPParser(TrainableComponent):
                     util.logger.debug("%s: %d of %d new derivations accepted", self.name, *model.seating.draws[::-1])
                     model.seating.draws[:] = 0
                 self._warn_of_skipped()
-            self._contrast_is_due |= swept and model.progress.sweeps == self.contrast
+            self._contrast_is_due |= swept and self._is_to_contrast and model.progress.sweeps == self.contrast
             learns_confidence = swept and not self._contrast_is_due
             if sgd:
                 self.finish_update(sgd)
@@ -310,7 +310,12 @@ class HPYPParser(TrainableComponent):
     @property
     def _has_contrasted(self) -> bool:
         """Whether the weights of pools have learned from what the beam gets wrong."""
-        return 0 < self.contrast <= self.joint.progress.sweeps
+        return self._is_to_contrast and self.contrast <= self.joint.progress.sweeps
+
+    @property
+    def _is_to_contrast(self) -> bool:
+        """Whether they are to, in a treebank that is as large as all that is seated."""
+        return self.contrast > 0 and self.joint.progress.tokens >= LEAST_TOKENS
 
     def finish_update(self, sgd: Optimizer) -> None:
         """Update the weights of pools by the gradients that `update` has kept.

@@ -112,8 +112,8 @@ class TrainingSettings(Settings):
     contrast: int = setting(
         3,
         Whole(0),
-        "after how many sweeps the weights of pools learn from what the beam gets wrong, and then stay as they are; 0: never, they are "
-        "fitted to the likelihood alone",
+        "after how many sweeps over at least 100,000 tokens the weights of pools learn from what the beam gets wrong, and then stay as "
+        "they are; 0: never, they are fitted to the likelihood alone",
     )
     seed: int = setting(0, Whole(0), "fixes training bit for bit")
 

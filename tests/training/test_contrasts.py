@@ -56,7 +56,8 @@ def weights_of(nlp, toy):
     return {name: model.get_param(name).copy() for name in model.param_names}
 
 
-def test_weights_stay_as_they_are_afterwards(toy):
+def test_weights_stay_as_they_are_afterwards(toy, monkeypatch):
+    monkeypatch.setattr("spacy_hpyp.components.hpyp_parser.LEAST_TOKENS", 1)
     sentences = toy.sentences(20)
     alone = toy.trained(sentences, sweeps=2, **toy.pools)
     nlp = toy.trained(sentences, sweeps=2, contrast=2, **toy.pools)

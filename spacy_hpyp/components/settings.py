@@ -19,7 +19,7 @@ _MOST_OUTCOMES = 10_000
 class SearchSettings(Settings):
     """How documents are parsed, and what limits the search."""
 
-    particles: int = setting(40, Whole(1, HIGHEST_PARTICLES), "K of Algorithm 1: more search, less speed")
+    particles: int = setting(50, Whole(1, HIGHEST_PARTICLES), "K of Algorithm 1: more search, less speed")
     lookahead: float = setting(
         0.5,
         Number(0.0),

@@ -18,14 +18,7 @@ import numpy as np
 from ..compiled import borrowing, compiled, implements, inner
 from ..inference.beam import log_add, log_sum, longer
 from ..inference.drawing import Drawing, draw_derivation
-from ..inference.particle_filter import (
-    Options,
-    new_options,
-    run,
-    weigh_actions,
-    weigh_attachments,
-    weigh_tokens,
-)
+from ..inference.particle_filter import Options, new_options, run, weigh_actions, weigh_attachments, weigh_tokens
 from .configuration import (
     ACTION,
     BELOW,

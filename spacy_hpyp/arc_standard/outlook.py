@@ -16,7 +16,7 @@ import numpy as np
 
 from ..compiled import NONE, inner_maker
 
-# How often another sentence begins, where it may.
+# How often another sentence begins, where it may: a guess, by which nothing but the search goes.
 _BEGINS = 0.05
 
 

@@ -42,7 +42,7 @@ from ..models.parameters import add_gradients, check_weights, set_pooled, weight
 from ..models.storage import model_from_bytes
 from ..models.view_storage import read_views, write_views
 from ..settings import attributes, taking, whole
-from ..storage.checksum import identity
+from ..storage.checksum import identity, identity_of_file
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
 from ..training.leave_out import leave_out, leaving_out
 from ..training.treebank import GoldCorpus, Treebank, learn_confidence, visit
@@ -392,7 +392,7 @@ class HPYPParser(TrainableComponent):
         super().to_disk(path, exclude=exclude)
         if self.is_trained and not {"model", "view"} & set(exclude):
             folder = Path(path)
-            write_views(folder / _VIEWS, self.joint.seating.views, identity((folder / "model").read_bytes()))
+            write_views(folder / _VIEWS, self.joint.seating.views, identity_of_file(folder / "model"))
 
     # Prediction
 

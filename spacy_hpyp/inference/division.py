@@ -111,12 +111,13 @@ def _divide(division, particles, p_generate, p_attach, is_held, holds_word):
 def _allot(division, options, count, mass, particles, held):
     """Each option in turn, the most promising one first, gets its share of what is left."""
     outcome, probability, outlook, claim = options.outcome, options.probability, options.outlook, options.claim
-    best_outlook, mass = -inf, 0.0
+    # The mass of what is claimed, not that of the probabilities.
+    best_outlook, claimed = -inf, 0.0
     for i in range(count):
         best_outlook = max(best_outlook, outlook[i])
     for i in range(count):
         claim[i] = probability[i] * exp(outlook[i] - best_outlook)
-        mass += claim[i]
+        claimed += claim[i]
     for i in range(count):
         if particles == 0:
             options.particles[i] = 0
@@ -131,9 +132,9 @@ def _allot(division, options, count, mass, particles, held):
             outcome[j], probability[j] = outcome[j - 1], probability[j - 1]
             outlook[j], claim[j] = outlook[j - 1], claim[j - 1]
         outcome[i], probability[i], outlook[i], claim[i] = found, p_found, own_outlook, own_claim
-        options.particles[i] = share(particles, own_claim, mass)
+        options.particles[i] = share(particles, own_claim, claimed)
         particles -= options.particles[i]
-        mass -= own_claim
+        claimed -= own_claim
 
 
 @implements(gain, Dividing)

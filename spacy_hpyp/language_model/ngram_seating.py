@@ -9,8 +9,8 @@ from math import log
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
-from ..hpyp.franchise import child, open_restaurant, seat, unseat
+from ..compiled import borrowing, compiled
+from ..hpyp.franchise import deepest, open_restaurant, seat, unseat
 from ..pools.average import average_probability
 
 
@@ -73,13 +73,7 @@ def score_stream(average, stream, out):
 @borrowing
 def _passed_on(average, row):
     """How much of a prediction comes from below all counts, from the uniform distribution: the mean over the samples."""
-    restaurant = 0
-    for level in range(len(row)):
-        below = child(average, restaurant, row[average.columns[0, level]])
-        if below == NONE:
-            break
-        restaurant = below
-    return average.passed_on[restaurant].mean()
+    return average.passed_on[deepest(average, 0, row)].mean()
 
 
 @compiled

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, compiled
 from ..hpyp.franchise import DISH, PARENT, RESTAURANT, SYMBOL, child, serving_of
-from .finished import Finished
+from .finished import Finished, structure
 
 
 class Average(NamedTuple):
@@ -58,16 +58,7 @@ def average(views: Iterable[Finished], samples: int) -> Average:
         del view
     if first is None:
         raise ValueError("an average needs at least one sample")
-    return Average(
-        columns=first.columns,
-        alphabet=first.alphabet,
-        restaurants=first.restaurants,
-        restaurant_index=first.restaurant_index,
-        servings=first.servings,
-        serving_index=first.serving_index,
-        probability=probability,
-        passed_on=passed_on,
-    )
+    return Average(**structure(first), probability=probability, passed_on=passed_on)
 
 
 @compiled

@@ -4,7 +4,7 @@ While nobody sits down or leaves, the probability of a dish in a restaurant that
 dish the parent's probability times one factor for the restaurant.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from ..hpyp.franchise import (
     Franchise,
     restaurant_probability,
 )
+
+_STRUCTURE = ("columns", "alphabet", "restaurants", "restaurant_index", "servings", "serving_index")
 
 
 class Finished(NamedTuple):
@@ -47,16 +49,15 @@ class Finished(NamedTuple):
 def finish(franchise: Franchise) -> Finished:
     """The probabilities of the present seating."""
     probability, back_off = _finish(franchise)
-    return Finished(
-        columns=franchise.columns,
-        alphabet=franchise.alphabet,
-        restaurants=franchise.restaurants,
-        restaurant_index=franchise.restaurant_index,
-        servings=franchise.servings,
-        serving_index=franchise.serving_index,
-        probability=probability,
-        back_off=back_off,
-    )
+    return Finished(**structure(franchise), probability=probability, back_off=back_off)
+
+
+def structure(seated: Any) -> dict[str, np.ndarray]:
+    """The arrays that say which restaurants and servings there are, by name.
+
+    seated (Franchise | Finished): What has them.
+    """
+    return {name: getattr(seated, name) for name in _STRUCTURE}
 
 
 @compiled

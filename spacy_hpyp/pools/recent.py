@@ -17,6 +17,7 @@ from ..compiled import NONE, borrowing, compiled
 from .view import (
     BACK_OFF,
     EMPTY,
+    EXCESS,
     FIRST,
     LENGTH,
     LIST,
@@ -266,5 +267,5 @@ def _conclude(view, dish, i, recent):
         recent.known[slot] = abs(questions.probability[i])
         return
     listed = view.restaurants[place + LIST]
-    recent.known[slot] = view.restaurants[place + LENGTH] if listed < _ONLY else view.value[place + SHARE]
+    recent.known[slot] = view.restaurants[place + LENGTH] if listed < _ONLY else view.value[place + EXCESS]
     recent.known_entry[slot, 0], recent.known_entry[slot, 1] = view.restaurants[place + ROW], listed

@@ -2,6 +2,7 @@
 
 import gc
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import srsly
@@ -50,6 +51,13 @@ def without_checksum(data: bytes) -> bytes:
 def identity(data: bytes) -> str:
     """What identifies some bytes: of those with a checksum, the checksum."""
     return (data[len(_MARK) : len(_MARK) + _DIGEST] if data.startswith(_MARK) else _digest(data)).hex()
+
+
+def identity_of_file(path: Path) -> str:
+    """`identity` of what stands in a file. Of one with a checksum no more is read than that."""
+    with path.open("rb") as file:
+        head = file.read(len(_MARK) + _DIGEST)
+        return identity(head if head.startswith(_MARK) else head + file.read())
 
 
 def unpack_message(data: bytes) -> dict[str, Any]:

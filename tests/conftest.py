@@ -18,12 +18,18 @@ from spacy.vocab import Vocab
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER
 
-
 # What compiles for longest. The first file has all that `hpyp_parser` needs, the others what it does not need: two that run side by side
 # do not compile the same functions.
 _FIRST = (
     *("test_component_storage", "test_head_outward_parser", "test_easy_first_storage", "test_head_outward_states"),
-    *("test_deciding", "test_chart", "test_easy_first_resuming", "test_posterior", "test_cli_errors", "test_derivations"),
+    *(
+        "test_deciding",
+        "test_chart",
+        "test_easy_first_resuming",
+        "test_posterior",
+        "test_cli_errors",
+        "test_derivations",
+    ),
 )
 
 

@@ -48,7 +48,7 @@ def pack_integers(values: np.ndarray) -> dict[str, Any]:
 
     RAISES (ValueError): If one is larger.
     """
-    values = np.asarray(values, dtype=np.int64)
+    values = np.asarray(values)
     highest = int(values.max(initial=0))
     if highest >= _HIGHEST:
         raise ValueError(f"An integer of {highest} is too large to be stored.")
@@ -85,18 +85,54 @@ def unpack_integers(packed: Any) -> np.ndarray:
 
 def pack(franchise: Franchise) -> dict[str, Any]:
     """A franchise as a dictionary that srsly can write."""
-    experts, depth = franchise.columns.shape
+    # There are millions of rows, so that they are numbered in 32 bits, and each column is copied by itself.
+    experts = len(franchise.columns)
     restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
     servings = franchise.servings[: franchise.used[N_SERVINGS]]
-    # Number the restaurants that are not empty: roots, then each expert's, breadth first.
-    number = np.full(len(restaurants), NONE, dtype=np.int64)
+    order, number, sizes = _number_occupied(franchise)
+    count = len(order)
+    inner = order[experts:]
+    children = np.bincount(number[restaurants[inner, PARENT]], minlength=count)
+    rows = np.flatnonzero(servings[:, SERVED] > 0).astype(np.int32)
+    place = number[servings[rows, RESTAURANT]]
+    del number
+    sorting = np.lexsort((servings[rows, DISH], place))
+    rows, place = rows[sorting], place[sorting]
+    del sorting
+    dishes = np.bincount(place, minlength=count)
+    del place
+    kinds, size, tables = _list_cells(franchise, rows)
+    return {
+        "discount": franchise.discount.tolist(),
+        "strength": franchise.strength.tolist(),
+        "restaurants": sizes,
+        "children": pack_integers(children),
+        "symbol": pack_integers(restaurants[inner, SYMBOL]),
+        "dishes": pack_integers(dishes),
+        "dish": pack_integers(servings[rows, DISH]),
+        "customers": pack_integers(servings[rows, SERVED]),
+        "tables": pack_integers(servings[rows, OPEN]),
+        "kinds": pack_integers(kinds),
+        "size": pack_integers(size),
+        "count": pack_integers(tables),
+    }
+
+
+def _number_occupied(franchise: Franchise) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Number the restaurants that are not empty: roots, then each expert's, breadth first.
+
+    RETURNS (tuple): The restaurants in the order of their numbers, int32[*]; the number of each restaurant or `NONE`, int32[*]; and how many
+        each expert has besides its root.
+    """
+    experts, depth = franchise.columns.shape
+    restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
+    number = np.full(len(restaurants), NONE, dtype=np.int32)
     number[:experts] = np.arange(experts)
-    order = [np.arange(experts)]
+    order = [np.arange(experts, dtype=np.int32)]
     count = experts
     sizes = []
-    occupied = np.flatnonzero(restaurants[:, CUSTOMERS] > 0)
-    by_tier = np.argsort(restaurants[occupied, TIER], kind="stable")
-    occupied = occupied[by_tier]
+    occupied = np.flatnonzero(restaurants[:, CUSTOMERS] > 0).astype(np.int32)
+    occupied = occupied[np.argsort(restaurants[occupied, TIER], kind="stable")]
     bounds = np.searchsorted(restaurants[occupied, TIER], np.arange(experts * (depth + 1) + 1))
     for expert in range(experts):
         start = count
@@ -108,28 +144,7 @@ def pack(franchise: Franchise) -> dict[str, Any]:
             count += len(found)
             order.append(found)
         sizes.append(count - start)
-    restaurants = restaurants[np.concatenate(order)]
-    parents = number[restaurants[experts:, PARENT]]
-    rows = np.flatnonzero(servings[:, SERVED] > 0)
-    place = number[servings[rows, RESTAURANT]]
-    rows = rows[np.lexsort((servings[rows, DISH], place))]
-    place = number[servings[rows, RESTAURANT]]
-    seated = servings[rows]
-    kinds, size, tables = _list_cells(franchise, rows)
-    return {
-        "discount": franchise.discount.tolist(),
-        "strength": franchise.strength.tolist(),
-        "restaurants": sizes,
-        "children": pack_integers(np.bincount(parents, minlength=count)),
-        "symbol": pack_integers(restaurants[experts:, SYMBOL]),
-        "dishes": pack_integers(np.bincount(place, minlength=count)),
-        "dish": pack_integers(seated[:, DISH]),
-        "customers": pack_integers(seated[:, SERVED]),
-        "tables": pack_integers(seated[:, OPEN]),
-        "kinds": pack_integers(kinds),
-        "size": pack_integers(size),
-        "count": pack_integers(tables),
-    }
+    return np.concatenate(order), number, sizes
 
 
 def _list_cells(franchise: Franchise, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ LAYERS = [
     ["pools"],
     ["hpyp"],
     ["annotation"],
-    ["text"],
+    ["text", "treebanks"],
     ["storage", "settings", "compiled", "newton"],
     ["compat"],
 ]

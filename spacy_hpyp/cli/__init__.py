@@ -3,6 +3,8 @@
 from .annotate import annotate
 from .app import hpyp
 from .calibrate import calibrate_cli
+from .convert_lm import convert_lm_cli
+from .convert_ptb import convert_ptb_cli
 from .evaluate import evaluate
 from .generate import generate_cli
 from .head_outward import head_outward_cli
@@ -18,6 +20,8 @@ from .surprisal import surprisal_cli
 __all__ = [
     "annotate",
     "calibrate_cli",
+    "convert_lm_cli",
+    "convert_ptb_cli",
     "evaluate",
     "generate_cli",
     "head_outward_cli",

@@ -1,0 +1,1 @@
+"""Treebanks in the formats that they are published in: brackets of the Penn Treebank, and CoNLL-U."""

@@ -1,0 +1,112 @@
+r"""The Penn Treebank as dependencies: the heads of Yamada and Matsumoto (2003) and the labels of Penn2Malt.
+
+Each phrase has a head child, and the head of a phrase is the head of that child; the heads of the other children depend on it. Such
+trees are projective and have one root. The labels are inferred from a phrase M, its head child H and another child D, as J. Nivre
+describes it (Inductive Dependency Parsing, 2006; documentation of Penn2Malt):
+
+1. D is punctuation: P.
+2. D has the function tag SBJ: SUB.
+3. D has the function tag PRD: PRD.
+4. M is VP, H is a word, and D is NP without a function tag: OBJ.
+5. M is VP, H is a word, and D is VP: VC.
+6. M is SBAR and D is S: SBAR.
+7. M is VP, S, SQ, SINV or SBAR: VMOD.
+8. M is NP, NAC, NX or WHNP: NMOD.
+9. M is ADJP, ADVP, QP, WHADJP or WHADVP: AMOD.
+10. M is PP or WHPP: PMOD.
+11. Otherwise: DEP.
+
+The head of the whole sentence is ROOT. What these rules leave open, and is decided here:
+
+* Words stay as they are in the treebank: `-LRB-` for a bracket, `1\/2` for 1/2. So do tags.
+* Traces and other empty elements are left out, and phrases that have nothing else. Their indices are not followed.
+* Coordination has no rule of its own: other conjuncts and the conjunction depend on the conjunct that the table makes the head.
+* A phrase of punctuation alone is punctuation.
+* A bracket without a label around several trees is a phrase that is not in the table.
+* M of NML, of later releases: NMOD.
+
+The table and the labels were written from their descriptions, and not compared with what Penn2Malt itself makes of the treebank.
+"""
+
+from .brackets import Tree
+from .conllu import EMPTY, Sentence, Word
+from .head_rules import PUNCTUATION, category, find_head, function_tags
+
+#: The tag of empty elements.
+NONE = "-NONE-"
+
+_CLAUSES = frozenset(["VP", "S", "SQ", "SINV", "SBAR"])
+_NOUNS = frozenset(["NP", "NAC", "NX", "WHNP", "NML"])
+_ADJECTIVES = frozenset(["ADJP", "ADVP", "QP", "WHADJP", "WHADVP"])
+_PREPOSITIONS = frozenset(["PP", "WHPP"])
+
+
+def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:
+    """The label of the arc between the heads of two children of a phrase, by the rules 2 to 11.
+
+    mother (str): The label of the phrase.
+    dependent (str): The label of the child that is not the head, and no punctuation.
+    head_is_word (bool): Whether the head child is a word, and no phrase.
+    """
+    phrase, child, tags = category(mother), category(dependent), function_tags(dependent)
+    if "SBJ" in tags:
+        return "SUB"
+    if "PRD" in tags:
+        return "PRD"
+    if phrase == "VP" and head_is_word and child == "NP" and not tags:
+        return "OBJ"
+    if phrase == "VP" and head_is_word and child == "VP":
+        return "VC"
+    if phrase == "SBAR" and child == "S":
+        return "SBAR"
+    if phrase in _CLAUSES:
+        return "VMOD"
+    if phrase in _NOUNS:
+        return "NMOD"
+    if phrase in _ADJECTIVES:
+        return "AMOD"
+    if phrase in _PREPOSITIONS:
+        return "PMOD"
+    return "DEP"
+
+
+def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> Sentence | None:
+    """A phrase structure tree as a dependency tree.
+
+    tree (Tree): The tree.
+    comments (tuple[str, ...]): Of the sentence.
+    RETURNS (Sentence | None): None if it has only empty elements.
+    """
+    leaves: list[Tree] = []
+    heads: list[int] = []
+    labels: list[str] = []
+    # The head of every node that is not empty, as an index from 0, and whether it has nothing but punctuation.
+    head_of: dict[Tree, int] = {}
+    punctuation: dict[Tree, bool] = {}
+    for node in tree.postorder():
+        if node.word is not None:
+            if node.label != NONE:
+                head_of[node] = len(leaves)
+                punctuation[node] = category(node.label) in PUNCTUATION
+                leaves.append(node)
+                heads.append(-1)
+                labels.append("ROOT")
+            continue
+        children = [child for child in node.children if child in head_of]
+        if not children:
+            continue
+        skipped = [punctuation[child] for child in children]
+        head = children[find_head(category(node.label), [category(child.label) for child in children], skipped)]
+        head_of[node] = head_of[head]
+        punctuation[node] = all(skipped)
+        for child in children:
+            if child is not head:
+                word = head_of[child]
+                heads[word] = head_of[head]
+                labels[word] = (
+                    "P" if punctuation[child] else relation(node.label, child.label, head_is_word=head.word is not None)
+                )
+    words = [
+        Word(leaf.word or "", EMPTY, leaf.label, head + 1, label) for leaf, head, label in zip(leaves, heads, labels)
+    ]
+    return Sentence(words, comments) if words else None

@@ -1,0 +1,188 @@
+"""The commands that convert treebanks: the files that they write, spaCy's reading of them, and their errors."""
+
+import pytest
+import spacy
+from command_line import run
+from spacy.training import Corpus
+
+from spacy_hpyp.treebanks.conllu import read_conllu
+
+# Made up, one of each for a section.
+TREE = "( (S (NP-SBJ (DT The) (NN {noun})) (VP (VBZ costs) (NP (QP ($ $) (CD 5)) (-NONE- *U*))) (. .)) )\n"
+
+
+@pytest.fixture
+def wsj(tmp_path):
+    """A directory with some sections of two files each."""
+
+    def write(*sections):
+        for section in sections:
+            folder = tmp_path / "wsj" / f"{section:02}"
+            folder.mkdir(parents=True)
+            for file in range(2):
+                (folder / f"wsj_{section:02}{file:02}.mrg").write_text(
+                    TREE.format(noun=f"boat{section}") + TREE.format(noun="Net")
+                )
+        return tmp_path / "wsj"
+
+    return write
+
+
+def forms(path):
+    return [" ".join(word.form for word in sentence.words) for sentence in read_conllu(path)]
+
+
+def spacy_docs(path, folder):
+    """The documents that spaCy's converter makes of a CoNLL-U file."""
+    run("convert", path, folder, "--converter", "conllu", "--n-sents", 1)
+    return [example.reference for example in Corpus(folder / f"{path.stem}.spacy")(spacy.blank("en"))]
+
+
+def test_sections_are_divided_into_the_standard_parts(wsj, tmp_path):
+    out = tmp_path / "out"
+    done = run("hpyp", "convert-ptb", wsj(*range(25)), out)
+    parts = {
+        "wsj-train": range(2, 22),
+        "wsj-dev": [22],
+        "wsj-test": [23],
+        "wsj-lm-train": range(21),
+        "wsj-lm-dev": [21, 22],
+        "wsj-lm-test": [23, 24],
+    }
+    assert sorted(path.name for path in out.iterdir()) == sorted(f"{name}.conllu" for name in parts)
+    for name, sections in parts.items():
+        ids = [sentence.comments[-1] for sentence in read_conllu(out / f"{name}.conllu")]
+        assert ids == [f"sent_id = wsj_{s:02}{file:02}-{i}" for s in sections for file in (0, 1) for i in (1, 2)]
+    assert "lacks" not in done.output
+    assert forms(out / "wsj-dev.conllu")[:2] == ["The boat22 costs $ 5 .", "The Net costs $ 5 ."]
+    # Words of other sections than those for training are not in the vocabulary.
+    assert forms(out / "wsj-lm-train.conllu")[:2] == ["the boat0 costs <num> <num>", "the net costs <num> <num>"]
+    assert forms(out / "wsj-lm-dev.conllu")[:2] == ["the <unk> costs <num> <num>", "the net costs <num> <num>"]
+
+
+def test_sections_that_are_missing_are_reported(wsj, tmp_path):
+    done = run("hpyp", "convert-ptb", wsj(2, 22, 24), tmp_path / "out")
+    text = " ".join(done.output.split())
+    assert "wsj-train lacks sections: 03, 04," in text
+    assert "wsj-test is not written, there is nothing of its sections: 23" in text
+    assert sorted(path.stem for path in (tmp_path / "out").iterdir()) == [
+        "wsj-dev",
+        "wsj-lm-dev",
+        "wsj-lm-test",
+        "wsj-lm-train",
+        "wsj-train",
+    ]
+
+
+def test_without_the_training_part_there_is_no_vocabulary(wsj, tmp_path):
+    done = run("hpyp", "convert-ptb", wsj(23), tmp_path / "out")
+    assert "wsj-lm-test is not written" in " ".join(done.output.split())
+    assert [path.stem for path in (tmp_path / "out").iterdir()] == ["wsj-test"]
+
+
+def test_files_may_be_a_section_each_and_others_are_converted_as_they_are(tmp_path):
+    for name in ("wsj_22.mrg", "wsj_23.mrg", "tales.ptb"):
+        (tmp_path / name).write_text(TREE.format(noun="boat"))
+    files = [tmp_path / "wsj_22.mrg", tmp_path / "wsj_23.mrg", tmp_path / "tales.ptb"]
+    run("hpyp", "convert-ptb", *files, tmp_path / "out")
+    assert sorted(path.stem for path in (tmp_path / "out").iterdir()) == ["tales", "wsj-dev", "wsj-test"]
+    run("hpyp", "convert-ptb", *files, tmp_path / "whole", "--whole")
+    assert sorted(path.stem for path in (tmp_path / "whole").iterdir()) == ["tales", "wsj_22", "wsj_23"]
+
+
+def test_a_directory_can_be_converted_as_a_whole(wsj, tmp_path):
+    run("hpyp", "convert-ptb", wsj(0, 1), tmp_path / "out", "--whole")
+    (path,) = (tmp_path / "out").iterdir()
+    assert path.name == "wsj.conllu"
+    documents = [c for sentence in read_conllu(path) for c in sentence.comments if c.startswith("newdoc")]
+    assert documents == [f"newdoc id = wsj_{number}" for number in ("0000", "0001", "0100", "0101")]
+
+
+def test_spacy_reads_the_trees(tmp_path):
+    (tmp_path / "tales.mrg").write_text(TREE.format(noun="boat") + "( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *))) )")
+    done = run("hpyp", "convert-ptb", tmp_path / "tales.mrg", tmp_path)
+    assert "Dropped 1 trees" in done.output
+    (doc,) = spacy_docs(tmp_path / "tales.conllu", tmp_path)
+    assert [(token.text, token.tag_, token.dep_, token.head.text) for token in doc] == [
+        ("The", "DT", "NMOD", "boat"),
+        ("boat", "NN", "SUB", "costs"),
+        ("costs", "VBZ", "ROOT", "costs"),
+        ("$", "$", "OBJ", "costs"),
+        ("5", "CD", "AMOD", "$"),
+        (".", ".", "P", "costs"),
+    ]
+
+
+def test_spacy_reads_the_form_for_language_models(tmp_path):
+    columns = [
+        "# newdoc id = d\n# sent_id = 1\n# text = Rows, he'll mend.",
+        "1\tRows\trow\tNOUN\tNNS\tNumber=Plur\t5\tobj\t_\tSpaceAfter=No",
+        "2\t,\t,\tPUNCT\t,\t_\t5\tpunct\t_\t_",
+        "3-4\the'll\t_\t_\t_\t_\t_\t_\t_\t_",
+        "3\the\the\tPRON\tPRP\t_\t5\tnsubj\t_\t_",
+        "4\t'll\twill\tAUX\tMD\t_\t5\taux\t_\t_",
+        "4.1\tthen\t_\t_\t_\t_\t_\t_\t_\t_",
+        "5\tmend\tmend\tVERB\tVB\t_\t0\troot\t_\tSpaceAfter=No",
+        "6\t.\t.\tPUNCT\t.\t_\t5\tpunct\t_\t_\n",
+        "1\t!\t!\tPUNCT\t.\t_\t0\troot\t_\t_\n\n",
+    ]
+    source, train = tmp_path / "some.conllu", tmp_path / "train.conllu"
+    source.write_text("\n".join(columns))
+    train.write_text(source.read_text().replace("Rows", "Nets").replace("\tmend", "\tMEND"))
+    done = run("hpyp", "convert-lm", source, tmp_path / "lm.conllu", "--vocab-from", train, "--vocab-size", 6)
+    assert "Dropped 1 sentences" in done.output
+    assert "25.0%" in done.output
+    (doc,) = spacy_docs(tmp_path / "lm.conllu", tmp_path)
+    assert [(token.text, token.pos_, token.tag_, token.dep_, token.head.i) for token in doc] == [
+        ("<unk>", "NOUN", "NNS", "obj", 3),
+        ("he", "PRON", "PRP", "nsubj", 3),
+        ("'ll", "AUX", "MD", "aux", 3),
+        ("mend", "VERB", "VB", "ROOT", 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"(S (NN a))\n(S (NN b)", "line 2: a bracket is opened here that is never closed"),
+        (b"(S (NN a))\n(S (NN \xff))", "line 2: this is not text in UTF-8"),
+        (b"", "has no trees in brackets"),
+        (b"(S (-NONE- *))", "has no words"),
+    ],
+)
+def test_brackets_that_cannot_be_read_are_reported_and_nothing_is_written(tmp_path, content, message):
+    (tmp_path / "bad.mrg").write_bytes(content)
+    (tmp_path / "good.mrg").write_text(TREE)
+    done = run("hpyp", "convert-ptb", tmp_path / "good.mrg", tmp_path / "bad.mrg", tmp_path / "out", exit_code=1)
+    text = " ".join(done.stderr.split())
+    assert message in text
+    assert "bad.mrg" in text
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_inputs_that_cannot_be_divided_or_told_apart_are_reported(wsj, tmp_path):
+    folder = wsj(2)
+    (folder / "other.mrg").write_text(TREE)
+    done = run("hpyp", "convert-ptb", folder, tmp_path / "out", exit_code=1)
+    assert "other.mrg" in "".join(done.stderr.split())
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tales.mrg").write_text(TREE)
+    twins = [tmp_path / name / "tales.mrg" for name in ("a", "b")]
+    done = run("hpyp", "convert-ptb", *twins, tmp_path / "out", exit_code=1)
+    assert "Two inputs would be written" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("1\tno\n", [], "line 1: a word has 10 columns"),
+        ("1\t.\t_\tPUNCT\t_\t_\t0\troot\t_\t_\n", [], "Nothing is left"),
+        ("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n", ["--number", "<unk>"], "must differ"),
+    ],
+)
+def test_conllu_that_cannot_be_converted_is_reported(tmp_path, content, options, message):
+    (tmp_path / "bad.conllu").write_text(content)
+    done = run("hpyp", "convert-lm", tmp_path / "bad.conllu", tmp_path / "out.conllu", *options, exit_code=1)
+    assert message in " ".join(done.stderr.split())
+    assert not (tmp_path / "out.conllu").exists()

@@ -1,0 +1,84 @@
+"""Trees in brackets are read as they are, whatever their lines, and what is no tree is an error with its file and line."""
+
+import re
+
+import pytest
+
+from spacy_hpyp.treebanks.brackets import read_trees
+
+DOG = "(S (NP-SBJ (DT the) (NN dog)) (VP (VBZ barks)) (. .))"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text):
+        path = tmp_path / "trees.mrg"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def shown(tree):
+    """A tree in brackets again."""
+    if tree.word is not None:
+        return f"({tree.label} {tree.word})"
+    return f"({' '.join([tree.label, *map(shown, tree.children)]).strip()})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"( {DOG} )\n( {DOG} )\n",
+        f"({DOG})({DOG})",
+        f"( {DOG} ) ( {DOG} )",
+        "\n\n" + f"( {DOG} )\n\n( {DOG} )\n".replace(" ", "\n  "),
+        f"( {DOG} )\r\n( {DOG} )\r\n",
+        f"\ufeff( {DOG} )\n( {DOG} )",
+    ],
+    ids=["a line each", "no space", "one line", "many lines", "carriage returns", "byte order mark"],
+)
+def test_lines_and_spaces_say_nothing(write, text):
+    assert [shown(tree) for tree in read_trees(write(text))] == [f"({DOG})"] * 2
+
+
+def test_trees_may_have_no_outer_bracket_and_a_notice_above(write):
+    notice = "*x*x*x*x*x*\n*x* (C) by (nobody) *x*\n*x*x*x*x*x*\n\n"
+    assert [shown(tree) for tree in read_trees(write(f"{notice}{DOG}\n{notice}{DOG}"))] == [DOG] * 2
+
+
+def test_a_no_break_space_is_part_of_a_word(write):
+    (tree,) = read_trees(write("(NP (CD 1\u00a01/2))"))
+    assert tree.children[0].word == "1\u00a01/2"
+
+
+def test_trees_may_be_deeper_than_pythons_stack(write):
+    (tree,) = read_trees(write("(NP " * 5000 + "(NN word)" + ")" * 5000))
+    assert sum(1 for _ in tree.postorder()) == 5001
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        (f"{DOG}\n(S (NP (NN dog))\n\n{DOG}\n", 2, "opened here that is never closed"),
+        (f"{DOG}\n{DOG})\n", 2, "closed that is not open"),
+        (f"{DOG}\nwords (S (NN dog))", 2, "'words' stands outside"),
+        ("\n(S (NP (NN)))", 2, "the tag 'NN' has no word"),
+        ("(S\n (NN dog)\n ( ))", 3, "a bracket is empty"),
+        ("()", 1, "a bracket is empty"),
+        ("(S (NN hot dog))", 1, "two words, 'hot' and 'dog'"),
+        ("(S (NP (NN dog)) barks)", 1, "'barks' stands beside brackets"),
+        ("(S dog\n(NN barks))", 2, "a bracket opens after the word 'dog'"),
+        (b"(S (NN dog))\n(S (NN caf\xe9))\n", 2, "not text in UTF-8"),
+    ],
+)
+def test_what_is_no_tree_is_an_error_with_its_line(write, text, line, problem):
+    path = write(text)
+    with pytest.raises(ValueError, match=re.escape(f"'{path}', line {line}: ") + ".*" + re.escape(problem)):
+        list(read_trees(path))
+
+
+@pytest.mark.parametrize("text", ["", " \n\n", "*x*x* nothing *x*\n"])
+def test_a_file_without_trees_is_an_error(write, text):
+    with pytest.raises(ValueError, match="has no trees"):
+        list(read_trees(write(text)))

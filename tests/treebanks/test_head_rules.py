@@ -1,0 +1,113 @@
+"""The head of each phrase is the child that the table says."""
+
+import pytest
+
+from spacy_hpyp.treebanks.head_rules import HEAD_RULES, category, find_head, function_tags
+
+
+@pytest.mark.parametrize(
+    ("label", "first", "tags"),
+    [
+        ("NP", "NP", []),
+        ("NP-SBJ-1", "NP", ["SBJ"]),
+        ("PP-LOC-PRD-12", "PP", ["LOC", "PRD"]),
+        ("NP=2", "NP", []),
+        ("NP-SBJ=2", "NP", ["SBJ"]),
+        ("S-NOM-SBJ", "S", ["NOM", "SBJ"]),
+        ("ADVP|PRT", "ADVP", []),
+        ("ADVP-TMP|PRT", "ADVP", ["TMP"]),
+        ("-LRB-", "-LRB-", []),
+        ("-NONE-", "-NONE-", []),
+        ("PRP$", "PRP$", []),
+        ("``", "``", []),
+        (":", ":", []),
+        ("", "", []),
+    ],
+)
+def test_a_label_has_a_category_and_function_tags(label, first, tags):
+    assert category(label) == first
+    assert function_tags(label) == tags
+
+
+@pytest.mark.parametrize(
+    ("phrase", "children", "head"),
+    [
+        ("S", "NP VP", 1),
+        ("S", "S CC S", 2),
+        ("S", "SBAR NP VP", 2),
+        ("S", "S NP VP", 2),
+        ("S", "NP ADJP", 1),
+        ("VP", "MD VP", 0),
+        ("VP", "TO VP", 0),
+        ("VP", "VBZ VP", 0),
+        ("VP", "VBD NP PP", 0),
+        ("VP", "ADVP VBG NP", 1),
+        ("VP", "VP CC VP", 0),
+        # The table has forms of the present and participles after phrases.
+        ("VP", "VBP VP", 1),
+        ("NP", "DT NN", 1),
+        ("NP", "NN NN", 1),
+        ("NP", "NNP POS", 1),
+        ("NP", "NP NN", 1),
+        ("NP", "NP PP", 0),
+        ("NP", "NP CC NP", 2),
+        ("NP", "NNP CD", 0),
+        ("NP", "DT JJ", 1),
+        ("NP", "JJR CD", 0),
+        ("NP", "QP NNS", 1),
+        ("NP", "PRP", 0),
+        ("NML", "NN NN", 1),
+        ("UCP", "ADJP CC NP", 0),
+        ("PP", "IN NP", 0),
+        ("PP", "ADVP IN NP", 1),
+        ("PP", "TO NP", 0),
+        ("SBAR", "IN S", 0),
+        ("SBAR", "WHNP S", 0),
+        ("SBAR", "RB IN S", 1),
+        ("SBAR", "S", 0),
+        ("SBARQ", "WHNP SQ", 1),
+        ("SQ", "VBD NP VP", 0),
+        ("SQ", "MD NP VP", 0),
+        ("SINV", "S VP NP", 1),
+        ("SINV", "VBD NP VP", 0),
+        ("QP", "JJR IN CD", 1),
+        ("QP", "$ CD CD", 0),
+        ("QP", "RB CD", 0),
+        ("QP", "CD CD", 1),
+        ("WHNP", "WDT NN", 0),
+        ("WHNP", "WP", 0),
+        ("WHNP", "WHNP PP", 0),
+        ("WHPP", "IN WHNP", 0),
+        ("WHADVP", "WRB JJ", 0),
+        ("ADJP", "RB JJ", 1),
+        ("ADJP", "NP JJ", 1),
+        ("ADJP", "JJ CC JJ", 2),
+        ("ADVP", "NP IN", 1),
+        ("ADVP", "RB RB", 0),
+        ("FRAG", "NP PP", 0),
+        ("PRN", "NP VP", 1),
+        ("INTJ", "UH UH", 1),
+        ("X", "DT NN", 1),
+        ("unheard-of", "DT NN", 1),
+    ],
+)
+def test_the_head_is_the_first_of_the_categories_from_the_side_of_the_phrase(phrase, children, head):
+    children = children.split()
+    assert find_head(phrase, children, [False] * len(children)) == head
+
+
+@pytest.mark.parametrize(
+    ("phrase", "children", "head"),
+    [("PRN", ", NP ,", 1), ("FRAG", "`` NP ''", 1), ("UCP", ": NP", 1), ("LST", "-LRB- LS -RRB-", 1), ("X", ": :", 1)],
+)
+def test_punctuation_is_a_head_only_among_itself(phrase, children, head):
+    children = children.split()
+    skipped = [child in {",", ":", "``", "''", "-LRB-", "-RRB-"} for child in children]
+    assert find_head(phrase, children, skipped) == head
+
+
+def test_the_table_has_the_phrases_of_the_penn_treebank():
+    clauses = "S SBAR SBARQ SINV SQ".split()
+    phrases = "ADJP ADVP CONJP FRAG INTJ LST NAC NP NX PP PRN PRT QP RRC UCP VP WHADJP WHADVP WHNP WHPP X NML".split()
+    assert set(HEAD_RULES) == {*clauses, *phrases}
+    assert {direction for direction, _ in HEAD_RULES.values()} == {"left", "right"}

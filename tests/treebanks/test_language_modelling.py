@@ -1,0 +1,167 @@
+"""The form for language models: trees without punctuation, one word for numbers and one for rare words."""
+
+import random
+
+import pytest
+
+from spacy_hpyp.treebanks.conllu import Sentence, Word
+from spacy_hpyp.treebanks.language_modelling import WordForms, frequent_words, limit, simplify
+
+FORMS = WordForms()
+
+
+def words(*rows):
+    """Words from form, tag, head and label; tags of more than one letter in upper case after a slash are universal."""
+    made = []
+    for form, tag, head, label in rows:
+        upos, xpos = (tag[1:], "_") if tag.startswith("/") else ("_", tag)
+        made.append(Word(form, upos, xpos, head, label))
+    return Sentence(made)
+
+
+def simplified(sentence, forms=FORMS):
+    found, dropped = simplify([sentence], forms)
+    assert dropped == (not found)
+    return [(word.form, word.head, word.deprel) for each in found for word in each.words]
+
+
+def test_punctuation_is_left_out_and_what_hangs_on_it_hangs_higher():
+    sentence = words(
+        ("``", "``", 3, "P"),
+        ("Boats", "NNS", 3, "SUB"),
+        ("float", "VBP", 0, "ROOT"),
+        (",", ",", 3, "P"),
+        (";", ":", 4, "P"),
+        ("gulls", "NNS", 5, "DEP"),
+        (".", ".", 3, "P"),
+    )
+    assert simplified(sentence) == [("boats", 2, "SUB"), ("float", 0, "ROOT"), ("gulls", 2, "DEP")]
+
+
+@pytest.mark.parametrize(
+    ("word", "kept"),
+    [
+        ((".", "/PUNCT", 1, "punct"), False),
+        ((".", "/PUNCT", 1, "dep"), False),
+        ((".", "_", 1, "punct:x"), False),
+        (("-LRB-", "-LRB-", 1, "P"), False),
+        (("-", "HYPH", 1, "dep"), False),
+        (("dot", ".", 1, "P"), False),
+        ((".", "/X", 1, "dep"), True),
+        (("'", "POS", 1, "NMOD"), True),
+    ],
+)
+def test_punctuation_is_known_by_tag_or_label(word, kept):
+    sentence = words(("go", "VB", 0, "ROOT"), word)
+    assert len(simplified(sentence)) == 1 + kept
+
+
+def test_words_with_a_universal_tag_are_not_judged_by_the_other_tag():
+    sentence = Sentence([Word("go", "VERB", "VB", 0, "root"), Word("and", "CCONJ", ",", 1, "cc")])
+    assert len(simplified(sentence)) == 2
+
+
+@pytest.mark.parametrize(
+    ("form", "tag", "written"),
+    [
+        ("Ten", "CD", "<num>"),
+        ("ten", "/NUM", "<num>"),
+        ("1,000", "NN", "<num>"),
+        ("1\\/2", "_", "<num>"),
+        ("$", "$", "<num>"),
+        ("%", "NN", "<num>"),
+        ("C$", "$", "<num>"),
+        ("#", "/SYM", "<num>"),
+        ("&", "CC", "&"),
+        ("'", "POS", "'"),
+        ("1980s", "NNS", "1980s"),
+        ("B-52", "NN", "b-52"),
+        ("Éclair", "NN", "éclair"),
+        ("<unk>", "NN", "<unk>"),
+        ("<num>", "NN", "<num>"),
+    ],
+)
+def test_numbers_and_symbols_become_one_word_and_others_lower_case(form, tag, written):
+    assert simplified(words((form, tag, 0, "ROOT"))) == [(written, 0, "ROOT")]
+
+
+def test_case_can_be_kept_and_symbols_left_out():
+    sentence = words(("Pay", "VB", 0, "ROOT"), ("$", "$", 3, "NMOD"), ("5", "CD", 1, "OBJ"))
+    forms = WordForms(lower=False, drop_symbols=True, number="N")
+    assert simplified(sentence, forms) == [("Pay", 0, "ROOT"), ("N", 1, "OBJ")]
+
+
+def test_the_word_with_most_below_it_takes_the_place_of_a_root_that_is_punctuation():
+    sentence = words(
+        ("One", "DT", 2, "dep"),
+        (":", ":", 0, "root"),
+        ("the", "DT", 4, "det"),
+        ("boat", "NN", 2, "parataxis"),
+        ("!", ".", 2, "punct"),
+        ("sinks", "VBZ", 5, "dep"),
+    )
+    assert simplified(sentence) == [("one", 3, "dep"), ("the", 3, "det"), ("boat", 0, "root"), ("sinks", 3, "dep")]
+
+
+def test_a_root_is_never_labelled_as_punctuation():
+    assert simplified(words((".", ".", 0, "punct"), ("yes", "UH", 1, "discourse"))) == [("yes", 0, "root")]
+
+
+def test_empty_sentences_are_dropped_and_the_next_one_begins_their_document():
+    empty = Sentence([Word(".", "PUNCT", "_", 0, "root")], ("newdoc id = d", "sent_id = 1"))
+    other = Sentence([Word("go", "VERB", "_", 0, "root")], ("sent_id = 2",))
+    found, dropped = simplify([empty, other], FORMS)
+    assert dropped == 1
+    assert [each.comments for each in found] == [("newdoc id = d", "sent_id = 2")]
+
+
+def projective(heads):
+    spans = [sorted((i, head)) for i, head in enumerate(heads, start=1)]
+    return not any(a < c < b < d for a, b in spans for c, d in spans)
+
+
+def random_heads(generator, first, last, above, heads):
+    """Heads of a random projective tree over the places from `first` to `last`, below another word."""
+    if first <= last:
+        root = generator.randint(first, last)
+        heads[root] = above
+        random_heads(generator, first, root - 1, root, heads)
+        random_heads(generator, root + 1, last, root, heads)
+
+
+def test_projective_trees_stay_projective_trees():
+    generator = random.Random(15)
+    for _ in range(300):
+        size = generator.randint(1, 12)
+        heads = {}
+        random_heads(generator, 1, size, 0, heads)
+        tags = [generator.choice(["NN", ","]) for _ in range(size)]
+        sentence = words(*((f"w{i}", tags[i - 1], heads[i], "dep") for i in range(1, size + 1)))
+        left = simplified(sentence)
+        assert [form for form, _, _ in left] == [f"w{i}" for i in range(1, size + 1) if tags[i - 1] == "NN"]
+        found = [head for _, head, _ in left]
+        assert found.count(0) == bool(found)
+        assert projective(found)
+
+
+def test_the_vocabulary_is_the_most_frequent_words_with_two_for_the_others():
+    texts = ["b b a", "d c c c <num>"]
+    sentences = [words(*((form, "NN", min(i, 1), "dep") for i, form in enumerate(text.split()))) for text in texts]
+    vocabulary = frequent_words(sentences, 5, FORMS)
+    assert vocabulary == {"<num>", "<unk>", "c", "b", "a"}
+    limited = limit(sentences, vocabulary, FORMS)
+    assert [[word.form for word in each.words] for each in limited] == [
+        ["b", "b", "a"],
+        ["<unk>", "c", "c", "c", "<num>"],
+    ]
+    # What has been converted stays as it is.
+    again, _ = simplify(limited, FORMS)
+    assert limit(again, frequent_words(again, 5, FORMS), FORMS) == limited
+    with pytest.raises(ValueError, match="'size'"):
+        frequent_words(sentences, 2, FORMS)
+
+
+@pytest.mark.parametrize("settings", [{"number": ""}, {"unknown": "a b"}, {"number": "x", "unknown": "x"}])
+def test_the_two_words_are_different_words(settings):
+    with pytest.raises(ValueError, match="for numbers and for rare words"):
+        WordForms(**settings)

@@ -1,0 +1,164 @@
+"""Phrase structure trees become dependency trees with the heads and labels of the rules. The sentences are made up."""
+
+import pytest
+
+from spacy_hpyp.treebanks.brackets import read_trees
+from spacy_hpyp.treebanks.penn import dependencies, relation
+
+
+@pytest.fixture
+def convert(tmp_path):
+    def convert(text):
+        path = tmp_path / "trees.mrg"
+        path.write_text(text, encoding="utf8")
+        (tree,) = read_trees(path)
+        return dependencies(tree)
+
+    return convert
+
+
+def arcs(sentence):
+    """Each word with its label and its head's form, in one line."""
+    forms = ["ROOT", *(word.form for word in sentence.words)]
+    return " ".join(
+        f"{word.form}:{word.deprel}" if word.head == 0 else f"{word.form}:{word.deprel}<{forms[word.head]}"
+        for word in sentence.words
+    )
+
+
+TREES = {
+    "auxiliaries, objects and adjuncts": (
+        "( (S (NP-SBJ (PRP$ Her) (NN aunt)) (VP (MD might) (VP (VB have) (VP (VBN sold) (NP (DT the) (NN boat))"
+        " (NP-TMP (NN yesterday)) (PP-LOC (IN in) (NP (NNP Hull)))))) (. .)) )",
+        "Her:NMOD<aunt aunt:SUB<might might:ROOT have:VC<might sold:VC<have the:NMOD<boat boat:OBJ<sold "
+        "yesterday:VMOD<sold in:VMOD<sold Hull:PMOD<in .:P<might",
+    ),
+    "traces go with the phrases that they leave empty": (
+        "( (S (NP-SBJ-1 (NNS Goats)) (VP (VBD were) (VP (VBN seen) (NP (-NONE- *-1)) (S (NP-SBJ (-NONE- *-1))"
+        " (VP (TO to) (VP (VB climb)))))) (. .)) )",
+        "Goats:SUB<were were:ROOT seen:VC<were to:VMOD<seen climb:VC<to .:P<were",
+    ),
+    "relative clauses": (
+        "( (NP (NP (DT a) (NN cook)) (SBAR (WHNP-1 (WP who)) (S (NP-SBJ (-NONE- *T*-1)) (VP (VBZ sings))))) )",
+        "a:NMOD<cook cook:ROOT who:NMOD<cook sings:SBAR<who",
+    ),
+    "a clause without complementizer is its own head": (
+        "( (S (NP-SBJ (PRP We)) (VP (VBD hoped) (SBAR (-NONE- 0) (S (NP-SBJ (PRP it)) (VP (VBD rained)))))) )",
+        "We:SUB<hoped hoped:ROOT it:SUB<rained rained:VMOD<hoped",
+    ),
+    "complementizers": (
+        "( (S (NP-SBJ (PRP We)) (VP (VBD hoped) (SBAR (IN that) (S (NP-SBJ (PRP it)) (VP (VBD rained)))))) )",
+        "We:SUB<hoped hoped:ROOT that:VMOD<hoped it:SUB<rained rained:SBAR<that",
+    ),
+    "possessives": (
+        "( (NP (NP (DT the) (NN tailor) (POS 's)) (JJ red) (NN hat)) )",
+        "the:NMOD<'s tailor:NMOD<'s 's:NMOD<hat red:NMOD<hat hat:ROOT",
+    ),
+    "coordination of noun phrases": (
+        "( (NP (NP (NNS plums)) (, ,) (NP (NNS figs)) (CC and) (NP (NNS nuts))) )",
+        "plums:NMOD<nuts ,:P<nuts figs:NMOD<nuts and:NMOD<nuts nuts:ROOT",
+    ),
+    "coordination of verb phrases": (
+        "( (S (NP-SBJ (PRP She)) (VP (VP (VBZ mends) (NP (NNS nets))) (CC and) (VP (VBZ sails)))) )",
+        "She:SUB<mends mends:ROOT nets:OBJ<mends and:VMOD<mends sails:VMOD<mends",
+    ),
+    "coordinated verbs with one object": (
+        "( (S (NP-SBJ (PRP She)) (VP (VBZ mends) (CC and) (VBZ sells) (NP (NNS nets)))) )",
+        "She:SUB<mends mends:ROOT and:VMOD<mends sells:VMOD<mends nets:OBJ<mends",
+    ),
+    "coordination of unlike phrases": (
+        "( (S (NP-SBJ (PRP She)) (VP (VBZ is) (UCP-PRD (ADJP (JJ old)) (CC and) (NP (DT a) (NN sailor))))) )",
+        "She:SUB<is is:ROOT old:PRD<is and:DEP<old a:NMOD<sailor sailor:DEP<old",
+    ),
+    "quantities": (
+        "( (NP (QP (JJR fewer) (IN than) (CD ten)) (NNS cups)) )",
+        "fewer:AMOD<than than:NMOD<cups ten:AMOD<than cups:ROOT",
+    ),
+    "questions": (
+        "( (SBARQ (WHNP-1 (WP What)) (SQ (VBD did) (NP-SBJ (DT the) (NN cat)) (VP (VB eat) (NP (-NONE- *T*-1)))) (. ?)) )",
+        "What:DEP<did did:ROOT the:NMOD<cat cat:SUB<did eat:VMOD<did ?:P<did",
+    ),
+    "wh-phrases with prepositions": (
+        "( (SBAR (WHPP-2 (IN of) (WHNP (WDT which) (NN boat))) (S (NP-SBJ (PRP we)) (VP (VBD spoke)"
+        " (PP (-NONE- *T*-2))))) )",
+        "of:ROOT which:PMOD<of boat:NMOD<which we:SUB<spoke spoke:SBAR<of",
+    ),
+    "fragments and parentheses keep their tokens": (
+        "( (FRAG (NP (NP (NN Rain)) (PRN (-LRB- -LRB-) (ADVP (RB again)) (-RRB- -RRB-))) (: --) (NP (NN snow)) (. .)) )",
+        "Rain:ROOT -LRB-:P<again again:NMOD<Rain -RRB-:P<again --:P<Rain snow:DEP<Rain .:P<Rain",
+    ),
+    "measures in adjective and adverb phrases": (
+        "( (S (NP-SBJ (PRP It)) (VP (VBZ is) (ADJP-PRD (NP (CD 1\\/2) (NN mile)) (JJ long)) (ADVP (NP (DT a) (NN lot))"
+        " (RB now)))) )",
+        "It:SUB<is is:ROOT 1\\/2:NMOD<mile mile:AMOD<long long:PRD<is a:NMOD<lot lot:AMOD<now now:VMOD<is",
+    ),
+    "particles and alternatives": (
+        "( (S (NP-SBJ (PRP She)) (VP (VBD gave) (ADVP|PRT (RP up)) (NP=2 (NN tea)))) )",
+        "She:SUB<gave gave:ROOT up:VMOD<gave tea:OBJ<gave",
+    ),
+    "subjects that are clauses": (
+        "( (S (S-NOM-SBJ (NP-SBJ (-NONE- *)) (VP (VBG Rowing))) (VP (VBZ tires) (NP (PRP us)))) )",
+        "Rowing:SUB<tires tires:ROOT us:OBJ<tires",
+    ),
+    "quotations before the verb": (
+        "( (SINV (`` ``) (S-TPC-1 (NP-SBJ (PRP It)) (VP (VBZ floats))) (, ,) ('' '') (VP (VBD said) (SBAR (-NONE- 0)"
+        " (S (-NONE- *T*-1)))) (NP-SBJ (NNP Ada)) (. .)) )",
+        "``:P<said It:SUB<floats floats:VMOD<said ,:P<said '':P<said said:ROOT Ada:SUB<said .:P<said",
+    ),
+    "chains of single children": ("(TOP (S (VP (VP (VB Go)))) )", "Go:ROOT"),
+    "a phrase of punctuation": ("( (S (NP-SBJ (PRP I)) (VP (VBP am) (X (: --)) )) )", "I:SUB<am am:ROOT --:P<am"),
+    "only punctuation": ("( (NP (: --) (. .)) )", "--:P<. .:ROOT"),
+    "several trees in the outer bracket": ("( (INTJ (UH Oh)) (S (VP (VB go))) (. .) )", "Oh:DEP<go go:ROOT .:P<go"),
+}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_arcs_follow_from_the_rules(convert, name):
+    text, expected = TREES[name]
+    assert arcs(convert(text)) == expected
+
+
+def test_tags_are_those_of_the_treebank(convert):
+    sentence = convert("( (NP (PRP$ her) (-LRB- -LRB-) (NN dog) (-NONE- *) (. .)) )")
+    assert [(word.upos, word.xpos) for word in sentence.words] == [("_", tag) for tag in ("PRP$", "-LRB-", "NN", ".")]
+
+
+def test_nothing_but_empty_elements_is_no_sentence(convert):
+    assert convert("( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *?*))) )") is None
+
+
+def test_trees_of_any_depth_are_converted(convert):
+    assert arcs(convert("(NP " * 5000 + "(NN word)" + ")" * 5000)) == "word:ROOT"
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_trees_are_projective_with_one_root(convert, name):
+    heads = [word.head for word in convert(TREES[name][0]).words]
+    spans = [sorted((i, head)) for i, head in enumerate(heads, start=1)]
+    assert heads.count(0) == 1
+    assert not any(a < c < b < d for a, b in spans for c, d in spans)
+
+
+@pytest.mark.parametrize(
+    ("mother", "dependent", "head_is_word", "label"),
+    [
+        ("VP", "NP", True, "OBJ"),
+        ("VP", "NP-1", True, "OBJ"),
+        ("VP", "NP-TMP", True, "VMOD"),
+        ("VP", "NP", False, "VMOD"),
+        ("VP", "VP", True, "VC"),
+        ("VP", "VP", False, "VMOD"),
+        ("VP", "NP-PRD", True, "PRD"),
+        ("PP", "S-NOM", True, "PMOD"),
+        ("SBAR-ADV", "S", False, "SBAR"),
+        ("SBAR", "ADVP", True, "VMOD"),
+        ("SBARQ", "WHNP", False, "DEP"),
+        ("NAC", "NNP", True, "NMOD"),
+        ("NX", "JJ", True, "NMOD"),
+        ("WHADVP", "JJ", True, "AMOD"),
+        ("CONJP", "RB", True, "DEP"),
+        ("PRN", "NP", False, "DEP"),
+    ],
+)
+def test_labels_follow_from_phrase_and_child(mother, dependent, head_is_word, label):
+    assert relation(mother, dependent, head_is_word=head_is_word) == label

@@ -1,0 +1,40 @@
+"""Sections of the Wall Street Journal are told by names."""
+
+from pathlib import Path
+
+import pytest
+
+from spacy_hpyp.treebanks.sections import bracketed_files, section_of
+
+
+@pytest.mark.parametrize(
+    ("name", "section"),
+    [
+        ("wsj/02/wsj_0203.mrg", 2),
+        ("WSJ/24/WSJ_2454.MRG", 24),
+        ("wsj_0203.mrg", 2),
+        ("00/trees.mrg", 0),
+        ("02.mrg", 2),
+        ("wsj02.txt", 2),
+        ("wsj-section-22.trees", 22),
+        ("wsj_02-21.mrg", None),
+        ("wsj_99.mrg", None),
+        ("2.mrg", None),
+        ("cf/cf01.mrg", None),
+        ("trees.mrg", None),
+        ("2024/trees.mrg", None),
+    ],
+)
+def test_a_section_is_told_by_the_name_of_a_file_or_its_folder(name, section):
+    assert section_of(Path(name)) == section
+
+
+def test_files_with_brackets_are_those_with_the_first_usual_ending(tmp_path):
+    for name in ("01/b.mrg", "00/a.MRG", "00/a.prd", "README"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert [file.name for file in bracketed_files(tmp_path)] == ["a.MRG", "b.mrg"]
+    assert bracketed_files(tmp_path / "README") == [tmp_path / "README"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="has no files with brackets"):
+        bracketed_files(tmp_path / "empty")

@@ -12,6 +12,10 @@ from spacy.util import registry
 
 from ..storage.checksum import DAMAGE
 
+# Of treebanks of this size a pool learns more by going over them more often. On French Sequoia six sweeps instead of three were worth 0.8
+# points of LAS; on 400 Tamil sentences, and on a twelfth of English EWT, they were worth nothing.
+_MEDIUM = range(25_000, 100_000)
+
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[None]:
@@ -60,21 +64,27 @@ def create_gold_corpus(
 
 
 @registry.batchers("spacy-hpyp.batch_by_parts.v1")
-def create_parts_batcher(parts: int) -> Callable[[Iterable[Example]], Iterator[list[Example]]]:
+def create_parts_batcher(
+    parts: int, medium_parts: int | None = None
+) -> Callable[[Iterable[Example]], Iterator[list[Example]]]:
     """Create a batcher that divides the corpus into about so many batches, whatever its size.
 
     So a step of training is the same part of a sweep for every treebank.
 
     parts (int): How many batches the corpus is divided into, at least 1.
+    medium_parts (int | None): The same for a corpus of 25,000 to 100,000 tokens: with fewer parts, as many steps are more sweeps. By
+        default it is `parts`.
     RAISES (ValueError): If there are fewer.
     """
-    if parts < 1:
-        raise ValueError(f"'parts' must be at least 1, but it is {parts}.")
+    for name, value in (("parts", parts), ("medium_parts", medium_parts)):
+        if value is not None and value < 1:
+            raise ValueError(f"'{name}' must be at least 1, but it is {value}.")
 
     def batches(examples: Iterable[Example]) -> Iterator[list[Example]]:
         examples = list(examples)
         words = sum(len(example.reference) for example in examples)
-        return minibatch_by_words(examples, size=max(1, words // parts), tolerance=0.0, get_length=_length)
+        chosen = parts if medium_parts is None or words not in _MEDIUM else medium_parts
+        return minibatch_by_words(examples, size=max(1, words // chosen), tolerance=0.0, get_length=_length)
 
     return batches
 

@@ -69,10 +69,18 @@ def test_an_empty_corpus_has_no_batches():
     assert list(create_parts_batcher(5)([])) == []
 
 
+@pytest.mark.parametrize(("tokens", "parts"), [(24_000, 40), (26_000, 20), (98_000, 20), (102_000, 40)])
+def test_a_corpus_of_medium_size_has_parts_of_its_own(tokens, parts):
+    batches = list(create_parts_batcher(40, medium_parts=20)(examples_of([50] * (tokens // 50))))
+    assert parts <= len(batches) <= parts + 1
+
+
 @pytest.mark.parametrize("parts", [0, -1])
 def test_fewer_parts_than_one_are_refused(parts):
     with pytest.raises(ValueError, match="'parts' must be at least 1"):
         create_parts_batcher(parts)
+    with pytest.raises(ValueError, match="'medium_parts' must be at least 1"):
+        create_parts_batcher(10, medium_parts=parts)
 
 
 def test_batcher_and_reader_are_registered():

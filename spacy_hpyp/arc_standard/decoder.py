@@ -1,16 +1,18 @@
 """Decoding by Algorithm 1 of Buys & Blunsom (2015): the particle filter of `inference.particle_filter` that divides as
-`inference.division` says, over arc-standard derivations of which the best actions and tags are pursued (`proposals`).
+`inference.division` says, over arc-standard derivations of which the best actions and tags are pursued (`proposals`). Or by beam
+search: then it keeps as `inference.keeping` says.
 """
 
 import numpy as np
 
 from ..annotation.arrays import Blocks, Guides
-from ..compiled import compiled, inner_maker
-from ..inference.division import new_dividing
+from ..compiled import compiled, generic_maker, implements, inner_maker
+from ..inference.division import Search, new_dividing
+from ..inference.keeping import BeamSearch, new_keeping
 from ..inference.particle_filter import run
 from .configuration import FIELDS
 from .posterior import choose, find_guides, find_marginals, read_parse, read_posterior
-from .proposals import new_decoding, new_workspace
+from .proposals import bounds_of, new_decoding, new_workspace
 
 _SMALLEST = 1024
 
@@ -24,20 +26,43 @@ def only(blocks, block):
     )
 
 
+@generic_maker
+def new_division(search, task, syntactic, lexical, log_probability):
+    """What a search does with particles, and how many there are, for a task (Decoding).
+
+    syntactic, lexical, log_probability (float64[n]): See `search_block`.
+    """
+    raise NotImplementedError("for compiled code")
+
+
+@implements(new_division, Search)
+@inner_maker
+def _algorithm_1(search, task, syntactic, lexical, log_probability):
+    return new_dividing(search, syntactic, lexical, log_probability), search.particles
+
+
+@implements(new_division, BeamSearch)
+@inner_maker
+def _beam_search(search, task, syntactic, lexical, log_probability):
+    options = 2 * len(task.options.outcome)
+    highest, least = bounds_of(task)
+    return new_keeping(search, options, highest, least, syntactic, lexical, log_probability), options
+
+
 @inner_maker
 def search_block(parser, block, search, work, records, syntactic, lexical, log_probability):
-    """Algorithm 1 on one block of n words.
+    """Algorithm 1, or beam search, on one block of n words.
 
     block (Blocks): The block by itself.
-    search (Search): K, at least 1, and what limits the search.
+    search (Search | BeamSearch): K, at least 1, and what limits the search.
     work (Workspace), records (int32[*, FIELDS]): Written on.
     syntactic, lexical, log_probability (float64[n]): Overwritten, see `Parses`.
     RETURNS (tuple): The records (int32[*, FIELDS]), grown as was needed, the final beam (Beam) and its size.
     """
     nothing = np.empty(0, dtype=np.int32)
     task = new_decoding(parser, block, search, work)
-    division = new_dividing(search, syntactic, lexical, log_probability)
-    return run(task, division, search.particles, nothing, nothing, records)
+    division, particles = new_division(search, task, syntactic, lexical, log_probability)
+    return run(task, division, particles, nothing, nothing, records)
 
 
 @compiled

@@ -314,6 +314,28 @@ def new_decoding(parser, block, search, work):
     return Decoding(parser, system, block.tags, block.may_start, search.tag_threshold, outlook, work, options, n, n + 1)
 
 
+@inner_maker
+def bounds_of(task):
+    """What a beam search knows of derivations before they have generated a word.
+
+    RETURNS (tuple): The highest outlook (float64[n + 1]) of a tag that each word may have, and the least depth of the stack
+        (int64[n + 1]) with it; and of those that are finished.
+    """
+    n = task.length
+    highest, least = np.zeros(n + 1), np.ones(n + 1, dtype=np.int64)
+    for i in range(n):
+        # ROOT and the word; inside of a sentence, something that waits for it besides.
+        least[i] = 2 if i == 0 or task.may_start[i] else 3
+        if task.tags[i] != NONE:
+            highest[i] = task.outlook[i, task.tags[i]]
+            continue
+        first, last = task.parser.tag_offsets[task.system.words[i]], task.parser.tag_offsets[task.system.words[i] + 1]
+        highest[i] = -inf
+        for c in range(first, last):
+            highest[i] = max(highest[i], task.outlook[i, task.parser.candidate_tags[c]])
+    return highest, least
+
+
 @implements(weigh_actions, Decoding)
 @inner
 def best_actions(task, records, top, word):

@@ -34,6 +34,11 @@ def evaluate_cli(
     particles: int | None = typer.Option(
         None, "--particles", "-K", help="Particles, instead of the pipeline's setting"
     ),
+    algorithm: str | None = typer.Option(
+        None,
+        "--algorithm",
+        help="particles or beam, which keeps -K derivations after each word, instead of the pipeline's setting",
+    ),
     beam: int | None = typer.Option(
         None, "--beam", "-b", help="Beam width of easy_first_parser, instead of the pipeline's setting"
     ),
@@ -51,6 +56,7 @@ def evaluate_cli(
         model,
         data_path,
         particles=particles,
+        algorithm=algorithm,
         beam=beam,
         threads=threads,
         gold_tags=gold_tags,
@@ -71,6 +77,7 @@ def evaluate(
     data_path: Path,
     *,
     particles: int | None = None,
+    algorithm: str | None = None,
     beam: int | None = None,
     threads: int | None = None,
     gold_tags: bool = False,
@@ -81,6 +88,7 @@ def evaluate(
     model (str | Path): Name or path of the pipeline.
     data_path (Path): A .spacy file or a directory of them.
     particles, beam, threads (int | None): Instead of the pipeline's settings.
+    algorithm (str | None): "particles" or "beam", instead of the pipeline's setting.
     gold_tags (bool): Whether the parsers use the gold tags; no other component comes before them then.
     decoding (str | None): "best" or "mbr", instead of the pipeline's setting.
     RETURNS (dict[str, Any]): The scores of `nlp.evaluate`, and "complete_match", the part of the sentences whose heads are all right,
@@ -92,6 +100,7 @@ def evaluate(
     found = parsers_of(nlp, model)
     for name, value, parsers, owner in (
         ("particles", particles, found.hpyp, "hpyp_parser"),
+        ("algorithm", algorithm, found.hpyp, "hpyp_parser"),
         ("decoding", decoding, [*found.hpyp, *found.head_outward], "hpyp_parser and head_outward_parser"),
         ("beam", beam, found.easy_first, "easy_first_parser"),
     ):

@@ -7,6 +7,7 @@ follow.
 from dataclasses import dataclass
 
 from ..inference.division import Search
+from ..inference.keeping import BeamSearch
 from ..settings import HIGHEST_PARTICLES, Name, Number, OneOf, Settings, Truth, Whole, setting
 from ..training.trees import LATENT
 from .alignment import SENTENCES
@@ -20,6 +21,13 @@ class SearchSettings(Settings):
     """How documents are parsed, and what limits the search."""
 
     particles: int = setting(50, Whole(1, HIGHEST_PARTICLES), "K of Algorithm 1: more search, less speed")
+    algorithm: str = setting(
+        "particles",
+        OneOf(("particles", "beam")),
+        '`"particles"`, Algorithm 1; or `"beam"`, a beam of fixed size: everything is tried, and after each word as many derivations as '
+        "`particles` says are kept, the most probable ones by `lookahead` and `outlook`. `tag_threshold` and `attachments` limit "
+        "Algorithm 1 only",
+    )
     lookahead: float = setting(
         0.5,
         Number(0.0),
@@ -75,7 +83,8 @@ class SearchSettings(Settings):
         """The same for compiled code."""
         consensus = self.decoding == "mbr"
         found = {name: getattr(self, name) for name in Search._fields if hasattr(self, name)}
-        return Search(**{**found, "consensus": consensus, "marginals": self.marginals or consensus or self.guides})
+        found |= {"consensus": consensus, "marginals": self.marginals or consensus or self.guides}
+        return Search(**found) if self.algorithm == "particles" else BeamSearch(**{**found, "tag_threshold": 0.0})
 
 
 @dataclass(frozen=True)

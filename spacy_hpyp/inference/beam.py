@@ -65,6 +65,16 @@ def append(beam, size, record, weight, particles, depth, outlook):
 
 
 @borrowing
+def swap(beam, one, other):
+    """Let two derivations change places."""
+    beam.record[one], beam.record[other] = beam.record[other], beam.record[one]
+    beam.weight[one], beam.weight[other] = beam.weight[other], beam.weight[one]
+    beam.particles[one], beam.particles[other] = beam.particles[other], beam.particles[one]
+    beam.depth[one], beam.depth[other] = beam.depth[other], beam.depth[one]
+    beam.outlook[one], beam.outlook[other] = beam.outlook[other], beam.outlook[one]
+
+
+@borrowing
 def log_sum(weight, size):
     """Log of the sum of exp over the first entries of an array."""
     highest = -inf

@@ -14,11 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing, compiled, implements, inner, inner_maker
-from .beam import append, log_add, log_sum
-from .particle_filter import allot, divide, gain, is_pursued, note, select
-
-# Two sums of the same numbers in another order may differ by so much, in logs.
-_ROUNDING = 1e-12
+from .beam import append, log_sum
+from .particle_filter import allot, arrive, divide, gain, is_pursued, may_generate, note, put_in, select, take_out
+from .sums import Sums, add_end, add_word, new_sums, note_tagged
 
 
 class Search(NamedTuple):
@@ -67,36 +65,22 @@ class Dividing(NamedTuple):
     """Algorithm 1 at work on n words.
 
     search (Search): K, what the selection step expects, and what the beam is for.
-    syntactic, lexical, log_probability (float64[n]): Overwritten, see `Parses`.
+    sums (Sums): What the weights say of the words.
     lead (float): See `lead_of_the_last`.
     best (float64[1]): The highest `expected_weight` of the present pass.
-    tagged (float64[1]): Log of the sum of the weights that generate the present word with any tag.
-    before (float64[1]): Log of the sum of the weights after the word before.
     """
 
     search: Search
-    syntactic: np.ndarray
-    lexical: np.ndarray
-    log_probability: np.ndarray
+    sums: Sums
     lead: float
     best: np.ndarray
-    tagged: np.ndarray
-    before: np.ndarray
 
 
 @inner_maker
 def new_dividing(search, syntactic, lexical, log_probability):
     """Algorithm 1 before the first word."""
-    return Dividing(
-        search,
-        syntactic,
-        lexical,
-        log_probability,
-        lead_of_the_last(search),
-        np.full(1, -inf),
-        np.full(1, -inf),
-        np.zeros(1),
-    )
+    sums = new_sums(syntactic, lexical, log_probability)
+    return Dividing(search, sums, lead_of_the_last(search), np.full(1, -inf))
 
 
 @implements(divide, Dividing)
@@ -151,10 +135,34 @@ def _is_pursued(division, weight, depth, outlook):
     return expected_weight(weight, depth, outlook, division.search) >= division.best[0] - division.lead
 
 
+@implements(may_generate, Dividing)
+@inner
+def _may_generate(division, weight, depth):
+    return True
+
+
+@implements(take_out, Dividing)
+@inner
+def _take_out(division, beam, first, size):
+    return first + 1, size
+
+
+@implements(put_in, Dividing)
+@inner
+def _put_in(division, beam, size):
+    return
+
+
+@implements(arrive, Dividing)
+@inner
+def _arrive(division, weight, depth, outlook):
+    return
+
+
 @implements(note, Dividing)
 @inner
 def _note(division, weight, probability, generated, depth, outlook):
-    division.tagged[0] = log_add(division.tagged[0], weight + log(probability))
+    note_tagged(division.sums, weight + log(probability))
     division.best[0] = max(division.best[0], expected_weight(generated, depth, outlook, division.search))
 
 
@@ -164,16 +172,11 @@ def _select(division, beam, size, held, word, is_last):
     """Find what the word adds to the sum of the weights, and reallocate the particles."""
     prefix = log_sum(beam.weight, size)
     if is_last:
-        division.log_probability[word - 1] += min(prefix - division.before[0], 0.0)
+        add_end(division.sums, word, prefix)
         return size, held
-    # Nothing is added on the way, and where there is no choice nothing is lost: what is above 0 has been rounded.
-    tagged = division.tagged[0]
-    division.syntactic[word] = min(tagged - division.before[0], 0.0)
-    division.lexical[word] = prefix - tagged if prefix - tagged < -_ROUNDING else 0.0
-    division.log_probability[word] = division.syntactic[word] + division.lexical[word]
     left = reallocate(beam, size, division.search)
-    division.before[0] = log_sum(beam.weight, left) if division.search.predictive else prefix
-    division.tagged[0], division.best[0] = -inf, -inf
+    add_word(division.sums, word, prefix, log_sum(beam.weight, left) if division.search.predictive else prefix)
+    division.best[0] = -inf
     return left, held
 
 

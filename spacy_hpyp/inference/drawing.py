@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..compiled import NONE, borrowing, implements, inner
 from .beam import log_sum
-from .particle_filter import allot, divide, gain, is_pursued, note, select
+from .particle_filter import allot, arrive, divide, gain, is_pursued, may_generate, note, put_in, select, take_out
 from .resampling import resample, split
 
 
@@ -90,6 +90,30 @@ def _gain(division, probability, mass):
 @inner
 def _is_pursued(division, weight, depth, outlook):
     return True
+
+
+@implements(may_generate, Drawing)
+@inner
+def _may_generate(division, weight, depth):
+    return True
+
+
+@implements(take_out, Drawing)
+@inner
+def _take_out(division, beam, first, size):
+    return first + 1, size
+
+
+@implements(put_in, Drawing)
+@inner
+def _put_in(division, beam, size):
+    return
+
+
+@implements(arrive, Drawing)
+@inner
+def _arrive(division, weight, depth, outlook):
+    return
 
 
 @implements(note, Drawing)

@@ -8,7 +8,7 @@ handed to it:
 * the *task*: what is derived. `weigh_actions`, `weigh_attachments` and `weigh_tokens` say what a configuration can be followed by
   and how probable it is; its transition *system* does it, by `attach` and `generate`;
 * the *division*: how many particles take which option, what that makes of their weight, and which go on after a word. Algorithm 1
-  divides by rounding (`division`), posterior sampling draws (`drawing`).
+  divides by rounding (`division`), posterior sampling draws (`drawing`), and a beam of fixed size tries everything (`keeping`).
 
 With a derivation that one particle follows and that is never dropped, `run` is the conditional filter of particle Gibbs sampling
 (Andrieu, Doucet & Holenstein 2010).
@@ -142,6 +142,31 @@ def is_pursued(division, weight, depth, outlook):
 
 
 @generic
+def may_generate(division, weight, depth):
+    """Whether a derivation may still count if it generates the next word now.
+
+    weight (float), depth (int): Its log-weight, that it generates included, and the depth of its stack once it has.
+    """
+    raise NotImplementedError("for compiled code")
+
+
+@generic
+def take_out(division, beam, first, size):
+    """Take the derivation at place `first` out of those that are still to be continued.
+
+    beam (Beam), first (int), size (int): They are at places from `first` up to `size`; their order may change.
+    RETURNS (tuple[int, int]): `first` and `size` of the rest. The one to be continued next is at place `first`.
+    """
+    raise NotImplementedError("for compiled code")
+
+
+@generic
+def put_in(division, beam, size):
+    """Let a derivation that has been entered at the last place, `size` - 1, take its turn among those to be continued."""
+    raise NotImplementedError("for compiled code")
+
+
+@generic
 def divide(division, particles, p_generate, p_attach, is_held, holds_word):
     """How many of a derivation's particles generate the next word; the others attach.
 
@@ -181,13 +206,19 @@ def note(division, weight, probability, generated, depth, outlook):
 
 
 @generic
+def arrive(division, weight, depth, outlook):
+    """Take note of a derivation that is through with the pass: it has generated the word, or is finished at last."""
+    raise NotImplementedError("for compiled code")
+
+
+@generic
 def select(division, beam, size, held, word, is_last):
     """End a pass: say which derivations go on, with how many particles.
 
     beam (Beam): Changed in place.
     held (int): The derivation that one particle follows, or `NONE`.
     word (int): Which word has been generated.
-    is_last (bool): Whether this was the last pass; then all derivations are kept.
+    is_last (bool): Whether this was the last pass, in which derivations have been finished.
     RETURNS (tuple[int, int]): How many derivations are left, and which of them is held.
     """
     raise NotImplementedError("for compiled code")
@@ -233,7 +264,7 @@ def run(task, division, particles, retained, retained_tokens, records):
     size = append(beam, 0, top, 0.0, particles, depth_of(system, records, top), 0.0)
     held, step = (0, 0) if len(retained) > 0 else (NONE, 0)
     for word in range(task.passes):
-        # Search step. Derivations that attach are appended to the beam that they come from, and so continued in the same pass.
+        # Search step. Derivations that attach are entered in the beam that they come from, and so continued in the same pass.
         shifted_size, shifted_held = 0, NONE
         i = 0
         while i < size:
@@ -248,10 +279,11 @@ def run(task, division, particles, retained, retained_tokens, records):
             top, theta, k, depth = np.int64(beam.record[i]), beam.weight[i], beam.particles[i], beam.depth[i]
             outlook = beam.outlook[i]
             is_held = i == held
-            i += 1
+            i, size = take_out(division, beam, i, size)
             if word == task.length and depth == 1:
                 shifted_held = shifted_size if is_held else shifted_held
                 shifted_size = append(shifted, shifted_size, top, theta, k, depth, outlook)
+                arrive(division, theta, depth, outlook)
                 continue
             if not is_pursued(division, theta, depth, outlook):
                 continue
@@ -272,8 +304,12 @@ def run(task, division, particles, retained, retained_tokens, records):
                     held = size if is_held and options.outcome[j] == follows else held
                     weight = theta + gain(division, options.probability[j], p_generate + p_attach)
                     size = append(beam, size, used, weight, options.particles[j], depth - 1, outlook)
+                    put_in(division, beam, size)
                     used += 1
             if k_generate > 0:
+                generated = theta + gain(division, p_generate, p_generate + p_attach)
+                if not may_generate(division, generated, depth + 1):
+                    continue
                 count, p_tags = weigh_tokens(task, records, top, word, k_generate)
                 mass = mass_of(options, count)
                 if mass == 0.0:
@@ -281,7 +317,6 @@ def run(task, division, particles, retained, retained_tokens, records):
                 holds = is_held and follows == NONE
                 follows = np.int64(retained_tokens[word]) if holds else NONE
                 allot(division, options, count, mass, k_generate, follows)
-                generated = theta + gain(division, p_generate, p_generate + p_attach)
                 first = shifted_size
                 for j in range(count):
                     if options.particles[j] == 0:
@@ -291,6 +326,7 @@ def run(task, division, particles, retained, retained_tokens, records):
                     weight = generated + gain(division, options.probability[j], mass)
                     outlook = options.outlook[j]
                     shifted_size = append(shifted, shifted_size, used, weight, options.particles[j], depth + 1, outlook)
+                    arrive(division, weight, depth + 1, outlook)
                     used += 1
                 note(division, theta, p_generate * p_tags, shifted.weight[first], depth + 1, shifted.outlook[first])
         # Selection step.

@@ -27,6 +27,7 @@ from spacy_hpyp.components.settings import (
     StateSettings,
 )
 from spacy_hpyp.inference.division import Search
+from spacy_hpyp.inference.keeping import BeamSearch
 from spacy_hpyp.models.settings import EstimatorSettings, ModelSettings, StateModelSettings, TreeModelSettings
 
 TABLE_1 = ["s1.tag", "s2.tag", "s1.right.tag", "s1.left.tag", "s3.tag", "s2.right.tag", "s1.word", "s2.word"]
@@ -253,6 +254,28 @@ def test_what_limits_the_search_reaches_it(toy, setting, value):
     assert set(Search._fields) - {"marginals", "consensus", "predictive", "spread"} <= {
         declared.name for declared in fields(ParserSettings)
     }
+
+
+def test_the_algorithm_says_what_kind_of_search_it_is(toy):
+    parser = toy.parser(toy.nlp(particles=7, lookahead=0.25))
+    assert type(parser.search) is Search
+    parser.algorithm = "beam"
+    assert type(parser.search) is BeamSearch
+    assert parser.search == Search(
+        **{**parser.search._asdict(), "particles": 7, "lookahead": 0.25, "tag_threshold": 0.0}
+    )
+    with pytest.raises(ValueError, match='\'algorithm\' must be "particles" or "beam"'):
+        parser.algorithm = "greedy"
+
+
+def test_a_pipeline_with_a_beam_parses_and_is_saved_with_it(toy, trained, assert_forest, tmp_path):
+    nlp = toy.copy(trained, algorithm="beam", particles=4, decoding="mbr")
+    nlp.to_disk(tmp_path)
+    docs = [each("the dog sees a cat . Ada sleeps near Kim .") for each in (nlp, spacy.load(tmp_path))]
+    for doc in docs:
+        assert_forest(doc)
+    assert [token.head.i for token in docs[0]] == [token.head.i for token in docs[1]]
+    assert [token._.head_prob for token in docs[0]] == [token._.head_prob for token in docs[1]]
 
 
 def test_decoding_and_marginals_say_what_the_beam_is_for(toy):

@@ -1,0 +1,192 @@
+"""Beam search: after each word so many derivations are kept, the most probable ones (B&B section 5.2).
+
+Where Algorithm 1 divides particles, everything that a derivation can be followed by is tried here. A word's derivations multiply
+with the depth of their stacks, but weights never rise: once as many as are to be kept have generated the word, one that could not
+catch up with the last of these, whatever it does, is given up. The most probable ones are continued first, so that no other is
+continued in vain, and the beam is the same as if all of them had been.
+"""
+
+from math import inf, log
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import implements, inner, inner_maker
+from .beam import append, log_sum, swap
+from .division import Search, expected_weight
+from .particle_filter import allot, arrive, divide, gain, is_pursued, may_generate, note, put_in, select, take_out
+from .sums import Sums, add_end, add_word, new_sums, note_tagged
+
+
+class BeamSearch(Search):
+    """How to search with a beam of fixed size: `particles` is how many derivations are kept.
+
+    These are the ones that are best by `lookahead` and `outlook`, too, where these are not 0. `tag_threshold` should be 0, as there
+    are no particles that a tag could get a part of; `attachments`, `spread` and, in the selection, `temperature` have no meaning.
+    """
+
+    __slots__ = ()
+
+
+class Keeping(NamedTuple):
+    """A beam of fixed size at work on n words.
+
+    search (BeamSearch): How many derivations are kept, and what corrects their weights.
+    sums (Sums): What the weights say of the words.
+    options (int): How many options a derivation has at the most. It has a particle for each, so that none goes without, and each
+        option has as many again.
+    highest (float64[n + 1]), least (int64[n + 1]): The highest outlook and the least depth that a derivation can have after each
+        pass.
+    word (int64[1]): Which word is generated in the present pass.
+    best (float64[K]): The highest `expected_weight`s of what has come through the present pass, a heap with the lowest of them first.
+    found (int64[1]): How many there are.
+    """
+
+    search: BeamSearch
+    sums: Sums
+    options: int
+    highest: np.ndarray
+    least: np.ndarray
+    word: np.ndarray
+    best: np.ndarray
+    found: np.ndarray
+
+
+@inner_maker
+def new_keeping(search, options, highest, least, syntactic, lexical, log_probability):
+    """A beam of fixed size before the first word; for the arguments see `Keeping` and `Sums`."""
+    sums = new_sums(syntactic, lexical, log_probability)
+    word, best, found = np.zeros(1, dtype=np.int64), np.empty(search.particles), np.zeros(1, dtype=np.int64)
+    return Keeping(search, sums, options, highest, least, word, best, found)
+
+
+@implements(divide, Keeping)
+@inner
+def _divide(division, particles, p_generate, p_attach, is_held, holds_word):
+    if p_generate == 0.0 or p_attach == 0.0:
+        return 0 if p_generate == 0.0 else particles
+    return particles // 2
+
+
+@implements(allot, Keeping)
+@inner
+def _allot(division, options, count, mass, particles, held):
+    for i in range(count):
+        options.particles[i] = division.options if options.probability[i] > 0.0 else 0
+
+
+@implements(gain, Keeping)
+@inner
+def _gain(division, probability, mass):
+    return log(probability)
+
+
+@inner
+def _least(division):
+    """The lowest weight that can still be kept, by what has come through the pass so far."""
+    return division.best[0] if division.found[0] == len(division.best) else -inf
+
+
+@implements(is_pursued, Keeping)
+@inner
+def _is_pursued(division, weight, depth, outlook):
+    word = division.word[0]
+    return expected_weight(weight, division.least[word], division.highest[word], division.search) >= _least(division)
+
+
+@implements(may_generate, Keeping)
+@inner
+def _may_generate(division, weight, depth):
+    return expected_weight(weight, depth, division.highest[division.word[0]], division.search) >= _least(division)
+
+
+@implements(take_out, Keeping)
+@inner
+def _take_out(division, beam, first, size):
+    """Those to be continued are a heap, the most probable one first: what it could become does not depend on anything else."""
+    size -= 1
+    swap(beam, 0, size)
+    place = 0
+    while 2 * place + 1 < size:
+        below = 2 * place + 1
+        if below + 1 < size and beam.weight[below + 1] > beam.weight[below]:
+            below += 1
+        if beam.weight[below] <= beam.weight[place]:
+            break
+        swap(beam, place, below)
+        place = below
+    return 0, size
+
+
+@implements(put_in, Keeping)
+@inner
+def _put_in(division, beam, size):
+    place = size - 1
+    while place > 0 and beam.weight[(place - 1) // 2] < beam.weight[place]:
+        swap(beam, place, (place - 1) // 2)
+        place = (place - 1) // 2
+
+
+@implements(note, Keeping)
+@inner
+def _note(division, weight, probability, generated, depth, outlook):
+    note_tagged(division.sums, weight + log(probability))
+
+
+@implements(arrive, Keeping)
+@inner
+def _arrive(division, weight, depth, outlook):
+    best, expected = division.best, expected_weight(weight, depth, outlook, division.search)
+    if division.found[0] < len(best):
+        place = division.found[0]
+        division.found[0] += 1
+        while place > 0 and best[(place - 1) // 2] > expected:
+            best[place] = best[(place - 1) // 2]
+            place = (place - 1) // 2
+        best[place] = expected
+        return
+    if expected <= best[0]:
+        return
+    place = 0
+    while 2 * place + 1 < len(best):
+        below = 2 * place + 1
+        if below + 1 < len(best) and best[below + 1] < best[below]:
+            below += 1
+        if best[below] >= expected:
+            break
+        best[place] = best[below]
+        place = below
+    best[place] = expected
+
+
+@implements(select, Keeping)
+@inner
+def _select(division, beam, size, held, word, is_last):
+    """Find what the word adds to the sum of the weights, and keep the best derivations."""
+    prefix = log_sum(beam.weight, size)
+    left = _keep_best(division, beam, size)
+    kept = log_sum(beam.weight, left)
+    if is_last:
+        add_end(division.sums, word, kept)
+    else:
+        add_word(division.sums, word, prefix, kept if division.search.predictive else prefix)
+        division.word[0] += 1
+        division.found[0] = 0
+    return left, held
+
+
+@inner
+def _keep_best(division, beam, size):
+    """Keep the K best derivations; of equals those that were found first. Returns how many there are."""
+    least, room = _least(division), len(division.best)
+    for i in range(size):
+        room -= expected_weight(beam.weight[i], beam.depth[i], beam.outlook[i], division.search) > least
+    left = 0
+    for i in range(size):
+        expected = expected_weight(beam.weight[i], beam.depth[i], beam.outlook[i], division.search)
+        if expected < least or (expected == least and room == 0):
+            continue
+        room -= expected == least
+        left = append(beam, left, beam.record[i], beam.weight[i], beam.particles[i], beam.depth[i], beam.outlook[i])
+        _put_in(division, beam, left)
+    return left

@@ -56,6 +56,14 @@ def universal_unknown_words(*, suffix_length: int = 6) -> UnknownWordRule:
     return partial(_universal_classes, suffix_length)
 
 
+def one_unknown_word() -> UnknownWordRule:
+    """No classes: all rare words are the same unknown word, as B&B have it for comparison (section 5.2).
+
+    With `rare_words = "tags"` the tags that rare words had elsewhere would tell them apart; with `"classes"` nothing does.
+    """
+    return _no_classes
+
+
 def unknown_words(lang: str) -> UnknownWordRule:
     """The rule for a language: the English one for "en", the universal one for all others.
 
@@ -69,6 +77,7 @@ RULES: dict[str, Callable[..., UnknownWordRule]] = {
     "spacy-hpyp.UnknownWords.v1": unknown_words,
     "spacy-hpyp.EnglishSignatures.v1": english_signatures,
     "spacy-hpyp.EnglishUnknownWords.v1": english_unknown_words,
+    "spacy-hpyp.OneUnknownWord.v1": one_unknown_word,
     "spacy-hpyp.UniversalUnknownWords.v1": universal_unknown_words,
 }
 
@@ -112,6 +121,10 @@ def _english_classes(form: str, lower_tag: str) -> list[str]:
     lower = form.lower()
     suffix = next((s for s in _ENGLISH_SUFFIXES if lower.endswith(s) and len(lower) > len(s) + 1), "")
     return _chain(shape, lower_tag, [suffix] if suffix else [])
+
+
+def _no_classes(form: str, lower_tag: str) -> list[str]:
+    return []
 
 
 def _signatures(form: str, lower_tag: str) -> list[str]:

@@ -484,3 +484,12 @@ def test_scorer_can_be_left_out(toy):
 def test_score_is_for_examples_and_names_the_method_that_is_for_documents(toy, trained):
     with pytest.raises(TypeError, match=r"given is a Doc.*tree_log_prob\(doc\)"):
         toy.parser(trained).score(trained("the dog sleeps ."))
+
+
+def test_a_config_can_do_without_classes_of_unknown_words(toy, assert_forest):
+    rule = {"@misc": "spacy-hpyp.OneUnknownWord.v1"}
+    nlp = toy.trained(toy.sentences(20), 1, unknown_words=rule, rare_words="classes", min_count=3)
+    vocabulary = toy.parser(nlp).joint.vocabulary
+    assert len(vocabulary.classes) == 1
+    assert vocabulary.number("Zenobia") == vocabulary.number("1987") == len(vocabulary.words)
+    assert_forest(nlp("Zenobia sleeps ."))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from spacy_hpyp.text.unknown_words import (
     english_signatures,
     english_unknown_words,
+    one_unknown_word,
     universal_unknown_words,
     unknown_words,
 )
@@ -247,7 +248,7 @@ def test_any_text_has_a_signature_and_its_shape(form, tag):
 @settings(deadline=None, derandomize=True)
 @given(form=st.text(min_size=1), tag=st.sampled_from(["", "NN"]))
 def test_rules_can_be_pickled(form, tag):
-    for rule in [ENGLISH, UNIVERSAL, SIGNATURES, universal_unknown_words(suffix_length=2)]:
+    for rule in [one_unknown_word(), ENGLISH, UNIVERSAL, SIGNATURES, universal_unknown_words(suffix_length=2)]:
         assert pickle.loads(pickle.dumps(rule))(form, tag) == rule(form, tag)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_hpyp.text.unknown_words import english_unknown_words, universal_unknown_words
+from spacy_hpyp.text.unknown_words import english_unknown_words, one_unknown_word, universal_unknown_words
 from spacy_hpyp.text.vocabulary import SMALL_TREEBANK, UNKNOWN, Vocabulary, VocabularySettings
 
 TAGS = ["DT", "NN", "VB", "NNP", "."]
@@ -353,3 +353,12 @@ def test_a_vocabulary_can_be_pickled():
     assert content(again) == content(vocabulary)
     for word in ["dog", "Zenobia", "Ada", "qualms", "42"]:
         assert again.number(word) == vocabulary.number(word)
+
+
+def test_without_classes_all_rare_words_are_the_same_word():
+    rare = ["Zenobia", "walked", "1987", "@ada"]
+    sentences = [*times(2, "dog", NN), *([(word, NNP)] for word in rare), [("runs", VB)]]
+    vocabulary = collect(*sentences, rule=one_unknown_word(), min_class_count=5)
+    assert vocabulary.classes == [UNKNOWN]
+    assert {class_of(vocabulary, word) for word in [*rare, "runs", "unseen"]} == {f"<{UNKNOWN}>"}
+    assert candidates(vocabulary, vocabulary.number("unseen"))[:2] == [NNP, VB]

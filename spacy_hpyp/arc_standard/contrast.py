@@ -20,6 +20,7 @@ from ..pools.pool import add_mixture_gradient, add_product_gradient
 from .configuration import (
     ACTION,
     DEPTH,
+    END,
     FIELDS,
     FIRST_ARC,
     FIRST_RECORD,
@@ -117,7 +118,7 @@ def _add_events(parser, records, record, share, work, gradients):
     top, action = records[record, PREVIOUS], records[record, ACTION]
     transition, label, tag, word = parser.transition, parser.label, parser.tag, parser.word
     kind = kind_of(records[top, DEPTH])
-    if kind > 0:
+    if kind > 0 if parser.root_tag == NONE else kind == kind_of(3):
         row = work.transition_row[1:]
         read_context(transition.elements, records, top, 0, row)
         out = work.distribution
@@ -128,6 +129,10 @@ def _add_events(parser, records, record, share, work, gradients):
         add_product_gradient(
             label, row, 0, label_of(action), share, work.label_scratch, work.label_distribution, gradients[1]
         )
+    if action == END and parser.root_tag != NONE:
+        row = work.root_row[1:]
+        read_context(tag.elements, records, top, 0, row)
+        add_product_gradient(tag, row, 0, parser.root_tag, share, work.tag_scratch, work.tag_distribution, gradients[2])
     if action == SHIFT:
         found = records[record, TAG] - FIRST_SYMBOL
         row = work.tag_key[2 : 2 + len(tag.elements)]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..compiled import NONE
 from ..pools.conditional import Conditional
 from .configuration import DIRECTIONS, POSSIBLE, action_count
 from .contexts import compile_contexts
@@ -47,6 +48,7 @@ class Distributions(NamedTuple):
 
     transition, label, tag, word: The pools.
     tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have.
+    root_tag (int): The outcome of the tags that is ROOT at the end of a sentence; `NONE` where ROOT comes first, see `root_tag_of`.
     """
 
     transition: Any
@@ -55,11 +57,30 @@ class Distributions(NamedTuple):
     word: Any
     tag_offsets: np.ndarray
     candidate_tags: np.ndarray
+    root_tag: int = NONE
 
 
-def conditionals(contexts: ContextLists) -> dict[str, Conditional]:
+def root_tag_of(alphabet: int, *, root_last: bool) -> int:
+    """The outcome of the tags that is ROOT, which ends a sentence if it comes last.
+
+    Where ROOT comes last (B&B section 5.2), it is shifted as a word is, when one tree is left, and takes that for its dependent:
+
+        p(end) = T(ROOT | h), instead of A(right-arc | h)
+
+    With fewer than two trees on the stack there is nothing but to shift, and no action is generated. The last word, arc and label
+    are certain. Elsewhere ROOT is impossible, and its probability is lost, as that of impossible actions is. The bottom of the
+    stack, which would be NULL there, is a symbol by itself in both variants.
+
+    alphabet (int): How many outcomes the tags have, see `alphabet_sizes`.
+    RETURNS (int): The outcome, the last one, or `NONE`.
+    """
+    return alphabet - 1 if root_last else NONE
+
+
+def conditionals(contexts: ContextLists, *, root_last: bool = False) -> dict[str, Conditional]:
     """The distributions by their names.
 
+    root_last (bool): Whether ROOT is generated as a tag, see `root_tag_of`.
     RAISES (ValueError): If a context element is not known, or a distribution that has to be there has no list.
     """
     for name in ("transition", "tag"):
@@ -70,7 +91,9 @@ def conditionals(contexts: ContextLists) -> dict[str, Conditional]:
         raise ValueError(f"'gates' names '{min(unknown)}', which is not one of {', '.join(DISTRIBUTIONS)}.")
     factored = len(contexts.label) > 0
     possible = {"transition": POSSIBLE} if factored else {}
-    return {name: _conditional(name, contexts, possible.get(name)) for name in DISTRIBUTIONS}
+    # A word is shifted and attached; all that is generated besides belongs to one of the two. But an end is one more tag.
+    events = {"transition": 2, "tag": 1 + root_last}
+    return {name: _conditional(name, contexts, possible.get(name), events.get(name, 1)) for name in DISTRIBUTIONS}
 
 
 def has_labels(conditionals: Mapping[str, Conditional]) -> bool:
@@ -78,25 +101,24 @@ def has_labels(conditionals: Mapping[str, Conditional]) -> bool:
     return len(conditionals["label"].experts) > 0
 
 
-def _conditional(name: str, contexts: ContextLists, possible: np.ndarray | None) -> Conditional:
+def _conditional(name: str, contexts: ContextLists, possible: np.ndarray | None, events: int) -> Conditional:
     experts = tuple(tuple(expert) for expert in getattr(contexts, name))
     plain = len(experts) < (2 if possible is None else 1)
     gates = () if plain else tuple(contexts.gates.get(name, GATES[name]))
     elements, columns, places = compile_contexts(experts, name, gates)
     mask = {} if possible is None else {"possible": possible}
-    # A word is shifted and attached; all that is generated besides belongs to one of the two.
-    events = 2 if name == "transition" else 1
     return Conditional(name, experts, elements, columns, places, mixed=name == "word", events_of_word=events, **mask)
 
 
-def alphabet_sizes(*, labels: int, tags: int, words: int, factored: bool) -> dict[str, int]:
+def alphabet_sizes(*, labels: int, tags: int, words: int, factored: bool, root_last: bool = False) -> dict[str, int]:
     """How many outcomes each distribution has.
 
     factored (bool): Whether a transition is a direction, and its label another outcome.
+    root_last (bool): Whether ROOT is one more tag.
     """
     return {
         "transition": DIRECTIONS if factored else action_count(labels),
         "label": max(1, labels),
-        "tag": max(1, tags),
+        "tag": max(1, tags) + root_last,
         "word": words,
     }

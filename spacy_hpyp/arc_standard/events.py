@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..annotation.arrays import Sentences
-from ..compiled import compiled, implements, inner
+from ..compiled import NONE, compiled, implements, inner
 from ..inference.gibbs import enter_event, new_events, read_events
 from .configuration import (
     DEPTH,
+    END,
     FIELDS,
     FIRST_ARC,
     FIRST_RECORD,
@@ -63,6 +64,7 @@ class Generated(NamedTuple):
     distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
     factored (bool): Whether an action is a direction and a label.
     words (int32[tokens]), derivations (Derivations), offsets (int64[sentences + 1]): The sentences, and how they are derived.
+    root_tag (int): See `Distributions`.
     """
 
     distribution: int
@@ -70,6 +72,7 @@ class Generated(NamedTuple):
     words: np.ndarray
     derivations: Derivations
     offsets: np.ndarray
+    root_tag: int = NONE
 
 
 @implements(read_events, Generated)
@@ -84,6 +87,7 @@ def _read_events(generated, number, pool):
         generated.words[start:end],
         generated.derivations.tags[start:end],
         actions,
+        generated.root_tag,
     )
 
 
@@ -94,13 +98,14 @@ def _enter(pool, events, records, top, known, kind, dish):
 
 
 @compiled
-def events_of(pool, distribution, factored, words, tags, actions):
+def events_of(pool, distribution, factored, words, tags, actions, root_tag=NONE):
     """Run a derivation and read the events of one distribution.
 
     distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
     factored (bool): Whether an action is a direction and a label.
     words, tags (int32[n]): The sentence.
     actions (int32[2n]): The derivation.
+    root_tag (int): See `Distributions`.
     RETURNS (Events): The events.
     """
     events = new_events(pool, len(actions))
@@ -111,10 +116,11 @@ def events_of(pool, distribution, factored, words, tags, actions):
     top = ROOT
     word = 0
     for action in actions:
-        if distribution == TRANSITION and not factored:
+        # What can only be a shift is not an event; where ROOT comes last, its shift is one.
+        is_shift = root_tag != NONE and records[top, DEPTH] < 3
+        if distribution == TRANSITION and not factored and not is_shift:
             _enter(pool, events, records, top, 0, 0, action)
-        # What can only be a shift is not an event.
-        elif distribution == TRANSITION and top != ROOT:
+        elif distribution == TRANSITION and top != ROOT and not is_shift:
             _enter(pool, events, records, top, 0, kind_of(records[top, DEPTH]), class_of(action))
         elif distribution == LABEL and factored and action >= FIRST_ARC:
             _enter(pool, events, records, top, class_of(action), 0, label_of(action))
@@ -126,6 +132,8 @@ def events_of(pool, distribution, factored, words, tags, actions):
             shift(records, used, top, tags[word], words[word])
             word += 1
         else:
+            if distribution == TAG and action == END and root_tag != NONE:
+                _enter(pool, events, records, top, 0, 0, root_tag)
             reduce(records, used, top, action)
         top = used
         used += 1

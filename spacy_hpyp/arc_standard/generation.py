@@ -1,7 +1,7 @@
 """Generation: sentences drawn from a frozen model, action by action, tag by tag and word by word (B&B section 5.5).
 
-In a model whose labels are part of the actions, some probability falls on actions that a configuration does not have. A
-derivation that draws one is given up and begun again, and so is one that becomes too long: what is drawn is exactly the
+In a model whose labels are part of the actions, some probability falls on actions that a configuration does not have, and where
+ROOT comes last, on ROOT inside of a sentence. A derivation that draws one is given up and begun again, and so is one that becomes too long: what is drawn is exactly the
 model's distribution given that the derivation is a valid one of a sentence that is not too long.
 
 Where the first words are given, a derivation of them is drawn from its posterior by the particle filter of `sampling`, again
@@ -16,13 +16,13 @@ import numpy as np
 from ..compiled import NONE, compiled, inner
 from ..inference.drawing import draw
 from ..pools.pool import gate_weight, is_plain, read_symbols
-from ..pools.prediction import alphabet_of, predict, predict_one
+from ..pools.prediction import alphabet_of, predict_one
 from ..pools.recent import recall_all
 from ..pools.view import view_distribution
 from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, reduce, shift
 from .contexts import read_context
 from .proposals import is_factored
-from .sampling import new_choices, sample_parse, weigh_directions, weigh_labels
+from .sampling import new_choices, sample_parse, weigh_directions, weigh_labels, weigh_tags
 
 
 class Derivation(NamedTuple):
@@ -69,7 +69,7 @@ def continue_derivation(model, actions, tags, words, choices, rng, drawn):
     choices (Choices): Workspace.
     rng (numpy.random.Generator): The source of randomness.
     drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
-    RETURNS (int): The length of the sentence, or 0 if an action was drawn that does not exist, or one word too many.
+    RETURNS (int): The length of the sentence, or 0 if an action or a tag was drawn that does not exist, or one word too many.
     """
     limit = len(drawn.words)
     shares, out = np.empty(len(model.word.frozen.columns)), np.empty(alphabet_of(model.word))
@@ -93,9 +93,10 @@ def continue_derivation(model, actions, tags, words, choices, rng, drawn):
         drawn.actions[step] = action
         step += 1
         if action == SHIFT:
-            read_context(model.tag.elements, records, top, 0, choices.tag_row)
-            predict(model.tag, choices.tag_row, 0, choices.tag_scratch, choices.tag)
+            weigh_tags(model, records, top, choices)
             tag = np.int64(tags[word]) if word < len(tags) else draw(choices.tag, 1.0, rng)
+            if tag == model.root_tag:
+                return 0
             read_context(model.word.elements, records, top, tag, choices.word_row)
             if word < len(words):
                 drawn.words[word] = words[word]

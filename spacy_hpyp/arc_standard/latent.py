@@ -52,10 +52,10 @@ def _read_all(model, words, tags, actions):
     """The events of all distributions, in the order of their numbers."""
     factored = is_factored(model)
     return (
-        events_of(model.transition, TRANSITION, factored, words, tags, actions),
-        events_of(model.label, LABEL, factored, words, tags, actions),
-        events_of(model.tag, TAG, factored, words, tags, actions),
-        events_of(model.word, WORD, factored, words, tags, actions),
+        events_of(model.transition, TRANSITION, factored, words, tags, actions, model.root_tag),
+        events_of(model.label, LABEL, factored, words, tags, actions, model.root_tag),
+        events_of(model.tag, TAG, factored, words, tags, actions, model.root_tag),
+        events_of(model.word, WORD, factored, words, tags, actions, model.root_tag),
     )
 
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, inner
+from ..compiled import NONE, borrowing, compiled, inner
 from ..inference.memo import Memo, new_memo, recall
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
-from .configuration import DEPTH, FIRST_ARC, class_of, kind_of, label_of
+from .configuration import DEPTH, END, FIRST_ARC, SHIFT, class_of, kind_of, label_of
 from .contexts import read_context
 from .proposals import is_factored
 
@@ -76,6 +76,12 @@ def action_probability(parser, records, top, action, queries):
     action (int): The action.
     queries (Queries): Written on.
     """
+    if parser.root_tag != NONE and records[top, DEPTH] < 3:
+        # There is only the shift; that of ROOT is the end.
+        if action != END or records[top, DEPTH] == 1:
+            return 1.0 if action == SHIFT else 0.0
+        _ask(parser.tag, records, top, 0, 0, parser.root_tag, queries.tag)
+        return _probability(parser.tag, queries.tag)
     if not is_factored(parser):
         _ask(parser.transition, records, top, 0, 0, action, queries.transition)
         return _probability(parser.transition, queries.transition)

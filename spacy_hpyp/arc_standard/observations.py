@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..annotation.arrays import Sentences
-from ..compiled import compiled
+from ..compiled import NONE, compiled
 from ..hpyp.franchise import new_franchise
 from ..hpyp.leave_one_out import Observations
 from ..pools.pool import SeatedPool, Weights
@@ -12,7 +12,12 @@ from .oracle import static_oracle
 
 
 def observe(
-    sentences: Sentences, distribution: int, factored: bool, elements: np.ndarray, possible: np.ndarray
+    sentences: Sentences,
+    distribution: int,
+    factored: bool,
+    elements: np.ndarray,
+    possible: np.ndarray,
+    root_tag: int = NONE,
 ) -> Observations:
     """Read the events of one distribution off the static oracle's derivations.
 
@@ -20,6 +25,7 @@ def observe(
     distribution (int), factored (bool): See `events_of`.
     elements (int32[elements, 4]): What to read, rows of `ELEMENTS`.
     possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context.
+    root_tag (int): See `Distributions`.
     RETURNS (Observations): A group of events for each sentence.
     RAISES (ValueError): If a tree is not projective or does not have exactly one root.
     """
@@ -32,14 +38,14 @@ def observe(
     row = np.empty((2 * words, len(elements)), dtype=np.int32)
     dish, kind = np.empty(2 * words, dtype=np.int32), np.empty(2 * words, dtype=np.int32)
     offsets = np.zeros(len(sentences.offsets), dtype=np.int64)
-    if not _observe(pool, distribution, factored, sentences, row, dish, kind, offsets):
+    if not _observe(pool, distribution, factored, root_tag, sentences, row, dish, kind, offsets):
         raise ValueError("A sentence is not a projective tree with one root.")
     count = offsets[-1]
     return Observations(row[:count], dish[:count], kind[:count], offsets, possible)
 
 
 @compiled
-def _observe(pool, distribution, factored, sentences, row, dish, kind, offsets):
+def _observe(pool, distribution, factored, root_tag, sentences, row, dish, kind, offsets):
     count = 0
     for number in range(len(offsets) - 1):
         start, end = sentences.offsets[number], sentences.offsets[number + 1]
@@ -47,7 +53,7 @@ def _observe(pool, distribution, factored, sentences, row, dish, kind, offsets):
         if not static_oracle(sentences.heads[start:end], sentences.labels[start:end], actions):
             return False
         words, tags = sentences.words[start:end], sentences.tags[start:end]
-        events = events_of(pool, distribution, factored, words, tags, actions)
+        events = events_of(pool, distribution, factored, words, tags, actions, root_tag)
         for i in range(events.count[0]):
             row[count] = events.symbols[i]
             dish[count] = events.dish[i]

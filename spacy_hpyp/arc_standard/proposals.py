@@ -36,6 +36,8 @@ from .steps import ArcStandard
 
 # How many results are remembered, as powers of two: what is read off one table, and what is multiplied together.
 _FEW, _MANY = 1024, 8192
+# The least that is left for a word where ROOT could come; the weights of derivations do not depend on it.
+_LEAST = 1e-9
 # What a chain of tags reads.
 LAST_TAG, TOP_TAG = ELEMENTS["w1.tag"], ELEMENTS["s1.tag"]
 
@@ -50,6 +52,7 @@ class Parser(NamedTuple):
     usual (float64[*]): For each candidate tag, p(word | tag) without further context.
     chain (float64[tags + 1, tags]): p(tag | the tag before) without further context, for a sentence's first word in the last row; or
         empty, see `tag_chain`.
+    root_tag (int): See `Distributions`.
     """
 
     transition: FrozenPool
@@ -62,6 +65,7 @@ class Parser(NamedTuple):
     candidate_tags: np.ndarray
     usual: np.ndarray
     chain: np.ndarray
+    root_tag: int = NONE
 
 
 class Workspace(NamedTuple):
@@ -77,6 +81,8 @@ class Workspace(NamedTuple):
     directions, labels (Memo): What was found lately.
     tags (Memo): The best tags found lately, with p(tag) p(word | tag); behind these stands the sum of p(tag) over all tags that
         the word may have.
+    root_row (int32[*]): The tag's context row, with a number before it.
+    roots (Memo): p(ROOT) as found lately, where ROOT is a tag.
     promise (float64[tags]): What each tag promises of the words to come, relative to the best one.
     occasion (int64[1]): How many words there were in the blocks before and in this one.
     """
@@ -97,6 +103,8 @@ class Workspace(NamedTuple):
     directions: Memo
     labels: Memo
     tags: Memo
+    root_row: np.ndarray
+    roots: Memo
     promise: np.ndarray
     occasion: np.ndarray
 
@@ -128,6 +136,8 @@ def new_workspace(parser, search):
         new_memo(_MANY if is_factored(parser) else 1, 1 + len(transition.elements), 4),
         new_memo(_MANY if is_factored(parser) else 1, 1 + len(label.elements), labels),
         new_memo(_FEW if is_plain(tag) else _MANY, width, tags + 1),
+        np.ones(1 + len(tag.elements), dtype=np.int32),
+        new_memo(_FEW if parser.root_tag != NONE else 1, 1 + len(tag.elements), 1),
         np.empty(tag.frozen.alphabet[0]),
         np.zeros(1, dtype=np.int64),
     )
@@ -157,6 +167,26 @@ def best_labels(parser, records, top, direction, work):
     for k in range(len(best)):
         work.action[direction, k] = left_arc(best[k]) if direction == LEFT_ARCS else right_arc(best[k])
         work.action_probability[direction, k] = share_of_direction * probability[k]
+
+
+@inner
+def shift_or_end(parser, records, top, work):
+    """What there is to do where ROOT comes last and no two trees are on the stack: the next word is shifted, or ROOT is.
+
+    p(end) is the probability of ROOT as a tag, and p(shift) that of all others: those of the tags are then relative to it.
+    """
+    action, probability = work.action, work.action_probability
+    action[:] = NONE
+    probability[:] = 0.0
+    action[SHIFTS, 0], action[ENDS, 0] = SHIFT, END
+    if records[top, DEPTH] == 2:
+        read_context(parser.tag.elements, records, top, 0, work.root_row[1:])
+        slot, known = recall(work.roots, work.root_row)
+        if not known:
+            product_distribution(parser.tag, work.root_row[1:], 0, work.tag_scratch, work.tag_distribution)
+            work.roots.probability[slot, 0] = work.tag_distribution[parser.root_tag]
+        probability[ENDS, 0] = work.roots.probability[slot, 0]
+    probability[SHIFTS, 0] = max(1.0 - probability[ENDS, 0], _LEAST)
 
 
 @compiled
@@ -348,7 +378,9 @@ def best_actions(task, records, top, word):
     action, probability = work.action, work.action_probability
     depth = records[top, DEPTH]
     row = work.transition_row[1:]
-    if not is_factored(parser):
+    if parser.root_tag != NONE and depth < 3:
+        shift_or_end(parser, records, top, work)
+    elif not is_factored(parser):
         read_context(parser.transition.elements, records, top, 0, row)
         if len(parser.best_action) > 0:
             restaurant = deepest_in(parser.transition.frozen, 0, row) // WIDTH
@@ -424,10 +456,13 @@ def _weigh_tokens(task, records, top, word, particles):
         task.parser, records, top, word, form, task.tags[word], particles, task.threshold, outlook, task.work
     )
     most = found.probability.shape[1] - 1
+    others = 1.0
+    if task.parser.root_tag != NONE and records[top, DEPTH] < 3:
+        others = task.work.action_probability[SHIFTS, 0]
     count = 0
     while count < most and found.probability[slot, count] > 0.0:
         options.outcome[count] = found.outcome[slot, count]
-        options.probability[count] = found.probability[slot, count]
+        options.probability[count] = found.probability[slot, count] / others
         options.outlook[count] = outlook[found.outcome[slot, count]]
         count += 1
-    return count, found.probability[slot, most]
+    return count, found.probability[slot, most] / others

@@ -36,6 +36,8 @@ from .proposals import is_factored
 from .steps import ArcStandard
 
 _SMALLEST = 1024
+# The least that is left for a word where ROOT could come; the weights of derivations do not depend on it.
+_LEAST = 1e-9
 
 
 class Choices(NamedTuple):
@@ -89,6 +91,15 @@ def weigh_directions(model, records, top, choices):
     depth = records[top, DEPTH]
     action = choices.action
     action[:] = 0.0
+    if model.root_tag != NONE and depth < 3:
+        # What is shifted is the next word or ROOT.
+        choices.direction[:] = 0.0
+        if depth == 2:
+            read_context(model.tag.elements, records, top, 0, choices.tag_row)
+            predict(model.tag, choices.tag_row, 0, choices.tag_scratch, choices.tag)
+            action[END] = choices.tag[model.root_tag]
+        action[SHIFT] = max(1.0 - action[END], _LEAST)
+        return
     read_context(model.transition.elements, records, top, 0, choices.transition_row)
     if not is_factored(model):
         predict(model.transition, choices.transition_row, 0, choices.transition_scratch, action)
@@ -118,6 +129,19 @@ def weigh_labels(model, records, top, choices):
             for label in range(len(choices.label)):
                 arc = left_arc(label) if direction == LEFT_ARCS else right_arc(label)
                 choices.action[arc] = choices.direction[direction] * choices.label[label]
+
+
+@inner
+def weigh_tags(model, records, top, choices):
+    """Find the probabilities of the next word's tags in `choices.tag`, after `weigh_directions`: given that ROOT is not shifted, where
+    it could be; elsewhere it may have some probability as a tag that no word has.
+    """
+    read_context(model.tag.elements, records, top, 0, choices.tag_row)
+    predict(model.tag, choices.tag_row, 0, choices.tag_scratch, choices.tag)
+    if model.root_tag != NONE and records[top, DEPTH] == 2:
+        choices.tag[model.root_tag] = 0.0
+        for tag in range(len(choices.tag)):
+            choices.tag[tag] /= choices.action[SHIFT]
 
 
 class Sampling(NamedTuple):
@@ -173,14 +197,13 @@ def _weigh_attachments(task, records, top, word, particles):
 @inner
 def _weigh_tokens(task, records, top, word, particles):
     model, choices, options = task.model, task.choices, task.options
-    read_context(model.tag.elements, records, top, 0, choices.tag_row)
-    predict(model.tag, choices.tag_row, 0, choices.tag_scratch, choices.tag)
+    weigh_tags(model, records, top, choices)
     form, given = task.system.words[word], task.tags[word]
     first, last = model.tag_offsets[form], model.tag_offsets[form + 1]
     if given != NONE:
         first, last = 0, 1
     elif task.every_tag:
-        first, last = 0, len(choices.tag)
+        first, last = 0, len(choices.tag) if model.root_tag == NONE else model.root_tag
     p_tags = 0.0
     for i in range(first, last):
         tag = given if given != NONE else i if task.every_tag else model.candidate_tags[i]

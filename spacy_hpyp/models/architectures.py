@@ -66,6 +66,7 @@ def HPYPModel(
         vocabulary,
         one_table=found.seating == "kneser-ney",
         labelled=found.labelled,
+        root_last=found.root == "end",
         spelled=found.spelling,
         pools=found,
     )

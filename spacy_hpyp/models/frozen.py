@@ -11,6 +11,7 @@ from ..arc_standard.derivations import sample_derivation, tree_log_probability
 from ..arc_standard.distributions import Distributions
 from ..arc_standard.likelihood import new_queries
 from ..arc_standard.proposals import Parser, tag_chain, usual_probabilities
+from ..compiled import NONE
 from ..inference.division import Search
 from ..pools.pool import FrozenPool, is_plain
 from ..pools.view import best_by_class
@@ -25,12 +26,13 @@ class FrozenModel:
 
     pools (Sequence[FrozenPool]): Of the transitions, labels, tags and words.
     vocabulary (Vocabulary): Its words.
+    root_tag (int): See `Distributions`.
     """
 
-    def __init__(self, pools: Sequence[FrozenPool], vocabulary: Vocabulary) -> None:
+    def __init__(self, pools: Sequence[FrozenPool], vocabulary: Vocabulary, root_tag: int = NONE) -> None:
         transition, label, tag, word = pools
         tags = vocabulary.tag_offsets, vocabulary.candidate_tags
-        self.distributions = Distributions(transition, label, tag, word, *tags)
+        self.distributions = Distributions(transition, label, tag, word, *tags, root_tag)
         nothing = np.empty((0, DIRECTIONS, 0))
         self.parser = Parser(
             transition=transition,
@@ -43,6 +45,7 @@ class FrozenModel:
             candidate_tags=vocabulary.candidate_tags,
             usual=usual_probabilities(word, *tags),
             chain=tag_chain(tag),
+            root_tag=root_tag,
         )
 
     def parser_for(self, search: Search) -> Parser:

@@ -9,7 +9,14 @@ from spacy.tokens import Doc
 from ..annotation.confidence import UNLEARNED
 from ..annotation.documents import Encoder, Layout, forms_of
 from ..arc_standard.configuration import FIRST_SYMBOL
-from ..arc_standard.distributions import DISTRIBUTIONS, ContextLists, alphabet_sizes, conditionals, has_labels
+from ..arc_standard.distributions import (
+    DISTRIBUTIONS,
+    ContextLists,
+    alphabet_sizes,
+    conditionals,
+    has_labels,
+    root_tag_of,
+)
 from ..pools.pool import Weights
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .frozen import FrozenModel
@@ -28,6 +35,7 @@ class JointModel:
     vocabulary_settings (VocabularySettings): How its vocabulary is made.
     one_table (bool): Whether dishes have one table in each restaurant at most, see `Franchise`.
     labelled (bool): Whether it tells the labels of arcs apart; else all arcs have the same one.
+    root_last (bool): Whether ROOT ends a sentence, as a tag, and does not precede it, see `root_tag_of`.
     spelled (bool): Whether rare words are spelled out, see `spacy_hpyp.models.spelling`.
     pools (PoolSettings): How the weights of pools begin and how they are learned.
 
@@ -47,6 +55,7 @@ class JointModel:
         *,
         one_table: bool = False,
         labelled: bool = True,
+        root_last: bool = False,
         spelled: bool = False,
         pools: PoolSettings = _USUAL,
     ) -> None:
@@ -54,9 +63,10 @@ class JointModel:
         self.vocabulary_settings = vocabulary_settings
         self.one_table = one_table
         self.labelled = labelled
+        self.root_last = root_last
         self.spelled = spelled
         self.pools = pools
-        self.conditionals = conditionals(contexts)
+        self.conditionals = conditionals(contexts, root_last=root_last)
         self.tags: list[str] = []
         self.labels: list[str] = []
         self.weights: Mapping[str, Weights] = self.first_weights()
@@ -72,6 +82,7 @@ class JointModel:
             self.vocabulary_settings,
             one_table=self.one_table,
             labelled=self.labelled,
+            root_last=self.root_last,
             spelled=self.spelled,
             pools=self.pools,
         )
@@ -131,15 +142,16 @@ class JointModel:
         self.confidence = UNLEARNED
         self.spelling = None
         sizes = self.alphabets(vocabulary)
+        root_tag = root_tag_of(sizes["tag"], root_last=self.root_last)
         if distributions is not None:
             packed = Packed(distributions, self.conditionals, sizes, self.one_table)
-            self._seating = Seating(self.conditionals, packed, vocabulary)
+            self._seating = Seating(self.conditionals, packed, vocabulary, root_tag)
             return
         franchises = {
             name: conditional.new_franchise(sizes[name], one_table=self.one_table)
             for name, conditional in self.conditionals.items()
         }
-        self._seating = Seating(self.conditionals, franchises, vocabulary)
+        self._seating = Seating(self.conditionals, franchises, vocabulary, root_tag)
 
     def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
         """What words have in log-probability besides that of what the vocabulary knows them by, see `models.spelling.spell`."""
@@ -178,7 +190,11 @@ class JointModel:
     def alphabets(self, vocabulary: Vocabulary) -> dict[str, int]:
         """The number of outcomes of each distribution, given the words."""
         return alphabet_sizes(
-            labels=len(self.labels), tags=len(self.tags), words=len(vocabulary), factored=self.is_factored
+            labels=len(self.labels),
+            tags=len(self.tags),
+            words=len(vocabulary),
+            factored=self.is_factored,
+            root_last=self.root_last,
         )
 
     def first_weights(self) -> dict[str, Weights]:

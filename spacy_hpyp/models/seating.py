@@ -13,6 +13,7 @@ from ..annotation.arrays import Sentences
 from ..arc_standard.distributions import DISTRIBUTIONS, Distributions, has_labels
 from ..arc_standard.events import Derivations, Generated, static_derivations
 from ..arc_standard.latent import visit_latent
+from ..compiled import NONE
 from ..hpyp.franchise import Franchise, reserve
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
@@ -72,6 +73,7 @@ class Seating:
     conditionals (Mapping[str, Conditional]): The distributions, by their names.
     seated (dict[str, Franchise] | Packed): The seating of each, or what makes it when it is needed.
     vocabulary (Vocabulary): The words, and the tags that each may have.
+    root_tag (int): See `Distributions`.
     draws (int64[2]): How many latent derivations were proposed that differ from those before, and how many of them were
         accepted.
 
@@ -83,9 +85,11 @@ class Seating:
         conditionals: Mapping[str, Conditional],
         seated: "dict[str, Franchise] | Packed",
         vocabulary: Vocabulary,
+        root_tag: int = NONE,
     ) -> None:
         self.conditionals = conditionals
         self.vocabulary = vocabulary
+        self.root_tag = root_tag
         self.draws = np.zeros(2, dtype=np.int64)
         self._seated = seated
         self._views: Mapping[str, View] | None = None
@@ -142,7 +146,7 @@ class Seating:
         if self._frozen is None or not _equal(self._frozen[0], now):
             now = {name: Weights(*(part.copy() for part in own)) for name, own in now.items()}
             pools = [self.conditionals[name].frozen(view, now[name]) for name, view in self.views.items()]
-            self._frozen = now, FrozenModel(pools, self.vocabulary)
+            self._frozen = now, FrozenModel(pools, self.vocabulary, self.root_tag)
         return self._frozen[1]
 
     # Learning
@@ -249,6 +253,7 @@ class Seating:
                 *(self.pool(name, weights, gradient) for name in DISTRIBUTIONS),
                 self.vocabulary.tag_offsets,
                 self.vocabulary.candidate_tags,
+                self.root_tag,
             )
             part = sentences._replace(offsets=sentences.offsets[start : end + 1])
             visited = visit_latent(
@@ -305,6 +310,7 @@ class Seating:
             words=sentences.words,
             derivations=derivations,
             offsets=sentences.offsets[start : end + 1],
+            root_tag=self.root_tag,
         )
 
 

@@ -39,6 +39,7 @@ def model_to_bytes(model: JointModel) -> bytes:
         "contexts": _context_lists(model),
         "gates": _gates(model),
         "gate_pace": model.pools.gate_pace,
+        "root_last": model.root_last,
         "steps": model.progress.steps,
         "tokens": model.progress.tokens,
         "sweeps": model.progress.sweeps,
@@ -78,6 +79,11 @@ def model_from_bytes(model: JointModel, data: bytes) -> JointModel:
     if msg.get("gates", _USUAL_GATES) != _gates(model) or msg.get("gate_pace", _USUAL_PACE) != model.pools.gate_pace:
         raise ValueError(
             "its 'gates' or 'gate_pace' are not those of the config: the weights of a trained model are for its own ones"
+        )
+    # Files of earlier versions do not say it: ROOT came first.
+    if msg.get("root_last", False) != model.root_last:
+        raise ValueError(
+            "its 'root' is not that of the config: a trained model cannot change where ROOT stands, which ends its sentences"
         )
     loaded = model.untrained()
     if "distributions" in msg:
@@ -179,7 +185,7 @@ def _unpack_sweep(model: JointModel, msg: dict[str, Any]) -> Sweep:
         raise ValueError("the passages of its sweep are damaged")
     rows = rows.reshape(4, -1) + np.int32(NONE)
     alphabets, labels = model.alphabets(model.vocabulary), max(1, len(model.labels))
-    limits = [np.full(len(rows[0]), size) for size in (alphabets["word"], alphabets["tag"])]
+    limits = [np.full(len(rows[0]), size) for size in (alphabets["word"], alphabets["tag"] - model.root_last)]
     limits += [np.repeat(words, words), np.full(len(rows[0]), labels)]
     # A root has no label, and what is none has one.
     if np.any(rows >= np.array(limits)) or np.any(rows[:2] < 0) or np.any((rows[2] == NONE) != (rows[3] == NONE)):

@@ -207,7 +207,8 @@ class _Bank:
         if len(possible) == 0:
             possible = np.ones((1, alphabet), dtype=np.bool_)
         number = DISTRIBUTIONS.index(distribution)
-        self._observations = observe(sentences, number, model.is_factored, elements, possible)
+        root_tag = model.seating.root_tag
+        self._observations = observe(sentences, number, model.is_factored, elements, possible, root_tag)
         groups = len(sentences.offsets) - 1
         rng = np.random.default_rng([seed, number])
         self._groups = np.sort(rng.choice(groups, min(sample, groups), replace=False))

@@ -16,8 +16,8 @@ LIMIT = 3
 class Generator:
     """A tiny model, and all derivations of sentences that are not too long."""
 
-    def __init__(self, name):
-        joint = with_random_weights(make_model(POOLS[name]))
+    def __init__(self, name, **settings):
+        joint = with_random_weights(make_model(POOLS[name], **settings))
         self.distributions = joint.frozen.distributions
         counter = Counter(joint)
         self.derivations = {}

@@ -73,7 +73,7 @@ class Plain(Counter):
             p = self.action_probability(top, action)
             if action == SHIFT and word < n:
                 given = self.blocks.tags[word]
-                for tag in range(self.sizes["tag"]) if given == NONE else [given]:
+                for tag in range(len(self.model.tags)) if given == NONE else [given]:
                     own = self.probability("tag", top, tag) * self.probability(
                         "word", top, self.blocks.words[word], tag
                     )

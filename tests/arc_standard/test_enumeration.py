@@ -75,10 +75,10 @@ POOLS = {
 }
 
 
-def make_model(contexts, labels=1, sweeps=3, one_table=False):
+def make_model(contexts, labels=1, sweeps=3, one_table=False, root_last=False):
     settings = VocabularySettings(universal_unknown_words(), min_count=1)
     named = [([f"word{w}" for w in words], tags) for words, tags, _ in TREES]
-    model = JointModel(contexts, settings, one_table=one_table)
+    model = JointModel(contexts, settings, one_table=one_table, root_last=root_last)
     model.initialize([f"label{i}" for i in range(labels)], Vocabulary.collect(named, ["A", "B"], settings))
     rng = np.random.default_rng(1)
     rows = [
@@ -162,6 +162,10 @@ class Counter:
         return product[dish] / sum(product.values()) if dish in product else 0.0
 
     def action_probability(self, top, action):
+        if self.model.root_last and self.records[top, DEPTH] < 3:
+            if action == END and self.records[top, DEPTH] == 2:
+                return self.probability("tag", top, self.sizes["tag"] - 1)
+            return float(action == SHIFT)
         if not self.model.is_factored:
             return self.probability("transition", top, action)
         direction = class_of(action)
@@ -191,7 +195,7 @@ class Counter:
             p = probability * self.action_probability(top, action)
             if action == SHIFT and shifted < n:
                 for tag, word in itertools.product(
-                    range(self.sizes["tag"]), range(self.sizes["word"]) if words is None else [words[shifted]]
+                    range(len(self.model.tags)), range(self.sizes["word"]) if words is None else [words[shifted]]
                 ):
                     q = p * self.probability("tag", top, tag) * self.probability("word", top, word, tag)
                     push(self.records, used, top, tag, word)

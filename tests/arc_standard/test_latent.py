@@ -60,6 +60,7 @@ def run(model, rows, given_trees, steps=STEPS):
         *(model.seating.pool(name, model.weights, gradient) for name in DISTRIBUTIONS),
         model.vocabulary.tag_offsets,
         model.vocabulary.candidate_tags,
+        model.seating.root_tag,
     )
     rng, totals, visited = np.random.default_rng(5), np.zeros(4), []
     seated = np.ones(len(rows.offsets) - 1, dtype=bool)

@@ -24,15 +24,17 @@ def integers(values):
 class Tiny:
     """A tiny model, seated or frozen, and the derivations of words that it has."""
 
-    def __init__(self, name, seated):
-        joint = with_random_weights(make_model(POOLS[name], labels=2))
+    def __init__(self, name, seated, **settings):
+        joint = with_random_weights(make_model(POOLS[name], labels=2, **settings))
         self.counter = Counter(joint)
         self.distributions = joint.frozen.distributions
         if seated:
             gradient = no_gradient(joint.weights)
             pools = [joint.seating.pool(name, joint.weights, gradient) for name in DISTRIBUTIONS]
             vocabulary = joint.vocabulary
-            self.distributions = Distributions(*pools, vocabulary.tag_offsets, vocabulary.candidate_tags)
+            self.distributions = Distributions(
+                *pools, vocabulary.tag_offsets, vocabulary.candidate_tags, joint.seating.root_tag
+            )
         self._found = {}
 
     def derivations(self, words, to_the_end=True):

@@ -38,7 +38,8 @@ def trained(tmp_path_factory, request):
 
 
 @pytest.mark.parametrize(
-    "workflow", ["all", "generative", "fast", "head_outward", "combine", "rerank", "lm", "generate"]
+    "workflow",
+    ["all", "generative", "fast", "head_outward", "combine", "rerank", "lm", "papers", "papers-ptb", "generate"],
 )
 def test_every_workflow_of_the_project_can_be_run(workflow):
     # What is wrong anywhere in project.yml keeps every workflow from running.

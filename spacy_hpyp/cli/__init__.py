@@ -11,6 +11,7 @@ from .head_outward import head_outward_cli
 from .hold_out import hold_out_cli, keep_cli
 from .learn import learn_cli
 from .ngram import ngram_cli
+from .papers import papers_cli
 from .perplexity import perplexity
 from .rerank import rerank_cli
 from .select import select_cli
@@ -30,6 +31,7 @@ __all__ = [
     "keep_cli",
     "learn_cli",
     "ngram_cli",
+    "papers_cli",
     "perplexity",
     "rerank_cli",
     "select_cli",

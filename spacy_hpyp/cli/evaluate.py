@@ -6,14 +6,24 @@ from typing import Any
 
 import srsly
 import typer
+from spacy.pipeline import DependencyParser, Tagger
 from spacy.scorer import Scorer
+from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
 
 from ..annotation.calibration import PUNCTUATION
 from ..components.corpus import create_gold_corpus
+from ..components.easy_first_parser import EasyFirstParser
+from ..components.easy_first_tagger import EasyFirstTagger
+from ..components.head_outward_parser import HeadOutwardParser
+from ..components.hpyp_parser import HPYPParser
+from ..components.parse_combiner import ParseCombiner
 from ..storage.files import prepare_folder, replace_file
-from .app import hpyp, load_pipeline, parsers_of, set_threads
+from .app import Parsers, hpyp, load_pipeline, parsers_of, set_threads
+
+OWN = HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner
+OTHERS = DependencyParser, Tagger, EasyFirstTagger
 
 _ROWS = {
     "TAG": "tag_acc",
@@ -28,7 +38,7 @@ _ROWS = {
 
 @hpyp.command("evaluate")
 def evaluate_cli(
-    model: str = typer.Argument(..., help="Name or path of a trained pipeline with a parser of this package"),
+    model: str = typer.Argument(..., help="Name or path of a trained pipeline that parses or tags"),
     data_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
     output: Path | None = typer.Option(None, "--output", "-o", help="JSON file for the metrics", dir_okay=False),
     particles: int | None = typer.Option(
@@ -44,6 +54,9 @@ def evaluate_cli(
     ),
     threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
     gold_tags: bool = typer.Option(False, "--gold-tags", help="Give the gold tags to the parser"),
+    tags_from: str | None = typer.Option(
+        None, "--tags-from", help="Give the parser the tags of this pipeline's tagger; its time is not measured"
+    ),
     decoding: str | None = typer.Option(None, "--decoding", help="best or mbr, instead of the pipeline's setting"),
 ) -> None:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries, as parsers are compared in the literature.
@@ -60,12 +73,14 @@ def evaluate_cli(
         beam=beam,
         threads=threads,
         gold_tags=gold_tags,
+        tags_from=tags_from,
         decoding=decoding,
     )
     rows = {name: f"{100 * scores[key]:.2f}" for name, key in _ROWS.items() if scores.get(key) is not None}
     if scores.get("token_log_prob") is not None:
         rows["LOG PROB"] = f"{scores['token_log_prob']:.4f}"
     rows["SPEED"] = f"{scores['speed']:.0f}"
+    rows["SENTENCES/S"] = f"{scores['sentences_per_second']:.0f}"
     msg.table(rows, title="Results (gold sentences)")
     if output is not None:
         replace_file(output, srsly.json_dumps(scores, indent=2).encode())
@@ -81,6 +96,7 @@ def evaluate(
     beam: int | None = None,
     threads: int | None = None,
     gold_tags: bool = False,
+    tags_from: str | Path | None = None,
     decoding: str | None = None,
 ) -> dict[str, Any]:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries.
@@ -90,14 +106,18 @@ def evaluate(
     particles, beam, threads (int | None): Instead of the pipeline's settings.
     algorithm (str | None): "particles" or "beam", instead of the pipeline's setting.
     gold_tags (bool): Whether the parsers use the gold tags; no other component comes before them then.
+    tags_from (str | Path | None): Name or path of a pipeline whose tags they use instead, in the same way.
     decoding (str | None): "best" or "mbr", instead of the pipeline's setting.
-    RETURNS (dict[str, Any]): The scores of `nlp.evaluate`, and "complete_match", the part of the sentences whose heads are all right,
-        punctuation left out.
+    RETURNS (dict[str, Any]): The scores of `nlp.evaluate`, "sentences_per_second" beside its "speed", in words, and "complete_match",
+        the part of the sentences whose heads are all right, punctuation left out.
     RAISES (ValueError): If there is no parser, nothing to evaluate or to compare with, or a setting is out of its range or of
         a component that is not there.
     """
     nlp = load_pipeline(model)
-    found = parsers_of(nlp, model)
+    # spaCy's own parser, and a tagger by itself, can be evaluated in the same way, but have no settings of ours.
+    others = any(isinstance(pipe, OTHERS) for _, pipe in nlp.pipeline)
+    own = any(isinstance(pipe, OWN) for _, pipe in nlp.pipeline)
+    found = Parsers([], [], [], []) if others and not own else parsers_of(nlp, model)
     for name, value, parsers, owner in (
         ("particles", particles, found.hpyp, "hpyp_parser"),
         ("algorithm", algorithm, found.hpyp, "hpyp_parser"),
@@ -109,17 +129,50 @@ def evaluate(
         for parser in parsers:
             parser.change(**({} if value is None else {name: value}))
     set_threads(nlp, threads)
+    if gold_tags and tags_from is not None:
+        raise ValueError("The parser is given either the gold tags or those of a tagger, not both.")
+    given = gold_tags or tags_from is not None
+    if given and not any(found):
+        raise ValueError(f"Tags can be given to a parser, but the pipeline '{model}' has none.")
     for parser in found.hpyp:
-        parser.tags = "given" if gold_tags else parser.tags
+        parser.tags = "given" if given else parser.tags
     examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
     if not examples:
         raise ValueError(f"There is nothing to evaluate in '{data_path}'.")
     if not any(gold.tag or gold.has_dep() for example in examples for gold in example.reference):
         raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold tag or a gold head.")
+    if tags_from is not None:
+        give_tags(examples, tags_from)
     parsers = [name for name, pipe in nlp.pipeline if any(pipe in kind for kind in found)]
-    before = nlp.pipe_names[: nlp.pipe_names.index(parsers[-1])] if gold_tags else []
+    before = nlp.pipe_names[: nlp.pipe_names.index(parsers[-1])] if given else []
     with nlp.select_pipes(disable=[name for name in before if name not in parsers]):
-        return nlp.evaluate(examples, scorer=_MatchScorer(nlp))
+        # What is compiled or read the first time is no part of the speed.
+        nlp(examples[0].predicted.copy())
+        scores = nlp.evaluate(examples, scorer=_MatchScorer(nlp))
+    words = sum(len(example.predicted) for example in examples)
+    return {**scores, "sentences_per_second": scores["speed"] * len(examples) / words}
+
+
+def give_tags(examples: Sequence[Example], model: str | Path) -> None:
+    """Give predicted documents, each of them a sentence, the tags that a pipeline finds for their tokens.
+
+    examples (Sequence[Example]): Their predicted documents are changed.
+    model (str | Path): Name or path of the pipeline.
+    RAISES (ValueError): If it does not tag.
+    """
+    tagger = load_pipeline(model)
+    docs = [
+        Doc(tagger.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
+        for doc in (example.predicted for example in examples)
+    ]
+    for doc in docs:
+        for i, token in enumerate(doc):
+            token.is_sent_start = i == 0
+    for example, tagged in zip(examples, tagger.pipe(docs)):
+        if not tagged.has_annotation("TAG"):
+            raise ValueError(f"The pipeline '{model}' does not tag: it has {tagger.pipe_names}.")
+        for token, found in zip(example.predicted, tagged):
+            token.tag_ = found.tag_
 
 
 class _MatchScorer(Scorer):

@@ -1,0 +1,106 @@
+"""`hpyp papers`: the tables of the papers, filled with figures of a treebank."""
+
+from pathlib import Path
+
+import spacy
+import srsly
+import typer
+from spacy.tokens import DocBin
+from wasabi import msg
+
+from ..compat.cli import parse_config_overrides
+from ..components.corpus import reading
+from ..storage.files import prepare_folder, replace_file
+from ..studies.page import to_json, to_markdown
+from ..studies.runner import Runner, minutes, program_version, wall_seconds
+from ..studies.study import Study, Table, read_study
+from .app import fail, hpyp
+
+_STUDY = Path("configs/papers.cfg")
+
+
+@hpyp.command("papers", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def papers_cli(
+    ctx: typer.Context,
+    names: list[str] = typer.Argument(
+        None, help=f"The study, a .cfg file, by default {_STUDY}; and the tables to fill, by default all"
+    ),
+    show: bool = typer.Option(False, "--list", help="Show the tables and how long each will take, and run nothing"),
+    quick: bool = typer.Option(False, "--quick", help="Less of everything, for a first look"),
+    jobs: int = typer.Option(1, "--jobs", "-j", min=1, help="Commands at a time; those that measure speed run alone"),
+    output: Path | None = typer.Option(
+        None,
+        "--output",
+        "-o",
+        help="Directory to write to, instead of the study's; --quick has one in it",
+        file_okay=False,
+    ),
+    any_version: bool = typer.Option(
+        False, "--any-version", help="Keep what other versions of the program have made; the page says which"
+    ),
+) -> None:
+    """Fill the tables of papers with figures of a treebank, and write a page that shows both.
+
+    Every figure is what a command of 'python -m spacy' has written. What has been run once with the same command, data and program is not
+    run again, so that an interrupted study goes on where it stopped. Variables of the study can be overridden, as in --vars.lang fr.
+    """
+    # Settings that the study has, as --vars.lang fr, are among the names where a value follows its own name.
+    words = [*(names or []), *ctx.args]
+    first = next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
+    chosen, overrides = words[:first], parse_config_overrides(words[first:])
+    path = Path(chosen.pop(0)) if chosen and chosen[0].endswith(".cfg") else _STUDY
+    if output is not None:
+        overrides["vars.folder"] = str(output / "quick" if quick else output)
+    if not path.exists():
+        raise ValueError(f"There is no study '{path}'. Name the .cfg file of one before the tables.")
+    study = read_study(path, overrides, quick=quick)
+    tables = study.choose(chosen)
+    runner = Runner(study, program_version(Path(__file__).parents[1]), share=_share(study), any_version=any_version)
+    _show(study, runner, tables, jobs)
+    if show:
+        return
+    prepare_folder(study.output)
+    runs = list({run.name: run for table in tables for run in study.runs_of(table)}.values())
+    try:
+        failures = runner.run(runs, jobs=jobs, report=print)
+    finally:
+        write_page(study, runner, tables)
+    if failures:
+        found = "\n".join(f"* {failure.run.name}: {failure.problem}" for failure in failures)
+        fail(
+            f"{len(failures)} of {len(runs)} runs failed:\n{found}\nThe others are kept: run the command again to go on."
+        )
+
+
+def _share(study: Study) -> float:
+    """How large what is learned from is beside the treebank that the study's seconds are given for."""
+    if study.train is None or not study.train.exists():
+        return study.part
+    vocab = spacy.blank("xx").vocab
+    files = sorted(study.train.rglob("*.spacy")) if study.train.is_dir() else [study.train]
+    with reading(study.train):
+        tokens = sum(len(doc) for file in files for doc in DocBin().from_disk(file).get_docs(vocab))
+    return study.part * tokens / study.tokens
+
+
+def _show(study: Study, runner: Runner, tables: list[Table], jobs: int) -> None:
+    """Print the tables, and how long what there is still to do for each takes."""
+    rows = []
+    seen: set[str] = set()
+    for table in tables:
+        runs = study.runs_of(table)
+        to_do = [run for run in runner.to_do(runs) if run.name not in seen]
+        seen |= {run.name for run in to_do}
+        missing = sorted({problem for run in runs if (problem := runner.problem(run))})
+        rows.append((table.name, str(len(to_do)), minutes(wall_seconds(runner, to_do, jobs)), "; ".join(missing)))
+    msg.table(rows, header=("table", "runs", "time", "not without"), divider=True, aligns=("l", "r", "r", "l"))
+    to_do = [run for run in study.runs.values() if run.name in seen]
+    msg.text(f"{len(to_do)} runs, {minutes(wall_seconds(runner, to_do, jobs))} with {jobs} at a time")
+
+
+def write_page(study: Study, runner: Runner, tables: list[Table]) -> None:
+    """Write what there is of some tables, as `papers.md` and `papers.json`, into the study's directory."""
+    page, figures = study.output / "papers.md", study.output / "papers.json"
+    replace_file(page, to_markdown(study, runner, tables).encode())
+    replace_file(figures, srsly.json_dumps(to_json(study, runner, tables), indent=2).encode())
+    msg.good(f"Saved {page} and {figures}")

@@ -1,0 +1,182 @@
+"""The command that fills the papers' tables, and the study that comes with the project."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import srsly
+from command_line import run
+from spacy import registry
+from spacy.cli import app
+from spacy.tokens import DocBin
+from spacy.util import dot_to_object, load_config
+from typer.main import get_command
+
+from spacy_hpyp.cli.head_outward import Accuracy, Estimator
+from spacy_hpyp.cli.rerank import Choice
+from spacy_hpyp.language_model.perplexity import Perplexity
+from spacy_hpyp.studies.study import read_study
+from spacy_hpyp.training.state_study import StateFigures
+
+PROJECT = Path(__file__).parents[2]
+SAMPLE = PROJECT / "assets" / "sample"
+
+#: A run on the treebank that comes with the project, which takes no time.
+TINY = """
+[study]
+title = "A tiny study"
+tokens = 100
+
+[vars]
+folder = "FOLDER"
+documents = "DOCUMENTS"
+states = 2
+
+[columns]
+
+[columns.bits]
+key = "bits"
+
+[commands]
+
+[commands.states]
+command = ["hpyp","states"]
+suffix = ".json"
+
+[commands.states.options]
+output = "{output}"
+kinds = "lda"
+sweeps = 4
+
+[runs]
+
+[runs.latent_states]
+command = "states"
+arguments = ["{documents}"]
+seconds = 3
+
+[runs.latent_states.options]
+states = "{states}"
+
+[tables]
+
+[tables.bits]
+title = "Bits a word"
+paper = "A paper"
+columns = ["bits"]
+rows = {"LDA": {"run": "latent_states", "pick": {"kind": "lda"}, "published": [9.08]}}
+"""
+
+
+@pytest.fixture
+def study(tmp_path, write):
+    documents = SAMPLE / "en_sample-ud-dev.conllu"
+    text = TINY.replace("FOLDER", (tmp_path / "out").as_posix()).replace("DOCUMENTS", documents.as_posix())
+    return write(text, "tiny.cfg")
+
+
+def test_a_study_is_listed_run_and_not_run_again(study, tmp_path):
+    listed = run("hpyp", "papers", study, "--list").output
+    assert "bits" in listed
+    assert not (tmp_path / "out").exists()
+    first = run("hpyp", "papers", study, "bits", "--jobs", 2, "--vars.states", 3).output
+    assert "spacy hpyp states" in first
+    page = (tmp_path / "out" / "papers.md").read_text(encoding="utf8")
+    found = srsly.read_json(tmp_path / "out" / "papers.json")["tables"]["bits"]["rows"]["LDA"]
+    assert f"| LDA | 9.08 | {found['found']['bits']:.2f} | [1] |" in page
+    assert "--states 3" in found["command"]
+    again = run("hpyp", "papers", study, "--vars.states", 3).output
+    assert "spacy hpyp states" not in again
+    assert (tmp_path / "out" / "papers.md").read_text(encoding="utf8") == page
+
+
+def test_a_study_is_written_elsewhere(study, tmp_path):
+    run("hpyp", "papers", study, "--output", tmp_path / "else")
+    assert (tmp_path / "else" / "papers.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["two"], "There is no table 'two'"),
+        (["--vars.nothing", "3"], "no setting 'vars.nothing'"),
+        (["--vars.documents", "there/is/none.conllu"], "there is no 'there/is/none.conllu'"),
+    ],
+)
+def test_what_is_wrong_is_said(study, arguments, problem):
+    missing = "--vars.documents" in arguments
+    done = run("hpyp", "papers", study, *arguments, exit_code=0 if missing else 1)
+    assert problem in " ".join(done.output.split())
+
+
+def test_a_run_that_fails_is_shown_with_its_last_lines(study):
+    done = run("hpyp", "papers", study, "--vars.states", 0, exit_code=1)
+    assert "1 of 1 runs failed" in done.output
+    assert "at least 1" in done.output
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_the_study_of_the_project_sets_what_there_is(quick, monkeypatch):
+    monkeypatch.chdir(PROJECT)
+    given = {f"vars.{name}": f"corpus/{name}.spacy" for name in ("train", "dev", "lm_train", "lm_dev")}
+    given |= {f"vars.{name}": f"assets/{name}.conllu" for name in ("documents", "documents_dev")}
+    study = read_study(PROJECT / "configs" / "papers.cfg", given, quick=quick)
+    assert not any(each.missing for each in study.runs.values())
+    shown = {run.name for table in study.tables.values() for run in study.runs_of(table)}
+    parts = {name for name in study.runs if name.startswith("part_of_")}
+    assert study.runs.keys() - shown == (set() if quick else parts)
+    for each in study.runs.values():
+        options = [argument for argument in each.arguments if argument.startswith("--")]
+        if each.arguments[0] == "train":
+            _assert_settings(each, options)
+        else:
+            command = _command(each.arguments)
+            there = {option for parameter in command.params for option in parameter.opts}
+            assert not set(options) - there, each.name
+
+
+def _command(arguments):
+    """The command that arguments begin with."""
+    registry.cli.get_all()
+    command = get_command(app)
+    for name in arguments:
+        if name in getattr(command, "commands", {}):
+            command = command.commands[name]
+    return command
+
+
+def _assert_settings(each, options):
+    """That a config has the settings that are overridden."""
+    path = Path(each.arguments[1])
+    if path in {Path(argument) for argument in each.arguments[2:]} or not path.exists():
+        # One that spaCy makes: what it has is spaCy's matter.
+        assert each.needs
+        return
+    config = load_config(path, interpolate=False)
+    for option in options:
+        if option != "--output":
+            dot_to_object(config, option[2:])
+
+
+def test_the_study_of_the_project_reads_figures_that_commands_write(trained, toy, tmp_path):
+    trained.to_disk(tmp_path / "model")
+    docs = [toy.doc(trained.vocab, sentence) for sentence in toy.sentences(5)]
+    DocBin(docs=docs).to_disk(tmp_path / "dev.spacy")
+    run("hpyp", "evaluate", tmp_path / "model", tmp_path / "dev.spacy", "--output", tmp_path / "scores.json")
+    written = {
+        "evaluate": srsly.read_json(tmp_path / "scores.json").keys(),
+        "head-outward": {each.name for each in (*fields(Accuracy), *fields(Estimator))},
+        "states": {each.name for each in fields(StateFigures)},
+        "rerank": {each.name for each in fields(Choice)},
+        "perplexity": set(dir(Perplexity)),
+    }
+    study = read_study(PROJECT / "configs" / "papers.cfg")
+    for table in study.tables.values():
+        for name, row in table.rows.items():
+            if row.run is not None:
+                (command,) = [argument for argument in study.runs[row.run].arguments if argument in written][:1]
+                keys = [study.columns[column].key for column in table.columns]
+                assert set(keys) & set(written[command]), (table.name, name)
+                assert set(row.pick) <= set(written[command]), (table.name, name)
+                published = [key for key, value in zip(keys, row.published) if value is not None]
+                assert set(published) <= set(written[command]), (table.name, name)

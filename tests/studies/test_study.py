@@ -1,0 +1,127 @@
+"""What a study says, and what is said of one that is wrong."""
+
+import pytest
+
+from spacy_hpyp.studies.study import read_study
+
+STUDY = """
+[study]
+title = "A study"
+tokens = 100
+train = "{train}"
+
+[vars]
+train = "corpus/train.spacy"
+used = "{train}"
+raw = null
+folder = "out"
+sweeps = 5
+elements = ["s1.tag","s2.tag"]
+
+[columns]
+
+[columns.UAS]
+key = "dep_uas"
+scale = 100
+
+[commands]
+
+[commands.train]
+command = ["train"]
+
+[commands.train.options]
+output = "{output}"
+training.max_steps = "{sweeps}"
+
+[commands.evaluate]
+command = ["hpyp","evaluate"]
+suffix = ".json"
+
+[runs]
+
+[runs.model]
+command = "train"
+arguments = ["configs/paper.cfg"]
+seconds = 10
+
+[runs.model.options]
+paths.train = "{used}"
+components.hpyp_parser.model.tag = "[{elements}]"
+training.max_epochs = null
+force = true
+
+[runs.figures]
+command = "evaluate"
+arguments = ["{model}/model-last","{raw}"]
+seconds = 2
+
+[tables]
+
+[tables.one]
+title = "Table 1"
+paper = "A paper"
+columns = ["UAS"]
+rows = {"ours": {"run": "figures", "published": [90.0]}, "theirs": {"published": [80]}}
+claims = [{"says": "ours is better", "column": "UAS", "order": ["theirs","ours"]}]
+
+[quick]
+vars.used = "{part}/1.spacy"
+vars.sweeps = 1
+"""
+
+
+def test_names_in_braces_are_variables_and_outputs_of_other_runs(write):
+    study = read_study(write(STUDY, "study.cfg"))
+    model, figures = study.runs["model"], study.runs["figures"]
+    options = ["--output", "out/model", "--training.max_steps", "5", "--paths.train", "corpus/train.spacy"]
+    lists = ["--components.hpyp_parser.model.tag", '[["s1.tag", "s2.tag"]]']
+    assert model.arguments == ("train", "configs/paper.cfg", *options, *lists, "--force")
+    assert [str(path) for path in model.inputs] == ["configs/paper.cfg", "corpus/train.spacy"]
+    assert str(figures.output) == "out/figures.json"
+    assert figures.needs == ("model",)
+    assert figures.missing == ("raw",)
+    assert [run.name for run in study.runs_of(study.tables["one"])] == ["model", "figures"]
+
+
+def test_a_quick_study_has_other_settings_and_what_is_typed_counts_more(write):
+    text = STUDY.replace("{part}", "corpus")
+    assert "--training.max_steps 1 " in " ".join(read_study(write(text), quick=True).runs["model"].arguments)
+    typed = read_study(write(text), {"vars.sweeps": 2}, quick=True)
+    assert "--training.max_steps 2 " in " ".join(typed.runs["model"].arguments)
+
+
+def test_a_setting_that_is_not_there_cannot_be_another_one(write):
+    with pytest.raises(ValueError, match=r"no setting 'vars\.sweps'"):
+        read_study(write(STUDY), {"vars.sweps": 2})
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "problem"),
+    [
+        ('used = "{train}"', 'used = "{trian}"', "'trian', but there is no such variable and no such run"),
+        ('used = "{train}"', 'used = "{used}"', "stands for itself"),
+        ('"{model}/model-last"', '"{figures}"', r"\[runs.figures\] needs its own output"),
+        ("seconds = 10", "second = 10", r"\[runs.model\] has no 'seconds'"),
+        ("seconds = 10", "seconds = 10\nstrange = 1", r"\[runs.model\] has no setting 'strange'"),
+        ("seconds = 10", 'seconds = "x"', r"'seconds' of \[runs.model\] must not be 'x'"),
+        ('command = "train"', 'command = "trian"', "a command that has no section: trian"),
+        ("[runs.figures]", "[runs.train]", r"\[runs.train\] has the name of a variable"),
+        ('"run": "figures"', '"run": "figure"', "the run 'figure', which is not there"),
+        ('columns = ["UAS"]', 'columns = ["LAS"]', "a column 'LAS', which is not among"),
+        ('"published": [80]', '"published": [80, 70]', "2 published figures in the row 'theirs', but 1 columns"),
+        ('["theirs","ours"]', '["theirs","his"]', "claims 'ours is better' of 'his'"),
+        ("[columns.UAS]", "[columns.LAS]", "a column 'UAS', which is not among"),
+        ("[tables.one]", "[tables.one.two]", "tables"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_section(right, wrong, problem, write):
+    assert right in STUDY
+    with pytest.raises(ValueError, match=problem):
+        read_study(write(STUDY.replace(right, wrong), "study.cfg"))
+
+
+def test_tables_are_chosen_by_their_names(write):
+    study = read_study(write(STUDY))
+    assert [table.name for table in study.choose([])] == ["one"]
+    with pytest.raises(ValueError, match=r"There is no table 'two'\. There are one\."):
+        study.choose(["two"])

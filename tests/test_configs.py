@@ -21,8 +21,10 @@ from spacy_hpyp.text.unknown_words import unknown_words
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
 #: These take components from trained pipelines.
-SOURCED = {"guided", "combined", "reranked"}
-CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem not in SOURCED)
+SOURCED = {"guided", "combined", "reranked", "generative_reranker"}
+#: These are what `hpyp papers` reads.
+STUDIES = {"papers"}
+CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem not in SOURCED | STUDIES)
 
 
 @pytest.fixture(scope="module")

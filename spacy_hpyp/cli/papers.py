@@ -1,5 +1,7 @@
 """`hpyp papers`: the tables of the papers, filled with figures of a treebank."""
 
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import spacy
@@ -44,10 +46,8 @@ def papers_cli(
     Every figure is what a command of 'python -m spacy' has written. What has been run once with the same command, data and program is not
     run again, so that an interrupted study goes on where it stopped. Variables of the study can be overridden, as in --vars.lang fr.
     """
-    # Settings that the study has, as --vars.lang fr, are among the names where a value follows its own name.
-    words = [*(names or []), *ctx.args]
-    first = next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
-    chosen, overrides = words[:first], parse_config_overrides(words[first:])
+    chosen, settings = separate([*(names or []), *ctx.args])
+    overrides = parse_config_overrides(settings)
     path = Path(chosen.pop(0)) if chosen and chosen[0].endswith(".cfg") else _STUDY
     if output is not None:
         overrides["vars.folder"] = str(output / "quick" if quick else output)
@@ -70,6 +70,17 @@ def papers_cli(
         fail(
             f"{len(failures)} of {len(runs)} runs failed:\n{found}\nThe others are kept: run the command again to go on."
         )
+
+
+def separate(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What is left of a command line: names, and settings each of which has a value, as --vars.lang fr or --vars.lang=fr."""
+    names, settings, left = [], [], iter(words)
+    for word in left:
+        if not word.startswith("--"):
+            names.append(word)
+        else:
+            settings += [word] if "=" in word else [word, *islice(left, 1)]
+    return names, settings
 
 
 def _share(study: Study) -> float:

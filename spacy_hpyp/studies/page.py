@@ -41,10 +41,7 @@ class Verdict:
 
 
 def figures_of(study: Study, runner: Runner, table: Table) -> dict[str, Figures]:
-    """The figures of each row of a table, as far as they are there.
-
-    RAISES (ValueError): If an output has not what a row looks for.
-    """
+    """The figures of each row of a table, as far as they are there."""
     found = {}
     for name, row in table.rows.items():
         published = {key: value for key, value in zip(table.columns, row.published) if value is not None}
@@ -59,15 +56,14 @@ def _own_figures(study: Study, runner: Runner, table: Table, row: Row) -> tuple[
     run = study.runs[row.run]
     if runner.stamp(run) is None:
         return {}, runner.problem(run) or f"'{run.name}' has not been run"
-    record = _pick(run, read_output(run.output), table.records, row.pick)
+    record = _pick(read_output(run.output), table.records, row.pick)
     figures = {}
     for name in table.columns:
         value = _find(record, study.columns[name].key)
         if isinstance(value, (int, float)):
             figures[name] = value * study.columns[name].scale
-    if not figures:
-        raise ValueError(f"'{run.output}' has none of the figures of [tables.{table.name}].")
-    return figures, None
+    # Whatever has been found in hours is shown, so that this is no error.
+    return figures, None if figures else f"'{run.output}' has no such figures"
 
 
 def read_output(path: Path) -> Any:
@@ -78,14 +74,12 @@ def read_output(path: Path) -> Any:
     return json.loads(text)
 
 
-def _pick(run: Run, output: Any, records: str, pick: Mapping[str, Any]) -> Any:
+def _pick(output: Any, records: str, pick: Mapping[str, Any]) -> Any:
+    """The first record that has what is asked for, or the output itself where nothing is; None if there is none."""
     if not pick:
         return output
     found = _find(output, records) if records else output
-    matching = [each for each in found or [] if all(each.get(name) == value for name, value in pick.items())]
-    if len(matching) != 1:
-        raise ValueError(f"'{run.output}' has {len(matching)} records with {dict(pick)}.")
-    return matching[0]
+    return next((each for each in found or [] if all(each.get(name) == value for name, value in pick.items())), None)
 
 
 def _find(record: Any, key: str) -> Any:
@@ -243,7 +237,7 @@ def _lines(study: Study, runner: Runner, table: Table, sample: Sample) -> list[s
         return None
     output = read_output(run.output)
     if sample.pick:
-        found = _find(_pick(run, output, table.records, sample.pick), sample.key)
+        found = _find(_pick(output, table.records, sample.pick), sample.key)
     else:
         found = [_find(record, sample.key) for record in output]
     return [each if isinstance(each, str) else " ".join(_word(word) for word in each) for each in found or []]

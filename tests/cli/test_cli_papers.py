@@ -85,7 +85,7 @@ def test_a_study_is_listed_run_and_not_run_again(study, tmp_path):
     found = srsly.read_json(tmp_path / "out" / "papers.json")["tables"]["bits"]["rows"]["LDA"]
     assert f"| LDA | 9.08 | {found['found']['bits']:.2f} | [1] |" in page
     assert "--states 3" in found["command"]
-    again = run("hpyp", "papers", study, "--vars.states", 3).output
+    again = run("hpyp", "papers", study, "--vars.states", 3, "bits").output
     assert "spacy hpyp states" not in again
     assert (tmp_path / "out" / "papers.md").read_text(encoding="utf8") == page
 

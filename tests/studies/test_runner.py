@@ -102,7 +102,7 @@ seconds = 1
 title = "Good"
 paper = "A paper, Table 1"
 columns = ["UAS"]
-rows = {"low": {"run": "low", "published": [71.0]}, "high": {"run": "high", "published": [90]}, "printed": {"run": "printed", "pick": {"k": 1}}, "theirs": {"published": [92]}}
+rows = {"low": {"run": "low", "published": [71.0]}, "high": {"run": "high", "published": [90]}, "printed": {"run": "printed", "pick": {"k": 1}}, "none": {"run": "printed", "pick": {"k": 2}}, "theirs": {"published": [92]}}
 claims = [
     {"says": "high is higher", "column": "UAS", "order": ["low","high"]},
     {"says": "printed is highest", "column": "UAS", "order": ["high","printed"], "otherwise": "Or not."},
@@ -223,6 +223,7 @@ def test_the_page_has_both_figures_and_the_command_of_each(start):
     page = to_markdown(study, runner, study.choose([]))
     assert "| low | 71.0 | 70.0 | [1] |" in page
     assert "| high | 90.0 | 80.5 | [2] |" in page
+    assert "none: 'out/printed.json' has no such figures." in page
     assert "| theirs | 92.0 | – |  |" in page
     assert "* **holds**: high is higher (UAS: low → high +10.5, paper +19.0)" in page
     assert "* **does not hold**: printed is highest (UAS: high → printed -5.5, paper –)\n  Or not." in page

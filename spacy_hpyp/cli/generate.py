@@ -1,23 +1,31 @@
 """`hpyp generate`: sentences drawn from a model, and the best of them."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import spacy
 import srsly
 import typer
 from spacy.tokens import Doc, DocBin
 from tqdm import tqdm
 from wasabi import msg
 
+from ..language_model.ngram import NGramModel
 from ..storage.files import prepare_folder, replace_file
+from ..text.spacing import spaces_between
 from .app import hpyp, load_parser
 
 _FORMATS = (".jsonl", ".spacy")
 
+Drawn = TypeVar("Drawn")
+
 
 @hpyp.command("generate")
 def generate_cli(
-    model: str = typer.Argument(..., help="Name or path of a trained pipeline with an hpyp_parser"),
+    model: str = typer.Argument(
+        ..., help="Name or path of a trained pipeline with an hpyp_parser, or model saved by 'hpyp ngram'"
+    ),
     number: int = typer.Option(1000, "--number", "-n", help="How many sentences to draw"),
     best: int = typer.Option(10, "--best", "-b", help="How many of them to show and to save: the most probable ones"),
     min_length: int = typer.Option(10, "--min-length", help="Shorter sentences are not among the best"),
@@ -35,8 +43,8 @@ def generate_cli(
 ) -> None:
     """Draw sentences from a model and show the most probable ones of some length.
 
-    A sentence's probability is the sum over the parser's beam, not that of the derivation that was drawn. Rare words are
-    spelled out, or appear as the name of their class in angle brackets if the model does not spell.
+    A sentence's probability is the sum over the parser's beam, not that of the derivation that was drawn; an n-gram model's is
+    exact. Rare words are spelled out, or appear as the name of their class in angle brackets if the model does not spell.
     """
     if output is not None and output.suffix not in _FORMATS:
         raise ValueError(f"'{output}' should end in .jsonl or .spacy")
@@ -44,30 +52,36 @@ def generate_cli(
         raise ValueError(f"No sentence has {min_length} words or more and {max_length} or fewer")
     if best < 1:
         raise ValueError(f"--best must be at least 1, not {best}")
+    is_ngrams = Path(model).is_file()
+    if is_ngrams:
+        _refuse_parsers_options(trees=trees, particles=particles, threads=threads, output=output)
     if output is not None:
         prepare_folder(output.parent)
-    docs = generate(
-        model,
-        number,
-        best=best,
-        min_length=min_length,
-        max_length=max_length,
-        begin_with=begin_with,
-        seed=seed,
-        particles=particles,
-        threads=threads,
-    )
-    if not docs:
+    chosen: dict[str, Any] = {
+        "best": best,
+        "min_length": min_length,
+        "max_length": max_length,
+        "begin_with": begin_with,
+        "seed": seed,
+    }
+    docs = [] if is_ngrams else generate(model, number, **chosen, particles=particles, threads=threads)
+    sentences = generate_by_ngrams(model, number, **chosen) if is_ngrams else [_record(doc) for doc in docs]
+    if not sentences:
         raise ValueError(
             f"None of the {number} sentences has {min_length} words or more. Draw more, or allow shorter ones with --min-length."
         )
-    for doc in docs:
-        _show(doc, trees=trees)
-    if len(docs) < best:
-        msg.info(f"Only {len(docs)} of the {number} sentences have {min_length} words or more")
+    for i, sentence in enumerate(sentences):
+        print(f"{sentence['log_prob']:8.2f}  {sentence['text']}")
+        if trees:
+            _show_tree(docs[i])
+    if len(sentences) < best:
+        msg.info(f"Only {len(sentences)} of the {number} sentences have {min_length} words or more")
     if output is not None:
-        _save(docs, output)
-        msg.good(f"Saved {len(docs)} sentences to {output}")
+        if output.suffix == ".spacy":
+            replace_file(output, DocBin(docs=docs, store_user_data=True).to_bytes())
+        else:
+            replace_file(output, "".join(srsly.json_dumps(sentence) + "\n" for sentence in sentences).encode())
+        msg.good(f"Saved {len(sentences)} sentences to {output}")
 
 
 def generate(
@@ -98,28 +112,70 @@ def generate(
     words = [token.text for token in nlp.make_doc(begin_with) if not token.is_space]
     drawn = parser.generate(number, begin_with=words, max_length=max_length, seed=seed)
     different: dict[tuple[str, ...], Doc] = {}
-    with tqdm(drawn, desc="Generating", total=number, unit=" sentences", leave=False) as drawn:
-        for doc in drawn:
-            if len(doc) >= min_length:
-                different.setdefault(tuple(token.text for token in doc), doc)
+    for doc in _with_bar(drawn, number):
+        if len(doc) >= min_length:
+            different.setdefault(tuple(token.text for token in doc), doc)
     return sorted(different.values(), key=lambda doc: -doc._.log_prob)[:best]
 
 
-def _show(doc: Doc, *, trees: bool) -> None:
-    print(f"{doc._.log_prob:8.2f}  {doc.text}")
-    if trees:
-        widths = [max(len(name) for name in column) for column in zip(*((t.text, t.tag_, t.dep_) for t in doc))]
-        for token in doc:
-            columns = (name.ljust(width) for name, width in zip((token.text, token.tag_, token.dep_), widths))
-            print(f"{token._.log_prob:8.2f}  {'  '.join(columns)}  {token.head.text}")
+def generate_by_ngrams(
+    model: str | Path,
+    number: int = 1000,
+    *,
+    best: int = 10,
+    min_length: int = 10,
+    max_length: int = 60,
+    begin_with: str = "",
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """The same as `generate` with an n-gram model.
+
+    model (str | Path): The model's file.
+    number, best, min_length, max_length, seed (int): See `generate`.
+    begin_with (str): Text that all of them begin with; the tokenizer of the model's language finds its words.
+    RETURNS (list[dict[str, Any]]): The "text", the "words" and the "log_prob" of each, the most probable one first.
+    RAISES (ValueError): If the model cannot be read or generate them.
+    """
+    ngrams = NGramModel.from_disk(model)
+    nlp = spacy.blank(ngrams.words.lang)
+    words = [token.text for token in nlp.make_doc(begin_with) if not token.is_space]
+    drawn = ngrams.generate(number, begin_with=words, max_length=max_length, seed=seed)
+    different: dict[tuple[str, ...], float] = {}
+    for one in _with_bar(drawn, number):
+        if len(one.words) >= min_length:
+            different.setdefault(tuple(one.words), one.log_prob)
+    found = sorted(different.items(), key=lambda entry: -entry[1])[:best]
+    separated = nlp.vocab.writing_system["has_letters"]
+    spaces = [spaces_between(words, separated=separated) for words, _ in found]
+    return [
+        {"text": Doc(nlp.vocab, words, own).text, "log_prob": log_prob, "words": list(words)}
+        for (words, log_prob), own in zip(found, spaces)
+    ]
 
 
-def _save(docs: list[Doc], output: Path) -> None:
-    if output.suffix == ".spacy":
-        replace_file(output, DocBin(docs=docs, store_user_data=True).to_bytes())
-    else:
-        lines = (srsly.json_dumps(_record(doc)) + "\n" for doc in docs)
-        replace_file(output, "".join(lines).encode())
+def _refuse_parsers_options(*, trees: bool, particles: int | None, threads: int | None, output: Path | None) -> None:
+    """Raise a ValueError if something is asked for that an n-gram model does not have."""
+    asked = {
+        "--trees": trees,
+        "--particles": particles is not None,
+        "--threads": threads is not None,
+        "A file that ends in .spacy": output is not None and output.suffix == ".spacy",
+    }
+    for name, is_asked in asked.items():
+        if is_asked:
+            raise ValueError(f"{name} is for what a parser generates, but here is an n-gram model, which has no trees.")
+
+
+def _with_bar(drawn: Iterable[Drawn], number: int) -> Iterator[Drawn]:
+    with tqdm(drawn, desc="Generating", total=number, unit=" sentences", leave=False) as drawn:
+        yield from drawn
+
+
+def _show_tree(doc: Doc) -> None:
+    widths = [max(len(name) for name in column) for column in zip(*((t.text, t.tag_, t.dep_) for t in doc))]
+    for token in doc:
+        columns = (name.ljust(width) for name, width in zip((token.text, token.tag_, token.dep_), widths))
+        print(f"{token._.log_prob:8.2f}  {'  '.join(columns)}  {token.head.text}")
 
 
 def _record(doc: Doc) -> dict[str, Any]:

@@ -73,12 +73,21 @@ def _draw(
     )
     n = draw_sentence(model.frozen.distributions, beginning, particles, ATTEMPTS, rng, drawn)
     if n == 0:
-        beginning_with = f" that begins with '{' '.join(begin_with)}'" if begin_with else ""
-        raise ValueError(
-            f"{ATTEMPTS:,} derivations were drawn, and none made a sentence of {max_length} words or fewer"
-            f"{beginning_with}. Allow longer sentences."
-        )
+        raise unfound("derivations", begin_with, max_length)
     return drawn._replace(actions=drawn.actions[: 2 * n], tags=drawn.tags[:n], words=drawn.words[:n])
+
+
+def unfound(drawn: str, begin_with: Sequence[str], max_length: int) -> ValueError:
+    """The error that no sentence was found.
+
+    drawn (str): What was drawn `ATTEMPTS` times.
+    begin_with (Sequence[str]), max_length (int): What it was to begin with, and the most words that it was to have.
+    """
+    beginning_with = f" that begins with '{' '.join(begin_with)}'" if begin_with else ""
+    return ValueError(
+        f"{ATTEMPTS:,} {drawn} were drawn, and none made a sentence of {max_length} words or fewer{beginning_with}. Allow "
+        "longer sentences."
+    )
 
 
 def _annotation(model: JointModel, drawn: Sequence[Derivation], search: Search, threads: int) -> tuple[Layout, Parses]:

@@ -20,7 +20,7 @@ from ..hpyp.franchise import new_franchise, reserve
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
 from ..models.messages import rare_from_message, rare_to_message
-from ..models.spelling import Spelling, spell
+from ..models.spelling import Spelling, spell, write_out
 from ..pools.average import average
 from ..pools.finished import finish
 from ..settings import whole
@@ -29,7 +29,8 @@ from ..storage.files import replace_file
 from ..text.spool import Spool
 from ..text.unknown_words import RULES, UnknownWordRule, check_rule, plain_rule
 from ..text.vocabulary import Vocabulary, VocabularySettings
-from .ngram_seating import score_block, score_stream, visit_stream
+from .generation import ATTEMPTS, LONGEST, unfound
+from .ngram_seating import draw_stream, score_block, score_stream, visit_stream
 from .perplexity import Perplexity, ScoredSentence, perplexity_of
 
 FORMAT = 1
@@ -60,6 +61,17 @@ class NGramVocabulary(NamedTuple):
     unknown_words: dict[str, Any]
     lang: str
     spelling: Spelling | None = None
+
+
+class Drawn(NamedTuple):
+    """A sentence that has been drawn.
+
+    words (list[str]): Its words.
+    log_prob (float): Of the words and the end, and of the letters of words that are spelled out, in nats.
+    """
+
+    words: list[str]
+    log_prob: float
 
 
 class Progress(NamedTuple):
@@ -241,6 +253,46 @@ class NGramModel:
         RAISES (ValueError): If there are none.
         """
         return perplexity_of(self.score(sentences))
+
+    def generate(
+        self, count: int, *, begin_with: Sequence[str] = (), max_length: int = 60, seed: int = 0
+    ) -> Iterator[Drawn]:
+        """Draw sentences from the model, word by word (B&B section 5.5).
+
+        They are drawn from its distribution given that they have a word and are not too long. Rare words are spelled out where the
+        model does that, and else written as the name of their class in angle brackets.
+
+        count (int): How many sentences.
+        begin_with (Sequence[str]): Words that all of them begin with.
+        max_length (int): The most words of a sentence.
+        seed (int): Fixes the sentences. The first ones are the same for every count.
+        RETURNS (Iterator[Drawn]): The sentences.
+        RAISES (ValueError): If a setting is out of its range, or no sentence that is short enough is found.
+        """
+        count, max_length = whole("count", count), whole("max_length", max_length, highest=LONGEST)
+        seed = whole("seed", seed, least=0)
+        if len(begin_with) > max_length:
+            raise ValueError(
+                f"'begin_with' has {len(begin_with)} words, but sentences are to have {max_length} at the most."
+            )
+        vocabulary, *_, spelling = self.words
+        beginning = np.array(vocabulary.numbers(begin_with), dtype=np.int32)
+        stream = np.empty(max_length + 1, dtype=np.int32)
+
+        def draw(number: int) -> Drawn:
+            rng = np.random.default_rng([seed, number])
+            n = draw_stream(self._average, beginning, ATTEMPTS, rng, stream)
+            if n == 0:
+                raise unfound("sentences", begin_with, max_length)
+            drawn = stream[:n].tolist()
+            words = [
+                *begin_with,
+                *(write_out(vocabulary, spelling, word, rng) for word in drawn[len(begin_with) :]),
+            ]
+            log_prob = self._score(stream[: n + 1]).sum() + self._spell(words, drawn).sum()
+            return Drawn(words, float(log_prob))
+
+        return map(draw, range(count))
 
     def _spell(self, words: Sequence[str], numbers: Sequence[int]) -> np.ndarray:
         vocabulary, *_, spelling = self.words

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..compiled import borrowing, compiled
 from ..hpyp.franchise import deepest, open_restaurant, seat, unseat
-from ..pools.average import average_probability
+from ..pools.average import average_probability, draw_dish
 
 
 @borrowing
@@ -68,6 +68,31 @@ def score_stream(average, stream, out):
         out[place] = log(average_probability(average, row, stream[place]))
         if stream[place] == boundary:
             start = place + 1
+
+
+@compiled
+def draw_stream(average, beginning, attempts, rng, stream):
+    """Draw a sentence, word by word.
+
+    average (Average): Of seatings that `visit_stream` made.
+    beginning (int32[m]): The words it begins with; may be empty.
+    attempts (int): How often to begin: a sentence without words, or with one word too many, is given up.
+    rng (numpy.random.Generator): The source of randomness.
+    stream (int32[*]): Overwritten with the words and the boundary; has room for the longest sentence that is wanted.
+    RETURNS (int): How many words there are, or 0 if none of the attempts led to a sentence.
+    """
+    boundary = average.alphabet[0] - 1
+    row = np.empty(average.columns.shape[1], dtype=np.int32)
+    stream[: len(beginning)] = beginning
+    for _ in range(attempts):
+        for place in range(len(beginning), len(stream)):
+            read_history(stream, 0, place, boundary, row)
+            stream[place] = draw_dish(average, row, rng)
+            if stream[place] == boundary:
+                if place > 0:
+                    return place
+                break
+    return 0
 
 
 @borrowing

@@ -23,7 +23,7 @@ from .frozen import FrozenModel
 from .progress import Progress
 from .seating import Packed, Seating
 from .settings import PoolSettings
-from .spelling import Spelling, spell
+from .spelling import Spelling, spell, write_out
 
 _USUAL = PoolSettings()
 
@@ -171,21 +171,8 @@ class JointModel:
         return found
 
     def write_out(self, number: int, rng: np.random.Generator) -> str:
-        """A word with a number: itself, or one that is drawn from its class; the name of the class where rare words are not spelled
-        out, or no word is found that belongs to it.
-
-        number (int): The number in the vocabulary.
-        rng (numpy.random.Generator): The source of randomness.
-        """
-        vocabulary = self.vocabulary
-        drawn = None
-        if self.spelling is not None and number >= len(vocabulary.words):
-            drawn = self.spelling.draw(
-                number - len(vocabulary.words),
-                lambda word: word.strip() == word and vocabulary.number(word) == number,
-                rng,
-            )
-        return vocabulary.name(number) if drawn is None else drawn
+        """A word with a number, see `models.spelling.write_out`."""
+        return write_out(self.vocabulary, self.spelling, number, rng)
 
     def alphabets(self, vocabulary: Vocabulary) -> dict[str, int]:
         """The number of outcomes of each distribution, given the words."""

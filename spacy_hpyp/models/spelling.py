@@ -124,6 +124,25 @@ class Spelling:
             raise ValueError(f"its spelling of rare words is damaged: {error}") from error
 
 
+def write_out(vocabulary: Vocabulary, spelling: Spelling | None, number: int, rng: np.random.Generator) -> str:
+    """A word with a number: itself, or one that is drawn from its class; the name of the class where rare words are not spelled
+    out, or no word is found that belongs to it.
+
+    vocabulary (Vocabulary): The words.
+    spelling (Spelling | None): How rare words are spelled out, if they are.
+    number (int): The number in the vocabulary.
+    rng (numpy.random.Generator): The source of randomness.
+    """
+    drawn = None
+    if spelling is not None and number >= len(vocabulary.words):
+        drawn = spelling.draw(
+            number - len(vocabulary.words),
+            lambda word: word.strip() == word and vocabulary.number(word) == number,
+            rng,
+        )
+    return vocabulary.name(number) if drawn is None else drawn
+
+
 def spell(spelling: Spelling | None, known: int, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
     """What words have in log-probability besides that of what a vocabulary knows them by.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled
-from ..hpyp.franchise import DISH, PARENT, RESTAURANT, SYMBOL, child, serving_of
+from ..hpyp.franchise import ABOVE, DISH, FIRST, NEXT, PARENT, RESTAURANT, SYMBOL, child, deepest, serving_of
 from .finished import Finished, structure
 
 
@@ -117,3 +117,33 @@ def average_probability(average, row, dish):
             factor = average.passed_on[restaurant, sample] / average.passed_on[server, sample]
             total += average.probability[serving, sample] * factor
     return total / samples
+
+
+@borrowing
+def draw_dish(average, row, rng):
+    """Draw a dish from the mean over the samples of p_s(. | context): from one of them, each as probable as the others.
+
+    There, a restaurant chooses one of its tables, or passes on to its parent, and the last one to the uniform distribution.
+
+    row (int32[elements]): The context row.
+    rng (numpy.random.Generator): The source of randomness.
+    RETURNS (int): The dish.
+    """
+    sample = int(rng.random() * average.probability.shape[1])
+    restaurant = deepest(average, 0, row)
+    while restaurant != NONE:
+        parent = average.restaurants[restaurant, PARENT]
+        back_off = average.passed_on[restaurant, sample]
+        if parent != NONE:
+            back_off /= average.passed_on[parent, sample]
+        threshold = rng.random()
+        serving = average.restaurants[restaurant, FIRST]
+        while serving != NONE:
+            above = average.servings[serving, ABOVE]
+            p_above = 1.0 / average.alphabet[0] if above == NONE else average.probability[above, sample]
+            threshold -= max(0.0, average.probability[serving, sample] - back_off * p_above)
+            if threshold < 0.0:
+                return np.int64(average.servings[serving, DISH])
+            serving = average.servings[serving, NEXT]
+        restaurant = parent
+    return int(rng.random() * average.alphabet[0])

@@ -8,6 +8,8 @@ import spacy
 import srsly
 from spacy.tokens import DocBin
 
+from spacy_hpyp.language_model.ngram import NGramModel, train_ngram_model
+
 run = partial(command_line.run, "hpyp", "generate")
 
 
@@ -98,3 +100,40 @@ def test_a_pipeline_that_is_not_there_or_has_no_parser_is_said(tmp_path):
     assert "no_such_pipeline" in run("no_such_pipeline", exit_code=1).output
     spacy.blank("en").to_disk(tmp_path / "blank")
     assert "hpyp_parser" in run(tmp_path / "blank", exit_code=1).output
+
+
+@pytest.fixture(scope="module")
+def ngrams(toy, tmp_path_factory):
+    path = tmp_path_factory.mktemp("ngrams") / "model.ngram"
+    train_ngram_model([sentence.words for sentence in toy.sentences(40)], order=3, sweeps=4, samples=2).to_disk(path)
+    return path
+
+
+def test_an_n_gram_model_generates_as_a_parser_does(ngrams, tmp_path):
+    arguments = (
+        "--number",
+        60,
+        "--best",
+        4,
+        "--min-length",
+        3,
+        "--max-length",
+        9,
+        "--begin-with",
+        "the dog",
+        "--seed",
+        2,
+    )
+    done = run(ngrams, *arguments, "--output", tmp_path / "best.jsonl")
+    saved = list(srsly.read_jsonl(tmp_path / "best.jsonl"))
+    drawn = NGramModel.from_disk(ngrams).generate(60, begin_with=["the", "dog"], max_length=9, seed=2)
+    different = {tuple(one.words): one.log_prob for one in drawn if len(one.words) >= 3}
+    expected = sorted(different.items(), key=lambda entry: -entry[1])[:4]
+    assert [(tuple(record["words"]), record["log_prob"]) for record in saved] == expected
+    shown = [line.strip() for line in done.stdout.splitlines()][: len(saved)]
+    assert shown == [f"{record['log_prob']:.2f}  {record['text']}" for record in saved]
+
+
+@pytest.mark.parametrize("arguments", [("--trees",), ("-K", 5), ("-t", 2), ("--output", "best.spacy")], ids=str)
+def test_what_an_n_gram_model_does_not_have_is_refused(ngrams, arguments):
+    assert "here is an n-gram model" in " ".join(run(ngrams, *arguments, exit_code=1).output.split())

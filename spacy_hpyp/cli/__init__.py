@@ -5,6 +5,7 @@ from .app import hpyp
 from .calibrate import calibrate_cli
 from .convert_lm import convert_lm_cli
 from .convert_ptb import convert_ptb_cli
+from .errors import errors_cli
 from .evaluate import evaluate
 from .generate import generate_cli
 from .head_outward import head_outward_cli
@@ -23,6 +24,7 @@ __all__ = [
     "calibrate_cli",
     "convert_lm_cli",
     "convert_ptb_cli",
+    "errors_cli",
     "evaluate",
     "generate_cli",
     "head_outward_cli",

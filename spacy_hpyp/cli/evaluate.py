@@ -6,6 +6,7 @@ from typing import Any
 
 import srsly
 import typer
+from spacy.language import Language
 from spacy.pipeline import DependencyParser, Tagger
 from spacy.scorer import Scorer
 from spacy.tokens import Doc
@@ -136,11 +137,7 @@ def evaluate(
         raise ValueError(f"Tags can be given to a parser, but the pipeline '{model}' has none.")
     for parser in found.hpyp:
         parser.tags = "given" if given else parser.tags
-    examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
-    if not examples:
-        raise ValueError(f"There is nothing to evaluate in '{data_path}'.")
-    if not any(gold.tag or gold.has_dep() for example in examples for gold in example.reference):
-        raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold tag or a gold head.")
+    examples = read_examples(nlp, data_path, gold_tags=gold_tags)
     if tags_from is not None:
         give_tags(examples, tags_from)
     parsers = [name for name, pipe in nlp.pipeline if any(pipe in kind for kind in found)]
@@ -148,9 +145,26 @@ def evaluate(
     with nlp.select_pipes(disable=[name for name in before if name not in parsers]):
         # What is compiled or read the first time is no part of the speed.
         nlp(examples[0].predicted.copy())
-        scores = nlp.evaluate(examples, scorer=_MatchScorer(nlp))
+        scores = nlp.evaluate(examples, scorer=MatchScorer(nlp))
     words = sum(len(example.predicted) for example in examples)
     return {**scores, "sentences_per_second": scores["speed"] * len(examples) / words}
+
+
+def read_examples(nlp: Language, data_path: Path, *, gold_tags: bool = False) -> list[Example]:
+    """Read sentences to evaluate a pipeline on, with gold tokens.
+
+    nlp (Language): The pipeline.
+    data_path (Path): A .spacy file or a directory of them.
+    gold_tags (bool): Whether the documents to be parsed have the gold tags.
+    RETURNS (list[Example]): One sentence in each, at least one.
+    RAISES (ValueError): If there is nothing to evaluate or to compare with.
+    """
+    examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
+    if not examples:
+        raise ValueError(f"There is nothing to evaluate in '{data_path}'.")
+    if not any(gold.tag or gold.has_dep() for example in examples for gold in example.reference):
+        raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold tag or a gold head.")
+    return examples
 
 
 def give_tags(examples: Sequence[Example], model: str | Path) -> None:
@@ -175,7 +189,7 @@ def give_tags(examples: Sequence[Example], model: str | Path) -> None:
             token.tag_ = found.tag_
 
 
-class _MatchScorer(Scorer):
+class MatchScorer(Scorer):
     """spaCy's scores, and the part of the sentences whose heads are all right."""
 
     def score(self, examples: Iterable[Example], *, per_component: bool = False) -> dict[str, Any]:

@@ -106,6 +106,7 @@ PIPELINES = {
     "no_lookups": "The pipeline 'no_lookups' cannot be loaded",
 }
 WITH_TREEBANK = [
+    "errors trained {}",
     "evaluate trained {}",
     "annotate trained {} out.spacy",
     "calibrate trained {}",
@@ -139,6 +140,7 @@ TEXTS = {
     "odd.spacy": "'odd.spacy' is not a .spacy file, or it is damaged",
 }
 WITH_OUTPUT = [
+    "errors trained gold.spacy -o {}",
     "evaluate trained gold.spacy -o {}",
     "generate trained -o {}",
     "head-outward gold.spacy gold.spacy -o {}",

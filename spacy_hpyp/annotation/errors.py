@@ -1,0 +1,345 @@
+"""What a parser gets wrong in a treebank: tables of errors by label, tag, length and word, and the errors themselves.
+
+Lengths of arcs and of sentences are those of McDonald & Nivre (2007): by the right tree's arcs it is told how many are found, by
+the predicted tree's arcs how many are right.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.training import Example
+
+from .calibration import PUNCTUATION
+from .documents import ROOT_LABEL
+
+#: In place of a head: there is no gold one.
+NO_HEAD = -1
+
+#: Where the bins of the lengths of arcs and of sentences begin, in words. An arc of the length 0 is a root's.
+ARC_LENGTHS = (0, 1, 2, 3, 6, 11)
+SENTENCE_LENGTHS = (1, 11, 21, 31, 41)
+
+
+class Rows(NamedTuple):
+    """The tokens that have a gold tag or a gold head, one after the other.
+
+    sentence (int64[tokens]), place (int64[tokens]): Which example, and which of its tokens.
+    head, gold_head (int64[tokens]): Places of heads, a root's own; `NO_HEAD` where there is no gold head.
+    label, gold_label, tag, gold_tag (str[tokens]): Empty where there is none.
+    known (bool[tokens]): Whether the word is known; meaningless if nobody knows.
+    """
+
+    sentence: np.ndarray
+    place: np.ndarray
+    head: np.ndarray
+    gold_head: np.ndarray
+    label: np.ndarray
+    gold_label: np.ndarray
+    tag: np.ndarray
+    gold_tag: np.ndarray
+    known: np.ndarray
+
+
+@dataclass(frozen=True)
+class Found:
+    """An error in its sentence.
+
+    words (tuple[str, ...]): The sentence.
+    word, head, gold_head (int): Places in it, a root's own; `NO_HEAD` if there is no gold head.
+    label, gold_label, tag, gold_tag (str): Predicted and gold.
+    """
+
+    words: tuple[str, ...]
+    word: int
+    head: int
+    gold_head: int
+    label: str
+    gold_label: str
+    tag: str
+    gold_tag: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: places of heads are None for roots."""
+        heads = {
+            name: None if place in (NO_HEAD, self.word) else place
+            for name, place in (("gold_head", self.gold_head), ("predicted_head", self.head))
+        }
+        return {
+            "words": list(self.words),
+            "word": self.word,
+            **heads,
+            "gold_label": self.gold_label,
+            "predicted_label": self.label,
+            "gold_tag": self.gold_tag,
+            "predicted_tag": self.tag,
+        }
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Tokens that have one label or tag and were given another one.
+
+    gold, predicted (str): The labels or tags.
+    count (int): How many tokens.
+    right_heads (int): How many of them have their right head; tokens without a gold head have none.
+    examples (list[Found]): Some of them, those of the shortest sentences first.
+    """
+
+    gold: str
+    predicted: str
+    count: int
+    right_heads: int
+    examples: list[Found]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        own = {name: getattr(self, name) for name in ("gold", "predicted", "count", "right_heads")}
+        return {**own, "examples": [found.to_dict() for found in self.examples]}
+
+
+@dataclass(frozen=True)
+class Errors:
+    """The errors of a parser in a treebank; proportions are from 0 to 1, and None where there is nothing to count.
+
+    labels, tags (list[dict]): Of each label and each tag, the most frequent first: "name", "gold" and "predicted" (how many tokens
+        have it), "precision", "recall" and "f"; for labels, of arcs with the right head and label, and "uas", how many that have it
+        have their right head.
+    arc_lengths (list[dict]): Of the arcs that are so long, "gold" and "predicted" ones: "precision" and "recall" of arcs without
+        their labels, "las" of the gold ones. "root" is the length of a root's.
+    sentence_lengths (list[dict]): Of the sentences with so many words: "sentences", "tokens", "uas", "las", "tag_acc", and
+        "complete_match", how many have no wrong head.
+    words (list[dict]): Of known and of unknown words: "tokens", "uas", "las" and "tag_acc". Empty if nobody knows.
+    label_confusions, tag_confusions (list[Confusion]): The most frequent first.
+    wrong_heads (list[Confusion]): Tokens with the right label and a wrong head, by label.
+    """
+
+    labels: list[dict[str, Any]]
+    tags: list[dict[str, Any]]
+    arc_lengths: list[dict[str, Any]]
+    sentence_lengths: list[dict[str, Any]]
+    words: list[dict[str, Any]]
+    label_confusions: list[Confusion] = field(default_factory=list)
+    tag_confusions: list[Confusion] = field(default_factory=list)
+    wrong_heads: list[Confusion] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        tables = {name: getattr(self, name) for name in ("labels", "tags", "arc_lengths", "sentence_lengths", "words")}
+        for name in ("label_confusions", "tag_confusions", "wrong_heads"):
+            tables[name] = [confusion.to_dict() for confusion in getattr(self, name)]
+        return tables
+
+
+def find_errors(
+    examples: Sequence[Example],
+    *,
+    known: Callable[[str], bool] | None = None,
+    punctuation: bool = False,
+    show: int = 3,
+) -> Errors:
+    """Find the errors in parsed sentences.
+
+    examples (Sequence[Example]): Parsed documents, each of them one sentence, and their references with the same tokens.
+    known (Callable[[str], bool] | None): Whether training knew a word; without it no table tells known from unknown words.
+    punctuation (bool): Whether the arcs of punctuation, by its gold label, count.
+    show (int): How many examples of each confusion are kept.
+    RETURNS (Errors): The tables.
+    RAISES (ValueError): If tokens are not the same.
+    """
+    rows = _rows(examples, known)
+    words = [tuple(token.text for token in example.predicted) for example in examples]
+    with_head = rows.gold_head != NO_HEAD
+    arcs = _of(rows, with_head & (punctuation | ~_is_punctuation(rows.gold_label)))
+    predicted = _of(rows, with_head & (punctuation | ~_is_punctuation(rows.label)))
+    tagged = _of(rows, rows.gold_tag != "")
+    return Errors(
+        labels=_label_scores(arcs, predicted),
+        tags=_tag_scores(tagged),
+        arc_lengths=_arc_lengths(arcs, predicted),
+        sentence_lengths=_sentence_lengths(arcs, tagged, words),
+        words=_known_words(arcs, tagged) if known is not None else [],
+        label_confusions=_confusions(_of(arcs, arcs.label != arcs.gold_label), "label", words, show),
+        tag_confusions=_confusions(_of(tagged, tagged.tag != tagged.gold_tag), "tag", words, show),
+        wrong_heads=_confusions(
+            _of(arcs, (arcs.label == arcs.gold_label) & (arcs.head != arcs.gold_head)), "label", words, show
+        ),
+    )
+
+
+def _rows(examples: Iterable[Example], known: Callable[[str], bool] | None) -> Rows:
+    found: list[tuple[Any, ...]] = []
+    for number, example in enumerate(examples):
+        if len(example.predicted) != len(example.reference):
+            raise ValueError("Errors can only be found where the predicted and the gold document have the same tokens.")
+        for token, gold in zip(example.predicted, example.reference):
+            if token.is_space or not (gold.tag_ or gold.has_dep()):
+                continue
+            heads = token.head.i, gold.head.i if gold.has_dep() else NO_HEAD
+            is_known = known is None or known(token.text)
+            labels = _label(token.dep_, heads[0] == token.i), _label(gold.dep_, heads[1] == token.i)
+            found.append((number, token.i, *heads, *labels, token.tag_, gold.tag_, is_known))
+    if not found:
+        return Rows(*(np.empty(0, dtype=kind) for kind in [np.int64] * 4 + [object] * 4 + [bool]))
+    columns = list(zip(*found))
+    return Rows(
+        *(np.array(column, dtype=np.int64) for column in columns[:4]),
+        *(np.array(column, dtype=object) for column in columns[4:8]),
+        np.array(columns[8], dtype=bool),
+    )
+
+
+def _label(label: str, is_root: bool) -> str:
+    # UD has "root" where spaCy has "ROOT".
+    return ROOT_LABEL if is_root and label.lower() == ROOT_LABEL.lower() else label
+
+
+def _is_punctuation(labels: np.ndarray) -> np.ndarray:
+    return np.array([label.lower() in PUNCTUATION for label in labels], dtype=bool)
+
+
+def _of(rows: Rows, chosen: np.ndarray) -> Rows:
+    return Rows(*(column[chosen] for column in rows))
+
+
+def _part(right: np.ndarray) -> float | None:
+    """How many are right, as a proportion."""
+    return float(right.mean()) if len(right) else None
+
+
+def _f(precision: float | None, recall: float | None) -> float | None:
+    if precision is None or recall is None:
+        return None
+    return 2.0 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def _has_head(rows: Rows) -> np.ndarray:
+    return rows.head == rows.gold_head
+
+
+def _has_arc(rows: Rows) -> np.ndarray:
+    return _has_head(rows) & (rows.label == rows.gold_label)
+
+
+def _by_name(gold: np.ndarray, predicted: np.ndarray) -> list[str]:
+    """All names, those of the most gold tokens first."""
+    names, counts = np.unique(gold.astype(str), return_counts=True)
+    only = sorted(set(predicted) - set(names.tolist()) - {""})
+    return [*names[np.lexsort((names, -counts))].tolist(), *only]
+
+
+def _label_scores(arcs: Rows, predicted: Rows) -> list[dict[str, Any]]:
+    table = []
+    for name in _by_name(arcs.gold_label, predicted.label):
+        own, others = _of(arcs, arcs.gold_label == name), _of(predicted, predicted.label == name)
+        precision, recall = _part(_has_arc(others)), _part(_has_arc(own))
+        table.append(
+            {
+                "name": name,
+                "gold": len(own.head),
+                "predicted": len(others.head),
+                "precision": precision,
+                "recall": recall,
+                "f": _f(precision, recall),
+                "uas": _part(_has_head(own)),
+            }
+        )
+    return table
+
+
+def _tag_scores(tagged: Rows) -> list[dict[str, Any]]:
+    table = []
+    right = tagged.tag == tagged.gold_tag
+    for name in _by_name(tagged.gold_tag, tagged.tag):
+        own, others = tagged.gold_tag == name, tagged.tag == name
+        precision, recall = _part(right[others]), _part(right[own])
+        table.append(
+            {
+                "name": name,
+                "gold": int(own.sum()),
+                "predicted": int(others.sum()),
+                "precision": precision,
+                "recall": recall,
+                "f": _f(precision, recall),
+            }
+        )
+    return table
+
+
+def _bins(values: np.ndarray, starts: Sequence[int]) -> list[tuple[str, np.ndarray]]:
+    """The names of bins, and what is in each."""
+    ends = [*(start - 1 for start in starts[1:]), None]
+    names = [f"{a}+" if b is None else str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends)]
+    place = np.searchsorted(starts, values, side="right") - 1
+    return [(name, place == number) for number, name in enumerate(names)]
+
+
+def _arc_lengths(arcs: Rows, predicted: Rows) -> list[dict[str, Any]]:
+    by_gold = _bins(np.abs(arcs.gold_head - arcs.place), ARC_LENGTHS)
+    by_predicted = _bins(np.abs(predicted.head - predicted.place), ARC_LENGTHS)
+    return [
+        {
+            "length": "root" if name == "0" else name,
+            "gold": int(own.sum()),
+            "predicted": int(others.sum()),
+            "precision": _part(_has_head(predicted)[others]),
+            "recall": _part(_has_head(arcs)[own]),
+            "las": _part(_has_arc(arcs)[own]),
+        }
+        for (name, own), (_, others) in zip(by_gold, by_predicted)
+    ]
+
+
+def _sentence_lengths(arcs: Rows, tagged: Rows, words: Sequence[tuple[str, ...]]) -> list[dict[str, Any]]:
+    lengths = np.array([len(sentence) for sentence in words], dtype=np.int64)
+    wrong = np.bincount(arcs.sentence[~_has_head(arcs)], minlength=len(words))
+    has_tree = np.bincount(arcs.sentence, minlength=len(words)) > 0
+    table = []
+    for name, own in _bins(lengths, SENTENCE_LENGTHS):
+        counts = _attachment(arcs, tagged, own[arcs.sentence], own[tagged.sentence])
+        complete = _part(wrong[own & has_tree] == 0)
+        table.append({"length": name, "sentences": int(own.sum()), **counts, "complete_match": complete})
+    return table
+
+
+def _known_words(arcs: Rows, tagged: Rows) -> list[dict[str, Any]]:
+    return [
+        {"words": name, **_attachment(arcs, tagged, arcs.known == is_known, tagged.known == is_known)}
+        for name, is_known in (("known", True), ("unknown", False))
+    ]
+
+
+def _attachment(arcs: Rows, tagged: Rows, of_arcs: np.ndarray, of_tagged: np.ndarray) -> dict[str, Any]:
+    return {
+        "tokens": int(of_arcs.sum()),
+        "uas": _part(_has_head(arcs)[of_arcs]),
+        "las": _part(_has_arc(arcs)[of_arcs]),
+        "tag_acc": _part((tagged.tag == tagged.gold_tag)[of_tagged]),
+    }
+
+
+def _confusions(wrong: Rows, name: str, words: Sequence[tuple[str, ...]], show: int) -> list[Confusion]:
+    """The errors by what is gold and what is predicted of a label or a tag."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for i, pair in enumerate(zip(getattr(wrong, f"gold_{name}"), getattr(wrong, name))):
+        groups.setdefault(pair, []).append(i)
+    found = []
+    for (gold, predicted), places in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
+        shortest = sorted(places, key=lambda i: len(words[wrong.sentence[i]]))[:show]
+        right = int(np.sum(_has_head(wrong)[places]))
+        found.append(Confusion(gold, predicted, len(places), right, [_found(wrong, i, words) for i in shortest]))
+    return found
+
+
+def _found(rows: Rows, i: int, words: Sequence[tuple[str, ...]]) -> Found:
+    return Found(
+        words[rows.sentence[i]],
+        int(rows.place[i]),
+        int(rows.head[i]),
+        int(rows.gold_head[i]),
+        rows.label[i],
+        rows.gold_label[i],
+        rows.tag[i],
+        rows.gold_tag[i],
+    )

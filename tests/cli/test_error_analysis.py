@@ -1,0 +1,93 @@
+"""`hpyp errors`: what a parser gets wrong in a treebank."""
+
+import command_line
+import pytest
+import spacy
+import srsly
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+
+
+@pytest.fixture(scope="module", name="folder")
+def files(toy, trained, tmp_path_factory):
+    """A pipeline of this package and one with spaCy's own parser, both trained too little, and treebanks."""
+    folder = tmp_path_factory.mktemp("errors")
+    trained.to_disk(folder / "pipeline")
+    sentences = toy.sentences(60)
+    # "zebra" is a word that training does not have.
+    sentences[-1] = toy.sentence(["the", "zebra", "sleeps"], ["DT", "NN", "VBZ"], [1, 2, 2], ["det", "nsubj", "ROOT"])
+    nlp = spacy.blank("en")
+    nlp.add_pipe("tagger")
+    nlp.add_pipe("parser")
+    gold = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
+    nlp.initialize(lambda: [Example(nlp.make_doc(doc.text), doc) for doc in gold[:10]])
+    nlp.to_disk(folder / "of_spacy")
+    spacy.blank("en").to_disk(folder / "blank")
+    docs = {
+        "train": gold[:40],
+        "dev": [toy.doc(nlp.vocab, *sentences[i : i + 3]) for i in range(30, 60, 3)],
+        "bare": [Doc(nlp.vocab, words=sentence.words) for sentence in sentences],
+        "tagged": [Doc(nlp.vocab, words=sentence.words, tags=sentence.tags) for sentence in sentences],
+        "none": [],
+    }
+    for name, found in docs.items():
+        DocBin(docs=found).to_disk(folder / f"{name}.spacy")
+    return folder
+
+
+def errors(folder, model, *options):
+    output = folder / "errors.json"
+    done = command_line.run("hpyp", "errors", folder / model, folder / "dev.spacy", "-o", output, *options)
+    return srsly.read_json(output), done.stdout
+
+
+def test_scores_are_those_of_evaluate_and_of_each_label_those_of_spacy(folder):
+    found, shown = errors(folder, "pipeline")
+    command_line.run("hpyp", "evaluate", folder / "pipeline", folder / "dev.spacy", "-o", folder / "scores.json")
+    scores = srsly.read_json(folder / "scores.json")
+    for name in ("tag_acc", "dep_uas", "dep_las", "complete_match"):
+        assert found["scores"][name] == pytest.approx(scores[name])
+    assert f"{100 * scores['dep_las']:.2f}" in shown
+    by_label = {row["name"].lower(): row for row in found["labels"]}
+    for label, expected in scores["dep_las_per_type"].items():
+        own = by_label[label]
+        assert [own[name] or 0.0 for name in "precision recall f".split()] == pytest.approx(
+            [expected[name] for name in "prf"]
+        )
+    assert sum(row["tokens"] for row in found["sentence_lengths"]) == sum(row["gold"] for row in found["labels"])
+    assert sum(row["gold"] for row in found["arc_lengths"]) == sum(row["gold"] for row in found["labels"])
+    assert sum(row["sentences"] for row in found["sentence_lengths"]) == 30
+
+
+def test_any_parser_will_do_and_training_data_tell_which_words_are_known(folder):
+    without, _ = errors(folder, "of_spacy")
+    assert without["words"] == []
+    found, shown = errors(folder, "of_spacy", "--train", folder / "train.spacy", "--examples", "2")
+    assert [row["words"] for row in found["words"]] == ["known", "unknown"]
+    assert sum(row["tokens"] for row in found["words"]) == sum(row["gold"] for row in found["labels"])
+    example = found["label_confusions"][0]["examples"][0]
+    word = example["words"][example["word"]]
+    assert f"[{word}]" in shown
+    assert len(found["label_confusions"][0]["examples"]) == 2
+    assert found["scores"]["dep_las"] < 0.5
+
+
+def test_unknown_words_are_those_of_the_vocabulary(folder):
+    found, _ = errors(folder, "pipeline")
+    assert [(row["words"], row["tokens"]) for row in found["words"][1:]] == [("unknown", 1)]
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "problem"),
+    [
+        ("pipeline", "bare.spacy", "nothing to compare with"),
+        ("pipeline", "tagged.spacy", "no token has a gold head"),
+        ("pipeline", "none.spacy", "There is nothing to evaluate"),
+        ("blank", "dev.spacy", "it has no parser"),
+        ("nowhere", "dev.spacy", "nowhere"),
+    ],
+)
+def test_what_cannot_be_analysed_is_refused(folder, model, data, problem):
+    done = command_line.run("hpyp", "errors", folder / model, folder / data, exit_code=1)
+    assert problem in " ".join(done.stderr.split())
+    assert "Traceback" not in done.output

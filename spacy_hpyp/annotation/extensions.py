@@ -16,10 +16,16 @@ from .written import TOGETHER, WRITTEN, value_at
 _LONG = 100_000
 # A sentence's log-probability and how many tokens it has, at its first token.
 _SENTENCE = "sentence_log_prob"
+# What is written by request, and not together with the rest.
+_LABEL = "label_prob"
 
 
 def _value(name: str, token: Token) -> Any:
     return value_at(token.doc.user_data, name, token.idx)
+
+
+def _value_alone(name: str, token: Token) -> Any:
+    return token.doc.user_data.get(attribute_key(name, token.idx))
 
 
 def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
@@ -73,6 +79,9 @@ def register_extensions() -> None:
     (`spacy_hpyp.annotation.confidence`), the second the posterior itself. None unless the parser is set to find them, and for white
     space. Where an arc was lifted to make a tree projective, the probability is that of the lifted arc.
 
+    `label_prob` of tokens: how probable it is that the arc and its label are right, `head_prob` times the probability of the label given
+    the arc. None unless `spacy_hpyp.components.rating.rate_labels` has been asked for it, as `hpyp rank` does.
+
     `guide` of documents: what a parser believes about their tokens, see `spacy_hpyp.annotation.guides`.
 
     `parses` of documents: what `keep_parse` has kept, see `spacy_hpyp.annotation.kept`.
@@ -88,6 +97,8 @@ def register_extensions() -> None:
     for name in WRITTEN:
         if not Token.has_extension(name):
             Token.set_extension(name, getter=partial(_value, name))
+    if not Token.has_extension(_LABEL):
+        Token.set_extension(_LABEL, getter=partial(_value_alone, _LABEL))
     if not Token.has_extension("surprisal"):
         Token.set_extension("surprisal", getter=_surprisal)
     for owner in (Doc, Span):
@@ -127,12 +138,18 @@ def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> N
     token (int64[words]): The positions of the words among the tokens.
     values (float64[words]): Probabilities; what is not a number is not known.
     """
+    _forget(doc, (_LABEL,))
     _write(doc, token, "head_prob", values)
 
 
 def write_tag_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
     """Write what another component than `hpyp_parser` says of tags, see `write_head_probability`."""
     _write(doc, token, "tag_prob", values)
+
+
+def write_label_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
+    """Write how probable it is that arcs are right together with their labels, see `write_head_probability`."""
+    _write(doc, token, _LABEL, values)
 
 
 def _write(doc: Doc, token: np.ndarray, name: str, values: np.ndarray) -> None:
@@ -174,7 +191,7 @@ def forget_tag_probability(doc: Doc) -> None:
 
 def forget_probabilities(doc: Doc) -> None:
     """Take back what the parser has said of its arcs and its tags."""
-    _forget(doc, ("head_prob", "tag_prob"))
+    _forget(doc, ("head_prob", "tag_prob", _LABEL))
 
 
 def _forget(doc: Doc, names: tuple[str, ...]) -> None:
@@ -191,7 +208,7 @@ def _is_written(key: Any) -> bool:
         isinstance(key, tuple)
         and len(key) == 4
         and key[0] == "._."
-        and key[1] in (TOGETHER, _SENTENCE, *WRITTEN)
+        and key[1] in (TOGETHER, _SENTENCE, _LABEL, *WRITTEN)
         and key[3] is None
     )
 

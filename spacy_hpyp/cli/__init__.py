@@ -14,6 +14,7 @@ from .learn import learn_cli
 from .ngram import ngram_cli
 from .papers import papers_cli
 from .perplexity import perplexity
+from .rank import rank_cli
 from .rerank import rerank_cli
 from .select import select_cli
 from .states import states_cli
@@ -35,6 +36,7 @@ __all__ = [
     "ngram_cli",
     "papers_cli",
     "perplexity",
+    "rank_cli",
     "rerank_cli",
     "select_cli",
     "states_cli",

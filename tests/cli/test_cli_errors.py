@@ -95,6 +95,7 @@ WITH_PARSER = [
     "generate {}",
     "learn {} text.txt out",
     "perplexity {} text.txt",
+    "rank {} text.txt",
     "surprisal {} text.txt",
     "ngram text.txt out.ngram --vocab-from {}",
 ]
@@ -129,6 +130,7 @@ WITH_TEXT = [
     "ngram {} out.ngram",
     "ngram text.txt out.ngram --vocab-from {}",
     "perplexity trained {}",
+    "rank trained {}",
     "perplexity model.ngram {}",
 ]
 TEXTS = {
@@ -146,6 +148,7 @@ WITH_OUTPUT = [
     "head-outward gold.spacy gold.spacy -o {}",
     "learn trained text.txt {}",
     "ngram text.txt {}",
+    "rank trained text.txt -o {}",
     "select config.cfg gold.spacy {}",
     "states gold.spacy -o {}",
     "surprisal trained text.txt -o {}",

@@ -1,0 +1,118 @@
+"""`hpyp rank`: which sentences to correct next."""
+
+import json
+
+import command_line
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.training.converters import conllu_to_docs
+
+TEXT = "the dog sees a cat .\nAda near the parser near the horse follows Kim near a bird .\n\nMona sleeps .\n"
+
+
+@pytest.fixture(scope="module", name="folder")
+def files(toy, trained, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rank")
+    trained.to_disk(folder / "pipeline")
+    spacy.blank("en").to_disk(folder / "blank")
+    (folder / "text.txt").write_text(TEXT)
+    (folder / "empty.txt").write_text(" \n\n")
+    (folder / "latin.txt").write_bytes("café\n".encode("latin-1"))
+    sentences = toy.sentences(60)[40:]
+    docs = {
+        "gold": [toy.doc(trained.vocab, *sentences[:10]), toy.doc(trained.vocab, *sentences[10:])],
+        "bare": [Doc(trained.vocab, words=[word for s in sentences[:3] for word in s.words])],
+        "none": [],
+    }
+    for name, found in docs.items():
+        DocBin(docs=found).to_disk(folder / f"{name}.spacy")
+    (folder / "random.spacy").write_bytes(bytes(range(256)))
+    return folder
+
+
+def ranked(folder, *arguments):
+    done = command_line.run("hpyp", "rank", folder / "pipeline", *arguments)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_sentences_with_the_most_expected_wrong_arcs_come_first(folder):
+    found = ranked(folder, folder / "gold.spacy")
+    assert [row["rank"] for row in found] == list(range(1, 21))
+    assert sorted(row["sentence"] for row in found) == list(range(1, 21))
+    expected = [row["expected_wrong_arcs"] for row in found]
+    assert expected == sorted(expected, reverse=True)
+    for row in found:
+        # Every probability is rounded to four digits.
+        assert sum(1 - token["label_prob"] for token in row["tokens"]) == pytest.approx(
+            row["expected_wrong_arcs"], abs=1e-4 * row["words"]
+        )
+        assert len(row["tokens"]) == row["words"]
+        assert [token["head"] for token in row["tokens"]].count(None) == 1
+
+
+def test_the_first_of_all_are_the_top(folder):
+    files = folder / "gold.spacy", folder / "text.txt"
+    everything = ranked(folder, *files)
+    assert len({row["file"] for row in everything}) == 2
+    assert ranked(folder, *files, "--top", 3) == everything[:3]
+    assert len(ranked(folder, *files, "--top", 1000)) == len(everything)
+
+
+def test_sentences_of_texts_are_found_or_lines(folder):
+    (long,) = ranked(folder, folder / "text.txt", "-l", "-n", 1)
+    assert long["text"].startswith("Ada near")
+    assert long["sentence"] == 2
+    assert len(ranked(folder, folder / "text.txt", "-l")) == 3
+    words = [token["text"] for row in ranked(folder, folder / "text.txt") for token in row["tokens"]]
+    assert sorted(words) == sorted(TEXT.split())
+    assert len(ranked(folder, folder / "bare.spacy")) >= 1
+
+
+@pytest.mark.parametrize(
+    ("by", "value"),
+    [
+        ("tags", lambda row: row["expected_wrong_tags"]),
+        ("both", lambda row: row["expected_wrong_arcs"] + row["expected_wrong_tags"]),
+        ("rate", lambda row: row["expected_wrong_arcs"] / row["words"]),
+    ],
+)
+def test_other_orders_can_be_asked_for(folder, by, value):
+    values = [value(row) for row in ranked(folder, folder / "gold.spacy", "--by", by)]
+    assert all(one >= other - 1e-3 for one, other in zip(values, values[1:]))
+
+
+def test_conllu_can_be_read_back(folder, toy):
+    output = folder / "new" / "out.conllu"
+    rows = ranked(folder, folder / "gold.spacy")
+    done = command_line.run(*("hpyp", "rank", folder / "pipeline", folder / "gold.spacy", "-f", "conllu", "-o", output))
+    assert "Saved 20 sentences" in done.stdout
+    text = output.read_text(encoding="utf8")
+    sentences = [sentence for doc in conllu_to_docs(text, n_sents=1, no_print=True) for sentence in doc.sents]
+    for row, sentence, block in zip(rows, sentences, text.strip().split("\n\n"), strict=True):
+        heads = [None if token.head.i == token.i else token.head.i - sentence.start for token in sentence]
+        assert heads == [token["head"] for token in row["tokens"]]
+        assert [token.text for token in sentence] == [token["text"] for token in row["tokens"]]
+        assert f"# expected_wrong_arcs = {row['expected_wrong_arcs']:.4f}" in block.splitlines()
+        assert f"HeadProb={row['tokens'][0]['head_prob']:.4f}|LabelProb=" in block
+    # What it writes it reads.
+    assert len(ranked(folder, output)) == 20
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "problem"),
+    [
+        ("pipeline", "empty.txt", "There is no sentence"),
+        ("pipeline", "none.spacy", "There is no sentence"),
+        ("pipeline", "latin.txt", "is not text in UTF-8"),
+        ("pipeline", "random.spacy", "is not a .spacy file, or it is damaged"),
+        ("blank", "text.txt", "should have a parser of this package"),
+        ("nowhere", "text.txt", "nowhere"),
+    ],
+)
+def test_what_cannot_be_ranked_is_refused(folder, model, text, problem):
+    output = folder / "refused.jsonl"
+    done = command_line.run("hpyp", "rank", folder / model, folder / text, "-o", output, exit_code=1)
+    assert problem in " ".join(done.stderr.split())
+    assert not done.stdout
+    assert not output.exists()

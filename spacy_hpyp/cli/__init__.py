@@ -11,6 +11,7 @@ from .generate import generate_cli
 from .head_outward import head_outward_cli
 from .hold_out import hold_out_cli, keep_cli
 from .learn import learn_cli
+from .learning_curve import learning_curve_cli
 from .ngram import ngram_cli
 from .papers import papers_cli
 from .perplexity import perplexity
@@ -33,6 +34,7 @@ __all__ = [
     "hpyp",
     "keep_cli",
     "learn_cli",
+    "learning_curve_cli",
     "ngram_cli",
     "papers_cli",
     "perplexity",

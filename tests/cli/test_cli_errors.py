@@ -111,6 +111,7 @@ WITH_TREEBANK = [
     "evaluate trained {}",
     "annotate trained {} out.spacy",
     "calibrate trained {}",
+    "learning-curve config.cfg {} gold.spacy -o out",
     "select config.cfg {} out.cfg",
     "head-outward {} gold.spacy",
     "head-outward gold.spacy {}",

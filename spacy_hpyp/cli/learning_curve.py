@@ -1,0 +1,256 @@
+"""`hpyp learning-curve`: what a parser learns from parts of a treebank, and what more trees would give."""
+
+import json
+import random
+import shutil
+import sys
+from bisect import bisect_left
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from enum import Enum
+from fractions import Fraction
+from hashlib import sha256
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import spacy
+import srsly
+import typer
+from spacy.cli.train import train
+from spacy.tokens import Doc, DocBin
+from wasabi import msg
+
+from ..compat.cli import parse_config_overrides
+from ..components.corpus import reading
+from ..storage.files import prepare_folder, replace_file
+from .app import hpyp, load_pipeline
+from .errors import parse_examples
+from .evaluate import read_examples
+
+#: Which parts of a treebank are learned from.
+PARTS = ("1/10", "1/3", "2/3", "1")
+_SCORES = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}
+_POINTS = "learning-curve.json"
+
+
+class Unit(str, Enum):
+    """What parts are made of."""
+
+    documents = "documents"
+    sentences = "sentences"
+
+
+class Which(str, Enum):
+    """Which of the models that training saves is evaluated."""
+
+    best = "best"
+    last = "last"
+
+
+@hpyp.command("learning-curve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def learning_curve_cli(
+    ctx: typer.Context,
+    config_path: Path = typer.Argument(..., help="Config of a pipeline with a parser", exists=True, dir_okay=False),
+    train_path: Path = typer.Argument(..., help="Training data in .spacy format", exists=True),
+    dev_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
+    output: Path = typer.Option(..., "--output", "-o", help="Folder for the figures", file_okay=False),
+    parts: list[str] = typer.Option(
+        list(PARTS), "--part", "-p", help="A part of the treebank, as 1/3; may be repeated"
+    ),
+    unit: Unit = typer.Option(Unit.documents, "--unit", "-u", help="What the parts are made of"),
+    seed: int = typer.Option(0, "--seed", "-s", min=0, help="Fixes which documents or sentences these are"),
+    model: Which = typer.Option(Which.best, "--model", help="Evaluate the best or the last model of a training"),
+    keep: bool = typer.Option(False, "--keep", help="Keep the trained pipelines and the parts"),
+) -> None:
+    """Train on parts of a treebank, each of which is in the next one, and evaluate each pipeline on gold tokens and sentences.
+
+    What 'spacy train' would do, with the same config and the same overrides (--training.max_steps 100). Figures are written after
+    each training: the same command goes on after the last one that has ended.
+    """
+    shares = read_parts(parts)
+    overrides = parse_config_overrides(ctx.args)
+    prepare_folder(output)
+    points = learning_curve(
+        config_path,
+        train_path,
+        dev_path,
+        output,
+        shares=shares,
+        unit=unit,
+        seed=seed,
+        overrides=overrides,
+        model=model,
+        keep=keep,
+    )
+    rows = [
+        (
+            point["part"],
+            point["sentences"],
+            point["words"],
+            *("-" if point[key] is None else f"{100 * point[key]:.2f}" for key in _SCORES.values()),
+        )
+        for point in points
+    ]
+    header = ("part", "sentences", "words", *_SCORES)
+    msg.table(rows, header=header, divider=True, aligns=("l", "r", "r", "r", "r", "r"), title="Learning curve")
+    msg.good(f"Saved the figures to {output / _POINTS}")
+
+
+def read_parts(parts: Sequence[str]) -> list[Fraction]:
+    """Parts of a treebank as numbers, the smallest first.
+
+    parts (Sequence[str]): As "1/3" or "0.5".
+    RAISES (ValueError): If one is none.
+    """
+    found = set()
+    for part in parts:
+        try:
+            share = Fraction(part)
+        except (ValueError, ZeroDivisionError):
+            share = Fraction(0)
+        if not 0 < share <= 1:
+            raise ValueError(f"A part of a treebank is above 0 and at most 1, as 1/3 or 0.5, not '{part}'.")
+        found.add(share)
+    return sorted(found)
+
+
+def learning_curve(
+    config_path: Path,
+    train_path: Path,
+    dev_path: Path,
+    output: Path,
+    *,
+    shares: Sequence[Fraction],
+    unit: Unit = Unit.documents,
+    seed: int = 0,
+    overrides: dict[str, Any] | None = None,
+    model: Which = Which.best,
+    keep: bool = False,
+) -> list[dict[str, Any]]:
+    """Train on parts of a treebank and evaluate what comes out.
+
+    config_path (Path): A config with `paths.train` and `paths.dev`.
+    train_path, dev_path (Path): .spacy files or directories of them.
+    output (Path): A folder. Points that stand there and were made in the same way are not made again.
+    shares (Sequence[Fraction]): How large the parts are, in sentences.
+    unit (Unit): Whether parts are made of whole documents.
+    seed (int): Fixes which ones.
+    overrides (dict[str, Any] | None): Settings of the config, by their names with dots.
+    model (Which): Whether the best or the last model of a training is evaluated.
+    keep (bool): Whether trained pipelines are kept.
+    RETURNS (list[dict[str, Any]]): Of each part: "part", "share", "documents", "sentences", "words", "dep_uas", "dep_las" and "tag_acc",
+        and "made_of", what identifies how the point was made.
+    RAISES (ValueError): If there is nothing to learn from or to evaluate on, or two parts are the same.
+    """
+    docs = _read_docs(train_path, unit)
+    read_examples(spacy.blank("xx"), dev_path)
+    chosen = nested_parts(docs, shares, seed)
+    if len(set(map(len, chosen))) < len(shares):
+        raise ValueError(
+            f"'{train_path}' has {len(docs)} {unit.value}, of which {len(shares)} parts cannot be made"
+            f"{': try --unit sentences' if unit == Unit.documents else ''}."
+        )
+    made_alike = sha256()
+    for part in (config_path.read_bytes(), json.dumps([overrides, model.value], sort_keys=True, default=str).encode()):
+        made_alike.update(part)
+    for path in _files(dev_path):
+        made_alike.update(path.read_bytes())
+    points = _finished(output)
+    for share, own in zip(shares, chosen):
+        corpus = DocBin(docs=own, store_user_data=True).to_bytes()
+        key = made_alike.copy()
+        # What is compressed has the time in it; what was chosen is known by the text.
+        key.update("\n".join(_content(doc) for doc in own).encode())
+        if any(point["made_of"] == key.hexdigest() for point in points):
+            msg.info(f"{share} of the treebank has been learned from before")
+            continue
+        size = {"documents": len(own), "sentences": _sentences(own), "words": sum(map(len, own))}
+        msg.divider(f"{share} of the treebank: {size['sentences']} sentences")
+        folder = output / f"part-{str(share).replace('/', '-of-')}"
+        scores = _train(config_path, folder, corpus, dev_path, overrides or {}, model)
+        point = {
+            "part": str(share),
+            "share": float(share),
+            **size,
+            **{name: scores.get(name) for name in _SCORES.values()},
+            "made_of": key.hexdigest(),
+        }
+        points = [*(other for other in points if other["part"] != point["part"]), point]
+        replace_file(output / _POINTS, srsly.json_dumps(points, indent=2).encode())
+        if not keep:
+            shutil.rmtree(folder)
+    wanted = {str(share) for share in shares}
+    return sorted((point for point in points if point["part"] in wanted), key=lambda point: point["share"])
+
+
+def nested_parts(docs: Sequence[Doc], shares: Sequence[Fraction], seed: int) -> list[list[Doc]]:
+    """Parts of a treebank, each of which is in the next one, in the treebank's order.
+
+    docs (Sequence[Doc]): The treebank.
+    shares (Sequence[Fraction]): How large the parts are, in sentences; a part ends with the document with which it is large enough.
+    seed (int): Fixes which documents these are.
+    """
+    order = list(range(len(docs)))
+    random.Random(seed).shuffle(order)
+    sizes = list(accumulate(_sentences([docs[i]]) for i in order))
+    taken = [1 + bisect_left(sizes, share * sizes[-1]) for share in shares]
+    return [[docs[i] for i in sorted(order[:count])] for count in taken]
+
+
+def _read_docs(path: Path, unit: Unit) -> list[Doc]:
+    vocab = spacy.blank("xx").vocab
+    docs = []
+    for file in _files(path):
+        with reading(file):
+            docs += [doc for doc in DocBin().from_disk(file).get_docs(vocab) if len(doc)]
+    if not docs:
+        raise ValueError(f"There is no document in '{path}'.")
+    if unit == Unit.sentences:
+        docs = [sentence.as_doc(copy_user_data=True) for doc in docs for sentence in _spans(doc)]
+    return docs
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
+
+
+def _spans(doc: Doc) -> list[Any]:
+    return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
+
+
+def _sentences(docs: Sequence[Doc]) -> int:
+    return sum(len(_spans(doc)) for doc in docs)
+
+
+def _content(doc: Doc) -> str:
+    """All of a document that a pipeline may learn from."""
+    return json.dumps([doc.to_json(), [token.is_sent_start for token in doc]], sort_keys=True, default=str)
+
+
+def _finished(output: Path) -> list[dict[str, Any]]:
+    """The points that stand in a folder."""
+    path = output / _POINTS
+    if not path.exists():
+        return []
+    try:
+        points = json.loads(path.read_text(encoding="utf8"))
+        return [point for point in points if {"made_of", "part", "share", *_SCORES.values()} <= point.keys()]
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ValueError(f"'{path}' is no learning curve ({error}). Remove it, or choose another folder.") from error
+
+
+def _train(
+    config_path: Path, folder: Path, corpus: bytes, dev_path: Path, overrides: dict[str, Any], model: Which
+) -> dict[str, Any]:
+    """Train a pipeline as 'spacy train' does, and evaluate it."""
+    folder.mkdir(exist_ok=True)
+    replace_file(folder / "train.spacy", corpus)
+    paths = {"paths.train": str(folder / "train.spacy"), "paths.dev": str(dev_path)}
+    # What spaCy says of a training belongs to its progress.
+    with redirect_stdout(sys.stderr):
+        train(config_path, folder, overrides={**paths, **overrides})
+    pipeline = folder / f"model-{model.value}"
+    nlp = load_pipeline(pipeline)
+    scores, _ = parse_examples(nlp, read_examples(nlp, dev_path), pipeline)
+    return scores

@@ -1,9 +1,13 @@
 """`hpyp select`: the experts that a treebank asks for."""
 
+import json
+import os
 import sys
 import warnings
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +30,10 @@ from .app import hpyp
 
 _FACTORY = "hpyp_parser"
 # The time that is left is anyone's guess: a pool may stay smaller than it may be.
-_BAR = "{n}/{total} experts |{bar:30}| {elapsed}"
+_BAR = "{n}/{total} experts |{bar:30}| {elapsed}{postfix}"
+
+#: The exit code of a command that was interrupted, as shells have it.
+INTERRUPTED = 130
 
 
 @hpyp.command("select", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -48,13 +55,23 @@ def select_cli(
         1000, "--sentences", "-n", min=1, help="How many sentences are left out and predicted"
     ),
     seed: int = typer.Option(0, "--seed", "-s", min=0, help="Fixes which sentences these are"),
-    threads: int = typer.Option(1, "--threads", "-t", min=1, help="Threads; the result does not depend on it"),
+    threads: int = typer.Option(
+        os.cpu_count() or 1,
+        "--threads",
+        "-t",
+        min=1,
+        help="Threads; the result does not depend on it",
+        show_default=False,
+    ),
 ) -> None:
     """Select the context lists of an hpyp_parser for a treebank, and write a config that has them.
 
     The pool of each distribution begins empty. In each round it gets the expert that makes sentences that are left out most
     likely, until another one adds too little. Candidates are the config's experts and lists generated from the context
     elements. Settings of the config can be overridden as for 'spacy train', as in --nlp.lang fr.
+
+    When it is interrupted (Ctrl-C), it writes a config with what has been selected so far. The same command goes on from there
+    then: until it has ended, what it knows stands beside the output, in a file whose name ends with .progress.json.
     """
     if not 0.0 < min_gain < float("inf"):
         raise ValueError(f"--min-gain must be a number above 0, but it is {min_gain}.")
@@ -65,27 +82,105 @@ def select_cli(
     own = {name: len(each.experts) for name, each in task.parser.joint.conditionals.items()}
     limits = _limits(max_experts, own)
     msg.info(f"{len(task.sentences.offsets) - 1} sentences, {len(task.sentences.words)} words")
-    selected = {}
-    for name, limit in limits.items():
-        msg.divider(name)
-        with tqdm(total=limit, bar_format=_BAR, leave=False) as progress:
-            selection = select_experts(
-                task.parser.joint,
-                task.sentences,
-                name,
-                max_experts=limit,
-                min_gain=min_gain,
-                sample=sentences,
-                seed=seed,
-                threads=threads,
-                report=lambda found, bar=progress, own=own[name]: _report(found, own, bar),
+    journal = _Journal.at(output, task, limits, {"min_gain": min_gain, "sentences": sentences, "seed": seed})
+    try:
+        for number, (name, limit) in enumerate(limits.items(), 1):
+            msg.divider(f"{name} ({number} of {len(limits)})")
+            found = journal.found.get(name)
+            if found is None or name not in journal.complete:
+                with tqdm(total=limit, bar_format=_BAR, leave=False) as bar:
+                    found = select_experts(
+                        task.parser.joint,
+                        task.sentences,
+                        name,
+                        max_experts=limit,
+                        min_gain=min_gain,
+                        sample=sentences,
+                        seed=seed,
+                        threads=threads,
+                        begun=found,
+                        report=partial(_report, own=own[name], journal=journal, progress=bar),
+                        progress=partial(_show_candidates, bar),
+                    )
+                journal.complete_with(found)
+            msg.good(f"{len(found.experts)} experts, selected from {found.considered}")
+    except KeyboardInterrupt:
+        _save(output, task, journal)
+        done = ", ".join(journal.complete) or "no distribution"
+        with redirect_stdout(sys.stderr):
+            msg.warn(
+                f"Interrupted. The experts of {done} have been selected; of the next one, those so far are taken if they are better "
+                f"than the config's own. Saved the config to {output}",
+                "The same command goes on from here.",
             )
-        selected[name] = [list(expert) for expert in selection.experts]
-        msg.good(f"{len(selection.experts)} experts, selected from {selection.considered}")
-    config = replace_contexts(task.config, task.parser.name, selected)
-    replace_file(output, config.to_str(interpolate=False).encode())
+        raise typer.Exit(INTERRUPTED) from None
+    _save(output, task, journal)
+    journal.path.unlink(missing_ok=True)
     msg.good(f"Saved the config to {output}")
     msg.text(f"Train with: python -m spacy train {output} --paths.train {data_path} ...")
+
+
+class _Journal:
+    """What has been selected so far, in a file beside the config that is to be written.
+
+    path (Path): The file.
+    task (str): What identifies the settings and the treebank.
+    found (dict[str, Selection]): Of each distribution, as far as it has come.
+    complete (list[str]): Those that have been selected.
+    """
+
+    def __init__(self, path: Path, task: str) -> None:
+        self.path = path
+        self.task = task
+        self.found: dict[str, Selection] = {}
+        self.complete: list[str] = []
+
+    @classmethod
+    def at(cls, output: Path, task: "Task", limits: dict[str, int], settings: dict[str, Any]) -> "_Journal":
+        """The journal of a selection, which may have been interrupted."""
+        digest = sha256(json.dumps([task.config.to_str(interpolate=False), limits, settings]).encode())
+        for column in task.sentences:
+            digest.update(column.tobytes())
+        journal = cls(output.with_name(f"{output.name}.progress.json"), digest.hexdigest())
+        if not journal.path.exists():
+            return journal
+        try:
+            stored = json.loads(journal.path.read_text(encoding="utf8"))
+            if stored["task"] == journal.task:
+                journal.found = {name: Selection.from_dict(each) for name, each in stored["found"].items()}
+                journal.complete = [name for name in stored["complete"] if name in journal.found]
+                msg.info(f"Goes on from {journal.path}")
+                return journal
+            problem = "it is of another selection"
+        except (KeyError, TypeError, ValueError) as error:
+            problem = f"it is damaged ({type(error).__name__})"
+        msg.warn(f"Begins anew and not from {journal.path}: {problem}.")
+        return journal
+
+    def note(self, selection: Selection) -> None:
+        """Write how far a selection has come."""
+        self.found[selection.distribution] = selection
+        stored = {name: found.to_dict() for name, found in self.found.items()}
+        text = json.dumps({"task": self.task, "complete": self.complete, "found": stored})
+        replace_file(self.path, text.encode())
+
+    def complete_with(self, selection: Selection) -> None:
+        """Write that a selection has ended."""
+        self.complete.append(selection.distribution)
+        self.note(selection)
+
+    def experts(self) -> dict[str, list[list[str]]]:
+        """The context lists of the distributions; of one that has not ended, if they are better than the config's own."""
+        return {
+            name: [list(expert) for expert in found.experts]
+            for name, found in self.found.items()
+            if name in self.complete or found.log_likelihood > found.own_log_likelihood
+        }
+
+
+def _save(output: Path, task: "Task", journal: _Journal) -> None:
+    config = replace_contexts(task.config, task.parser.name, journal.experts())
+    replace_file(output, config.to_str(interpolate=False).encode())
 
 
 @dataclass(frozen=True)
@@ -172,7 +267,9 @@ def _limits(max_experts: list[str], own: dict[str, int]) -> dict[str, int]:
     return limits
 
 
-def _report(selection: Selection, own: int, progress: Any) -> None:
+def _report(selection: Selection, *, own: int, journal: _Journal, progress: Any) -> None:
+    journal.note(selection)
+    progress.set_postfix_str("")
     if not selection.steps:
         progress.write(
             f"{'':3} {selection.own_log_likelihood:9.4f}  the config's own {own} experts ({selection.events} events)"
@@ -182,3 +279,7 @@ def _report(selection: Selection, own: int, progress: Any) -> None:
     instead = f" instead of {', '.join(step.instead_of)}" if step.instead_of else ""
     progress.write(f"{len(selection.experts):3} {step.log_likelihood:9.4f}  {', '.join(step.expert)}{instead}")
     progress.update(len(selection.experts) - progress.n)
+
+
+def _show_candidates(progress: Any, seated: int, candidates: int) -> None:
+    progress.set_postfix_str(f"candidates: {seated} of {candidates}")

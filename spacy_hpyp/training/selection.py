@@ -10,8 +10,10 @@ of the shorter list that it extends, that makes the sample most likely once all 
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 
@@ -94,6 +96,8 @@ class Selection:
     experts (list[Expert]): The pool, in the order in which the experts or what they extend were selected.
     steps (list[Step]): How it was found.
     considered (int): The number of candidates.
+    weights (float64[experts, depths]): Of the pool.
+    candidates (list[Expert]): Those that are still in the running, the pool's own among them.
     """
 
     distribution: str
@@ -102,6 +106,34 @@ class Selection:
     experts: list[Expert] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     considered: int = 0
+    weights: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)), compare=False)
+    candidates: list[Expert] = field(default_factory=list)
+
+    @property
+    def log_likelihood(self) -> float:
+        """Of the pool: leave-one-out, in nats for each event; minus infinity if it has no expert yet."""
+        return self.steps[-1].log_likelihood if self.steps else -np.inf
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `from_dict` takes, in types that JSON has."""
+        return {**asdict(self), "weights": self.weights.tolist()}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> "Selection":
+        """A selection as it was.
+
+        RAISES (KeyError | TypeError | ValueError): If that is none.
+        """
+        steps = [
+            Step(tuple(step["expert"]), step["instead_of"] and tuple(step["instead_of"]), float(step["log_likelihood"]))
+            for step in stored["steps"]
+        ]
+        experts, candidates = ([tuple(map(str, each)) for each in stored[name]] for name in ("experts", "candidates"))
+        weights = np.array(stored["weights"], dtype=np.float64).reshape(len(experts), -1 if experts else 0)
+        found = cls(**{**stored, "steps": steps, "experts": experts, "candidates": candidates, "weights": weights})
+        if not set(experts) <= set(candidates) or bool(steps) != bool(experts):
+            raise ValueError("The pool of a selection is not one of its candidates.")
+        return found
 
 
 def select_experts(
@@ -114,7 +146,9 @@ def select_experts(
     sample: int = 1000,
     seed: int = 0,
     threads: int = 1,
+    begun: Selection | None = None,
     report: Callable[[Selection], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Selection:
     """Select the experts of one distribution for a treebank.
 
@@ -126,7 +160,10 @@ def select_experts(
     sample (int): How many sentences, drawn at random, are left out in turn to be predicted; all if there are fewer.
     seed (int): Fixes the selection bit for bit.
     threads (int): How many threads predict; the result does not depend on it.
+    begun (Selection | None): A selection with the same settings that `report` was called with, to go on from: what comes out is
+        the same.
     report (Callable | None): Called with the selection so far, at the beginning and after each step.
+    progress (Callable | None): Called with how many of the new candidates have been seated, and how many there are.
     RETURNS (Selection): The experts, and how they were found.
     RAISES (ValueError): If a setting is out of range, the model does not generate the distribution, or nothing happens in it.
     """
@@ -139,37 +176,48 @@ def select_experts(
     bank = _Bank(
         model, sentences, distribution, max(len(first), max_experts + _KEPT) + len(TAIL), sample, seed, threads
     )
-    bank.add(first)
-    selection = Selection(distribution, bank.fit(own)[1], bank.events)
-    pool: list[Expert] = []
-    weights, value = bank.no_weights, -np.inf
+    if begun is None:
+        bank.add(first, progress)
+        selection = Selection(distribution, bank.fit(own)[1], bank.events, weights=bank.no_weights, candidates=first)
+        selection.considered = bank.considered
+    else:
+        selection = replace(begun, weights=begun.weights if begun.experts else bank.no_weights)
+        bank.add(begun.candidates, progress)
+        bank.considered = begun.considered
+    if report is not None:
+        report(selection)
     gain = min_gain * bank.words / bank.events
     while True:
-        selection.experts, selection.considered = pool, bank.considered
-        if report is not None:
-            report(selection)
+        pool, weights, enough = selection.experts, selection.weights, selection.log_likelihood + gain
         full = len(pool) >= max_experts
         candidates = [expert for expert in bank.slots if expert not in pool and (not full or expert[:-1] in pool)]
         gains = bank.gains(pool, weights, candidates)
         order = np.argsort(-gains, kind="stable")
-        best: tuple[float, list[Expert], np.ndarray] | None = None
-        for number in order[:_TRIED]:
-            found = _join(bank, pool, weights, candidates[number], value + gain, full=full)
-            if best is None or found[0] > best[0]:
-                best = found
-                expert = candidates[number]
-        if best is None or best[0] < value + gain:
+        tried = [candidates[number] for number in order[:_TRIED]]
+        joined = bank.each(partial(_join, bank, pool, weights, enough=enough, full=full), tried)
+        # Of equals, the first.
+        best = max(range(len(tried)), key=lambda number: joined[number][0], default=None)
+        if best is None or joined[best][0] < enough:
             return selection
-        value, joined, weights = best
-        instead_of = next((other for other in pool if other not in joined), None)
-        selection.steps.append(Step(expert, instead_of, value))
-        pool = joined
-        bank.keep({*pool, *(candidates[number] for number in order[:_KEPT])})
-        bank.add(extensions(expert))
+        expert, (value, experts, weights) = tried[best], joined[best]
+        instead_of = next((other for other in pool if other not in experts), None)
+        bank.keep({*experts, *(candidates[number] for number in order[:_KEPT])})
+        new = [other for other in extensions(expert) if other not in bank.slots]
+        selection = replace(
+            selection,
+            experts=experts,
+            steps=[*selection.steps, Step(expert, instead_of, value)],
+            considered=bank.considered + len(new),
+            weights=weights,
+            candidates=[*bank.slots, *new],
+        )
+        if report is not None:
+            report(selection)
+        bank.add(new, progress)
 
 
 def _join(
-    bank: "_Bank", pool: list[Expert], weights: np.ndarray, expert: Expert, enough: float, *, full: bool
+    bank: "_Bank", pool: list[Expert], weights: np.ndarray, expert: Expert, *, enough: float, full: bool
 ) -> tuple[float, list[Expert], np.ndarray]:
     """A pool with one more expert: in the place of the list that it extends, where that is good enough or the pool is full.
 
@@ -243,14 +291,25 @@ class _Bank:
         """The weights of an expert that joins a pool, to be fitted."""
         return np.full((1, self._depths), _FIRST_IN_MIXTURE if self._mixed else 0.0)
 
-    def add(self, experts: list[Expert]) -> None:
+    def add(self, experts: list[Expert], progress: Callable[[int, int], None] | None = None) -> None:
         """Predict with more candidates."""
         new = [expert for expert in experts if expert not in self.slots]
         for expert in new:
             self.slots[expert] = self._free.pop()
         self.considered += len(new)
+        self.each(self._predict, new, progress)
+
+    def each(
+        self, call: Callable, arguments: list[Any], progress: Callable[[int, int], None] | None = None
+    ) -> list[Any]:
+        """What a function gives for each of several arguments, in several threads; after an interruption no other begins."""
+        found = []
         with ThreadPoolExecutor(self._threads) as threads:
-            list(threads.map(self._predict, new))
+            for result in threads.map(call, arguments):
+                found.append(result)
+                if progress is not None:
+                    progress(len(found), len(arguments))
+        return found
 
     def _predict(self, expert: Expert) -> None:
         # The random numbers of a candidate do not depend on what else is considered.

@@ -1,5 +1,7 @@
 """Selection of experts: left-out predictions, the weights fitted to them, the search, and the command."""
 
+import json
+
 import numpy as np
 import pytest
 import spacy
@@ -13,10 +15,18 @@ from spacy_hpyp.arc_standard.contexts import ELEMENTS, compile_contexts
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.arc_standard.observations import observe
 from spacy_hpyp.cli import hpyp
+from spacy_hpyp.cli.select import _Journal
 from spacy_hpyp.hpyp.franchise import TIER, deepest, predictive_distribution
 from spacy_hpyp.hpyp.leave_one_out import leave_one_out, seat_observations
 from spacy_hpyp.pools.fitting import Predictions, added_gains, fit_weights
-from spacy_hpyp.training.selection import CORE, LONGEST, extensions, first_candidates, select_experts
+from spacy_hpyp.training.selection import (
+    CORE,
+    LONGEST,
+    Selection,
+    extensions,
+    first_candidates,
+    select_experts,
+)
 
 
 def treebank(toy, sentences, **settings):
@@ -203,6 +213,25 @@ def test_the_selection_does_not_depend_on_threads_or_on_when_it_is_made(echo_ban
     assert select(echo_bank, seed=4, threads=2) == first
 
 
+@pytest.mark.parametrize("distribution", ["transition", "word"])
+def test_a_selection_goes_on_from_where_it_was(bank, distribution):
+    noted = []
+    expected = select(bank, distribution, report=lambda found: noted.append(json.dumps(found.to_dict())))
+    assert len(noted) == len(expected.steps) + 1 > 2
+    for stored in (noted[0], noted[len(noted) // 2]):
+        found = select(bank, distribution, begun=Selection.from_dict(json.loads(stored)))
+        assert found == expected
+        np.testing.assert_array_equal(found.weights, expected.weights)
+
+
+def test_candidates_are_counted_while_they_are_seated(echo_bank):
+    seen = []
+    found = select(echo_bank, progress=lambda done, candidates: seen.append((done, candidates)))
+    assert seen[0] == (1, seen[0][1])
+    assert sum(done == candidates for done, candidates in seen) == len(found.steps) + 1
+    assert sum(candidates for done, candidates in seen if done == candidates) == found.considered
+
+
 def test_sampled_seating_and_labels_within_transitions_can_be_selected_for(toy):
     paper = {"seating": "sampled", "transition": [["s1.tag"]], "label": [], "tag": [["s1.tag"]], "word": [["next.tag"]]}
     bank = treebank(toy, toy.sentences(20), **paper)
@@ -267,6 +296,58 @@ def test_the_written_config_differs_in_its_context_lists_only(files, tmp_path):
         assert name in result.output
     nlp = spacy.util.load_model_from_config(Config().from_disk(output))
     assert nlp.pipe_names == ["hpyp_parser"]
+
+
+QUICK = ["--max-experts", "2", "--sentences", "10"]
+
+
+def interrupt(monkeypatch, distribution):
+    """Have the command be interrupted when it has noted how far a distribution has come."""
+
+    def note(journal, selection, note=_Journal.note):
+        note(journal, selection)
+        if selection.distribution == distribution:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_Journal, "note", note)
+
+
+def interrupted(files, output, monkeypatch, distribution):
+    """The output of a command that is interrupted, and the model of the config that it writes."""
+    with monkeypatch.context() as patched:
+        interrupt(patched, distribution)
+        result = run(*files, output, *QUICK)
+    assert result.exit_code == 130
+    assert "Interrupted" in result.output
+    config = Config().from_disk(output)
+    assert spacy.util.load_model_from_config(config).pipe_names == ["hpyp_parser"]
+    return result.output, config["components"]["hpyp_parser"]["model"]
+
+
+def test_an_interrupted_selection_is_written_and_goes_on(files, tmp_path, monkeypatch):
+    whole, output = tmp_path / "whole.cfg", tmp_path / "out.cfg"
+    assert run(*files, whole, *QUICK).exit_code == 0
+    own, selected = (Config().from_disk(path)["components"]["hpyp_parser"]["model"] for path in (files[0], whole))
+    _, model = interrupted(files, output, monkeypatch, "transition")
+    assert model == own
+    shown, model = interrupted(files, output, monkeypatch, "tag")
+    assert "Goes on from" in shown
+    assert model["transition"] == selected["transition"] != own["transition"]
+    assert model["word"] == own["word"] != selected["word"]
+    result = run(*files, output, *QUICK)
+    assert result.exit_code == 0
+    assert output.read_text() == whole.read_text()
+    assert sorted(tmp_path.glob("*.json")) == []
+
+
+@pytest.mark.parametrize(
+    ("noted", "problem"), [('{"task": "x"}', "another selection"), ('{"task": ', "damaged"), ("[]", "damaged")]
+)
+def test_what_was_noted_of_another_selection_is_not_used(files, tmp_path, monkeypatch, noted, problem):
+    output = tmp_path / "out.cfg"
+    (tmp_path / "out.cfg.progress.json").write_text(noted)
+    shown, _ = interrupted(files, output, monkeypatch, "transition")
+    assert f"it is {'of ' if problem[0] == 'a' else ''}{problem}" in " ".join(shown.split())
 
 
 def test_a_config_without_a_parser_is_refused(files, tmp_path):

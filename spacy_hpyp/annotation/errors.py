@@ -17,6 +17,9 @@ from .documents import ROOT_LABEL
 #: In place of a head: there is no gold one.
 NO_HEAD = -1
 
+# So many words show what a sentence is about, and can be read at a glance.
+_READABLE = 10
+
 #: Where the bins of the lengths of arcs and of sentences begin, in words. An arc of the length 0 is a root's.
 ARC_LENGTHS = (0, 1, 2, 3, 6, 11)
 SENTENCE_LENGTHS = (1, 11, 21, 31, 41)
@@ -84,7 +87,7 @@ class Confusion:
     gold, predicted (str): The labels or tags.
     count (int): How many tokens.
     right_heads (int): How many of them have their right head; tokens without a gold head have none.
-    examples (list[Found]): Some of them, those of the shortest sentences first.
+    examples (list[Found]): Some of them, those in sentences of about ten words first.
     """
 
     gold: str
@@ -326,9 +329,9 @@ def _confusions(wrong: Rows, name: str, words: Sequence[tuple[str, ...]], show: 
         groups.setdefault(pair, []).append(i)
     found = []
     for (gold, predicted), places in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
-        shortest = sorted(places, key=lambda i: len(words[wrong.sentence[i]]))[:show]
+        readable = sorted(places, key=lambda i: abs(len(words[wrong.sentence[i]]) - _READABLE))[:show]
         right = int(np.sum(_has_head(wrong)[places]))
-        found.append(Confusion(gold, predicted, len(places), right, [_found(wrong, i, words) for i in shortest]))
+        found.append(Confusion(gold, predicted, len(places), right, [_found(wrong, i, words) for i in readable]))
     return found
 
 

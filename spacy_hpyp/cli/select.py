@@ -88,7 +88,8 @@ def select_cli(
             msg.divider(f"{name} ({number} of {len(limits)})")
             found = journal.found.get(name)
             if found is None or name not in journal.complete:
-                with tqdm(total=limit, bar_format=_BAR, leave=False) as bar:
+                # A bar only where somebody looks on; what is selected is told anyway.
+                with tqdm(total=limit, bar_format=_BAR, leave=False, miniters=0, disable=None) as bar:
                     found = select_experts(
                         task.parser.joint,
                         task.sentences,
@@ -282,4 +283,5 @@ def _report(selection: Selection, *, own: int, journal: _Journal, progress: Any)
 
 
 def _show_candidates(progress: Any, seated: int, candidates: int) -> None:
-    progress.set_postfix_str(f"candidates: {seated} of {candidates}")
+    progress.set_postfix_str(f"candidates: {seated} of {candidates}", refresh=False)
+    progress.update(0)

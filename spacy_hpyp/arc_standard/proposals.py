@@ -36,8 +36,8 @@ from .steps import ArcStandard
 
 # How many results are remembered, as powers of two: what is read off one table, and what is multiplied together.
 _FEW, _MANY = 1024, 8192
-# The least that is left for a word where ROOT could come; the weights of derivations do not depend on it.
-_LEAST = 1e-9
+#: The least that is left for a word where ROOT could come instead; the weights of derivations do not depend on it.
+LEAST_SHIFT = 1e-9
 # What a chain of tags reads.
 LAST_TAG, TOP_TAG = ELEMENTS["w1.tag"], ELEMENTS["s1.tag"]
 
@@ -186,7 +186,7 @@ def shift_or_end(parser, records, top, work):
             product_distribution(parser.tag, work.root_row[1:], 0, work.tag_scratch, work.tag_distribution)
             work.roots.probability[slot, 0] = work.tag_distribution[parser.root_tag]
         probability[ENDS, 0] = work.roots.probability[slot, 0]
-    probability[SHIFTS, 0] = max(1.0 - probability[ENDS, 0], _LEAST)
+    probability[SHIFTS, 0] = max(1.0 - probability[ENDS, 0], LEAST_SHIFT)
 
 
 @compiled

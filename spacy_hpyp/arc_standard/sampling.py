@@ -32,12 +32,10 @@ from .configuration import (
 )
 from .contexts import read_context
 from .distributions import Distributions
-from .proposals import is_factored
+from .proposals import LEAST_SHIFT, is_factored
 from .steps import ArcStandard
 
 _SMALLEST = 1024
-# The least that is left for a word where ROOT could come; the weights of derivations do not depend on it.
-_LEAST = 1e-9
 
 
 class Choices(NamedTuple):
@@ -98,7 +96,7 @@ def weigh_directions(model, records, top, choices):
             read_context(model.tag.elements, records, top, 0, choices.tag_row)
             predict(model.tag, choices.tag_row, 0, choices.tag_scratch, choices.tag)
             action[END] = choices.tag[model.root_tag]
-        action[SHIFT] = max(1.0 - action[END], _LEAST)
+        action[SHIFT] = max(1.0 - action[END], LEAST_SHIFT)
         return
     read_context(model.transition.elements, records, top, 0, choices.transition_row)
     if not is_factored(model):

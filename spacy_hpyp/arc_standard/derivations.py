@@ -18,7 +18,16 @@ import numpy as np
 from ..compiled import borrowing, compiled, implements, inner
 from ..inference.beam import log_add, log_sum, longer
 from ..inference.drawing import Drawing, draw_derivation
-from ..inference.particle_filter import Options, new_options, run, weigh_actions, weigh_attachments, weigh_tokens
+from ..inference.particle_filter import (
+    Options,
+    new_options,
+    run,
+    unwatched,
+    watch,
+    weigh_actions,
+    weigh_attachments,
+    weigh_tokens,
+)
 from .configuration import (
     ACTION,
     BELOW,
@@ -207,6 +216,9 @@ class Tracing(NamedTuple):
     options: Options
     length: int
     passes: int
+
+
+implements(watch, Tracing)(unwatched)
 
 
 @implements(weigh_actions, Tracing)

@@ -11,7 +11,15 @@ import numpy as np
 
 from ..compiled import NONE, compiled, implements, inner, inner_maker
 from ..inference.memo import Memo, new_memo, recall
-from ..inference.particle_filter import Options, new_options, weigh_actions, weigh_attachments, weigh_tokens
+from ..inference.particle_filter import (
+    Options,
+    new_options,
+    unwatched,
+    watch,
+    weigh_actions,
+    weigh_attachments,
+    weigh_tokens,
+)
 from ..pools.pool import FrozenPool, Scratch, Weights, is_plain, mixture_probability, new_scratch, product_distribution
 from ..pools.view import WIDTH, deepest_in, distribution_below, keep_best, probability_below
 from .configuration import (
@@ -366,6 +374,9 @@ def bounds_of(task):
     return highest, least
 
 
+implements(watch, Decoding)(unwatched)
+
+
 @implements(weigh_actions, Decoding)
 @inner
 def best_actions(task, records, top, word):
@@ -424,7 +435,8 @@ def best_actions(task, records, top, word):
 
 @implements(weigh_attachments, Decoding)
 @inner
-def _weigh_attachments(task, records, top, word, particles):
+def best_attachments(task, records, top, word, particles):
+    """Find the best attachments of a configuration, after `best_actions`."""
     work, options = task.work, task.options
     if is_factored(task.parser):
         found = work.action_probability
@@ -448,7 +460,8 @@ def _weigh_attachments(task, records, top, word, particles):
 
 @implements(weigh_tokens, Decoding)
 @inner
-def _weigh_tokens(task, records, top, word, particles):
+def best_tokens(task, records, top, word, particles):
+    """Find the best tags of the next word."""
     options, found = task.options, task.work.tags
     form = task.system.words[word]
     outlook = task.outlook[word]

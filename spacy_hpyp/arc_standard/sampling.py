@@ -11,7 +11,16 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, compiled, implements, inner
 from ..inference.drawing import Drawing, draw_derivation
-from ..inference.particle_filter import Options, new_options, run, weigh_actions, weigh_attachments, weigh_tokens
+from ..inference.particle_filter import (
+    Options,
+    new_options,
+    run,
+    unwatched,
+    watch,
+    weigh_actions,
+    weigh_attachments,
+    weigh_tokens,
+)
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
 from .configuration import (
     DEPTH,
@@ -161,6 +170,9 @@ class Sampling(NamedTuple):
     options: Options
     length: int
     passes: int
+
+
+implements(watch, Sampling)(unwatched)
 
 
 @implements(weigh_actions, Sampling)

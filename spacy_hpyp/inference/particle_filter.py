@@ -6,7 +6,7 @@ derivation between generating the next word and attaching first; a selection fol
 handed to it:
 
 * the *task*: what is derived. `weigh_actions`, `weigh_attachments` and `weigh_tokens` say what a configuration can be followed by
-  and how probable it is; its transition *system* does it, by `attach` and `generate`;
+  and how probable it is, and `watch` may look at the beam after each word; its transition *system* does it, by `attach` and `generate`;
 * the *division*: how many particles take which option, what that makes of their weight, and which go on after a word. Algorithm 1
   divides by rounding (`division`), posterior sampling draws (`drawing`), and a beam of fixed size tries everything (`keeping`).
 
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, generic, inner_maker, overwrite
+from ..compiled import NONE, borrowing, generic, inner, inner_maker, overwrite
 from .beam import append, longer_beam, new_beam
 
 _SMALLEST = 1024
@@ -130,6 +130,21 @@ def weigh_tokens(task, records, top, word, particles):
     RETURNS (tuple[int, float]): How many options there are, and the probability of all tags of the word, entered or not.
     """
     raise NotImplementedError("for compiled code")
+
+
+@generic
+def watch(task, records, used, beam, size, word):
+    """Look at the derivations that go on after a word. `records` and `beam` must stay as they are.
+
+    used (int): How many records there are.
+    """
+    raise NotImplementedError("for compiled code")
+
+
+@inner
+def unwatched(task, records, used, beam, size, word):
+    """Nobody looks on: `watch` of a task that is about what there is in the end."""
+    return
 
 
 # What a division does.
@@ -332,4 +347,5 @@ def run(task, division, particles, retained, retained_tokens, records):
         # Selection step.
         beam, shifted, size, held = shifted, beam, shifted_size, shifted_held
         size, held = select(division, beam, size, held, word, word == task.passes - 1)
+        watch(task, records, used, beam, size, word)
     return records, beam, size

@@ -9,6 +9,7 @@ from ..arc_standard.configuration import DIRECTIONS, class_of
 from ..arc_standard.decoding import decode, mixture, posteriors
 from ..arc_standard.derivations import sample_derivation, tree_log_probability
 from ..arc_standard.distributions import Distributions
+from ..arc_standard.increments import Increments, follow, wide
 from ..arc_standard.likelihood import new_queries
 from ..arc_standard.proposals import Parser, tag_chain, usual_probabilities
 from ..compiled import NONE
@@ -71,6 +72,12 @@ class FrozenModel:
     def posteriors(self, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, list[Posterior]]:
         """All parses of each sentence of some blocks that are left in the end, see `arc_standard.decoding.posteriors`."""
         return posteriors(self.parser_for(search), blocks, search, threads)
+
+    def follow(
+        self, blocks: Blocks, search: Search, threads: int = 1, *, analyses: bool = True, expected: bool = True
+    ) -> list[Increments]:
+        """What the beam holds after each word of some sentences, see `arc_standard.increments.follow`."""
+        return follow(self.parser_for(wide(search)), blocks, search, threads, analyses=analyses, expected=expected)
 
     def tree_log_probabilities(self, sentences: Sentences, *, particles: int = 1000, seed: int = 0) -> np.ndarray:
         """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's derivations.

@@ -1,0 +1,350 @@
+"""What a beam holds after each word: the analyses of the words so far, and what they expect next.
+
+The derivations that Algorithm 1 goes on with after a word are the *analyses* of the prefix. Their weights, normalised, are taken for the
+posterior distribution over what has been attached by then.
+
+Before the next word is generated, each of them may attach further words. What comes next, a word or the end of the sentence, is
+distributed as
+
+    p(next | prefix) ∝ sum over d, and over what d may attach, of theta(d) p(attachments) p(shift) sum over tags of p(tag) p(next | tag)
+
+and for the end with p(end) in place of the last factors. The sum is over all tags and words, and over attachments as long as what
+follows them has `NEGLIGIBLE` of the whole or more; what is left out below that, or with labels that are not tried, is shared out among
+the rest by normalising.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from math import exp
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..annotation.arrays import Blocks
+from ..compiled import NONE, borrowing, compiled, implements, inner, inner_maker, overwrite
+from ..inference.beam import append, log_sum, longer, longer_beam, new_beam
+from ..inference.division import Search, new_dividing
+from ..inference.particle_filter import Options, run, watch, weigh_actions, weigh_attachments, weigh_tokens
+from ..pools.pool import gate_weight, is_plain, product_distribution, read_symbols
+from ..pools.recent import recall_all
+from ..pools.view import deepest_in, view_distribution
+from .configuration import ENDS, FIELDS, PREVIOUS, ROOT, begin, derivation, reduce, tree_of
+from .contexts import read_context
+from .decoder import only
+from .proposals import (
+    Parser,
+    Workspace,
+    best_actions,
+    best_attachments,
+    best_tokens,
+    new_decoding,
+    new_workspace,
+)
+from .steps import ArcStandard
+
+#: In place of a head: the word is on the stack, and has none yet.
+OPEN = -2
+#: What has less of the probability of the prefix is left out of what is expected next.
+NEGLIGIBLE = 1e-6
+# How many labels of an arc are tried for what is expected next.
+_LABELS = 5
+_SMALLEST = 1024
+# Distributions of experts that are gathered before they are summed up, a power of two.
+_SLOTS = 8192
+# Particles enough to try everything.
+_ALL = 10**9
+
+
+class Increments(NamedTuple):
+    """What there is after each of the n words of a sentence.
+
+    size (int64[n]): How many derivations go on.
+    log_weight (float64[n, K]): Log-probabilities of the prefix with each of them, in nats.
+    heads, labels, tags (int16[n, K, n]): What has been attached in each, as in `Parses`, but `OPEN` for the head of a word that is on
+        the stack. Without rows unless asked for.
+    expected (float64[n + 1, words + 1]): Before the first word and after each, the distribution of the next word of the vocabulary,
+        or in the last column of the end of the sentence. Without rows unless asked for.
+    """
+
+    size: np.ndarray
+    log_weight: np.ndarray
+    heads: np.ndarray
+    labels: np.ndarray
+    tags: np.ndarray
+    expected: np.ndarray
+
+
+class Gathered(NamedTuple):
+    """Distributions of the experts of a pool, each with a weight, that are going to be added up.
+
+    Many configurations lead an expert to the same restaurant.
+
+    place (int64[slots]): The restaurant, `NONE` where a slot is free.
+    expert (int32[slots]), row (int32[slots, elements]), weight (float64[slots]): What leads there, and how much it weighs.
+    distribution (float64[alphabet]): Workspace.
+    used (int64[1]): How many slots are not free.
+    """
+
+    place: np.ndarray
+    expert: np.ndarray
+    row: np.ndarray
+    weight: np.ndarray
+    distribution: np.ndarray
+    used: np.ndarray
+
+
+class Watching(NamedTuple):
+    """The task of Algorithm 1, as `Decoding` has it, with somebody who looks on.
+
+    ahead (Decoding): The same where a word may follow every word, and the sentence may end.
+    gathered (Gathered): Written on.
+    increments (Increments): What is found.
+    """
+
+    parser: Parser
+    system: ArcStandard
+    tags: np.ndarray
+    may_start: np.ndarray
+    threshold: float
+    outlook: np.ndarray
+    work: Workspace
+    options: Options
+    length: int
+    passes: int
+    ahead: Any
+    gathered: Gathered
+    increments: Increments
+
+
+implements(weigh_actions, Watching)(best_actions)
+implements(weigh_attachments, Watching)(best_attachments)
+implements(weigh_tokens, Watching)(best_tokens)
+
+
+@implements(watch, Watching)
+@inner_maker
+def _watch(task, records, used, beam, size, word):
+    found = task.increments
+    if word >= task.length:
+        return
+    found.size[word] = size
+    overwrite(found.log_weight[word], beam.weight[:size])
+    if len(found.heads) > 0:
+        for i in range(size):
+            _read(records, beam.record[i], found.heads[word, i], found.labels[word, i], found.tags[word, i, : word + 1])
+    if len(found.expected) > 0:
+        foresee(task, records, used, beam, size, word + 1, found.expected[word + 1])
+
+
+@inner_maker
+def _read(records, top, heads, labels, tags):
+    """Read what has been attached in a configuration."""
+    steps = 0
+    record = top
+    while record != ROOT:
+        steps += 1
+        record = records[record, PREVIOUS]
+    actions = np.empty(steps, dtype=np.int32)
+    derivation(records, top, actions, tags)
+    heads[:] = OPEN
+    labels[:] = NONE
+    tree_of(actions, heads, labels)
+
+
+@inner_maker
+def foresee(task, records, used, beam, size, word, expected):
+    """Find the distribution of what comes next.
+
+    records (int32[*, FIELDS]), used (int): The records, which stay as they are.
+    beam (Beam), size (int): The derivations that go on.
+    word (int): The next word's position.
+    expected (float64[words + 1]): Overwritten.
+    """
+    ahead, gathered = task.ahead, task.gathered
+    work, options = ahead.work, ahead.options
+    room = len(options.outcome)
+    own = np.empty((used + max(_SMALLEST, room), FIELDS), dtype=np.int32)
+    overwrite(own.reshape(-1), records[:used].reshape(-1))
+    total = log_sum(beam.weight, size)
+    following = new_beam(max(_SMALLEST, 2 * size))
+    count = 0
+    for i in range(size):
+        share = exp(beam.weight[i] - total)
+        count = append(following, count, beam.record[i], share, 1, beam.depth[i], 0.0)
+    expected[:] = 0.0
+    i = 0
+    while i < count:
+        top, share, depth = np.int64(following.record[i]), following.weight[i], following.depth[i]
+        i += 1
+        p_generate, p_attach = weigh_actions(ahead, own, top, word)
+        p_end = work.action_probability[ENDS, 0]
+        expected[-1] += share * p_end
+        if share * (p_attach - p_end) >= NEGLIGIBLE:
+            if used + room > len(own):
+                own = longer(own)
+            if count + room > len(following.record):
+                following = longer_beam(following)
+            for j in range(weigh_attachments(ahead, own, top, word, _ALL)):
+                weight = share * options.probability[j]
+                if depth >= 3 and weight >= NEGLIGIBLE:
+                    reduce(own, used, top, options.outcome[j])
+                    count = append(following, count, used, weight, 1, depth - 1, 0.0)
+                    used += 1
+        if share * p_generate >= NEGLIGIBLE:
+            # Where ROOT is a tag, the others have what it leaves; what it has where it cannot come is lost.
+            is_choice = ahead.parser.root_tag != NONE and depth == 2
+            _gather_words(ahead, own, top, share if is_choice else share * p_generate, gathered, expected)
+    _add_up(ahead.parser.word, gathered, expected)
+    expected /= expected.sum()
+
+
+@inner
+def _gather_words(ahead, records, top, share, gathered, expected):
+    """Gather the distributions of the words that a configuration may generate."""
+    parser, work = ahead.parser, ahead.work
+    pool, scratch = parser.word, work.word_scratch
+    tag_row = work.tag_key[: len(parser.tag.elements)]
+    read_context(parser.tag.elements, records, top, 0, tag_row)
+    product_distribution(parser.tag, tag_row, 0, work.tag_scratch, work.tag_distribution)
+    for tag in range(len(work.tag_distribution)):
+        weight = share * work.tag_distribution[tag]
+        if weight < NEGLIGIBLE or tag == parser.root_tag:
+            continue
+        read_context(pool.elements, records, top, tag, work.word_row)
+        if is_plain(pool):
+            _gather(pool, 0, work.word_row, weight, gathered, expected)
+            continue
+        recall_all(pool.frozen, pool.weights.standing, work.word_row, 0, scratch.recent)
+        read_symbols(pool, work.word_row, scratch.symbols)
+        mass = 0.0
+        for expert in range(len(scratch.recent.weight)):
+            scratch.recent.weight[expert] = exp(
+                scratch.recent.weight[expert] + gate_weight(pool, scratch.symbols, expert)
+            )
+            mass += scratch.recent.weight[expert]
+        for expert in range(len(scratch.recent.weight)):
+            _gather(pool, expert, work.word_row, weight * scratch.recent.weight[expert] / mass, gathered, expected)
+
+
+@inner
+def _gather(pool, expert, row, weight, gathered, expected):
+    """Enter the distribution of an expert, or add its weight to that of an equal one."""
+    place = deepest_in(pool.frozen, expert, row)
+    last = len(gathered.place) - 1
+    slot = (place * 0x9E3779B1 >> 8) & last
+    while gathered.place[slot] != NONE and gathered.place[slot] != place:
+        slot = (slot + 1) & last
+    if gathered.place[slot] == place:
+        gathered.weight[slot] += weight
+        return
+    gathered.place[slot], gathered.expert[slot], gathered.weight[slot] = place, expert, weight
+    overwrite(gathered.row[slot], row)
+    gathered.used[0] += 1
+    if 2 * gathered.used[0] > len(gathered.place):
+        _add_up(pool, gathered, expected)
+
+
+@borrowing
+def _add_up(pool, gathered, expected):
+    """Add what has been gathered to a distribution, and forget it."""
+    for slot in range(len(gathered.place)):
+        if gathered.place[slot] != NONE:
+            view_distribution(pool.frozen, gathered.expert[slot], gathered.row[slot], gathered.distribution)
+            for outcome in range(len(gathered.distribution)):
+                expected[outcome] += gathered.weight[slot] * gathered.distribution[outcome]
+            gathered.place[slot] = NONE
+    gathered.used[0] = 0
+
+
+@compiled
+def follow_block(parser, blocks, block, search, wide, increments):
+    """Algorithm 1 on a sentence, with a look at the beam after each word.
+
+    blocks (Blocks), block (int): Which of the blocks it is; another sentence may not begin inside of it.
+    search (Search), wide (Search): How to search for analyses, and for what may be attached before the next word.
+    increments (Increments): Overwritten.
+    """
+    own = only(blocks, block)
+    n = len(own.tags)
+    decoding = new_decoding(parser, own, search, new_workspace(parser, search))
+    longer_by_one = Blocks(
+        np.zeros(n + 1, dtype=np.int32),
+        np.full(n + 1, NONE, dtype=np.int32),
+        np.ones(n + 1, dtype=np.bool_),
+        np.array([0, n + 1]),
+    )
+    ahead = new_decoding(parser, longer_by_one, wide, new_workspace(parser, wide))
+    gathered = Gathered(
+        np.full(_SLOTS, NONE),
+        np.empty(_SLOTS, dtype=np.int32),
+        np.empty((_SLOTS, len(parser.word.elements)), dtype=np.int32),
+        np.empty(_SLOTS),
+        np.empty(parser.word.frozen.alphabet[0]),
+        np.zeros(1, dtype=np.int64),
+    )
+    task = Watching(
+        parser,
+        decoding.system,
+        decoding.tags,
+        decoding.may_start,
+        decoding.threshold,
+        decoding.outlook,
+        decoding.work,
+        decoding.options,
+        n,
+        n + 1,
+        ahead,
+        gathered,
+        increments,
+    )
+    records, nothing = np.empty((_SMALLEST, FIELDS), dtype=np.int32), np.empty(0, dtype=np.int32)
+    if len(increments.expected) > 0:
+        used, first = begin(records), new_beam(1)
+        size = append(first, 0, ROOT, 0.0, 1, 1, 0.0)
+        foresee(task, records, used, first, size, 0, increments.expected[0])
+    division = new_dividing(search, np.empty(n), np.empty(n), np.empty(n))
+    run(task, division, search.particles, nothing, nothing, records)
+
+
+def follow(
+    parser: Parser,
+    blocks: Blocks,
+    search: Search,
+    threads: int = 1,
+    *,
+    analyses: bool = True,
+    expected: bool = True,
+) -> list[Increments]:
+    """What the beam holds after each word of some sentences.
+
+    parser (Parser): With best actions for `wide(search)`.
+    blocks (Blocks): The sentences; boundaries inside of a block are not looked for.
+    search (Search): How to search; its outlook should be 0, or it knows the words to come.
+    threads (int): How many threads share the sentences; the result does not depend on it.
+    analyses, expected (bool): Whether to tell what has been attached, and what comes next.
+    RETURNS (list[Increments]): Of each sentence.
+    """
+    blocks = blocks._replace(may_start=np.zeros_like(blocks.may_start))
+    outcomes = int(parser.word.frozen.alphabet[0]) + 1
+
+    def one(block: int) -> Increments:
+        n, k = int(blocks.offsets[block + 1] - blocks.offsets[block]), search.particles
+        rows = n if analyses else 0
+        heads, labels, tags = (np.empty((rows, k, n), dtype=np.int16) for _ in range(3))
+        found = Increments(
+            np.zeros(n, dtype=np.int64),
+            np.empty((n, k)),
+            heads,
+            labels,
+            tags,
+            np.empty((n + 1 if expected else 0, outcomes)),
+        )
+        follow_block(parser, blocks, block, search, wide(search), found)
+        return found
+
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(one, range(len(blocks.offsets) - 1)))
+
+
+def wide(search: Search) -> Search:
+    """The search for what may be attached before the next word: more labels are tried than for analyses."""
+    return search._replace(labels_per_arc=max(search.labels_per_arc, _LABELS), outlook=0.0)

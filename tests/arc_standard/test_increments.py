@@ -1,0 +1,88 @@
+"""What the beam holds after each word: analyses of the prefix, and the distribution of what comes next."""
+
+import itertools
+
+import numpy as np
+import pytest
+from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
+
+from spacy_hpyp.annotation.arrays import sentence_blocks
+from spacy_hpyp.arc_standard.increments import OPEN
+from spacy_hpyp.inference.division import Search
+
+# Everything is tried.
+SEARCH = Search(EVERYTHING, 0.0, marginals=True, labels_per_arc=1, tags_per_word=2, tag_threshold=0.0, attachments=99)
+
+
+@pytest.fixture(scope="module", params=POOLS)
+def model(request):
+    return with_random_weights(make_model(POOLS[request.param]))
+
+
+def prefix_probability(model, words):
+    """Of all that begins with some words, and of the sentence that ends with them."""
+    if not words:
+        return 1.0, 0.0
+    blocks = sentence_blocks([np.array(words, dtype=np.int32)])
+    parses = model.frozen.decode(blocks, SEARCH)
+    prefixes = parses.syntactic + parses.lexical
+    return np.exp(prefixes.sum()), np.exp(parses.log_probability.sum())
+
+
+def follow(model, sentences, threads=1, particles=1000, **options):
+    blocks = sentence_blocks([np.array(words, dtype=np.int32) for words in sentences])
+    return model.frozen.follow(blocks, SEARCH._replace(particles=particles), threads, **options)
+
+
+def test_what_comes_next_is_in_proportion_to_the_prefix_probabilities(model):
+    outcomes = len(model.vocabulary)
+    words = [0, 1, 0, 0]
+    (found,) = follow(model, [words])
+    for length in range(len(words) + 1):
+        prefix = words[:length]
+        expected = [prefix_probability(model, [*prefix, word])[0] for word in range(outcomes)]
+        expected.append(prefix_probability(model, prefix)[1])
+        # Up to what is negligible in each of the configurations, and to the 32 bits of views.
+        np.testing.assert_allclose(found.expected[length], np.array(expected) / sum(expected), atol=2e-4)
+
+
+def test_analyses_are_different_and_sum_up_to_the_prefix(model):
+    words = [1, 0, 1]
+    (found,) = follow(model, [words], expected=False)
+    for word in range(len(words)):
+        size = found.size[word]
+        assert size <= 1000
+        total = np.exp(found.log_weight[word, :size]).sum()
+        assert total == pytest.approx(prefix_probability(model, words[: word + 1])[0], rel=1e-2)
+        heads, labels, tags = (part[word, :size, : word + 1] for part in (found.heads, found.labels, found.tags))
+        assert np.all(heads[:, -1] == OPEN)
+        assert np.all((heads == OPEN) == (labels < 0))
+        assert np.all((heads >= OPEN) & (heads <= word) & (heads != -1))
+        assert np.all((tags >= 0) & (tags < len(model.tags)))
+        # After the second word nothing can have been attached but in one way.
+        if word < 2:
+            assert len({tuple(row) for row in tags.tolist()}) == size == len(model.tags) ** (word + 1)
+    assert np.any(heads != OPEN)
+
+
+def test_neither_threads_nor_neighbours_change_anything(model):
+    sentences = [list(words) for length in (1, 2, 3) for words in itertools.product((0, 1), repeat=length)]
+    alone = [follow(model, [words], particles=20)[0] for words in sentences]
+    for threads in (1, 3):
+        for one, other in zip(alone, follow(model, sentences, threads, particles=20)):
+            assert np.array_equal(one.size, other.size)
+            assert np.array_equal(one.expected, other.expected)
+            for word, size in enumerate(one.size):
+                for part in ("log_weight", "heads", "tags"):
+                    ours, theirs = (getattr(each, part)[word, :size, ...] for each in (one, other))
+                    if ours.ndim == 2:
+                        ours, theirs = ours[:, : word + 1], theirs[:, : word + 1]
+                    assert np.array_equal(ours, theirs)
+
+
+def test_distributions_are_those_of_a_language_model(model):
+    (found,) = follow(model, [[0, 1, 1]], analyses=False)
+    np.testing.assert_allclose(found.expected.sum(axis=1), 1.0)
+    # No sentence ends before its first word.
+    assert np.all(found.expected[1:] > 0.0)
+    assert found.expected[0, -1] == 0.0

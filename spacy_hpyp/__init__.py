@@ -3,5 +3,17 @@
 from .about import __version__
 from .annotation.alternatives import Alternative, Marginals
 from .components.hpyp_parser import HPYPParser
+from .components.surprisal import surprisal
+from .language_model.increments import Increment, PartialParse
+from .language_model.ngram import NGramModel
 
-__all__ = ["Alternative", "HPYPParser", "Marginals", "__version__"]
+__all__ = [
+    "Alternative",
+    "HPYPParser",
+    "Increment",
+    "Marginals",
+    "NGramModel",
+    "PartialParse",
+    "__version__",
+    "surprisal",
+]

@@ -159,4 +159,14 @@ def _decoded(file: Iterable[str], path: Path) -> Iterator[str]:
     try:
         yield from file
     except UnicodeDecodeError as error:
-        raise ValueError(f"'{path}' is not text in UTF-8 ({error}).") from error
+        with path.open("rb") as lines:
+            number = next(number for number, line in enumerate(lines, 1) if not _is_utf8(line))
+        raise ValueError(f"'{path}' is not text in UTF-8 (line {number}: {error}).") from error
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf8")
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,41 +1,81 @@
-"""`hpyp surprisal`: the surprisal of each token or word of text files, as a table."""
+"""`hpyp surprisal`: the surprisal of each token, word or region of texts and tables of stimuli, as a table."""
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-import numpy as np
+import srsly
 import typer
-from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from tqdm import tqdm
 from wasabi import msg
 
-from ..annotation.documents import encode_docs
-from ..annotation.written import values_of
-from ..components.hpyp_parser import HPYPParser
-from ..language_model.interpolation import Interpolation
-from ..language_model.surprisal import MIXED, TokenRow, WordRow, sum_words, token_rows
+from ..components.surprisal import NGramReader, ParserReader, Reader, read_rows
+from ..language_model.increments import ENTROPIES, Increment
+from ..language_model.ngram import NGramModel, resolve_rule
+from ..language_model.stimuli import check_prose, is_table, read_stimuli
+from ..language_model.surprisal import REGION, TOKEN, WORD, Passage, Row
 from ..storage.files import prepare_folder, replacing
-from .app import hpyp, load_parser
+from .app import hpyp, load_parser, load_pipeline
 from .interpolation import INTERPOLATE, WEIGHTS_FROM, load_interpolation
 from .raw_text import locate_paragraphs, read_sentences
 
-# How many paragraphs are parsed together.
-_BATCH = 256
+# How many passages are parsed together where parses are asked for.
+_BATCH = 64
+# Columns of a table that has no rows; a table of stimuli always has some.
+_OF_TEXT = ["file", "paragraph", "sentence"]
 
 
 @hpyp.command("surprisal")
 def surprisal_cli(
-    model: str = typer.Argument(..., help="Name or path of a trained pipeline with an hpyp_parser"),
-    texts: list[Path] = typer.Argument(..., help="Text files in UTF-8", exists=True, dir_okay=False),
-    output: Path | None = typer.Option(None, "--output", "-o", help="TSV file, instead of stdout", dir_okay=False),
+    model: str = typer.Argument(
+        ..., help="Name or path of a trained pipeline with an hpyp_parser, or a model saved by 'hpyp ngram'"
+    ),
+    texts: list[Path] = typer.Argument(
+        ..., help="Text files in UTF-8, or tables of stimuli (.csv, .tsv)", exists=True, dir_okay=False
+    ),
+    output: Path | None = typer.Option(
+        None,
+        "--output",
+        "-o",
+        help="File for the table, instead of stdout: .csv with commas, else with tabs",
+        dir_okay=False,
+    ),
     words: bool = typer.Option(False, "--words", "-w", help="One row a word between white space: sums over its tokens"),
-    per_line: bool = typer.Option(False, "--per-line", "-l", help="Each line is one sentence, without context"),
+    regions: bool = typer.Option(False, "--regions", "-r", help="One row a region of a table of stimuli"),
+    no_punctuation: bool = typer.Option(
+        False, "--no-punctuation", help="Punctuation has no rows, and is no part of words and regions"
+    ),
+    entropy: bool = typer.Option(
+        False,
+        "--entropy",
+        "-e",
+        help="Columns of entropies over next words and analyses, and of what a word reduces them by",
+    ),
+    parses: int | None = typer.Option(
+        None,
+        "--parses",
+        min=1,
+        help="Write so many parses that the beam holds after each word, as JSONL, instead of a table",
+    ),
+    per_line: bool = typer.Option(False, "--per-line", "-l", help="Each line of text is one sentence, without context"),
+    running: bool = typer.Option(
+        False, "--running", help="A text in a table may have several sentences, which the parser finds"
+    ),
+    segment_with: str | None = typer.Option(
+        None,
+        "--segment-with",
+        help="Of an n-gram model: name or path of a pipeline that finds words and sentences of running text",
+    ),
+    unknown_words: str | None = typer.Option(
+        None,
+        "--unknown-words",
+        help="Of an n-gram model that was trained with a rule for rare words of your own: the registered function",
+    ),
     particles: int | None = typer.Option(
         None, "--particles", "-K", help="Particles, instead of the pipeline's setting"
     ),
@@ -43,106 +83,176 @@ def surprisal_cli(
     interpolate: Path | None = typer.Option(None, "--interpolate", "-i", help=INTERPOLATE, dir_okay=False, exists=True),
     weights_from: Path | None = typer.Option(None, "--weights-from", help=WEIGHTS_FROM, exists=True),
 ) -> None:
-    """Write a table of surprisals in bits, one row a token, tab-separated, with a header.
+    """Write a table of surprisals in bits, one row a token, with a header.
 
-    Paragraphs are separated by empty lines and parsed one by one; the parser finds their sentences. The columns start and end
-    count characters of the file; sentences, words and tokens are numbered in each paragraph. A field that contains a
+    A table of stimuli has the columns item, condition, and text or regions, which are separated by '|'; other columns are carried
+    through, and each row is one sentence. Of a text, paragraphs are separated by empty lines and parsed one by one; the parser finds
+    their sentences. The columns start and end count characters of the file or of the stimulus. A field that contains a
     quotation mark is quoted, as read.delim of R and pandas.read_csv expect. With --interpolate there are two more columns:
     surprisal_ngram, and surprisal_mixed of the n-gram model and the parser together; the others are the parser's own.
 
     Where the parser spells rare words out, their letters are a part of all surprisals but the syntactic ones. Search looks at no word
     before it is read, whatever the setting 'outlook' of the pipeline is.
     """
-    nlp, parser = load_parser(model, particles=particles, threads=threads)
-    # Reading is incremental: words to come must have no say in which derivations there are.
-    parser.outlook = 0.0
+    if words and regions:
+        raise ValueError("Rows stand for words or for regions: give either --words or --regions.")
     if interpolate is None and weights_from is not None:
         raise ValueError("--weights-from is a setting of a mixture, but there is no --interpolate.")
-    mixture = None
-    if interpolate is not None:
-        search = parser.search._replace(consensus=False, guides=False)
-        mixture = load_interpolation(parser, interpolate, weights_from, partial(read_sentences, nlp=nlp), search=search)
-    rows = chain.from_iterable(read_surprisals(nlp, path, per_line=per_line, mixture=mixture) for path in texts)
-    mixed = mixture is not None
+    # What is wrong with a text is known before a model is loaded, and with every text before anything is written.
+    passages = chain.from_iterable([_read(path, per_line=per_line) for path in texts])
+    tables = [is_table(path) for path in texts]
+    if any(tables) and not all(tables):
+        raise ValueError("Tables of stimuli and other texts have different columns: give them in two commands.")
+    running = running if any(tables) else not per_line
+    reader = _load(
+        model,
+        segment_with=segment_with,
+        unknown_words=unknown_words,
+        particles=particles,
+        threads=threads,
+        interpolate=interpolate,
+        weights_from=weights_from,
+    )
+    with reader.incremental():
+        if parses is not None:
+            if isinstance(reader, NGramReader):
+                raise ValueError("--parses is a setting of a parser, but here is an n-gram model.")
+            _write(output, _lines(reader, passages, parses, running=running), _write_lines)
+            return
+        by = WORD if words else REGION if regions else TOKEN
+        rows = read_rows(reader, passages, by=by, punctuation=not no_punctuation, entropy=entropy, running=running)
+        dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
+        header = _header(reader, by, entropy=entropy)
+        _write(output, rows, partial(write_table, dialect=dialect, header=header))
+
+
+def _load(
+    model: str,
+    *,
+    segment_with: str | None,
+    unknown_words: str | None,
+    particles: int | None,
+    threads: int | None,
+    interpolate: Path | None,
+    weights_from: Path | None,
+) -> Reader:
+    of_parser = {"particles": particles, "threads": threads, "interpolate": interpolate}
+    of_ngrams = {"segment-with": segment_with, "unknown-words": unknown_words}
+    is_file = Path(model).is_file()
+    for name, value in (of_parser if is_file else of_ngrams).items():
+        if value is not None:
+            owner, other = ("a parser", "an n-gram model") if is_file else ("an n-gram model", "a parser")
+            raise ValueError(f"--{name} is a setting of {owner}, but here is {other}.")
+    if is_file:
+        rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
+        segmenter = None if segment_with is None else load_pipeline(segment_with)
+        return NGramReader(NGramModel.from_disk(model, unknown_words=rule), segmenter)
+    nlp, parser = load_parser(model, particles=particles, threads=threads)
+    if interpolate is None:
+        return ParserReader(nlp)
+    parser.outlook = 0.0
+    search = parser.search._replace(consensus=False, guides=False)
+    return ParserReader(
+        nlp, load_interpolation(parser, interpolate, weights_from, partial(read_sentences, nlp=nlp), search=search)
+    )
+
+
+def _read(path: Path, *, per_line: bool) -> Iterable[Passage]:
+    """The passages of a file. Text is not held in memory."""
+    if is_table(path):
+        return read_stimuli(path)
+    check_prose(path)
+    return (
+        Passage(text, {"file": str(path), "paragraph": number}, f"paragraph {number} of '{path}'", offset)
+        for number, (offset, text) in enumerate(locate_paragraphs(path, per_line=per_line), 1)
+    )
+
+
+def _header(reader: Reader, by: str, *, entropy: bool) -> list[str]:
+    """The columns of a table without rows."""
+    sums = ["surprisal", "log_prob"]
+    if isinstance(reader, ParserReader):
+        sums = ["surprisal", "surprisal_lexical", "surprisal_syntactic", "log_prob"]
+        sums += ["surprisal_ngram", "surprisal_mixed"] if reader.mixture is not None else []
+    names = (ENTROPIES if isinstance(reader, ParserReader) else ENTROPIES[:1]) if entropy else []
+    tag = ["tag"] if by == TOKEN and isinstance(reader, ParserReader) else []
+    own = ["word", "token"] if by == TOKEN else ["word", "tokens"]
+    entropies = [f"{kind}_{name}" for kind in ("entropy", "reduction") for name in names]
+    return [*_OF_TEXT, *own, "start", "end", "text", *tag, *sums, "known", "class", *entropies]
+
+
+def _write(output: Path | None, rows: Iterator[Any], write: Any) -> None:
+    """Write to a file, which takes the place of another one when it is complete, or to stdout."""
     if output is None:
-        write_table(typer.get_text_stream("stdout", encoding="utf8"), rows, words=words, mixed=mixed)
+        write(typer.get_text_stream("stdout", encoding="utf8"), rows)
         return
     prepare_folder(output.parent)
     # A bar only where somebody looks on.
-    bar = tqdm(rows, unit=" tokens", leave=False, disable=None)
+    bar = tqdm(rows, unit=" rows", leave=False, disable=None)
     with bar, replacing(output, "w", encoding="utf8", newline="") as file:
-        write_table(file, bar, words=words, mixed=mixed)
-    msg.good(f"Saved surprisals to {output}")
+        write(file, bar)
+    msg.good(f"Saved surprisals to {output}" if write is not _write_lines else f"Saved parses to {output}")
 
 
-def read_surprisals(
-    nlp: Language, path: str | Path, *, per_line: bool = False, mixture: Interpolation | None = None
-) -> Iterator[TokenRow]:
-    """Parse a text file and give the surprisal of each token. The file is not held in memory. White space has no row.
-
-    nlp (Language): A pipeline with an hpyp_parser, whose setting `outlook` should be 0: else its search has looked at the words to come.
-    path (str | Path): Text in UTF-8. Paragraphs are parsed one by one: nothing before a paragraph is context of its words.
-    per_line (bool): Whether every line is a paragraph that is one sentence; else an empty line ends a paragraph, and the
-        pipeline finds the sentences.
-    mixture (Interpolation | None): Of the pipeline's parser and an n-gram model.
-    RETURNS (Iterator[TokenRow]): The tokens.
-    RAISES (ValueError): If the file is not text in UTF-8, or the pipeline cannot parse it.
-    """
-    number = 0
-    for paragraphs in minibatch(locate_paragraphs(path, per_line=per_line), _BATCH):
-        rows: list[TokenRow] = []
-        with nlp.memory_zone():
-            docs = [nlp.make_doc(text) for _, text in paragraphs]
-            if per_line:
-                for doc in docs:
-                    for token in doc:
-                        token.is_sent_start = token.i == 0
-            parsed = ((doc, None) for doc in nlp.pipe(docs)) if mixture is None else _parse_and_mix(nlp, docs, mixture)
-            for (offset, _), (doc, mixed) in zip(paragraphs, parsed):
-                number += 1
-                rows.extend(token_rows(doc, str(path), number, offset, mixed))
-            del docs, doc, parsed
-        yield from rows
-
-
-def _parse_and_mix(nlp: Language, docs: list[Doc], mixture: Interpolation) -> Iterator[tuple[Doc, np.ndarray]]:
-    """Parse documents, and find what `MIXED` has for their tokens."""
-    parser = next(pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser))
-    before = nlp.pipe_names[: nlp.pipe_names.index(parser.name)]
-    with nlp.select_pipes(enable=before):
-        docs = list(nlp.pipe(docs))
-    # Which boundaries the parser is given, and where it has to find them, nobody knows afterwards.
-    blocks, layout = encode_docs(docs, mixture.model.encoder, given_tags=False)
-    with nlp.select_pipes(disable=before):
-        docs = list(nlp.pipe(docs))
-    places = [layout.token[start:end] for start, end in zip(layout.docs, layout.docs[1:])]
-    parts = [
-        np.array([values_of(doc, name) for name in ("surprisal_lexical", "surprisal_syntactic")], dtype=np.float64)
-        for doc in docs
-    ]
-    own = np.concatenate([part[:, place].sum(axis=0) for part, place in zip(parts, places)])
-    letters = mixture.model.spell_docs(docs, layout, blocks.words)
-    found = np.stack(mixture.surprisals(blocks, own, letters), axis=1)
-    for doc, place, values in zip(docs, places, np.split(found, layout.docs[1:-1])):
-        mixed = np.zeros((len(doc), len(MIXED)))
-        mixed[place] = values
-        yield doc, mixed
-
-
-def write_table(file: TextIO, tokens: Iterator[TokenRow], *, words: bool = False, mixed: bool = False) -> None:
-    """Write a table of tokens, or of words between white space, tab-separated.
+def write_table(file: TextIO, rows: Iterable[Row], *, dialect: str = "excel-tab", header: Iterable[str] = ()) -> None:
+    """Write rows as a table.
 
     file (TextIO): Where to.
-    tokens (Iterator[TokenRow]): The tokens.
-    words (bool): Whether to sum over words.
-    mixed (bool): Whether the tokens have the columns of a mixture.
+    rows (Iterable[Row]): The rows; all have the columns of the first one.
+    dialect (str): Of the module csv: "excel-tab" or "excel".
+    header (Iterable[str]): The columns if there is no row.
     """
-    writer = csv.writer(file, dialect="excel-tab", lineterminator="\n")
-    fields = (WordRow if words else TokenRow)._fields
-    columns = len(fields) if mixed else len(fields) - len(MIXED)
-    writer.writerow(fields[:columns])
-    writer.writerows(_formatted(row[:columns]) for row in (sum_words(tokens) if words else tokens))
+    writer = csv.writer(file, dialect=dialect, lineterminator="\n")
+    columns: list[str] = []
+    for row in rows:
+        if not columns:
+            columns = list(row)
+            writer.writerow(columns)
+        elif list(row) != columns:
+            raise ValueError("The tables have not the same columns: give them in two commands.")
+        writer.writerow([_formatted(value) for value in row.values()])
+    if not columns:
+        writer.writerow(header)
 
 
-def _formatted(row: Sequence[str | int | float]) -> list[str | int]:
-    return [f"{value:.6f}" if isinstance(value, float) else value for value in row]
+def _formatted(value: Any) -> Any:
+    # R reads TRUE and FALSE as logical values, and so does pandas.
+    return str(value).upper() if isinstance(value, bool) else f"{value:.6f}" if isinstance(value, float) else value
+
+
+def _lines(reader: ParserReader, passages: Iterable[Passage], k: int, *, running: bool) -> Iterator[dict[str, Any]]:
+    """What the beam holds after each word, a line each."""
+    for batch in minibatch(passages, _BATCH):
+        for passage, (doc, found) in zip(batch, reader.increments(batch, k, running=running)):
+            yield from (_line(passage, doc, one) for one in found)
+
+
+def _line(passage: Passage, doc: Doc, found: Increment) -> dict[str, Any]:
+    place = {token: i for i, token in enumerate(found.words)}
+    return {
+        **passage.columns,
+        "token": len(found.words),
+        "start": passage.offset + doc[found.token].idx,
+        "end": passage.offset + doc[found.token].idx + len(doc[found.token]),
+        "text": doc[found.token].text,
+        "entropy_next": round(found.entropy_next, 6),
+        "entropy_analyses": round(found.entropy_analyses, 6),
+        "words": [doc[i].text for i in found.words],
+        "next_words": [[word, round(probability, 6)] for word, probability in found.next_words],
+        "parses": [
+            {
+                "probability": round(parse.probability, 6),
+                "log_prob": round(parse.log_prob, 6),
+                "tags": parse.tags,
+                "heads": [None if head is None else place[head] + 1 for head in parse.heads],
+                "deps": parse.deps,
+                "stack": [place[i] + 1 for i in parse.stack],
+            }
+            for parse in found.parses
+        ],
+    }
+
+
+def _write_lines(file: TextIO, lines: Iterable[dict[str, Any]]) -> None:
+    for line in lines:
+        file.write(srsly.json_dumps(line) + "\n")

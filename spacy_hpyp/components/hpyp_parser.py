@@ -36,6 +36,7 @@ from ..annotation.guides import write_guides
 from ..compiled import NONE
 from ..inference.division import Search
 from ..language_model.generation import LONGEST, generate_docs
+from ..language_model.increments import Increment, find_increments
 from ..models.architectures import JOINT_MODEL
 from ..models.joint_model import JointModel
 from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
@@ -450,6 +451,20 @@ class HPYPParser(TrainableComponent):
         letters = float(model.spell_docs([doc], layout, blocks.words).sum())
         found = k_best(doc, replace(layout, offsets=sentences.offsets), posteriors, k, model.encoder)
         return [replace(each, log_prob=each.log_prob + letters) for each in found]
+
+    def increments(self, doc: Doc, k: int = 5) -> list[Increment]:
+        """What the beam holds after each word: parses of the words so far, and what is expected next, without changing the document.
+
+        The search knows nothing of the words to come, whatever `outlook` is. Each sentence is read by itself.
+
+        doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them. Without any it is one sentence.
+        k (int): How many parses and next words, at least 1; there are fewer parses if the beam has no more.
+        RETURNS (list[Increment]): Of each word; white space has none.
+        RAISES (ValueError): If k is not a whole number of at least 1, or the model generates no words.
+        """
+        k, model = whole("k", k, least=1), self._initialized()
+        given = self.tags == "given"
+        return find_increments(model, [doc], self.search, k, threads=self.threads, given_tags=given)[0]
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """The best parses of each sentence of a document, without changing it, see `k_best`.

@@ -30,7 +30,7 @@ from ..text.spool import Spool
 from ..text.unknown_words import RULES, UnknownWordRule, check_rule, plain_rule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, LONGEST, unfound
-from .ngram_seating import draw_stream, score_block, score_stream, visit_stream
+from .ngram_seating import draw_stream, next_distributions, score_block, score_stream, visit_stream
 from .perplexity import Perplexity, ScoredSentence, perplexity_of
 
 FORMAT = 1
@@ -206,6 +206,18 @@ class NGramModel:
         stream = vocabulary.numbers(words)
         found = self._score(np.array([*stream, len(vocabulary)], dtype=np.int32))
         found[:-1] += self._spell(words, stream)
+        return found
+
+    def next_words(self, words: Sequence[str]) -> np.ndarray:
+        """The distributions of the next word, or the end, after each prefix of a sentence.
+
+        words (Sequence[str]): The n words of a sentence.
+        RETURNS (float64[n + 1, outcomes]): Probabilities of all words and classes of the vocabulary by their numbers, and in the last
+            column of the end; before the first word and after each.
+        """
+        vocabulary = self.words.vocabulary
+        found = np.empty((len(words) + 1, len(vocabulary) + 1))
+        next_distributions(self._average, np.array(vocabulary.numbers(words), dtype=np.int32), found)
         return found
 
     def score(self, sentences: Iterable[Sequence[str]]) -> Iterator[ScoredSentence]:

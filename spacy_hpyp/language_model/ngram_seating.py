@@ -95,6 +95,22 @@ def draw_stream(average, beginning, attempts, rng, stream):
     return 0
 
 
+@compiled
+def next_distributions(average, words, out):
+    """The distributions of what follows each prefix of a sentence, averaged over samples.
+
+    average (Average): Of seatings that `visit_stream` made.
+    words (int32[n]): The words of the sentence.
+    out (float64[n + 1, alphabet]): Overwritten with p(word or boundary | the words before), before the first word and after each.
+    """
+    boundary = average.alphabet[0] - 1
+    row = np.empty(average.columns.shape[1], dtype=np.int32)
+    for place in range(len(words) + 1):
+        read_history(words, 0, place, boundary, row)
+        for dish in range(boundary + 1):
+            out[place, dish] = average_probability(average, row, dish)
+
+
 @borrowing
 def _passed_on(average, row):
     """How much of a prediction comes from below all counts, from the uniform distribution: the mean over the samples."""

@@ -1,128 +1,136 @@
-"""Tables of surprisals, for readers of a text file: one row a token, or one row a word between white space."""
+"""Tables of surprisals for readers of a text: one row a token, a word between white space, or a region of a stimulus."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
 
-#: The last columns of a table that is made with a mixture.
+from ..text.vocabulary import Vocabulary
+
+#: What a row may stand for.
+TOKEN, WORD, REGION = "token", "word", "region"
+ROWS = (TOKEN, WORD, REGION)
+#: The columns of an n-gram model and of its mixture with a parser.
 MIXED = ("surprisal_ngram", "surprisal_mixed")
 
-
-class TokenRow(NamedTuple):
-    """A token and its surprisal.
-
-    file (str): The file.
-    paragraph (int): Number of the paragraph in the file, from 1.
-    sentence, word, token (int): Numbers in the paragraph, from 1, of the sentence, the word between white space, and the token.
-    start, end (int): Where the token stands in the file, in characters: its text is `file[start:end]`.
-    text, tag (str): The token, and the tag that the parser gave it.
-    surprisal, surprisal_lexical, surprisal_syntactic (float): The parser's in bits, see `register_extensions`.
-    log_prob (float): The parser's in nats, with the ends of sentences.
-    surprisal_ngram, surprisal_mixed (float | None): Those of an n-gram model, and of its mixture with the parser, in bits; see
-        `spacy_hpyp.language_model.interpolation`.
-    """
-
-    file: str
-    paragraph: int
-    sentence: int
-    word: int
-    token: int
-    start: int
-    end: int
-    text: str
-    tag: str
-    surprisal: float
-    surprisal_lexical: float
-    surprisal_syntactic: float
-    log_prob: float
-    surprisal_ngram: float | None = None
-    surprisal_mixed: float | None = None
+#: A row: its columns in their order.
+Row = dict[str, Any]
 
 
-class WordRow(NamedTuple):
-    """A word between white space. Its surprisal is the sum of its tokens', by the chain rule; the rest is as in `TokenRow`.
+class Passage(NamedTuple):
+    """A text that is read by itself: nothing before it is context of its words.
 
-    sentence (int): The sentence of its first token.
-    tokens (int): How many tokens it has.
-    """
-
-    file: str
-    paragraph: int
-    sentence: int
-    word: int
-    tokens: int
-    start: int
-    end: int
-    text: str
-    surprisal: float
-    surprisal_lexical: float
-    surprisal_syntactic: float
-    log_prob: float
-    surprisal_ngram: float | None = None
-    surprisal_mixed: float | None = None
-
-
-def token_rows(doc: Doc, file: str, paragraph: int, offset: int, mixed: np.ndarray | None = None) -> Iterator[TokenRow]:
-    """The tokens of a parsed paragraph. White space has no row.
-
-    file (str), paragraph (int): Which paragraph it is, see `TokenRow`.
+    text (str): The text.
+    columns (dict[str, Any]): What all of its rows say of it, such as its file, or its item and condition.
+    name (str): What it is called in errors.
     offset (int): How many characters of the file come before it.
-    mixed (float64[tokens, 2] | None): What the columns `MIXED` are to have.
+    ends (tuple[int, ...]): Where its regions end, in characters of the text; empty if it has none.
     """
-    word, number, end = 0, 0, -1
+
+    text: str
+    columns: dict[str, Any]
+    name: str
+    offset: int = 0
+    ends: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a model says of the n tokens of a Doc. Where a token is white space the values mean nothing.
+
+    summed (dict[str, float64[n]]): Columns that add up over the tokens of a word, as surprisals do by the chain rule.
+    classes (list[str]): The classes of words that are not in the model's vocabulary, "" for those that are.
+    tags (list[str] | None): Their tags, if the model finds any.
+    entropies (dict[str, float64[n, 2]]): By what they are entropies of, in bits, before each token and after it.
+    """
+
+    summed: dict[str, np.ndarray]
+    classes: list[str]
+    tags: list[str] | None = None
+    entropies: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+def rare_classes(vocabulary: Vocabulary, words: Iterable[str]) -> list[str]:
+    """The classes by which a vocabulary knows rare words, "" where it knows the words themselves."""
+    known = len(vocabulary.words)
+    return [vocabulary.classes[i - known] if i >= known else "" for i in vocabulary.numbers(list(words))]
+
+
+def entropy(distribution: np.ndarray) -> np.ndarray:
+    """The entropy of distributions in bits.
+
+    distribution (float64[..., outcomes]): Probabilities.
+    """
+    return -np.sum(distribution * np.log2(np.maximum(distribution, 1e-300)), axis=-1) + 0.0
+
+
+def passage_rows(
+    doc: Doc, scores: Scores, passage: Passage, *, by: str = TOKEN, punctuation: bool = True
+) -> Iterator[Row]:
+    """The rows of a passage. White space has none.
+
+    A word is what stands between white space or the borders of regions.
+
+    doc (Doc): Its tokens, with sentence boundaries.
+    by (str): What a row stands for, one of `ROWS`.
+    punctuation (bool): Whether tokens that are punctuation have rows and are counted in sums. The others are numbered alike.
+    RAISES (ValueError): If the border of a region is inside of a token, or there are no regions where they are asked for.
+    """
+    if by == REGION and not passage.ends:
+        raise ValueError(f"{passage.name} has no regions: separate them by '|' in a column 'regions'.")
+    tokens = [row for row in _tokens(doc, scores, passage) if punctuation or not doc[row["i"]].is_punct]
+    if by == TOKEN:
+        for row in tokens:
+            yield _row(row, doc, scores, passage, by, [row])
+        return
+    for _, group in groupby(tokens, key=lambda row: row[by]):
+        own = list(group)
+        yield _row(own[0], doc, scores, passage, by, own)
+
+
+def _tokens(doc: Doc, scores: Scores, passage: Passage) -> Iterator[Row]:
+    """Where each token stands."""
+    word, number, end, region = 0, 0, -1, 0
     for sentence, span in enumerate(doc.sents, 1):
         for token in span:
             if token.is_space:
                 continue
-            word += token.idx != end
-            number += 1
-            end = token.idx + len(token)
-            yield TokenRow(
-                file=file,
-                paragraph=paragraph,
-                sentence=sentence,
-                word=word,
-                token=number,
-                start=offset + token.idx,
-                end=offset + end,
-                text=token.text,
-                tag=token.tag_,
-                surprisal=token._.surprisal,
-                surprisal_lexical=token._.surprisal_lexical,
-                surprisal_syntactic=token._.surprisal_syntactic,
-                log_prob=token._.log_prob,
-                **({} if mixed is None else dict(zip(MIXED, mixed[token.i].tolist()))),
-            )
+            own = 1 + sum(token.idx >= border for border in passage.ends[:-1]) if passage.ends else 0
+            word += token.idx != end or own != region
+            number, end, region = number + 1, token.idx + len(token), own
+            if passage.ends and end > passage.ends[own - 1]:
+                raise ValueError(
+                    f"Region {own} of {passage.name} ends inside of the token '{token.text}', whose surprisal cannot be divided. Move "
+                    "the '|' to where a token ends."
+                )
+            yield {"i": token.i, "region": own, "sentence": sentence, "word": word, "token": number}
 
 
-def sum_words(rows: Iterator[TokenRow]) -> Iterator[WordRow]:
-    """Add up the tokens of each word between white space: a verb and its clitic, a word and the comma behind it.
-
-    rows (Iterator[TokenRow]): The tokens in their order.
-    RETURNS (Iterator[WordRow]): The words.
-    """
-    for _, group in groupby(rows, key=lambda row: (row.file, row.paragraph, row.word)):
-        tokens = list(group)
-        first = tokens[0]
-        yield WordRow(
-            file=first.file,
-            paragraph=first.paragraph,
-            sentence=first.sentence,
-            word=first.word,
-            tokens=len(tokens),
-            start=first.start,
-            end=tokens[-1].end,
-            text="".join(token.text for token in tokens),
-            surprisal=sum(token.surprisal for token in tokens),
-            surprisal_lexical=sum(token.surprisal_lexical for token in tokens),
-            surprisal_syntactic=sum(token.surprisal_syntactic for token in tokens),
-            log_prob=sum(token.log_prob for token in tokens),
-            **{name: _sum_if_known([getattr(token, name) for token in tokens]) for name in MIXED},
-        )
-
-
-def _sum_if_known(values: list[float | None]) -> float | None:
-    return None if None in values else sum(values)
+def _row(first: Row, doc: Doc, scores: Scores, passage: Passage, by: str, tokens: list[Row]) -> Row:
+    places = [row["i"] for row in tokens]
+    start, end = doc[places[0]].idx, doc[places[-1]].idx + len(doc[places[-1]])
+    row = dict(passage.columns)
+    if passage.ends:
+        row["region"] = first["region"]
+    row["sentence"] = first["sentence"]
+    if by == REGION:
+        row["words"] = len({one["word"] for one in tokens})
+    else:
+        row["word"] = first["word"]
+    row["token" if by == TOKEN else "tokens"] = first["token"] if by == TOKEN else len(tokens)
+    row |= {"start": passage.offset + start, "end": passage.offset + end}
+    row["text"] = "".join(doc[i].text for i in places) if by == WORD else doc.text[start:end]
+    if by == TOKEN and scores.tags is not None:
+        row["tag"] = scores.tags[places[0]]
+    row |= {name: float(values[places].sum()) for name, values in scores.summed.items()}
+    classes = [scores.classes[i] for i in places if scores.classes[i]]
+    row |= {"known": not classes, "class": " ".join(classes)}
+    for name, values in scores.entropies.items():
+        row[f"entropy_{name}"] = float(values[places[-1], 1])
+    for name, values in scores.entropies.items():
+        # Entropy that grows is no work done (Hale 2006).
+        row[f"reduction_{name}"] = max(float(values[places[0], 0] - values[places[-1], 1]), 0.0)
+    return row

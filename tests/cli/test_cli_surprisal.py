@@ -10,7 +10,8 @@ import spacy
 
 run = partial(command_line.run, "hpyp", "surprisal")
 COLUMNS = (
-    "file paragraph sentence word token start end text tag surprisal surprisal_lexical surprisal_syntactic log_prob"
+    "file paragraph sentence word token start end text tag surprisal surprisal_lexical surprisal_syntactic log_prob "
+    "known class"
 ).split()
 SUMMED = ("surprisal", "surprisal_lexical", "surprisal_syntactic", "log_prob")
 TEXT = """the dog sees a cat. Ada waits near

@@ -1,0 +1,262 @@
+"""Surprisal of texts and of tables of stimuli, by a parser or an n-gram model: what `hpyp surprisal` and `spacy_hpyp.surprisal` do."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import minibatch
+
+from ..annotation.documents import encode_docs
+from ..annotation.extensions import bits
+from ..annotation.written import values_of
+from ..language_model.increments import Increment, find_entropies, find_increments
+from ..language_model.interpolation import Interpolation
+from ..language_model.ngram import NGramModel
+from ..language_model.stimuli import is_table, read_stimuli, stimulus
+from ..language_model.surprisal import MIXED, ROWS, TOKEN, Passage, Row, Scores, passage_rows, rare_classes
+from ..language_model.surprisal import entropy as distribution_entropy
+from ..settings import OneOf, check
+from .hpyp_parser import HPYPParser
+
+# How many passages are read together.
+_BATCH = 256
+_SUMMED = ("surprisal", "surprisal_lexical", "surprisal_syntactic", "log_prob")
+
+
+def surprisal(
+    model: Language | NGramModel | str | Path,
+    texts: Iterable[str | Mapping[str, Any]] | Path,
+    *,
+    by: str = TOKEN,
+    punctuation: bool = True,
+    entropy: bool = False,
+    running: bool = False,
+) -> list[Row]:
+    """The surprisal of each token, word or region of some texts.
+
+    model (Language | NGramModel | str | Path): A pipeline with a trained `hpyp_parser`, an n-gram model, or where either is saved.
+    texts (Iterable[str | Mapping[str, Any]] | Path): Each text by itself, as a string or as the row of a table: with `text`, or with
+        `regions`, a string with `|` between them or a list of strings; other columns are carried through. Or the path of a table of
+        stimuli, see `spacy_hpyp.language_model.stimuli`.
+    by (str): What a row of the result stands for: "token", "word" (between white space) or "region".
+    punctuation (bool): Whether punctuation has rows, and is a part of the word or region that it stands in.
+    entropy (bool): Whether to find entropies, too. That takes longer.
+    running (bool): Whether a text may have several sentences, which the parser finds; else each is one sentence.
+    RETURNS (list[dict[str, Any]]): The rows, as `pandas.DataFrame` takes them: carried columns (or `item`, a number), `region`,
+        `sentence`, `word`, `token`, `start`, `end`, `text`, `tag`, surprisals and entropies in bits, `log_prob` in nats, `known`,
+        `class`. See docs/surprisal.md.
+    RAISES (ValueError): If a text or region is empty, a region ends inside of a token, or the model cannot do what is asked for.
+    """
+    passages = _passages(texts)
+    reader = reader_for(model)
+    with reader.incremental():
+        return list(read_rows(reader, passages, by=by, punctuation=punctuation, entropy=entropy, running=running))
+
+
+class ParserReader:
+    """Reads passages with the parser of a pipeline.
+
+    nlp (Language): With one trained `hpyp_parser`.
+    mixture (Interpolation | None): Of this parser and an n-gram model.
+    RAISES (ValueError): If there is none, or it has not been trained.
+    """
+
+    def __init__(self, nlp: Language, mixture: Interpolation | None = None) -> None:
+        parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
+        if len(parsers) != 1 or not parsers[0].is_trained:
+            raise ValueError(
+                f"The pipeline should have one hpyp_parser that has been trained, but it has {nlp.pipe_names}."
+            )
+        self.nlp, self.parser, self.mixture = nlp, parsers[0], mixture
+
+    @contextmanager
+    def incremental(self) -> Iterator[None]:
+        """Let words to come have no say in which derivations there are."""
+        outlook = self.parser.outlook
+        self.parser.outlook = 0.0
+        try:
+            yield
+        finally:
+            self.parser.outlook = outlook
+
+    def read(
+        self, passages: list[Passage], *, running: bool = False, entropy: bool = False
+    ) -> Iterator[tuple[Doc, Scores]]:
+        """Parse passages and say how surprising their tokens are.
+
+        running (bool): Whether the parser finds the sentences.
+        entropy (bool): Whether to find entropies.
+        """
+        docs, mixed = self._parse(passages, running=running), {}
+        if self.mixture is not None:
+            docs, mixed = _mix(self.nlp, docs, self.mixture)
+        else:
+            docs = list(self.nlp.pipe(docs))
+        joint, given = self.parser.joint, self.parser.tags == "given"
+        found = [{}] * len(docs)
+        if entropy:
+            found = find_entropies(joint, docs, self.parser.search, threads=self.parser.threads, given_tags=given)
+        for i, (doc, entropies) in enumerate(zip(docs, found)):
+            summed = {name: _column(doc, name) for name in _SUMMED[1:]}
+            summed = {"surprisal": summed["surprisal_lexical"] + summed["surprisal_syntactic"], **summed}
+            summed |= {name: values[i] for name, values in mixed.items()}
+            classes = rare_classes(joint.vocabulary, [token.text for token in doc])
+            yield doc, Scores(summed, classes, [token.tag_ for token in doc], entropies)
+
+    def increments(
+        self, passages: list[Passage], k: int, *, running: bool = False
+    ) -> Iterator[tuple[Doc, list[Increment]]]:
+        """What the beam holds after each word, see `HPYPParser.increments`."""
+        docs = list(self.nlp.pipe(self._parse(passages, running=running)))
+        given = self.parser.tags == "given"
+        joint, search, threads = self.parser.joint, self.parser.search, self.parser.threads
+        yield from zip(docs, find_increments(joint, docs, search, k, threads=threads, given_tags=given))
+
+    def _parse(self, passages: list[Passage], *, running: bool) -> list[Doc]:
+        return [_doc(self.nlp, passage, running=running) for passage in passages]
+
+
+class NGramReader:
+    """Reads passages with an n-gram model.
+
+    model (NGramModel): The model.
+    segmenter (Language | None): Finds the sentences of running text.
+    """
+
+    def __init__(self, model: NGramModel, segmenter: Language | None = None) -> None:
+        self.model = model
+        self.segmenter = segmenter
+        self.nlp = spacy.blank(model.words.lang) if segmenter is None else segmenter
+
+    @contextmanager
+    def incremental(self) -> Iterator[None]:
+        """It always is."""
+        yield
+
+    def read(
+        self, passages: list[Passage], *, running: bool = False, entropy: bool = False
+    ) -> Iterator[tuple[Doc, Scores]]:
+        """As `ParserReader.read`; sentences are read one by one.
+
+        RAISES (ValueError): If sentences are to be found, and nothing does.
+        """
+        if running and self.segmenter is None:
+            raise ValueError(
+                "An n-gram model finds no sentences. Write each on a line of its own and give --per-line, or name a pipeline that finds "
+                "them with --segment-with."
+            )
+        docs = [_doc(self.nlp, passage, running=running) for passage in passages]
+        for doc in self.nlp.pipe(docs) if running else docs:
+            if not doc.has_annotation("SENT_START"):
+                raise ValueError("The pipeline of --segment-with does not find sentences.")
+            yield doc, self._scores(doc, entropy=entropy)
+
+    def _scores(self, doc: Doc, *, entropy: bool) -> Scores:
+        surprisal, log_prob, found = np.zeros(len(doc)), np.zeros(len(doc)), np.zeros((len(doc), 2))
+        for span in doc.sents:
+            places = [token.i for token in span if not token.is_space]
+            if not places:
+                continue
+            words = [doc[i].text for i in places]
+            values = self.model.log_probs(words)
+            surprisal[places], log_prob[places] = bits(values[:-1]), values[:-1]
+            # The end of the sentence is counted with its last word, as by the parser.
+            log_prob[places[-1]] += values[-1]
+            if entropy:
+                each = distribution_entropy(self.model.next_words(words))
+                found[places] = np.stack([each[:-1], each[1:]], axis=1)
+        classes = rare_classes(self.model.words.vocabulary, [token.text for token in doc])
+        return Scores({"surprisal": surprisal, "log_prob": log_prob}, classes, None, {"next": found} if entropy else {})
+
+
+Reader = ParserReader | NGramReader
+
+
+def reader_for(model: Language | NGramModel | str | Path) -> Reader:
+    """What reads passages with a model.
+
+    model (Language | NGramModel | str | Path): See `surprisal`.
+    RAISES (ValueError | OSError): If it is not there, or not what it should be.
+    """
+    if isinstance(model, str | Path):
+        model = NGramModel.from_disk(model) if Path(model).is_file() else spacy.load(model)
+    return NGramReader(model) if isinstance(model, NGramModel) else ParserReader(model)
+
+
+def read_rows(
+    reader: Reader,
+    passages: Iterable[Passage],
+    *,
+    by: str = TOKEN,
+    punctuation: bool = True,
+    entropy: bool = False,
+    running: bool = False,
+) -> Iterator[Row]:
+    """The rows of some passages, which are not all held in memory; see `surprisal`.
+
+    reader (Reader): Set to be incremental.
+    """
+    check("by", by, OneOf(ROWS))
+    for batch in minibatch(passages, _BATCH):
+        rows: list[Row] = []
+        with reader.nlp.memory_zone():
+            for passage, (doc, scores) in zip(batch, reader.read(batch, running=running, entropy=entropy)):
+                rows.extend(passage_rows(doc, scores, passage, by=by, punctuation=punctuation))
+            del doc, scores
+        yield from rows
+
+
+def _passages(texts: Iterable[str | Mapping[str, Any]] | Path) -> Iterable[Passage]:
+    if isinstance(texts, Path):
+        if not is_table(texts):
+            raise ValueError(
+                f"The name of a table of stimuli ends with .csv or .tsv, but this is '{texts}'. Give other texts as strings."
+            )
+        return read_stimuli(texts)
+    if isinstance(texts, str | Mapping):
+        raise ValueError("'texts' should be a list of texts, but it is one text. Write it in brackets.")
+    return [
+        stimulus({"item": number}, {"text": text}, f"text {number}")
+        if isinstance(text, str)
+        else stimulus({}, text, f"text {number}")
+        for number, text in enumerate(texts, 1)
+    ]
+
+
+def _doc(nlp: Language, passage: Passage, *, running: bool) -> Doc:
+    doc = nlp.make_doc(passage.text)
+    if not running:
+        for token in doc:
+            token.is_sent_start = token.i == 0
+    return doc
+
+
+def _column(doc: Doc, name: str) -> np.ndarray:
+    return np.array(values_of(doc, name), dtype=np.float64)
+
+
+def _mix(nlp: Language, docs: list[Doc], mixture: Interpolation) -> tuple[list[Doc], dict[str, list[np.ndarray]]]:
+    """Parse documents, and find what `MIXED` has for their tokens."""
+    parser = next(pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser))
+    before = nlp.pipe_names[: nlp.pipe_names.index(parser.name)]
+    with nlp.select_pipes(enable=before):
+        docs = list(nlp.pipe(docs))
+    # Which boundaries the parser is given, and where it has to find them, nobody knows afterwards.
+    blocks, layout = encode_docs(docs, mixture.model.encoder, given_tags=False)
+    with nlp.select_pipes(disable=before):
+        docs = list(nlp.pipe(docs))
+    places = [layout.token[start:end] for start, end in zip(layout.docs, layout.docs[1:])]
+    parts = [_column(doc, "surprisal_lexical") + _column(doc, "surprisal_syntactic") for doc in docs]
+    own = np.concatenate([part[place] for part, place in zip(parts, places)])
+    letters = mixture.model.spell_docs(docs, layout, blocks.words)
+    found: dict[str, list[np.ndarray]] = {name: [] for name in MIXED}
+    for name, values in zip(MIXED, mixture.surprisals(blocks, own, letters)):
+        for doc, place, column in zip(docs, places, np.split(values, layout.docs[1:-1])):
+            found[name].append(np.zeros(len(doc)))
+            found[name][-1][place] = column
+    return docs, found

@@ -1,0 +1,170 @@
+"""What a parser's beam holds after each word, for readers: entropies, and the parses of the words so far with their probabilities.
+
+The entropy over analyses is that of the parses that the beam goes on with after a word (Roark et al. 2009; Hale 2006): what is on the
+stack, what has been attached, and which tags there are. Several derivations of the same are one. The entropy over next words is that of
+the distribution of the next word or the end of the sentence, see `spacy_hpyp.arc_standard.increments`: a rare word counts as its class.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ..annotation.arrays import Blocks
+from ..annotation.documents import Layout, encode_docs
+from ..arc_standard.increments import OPEN, Increments
+from ..compat.spacy import nonproj
+from ..inference.division import Search
+from ..models.joint_model import JointModel
+from .surprisal import entropy
+
+#: What entropies are over.
+ENTROPIES = ("next", "analyses")
+# How many sentences are looked at together: of each word, there is a distribution over the whole vocabulary.
+_BATCH = 16
+
+
+@dataclass(frozen=True)
+class PartialParse:
+    """A parse of the words up to one of them, as the beam holds it.
+
+    probability (float): Given the words so far: its share of the beam.
+    log_prob (float): Of these words with the parse, in nats, without letters of rare words.
+    tags (list[str]): Of each word so far.
+    heads (list[int | None]): The token that each word is attached to, None for a word that is on the stack.
+    deps (list[str]): The labels of these arcs, "" where there is none yet.
+    stack (list[int]): The tokens that are on the stack; the last one is its top.
+    """
+
+    probability: float
+    log_prob: float
+    tags: list[str]
+    heads: list[int | None]
+    deps: list[str]
+    stack: list[int]
+
+
+@dataclass(frozen=True)
+class Increment:
+    """What there is after a word.
+
+    token (int): The word's position in the Doc.
+    words (list[int]): The positions of the words of its sentence up to it.
+    entropy_next, entropy_analyses (float): Of the next word, and of the analyses of the words so far, in bits.
+    next_words (list[tuple[str, float]]): What is expected next, the most probable first: words, classes of rare words in angle brackets,
+        or "" for the end of the sentence.
+    parses (list[PartialParse]): The most probable first.
+    """
+
+    token: int
+    words: list[int]
+    entropy_next: float
+    entropy_analyses: float
+    next_words: list[tuple[str, float]]
+    parses: list[PartialParse]
+
+
+def find_increments(
+    model: JointModel, docs: Sequence[Doc], search: Search, k: int, *, threads: int = 1, given_tags: bool = False
+) -> list[list[Increment]]:
+    """What the beam holds after each word of parsed documents; each sentence is read by itself.
+
+    model (JointModel): Trained, and lexicalised.
+    docs (Sequence[Doc]): With sentence boundaries.
+    search (Search): How to search.
+    k (int): How many parses and next words of each word are wanted.
+    threads (int): How many threads share the sentences; the result does not depend on it.
+    given_tags (bool): Whether the tags of the words are given.
+    RETURNS (list[list[Increment]]): Of each document's words.
+    """
+    blocks, layout = _encode(model, docs, given_tags)
+    words: list[Increment] = []
+    for one in _follow(model, blocks, search, threads):
+        token = layout.token[len(words) : len(words) + len(one.size)].tolist()
+        words += [_increment(model, one, token, i, k) for i in range(len(token))]
+    return [words[start:end] for start, end in zip(layout.docs.tolist(), layout.docs.tolist()[1:])]
+
+
+def find_entropies(
+    model: JointModel, docs: Sequence[Doc], search: Search, *, threads: int = 1, given_tags: bool = False
+) -> list[dict[str, np.ndarray]]:
+    """The entropies before and after each token of parsed documents, in bits, see `Scores.entropies`.
+
+    model, docs, search, threads, given_tags: As for `find_increments`.
+    RETURNS (list[dict[str, float64[tokens, 2]]]): Of each document, over "next" words and "analyses".
+    """
+    blocks, layout = _encode(model, docs, given_tags)
+    values = np.empty((len(layout.token), 2, len(ENTROPIES)))
+    at = 0
+    for one in _follow(model, blocks, search, threads):
+        n = len(one.size)
+        analyses = [0.0, *(entropy(_merged(one, i)[0]) for i in range(n))]
+        each = np.stack([entropy(one.expected), analyses], axis=1)
+        values[at : at + n] = np.stack([each[:-1], each[1:]], axis=1)
+        at += n
+    result = []
+    for doc, start, end in zip(docs, layout.docs, layout.docs[1:]):
+        found = np.zeros((len(doc), 2, len(ENTROPIES)))
+        found[layout.token[start:end]] = values[start:end]
+        result.append(dict(zip(ENTROPIES, np.moveaxis(found, 2, 0))))
+    return result
+
+
+def _encode(model: JointModel, docs: Sequence[Doc], given_tags: bool) -> tuple[Blocks, Layout]:
+    if not model.is_lexicalised:
+        raise ValueError("An unlexicalised model generates no words, and has no entropy over them.")
+    return encode_docs(docs, model.encoder, given_tags=given_tags)
+
+
+def _follow(model: JointModel, blocks: Blocks, search: Search, threads: int) -> Iterator[Increments]:
+    """What there is after each word, a sentence after the other; that of a few is held in memory."""
+    # The beam is to stand for the posterior, and knows nothing of the words to come.
+    search = search._replace(marginals=True, consensus=False, guides=False, outlook=0.0)
+    for first in range(0, len(blocks.offsets) - 1, _BATCH):
+        offsets = blocks.offsets[first : first + _BATCH + 1]
+        start, end = offsets[0], offsets[-1]
+        some = Blocks(blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], offsets - start)
+        yield from model.frozen.follow(some, search, threads)
+
+
+def _merged(found: Increments, word: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The analyses after a word: their probabilities (float64[m]) and log-weights (float64[m]), and of each a derivation that has it
+    (int64[m]); the most probable first.
+    """
+    size = found.size[word]
+    rows = np.concatenate([part[word, :size, : word + 1] for part in (found.heads, found.labels, found.tags)], axis=1)
+    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    weight = found.log_weight[word, :size]
+    highest = weight.max()
+    sums = np.bincount(place.ravel(), weights=np.exp(weight - highest))
+    order = np.lexsort((first, -sums))
+    return sums[order] / sums.sum(), highest + np.log(sums[order]), first[order]
+
+
+def _increment(model: JointModel, found: Increments, token: list[int], word: int, k: int) -> Increment:
+    probability, log_prob, places = _merged(found, word)
+    expected = found.expected[word + 1]
+    names = np.argsort(-expected, kind="stable")[:k].tolist()
+    end = len(expected) - 1
+    parses = []
+    for share, value, i in zip(probability[:k].tolist(), log_prob[:k].tolist(), places[:k].tolist()):
+        heads, labels, tags = (part[word, i, : word + 1].tolist() for part in (found.heads, found.labels, found.tags))
+        parses.append(
+            PartialParse(
+                probability=share,
+                log_prob=value,
+                tags=[model.tags[tag] for tag in tags],
+                heads=[None if head == OPEN else token[head] for head in heads],
+                deps=["" if label < 0 else model.labels[label].split(nonproj.DELIMITER)[0] for label in labels],
+                stack=[token[j] for j, head in enumerate(heads) if head == OPEN],
+            )
+        )
+    return Increment(
+        token=token[word],
+        words=token[: word + 1],
+        entropy_next=float(entropy(expected)),
+        entropy_analyses=float(entropy(probability)),
+        next_words=[("" if i == end else model.vocabulary.name(i), float(expected[i])) for i in names],
+        parses=parses,
+    )

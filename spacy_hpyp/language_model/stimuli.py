@@ -1,0 +1,207 @@
+"""Tables of stimuli: CSV or TSV with a header and the columns `item`, `condition`, and `text` or `regions`.
+
+In `regions`, the regions of a text are separated by `|`. Other columns are carried through to the table of surprisals.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .surprisal import MIXED, ROWS, Passage
+
+#: The names of files that are tables end so.
+SUFFIXES = (".csv", ".tsv")
+SEPARATOR = "|"
+_KEYS = ("item", "condition")
+_TEXTS = ("text", "regions")
+# What a table of surprisals has columns of its own for.
+_TAKEN = {
+    *("file", "sentence", "words", "tokens", "start", "end", "tag", "known", "class", "log_prob", *ROWS, *MIXED),
+    *("surprisal", "surprisal_lexical", "surprisal_syntactic"),
+    *(f"{kind}_{name}" for kind in ("entropy", "reduction") for name in ("next", "analyses")),
+}
+# Of a text, so many lines are looked at to see whether it is a table, and a list in prose may look like one of fewer lines.
+_LOOKED_AT, _FEW = 100, 3
+_ENDINGS = tuple(".!?:…\"'”’)")
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is a table, by its name."""
+    return path.suffix.lower() in SUFFIXES
+
+
+def read_stimuli(path: Path) -> list[Passage]:
+    """The passages of a table of stimuli.
+
+    path (Path): A file in UTF-8, perhaps with a byte order mark. A `.tsv` file has tabs between its columns; a `.csv` file commas,
+        semicolons or tabs, whichever its header has.
+    RAISES (ValueError): If it is not in UTF-8, has not the columns, or no rows, if a row has more or fewer fields than the header, an
+        empty text or region, or the item and condition of another row. The message says in which line.
+    """
+    text = _decode(path)
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    found: list[Passage] = []
+    seen: dict[tuple[str, str], str] = {}
+    header: list[str] | None = None
+    start = 1
+    while True:
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            raise ValueError(f"Line {start} of '{path}' cannot be read as a row of a table: {error}.") from error
+        if fields is None:
+            break
+        line, start = start, reader.line_num + 1
+        if not any(field.strip() for field in fields):
+            continue
+        if header is None:
+            header = _header(fields, path)
+            continue
+        name = f"line {line} of '{path}'"
+        if len(fields) != len(header):
+            raise ValueError(
+                f"{_capital(name)} has {len(fields)} fields, but the header has {len(header)} columns. A field that has the "
+                "separator in it must be quoted."
+            )
+        passage = stimulus({"file": str(path)}, dict(zip(header, fields)), name)
+        key = tuple(str(passage.columns[name]) for name in _KEYS)
+        if key in seen:
+            raise ValueError(
+                f"Item '{key[0]}' stands twice with condition '{key[1]}': in {seen[key]} and {name}. Give one of them another name."
+            )
+        seen[key] = name
+        found.append(passage)
+    if header is None:
+        raise ValueError(f"The table '{path}' is empty: it has not even a header.")
+    if not found:
+        raise ValueError(f"The table '{path}' has a header, but no rows.")
+    return found
+
+
+def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str) -> Passage:
+    """A row of a table as a passage.
+
+    columns (Mapping[str, Any]): Columns that are to come first.
+    row (Mapping[str, Any]): The row, with the text as `text` or its regions as `regions`: a string with `|`, or a list of strings.
+    name (str): What it is called in errors.
+    RAISES (ValueError): If the text or a region is empty, or a column has the name of one of the table of surprisals.
+    """
+    texts = [key for key in row if key in _TEXTS]
+    if len(texts) != 1:
+        raise ValueError(
+            f"{_capital(name)} should have either a 'text' or 'regions', but it has {', '.join(row) or 'nothing'}."
+        )
+    if taken := [key for key in row if key in _TAKEN - {"text"}]:
+        raise ValueError(
+            f"The column '{taken[0]}' of {name} has the name of a column of the result. Give it another one."
+        )
+    carried = {**columns, **{key: value for key, value in row.items() if key not in _TEXTS}}
+    content = row[texts[0]]
+    if texts[0] == "text":
+        text = " ".join(str(content).split())
+        if not text:
+            raise ValueError(f"The text of {name} is empty.")
+        return Passage(text, carried, name)
+    parts = content.split(SEPARATOR) if isinstance(content, str) else _with_spaces(content)
+    return _passage(parts, carried, name)
+
+
+def check_prose(path: Path) -> None:
+    """See that a text is no table: that not all of its lines have the same separators.
+
+    RAISES (ValueError): If it looks like one, or is not in UTF-8.
+    """
+    lines = []
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if number > _LOOKED_AT:
+                break
+            lines.append(_text_of(line, number, path).strip("\r\n"))
+    lines = [line for line in lines if line.strip()]
+    for separator, least, rows in (("\t", 1, 2), (";", 2, _FEW), (",", 2, _FEW)):
+        counts = {line.count(separator) for line in lines}
+        names = [cell.strip().strip('"').lower() for cell in lines[0].split(separator)] if lines else []
+        is_header = len(names) > 1 and any(key in names for key in _KEYS)
+        alike = len(lines) >= rows and len(counts) == 1 and min(counts) >= least and not lines[0].endswith(_ENDINGS)
+        if is_header or alike:
+            what = {"\t": "tabs", ",": "commas", ";": "semicolons"}[separator]
+            raise ValueError(
+                f"'{path}' looks like a table: its lines are divided by {what}. Of a table, the name must end with .csv or .tsv, and it "
+                "has the columns item, condition, and text or regions. If it is prose, end its first line with a full stop, or write "
+                "spaces for tabs."
+            )
+
+
+def _passage(parts: Sequence[str], columns: dict[str, Any], name: str) -> Passage:
+    """Regions as a passage. Where white space stands beside the border of two, there is a space between them."""
+    text, ends = "", []
+    for number, part in enumerate(parts, 1):
+        words = " ".join(part.split())
+        if not words:
+            raise ValueError(
+                f"Region {number} of {name} is empty. Where a condition lacks words that another one has, let them be a part of the region "
+                "before or after."
+            )
+        if text and (part[:1].isspace() or parts[number - 2][-1:].isspace()):
+            text += " "
+        text += words
+        ends.append(len(text))
+    return Passage(text, columns, name, ends=tuple(ends))
+
+
+def _with_spaces(parts: Iterable[str]) -> list[str]:
+    """Regions of a list: of a word and its clitic, which belong together, only a string can say so."""
+    return [f" {part} " if part.strip() else "" for part in parts]
+
+
+def _header(fields: list[str], path: Path) -> list[str]:
+    header = [field.strip() for field in fields]
+    lower = [name.lower() for name in header]
+    header = [low if low in (*_KEYS, *_TEXTS) else name for name, low in zip(header, lower)]
+    missing = [name for name in _KEYS if name not in header]
+    if not any(name in header for name in _TEXTS):
+        missing.append("text' or 'regions")
+    if missing:
+        raise ValueError(
+            f"The table '{path}' has no column '{missing[0]}'. A table of stimuli has a header with the columns item, condition, and text "
+            f"or regions; in line 1 there are: {', '.join(header)}."
+        )
+    if all(name in header for name in _TEXTS):
+        raise ValueError(
+            f"The table '{path}' has both a column 'text' and a column 'regions'. Leave one out, or rename it."
+        )
+    if twice := [name for name in header if header.count(name) > 1 or not name]:
+        raise ValueError(
+            f"The header of the table '{path}' has a column without a name, or two with the same: '{twice[0]}'."
+        )
+    return header
+
+
+def _delimiter(text: str) -> str:
+    """What is between the columns of a CSV file: what its header has most of."""
+    first = re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0]
+    return max(",;\t", key=first.count)
+
+
+def _decode(path: Path) -> str:
+    data = path.read_bytes()
+    lines = data.splitlines(keepends=True)
+    return "".join(_text_of(line, number, path) for number, line in enumerate(lines, 1)).removeprefix("\ufeff")
+
+
+def _text_of(line: bytes, number: int, path: Path) -> str:
+    try:
+        return line.decode("utf8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"'{path}' is not text in UTF-8: line {number} has the byte {line[error.start]:#04x}. Save it as UTF-8 (in Excel, 'CSV "
+            "UTF-8')."
+        ) from error
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
+from multiprocessing.context import get_spawning_popen
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 
 from ..settings import Settings
-from ..storage.checksum import DAMAGE, unpack_message, with_checksum
+from ..storage.checksum import DAMAGE, identity, identity_of_file, unpack_message, with_checksum
 from ..storage.files import replace_file
 
 
@@ -61,6 +62,8 @@ class TrainableComponent(TrainablePipe):
         self._settings = self.settings_type()
         self.change(**settings)
         self._given = self.settings
+        # Where the model was read from, if it was read from a file.
+        self._source: Path | None = None
 
     # What a subclass defines
 
@@ -87,6 +90,13 @@ class TrainableComponent(TrainablePipe):
         data (bytes), source (Path | None): All that was stored, and the file that it was read from, if any.
         RAISES (ValueError): If something is damaged.
         """
+
+    def _untrained_model(self) -> Model:
+        """A new thinc Model with the settings of the component's own, that has learned nothing.
+
+        RAISES (NotImplementedError): If there is none: such a component goes to other processes with all that it has learned.
+        """
+        raise NotImplementedError
 
     def _replace_model(self, loaded: Any) -> None:
         """Put what `_load_model` made in the place of what the component has, and forget how far training was."""
@@ -255,6 +265,33 @@ class TrainableComponent(TrainablePipe):
         self.change(**settings)
         return self
 
+    def __reduce__(self) -> Any:
+        """Pickle the component, for a process that is being started here as a reference to the file that its model was read from.
+
+        Such a process maps the same arrays as this one, and nothing is sent to it. A pickle that may go to another machine, or
+        be read another day, has the whole model, and so has one of a model that is no longer what stands in the file.
+        """
+        if get_spawning_popen() is None or not self._stands_in_file():
+            return super().__reduce__()
+        handler = self.__dict__.get("error_handler")
+        made_with = (
+            self.vocab,
+            self._untrained_model(),
+            self.name,
+            self.scorer,
+            asdict(self._given),
+            asdict(self.settings),
+        )
+        return _read_again, (type(self), *made_with, handler, self._source, identity_of_file(self._source))
+
+    def _stands_in_file(self) -> bool:
+        if self._source is None or type(self)._untrained_model is TrainableComponent._untrained_model:
+            return False
+        try:
+            return identity_of_file(self._source) == identity(self._write_model())
+        except OSError:
+            return False
+
     def _write_model(self) -> bytes:
         return with_checksum(self.model.to_bytes())
 
@@ -292,6 +329,42 @@ class TrainableComponent(TrainablePipe):
                 "The file is damaged, or belongs to another version or another config; train or install it again."
             ) from error
         self._replace_model(loaded)
+        # A process that is started elsewhere may have another directory.
+        self._source = None if source is None else source.absolute()
+
+
+def _read_again(
+    component: type[TrainableComponent],
+    vocab: Vocab,
+    model: Model,
+    name: str,
+    scorer: Callable | None,
+    given: dict[str, Any],
+    settings: dict[str, Any],
+    error_handler: Callable | None,
+    source: Path,
+    expected: str,
+) -> TrainableComponent:
+    """A component of another process with its model, read from the file that the other one has read it from.
+
+    model (Model): One that has learned nothing.
+    given, settings (dict[str, Any]): What the component was made with, and its settings.
+    error_handler (Callable | None): Its own, if it has one.
+    source (Path), expected (str): The file, and what identifies it.
+    RAISES (ValueError): If the file is another one by now, or damaged.
+    """
+    made = component(vocab, model, name, scorer=scorer, **given)
+    data = source.read_bytes()
+    if identity(data) != expected:
+        raise ValueError(
+            f"The component '{name}' cannot be read again from {source} by another process: the file has changed since it was "
+            "loaded. Load the pipeline again."
+        )
+    made._read_model(data, source)
+    made.change(**settings)
+    if error_handler is not None:
+        made.set_error_handler(error_handler)
+    return made
 
 
 @contextmanager

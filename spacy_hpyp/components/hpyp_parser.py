@@ -37,7 +37,7 @@ from ..compiled import NONE
 from ..inference.division import Search
 from ..language_model.generation import LONGEST, generate_docs
 from ..language_model.increments import Increment, find_increments
-from ..models.architectures import JOINT_MODEL
+from ..models.architectures import JOINT_MODEL, thinc_model
 from ..models.joint_model import JointModel
 from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
 from ..models.storage import model_from_bytes
@@ -682,6 +682,9 @@ class HPYPParser(TrainableComponent):
             loaded.seating.check()
         else:
             loaded.seating.use_views(views)
+
+    def _untrained_model(self) -> Model:
+        return thinc_model(self.joint.untrained())
 
     def _replace_model(self, loaded: JointModel) -> None:
         set_pooled(self.model, JOINT_MODEL, loaded)

@@ -70,6 +70,11 @@ def HPYPModel(
         spelled=found.spelling,
         pools=found,
     )
+    return thinc_model(joint)
+
+
+def thinc_model(joint: JointModel) -> Model:
+    """A joint model as the attribute of a thinc model of its own."""
     return set_pooled(Model("hpyp", forward), JOINT_MODEL, joint)
 
 

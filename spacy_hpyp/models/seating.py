@@ -95,6 +95,10 @@ class Seating:
         self._views: Mapping[str, View] | None = None
         self._frozen: tuple[dict[str, Weights], FrozenModel] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What makes a copy. Views follow from the seating, and take many times as much memory."""
+        return {**self.__dict__, "_views": None, "_frozen": None}
+
     @property
     def franchises(self) -> dict[str, Franchise]:
         """The seating of each distribution.

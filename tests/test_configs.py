@@ -154,6 +154,10 @@ def test_base_config_of_the_readme_is_filled_in_to_the_training_of_the_pool(tmp_
     default = Adam(0.02)
     others = {name: filled["optimizer"][name] for name in filled["optimizer"].keys() - pool["optimizer"].keys()}
     assert others == {"beta1": default.b1, "beta2": default.b2, "eps": default.eps, "L2_is_weight_decay": True}
+    # Those of `attribute_ruler`, by which no pipeline is chosen.
+    for name in ("pos_acc", "morph_acc", "morph_per_feat"):
+        assert not pool["score_weights"].pop(name)
+        filled["score_weights"].pop(name, None)
     for training in (filled, pool):
         del training["optimizer"], training["dropout"]
     assert filled == pool

@@ -7,7 +7,9 @@ import pytest
 import spacy
 import srsly
 from command_line import run
+from spacy import displacy
 from spacy.cli.train import train
+from spacy.matcher import Matcher
 
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
@@ -54,7 +56,7 @@ def test_the_project_uses_a_config_that_is_tested_here():
 def test_training_writes_the_best_and_the_last_pipeline(trained):
     for name in ("model-best", "model-last"):
         nlp = spacy.load(trained / name)
-        assert nlp.pipe_names == ["hpyp_parser"]
+        assert nlp.pipe_names == ["hpyp_parser", "attribute_ruler"]
         assert nlp.meta["performance"]["dep_las"] > 0.5
 
 
@@ -70,6 +72,25 @@ def test_raw_text_is_parsed_into_the_trees_that_a_reader_expects(trained, assert
     assert leaves.dep_ == "ROOT"
     assert (doc[1].head, doc[1].dep_, doc[0].head) == (leaves, "nsubj", doc[1])
     assert doc._.log_prob == pytest.approx(sum(sentence._.log_prob for sentence in doc.sents))
+
+
+def test_a_trained_pipeline_finds_parts_of_speech_and_features_and_what_spacy_makes_of_them(trained, tmp_path):
+    nlp = spacy.load(trained / "model-best")
+    assert nlp.meta["performance"]["pos_acc"] > 0.85
+    assert nlp.meta["performance"]["morph_acc"] > 0.8
+    doc = nlp(RAW)
+    assert doc.has_annotation("POS")
+    assert doc.has_annotation("MORPH")
+    assert [chunk.text for chunk in doc.noun_chunks][:1] == ["The ferry"]
+    matcher = Matcher(nlp.vocab)
+    matcher.add("noun phrase", [[{"POS": "DET"}, {"POS": "ADJ", "OP": "*"}, {"POS": "NOUN"}]])
+    assert "The ferry" in [doc[start:end].text for _, start, end in matcher(doc)]
+    assert "NOUN" in displacy.render(doc, style="dep", jupyter=False)
+    run("evaluate", trained / "model-best", trained / "en_sample-ud-test.spacy", "--output", tmp_path / "raw.json")
+    scores = srsly.read_json(tmp_path / "raw.json")
+    assert scores["pos_acc"] > 0.8
+    assert scores["morph_acc"] > 0.8
+    assert scores.get("lemma_acc") is None
 
 
 def test_likelier_sentences_have_higher_log_probability(trained):
@@ -111,9 +132,16 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(tra
     }
     train(PROJECT / "configs" / "guided.cfg", tmp_path, overrides=overrides)
     nlp = spacy.load(tmp_path / "model-best")
-    assert nlp.pipe_names == ["easy_first_senter", "hpyp_parser", "easy_first_tagger", "easy_first_parser"]
+    assert nlp.pipe_names == [
+        "easy_first_senter",
+        "hpyp_parser",
+        "easy_first_tagger",
+        "easy_first_parser",
+        "attribute_ruler",
+    ]
     doc = nlp(RAW)
     assert_forest(doc)
+    assert [token.pos_ for token in doc[:2]] == ["DET", "NOUN"]
     assert len(list(doc.sents)) == 3
     assert all(0.0 < token._.head_prob < 1.0 for token in doc)
     run(

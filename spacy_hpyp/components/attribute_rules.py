@@ -1,0 +1,99 @@
+"""Universal parts of speech and morphological features, learned from a treebank for spaCy's `attribute_ruler`.
+
+A tag of the treebank mostly says what part of speech a word is, and often its features: the rule for a tag gives what was most
+frequent with it. Where a word has something else more often ("is" among the verbs of the third person, "mes" among the determiners),
+a rule for the tag and the words says so. A rule holds all words of a tag that have the same, and each rule costs time for
+every token: few rules have nearly all of the gain.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import spacy
+from spacy.errors import Errors
+from spacy.tokens import Doc, DocBin
+from spacy.util import logger, registry
+
+from ..annotation.documents import SPACE_TAG
+from .corpus import reading
+
+# A rule for words that would have been right so many times more often in training than the rule for their tag, or more.
+_LEAST = 10
+_SPACE = {"POS": "SPACE", "MORPH": ""}
+
+#: A part of speech and features.
+_Value = tuple[str, str]
+
+
+@registry.readers("spacy-hpyp.AttributeRules.v1")
+def create_attribute_rules(path: str | Path | None, word_rules: int = 40) -> list[dict[str, Any]]:
+    """Learn from a treebank what part of speech and which features go with a tag, and with the words that differ from their tag.
+
+    path (str | Path | None): A .spacy file or a directory of them.
+    word_rules (int): How many rules for words there are at most, those first that are right for most tokens of the treebank. They are
+        what `attribute_ruler` needs time for.
+    RETURNS (list[dict[str, Any]]): What `[initialize.components.attribute_ruler]` takes as `patterns`. No rules for a treebank
+        that has neither parts of speech nor features.
+    RAISES (ValueError): If there is no path, the number is negative, or a file is damaged.
+    """
+    if path is None:
+        raise ValueError(Errors.E913)
+    if word_rules < 0:
+        raise ValueError(f"'word_rules' must be at least 0, but it is {word_rules}.")
+    with reading(path):
+        rules = attribute_rules(_docs(Path(path)), word_rules)
+    if not rules:
+        logger.info("No rules for parts of speech and features: '%s' has none for tokens with tags", path)
+    return rules
+
+
+def attribute_rules(docs: Iterable[Doc], word_rules: int) -> list[dict[str, Any]]:
+    """The rules that documents with gold tags give, see `create_attribute_rules`. A later one overrules those before it."""
+    found: dict[tuple[str, str], Counter[_Value]] = defaultdict(Counter)
+    for doc in docs:
+        for token in doc:
+            value = token.pos_, str(token.morph)
+            if token.tag_ and not token.is_space and any(value):
+                found[token.tag_, token.lower_][value] += 1
+    tags: dict[str, Counter[_Value]] = defaultdict(Counter)
+    for (tag, _), values in found.items():
+        tags[tag].update(values)
+    if not tags:
+        return []
+    usual = {tag: _most_frequent(values) for tag, values in sorted(tags.items())}
+    words: dict[tuple[str, _Value], list[str]] = defaultdict(list)
+    gain: Counter[tuple[str, _Value]] = Counter()
+    for (tag, word), values in sorted(found.items()):
+        value = _most_frequent(values)
+        more = values[value] - values[usual[tag]]
+        if more > 0:
+            words[tag, value].append(word)
+            gain[tag, value] += more
+    chosen = sorted((rule for rule in gain if gain[rule] >= _LEAST), key=lambda rule: (-gain[rule], rule))[:word_rules]
+    return [
+        _rule({"TAG": SPACE_TAG}, _SPACE),
+        *(_rule({"TAG": tag}, _attributes(value)) for tag, value in usual.items()),
+        *(_rule({"TAG": tag, "LOWER": {"IN": words[tag, value]}}, _attributes(value)) for tag, value in chosen),
+    ]
+
+
+def _docs(path: Path) -> Iterator[Doc]:
+    vocab = spacy.blank("xx").vocab
+    for file in sorted(path.rglob("*.spacy")) if path.is_dir() else [path]:
+        yield from DocBin().from_disk(file).get_docs(vocab)
+
+
+def _most_frequent(values: Counter[_Value]) -> _Value:
+    return min(values, key=lambda value: (-values[value], value))
+
+
+def _attributes(value: _Value) -> dict[str, str]:
+    pos, features = value
+    # What is empty is known to be so, as in the treebank.
+    return {**({"POS": pos} if pos else {}), "MORPH": features}
+
+
+def _rule(token: dict[str, Any], attributes: dict[str, str]) -> dict[str, Any]:
+    return {"patterns": [[token]], "attrs": attributes}

@@ -1,0 +1,84 @@
+"""Rules for parts of speech and features, learned from a treebank."""
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+
+from spacy_hpyp.components.attribute_rules import attribute_rules, create_attribute_rules
+
+NOUN, VERB = ("NOUN", "Number=Sing"), ("VERB", "Number=Sing|Person=3")
+AUX, PROPN = ("AUX", "Number=Sing|Person=3"), ("PROPN", "")
+
+
+@pytest.fixture
+def vocab():
+    return spacy.blank("en").vocab
+
+
+def doc_of(vocab, *tokens):
+    """A document of (word, tag, (part of speech, features))."""
+    words, tags, values = zip(*tokens)
+    return Doc(
+        vocab,
+        words=words,
+        tags=tags,
+        pos=[pos for pos, _ in values],
+        morphs=[morph for _, morph in values],
+    )
+
+
+@pytest.fixture
+def treebank(vocab):
+    barks, dog, bark = ("barks", "VBZ", VERB), ("dog", "NN", NOUN), ("bark", "NN", VERB)
+    small, large = ("is", "VBZ", AUX), ("Is", "VBZ", AUX)
+    return [doc_of(vocab, *[barks] * 20, *[small] * 8, *[large] * 4, *[dog] * 5, bark, ("has", "VBZ", AUX))]
+
+
+def test_a_tag_has_what_is_most_frequent_with_it_and_frequent_words_what_they_have_themselves(treebank, vocab):
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("attribute_ruler")
+    ruler.initialize(None, patterns=attribute_rules(treebank, 10))
+    found = ruler(Doc(vocab, words=["barks", "IS", "has", "sits", "dog", "bark"], tags=["VBZ"] * 4 + ["NN"] * 2))
+    # "has" is in the rule of "is"; "bark" alone would be right too seldom for a rule.
+    assert [(token.pos_, str(token.morph)) for token in found] == [VERB, AUX, AUX, VERB, NOUN, NOUN]
+
+
+def test_the_rules_for_words_that_are_right_most_often_come_first(treebank):
+    words = [rule for rule in attribute_rules(treebank, 10) if "LOWER" in rule["patterns"][0][0]]
+    assert [rule["patterns"] for rule in words] == [[[{"TAG": "VBZ", "LOWER": {"IN": ["has", "is"]}}]]]
+    assert all("LOWER" not in rule["patterns"][0][0] for rule in attribute_rules(treebank, 0))
+
+
+def test_what_has_no_features_is_known_to_have_none_and_white_space_is_space(vocab):
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("attribute_ruler")
+    ruler.initialize(None, patterns=attribute_rules([doc_of(vocab, ("Ada", "NNP", PROPN))], 10))
+    doc = ruler(Doc(vocab, words=["Kim", "\n"], tags=["NNP", "_SP"]))
+    assert [token.pos_ for token in doc] == ["PROPN", "SPACE"]
+    assert doc[0].has_morph()
+    assert str(doc[0].morph) == ""
+
+
+def test_a_treebank_without_parts_of_speech_gives_no_rules(toy, vocab, tmp_path):
+    DocBin(docs=[toy.doc(vocab, *toy.sentences(3))]).to_disk(tmp_path / "train.spacy")
+    assert create_attribute_rules(tmp_path / "train.spacy") == []
+
+
+def test_a_directory_of_files_is_one_treebank(treebank, tmp_path):
+    for name in ("a", "b"):
+        DocBin(docs=treebank).to_disk(tmp_path / f"{name}.spacy")
+    assert create_attribute_rules(tmp_path) == attribute_rules(treebank * 2, 40)
+
+
+@pytest.mark.parametrize(
+    ("path", "words", "problem"),
+    [
+        (None, 40, "E913"),
+        ("text.txt", 40, "is not a .spacy file"),
+        ("damaged.spacy", 40, "is not a .spacy file, or it is damaged"),
+        ("damaged.spacy", -1, "'word_rules' must be at least 0"),
+    ],
+)
+def test_what_cannot_be_read_is_an_error_that_says_so(path, words, problem, write):
+    with pytest.raises(ValueError, match=problem):
+        create_attribute_rules(path and write("nothing", path), words)

@@ -14,6 +14,7 @@ from .learn import learn_cli
 from .learning_curve import learning_curve_cli
 from .ngram import ngram_cli
 from .papers import papers_cli
+from .parse import parse_cli
 from .perplexity import perplexity
 from .rank import rank_cli
 from .rerank import rerank_cli
@@ -37,6 +38,7 @@ __all__ = [
     "learning_curve_cli",
     "ngram_cli",
     "papers_cli",
+    "parse_cli",
     "perplexity",
     "rank_cli",
     "rerank_cli",

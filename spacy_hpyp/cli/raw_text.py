@@ -62,17 +62,20 @@ def read_paragraphs(path: str | Path, nlp: Language | None = None) -> Iterator[l
         yield from filter(None, found)
 
 
-def locate_paragraphs(path: str | Path, *, per_line: bool = False) -> Iterator[tuple[int, str]]:
+def locate_paragraphs(
+    path: str | Path, *, per_line: bool = False, file: Iterable[str] | None = None
+) -> Iterator[tuple[int, str]]:
     """The paragraphs of a text file, and where they stand in it.
 
     An empty line ends a paragraph. One of more than 20,000 characters is cut at white space. Line ends are left as they are.
 
     path (str | Path): A file in UTF-8. A byte order mark is a character of the file, but of no paragraph.
     per_line (bool): Whether every line that is not empty is a paragraph, however long.
+    file (Iterable[str] | None): The lines, if the file is open already; the path is its name then.
     RETURNS (Iterator[tuple[int, str]]): How many characters of the file come before the paragraph, and its text.
     RAISES (ValueError): If the file is not text in UTF-8.
     """
-    lines = _lines(Path(path))
+    lines = _lines(Path(path)) if file is None else _located(file, Path(path))
     yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines)
 
 
@@ -91,13 +94,17 @@ def _gold_sentences(path: Path) -> Iterator[list[str]]:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a text file as they are, and how many characters of the file come before each. A byte order mark is left out."""
     with path.open(encoding="utf8", newline="") as file:
-        end = 0
-        for line in _decoded(file, path):
-            start, end = end, end + len(line)
-            if start == 0 and line.startswith(_BYTE_ORDER_MARK):
-                yield 1, line[1:]
-            else:
-                yield start, line
+        yield from _located(file, path)
+
+
+def _located(file: Iterable[str], path: Path) -> Iterator[tuple[int, str]]:
+    end = 0
+    for line in decoded_lines(file, path):
+        start, end = end, end + len(line)
+        if start == 0 and line.startswith(_BYTE_ORDER_MARK):
+            yield 1, line[1:]
+        else:
+            yield start, line
 
 
 def _split_lines(path: Path) -> Iterator[list[str]]:
@@ -155,7 +162,12 @@ def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         yield start, text
 
 
-def _decoded(file: Iterable[str], path: Path) -> Iterator[str]:
+def decoded_lines(file: Iterable[str], path: Path) -> Iterator[str]:
+    """The lines of an open file, as they are.
+
+    path (Path): Its name, for errors.
+    RAISES (ValueError): If it is not text in UTF-8.
+    """
     try:
         yield from file
     except UnicodeDecodeError as error:

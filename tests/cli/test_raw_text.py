@@ -83,12 +83,12 @@ def test_text_is_read_as_it_is_asked_for(write, nlp, monkeypatch):
     monkeypatch.setattr(raw_text, "_BATCH", 10)
     asked = []
 
-    def counted(file, path, decoded=raw_text._decoded):
+    def counted(file, path, decoded=raw_text.decoded_lines):
         for line in decoded(file, path):
             asked.append(line)
             yield line
 
-    monkeypatch.setattr(raw_text, "_decoded", counted)
+    monkeypatch.setattr(raw_text, "decoded_lines", counted)
     for arguments in [{}, {"nlp": nlp}, {"nlp": nlp, "per_line": False}]:
         asked.clear()
         next(read_sentences(path, **arguments))

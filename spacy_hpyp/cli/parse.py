@@ -1,0 +1,193 @@
+"""`hpyp parse`: texts as trees in CoNLL-U."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from io import TextIOWrapper
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+import typer
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import minibatch
+from tqdm import tqdm
+from wasabi import msg
+
+from ..components.easy_first_parser import EasyFirstParser
+from ..components.head_outward_parser import HeadOutwardParser
+from ..components.hpyp_parser import HPYPParser
+from ..components.parse_combiner import ParseCombiner
+from ..storage.files import prepare_folder, replacing
+from .app import hpyp, load_pipeline, set_threads
+from .raw_text import decoded_lines, locate_paragraphs
+
+# How many paragraphs, or sentences of CoNLL-U, a process gets at once.
+_BATCH = 32
+# After how many the strings of what has been parsed are forgotten. Several processes are started anew then.
+_FORGET, _FORGET_PROCESSES = 256, 20_000
+_PARSERS = (HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner)
+_STDIN = Path("-")
+
+
+class _Source(NamedTuple):
+    """A text to parse: its path, the name that sentences are numbered with, and whether it is in CoNLL-U."""
+
+    path: Path
+    name: str
+    is_conllu: bool
+
+
+@hpyp.command("parse")
+def parse_cli(
+    model: str = typer.Argument(..., help="Name or path of a trained pipeline with a parser"),
+    texts: list[Path] | None = typer.Argument(
+        None, help="Texts in UTF-8, or files .conllu; stdin without any, or for '-'"
+    ),
+    output: Path | None = typer.Option(None, "--output", "-o", help="CoNLL-U file, instead of stdout", dir_okay=False),
+    conllu: bool = typer.Option(False, "--conllu", "-c", help="All texts are CoNLL-U, whatever their names are"),
+    keep_tags: bool = typer.Option(
+        False, "--keep-tags", help="Of CoNLL-U: keep tags, features and lemmas, and parse with these tags"
+    ),
+    per_line: bool = typer.Option(False, "--per-line", "-l", help="Each line of a text is one sentence"),
+    n_process: int = typer.Option(1, "--n-process", "-n", help="Processes", min=1),
+    threads: int | None = typer.Option(
+        None,
+        "--threads",
+        "-t",
+        help="Threads of each process, instead of the pipeline's setting; 1 with several processes",
+    ),
+) -> None:
+    """Write the trees that a pipeline finds, in CoNLL-U.
+
+    A text has paragraphs, with empty lines between them; the pipeline finds words and sentences. Of CoNLL-U the words, sentences,
+    multiword tokens and comments are kept; empty nodes and enhanced graphs are left out.
+
+    '# log_prob' is the log-probability of a sentence in nats, HeadProb and TagProb in MISC say how sure the parser is of a word's
+    head and tag, where it says so. No text is held in memory as a whole.
+    """
+    if output is not None:
+        prepare_folder(output.parent)
+    sources = _sources(texts or [_STDIN], conllu=conllu)
+    if keep_tags and not all(source.is_conllu for source in sources):
+        raise ValueError(
+            "--keep-tags is for CoNLL-U, but there is a text without tags. If it is CoNLL-U, add --conllu."
+        )
+    if per_line and any(source.is_conllu for source in sources):
+        raise ValueError("--per-line is for texts: CoNLL-U says itself where sentences are.")
+    # The library that it needs may not be there.
+    from . import conllu_format as _  # noqa: F401
+
+    nlp = load_pipeline(model)
+    set_threads(nlp, 1 if threads is None and n_process > 1 else threads)
+    left_out: Counter[str] = Counter()
+    with ExitStack() as stack:
+        file = (
+            typer.get_text_stream("stdout", encoding="utf8")
+            if output is None
+            else stack.enter_context(replacing(output, "w", encoding="utf8", newline="\n"))
+        )
+        # A bar only where somebody looks on.
+        bar = stack.enter_context(tqdm(unit=" sentences", leave=False, disable=None, file=sys.stderr))
+        if keep_tags:
+            stack.enter_context(nlp.select_pipes(disable=_given_tags(nlp)))
+        for source in sources:
+            parse = (
+                _parse_conllu(nlp, source, n_process, left_out, tagged=keep_tags)
+                if source.is_conllu
+                else _parse_text(nlp, source, n_process, per_line=per_line)
+            )
+            for sentence in parse:
+                file.write(sentence)
+                bar.update()
+    if left_out["empty nodes"]:
+        typer.echo(f"{left_out['empty nodes']} empty nodes of the input have been left out.", err=True)
+    if output is not None:
+        msg.good(f"Saved trees to {output}")
+
+
+def _sources(paths: list[Path], *, conllu: bool) -> list[_Source]:
+    names = ["stdin" if path == _STDIN else "_".join(path.stem.split()) for path in paths]
+    seen: Counter[str] = Counter()
+    sources = []
+    for path, name in zip(paths, names):
+        if path != _STDIN and not path.is_file():
+            raise ValueError(f"There is no file '{path}'.")
+        seen[name] += 1
+        unique = name if names.count(name) == 1 else f"{name}.{seen[name]}"
+        sources.append(_Source(path, unique, conllu or path.suffix == ".conllu"))
+    return sources
+
+
+def _given_tags(nlp: Language) -> list[str]:
+    """Have the parsers of a pipeline use the tags that there are; returns the components that would write others."""
+    for _, pipe in nlp.pipeline:
+        if isinstance(pipe, HPYPParser):
+            pipe.tags = "given"
+    return [
+        name
+        for name, pipe in nlp.pipeline
+        if not isinstance(pipe, _PARSERS) and "token.tag" in nlp.get_pipe_meta(name).assigns
+    ]
+
+
+def _opened(source: _Source) -> TextIO:
+    if source.path == _STDIN:
+        return TextIOWrapper(typer.get_binary_stream("stdin"), encoding="utf8", newline="")
+    return source.path.open(encoding="utf8", newline="")
+
+
+def _parse_text(nlp: Language, source: _Source, n_process: int, *, per_line: bool) -> Iterator[str]:
+    from .conllu_format import write_sentence
+
+    number = paragraph = 0
+    with _opened(source) as file:
+        for paragraphs in minibatch(locate_paragraphs(source.path, per_line=per_line, file=file), _forget(n_process)):
+            with nlp.memory_zone():
+                docs = (_lined(nlp, text) if per_line else text for _, text in paragraphs)
+                for doc in nlp.pipe(docs, n_process=n_process, batch_size=_BATCH):
+                    if not doc.has_annotation("SENT_START"):
+                        raise ValueError(f"The pipeline finds no sentences. Its components are {nlp.pipe_names}.")
+                    paragraph += 1
+                    begins: dict[str, str | None] = {"newdoc id": source.name} if paragraph == 1 else {}
+                    if not per_line:
+                        begins["newpar id"] = f"{source.name}-p{paragraph}"
+                    for span in [doc[:]] if per_line else doc.sents:
+                        written = write_sentence(span, {**begins, "sent_id": f"{source.name}-{number + 1}"})
+                        if written:
+                            number += 1
+                            begins = {}
+                            yield written
+                del docs
+
+
+def _lined(nlp: Language, text: str) -> Doc:
+    doc = nlp.make_doc(text)
+    for token in doc:
+        token.is_sent_start = token.i == 0
+    return doc
+
+
+def _parse_conllu(
+    nlp: Language, source: _Source, n_process: int, left_out: Counter[str], *, tagged: bool
+) -> Iterator[str]:
+    from .conllu_format import read_sentences, to_doc, write_again
+
+    number = 0
+    with _opened(source) as file:
+        sentences = read_sentences(decoded_lines(file, source.path), str(source.path), tagged=tagged)
+        for some in minibatch(sentences, _forget(n_process)):
+            with nlp.memory_zone():
+                docs = (to_doc(sentence, nlp.vocab, tagged=tagged) for sentence in some)
+                for sentence, doc in zip(some, nlp.pipe(docs, n_process=n_process, batch_size=_BATCH)):
+                    number += 1
+                    left_out["empty nodes"] += sentence.empty_nodes
+                    yield write_again(sentence, doc, f"{source.name}-{number}", tagged=tagged)
+                del docs
+    if not number:
+        raise ValueError(f"There is no sentence in '{source.path}'.")
+
+
+def _forget(n_process: int) -> int:
+    return _FORGET if n_process == 1 else _FORGET_PROCESSES

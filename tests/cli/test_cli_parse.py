@@ -1,0 +1,303 @@
+"""`hpyp parse`: what comes out is CoNLL-U, and has what was put in."""
+
+import re
+
+import numpy as np
+import pytest
+import spacy
+from command_line import run
+from spacy.tokens import Doc
+from spacy.training.converters import conllu_to_docs
+
+pytest.importorskip("conllu", reason="the extra 'conllu' is not installed")
+
+from spacy_hpyp.cli.conllu_format import UPOS, read_sentences, to_doc, write_again, write_sentence
+from spacy_hpyp.cli.documents import read_documents
+
+TEXT = "The dog sees a cat near the old bird. Ada sleeps.\nKim waits.\n\n  \nthe parser\nlikes a horse.\n"
+TREEBANK = """\
+# newdoc id = d1
+# sent_id = mine-1
+# text = Ada sees the dog.
+# note
+1	Ada	Ada	PROPN	NNP	Number=Sing	5	nsubj	_	Gloss=x=y
+2-3	sees	_	_	_	_	_	_	_	Range=1
+2	see	see	VERB	VBZ	_	7	wrong||label	_	_
+3	s	s	PART	IN	_	1	_	_	HeadProb=0.1
+3.1	empty	_	_	_	_	_	_	3:dep	_
+4	the	the	DET	DT	PronType=Art|Definite=Def	9	det	9:det	_
+5-6	dog.	_	_	_	_	_	_	_	SpaceAfter=No
+5	dog	dog	NOUN	NN	_	_	_	_	_
+6	.	.	PUNCT	.	_	_	_	_	_
+
+1	stop	stop	VERB	VBZ	_	0	root	_	_
+"""
+
+
+def sentences_of(text):
+    """The sentences of CoNLL-U: comments, and rows of ten columns. Asserted is what the format's own checks ask for."""
+    assert text.endswith("\n\n")
+    found = []
+    for block in text[:-2].split("\n\n"):
+        lines = block.split("\n")
+        comments = [line for line in lines if line.startswith("#")]
+        rows = [line.split("\t") for line in lines[len(comments) :]]
+        assert rows
+        assert all(len(row) == 10 and all(row) for row in rows)
+        assert all(column == column.strip() for row in rows for column in row)
+        words = [row for row in rows if row[0].isdigit()]
+        assert [int(row[0]) for row in words] == list(range(1, len(words) + 1))
+        heads = [int(row[6]) for row in words]
+        assert heads.count(0) == 1
+        for i, (row, head) in enumerate(zip(words, heads), 1):
+            assert (row[7] == "root") == (head == 0)
+            assert re.fullmatch(r"[a-z]+(:[a-z]+)?", row[7])
+            assert row[3] in {*UPOS, "_"}
+            features = [] if row[5] == "_" else row[5].split("|")
+            assert features == sorted(features, key=str.lower)
+            assert not any(character.isspace() for character in row[1])
+            seen = {i}
+            while head:
+                assert head not in seen
+                assert head <= len(words)
+                seen.add(head)
+                head = heads[head - 1]
+        values = dict(line[1:].strip().partition(" = ")[::2] for line in comments)
+        made, until = "", 0
+        for row in rows:
+            if "-" in row[0]:
+                until = int(row[0].split("-")[1])
+            elif int(row[0]) <= until:
+                continue
+            made += row[1] + " " * ("SpaceAfter=No" not in row[9].split("|"))
+        assert values["text"] == made.strip()
+        assert values["sent_id"]
+        found.append((values, rows))
+    assert len({values["sent_id"] for values, _ in found}) == len(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def model(trained, tmp_path_factory):
+    path = tmp_path_factory.mktemp("parse") / "model"
+    trained.to_disk(path)
+    return path
+
+
+def test_a_text_comes_out_with_its_trees_probabilities_and_spaces(model, write, tmp_path):
+    done = run("hpyp", "parse", model, write(TEXT), "--output", tmp_path / "new" / "out.conllu")
+    assert "Saved trees" in done.output
+    found = sentences_of((tmp_path / "new" / "out.conllu").read_text(encoding="utf8"))
+    nlp = spacy.load(model)
+    docs = [nlp("The dog sees a cat near the old bird. Ada sleeps.\nKim waits.\n"), nlp("the parser\nlikes a horse.\n")]
+    spans = [span for doc in docs for span in doc.sents]
+    assert len(found) == len(spans)
+    for number, ((values, rows), span) in enumerate(zip(found, spans), 1):
+        tokens = [token for token in span if not token.is_space]
+        assert values["sent_id"] == f"text-{number}"
+        assert float(values["log_prob"]) == pytest.approx(span._.log_prob, abs=1e-4)
+        assert [row[1] for row in rows] == [token.text for token in tokens]
+        assert [row[4] for row in rows] == [token.tag_ for token in tokens]
+        assert [row[7] for row in rows] == [token.dep_.replace("ROOT", "root") for token in tokens]
+    assert found[0][0]["newdoc id"] == "text"
+    assert [values["newpar id"] for values, _ in found if "newpar id" in values] == ["text-p1", "text-p2"]
+
+
+def test_what_is_sure_stands_in_misc(toy, tmp_path, write):
+    toy.trained(marginals=True, **toy.pools).to_disk(tmp_path / "model")
+    out = run("hpyp", "parse", tmp_path / "model", write("the dog sleeps.\n")).stdout
+    ((_, rows),) = sentences_of(out)
+    for row in rows:
+        misc = dict(part.split("=") for part in row[9].split("|"))
+        assert 0.0 < float(misc["HeadProb"]) <= 1.0
+        assert 0.0 < float(misc["TagProb"]) <= 1.0
+
+
+def test_what_comes_out_is_read_again_with_the_same_words(model, write, tmp_path):
+    path = tmp_path / "out.conllu"
+    run("hpyp", "parse", model, write(TEXT), write(TREEBANK, "bank.conllu"), "-o", path)
+    text = path.read_text(encoding="utf8")
+    words = [[row[1] for row in rows if row[0].isdigit()] for _, rows in sentences_of(text)]
+    theirs = [[token.text for token in doc] for doc in conllu_to_docs(text, n_sents=1, no_print=True)]
+    ours = [
+        [token.text for token in span]
+        for doc in read_documents(path, spacy.blank("en").vocab, document_words=1)
+        for span in doc.sents
+    ]
+    assert words == theirs == ours
+    # And once more: what was written then is written again.
+    run("hpyp", "parse", model, path, "-o", tmp_path / "again.conllu")
+    assert (tmp_path / "again.conllu").read_text(encoding="utf8").count("\n\n") == len(words)
+    again = sentences_of((tmp_path / "again.conllu").read_text(encoding="utf8"))
+    assert [[row[1] for row in rows if row[0].isdigit()] for _, rows in again] == words
+
+
+def test_words_sentences_multiword_tokens_and_comments_of_the_input_are_kept(model, write):
+    done = run("hpyp", "parse", model, write("\ufeff" + TREEBANK.replace("\n", "\r\n"), "bank.conllu"))
+    assert "1 empty nodes of the input have been left out" in done.stderr
+    (values, rows), (other, _) = sentences_of(done.stdout)
+    assert [row[0] for row in rows] == ["1", "2-3", "2", "3", "4", "5-6", "5", "6"]
+    assert [row[1] for row in rows] == ["Ada", "sees", "see", "s", "the", "dog.", "dog", "."]
+    assert rows[1] == ["2-3", "sees", *"_" * 7, "Range=1"]
+    assert rows[0][9].startswith("Gloss=x=y")
+    assert "HeadProb=0.1" not in done.stdout
+    assert (values["sent_id"], values["newdoc id"], other["sent_id"]) == ("mine-1", "d1", "bank-2")
+    assert "# note\n" in done.stdout
+    # Tags are the pipeline's own, and its features, of which it has none.
+    assert rows[0][3:6] == ["_", rows[0][4], "_"]
+
+
+def test_tags_are_kept_where_that_is_asked_for(model, write):
+    (_, rows), _ = sentences_of(run("hpyp", "parse", model, write(TREEBANK, "b.conllu"), "--keep-tags").stdout)
+    words = [row for row in rows if row[0].isdigit()]
+    assert [row[4] for row in words] == ["NNP", "VBZ", "IN", "DT", "NN", "."]
+    assert [row[3] for row in words] == ["PROPN", "VERB", "PART", "DET", "NOUN", "PUNCT"]
+    assert words[3][5] == "Definite=Def|PronType=Art"
+    assert words[1][2] == "see"
+
+
+def test_stdin_is_parsed_where_there_is_no_file(model):
+    from typer.testing import CliRunner
+
+    from spacy_hpyp.cli.app import app
+
+    for arguments, text in ((["-l"], "the dog sleeps .\n\nKim waits .\n"), (["-", "--conllu"], TREEBANK)):
+        done = CliRunner().invoke(app, ["hpyp", "parse", str(model), *arguments], input=text)
+        assert done.exit_code == 0, done.output
+        assert len(sentences_of(done.stdout)) == 2
+
+
+def test_it_does_not_matter_how_many_processes_there_are(model, write):
+    path, bank = write("\n\n".join(["the dog sleeps. Kim waits."] * 40)), write(TREEBANK, "bank.conllu")
+    one = run("hpyp", "parse", model, path, bank).stdout
+    assert run("hpyp", "parse", model, path, bank, "--n-process", 2).stdout == one
+
+
+@pytest.mark.parametrize(
+    ("line", "written", "problem"),
+    [
+        (5, "1 Ada Ada PROPN NNP _ 0 root _ _", "has 10 columns with tabs between them, but this one has 1"),
+        (5, "1\tAda\tAda", "but this one has 3"),
+        (5, "1\tAda\t\tPROPN\tNNP\t_\t0\troot\t_\t_", "the column LEMMA is empty"),
+        (5, "2\tAda\tAda\tPROPN\tNNP\t_\t0\troot\t_\t_", "the number of this word should be 1, but it is '2'"),
+        (5, "one\tAda\tAda\tPROPN\tNNP\t_\t0\troot\t_\t_", "'one' is not a valid ID"),
+        (6, "3-4\tsees\t_\t_\t_\t_\t_\t_\t_\t_", "multiword token 3-4 does not stand before its words"),
+        (9, "7.1\te\t_\t_\t_\t_\t_\t_\t_\t_", "empty node 7.1 does not stand behind the word 7"),
+        (8, "# sent_id = x", "a comment stands among the words"),
+        (14, "", "the multiword token 5-9 has words that are not there"),
+        (15, "# only a comment", "the sentence that ends here has no words"),
+    ],
+)
+def test_what_is_wrong_with_a_treebank_is_said_with_file_and_line(line, written, problem, model, write):
+    lines = TREEBANK.split("\n")
+    if line == 14:
+        lines[10] = lines[10].replace("5-6", "5-9")
+    lines[line - 1] = written
+    done = run("hpyp", "parse", model, write("\n".join(lines), "bad.conllu"), exit_code=1)
+    message = " ".join(done.stderr.split())
+    assert f"bad.conllu', line {line}:" in message
+    assert problem in message
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "problem"),
+    [(3, "NNP", "not a universal part of speech"), (5, "a", "are not features in the form")],
+)
+def test_tags_that_could_not_be_written_again_are_an_error_where_they_are_kept(column, value, problem, model, write):
+    row = ["1", "stop", "stop", "VERB", "VB", "_", "0", "root", "_", "_"]
+    row[column] = value
+    path = write("\t".join(row) + "\n\n", "b.conllu")
+    run("hpyp", "parse", model, path)
+    assert problem in " ".join(run("hpyp", "parse", model, path, "--keep-tags", exit_code=1).stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "options", "problem"),
+    [
+        (b"caf\xe9", "text.txt", [], "is not text in UTF-8"),
+        (b"1\tcaf\xe9", "b.conllu", [], "is not text in UTF-8"),
+        (b"\n\n", "b.conllu", [], "There is no sentence in"),
+        (b"a text", "text.txt", ["--keep-tags"], "there is a text without tags"),
+        (b"", "b.conllu", ["--per-line"], "CoNLL-U says itself where sentences are"),
+        (b"a text", "text.txt", ["-t", "0"], "threads"),
+        (b"a text", "text.txt", ["missing.txt"], "There is no file 'missing.txt'"),
+    ],
+)
+def test_what_cannot_be_done_is_an_error_that_says_so_and_leaves_what_was_there(
+    content, name, options, problem, model, write, tmp_path
+):
+    old = write("old", "out.conllu")
+    done = run("hpyp", "parse", model, write(content, name), "-o", old, *options, exit_code=1)
+    assert problem in " ".join(done.output.split())
+    assert old.read_text() == "old"
+
+
+def test_a_pipeline_without_a_parser_is_an_error(write, tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.to_disk(tmp_path / "model")
+    done = run("hpyp", "parse", tmp_path / "model", write("A text."), exit_code=1)
+    assert "it has no parser" in done.output
+
+
+def test_labels_words_and_features_of_any_pipeline_become_what_the_format_allows():
+    words = ["New York", "NP", "\n", "x", "y", "!", "z"]
+    doc = Doc(
+        spacy.blank("en").vocab,
+        words=words,
+        spaces=[True, True, False, True, False, False, False],
+        tags=["NNP", "A B", "_SP", "WP", "NOUN", ".", "Y"],
+        pos=["PROPN", "CONJ", "SPACE", "", "", "PUNCT", "EOL"],
+        morphs=["Number=Sing|Case=Nom", "", "", "", "", "", ""],
+        # "x" hangs on white space, and there are three roots.
+        heads=[0, 0, 1, 2, 4, 5, 0],
+        deps=["ROOT", "NP-SBJ", "dep", "nsubj||obj", "ROOT", "ROOT", "ROOT"],
+        sent_starts=[True, *[False] * 6],
+    )
+    ((values, rows),) = sentences_of(write_sentence(doc[:], {"sent_id": "s"}))
+    assert values["text"] == "New_York NP x y!z"
+    assert [row[6:8] for row in rows] == [
+        ["0", "root"],
+        ["1", "dep"],
+        ["2", "nsubj"],
+        ["1", "parataxis"],
+        ["1", "punct"],
+        ["1", "dep"],
+    ]
+    assert [row[3] for row in rows] == ["PROPN", "CCONJ", "_", "NOUN", "PUNCT", "X"]
+    assert rows[0][5] == "Case=Nom|Number=Sing"
+    assert rows[1][4] == "A_B"
+    assert rows[1][9] == "Label=NP-SBJ"
+
+
+def test_white_space_that_is_the_root_leaves_the_tree_to_its_first_word():
+    doc = Doc(spacy.blank("en").vocab, words=["\n", "a", "b"], heads=[0, 0, 0], deps=["ROOT", "det", "obj"])
+    ((_, rows),) = sentences_of(write_sentence(doc[:], {"sent_id": "s"}))
+    assert [row[6:8] for row in rows] == [["0", "root"], ["1", "parataxis"]]
+    assert write_sentence(doc[:1], {}) == ""
+
+
+def test_random_trees_over_words_and_white_space_pass():
+    rng = np.random.default_rng(0)
+    vocab = spacy.blank("en").vocab
+    for _ in range(200):
+        n = int(rng.integers(2, 9))
+        words = [str(rng.choice(["a", "b", "\n", "."])) for _ in range(n)]
+        heads = [0, *(int(rng.integers(0, i)) for i in range(1, n))]
+        labels = ["ROOT", *(str(rng.choice(["nsubj", "A||b", "root", "obl:agent"])) for _ in range(n - 1))]
+        doc = Doc(vocab, words=words, heads=heads, deps=labels, spaces=rng.integers(0, 2, n).astype(bool).tolist())
+        written = write_sentence(doc[:], {"sent_id": "s"})
+        assert bool(written) == any(word != "\n" for word in words)
+        if written:
+            ((_, rows),) = sentences_of(written)
+            (sentence,) = read_sentences(written.splitlines(keepends=True), "s")
+            assert [row[1] for row in rows] == [token.text for token in to_doc(sentence, vocab)]
+            again = to_doc(sentence, vocab)
+            again = Doc(
+                vocab,
+                words=[token.text for token in again],
+                spaces=[bool(token.whitespace_) for token in again],
+                heads=[0] * len(again),
+                deps=["ROOT", *["dep"] * (len(again) - 1)],
+            )
+            sentences_of(write_again(sentence, again, "s"))

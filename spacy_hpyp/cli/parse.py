@@ -102,7 +102,7 @@ def parse_cli(
                 file.write(sentence)
                 bar.update()
     if left_out["empty nodes"]:
-        typer.echo(f"{left_out['empty nodes']} empty nodes of the input have been left out.", err=True)
+        typer.echo(f"Empty nodes of the input are left out: {left_out['empty nodes']}", err=True)
     if output is not None:
         msg.good(f"Saved trees to {output}")
 

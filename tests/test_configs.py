@@ -45,9 +45,9 @@ def test_config_passes_the_checks_of_spacy(config, corpus):
 @pytest.mark.parametrize(
     ("name", "pipe"),
     [
-        ("paper", "hpyp_parser"),
+        pytest.param("paper", "hpyp_parser", marks=pytest.mark.slow),
         ("pool", "hpyp_parser"),
-        ("easy_first", "easy_first_tagger"),
+        pytest.param("easy_first", "easy_first_tagger", marks=pytest.mark.slow),
         ("easy_first", "easy_first_parser"),
         ("head_outward", "head_outward_parser"),
     ],

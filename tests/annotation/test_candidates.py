@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc
+from spacy.util import fix_random_seed
 from spacy.vocab import Vocab
 
 from spacy_hpyp.annotation.candidates import Candidates, candidates_of, lowered, parsed_candidates
@@ -13,6 +14,8 @@ from spacy_hpyp.compiled import NONE
 @pytest.fixture(scope="module")
 def spacys(toy):
     """SpaCy's own parser with the weights that it begins with, behind a tok2vec that it shares."""
+    # Its weights are drawn from the generators of NumPy and thinc, which other tests draw from, too.
+    fix_random_seed(0)
     nlp = spacy.blank("en")
     nlp.add_pipe("tok2vec")
     tok2vec = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "*"}

@@ -145,6 +145,7 @@ def test_settings_are_those_of_the_config(toy, small, tmp_path):
 
 #: A value of each setting that is not the one of the tests' pipelines.
 CHANGED = {
+    "algorithm": "beam",
     "particles": 7,
     "outlook": 0.25,
     "contrast": 7,
@@ -219,7 +220,7 @@ def test_pipeline_saved_without_settings_has_those_of_its_config(toy, small, ann
 
 
 #: The settings that components had before the limits of the search were settings.
-OLD = set(CHANGED) - {"labels_per_arc", "tags_per_word", "tag_threshold", "attachments", "guides"}
+OLD = set(CHANGED) - {"algorithm", "labels_per_arc", "tags_per_word", "tag_threshold", "attachments", "guides"}
 
 
 def test_pipeline_of_a_version_with_fewer_settings_is_loaded_and_has_the_defaults_of_the_others(toy, small, tmp_path):

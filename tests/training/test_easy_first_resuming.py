@@ -37,8 +37,11 @@ def states(toy, nlp, first=0):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"beam": 1}, {"beam": 3, "learning": "early"}, {"beam": 3, "learning": "max-violation", "folds": 0}],
-    ids=["greedy", "early", "gold tags"],
+    [
+        pytest.param({"beam": 1}, id="greedy"),
+        pytest.param({"beam": 3, "learning": "early"}, id="early", marks=pytest.mark.slow),
+        pytest.param({"beam": 3, "learning": "max-violation", "folds": 0}, id="gold tags"),
+    ],
 )
 def test_training_that_was_stopped_anywhere_in_a_pass_goes_on_as_if_it_had_not_been(toy, tmp_path, settings):
     nlp = pipeline(**settings)

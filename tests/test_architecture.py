@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "spacy_hpyp"
 #: From the top down: a folder may import those below it, and no folder of its own row.
 LAYERS = [
     ["cli"],
-    ["components", "studies"],
+    ["components", "studies", "report"],
     ["training", "language_model"],
     ["models"],
     ["arc_standard", "easy_first", "head_outward"],
@@ -23,7 +23,7 @@ LAYERS = [
     ["compat"],
 ]
 #: What only some folders may know of spaCy.
-SPACY_OF = {"cli", "components", "training", "language_model", "models", "annotation", "text", "compat"}
+SPACY_OF = {"cli", "components", "report", "training", "language_model", "models", "annotation", "text", "compat"}
 #: What only components and commands work with: a whole pipeline, and gold beside predicted documents.
 PIPELINE = {"Language", "TrainablePipe"}
 

@@ -17,6 +17,7 @@ from .papers import papers_cli
 from .parse import parse_cli
 from .perplexity import perplexity
 from .rank import rank_cli
+from .report import report_cli
 from .rerank import rerank_cli
 from .select import select_cli
 from .states import states_cli
@@ -41,6 +42,7 @@ __all__ = [
     "parse_cli",
     "perplexity",
     "rank_cli",
+    "report_cli",
     "rerank_cli",
     "select_cli",
     "states_cli",

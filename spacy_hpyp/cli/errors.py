@@ -77,7 +77,7 @@ def errors(
     gold = read_examples(nlp, data_path)
     if not any(token.has_dep() for example in gold for token in example.reference):
         raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold head.")
-    known = _known_words(nlp) if train is None else _words_of(train, nlp)
+    known = known_words(nlp) if train is None else _words_of(train, nlp)
     scores, parsed = parse_examples(nlp, gold, model)
     return scores, find_errors(parsed, known=known, punctuation=punctuation, show=examples)
 
@@ -113,8 +113,8 @@ class _KeepingScorer(MatchScorer):
         return super().score(self.examples, per_component=per_component)
 
 
-def _known_words(nlp: Language) -> Callable[[str], bool] | None:
-    """Whether the hpyp_parser of a pipeline knows a word as itself, if there is one."""
+def known_words(nlp: Language) -> Callable[[str], bool] | None:
+    """Whether the hpyp_parser of a pipeline knows a word as itself; None if there is none."""
     for _, pipe in nlp.pipeline:
         if isinstance(pipe, HPYPParser) and pipe.is_trained:
             return frozenset(pipe.joint.vocabulary.words).__contains__

@@ -1,0 +1,1 @@
+"""A page about a trained pipeline: what is on it, how it is drawn and written."""

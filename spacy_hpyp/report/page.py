@@ -1,0 +1,100 @@
+"""The page: sections with figures, tables and trees, and how they are written as HTML."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import NamedTuple
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from ..about import __version__
+from .trees import WrongTree
+
+_TEMPLATE = "page.html"
+
+
+class Cell(NamedTuple):
+    """A cell of a table.
+
+    text (str): What stands in it.
+    share (float | None): How dark it is, from 0 to 1.
+    is_text (bool): Whether it is text and no number.
+    """
+
+    text: str
+    share: float | None = None
+    is_text: bool = False
+
+
+class Table(NamedTuple):
+    """A table.
+
+    title (str): What it is of.
+    columns (Sequence[str]): The names of the columns.
+    rows (Sequence[Sequence[Cell]]): The first cell of each is its name.
+    folded (bool): Whether it is shown only when it is asked for.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    folded: bool = False
+
+
+class Figure(NamedTuple):
+    """A figure.
+
+    svg (Markup): See `spacy_hpyp.report.figures`.
+    title (str): What is below it.
+    """
+
+    svg: Markup
+    title: str
+
+
+@dataclass
+class Section:
+    """A part of the page.
+
+    name (str): What links lead to.
+    title (str): Its heading.
+    texts (list[str]): Its paragraphs; for a part that a pipeline has not, they say so.
+    figures (list[Figure]), tables (list[Table]), trees (list[WrongTree]): What comes after them.
+    """
+
+    name: str
+    title: str
+    texts: list[str] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    trees: list[WrongTree] = field(default_factory=list)
+
+
+def make_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, folded: bool = False) -> Table:
+    """A table of values: whole numbers, words, and proportions that are shown in percent.
+
+    title (str), columns (Sequence[str]), folded (bool): See `Table`.
+    rows (Iterable[Sequence]): Cells, or what is made a cell; None is shown as a dash.
+    """
+    return Table(title, columns, [[_cell(value) for value in row] for row in rows], folded)
+
+
+def _cell(value: object) -> Cell:
+    if isinstance(value, Cell):
+        return value
+    if value is None:
+        return Cell("–")
+    return Cell(f"{100 * value:.2f}") if isinstance(value, float) else Cell(str(value), is_text=isinstance(value, str))
+
+
+def write_page(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
+    """The page as HTML: one file that needs no other. All text is escaped.
+
+    title (str): Its title.
+    facts (Sequence[tuple[str, str]]): What the page is about, by names.
+    sections (Sequence[Section]): Its parts.
+    """
+    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    template = environment.from_string((files(__package__) / _TEMPLATE).read_text(encoding="utf8"))
+    return template.render(title=title, facts=facts, sections=sections, version=__version__)

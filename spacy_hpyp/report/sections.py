@@ -1,0 +1,397 @@
+"""The parts of a report, each made of what has been measured elsewhere."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..annotation.calibration import COVERAGE, Calibration
+from ..annotation.errors import Confusion, Errors
+from ..annotation.intervals import LEVEL, Interval
+from .figures import bar_figure, calibration_figure, interval_figure, line_figure
+from .page import Cell, Figure, Section, Table, make_table
+from .parameters import STANDING_NAMES, Learned
+from .training_log import Check
+from .trees import WrongTree
+
+_SCORES = {"tag_acc": "TAG", "dep_uas": "UAS", "dep_las": "LAS", "complete_match": "MATCH"}
+_LOG_PROB = "token_log_prob"
+# How many labels or tags stand in a table of confusions, and how many confusions in the list below it.
+_CONFUSED, _LISTED = 10, 20
+# The longest text beside a bar, in characters.
+_LONGEST = 18
+
+
+class TokenSurprisal(NamedTuple):
+    """A token of a text.
+
+    text, tag (str): The token.
+    lexical, syntactic (float): The parts of its surprisal, in bits.
+    is_last (bool): Whether a sentence ends with it.
+    """
+
+    text: str
+    tag: str
+    lexical: float
+    syntactic: float
+    is_last: bool
+
+
+class Parameters(NamedTuple):
+    """What a component has learned.
+
+    component (str): Its name.
+    distributions (list[Learned]): Its distributions.
+    estimated (bool): Whether they have discounts and strengths of their own; else they are estimators of Eisner (1996).
+    """
+
+    component: str
+    distributions: list[Learned]
+    estimated: bool
+
+
+def scores_section(intervals: Mapping[str, Interval], resamples: int) -> Section:
+    """The scores with their intervals.
+
+    resamples (int): How many samples the intervals are from.
+    """
+    percent = {name: intervals[key] for key, name in _SCORES.items() if key in intervals}
+    text = (
+        f"On gold tokens and gold sentence boundaries, without punctuation but for tags; MATCH is the part of the sentences whose "
+        f"heads are all right. The intervals hold {LEVEL:.0%} of the scores of {resamples:,} bootstrap samples of the sentences."
+    )
+    section = Section("scores", "Scores", [text])
+    section.figures.append(
+        _drawn(
+            interval_figure,
+            "scores",
+            f"Scores in percent, with {LEVEL:.0%} intervals",
+            [*percent],
+            [tuple(100 * value for value in each) for each in percent.values()],
+            height=0.45 * len(percent) + 0.9,
+        )
+    )
+    rows: list[list[object]] = [[name, *each] for name, each in percent.items()]
+    if _LOG_PROB in intervals:
+        rows.append(["log-probability, nats a token", *(Cell(f"{value:.4f}") for value in intervals[_LOG_PROB])])
+    section.tables.append(make_table("Scores", ["score", "", "from", "to"], rows))
+    return section
+
+
+def training_section(
+    checks: Sequence[Check] | None, performance: Mapping[str, Any], progress: Mapping[str, Mapping[str, int]]
+) -> Section:
+    """How the pipeline was trained.
+
+    checks (Sequence[Check] | None): The evaluations of a training log, if there is one.
+    performance (Mapping[str, Any]): What `meta.json` keeps of the best model.
+    progress (Mapping[str, Mapping[str, int]]): By component, what it has counted.
+    """
+    section = Section("training", "Training")
+    if checks is None:
+        section.texts.append(
+            "A pipeline keeps no learning curves: give --log the file that has what 'spacy train' printed, and they are drawn here."
+        )
+    else:
+        steps = [check.step for check in checks]
+        for kind, title, label in (
+            ("scores", "Scores on the development data in the course of training", "score"),
+            ("losses", "Losses in the course of training", "loss"),
+        ):
+            lines = {
+                name: (
+                    [check.step for check in checks if name in getattr(check, kind)],
+                    [getattr(check, kind)[name] for check in checks if name in getattr(check, kind)],
+                )
+                for name in dict.fromkeys(name for check in checks for name in getattr(check, kind))
+            }
+            if lines:
+                section.figures.append(_drawn(line_figure, kind, title, lines, x_label="step", y_label=label))
+        section.texts.append(f"{len(checks)} evaluations, the last after {steps[-1]:,} steps.")
+    if progress:
+        names = list(dict.fromkeys(name for counts in progress.values() for name in counts))
+        rows = [[component, *(_count(counts.get(name)) for name in names)] for component, counts in progress.items()]
+        section.tables.append(make_table("What the components have gone over", ["component", *names], rows))
+    kept = {name: value for name, value in performance.items() if isinstance(value, int | float) and name != "speed"}
+    if kept:
+        rows = [[name, Cell(f"{value:.4f}")] for name, value in sorted(kept.items())]
+        section.tables.append(make_table("What training measured of this model (meta.json)", ["name", "value"], rows))
+    else:
+        section.texts.append(
+            "The pipeline does not say what training measured of it: its meta.json has no performance."
+        )
+    return section
+
+
+def discounts_section(found: Sequence[Parameters]) -> Section:
+    """Discounts and strengths by depth of the context."""
+    section = Section("discounts", "Discounts and strengths")
+    shown = [each for each in found if each.estimated]
+    if not shown:
+        section.texts.append("The pipeline has no component with Pitman–Yor processes, so that there are none.")
+        return section
+    section.texts.append(
+        "By how many elements of an expert's context are read: 0 is the distribution without any. The lines are the experts, with the "
+        "numbers that they have in the tables. A high discount at some depth says that contexts of that depth say little about what comes "
+        "next which shorter ones do not say."
+    )
+    for component, distributions, _ in shown:
+        for learned in distributions:
+            for what in ("discount", "strength"):
+                lines = {
+                    str(number): ([tier.depth for tier in each.tiers], [getattr(tier, what) for tier in each.tiers])
+                    for number, each in enumerate(learned.experts, 1)
+                }
+                section.figures.append(
+                    _drawn(
+                        line_figure,
+                        f"{what}-{component}-{learned.name}",
+                        f"{component}, {learned.name}: {what} by depth of the context",
+                        lines,
+                        x_label="elements of the context",
+                        y_label=what,
+                        log=what == "strength",
+                    )
+                )
+            rows = [
+                [number, " ".join(each.context) or "–", tier.depth]
+                + [Cell(f"{value:.3f}") for value in (tier.discount, tier.strength)]
+                + [_count(tier.restaurants), _count(tier.customers)]
+                for number, each in enumerate(learned.experts, 1)
+                for tier in each.tiers
+            ]
+            columns = ["expert", "context", "depth", "discount", "strength", "restaurants", "customers"]
+            section.tables.append(
+                make_table(f"{component}, {learned.name}: discounts and strengths", columns, rows, folded=True)
+            )
+    return section
+
+
+def weights_section(found: Sequence[Parameters]) -> Section:
+    """The weights of experts."""
+    section = Section("weights", "Weights of experts")
+    shown = [(each.component, learned) for each in found for learned in each.distributions if learned.has_weights]
+    if not shown:
+        section.texts.append("No distribution of the pipeline has several experts, so that there are no weights.")
+        return section
+    section.texts.append(
+        "Where the whole context of an expert has been seen, by how often. The weights of experts that are multiplied are exponents; those "
+        "of experts that are mixed are logarithms of shares, up to a constant. What tags add to them (the gates) is left out."
+    )
+    for component, learned in shown:
+        weights = [each.tiers[-1].weights for each in learned.experts]
+        lines = {str(number): (range(len(own)), own) for number, own in enumerate(weights, 1)}
+        section.figures.append(
+            _drawn(
+                line_figure,
+                f"weights-{component}-{learned.name}",
+                f"{component}, {learned.name}: weights of experts that are {'mixed' if learned.mixed else 'multiplied'}",
+                lines,
+                x_label="events seen in the context",
+                y_label="weight",
+                x_names=STANDING_NAMES,
+            )
+        )
+        rows = [
+            [number, " ".join(each.context) or "–", *(Cell(f"{weight:.3f}") for weight in own)]
+            for number, (each, own) in enumerate(zip(learned.experts, weights), 1)
+        ]
+        section.tables.append(
+            make_table(
+                f"{component}, {learned.name}: weights", ["expert", "context", *STANDING_NAMES], rows, folded=True
+            )
+        )
+    return section
+
+
+def calibration_section(heads: Calibration, tags: Calibration) -> Section:
+    """Whether the probabilities of heads and tags are what they say, and how many are wrong of the surest."""
+    section = Section("calibration", "Calibration, risk and coverage")
+    shown = {name: found for name, found in (("heads", heads), ("tags", tags)) if found.tokens.any()}
+    for name in {"heads", "tags"} - shown.keys():
+        section.texts.append(f"No component of the pipeline says how probable its {name} are.")
+    section.texts.sort()
+    if not shown:
+        return section
+    reliability = {}
+    for name, found in shown.items():
+        filled = found.tokens > 0
+        reliability[name] = found.confidence[filled].tolist(), found.accuracy[filled].tolist()
+    section.texts.append(
+        "What is calibrated lies on the dotted line: of what it is sure of by 80 %, 80 % are right. To keep to the surest choices only "
+        "is to move to the left in the second figure. AUROC is how probable it is that a right choice is surer than a wrong one."
+    )
+    section.figures += [
+        _drawn(calibration_figure, "reliability", "Calibration: how many are right, by how sure they are", reliability),
+        _drawn(
+            line_figure,
+            "risk",
+            "Risk and coverage: how many are wrong of the surest",
+            {name: ((100 * COVERAGE).tolist(), (100 * found.risk).tolist()) for name, found in shown.items()},
+            x_label="the surest, percent",
+            y_label="wrong, percent",
+        ),
+    ]
+    rows = [
+        [
+            name,
+            int(found.tokens.sum()),
+            found.mean_confidence,
+            found.mean_accuracy,
+            found.error,
+            None if np.isnan(found.auroc) else found.auroc,
+        ]
+        for name, found in shown.items()
+    ]
+    columns = ["", "tokens", "confidence", "right", "calibration error", "AUROC"]
+    section.tables.append(make_table("Calibration, in percent", columns, rows))
+    return section
+
+
+def errors_section(found: Errors) -> Section:
+    """Scores by label, by length, and of known and unknown words."""
+    section = Section("errors", "Where the errors are", ["In percent; arcs of punctuation are left out."])
+    tables = (
+        ("By length of the arc", found.arc_lengths, ["length", "gold", "predicted", "precision", "recall", "las"]),
+        (
+            "By length of the sentence",
+            found.sentence_lengths,
+            ["length", "sentences", "tokens", "uas", "las", "tag_acc", "complete_match"],
+        ),
+        ("By whether the word is known", found.words, ["words", "tokens", "uas", "las", "tag_acc"]),
+        ("By label", found.labels, ["name", "gold", "predicted", "precision", "recall", "f", "uas"]),
+        ("By tag", found.tags, ["name", "gold", "predicted", "precision", "recall", "f"]),
+    )
+    for title, rows, names in tables:
+        if rows:
+            columns = [name.replace("_", " ") for name in names]
+            folded = names[0] == "name"
+            section.tables.append(
+                make_table(title, columns, [[row[name] for name in names] for row in rows], folded=folded)
+            )
+    if not found.words:
+        section.texts.append("Which words are known, no component of the pipeline says.")
+    return section
+
+
+def confusions_section(found: Errors) -> Section:
+    """Which labels and which tags are confused."""
+    section = Section("confusions", "Confusions of labels and tags")
+    tagged = any(row["predicted"] for row in found.tags)
+    for name, scores, confusions in (
+        ("label", found.labels, found.label_confusions),
+        ("tag", found.tags if tagged else [], found.tag_confusions),
+    ):
+        if not scores:
+            section.texts.append(f"There is no {name} to compare.")
+        elif not confusions:
+            section.texts.append(f"No {name} is confused with another one.")
+        else:
+            section.tables += _confusion_tables(name, scores, confusions)
+    if section.tables:
+        section.texts.insert(
+            0,
+            "The labels and tags with the most errors: a row has the tokens of a gold one by what they were given, the darker the larger "
+            "the part of the row.",
+        )
+    return section
+
+
+def _confusion_tables(name: str, scores: Sequence[dict[str, Any]], confusions: Sequence[Confusion]) -> list[Table]:
+    errors: dict[str, int] = {}
+    for each in confusions:
+        for kind in (each.gold, each.predicted):
+            errors[kind] = errors.get(kind, 0) + each.count
+    most = sorted(errors, key=lambda kind: (-errors[kind], kind))[:_CONFUSED]
+    gold = {row["name"]: row["gold"] for row in scores}
+    shown = [kind for kind in gold if kind in most] + [kind for kind in most if kind not in gold]
+    counts = {(each.gold, each.predicted): each.count for each in confusions}
+    rows = []
+    for kind in shown:
+        total = gold.get(kind, 0)
+        wrong = sum(count for (own, _), count in counts.items() if own == kind)
+        row = [total - wrong if other == kind else counts.get((kind, other), 0) for other in shown]
+        row.append(total - sum(row))
+        if total:
+            rows.append([Cell(kind or "–"), *(Cell(str(count or ""), count / total) for count in row)])
+    listed = [
+        [f"{each.gold or '–'} → {each.predicted or '–'}", each.count, _words(each)] for each in confusions[:_LISTED]
+    ]
+    return [
+        make_table(
+            f"Confusion of {name}s: gold in rows, predicted in columns",
+            ["gold", *(kind or "–" for kind in shown), "others"],
+            rows,
+        ),
+        make_table(f"The most frequent confusions of {name}s", ["gold → predicted", "tokens", "as in"], listed),
+    ]
+
+
+def _words(confusion: Confusion) -> str:
+    return ", ".join(dict.fromkeys(_short(found.words[found.word]) for found in confusion.examples))
+
+
+def trees_section(trees: Sequence[WrongTree]) -> Section:
+    """The sentences with the most wrong arcs."""
+    section = Section("sentences", "Sentences with the most wrong arcs", trees=[*trees])
+    section.texts.append(
+        "Arcs that the other tree does not have are dashed. Punctuation is not counted."
+        if trees
+        else "No sentence has a wrong arc."
+    )
+    return section
+
+
+def surprisal_section(tokens: Sequence[TokenSurprisal], source: str) -> Section:
+    """The surprisal along a text.
+
+    tokens (Sequence[TokenSurprisal]): Its tokens; without any there is nothing to be drawn.
+    source (str): Where the text is from.
+    """
+    section = Section("surprisal", "Surprisal along a text")
+    if not tokens:
+        section.texts.append("No component of the pipeline has surprisals of words: that needs an hpyp_parser.")
+        return section
+    section.texts.append(
+        f"In bits, of the first {len(tokens)} tokens of {source}. The syntactic part leads to the tag of a word, the lexical part is "
+        "the word given its tag. A line ends a sentence."
+    )
+    section.figures.append(
+        _drawn(
+            bar_figure,
+            "surprisal-of-tokens",
+            "Surprisal of each token",
+            [_short(token.text) for token in tokens],
+            {
+                "syntactic": [token.syntactic for token in tokens],
+                "lexical": [token.lexical for token in tokens],
+            },
+            x_label="surprisal, bits",
+            ends=[place for place, token in enumerate(tokens[:-1]) if token.is_last],
+            height=0.21 * len(tokens) + 0.9,
+        )
+    )
+    rows = [
+        [
+            Cell(token.text, is_text=True),
+            token.tag or "–",
+            *(Cell(f"{value:.2f}") for value in (token.lexical + token.syntactic, token.lexical, token.syntactic)),
+        ]
+        for token in tokens
+    ]
+    columns = ["token", "tag", "surprisal", "lexical", "syntactic"]
+    section.tables.append(make_table("Surprisal of each token, in bits", columns, rows, folded=True))
+    return section
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _count(value: int | None) -> Cell:
+    return Cell("–" if value is None else f"{value:,}")
+
+
+def _drawn(draw: Any, name: str, title: str, *arguments: Any, **settings: Any) -> Figure:
+    place = "".join(letter if letter.isalnum() and letter.isascii() else f"-{ord(letter):x}-" for letter in name)
+    return Figure(draw(f"figure-{place}", title, *arguments, **settings), title)

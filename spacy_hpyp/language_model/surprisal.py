@@ -80,7 +80,7 @@ def passage_rows(
     RAISES (ValueError): If the border of a region is inside of a token, or there are no regions where they are asked for.
     """
     if by == REGION and not passage.ends:
-        raise ValueError(f"{passage.name} has no regions: separate them by '|' in a column 'regions'.")
+        raise ValueError(f"There are no regions in {passage.name}: separate them by '|' in a column 'regions'.")
     tokens = [row for row in _tokens(doc, scores, passage) if punctuation or not doc[row["i"]].is_punct]
     if by == TOKEN:
         for row in tokens:

@@ -37,13 +37,13 @@ def follow(model, sentences, threads=1, particles=1000, **options):
 def test_what_comes_next_is_in_proportion_to_the_prefix_probabilities(model):
     outcomes = len(model.vocabulary)
     words = [0, 1, 0, 0]
-    (found,) = follow(model, [words])
+    (found,) = follow(model, [words], particles=10**6)
     for length in range(len(words) + 1):
         prefix = words[:length]
         expected = [prefix_probability(model, [*prefix, word])[0] for word in range(outcomes)]
         expected.append(prefix_probability(model, prefix)[1])
         # Up to what is negligible in each of the configurations, and to the 32 bits of views.
-        np.testing.assert_allclose(found.expected[length], np.array(expected) / sum(expected), atol=2e-4)
+        np.testing.assert_allclose(found.expected[length], np.array(expected) / sum(expected), atol=1e-4)
 
 
 def test_analyses_are_different_and_sum_up_to_the_prefix(model):

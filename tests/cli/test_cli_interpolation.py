@@ -107,7 +107,7 @@ def test_the_columns_of_the_mixture_are_the_sums_of_weighted_probabilities(
     interpolate = ("--interpolate", files / "ngram", "--weights-from", weights)
     found = rows(run("surprisal", files / "pipeline", path, *options, *interpolate).stdout)
     assert [{name: row[name] for name in plain[0]} for row in found] == plain
-    assert [*found[0]] == [*plain[0], "surprisal_ngram", "surprisal_mixed"]
+    assert [name for name in found[0] if name not in plain[0]] == ["surprisal_ngram", "surprisal_mixed"]
     shares = json.loads(weights.read_text())["parser"]
     texts = TEXT.splitlines() if options else TEXT.split("\n\n")
     docs = [trained.make_doc(text) for text in texts if text.strip()]

@@ -224,7 +224,7 @@ def select(sentences: Iterable[Rated], by: By, top: int | None) -> list[Rated]:
     """
 
     def key(rated: Rated) -> float:
-        if by == By.tags and rated.wrong_tags is None:
+        if by in (By.tags, By.both) and rated.wrong_tags is None:
             raise ValueError("Sentences cannot be ranked by their tags: the pipeline does not set token._.tag_prob.")
         return _KEYS[by](rated)
 

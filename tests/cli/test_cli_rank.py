@@ -8,6 +8,8 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.training.converters import conllu_to_docs
 
+from spacy_hpyp.cli.rank import By, Rated, select
+
 TEXT = "the dog sees a cat .\nAda near the parser near the horse follows Kim near a bird .\n\nMona sleeps .\n"
 
 
@@ -97,6 +99,15 @@ def test_conllu_can_be_read_back(folder, toy):
         assert f"HeadProb={row['tokens'][0]['head_prob']:.4f}|LabelProb=" in block
     # What it writes it reads.
     assert len(ranked(folder, output)) == 20
+
+
+def test_without_probabilities_of_tags_sentences_are_ranked_by_arcs_only():
+    arcs = [Rated("text.txt", i, "stop", wrong, None, [{"text": "stop"}]) for i, wrong in enumerate([0.2, 0.9, 0.2])]
+    assert [rated.number for rated in select(arcs, By.arcs, None)] == [1, 0, 2]
+    assert [rated.number for rated in select(iter(arcs), By.rate, 2)] == [1, 0]
+    for by in (By.tags, By.both):
+        with pytest.raises(ValueError, match="tag_prob"):
+            select(arcs, by, None)
 
 
 @pytest.mark.parametrize(

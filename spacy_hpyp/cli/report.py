@@ -122,7 +122,7 @@ def report(
         calibration_section(calibrate_heads(parsed), calibrate_tags(parsed)),
         errors_section(found),
         confusions_section(found),
-        trees_section(worst_trees(parsed, sentences)),
+        trees_section(worst_trees(parsed, sentences), sentences),
         surprisal_section(_surprisals(nlp, parsers, gold, text), f"'{data_path if text is None else text}'"),
     ]
     facts = [

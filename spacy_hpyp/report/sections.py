@@ -331,13 +331,17 @@ def _words(confusion: Confusion) -> str:
     return ", ".join(dict.fromkeys(_short(found.words[found.word]) for found in confusion.examples))
 
 
-def trees_section(trees: Sequence[WrongTree]) -> Section:
-    """The sentences with the most wrong arcs."""
+def trees_section(trees: Sequence[WrongTree], asked: int) -> Section:
+    """The sentences with the most wrong arcs.
+
+    trees (Sequence[WrongTree]): The sentences.
+    asked (int): How many were asked for at most.
+    """
     section = Section("sentences", "Sentences with the most wrong arcs", trees=[*trees])
     section.texts.append(
         "Arcs that the other tree does not have are dashed. Punctuation is not counted."
         if trees
-        else "No sentence has a wrong arc."
+        else ("No sentence has a wrong arc." if asked else "None was asked for.")
     )
     return section
 

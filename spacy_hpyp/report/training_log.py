@@ -41,7 +41,10 @@ def read_training_log(path: Path) -> list[Check]:
     for line in lines:
         line = _COLOUR.sub("", line).strip()
         if line.startswith("E ") and "#" in line:
-            names = re.split(r"\s{2,}", line)
+            # Long names are cut off, so that two may have become the same.
+            cut = re.split(r"\s{2,}", line)
+            before = [cut[:place].count(name) for place, name in enumerate(cut)]
+            names = [f"{name} ({number + 1})" if number else name for name, number in zip(cut, before)]
             continue
         check = _of_json(line) if line.startswith("{") else _of_table(line, names)
         if check is not None:

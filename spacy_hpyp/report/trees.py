@@ -15,11 +15,10 @@ from ..annotation.calibration import PUNCTUATION
 _ARROW = '<g class="displacy-arrow">'
 _WRONG = '<g class="displacy-arrow wrong">'
 _OPTIONS = {
-    "compact": True,
     "color": "currentColor",
     "bg": "none",
     "font": "inherit",
-    "distance": 105,
+    "distance": 110,
     "offset_x": 45,
     "word_spacing": 32,
     "arrow_spacing": 10,

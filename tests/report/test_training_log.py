@@ -43,6 +43,12 @@ def test_lines_of_json_are_read_in_the_order_of_steps(write):
     ]
 
 
+def test_names_that_are_cut_off_alike_are_told_apart(write):
+    header = "E    #       LOSS EASY_...  LOSS EASY_...  DEP_LAS  SCORE"
+    [found] = read_training_log(write(f"{header}\n  0  4  1.00  2.00  50.00  0.50\n"))
+    assert found.losses == {"easy_...": 1.0, "easy_... (2)": 2.0}
+
+
 @pytest.mark.parametrize("text", ["", "nothing\n", '{"step": 3}\n', "{\n", "1 2 3\n", b"\xff\xfe"])
 def test_what_is_no_log_is_an_error(write, text):
     with pytest.raises(ValueError, match=r"train\.log"):

@@ -154,12 +154,13 @@ def line_figure(
     _lines(axes, lines)
     axes.set(xlabel=x_label, ylabel=y_label)
     if x_names:
-        axes.set_xticks(range(len(x_names)), x_names)
+        axes.set_xticks(range(len(x_names)), x_names, fontsize=8)
     else:
         axes.xaxis.get_major_locator().set_params(integer=True)
     if log:
         # Strengths may be negative, by no more than the discount.
         axes.set_yscale("symlog", linthresh=1.0)
+        axes.yaxis.set_major_formatter("{x:g}")
 
 
 @_figure

@@ -106,7 +106,9 @@ def training_section(
                 for name in dict.fromkeys(name for check in checks for name in getattr(check, kind))
             }
             if lines:
-                section.figures.append(_drawn(line_figure, kind, title, lines, x_label="step", y_label=label))
+                section.figures.append(
+                    _drawn(line_figure, f"training-{kind}", title, lines, x_label="step", y_label=label)
+                )
         section.texts.append(f"{len(checks)} evaluations, the last after {steps[-1]:,} steps.")
     if progress:
         names = list(dict.fromkeys(name for counts in progress.values() for name in counts))

@@ -69,7 +69,7 @@ def _of_json(line: str) -> Check | None:
 
 def _of_table(line: str, names: list[str]) -> Check | None:
     cells = line.split()
-    if len(cells) != len(names):
+    if not cells or len(cells) != len(names):
         return None
     try:
         values = [float(cell) for cell in cells]

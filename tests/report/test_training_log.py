@@ -49,7 +49,7 @@ def test_names_that_are_cut_off_alike_are_told_apart(write):
     assert found.losses == {"easy_...": 1.0, "easy_... (2)": 2.0}
 
 
-@pytest.mark.parametrize("text", ["", "nothing\n", '{"step": 3}\n', "{\n", "1 2 3\n", b"\xff\xfe"])
+@pytest.mark.parametrize("text", ["", "\n\n", "nothing\n", '{"step": 3}\n', "{\n", "1 2 3\n", b"\xff\xfe"])
 def test_what_is_no_log_is_an_error(write, text):
     with pytest.raises(ValueError, match=r"train\.log"):
         read_training_log(write(text, "train.log"))

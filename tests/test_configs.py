@@ -48,7 +48,7 @@ def test_config_passes_the_checks_of_spacy(config, corpus):
         pytest.param("paper", "hpyp_parser", marks=pytest.mark.slow),
         ("pool", "hpyp_parser"),
         pytest.param("easy_first", "easy_first_tagger", marks=pytest.mark.slow),
-        ("easy_first", "easy_first_parser"),
+        pytest.param("easy_first", "easy_first_parser", marks=pytest.mark.slow),
         ("head_outward", "head_outward_parser"),
     ],
 )

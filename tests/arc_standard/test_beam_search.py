@@ -18,6 +18,9 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.inference.division import Search
 from spacy_hpyp.inference.keeping import BeamSearch
 
+# The search is compiled once more for it, which takes a minute.
+pytestmark = pytest.mark.slow
+
 WORDS = [1, 0, 0, 1, 0]
 # All labels and tags that there are.
 EVERY = {"labels_per_arc": 9, "tags_per_word": 9, "tag_threshold": 0.0}

@@ -73,7 +73,11 @@ def test_the_end_is_an_event_of_the_tags_and_no_action(name):
     assert END not in dishes["transition"] or factored
 
 
-@pytest.mark.parametrize("search", [Search(10**18, 0.0), BeamSearch(10**5, 0.0, tag_threshold=0.0)], ids=repr)
+@pytest.mark.parametrize(
+    "search",
+    [Search(10**18, 0.0), pytest.param(BeamSearch(10**5, 0.0, tag_threshold=0.0), marks=pytest.mark.slow)],
+    ids=["particles", "beam"],
+)
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_search_that_leaves_nothing_out_finds_the_sum_and_the_best(model, search, n):
     search = search._replace(labels_per_arc=9)

@@ -268,6 +268,7 @@ def test_the_algorithm_says_what_kind_of_search_it_is(toy):
         parser.algorithm = "greedy"
 
 
+@pytest.mark.slow
 def test_a_pipeline_with_a_beam_parses_and_is_saved_with_it(toy, trained, assert_forest, tmp_path):
     nlp = toy.copy(trained, algorithm="beam", particles=4, decoding="mbr")
     nlp.to_disk(tmp_path)

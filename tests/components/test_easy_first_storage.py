@@ -234,8 +234,11 @@ def test_another_format_is_refused(victim, model_file, value):
         *([task, part] for task in ("arcs", "arc_labels") for part in ("clock", "gaps", "weights", "sums")),
         *(["progress", name] for name in ("sentences", "visited", "passes", "steps", "counts", "tags", "held_out")),
         *(["progress", "counts", name] for name in ("words", "counts")),
-        *(["progress", "tags", name] for name in ("keys", "lengths", "tags")),
-        *(["progress", "held_out", name] for name in ("keys", "lengths", "tables")),
+        *(pytest.param(["progress", "tags", name], marks=pytest.mark.slow) for name in ("keys", "lengths", "tags")),
+        *(
+            pytest.param(["progress", "held_out", name], marks=pytest.mark.slow)
+            for name in ("keys", "lengths", "tables")
+        ),
     ],
     ids=".".join,
 )

@@ -12,7 +12,7 @@ import pytest
 from children import CRASH, ERROR, HANG, run_cases
 
 RUN = Path(__file__).parent / "run.py"
-COUNTS = {"documents": 40, "files": 40, "kills": 2}
+COUNTS = {"documents": 20, "files": 20, "kills": 2}
 
 
 def prepare_faulty():

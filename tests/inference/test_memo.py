@@ -58,7 +58,7 @@ def decode(joint, blocks, work, particles=40):
     return found
 
 
-@pytest.mark.parametrize("kind", ["pools", "pools, actions whole", "the paper's"])
+@pytest.mark.parametrize("kind", ["pools", pytest.param("pools, actions whole", marks=pytest.mark.slow), "the paper's"])
 def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
     settings = {"pools": toy.pools, "pools, actions whole": {**toy.pools, "label": []}, "the paper's": {}}[kind]
     nlp = toy.trained(**settings)

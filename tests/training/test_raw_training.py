@@ -192,7 +192,7 @@ def interrupt(*_, **__):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("failure", [no_space, interrupt])
+@pytest.mark.parametrize("failure", [no_space, pytest.param(interrupt, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("saved", [True, False], ids=["after a checkpoint", "before the first one"])
 @pytest.mark.parametrize("place", ["os.fsync", "spacy_hpyp.models.architectures.model_to_bytes"])
 def test_a_checkpoint_that_cannot_be_saved_leaves_the_one_before(
@@ -215,7 +215,7 @@ def test_a_checkpoint_that_cannot_be_saved_leaves_the_one_before(
     assert [path.name for path in tmp_path.iterdir()] == ["model-last"]
 
 
-@pytest.mark.parametrize("failure", [no_space, interrupt])
+@pytest.mark.parametrize("failure", [no_space, pytest.param(interrupt, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "place",
     ["os.fsync", "spacy_hpyp.models.architectures.model_to_bytes", "spacy_hpyp.training.raw_training.replace_folder"],

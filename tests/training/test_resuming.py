@@ -33,7 +33,7 @@ def states(toy, nlp, first=0, learning=False):
 @pytest.mark.parametrize(
     ("latent", "pools"),
     [
-        pytest.param("nothing", False, id="nothing-paper"),
+        pytest.param("nothing", False, id="nothing-paper", marks=pytest.mark.slow),
         pytest.param("nothing", True, id="nothing-pools"),
         pytest.param("parses", False, id="parses-paper"),
         pytest.param("derivations", False, id="derivations-paper", marks=pytest.mark.slow),

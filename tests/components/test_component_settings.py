@@ -197,14 +197,14 @@ def test_every_setting_of_the_config_is_one_that_is_saved(toy):
         ("`parse_combiner`", CombinerSettings),
     ],
 )
-def test_every_setting_is_described_in_the_readme_as_it_is_declared(of, settings):
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf8")
+def test_every_setting_is_described_in_the_docs_as_it_is_declared(of, settings):
+    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf8")
     rows = [
         f"| `{declared.name}` | {json.dumps(declared.default)} | {declared.metadata['possible']} | {declared.metadata['meaning']} |"
         for declared in fields(settings)
     ]
     table = "\n".join([f"| setting of {of} | default | may be | meaning |", "| --- | --- | --- | --- |", *rows])
-    assert f"\n{table}\n\n" in readme, f"the table should be\n{table}"
+    assert f"\n{table}\n\n" in page, f"the table should be\n{table}"
 
 
 @pytest.mark.parametrize("declared", fields(ParserSettings), ids=lambda declared: declared.name)

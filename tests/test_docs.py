@@ -1,0 +1,111 @@
+"""The README and the pages of `docs` agree with each other and with the package."""
+
+import ast
+import re
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import srsly
+from typer.main import get_command
+
+from spacy_hpyp.cli import hpyp
+
+PROJECT = Path(__file__).parent.parent
+DOCS = PROJECT / "docs"
+SITE = DOCS / "mkdocs" / "mkdocs.yml"
+PAGES = [PROJECT / "README.md", *sorted(DOCS.glob("*.md"))]
+
+_CODE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def prose(page):
+    """A page without its blocks of code."""
+    return _CODE.sub("", page.read_text(encoding="utf8"))
+
+
+def anchors(page):
+    """The anchors of a page's headings, which are the same for GitHub and for MkDocs where no heading is there twice."""
+    bare = [re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in _HEADING.findall(prose(page))]
+    return [re.sub(r"\s+", "-", heading) for heading in bare]
+
+
+@by_page
+def test_relative_links_lead_to_files_and_headings(page):
+    assert len(set(anchors(page))) == len(anchors(page))
+    # What code is written in is no link.
+    for link in _LINK.findall(re.sub(r"`[^`\n]*`", "", prose(page))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.is_file(), f"{page.name}: {link}"
+        # The site has these pages only.
+        assert page.parent == PROJECT or target.parent == DOCS, f"{page.name}: {link}"
+        assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
+
+
+def test_every_page_is_in_the_navigation_once():
+    def pages(entry):
+        if isinstance(entry, str):
+            return [entry]
+        return [page for below in (entry.values() if isinstance(entry, dict) else entry) for page in pages(below)]
+
+    assert sorted(pages(srsly.read_yaml(SITE)["nav"])) == sorted(page.name for page in DOCS.glob("*.md"))
+
+
+def test_every_command_is_in_the_readme_and_no_page_has_others():
+    commands = set(get_command(hpyp).commands)
+    named = {name for page in PAGES for name in re.findall(r"python -m spacy hpyp ([a-z-]+)", page.read_text("utf8"))}
+    assert named <= commands
+    readme = (PROJECT / "README.md").read_text(encoding="utf8")
+    table = "".join(
+        row.split("|")[1] for row in readme.split("| `python -m spacy hpyp …` |")[1].split("\n\n")[0].splitlines()[2:]
+    )
+    assert set(re.findall(r"`([a-z-]+)`", table)) == commands
+
+
+@by_page
+def test_python_in_a_page_can_be_read(page):
+    for language, code in _CODE.findall(page.read_text(encoding="utf8")):
+        if language == "python":
+            ast.parse(code)
+
+
+def test_what_the_page_about_python_names_is_there_and_has_what_the_package_exports():
+    names = re.findall(r"^::: (\S+)$", (DOCS / "api.md").read_text(encoding="utf8"), re.MULTILINE)
+    found = []
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        found.append(getattr(import_module(module), attribute))
+        assert found[-1].__doc__
+    package = import_module("spacy_hpyp")
+    assert all(getattr(package, name) in found for name in package.__all__ if name != "__version__")
+
+
+@pytest.mark.skipif(
+    find_spec("mkdocs") is None or find_spec("mkdocstrings_handlers") is None,
+    reason="the extra 'docs' is not installed",
+)
+def test_the_site_is_built_without_a_warning(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--config-file",
+        SITE,
+        "--site-dir",
+        tmp_path / "site",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "NGramModel" in (tmp_path / "site" / "api" / "index.html").read_text(encoding="utf8")

@@ -119,7 +119,7 @@ def setting(default: Any, possible: Possible, meaning: str) -> Any:
 
     default (bool | int | float | str): What it is that is not told otherwise.
     possible (Possible): What it may be.
-    meaning (str): What it means, in a few words of Markdown; the README has the same.
+    meaning (str): What it means, in a few words of Markdown; docs/settings.md has the same.
     """
     return field(default=default, metadata={"possible": possible, "meaning": meaning})
 

@@ -1,6 +1,6 @@
 """The settings of the components.
 
-A new one is a line here, and a row of the README's table, which a test compares. Config, attribute, checks, saving and loading
+A new one is a line here, and a row of a table in docs/settings.md, which a test compares. Config, attribute, checks, saving and loading
 follow.
 """
 

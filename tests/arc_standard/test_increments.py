@@ -10,6 +10,9 @@ from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.arc_standard.increments import OPEN
 from spacy_hpyp.inference.division import Search
 
+# The search is compiled once more with somebody who looks on, which takes a minute.
+pytestmark = pytest.mark.slow
+
 # Everything is tried.
 SEARCH = Search(EVERYTHING, 0.0, marginals=True, labels_per_arc=1, tags_per_word=2, tag_threshold=0.0, attachments=99)
 

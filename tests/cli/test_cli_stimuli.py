@@ -135,6 +135,7 @@ def test_a_text_of_lines_has_surprisals_by_an_n_gram_model_too(models, write):
     assert [row["text"] for row in segmented] == [row["text"] for row in found]
 
 
+@pytest.mark.slow
 def test_entropies_are_those_of_the_parses_and_words_that_are_written_as_jsonl(models, write, tmp_path):
     path, output = write(TABLE, "t.csv"), tmp_path / "parses.jsonl"
     found = rows(run(models / "pipeline", path, "--entropy", "-K", 200).stdout)
@@ -166,6 +167,7 @@ def test_entropies_are_those_of_the_parses_and_words_that_are_written_as_jsonl(m
         assert len(different) == len(line["parses"])
 
 
+@pytest.mark.slow
 def test_entropies_of_words_are_those_after_their_last_token(models, write):
     path = write("item,condition,text\n1,a,the dog sees a cat.\n", "t.csv")
     tokens, words = (rows(run(models / "pipeline", path, "-e", *options).stdout) for options in ((), ("--words",)))
@@ -175,6 +177,7 @@ def test_entropies_of_words_are_those_after_their_last_token(models, write):
         assert float(words[-1][f"reduction_{name}"]) == pytest.approx(max(before, 0.0), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_entropies_do_not_depend_on_threads_or_on_what_follows(models, write):
     whole = write("the dog sees a cat near Ada . Kim sleeps .\n\nMona waits .\n")
     one, two = (run(models / "pipeline", whole, "-e", "-t", threads).stdout for threads in (1, 2))
@@ -188,6 +191,7 @@ def test_entropies_do_not_depend_on_threads_or_on_what_follows(models, write):
             assert [ours[name] for name in ENTROPIES] == [theirs[name] for name in ENTROPIES]
 
 
+@pytest.mark.slow
 def test_one_call_from_python_does_what_the_command_does(model, models, write):
     path = write(TABLE, "stimuli.csv")
     for by, option in (("token", []), ("word", ["--words"]), ("region", ["--regions"])):
@@ -233,6 +237,7 @@ def test_asking_changes_no_setting_of_a_pipeline(toy, trained):
     assert rows_of == spacy_hpyp.surprisal(trained, ["the dog sees a cat ."])
 
 
+@pytest.mark.slow
 def test_a_parsed_document_shows_its_parses_word_by_word(toy, trained):
     doc = trained("the dog sees a cat. Ada sleeps.")
     found = toy.parser(trained).increments(doc, 3)

@@ -3,8 +3,9 @@
 The table has for each phrase where the search starts, and categories by their priority: the first child from there that has the first
 category is the head, else the first one that has the second, and so on; else the child where the search starts. "right" is for
 phrases whose head tends to come last. Categories with a bar between them have the same priority. The directions are those of
-D. Magerman's table (1995), the priorities those of M. Collins' (1999), and the row of NP is a simplification of his rule. So an
-auxiliary is the head of its verb phrase, whatever its form.
+D. Magerman's table (1995), the priorities those of M. Collins' (1999) but for TO in verb phrases, and the row of NP is a
+simplification of his rule. So an auxiliary is the head of its verb phrase, whatever its form, but "to" depends on its infinitive.
+The table was compared with two others that were published as Yamada and Matsumoto's, and is the same.
 
 What the table does not say, and is decided here:
 
@@ -38,7 +39,7 @@ SBARQ   right  SQ S SINV SBARQ FRAG
 SINV    right  VBZ VBD VBP VB MD VP S SINV ADJP NP
 SQ      right  VBZ VBD VBP VB MD VP SQ
 UCP     left
-VP      left   TO VBD VBN MD VBZ VB VBG VBP VP ADJP NN NNS NP
+VP      left   VBD VBN MD VBZ VB VBG VBP VP ADJP NN NNS NP
 WHADJP  right  CC WRB JJ ADJP
 WHADVP  left   CC WRB
 WHNP    right  WDT WP WP$ WHADJP WHPP WHNP

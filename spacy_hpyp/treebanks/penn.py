@@ -25,7 +25,7 @@ The head of the whole sentence is ROOT. What these rules leave open, and is deci
 * A bracket without a label around several trees is a phrase that is not in the table.
 * M of NML, of later releases: NMOD.
 
-The table and the labels were written from their descriptions, and not compared with what Penn2Malt itself makes of the treebank.
+The labels were written from their description, and not compared with what Penn2Malt itself makes of the treebank.
 """
 
 from .brackets import Tree

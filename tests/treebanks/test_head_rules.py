@@ -38,7 +38,7 @@ def test_a_label_has_a_category_and_function_tags(label, first, tags):
         ("S", "S NP VP", 2),
         ("S", "NP ADJP", 1),
         ("VP", "MD VP", 0),
-        ("VP", "TO VP", 0),
+        ("VP", "TO VP", 1),
         ("VP", "VBZ VP", 0),
         ("VP", "VBD NP PP", 0),
         ("VP", "ADVP VBG NP", 1),

@@ -36,7 +36,7 @@ TREES = {
     "traces go with the phrases that they leave empty": (
         "( (S (NP-SBJ-1 (NNS Goats)) (VP (VBD were) (VP (VBN seen) (NP (-NONE- *-1)) (S (NP-SBJ (-NONE- *-1))"
         " (VP (TO to) (VP (VB climb)))))) (. .)) )",
-        "Goats:SUB<were were:ROOT seen:VC<were to:VMOD<seen climb:VC<to .:P<were",
+        "Goats:SUB<were were:ROOT seen:VC<were to:VMOD<climb climb:VMOD<seen .:P<were",
     ),
     "relative clauses": (
         "( (NP (NP (DT a) (NN cook)) (SBAR (WHNP-1 (WP who)) (S (NP-SBJ (-NONE- *T*-1)) (VP (VBZ sings))))) )",

@@ -271,26 +271,38 @@ class TrainableComponent(TrainablePipe):
         Such a process maps the same arrays as this one, and nothing is sent to it. A pickle that may go to another machine, or
         be read another day, has the whole model, and so has one of a model that is no longer what stands in the file.
         """
-        if get_spawning_popen() is None or not self._stands_in_file():
+        if get_spawning_popen() is None or type(self)._untrained_model is TrainableComponent._untrained_model:
             return super().__reduce__()
-        handler = self.__dict__.get("error_handler")
-        made_with = (
+        found = self._identity_in_file()
+        return super().__reduce__() if found is None else (_read_again, self._made_with(found))
+
+    def _identity_in_file(self) -> str | None:
+        """What identifies the file that the model was read from, if the file still has this model."""
+        if self._source is None:
+            return None
+        written = identity(self._write_model())
+        try:
+            found = identity_of_file(self._source)
+            # An earlier version may have written the same model otherwise.
+            same = found == written or identity(_read_again(*self._made_with(found))._write_model()) == written
+        except (OSError, ValueError):
+            return None
+        return found if same else None
+
+    def _made_with(self, found: str) -> tuple:
+        """What `_read_again` makes the same component of, if what identifies the file is still this."""
+        return (
+            type(self),
             self.vocab,
             self._untrained_model(),
             self.name,
             self.scorer,
             asdict(self._given),
             asdict(self.settings),
+            self.__dict__.get("error_handler"),
+            self._source,
+            found,
         )
-        return _read_again, (type(self), *made_with, handler, self._source, identity_of_file(self._source))
-
-    def _stands_in_file(self) -> bool:
-        if self._source is None or type(self)._untrained_model is TrainableComponent._untrained_model:
-            return False
-        try:
-            return identity_of_file(self._source) == identity(self._write_model())
-        except OSError:
-            return False
 
     def _write_model(self) -> bytes:
         return with_checksum(self.model.to_bytes())

@@ -11,7 +11,7 @@ from ..treebanks.brackets import read_trees
 from ..treebanks.conllu import Sentence, write_conllu
 from ..treebanks.language_modelling import WordForms, frequent_words
 from ..treebanks.penn import dependencies
-from ..treebanks.sections import LANGUAGE_MODELLING, PARSING, bracketed_files, listed, section_of
+from ..treebanks.sections import LANGUAGE_MODELLING, PARSING, bracketed_files, check_once, listed, section_of
 from .app import hpyp
 from .convert_lm import VOCABULARY_SIZE, save_limited, simplified
 
@@ -46,8 +46,8 @@ def convert_ptb(sources: Sequence[Path], output: Path, *, parts: bool = True) ->
     output (Path): The directory to write to.
     parts (bool): Whether sections of the WSJ are divided into the standard parts.
     RETURNS (list[Path]): The files that were written.
-    RAISES (ValueError): If something is not text in brackets, only some of the files of a directory have sections, or two inputs would
-        have the same output.
+    RAISES (ValueError): If something is not text in brackets, only some of the files of a directory have sections, something of a section
+        would be read twice, or two inputs would have the same output.
     """
     prepare_folder(output)
     by_section: dict[int, list[Path]] = {}
@@ -68,6 +68,8 @@ def convert_ptb(sources: Sequence[Path], output: Path, *, parts: bool = True) ->
             if path in wholes:
                 raise ValueError(f"Two inputs would be written to '{path}'. Convert them to directories of their own.")
             wholes[path] = files
+    for files in by_section.values():
+        check_once(files)
     # All is read before anything is written.
     sections = {section: _convert(files) for section, files in sorted(by_section.items())}
     written = []

@@ -171,6 +171,9 @@ def test_inputs_that_cannot_be_divided_or_told_apart_are_reported(wsj, tmp_path)
     twins = [tmp_path / name / "tales.mrg" for name in ("a", "b")]
     done = run("hpyp", "convert-ptb", *twins, tmp_path / "out", exit_code=1)
     assert "Two inputs would be written" in done.stderr
+    (folder / "other.mrg").unlink()
+    done = run("hpyp", "convert-ptb", folder, folder / "02", tmp_path / "out", exit_code=1)
+    assert "have the same name and section" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(

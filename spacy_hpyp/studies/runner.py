@@ -5,10 +5,12 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import join
@@ -143,7 +145,12 @@ class Runner:
         jobs (int): How many run at a time; those that measure speed run alone.
         report (Callable[[str], None]): Is told of each that begins and ends.
         RETURNS (list[Failure]): Those that failed, and those that could not be run without them.
+        RAISES (KeyboardInterrupt): After Ctrl-C, and when the process is told to terminate; what runs is ended before.
         """
+        with _interrupted_when_terminated():
+            return self._run(runs, jobs, report)
+
+    def _run(self, runs: Sequence[Run], jobs: int, report: Callable[[str], None]) -> list[Failure]:
         waiting = self.to_do(runs)
         pending = {run.name for run in waiting}
         running: dict[str, tuple[Run, subprocess.Popen, float]] = {}
@@ -226,6 +233,20 @@ class Runner:
 
     def _log_path(self, run: Run) -> Path:
         return self._study.output / "logs" / f"{run.name}.log"
+
+
+@contextmanager
+def _interrupted_when_terminated() -> Iterator[None]:
+    """What batch systems and `kill` send is the same as Ctrl-C; else what runs would go on, and write where the next one does."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _next(waiting: Sequence[Run], pending: set[str], running: Sequence[Run], jobs: int) -> Run | None:

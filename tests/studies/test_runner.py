@@ -1,6 +1,7 @@
 """What is run, and what is not run again."""
 
 import json
+import signal
 import sys
 
 import pytest
@@ -9,9 +10,12 @@ from spacy_hpyp.studies.page import figures_of, judge, to_json, to_markdown
 from spacy_hpyp.studies.runner import Runner, program_version, wall_seconds
 from spacy_hpyp.studies.study import read_study
 
-#: What the commands of these studies are: `write FILE TEXT`, `add FILE FROM TEXT`, `print TEXT`, `fail`.
+#: What the commands of these studies are: `write FILE TEXT`, `add FILE FROM TEXT`, `print TEXT`, `fail`. With a file `signal.txt`,
+#: `print` sends the signal that is named there to the program that has started it, and takes longer than anybody waits.
 PROGRAM = """
+import os
 import sys
+import time
 from pathlib import Path
 
 command, *given = sys.argv[1:]
@@ -22,7 +26,11 @@ if command == "write":
 elif command == "add":
     Path(given[0]).write_text(Path(given[1]).read_text().replace("70", given[2]))
 elif command == "print":
-    print(given[0])
+    print(given[0], flush=True)
+    if Path("signal.txt").exists():
+        os.kill(os.getppid(), int(Path("signal.txt").read_text()))
+        time.sleep(30)
+        print("This should have been ended.", file=open("late.txt", "w"))
 else:
     sys.exit("\\n".join(["first"] * 20 + ["what is wrong"]))
 """
@@ -206,6 +214,25 @@ def test_an_output_without_a_stamp_is_that_of_a_run_that_was_interrupted(start, 
     (tmp_path / "out" / "stamps" / "printed.json").write_text('{"key": ')
     run(start())
     assert order(tmp_path) == ["print"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_is_interrupted_is_ended_and_begun_again_and_nothing_else(start, tmp_path, write, number):
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        write(str(int(number)), "signal.txt")
+        with pytest.raises(KeyboardInterrupt):
+            run(start(), jobs=1)
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert order(tmp_path) == ["write", "print"]
+    assert (tmp_path / "out" / "printed.json").exists()
+    (tmp_path / "signal.txt").unlink()
+    assert run(start(), jobs=1) == []
+    assert order(tmp_path) == ["print", "add"]
+    assert not (tmp_path / "late.txt").exists()
 
 
 def test_time_is_estimated_by_the_size_of_the_treebank_and_then_known(start):

@@ -50,7 +50,7 @@ def papers_cli(
     overrides = parse_config_overrides(settings)
     path = Path(chosen.pop(0)) if chosen and chosen[0].endswith(".cfg") else _STUDY
     if output is not None:
-        overrides["vars.folder"] = str(output / "quick" if quick else output)
+        overrides["vars.folder"] = str(output)
     if not path.exists():
         raise ValueError(f"There is no study '{path}'. Name the .cfg file of one before the tables.")
     study = read_study(path, overrides, quick=quick)

@@ -195,7 +195,7 @@ def read_study(path: Path, overrides: Mapping[str, Any] | None = None, *, quick:
 
     path (Path): The config.
     overrides (Mapping[str, Any] | None): Settings of it, by their names with dots.
-    quick (bool): Whether those of `[quick]` hold, too.
+    quick (bool): Whether those of `[quick]` hold, too, in a directory within the other.
     RETURNS (Study): The study.
     RAISES (ValueError): If something in it is wrong, with the name of the section.
     """
@@ -211,7 +211,7 @@ def read_study(path: Path, overrides: Mapping[str, Any] | None = None, *, quick:
         if not isinstance(config.get(section), dict):
             raise ValueError(f"'{path}' has no section [{section}].")
     head = _Section("study", config["study"])
-    output = Path(str(config["vars"].get("folder", "papers")))
+    output = Path(str(config["vars"].get("folder", "papers"))) / ("quick" if quick else "")
     names = _Names(config["vars"], config["runs"], config["commands"], output)
     train = names.resolve("study", head.take("train", str, None))
     study = Study(
@@ -345,7 +345,7 @@ def _read_run(name: str, given: Any, names: _Names) -> Run:
         alone=section.take("alone", bool, common.take("alone", bool, False)),
         seconds=section.take("seconds", float),
         needs=tuple(sorted(needs)),
-        inputs=tuple(_files(values, own, [names.outputs[other] for other in needs])),
+        inputs=tuple(_files([*line, *values], own, [names.outputs[other] for other in needs])),
         missing=tuple(sorted(missing)),
     )
     common.end()

@@ -90,6 +90,20 @@ def test_a_quick_study_has_other_settings_and_what_is_typed_counts_more(write):
     assert "--training.max_steps 2 " in " ".join(typed.runs["model"].arguments)
 
 
+def test_a_quick_study_leaves_the_outputs_of_the_other_alone(write):
+    study = read_study(write(STUDY))
+    quick = read_study(write(STUDY.replace("{part}", "corpus")), quick=True)
+    assert study.output.as_posix() == "out"
+    assert quick.output.as_posix() == "out/quick"
+    assert quick.runs["figures"].output.as_posix() == "out/quick/figures.json"
+
+
+def test_a_config_that_all_runs_of_a_command_have_is_read_by_them(write):
+    text = STUDY.replace('command = ["train"]', 'command = ["train","configs/paper.cfg"]')
+    study = read_study(write(text.replace('arguments = ["configs/paper.cfg"]', ""), "study.cfg"))
+    assert [str(path) for path in study.runs["model"].inputs] == ["configs/paper.cfg", "corpus/train.spacy"]
+
+
 def test_a_setting_that_is_not_there_cannot_be_another_one(write):
     with pytest.raises(ValueError, match=r"no setting 'vars\.sweps'"):
         read_study(write(STUDY), {"vars.sweps": 2})

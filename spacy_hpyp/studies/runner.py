@@ -19,6 +19,8 @@ from ..about import __version__
 from ..storage.files import replace_file
 from .study import Run, Study
 
+# What a command takes before it begins with its work, in seconds, however small the treebank is.
+_START = 4.0
 # How often it is looked whether a run has ended, in seconds, and how many of the last lines of one that failed are shown.
 _PAUSE = 0.2
 _LAST_LINES = 15
@@ -119,7 +121,10 @@ class Runner:
     def seconds(self, run: Run) -> float:
         """How long a run takes: as long as the last time, or as long as the study says on so large a treebank."""
         noted = self._noted(run)
-        return noted.seconds if noted is not None else run.seconds * self._share
+        if noted is not None:
+            return noted.seconds
+        start = min(_START, run.seconds)
+        return start + (run.seconds - start) * self._share
 
     def to_do(self, runs: Iterable[Run]) -> list[Run]:
         """Those of some runs that have to be run, each after those that it needs."""
@@ -163,7 +168,7 @@ class Runner:
                     failures[run.name] = Failure(run, f"it needs '{name}'")
                 while (run := _next(waiting, pending, [run for run, _, _ in running.values()], jobs)) is not None:
                     waiting.remove(run)
-                    left = sum(map(self.seconds, [run, *waiting]))
+                    left = wall_seconds(self, [run, *waiting], jobs)
                     report(f"{run.name}, about {minutes(self.seconds(run))} of {minutes(left)}\n{self.command(run)}")
                     running[run.name] = run, self._start(run), time.monotonic()
                 for name, (run, process, start) in list(running.items()):

@@ -239,7 +239,9 @@ def test_time_is_estimated_by_the_size_of_the_treebank_and_then_known(start):
     study, runner = start()
     runs = study.runs_of(study.tables["good"])
     assert wall_seconds(runner, runs, 2) == 60 + 120
-    assert wall_seconds(Runner(study, "1", share=0.5), runs, 1) == 120
+    # Half of each, but for the four seconds in which a command begins.
+    assert wall_seconds(Runner(study, "1", share=0.5), runs, 1) == 120 + 3 * 2
+    assert wall_seconds(Runner(study, "1", share=0.0), runs, 1) == 3 * 4
     run((study, runner))
     assert all(runner.seconds(each) < 60 for each in runs)
 

@@ -64,7 +64,10 @@ def papers_cli(
     try:
         failures = runner.run(runs, jobs=jobs, report=print)
     finally:
-        write_page(study, runner, tables)
+        # What other commands have found stays on the page.
+        names = {table.name for table in tables}
+        found = [table for table in study.tables.values() if table.name in names or _has_figures(study, runner, table)]
+        write_page(study, runner, found)
     if failures:
         found = "\n".join(f"* {failure.run.name}: {failure.problem}" for failure in failures)
         fail(
@@ -81,6 +84,10 @@ def separate(words: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             settings += [word] if "=" in word else [word, *islice(left, 1)]
     return names, settings
+
+
+def _has_figures(study: Study, runner: Runner, table: Table) -> bool:
+    return any(runner.stamp(study.runs[name]) is not None for name in table.runs)
 
 
 def _share(study: Study) -> float:

@@ -65,6 +65,12 @@ title = "Bits a word"
 paper = "A paper"
 columns = ["bits"]
 rows = {"LDA": {"run": "latent_states", "pick": {"kind": "lda"}, "published": [9.08]}}
+
+[tables.others]
+title = "Others' bits"
+paper = "A paper"
+columns = ["bits"]
+rows = {"Unigrams": {"published": [10]}}
 """
 
 
@@ -85,9 +91,14 @@ def test_a_study_is_listed_run_and_not_run_again(study, tmp_path):
     found = srsly.read_json(tmp_path / "out" / "papers.json")["tables"]["bits"]["rows"]["LDA"]
     assert f"| LDA | 9.08 | {found['found']['bits']:.2f} | [1] |" in page
     assert "--states 3" in found["command"]
-    again = run("hpyp", "papers", study, "--vars.states", 3, "bits").output
+    again = run("hpyp", "papers", study, "bits", "--vars.states", 3).output
     assert "spacy hpyp states" not in again
     assert (tmp_path / "out" / "papers.md").read_text(encoding="utf8") == page
+    assert "Others' bits" not in page
+    run("hpyp", "papers", study, "--vars.states", 3, "others")
+    whole = (tmp_path / "out" / "papers.md").read_text(encoding="utf8")
+    assert f"| LDA | 9.08 | {found['found']['bits']:.2f} | [1] |" in whole
+    assert "Others' bits" in whole
 
 
 def test_a_study_is_written_elsewhere(study, tmp_path):

@@ -5,7 +5,8 @@ Punctuation is left out, numbers and symbols become one word, and words that are
 What the paper does not say, and is decided here:
 
 * Punctuation has the universal tag PUNCT or a Penn tag of punctuation, or the label of punctuation, `punct` or `P`.
-* A number has the tag NUM or CD, or has digits and no letters. A symbol has the tag SYM, $ or #, or has neither letters nor digits,
+* A number has digits, and the tag NUM or CD or no letters. Words such as "million" and "three" are none, whatever their tag: the samples
+  of the paper's Table 7 have them beside the word for numbers. A symbol has the tag SYM, $ or #, or has neither letters nor digits,
   unless its tag says that it stands for a word, as the apostrophe of a possessive and the sign & do.
 * A word below punctuation hangs on the nearest word above that is none. If the root is punctuation, then the one of the words
   right below it that has most words below itself is the new root, and the others hang on it. That keeps a projective tree projective.
@@ -128,11 +129,8 @@ def _is_punctuation_label(label: str) -> bool:
 
 
 def _is_number(word: Word) -> bool:
-    return (
-        word.upos in _NUMBERS
-        or word.xpos in _NUMBERS
-        or (any(map(str.isdigit, word.form)) and not any(map(str.isalpha, word.form)))
-    )
+    tagged = word.upos in _NUMBERS or word.xpos in _NUMBERS
+    return any(map(str.isdigit, word.form)) and (tagged or not any(map(str.isalpha, word.form)))
 
 
 def _is_symbol(word: Word) -> bool:

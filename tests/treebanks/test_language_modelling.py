@@ -64,8 +64,10 @@ def test_words_with_a_universal_tag_are_not_judged_by_the_other_tag():
 @pytest.mark.parametrize(
     ("form", "tag", "written"),
     [
-        ("Ten", "CD", "<num>"),
-        ("ten", "/NUM", "<num>"),
+        ("Ten", "CD", "ten"),
+        ("million", "/NUM", "million"),
+        ("1980s", "CD", "<num>"),
+        ("5M", "/NUM", "<num>"),
         ("1,000", "NN", "<num>"),
         ("1\\/2", "_", "<num>"),
         ("$", "$", "<num>"),

@@ -1,6 +1,7 @@
 """`hpyp papers`: the tables of the papers, filled with figures of a treebank."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from ..compat.cli import parse_config_overrides
 from ..components.corpus import reading
 from ..storage.files import prepare_folder, replace_file
 from ..studies.page import to_json, to_markdown
-from ..studies.runner import Runner, minutes, program_version, wall_seconds
+from ..studies.runner import Runner, minutes, only_one, program_version, wall_seconds
 from ..studies.study import Study, Table, read_study
 from .app import fail, hpyp
 
@@ -61,17 +62,22 @@ def papers_cli(
         return
     prepare_folder(study.output)
     runs = list({run.name: run for table in tables for run in study.runs_of(table)}.values())
-    try:
-        failures = runner.run(runs, jobs=jobs, report=print)
-    finally:
-        # What other commands have found stays on the page.
-        names = {table.name for table in tables}
-        found = [table for table in study.tables.values() if table.name in names or _has_figures(study, runner, table)]
-        write_page(study, runner, found)
+    with only_one(study.output):
+        try:
+            failures = runner.run(runs, jobs=jobs, report=partial(print, flush=True))
+        finally:
+            # What other commands have found stays on the page.
+            names = {table.name for table in tables}
+            found = [
+                table for table in study.tables.values() if table.name in names or _has_figures(study, runner, table)
+            ]
+            write_page(study, runner, found)
     if failures:
-        found = "\n".join(f"* {failure.run.name}: {failure.problem}" for failure in failures)
+        # Why is printed above, line by line.
+        names = ", ".join(failure.run.name for failure in failures)
         fail(
-            f"{len(failures)} of {len(runs)} runs failed:\n{found}\nThe others are kept: run the command again to go on."
+            f"{len(failures)} of {len(runs)} runs failed: {names}. See above, and their logs in '{study.output / 'logs'}'. The others "
+            "are kept: run the command again to go on."
         )
 
 

@@ -241,6 +241,41 @@ class Runner:
 
 
 @contextmanager
+def only_one(folder: Path) -> Iterator[None]:
+    """Keep a second process from filling tables in the same directory, where each would remove what the other is reading.
+
+    folder (Path): The directory, which is there.
+    RAISES (ValueError): If another process does that now. One that has been killed is no hindrance.
+    """
+    path = folder / "running.txt"
+    try:
+        other = int(path.read_text(encoding="utf8"))
+    except (OSError, ValueError):
+        other = None
+    if other is not None and other != os.getpid() and _is_running(other):
+        raise ValueError(
+            f"Process {other} is filling tables in '{folder}'. Wait for it, or choose another directory with --output. If it is "
+            f"something else, remove '{path}'."
+        )
+    replace_file(path, str(os.getpid()).encode())
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    # Windows takes the signal for another one, and nobody can be asked there.
+    if sys.platform == "win32":
+        return False
+    try:
+        os.kill(process, 0)
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return True
+
+
+@contextmanager
 def _interrupted_when_terminated() -> Iterator[None]:
     """What batch systems and `kill` send is the same as Ctrl-C; else what runs would go on, and write where the next one does."""
 

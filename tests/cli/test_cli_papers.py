@@ -1,5 +1,8 @@
 """The command that fills the papers' tables, and the study that comes with the project."""
 
+import os
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -122,8 +125,23 @@ def test_what_is_wrong_is_said(study, arguments, problem):
 
 def test_a_run_that_fails_is_shown_with_its_last_lines(study):
     done = run("hpyp", "papers", study, "--vars.states", 0, exit_code=1)
-    assert "1 of 1 runs failed" in done.output
-    assert "at least 1" in done.output
+    assert "1 of 1 runs failed: latent_states." in " ".join(done.output.split())
+    assert done.output.count("at least 1") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody can be asked there what runs")
+def test_two_do_not_fill_tables_in_one_directory(study, tmp_path):
+    running = tmp_path / "out" / "running.txt"
+    running.parent.mkdir()
+    running.write_text(str(os.getppid()))
+    done = run("hpyp", "papers", study, "others", exit_code=1)
+    assert f"Process {os.getppid()} is filling tables" in " ".join(done.output.split())
+    # The number of one that has been killed.
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    running.write_text(str(ended.pid))
+    run("hpyp", "papers", study, "others")
+    assert not running.exists()
 
 
 @pytest.mark.parametrize("quick", [False, True])

@@ -128,6 +128,19 @@ def prepare_docs(path: Path) -> None:
     prepare_folder(path.parent)
 
 
+def prepare_output(path: Path, texts: Iterable[Path]) -> None:
+    """See that a file can be written, and is none of those that it is made from.
+
+    path (Path): The file.
+    texts (Iterable[Path]): What is read.
+    RAISES (ValueError): If it is one of them.
+    RAISES (OSError): If its folder cannot be made.
+    """
+    if path.exists() and any(text.exists() and path.samefile(text) for text in texts):
+        raise ValueError(f"'{path}' is read, and would be replaced by what is written. Give the output another name.")
+    prepare_folder(path.parent)
+
+
 def save_docs(path: Path, docs: Iterable[Doc]) -> None:
     """Write documents with their user data to a .spacy file."""
     replace_file(path, DocBin(docs=docs, store_user_data=True).to_bytes())

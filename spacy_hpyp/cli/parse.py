@@ -1,8 +1,9 @@
 """`hpyp parse`: texts as trees in CoNLL-U."""
 
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from io import TextIOWrapper
 from pathlib import Path
@@ -19,16 +20,17 @@ from ..components.easy_first_parser import EasyFirstParser
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
-from ..storage.files import prepare_folder, replacing
-from .app import hpyp, load_pipeline, set_threads
-from .raw_text import decoded_lines, locate_paragraphs
+from ..storage.files import replacing
+from .app import hpyp, load_pipeline, prepare_output, set_threads
+from .raw_text import STDIN, decoded_lines, locate_paragraphs
 
 # How many paragraphs, or sentences of CoNLL-U, a process gets at once.
 _BATCH = 32
 # After how many the strings of what has been parsed are forgotten. Several processes are started anew then.
 _FORGET, _FORGET_PROCESSES = 256, 20_000
 _PARSERS = (HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner)
-_STDIN = Path("-")
+# A word of CoNLL-U: its number, and nine columns more.
+_WORD = re.compile(r"\d+([-.]\d+)?(\t[^\t]+){9}")
 
 
 class _Source(NamedTuple):
@@ -68,8 +70,8 @@ def parse_cli(
     head and tag, where it says so. No text is held in memory as a whole.
     """
     if output is not None:
-        prepare_folder(output.parent)
-    sources = _sources(texts or [_STDIN], conllu=conllu)
+        prepare_output(output, texts or [])
+    sources = _sources(texts or [STDIN], conllu=conllu)
     if keep_tags and not all(source.is_conllu for source in sources):
         raise ValueError(
             "--keep-tags is for CoNLL-U, but there is a text without tags. If it is CoNLL-U, add --conllu."
@@ -108,11 +110,13 @@ def parse_cli(
 
 
 def _sources(paths: list[Path], *, conllu: bool) -> list[_Source]:
-    names = ["stdin" if path == _STDIN else "_".join(path.stem.split()) for path in paths]
+    if paths.count(STDIN) > 1:
+        raise ValueError("'-' is stdin, which can be read once only, but it is there several times.")
+    names = ["stdin" if path == STDIN else "_".join(path.stem.split()) for path in paths]
     seen: Counter[str] = Counter()
     sources = []
     for path, name in zip(paths, names):
-        if path != _STDIN and not path.is_file():
+        if path != STDIN and not path.is_file():
             raise ValueError(f"There is no file '{path}'.")
         seen[name] += 1
         unique = name if names.count(name) == 1 else f"{name}.{seen[name]}"
@@ -133,7 +137,7 @@ def _given_tags(nlp: Language) -> list[str]:
 
 
 def _opened(source: _Source) -> TextIO:
-    if source.path == _STDIN:
+    if source.path == STDIN:
         return TextIOWrapper(typer.get_binary_stream("stdin"), encoding="utf8", newline="")
     return source.path.open(encoding="utf8", newline="")
 
@@ -143,7 +147,8 @@ def _parse_text(nlp: Language, source: _Source, n_process: int, *, per_line: boo
 
     number = paragraph = 0
     with _opened(source) as file:
-        for paragraphs in minibatch(locate_paragraphs(source.path, per_line=per_line, file=file), _forget(n_process)):
+        found = locate_paragraphs(source.path, per_line=per_line, file=_prose(file, source.name))
+        for paragraphs in minibatch(found, _forget(n_process)):
             with nlp.memory_zone():
                 docs = (_lined(nlp, text) if per_line else text for _, text in paragraphs)
                 for doc in nlp.pipe(docs, n_process=n_process, batch_size=_BATCH):
@@ -160,6 +165,17 @@ def _parse_text(nlp: Language, source: _Source, n_process: int, *, per_line: boo
                             begins = {}
                             yield written
                 del docs
+
+
+def _prose(lines: Iterable[str], name: str) -> Iterator[str]:
+    """The lines of a text.
+
+    RAISES (ValueError): If it is CoNLL-U.
+    """
+    for line in lines:
+        if _WORD.match(line):
+            raise ValueError(f"'{name}' looks like CoNLL-U, but it was to be parsed as running text. Add --conllu.")
+        yield line
 
 
 def _lined(nlp: Language, text: str) -> Doc:

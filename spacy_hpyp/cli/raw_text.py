@@ -15,6 +15,8 @@ _BATCH = 256
 # The longest text, in characters, that a pipeline gets at once.
 _LONGEST = 20_000
 _BYTE_ORDER_MARK = "\ufeff"
+#: What stdin is called among files.
+STDIN = Path("-")
 
 
 def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: bool = True) -> Iterator[list[str]]:
@@ -165,12 +167,14 @@ def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 def decoded_lines(file: Iterable[str], path: Path) -> Iterator[str]:
     """The lines of an open file, as they are.
 
-    path (Path): Its name, for errors.
+    path (Path): Its name, for errors; that of stdin is `STDIN`.
     RAISES (ValueError): If it is not text in UTF-8.
     """
     try:
         yield from file
     except UnicodeDecodeError as error:
+        if path == STDIN:
+            raise ValueError(f"What stdin has is not text in UTF-8 ({error}).") from error
         with path.open("rb") as lines:
             number = next(number for number, line in enumerate(lines, 1) if not _is_utf8(line))
         raise ValueError(f"'{path}' is not text in UTF-8 (line {number}: {error}).") from error

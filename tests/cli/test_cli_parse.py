@@ -167,6 +167,23 @@ def test_stdin_is_parsed_where_there_is_no_file(model):
         assert len(sentences_of(done.stdout)) == 2
 
 
+def test_what_stdin_cannot_be_is_said(model):
+    from typer.testing import CliRunner
+
+    from spacy_hpyp.cli.app import app
+
+    for arguments, text, problem in (
+        ([], "caf\u00e9".encode("latin-1"), "What stdin has is not text in UTF-8"),
+        (["--conllu"], TREEBANK.encode("utf-16"), "What stdin has is not text in UTF-8"),
+        ([], TREEBANK.encode(), "'stdin' looks like CoNLL-U"),
+        (["-", "-"], b"a text", "can be read once only"),
+    ):
+        done = CliRunner().invoke(app, ["hpyp", "parse", str(model), *arguments], input=text)
+        assert done.exit_code == 1
+        assert not done.stdout
+        assert problem in " ".join(done.stderr.split())
+
+
 def test_it_does_not_matter_how_many_processes_there_are(model, write):
     path, bank = write("\n\n".join(["the dog sleeps. Kim waits."] * 40)), write(TREEBANK, "bank.conllu")
     one = run("hpyp", "parse", model, path, bank).stdout
@@ -219,6 +236,9 @@ def test_tags_that_could_not_be_written_again_are_an_error_where_they_are_kept(c
         (b"\n\n", "b.conllu", [], "There is no sentence in"),
         (b"a text", "text.txt", ["--keep-tags"], "there is a text without tags"),
         (b"", "b.conllu", ["--per-line"], "CoNLL-U says itself where sentences are"),
+        (TREEBANK.encode(), "bank.conll", [], "'bank' looks like CoNLL-U"),
+        (TREEBANK.encode(), "bank.txt", ["--per-line"], "'bank' looks like CoNLL-U"),
+        (b"old", "out.conllu", [], "is read, and would be replaced"),
         (b"a text", "text.txt", ["-t", "0"], "threads"),
         (b"a text", "text.txt", ["missing.txt"], "There is no file 'missing.txt'"),
     ],

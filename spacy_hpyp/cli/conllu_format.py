@@ -30,8 +30,9 @@ _OTHER_UPOS = {"": "_", "CONJ": "CCONJ"}
 _LABEL = re.compile(r"[a-z]+(:[a-z]+)?")
 _FEATURE = re.compile(r"[A-Z0-9][A-Za-z0-9]*(\[[a-z0-9]+\])?=[A-Z0-9][A-Za-z0-9]*(,[A-Z0-9][A-Za-z0-9]*)*")
 _ROOT, _ANY, _FURTHER, _PUNCTUATION = "root", "dep", "parataxis", "punct"
-#: What is written into MISC here, and what is replaced of it in a sentence that has it already.
-_WRITTEN = ("HeadProb", "Label", "TagProb")
+_PROBABILITIES = {"head_prob": "HeadProb", "label_prob": "LabelProb", "tag_prob": "TagProb"}
+# What is written into MISC here, and what is replaced of it in a sentence that has it already.
+_WRITTEN = ("Label", *_PROBABILITIES.values())
 _SPACE_AFTER = "SpaceAfter=No"
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -241,7 +242,7 @@ def _words(tokens: list[Token]) -> list[dict[str, Any]]:
         else:
             deprel = _ANY
             misc = [f"Label={_plain(label)}"] if label.lower() != _ROOT and label else []
-        for name, written in (("head_prob", "HeadProb"), ("tag_prob", "TagProb")):
+        for name, written in _PROBABILITIES.items():
             value = token._.get(name) if token.has_extension(name) else None
             misc += [] if value is None else [f"{written}={value:.4f}"]
         upos = token.pos_ or (token.tag_ if token.tag_ in UPOS else "")

@@ -1,7 +1,7 @@
 """`hpyp rank`: the sentences in which a parser expects the most wrong arcs, to be corrected next."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import Enum
 from heapq import nlargest
 from itertools import chain
@@ -19,14 +19,16 @@ from wasabi import msg
 
 from ..components.hpyp_parser import HPYPParser
 from ..components.rating import rate_labels
-from ..storage.files import prepare_folder, replacing
-from .app import hpyp, load_pipeline, parsers_of, set_threads
+from ..storage.files import replacing
+from .app import hpyp, load_pipeline, parsers_of, prepare_output, set_threads
 from .documents import parse_documents, read_documents
-from .raw_text import locate_paragraphs
+from .raw_text import decoded_lines, locate_paragraphs
 
 # How many paragraphs or documents are parsed together.
 _BATCH = 64
 _DIGITS = 4
+# Comments that say where a sentence stands, and hold no more where it is ranked.
+_OF_PLACE = ("rank", "newdoc", "newdoc id", "newpar", "newpar id")
 
 
 class By(str, Enum):
@@ -71,8 +73,14 @@ def rank_cli(
     An arc is wrong if its head or its label is. How probable that is the columns of each word tell: head_prob is the confidence in
     the arc, label_prob that in the arc with its label, tag_prob that in the tag. Without an hpyp_parser there is no label_prob, and
     wrong heads are expected instead of wrong arcs. Sentences of .spacy and .conllu files are kept as they are, if they are marked;
-    those of texts are found by the pipeline. Only the sentences to write are kept in memory.
+    those of texts are found by the pipeline. What is read and written as CoNLL-U keeps its multiword tokens and comments. Only the
+    sentences to write are kept in memory.
     """
+    if output is not None:
+        prepare_output(output, texts)
+    if form == Format.conllu or any(path.suffix == ".conllu" for path in texts):
+        # The library that it needs may not be there.
+        from . import conllu_format as _  # noqa: F401
     nlp = load_pipeline(model)
     found = parsers_of(nlp, model)
     for parser in found.hpyp:
@@ -80,11 +88,10 @@ def rank_cli(
     if particles is not None and not found.hpyp:
         raise ValueError(f"'particles' is a setting of hpyp_parser, which the pipeline '{model}' does not have.")
     set_threads(nlp, threads)
-    if output is not None:
-        prepare_folder(output.parent)
     # A bar only where somebody looks on.
     sentences = chain.from_iterable(
-        rank_sentences(nlp, path, per_line=per_line, labels_per_arc=labels_per_arc) for path in texts
+        rank_sentences(nlp, path, per_line=per_line, labels_per_arc=labels_per_arc, conllu=form == Format.conllu)
+        for path in texts
     )
     with tqdm(sentences, unit=" sentences", leave=False, disable=None) as bar:
         ranked = select(bar, by, top)
@@ -110,6 +117,7 @@ class Rated:
     wrong_tags (float | None): The expected number of words with a wrong tag; None if nobody says how probable tags are.
     tokens (list[dict]): "text", "tag", "pos", "morph", "label", "head" (a place in the sentence; None for roots), "head_prob", "label_prob",
         "tag_prob" and "space", whether a space comes after it. White space has none.
+    conllu (str): The sentence in CoNLL-U, with expected errors as comments; empty if that is not asked for.
     """
 
     file: str
@@ -118,6 +126,7 @@ class Rated:
     wrong_arcs: float
     wrong_tags: float | None
     tokens: list[dict[str, Any]]
+    conllu: str = ""
 
     @property
     def both(self) -> float:
@@ -138,33 +147,46 @@ _KEYS = {
 }
 
 
-def rank_sentences(nlp: Language, path: Path, *, per_line: bool = False, labels_per_arc: int = 2) -> Iterator[Rated]:
+def rank_sentences(
+    nlp: Language, path: Path, *, per_line: bool = False, labels_per_arc: int = 2, conllu: bool = False
+) -> Iterator[Rated]:
     """Parse a file, and say of each sentence how many wrong arcs are expected. The file is not held in memory.
 
     nlp (Language): A pipeline whose parser sets `token._.head_prob`.
     path (Path): Text in UTF-8, or a .spacy or .conllu file.
     per_line (bool): Whether each line of a text is one sentence.
     labels_per_arc (int): How many labels of an arc its hpyp_parser compares.
+    conllu (bool): Whether they are wanted in CoNLL-U, too.
     RETURNS (Iterator[Rated]): The sentences in their order.
     RAISES (ValueError): If the file is not what its name says, or nobody says how probable arcs are.
+    RAISES (ImportError): If CoNLL-U is read or wanted, and there is no library for it.
     """
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
     number = 0
-    for docs in _parsed(nlp, path, per_line=per_line):
+    for docs, write in _parsed(nlp, path, per_line=per_line, conllu=conllu):
         if parsers:
             rate_labels(parsers[-1], docs, labels_per_arc=labels_per_arc)
         for sentence in (sentence for doc in docs for sentence in doc.sents):
             rated = _rate(sentence, str(path), number + 1)
-            if rated is not None:
-                number += 1
-                yield rated
+            if rated is None:
+                continue
+            number += 1
+            yield rated if write is None else replace(rated, conllu=write(rated, sentence))
 
 
-def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[list[Doc]]:
-    """The documents of a file, parsed, some at a time."""
-    if path.suffix in (".spacy", ".conllu"):
+#: How a parsed sentence is written in CoNLL-U.
+_Write = Callable[[Rated, Span], str]
+
+
+def _parsed(nlp: Language, path: Path, *, per_line: bool, conllu: bool) -> Iterator[tuple[list[Doc], _Write | None]]:
+    """The documents of a file, parsed, some at a time, and how their sentences are written in CoNLL-U if that is wanted."""
+    if path.suffix == ".conllu":
+        yield from _parsed_conllu(nlp, path, conllu=conllu)
+        return
+    write = _written if conllu else None
+    if path.suffix == ".spacy":
         for docs in minibatch(parse_documents(read_documents(path, nlp.vocab, document_words=1), nlp), _BATCH):
-            yield [doc for doc in docs if len(doc)]
+            yield [doc for doc in docs if len(doc)], write
         return
     for paragraphs in minibatch(locate_paragraphs(path, per_line=per_line), _BATCH):
         with nlp.memory_zone():
@@ -174,8 +196,43 @@ def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[list[Doc]]
                     for token in doc:
                         token.is_sent_start = token.i == 0
             docs = list(nlp.pipe(docs))
-            yield docs
+            yield docs, write
             del docs
+
+
+def _parsed_conllu(nlp: Language, path: Path, *, conllu: bool) -> Iterator[tuple[list[Doc], _Write | None]]:
+    """Sentences of CoNLL-U, which needs no trees; written again they keep their multiword tokens, comments and MISC."""
+    from .conllu_format import Sentence, read_sentences, to_doc, write_again
+
+    with path.open(encoding="utf8", newline="") as file:
+        for sentences in minibatch(read_sentences(decoded_lines(file, path), str(path)), _BATCH):
+            with nlp.memory_zone():
+                docs = list(nlp.pipe(to_doc(sentence, nlp.vocab) for sentence in sentences))
+                read = dict(zip(map(id, docs), sentences))
+
+                def write(rated: Rated, found: Span, read: dict[int, Sentence] = read) -> str:
+                    sentence = read[id(found.doc)]
+                    kept = {key: value for key, value in sentence.comments.items() if key not in _OF_PLACE}
+                    sentence.comments = {**kept, **_comments(rated)}
+                    return write_again(sentence, found.doc, _name(rated))
+
+                yield docs, write if conllu else None
+                del docs
+
+
+def _written(rated: Rated, found: Span) -> str:
+    from .conllu_format import write_sentence
+
+    return write_sentence(found, {"sent_id": _name(rated), **_comments(rated)})
+
+
+def _name(rated: Rated) -> str:
+    return f"{Path(rated.file).name}-{rated.number}"
+
+
+def _comments(rated: Rated) -> dict[str, str | None]:
+    wrong = {"expected_wrong_arcs": rated.wrong_arcs, "expected_wrong_tags": rated.wrong_tags}
+    return {name: f"{value:.{_DIGITS}f}" for name, value in wrong.items() if value is not None}
 
 
 def _rate(sentence: Span, file: str, number: int) -> Rated | None:
@@ -248,32 +305,9 @@ def write_jsonl(file: TextIO, ranked: Iterable[Rated]) -> None:
 
 
 def write_conllu(file: TextIO, ranked: Iterable[Rated]) -> None:
-    """Write sentences in CoNLL-U format, with expected errors as comments and probabilities in MISC."""
+    """Write sentences in CoNLL-U, with their ranks as comments."""
     for rank, rated in enumerate(ranked, 1):
-        comments = {
-            "sent_id": f"{Path(rated.file).name}-{rated.number}",
-            "text": " ".join(rated.text.split()),
-            "rank": rank,
-            "expected_wrong_arcs": f"{rated.wrong_arcs:.{_DIGITS}f}",
-            "expected_wrong_tags": "_" if rated.wrong_tags is None else f"{rated.wrong_tags:.{_DIGITS}f}",
-        }
-        file.writelines(f"# {name} = {value}\n" for name, value in comments.items())
-        file.writelines(_conllu_line(i, token) for i, token in enumerate(rated.tokens, 1))
-        file.write("\n")
-
-
-def _conllu_line(i: int, token: dict[str, Any]) -> str:
-    misc = [
-        *(
-            f"{name}={token[key]:.{_DIGITS}f}"
-            for name, key in (("HeadProb", "head_prob"), ("LabelProb", "label_prob"), ("TagProb", "tag_prob"))
-            if token[key] is not None
-        ),
-        *([] if token["space"] else ["SpaceAfter=No"]),
-    ]
-    head, label = (0, "root") if token["head"] is None else (token["head"] + 1, token["label"])
-    fields = [token["text"], "_", token["pos"], token["tag"], token["morph"], head, label, "_", "|".join(misc)]
-    return "\t".join([str(i), *("_".join(str(field).split()) or "_" for field in fields)]) + "\n"
+        file.write(f"# rank = {rank}\n{rated.conllu}")
 
 
 def _rounded(value: Any) -> Any:

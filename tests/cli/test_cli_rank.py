@@ -84,7 +84,8 @@ def test_other_orders_can_be_asked_for(folder, by, value):
     assert all(one >= other - 1e-3 for one, other in zip(values, values[1:]))
 
 
-def test_conllu_can_be_read_back(folder, toy):
+def test_conllu_can_be_read_back(folder):
+    pytest.importorskip("conllu", reason="the extra 'conllu' is not installed")
     output = folder / "new" / "out.conllu"
     rows = ranked(folder, folder / "gold.spacy")
     done = command_line.run(*("hpyp", "rank", folder / "pipeline", folder / "gold.spacy", "-f", "conllu", "-o", output))
@@ -99,6 +100,27 @@ def test_conllu_can_be_read_back(folder, toy):
         assert f"HeadProb={row['tokens'][0]['head_prob']:.4f}|LabelProb=" in block
     # What it writes it reads.
     assert len(ranked(folder, output)) == 20
+
+
+def test_conllu_keeps_the_multiword_tokens_comments_and_misc_that_it_had(folder, write):
+    pytest.importorskip("conllu", reason="the extra 'conllu' is not installed")
+    words = "1\tthe\t_\t_\t_\t_\t_\t_\t_\tGloss=a\n2\tdog\t_\t_\t_\t_\t_\t_\t_\t_\n"
+    bank = f"# newdoc id = d\n# sent_id = mine\n# note\n1-2\tthedog\t_\t_\t_\t_\t_\t_\t_\t_\n{words}\n# rank = 7\n{words}\n"
+    path = write(bank, "bank.conllu")
+    done = command_line.run("hpyp", "rank", folder / "pipeline", path, "-f", "conllu")
+    found = done.stdout.split("\n\n")[:2]
+    for rank, block in enumerate(found, 1):
+        assert [line for line in block.splitlines() if "rank" in line] == [f"# rank = {rank}"]
+        assert "newdoc" not in block
+    found.sort(key=lambda block: "mine" in block)
+    assert "# sent_id = bank.conllu-2\n" in found[0]
+    assert "# sent_id = mine\n# note\n" in found[1]
+    assert "\n1-2\tthedog\t" in found[1]
+    for block in found:
+        assert "# expected_wrong_arcs = " in block
+        assert "\tGloss=a|HeadProb=" in block
+        assert "|LabelProb=" in block
+    assert len(ranked(folder, path)) == 2
 
 
 def test_without_probabilities_of_tags_sentences_are_ranked_by_arcs_only():

@@ -1,7 +1,7 @@
 """`hpyp surprisal`: the surprisal of each token, word or region of texts and tables of stimuli, as a table."""
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -19,8 +19,8 @@ from ..language_model.increments import ENTROPIES, Increment
 from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.stimuli import check_prose, is_table, read_stimuli
 from ..language_model.surprisal import REGION, TOKEN, WORD, Passage, Row
-from ..storage.files import prepare_folder, replacing
-from .app import hpyp, load_parser, load_pipeline
+from ..storage.files import replacing
+from .app import hpyp, load_parser, load_pipeline, prepare_output
 from .interpolation import INTERPOLATE, WEIGHTS_FROM, load_interpolation
 from .raw_text import locate_paragraphs, read_sentences
 
@@ -94,15 +94,35 @@ def surprisal_cli(
     Where the parser spells rare words out, their letters are a part of all surprisals but the syntactic ones. Search looks at no word
     before it is read, whatever the setting 'outlook' of the pipeline is.
     """
+    if output is not None:
+        prepare_output(output, texts)
     if words and regions:
         raise ValueError("Rows stand for words or for regions: give either --words or --regions.")
     if interpolate is None and weights_from is not None:
         raise ValueError("--weights-from is a setting of a mixture, but there is no --interpolate.")
+    of_table = {
+        "words": words,
+        "regions": regions,
+        "no-punctuation": no_punctuation,
+        "entropy": entropy,
+        "interpolate": interpolate,
+    }
+    if parses is not None and (given := [f"--{name}" for name, value in of_table.items() if value]):
+        raise ValueError(f"{given[0]} is a setting of a table, but --parses writes no table: a line has one token.")
     # What is wrong with a text is known before a model is loaded, and with every text before anything is written.
-    passages = chain.from_iterable([_read(path, per_line=per_line) for path in texts])
+    found = [_read(path, per_line=per_line) for path in texts]
     tables = [is_table(path) for path in texts]
     if any(tables) and not all(tables):
         raise ValueError("Tables of stimuli and other texts have different columns: give them in two commands.")
+    if any(tables) and per_line:
+        raise ValueError("--per-line is a setting of texts: a row of a table is one sentence without it.")
+    if running and not any(tables):
+        raise ValueError("--running is a setting of tables: the sentences of a text are found without it.")
+    if all(tables):
+        _check_columns(found, regions=regions)
+    elif regions:
+        raise ValueError(f"There are no regions in '{texts[0]}': only a table of stimuli has some.")
+    passages = chain.from_iterable(found)
     running = running if any(tables) else not per_line
     reader = _load(
         model,
@@ -168,6 +188,26 @@ def _read(path: Path, *, per_line: bool) -> Iterable[Passage]:
     )
 
 
+def _check_columns(tables: Sequence[Iterable[Passage]], *, regions: bool) -> None:
+    """See that tables of stimuli become one table.
+
+    RAISES (ValueError): If they have different columns, or no regions where these are asked for.
+    """
+    first = None
+    for passage in (next(iter(table)) for table in tables):
+        if regions and not passage.ends:
+            raise ValueError(
+                f"There are no regions in '{passage.columns['file']}': separate them by '|' in a column 'regions'."
+            )
+        columns = [*passage.columns, *["regions"][: bool(passage.ends)]]
+        if first is not None and columns != first[0]:
+            raise ValueError(
+                f"'{passage.columns['file']}' has other columns than '{first[1]}': {', '.join(columns[1:])}, not "
+                f"{', '.join(first[0][1:])}. Give them in two commands."
+            )
+        first = first or (columns, passage.columns["file"])
+
+
 def _header(reader: Reader, by: str, *, entropy: bool) -> list[str]:
     """The columns of a table without rows."""
     sums = ["surprisal", "log_prob"]
@@ -186,7 +226,6 @@ def _write(output: Path | None, rows: Iterator[Any], write: Any) -> None:
     if output is None:
         write(typer.get_text_stream("stdout", encoding="utf8"), rows)
         return
-    prepare_folder(output.parent)
     # A bar only where somebody looks on.
     bar = tqdm(rows, unit=" rows", leave=False, disable=None)
     with bar, replacing(output, "w", encoding="utf8", newline="") as file:
@@ -208,8 +247,6 @@ def write_table(file: TextIO, rows: Iterable[Row], *, dialect: str = "excel-tab"
         if not columns:
             columns = list(row)
             writer.writerow(columns)
-        elif list(row) != columns:
-            raise ValueError("The tables have not the same columns: give them in two commands.")
         writer.writerow([_formatted(value) for value in row.values()])
     if not columns:
         writer.writerow(header)

@@ -219,7 +219,12 @@ def _passages(texts: Iterable[str | Mapping[str, Any]] | Path) -> Iterable[Passa
             )
         return read_stimuli(texts)
     if isinstance(texts, str | Mapping):
-        raise ValueError("'texts' should be a list of texts, but it is one text. Write it in brackets.")
+        raise ValueError(
+            "'texts' should be a list of texts, but it is one text. Write it in brackets; the name of a table is given as a Path."
+        )
+    if hasattr(texts, "to_dict"):
+        # What one would go over are the names of its columns.
+        raise ValueError("Of a table of pandas give the rows: table.to_dict('records').")
     return [
         stimulus({"item": number}, {"text": text}, f"text {number}")
         if isinstance(text, str)

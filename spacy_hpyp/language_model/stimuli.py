@@ -25,6 +25,8 @@ _TAKEN = {
 }
 # Of a text, so many lines are looked at to see whether it is a table, and a list in prose may look like one of fewer lines.
 _LOOKED_AT, _FEW = 100, 3
+_TAB = "\t"
+_BYTE_ORDER_MARK = "\ufeff"
 _ENDINGS = tuple(".!?:…\"'”’)")
 
 
@@ -38,11 +40,11 @@ def read_stimuli(path: Path) -> list[Passage]:
 
     path (Path): A file in UTF-8, perhaps with a byte order mark. A `.tsv` file has tabs between its columns; a `.csv` file commas,
         semicolons or tabs, whichever its header has.
-    RAISES (ValueError): If it is not in UTF-8, has not the columns, or no rows, if a row has more or fewer fields than the header, an
-        empty text or region, or the item and condition of another row. The message says in which line.
+    RAISES (ValueError): If it is not in UTF-8, has not the columns, or no rows, if a row has more or fewer fields than the header, no
+        item or condition, those of another row, or an empty text or region. The message says in which line.
     """
     text = _decode(path)
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(text)
+    delimiter = _TAB if path.suffix.lower() == ".tsv" else _delimiter(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     found: list[Passage] = []
     seen: dict[tuple[str, str], str] = {}
@@ -52,14 +54,17 @@ def read_stimuli(path: Path) -> list[Passage]:
         try:
             fields = next(reader, None)
         except csv.Error as error:
-            raise ValueError(f"Line {start} of '{path}' cannot be read as a row of a table: {error}.") from error
+            raise ValueError(
+                f"Line {start} of '{path}' cannot be read as a row of a table: {error}. A field that begins with a quotation mark ends "
+                "with one, and those in it are doubled."
+            ) from error
         if fields is None:
             break
         line, start = start, reader.line_num + 1
         if not any(field.strip() for field in fields):
             continue
         if header is None:
-            header = _header(fields, path)
+            header = _header(fields, path, line)
             continue
         name = f"line {line} of '{path}'"
         if len(fields) != len(header):
@@ -67,8 +72,14 @@ def read_stimuli(path: Path) -> list[Passage]:
                 f"{_capital(name)} has {len(fields)} fields, but the header has {len(header)} columns. A field that has the "
                 "separator in it must be quoted."
             )
-        passage = stimulus({"file": str(path)}, dict(zip(header, fields)), name)
-        key = tuple(str(passage.columns[name]) for name in _KEYS)
+        row = dict(zip(header, fields))
+        key = row["item"], row["condition"] = row["item"].strip(), row["condition"].strip()
+        if not all(key):
+            empty = _KEYS[key.index("")]
+            raise ValueError(
+                f"{_capital(name)} has no {empty}. Each row needs one, if it is that of the row above, too."
+            )
+        passage = stimulus({"file": str(path)}, row, name)
         if key in seen:
             raise ValueError(
                 f"Item '{key[0]}' stands twice with condition '{key[1]}': in {seen[key]} and {name}. Give one of them another name."
@@ -88,7 +99,7 @@ def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str) -> P
     columns (Mapping[str, Any]): Columns that are to come first.
     row (Mapping[str, Any]): The row, with the text as `text` or its regions as `regions`: a string with `|`, or a list of strings.
     name (str): What it is called in errors.
-    RAISES (ValueError): If the text or a region is empty, or a column has the name of one of the table of surprisals.
+    RAISES (ValueError): If the text or a region is empty or no string, or a column has the name of one of the table of surprisals.
     """
     texts = [key for key in row if key in _TEXTS]
     if len(texts) != 1:
@@ -101,13 +112,20 @@ def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str) -> P
         )
     carried = {**columns, **{key: value for key, value in row.items() if key not in _TEXTS}}
     content = row[texts[0]]
+    parts = (
+        [content] if texts[0] == "text" or isinstance(content, str) or not isinstance(content, Iterable) else [*content]
+    )
+    # What a table has no value for, or "NA", is a number for pandas.
+    if wrong := [part for part in parts if not isinstance(part, str)]:
+        raise ValueError(
+            f"The {texts[0]} of {name} should be a string, but there is {wrong[0]!r}. With pandas.read_csv, give keep_default_na=False."
+        )
     if texts[0] == "text":
-        text = " ".join(str(content).split())
+        text = " ".join(content.split())
         if not text:
             raise ValueError(f"The text of {name} is empty.")
         return Passage(text, carried, name)
-    parts = content.split(SEPARATOR) if isinstance(content, str) else _with_spaces(content)
-    return _passage(parts, carried, name)
+    return _passage(content.split(SEPARATOR) if isinstance(content, str) else _with_spaces(parts), carried, name)
 
 
 def check_prose(path: Path) -> None:
@@ -121,19 +139,30 @@ def check_prose(path: Path) -> None:
             if number > _LOOKED_AT:
                 break
             lines.append(_text_of(line, number, path).strip("\r\n"))
-    lines = [line for line in lines if line.strip()]
-    for separator, least, rows in (("\t", 1, 2), (";", 2, _FEW), (",", 2, _FEW)):
-        counts = {line.count(separator) for line in lines}
-        names = [cell.strip().strip('"').lower() for cell in lines[0].split(separator)] if lines else []
+    lines = [line.removeprefix(_BYTE_ORDER_MARK) for line in lines if line.strip(_BYTE_ORDER_MARK + " \t")]
+    for separator, least, rows in ((_TAB, 2, 2), (";", 3, _FEW), (",", 3, _FEW)):
+        # A tab that a paragraph begins with is none between columns.
+        cells = [_cells(line.strip(), separator) for line in lines]
+        names = [cell.strip().lower() for cell in cells[0]] if lines else []
         is_header = len(names) > 1 and any(key in names for key in _KEYS)
-        alike = len(lines) >= rows and len(counts) == 1 and min(counts) >= least and not lines[0].endswith(_ENDINGS)
-        if is_header or alike:
-            what = {"\t": "tabs", ",": "commas", ";": "semicolons"}[separator]
+        alike = len(lines) >= rows and len({*map(len, cells)}) == 1 and len(names) >= least
+        # Sentences have a space behind a comma, and a mark at their end.
+        spaced = any(cell[:1] == " " for row in cells for cell in row[1:]) and separator != _TAB
+        if is_header or (alike and not (spaced and lines[0].endswith(_ENDINGS))):
+            what = {_TAB: "tabs", ",": "commas", ";": "semicolons"}[separator]
             raise ValueError(
                 f"'{path}' looks like a table: its lines are divided by {what}. Of a table, the name must end with .csv or .tsv, and it "
-                "has the columns item, condition, and text or regions. If it is prose, end its first line with a full stop, or write "
-                "spaces for tabs."
+                "has the columns item, condition, and text or regions. If it is prose, "
+                f"{'write spaces for tabs' if separator == _TAB else 'end its first line with a full stop, and have spaces behind ' + what}."
             )
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=separator))
+    except csv.Error:
+        # A line of prose may be longer than a cell.
+        return line.split(separator)
 
 
 def _passage(parts: Sequence[str], columns: dict[str, Any], name: str) -> Passage:
@@ -158,7 +187,7 @@ def _with_spaces(parts: Iterable[str]) -> list[str]:
     return [f" {part} " if part.strip() else "" for part in parts]
 
 
-def _header(fields: list[str], path: Path) -> list[str]:
+def _header(fields: list[str], path: Path, line: int) -> list[str]:
     header = [field.strip() for field in fields]
     lower = [name.lower() for name in header]
     header = [low if low in (*_KEYS, *_TEXTS) else name for name, low in zip(header, lower)]
@@ -168,7 +197,7 @@ def _header(fields: list[str], path: Path) -> list[str]:
     if missing:
         raise ValueError(
             f"The table '{path}' has no column '{missing[0]}'. A table of stimuli has a header with the columns item, condition, and text "
-            f"or regions; in line 1 there are: {', '.join(header)}."
+            f"or regions; in line {line} there are: {', '.join(header)}."
         )
     if all(name in header for name in _TEXTS):
         raise ValueError(
@@ -190,10 +219,15 @@ def _delimiter(text: str) -> str:
 def _decode(path: Path) -> str:
     data = path.read_bytes()
     lines = data.splitlines(keepends=True)
-    return "".join(_text_of(line, number, path) for number, line in enumerate(lines, 1)).removeprefix("\ufeff")
+    return "".join(_text_of(line, number, path) for number, line in enumerate(lines, 1)).removeprefix(_BYTE_ORDER_MARK)
 
 
 def _text_of(line: bytes, number: int, path: Path) -> str:
+    # What is in UTF-16 without a mark may be valid UTF-8.
+    if b"\0" in line:
+        raise ValueError(
+            f"'{path}' is not text in UTF-8: line {number} has the byte 0x00. It may be UTF-16: save it as UTF-8."
+        )
     try:
         return line.decode("utf8")
     except UnicodeDecodeError as error:

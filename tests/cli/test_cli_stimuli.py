@@ -12,6 +12,7 @@ import pytest
 
 import spacy_hpyp
 from spacy_hpyp.language_model.ngram import NGramModel, collect_vocabulary, train_ngram_model
+from spacy_hpyp.language_model.stimuli import check_prose
 
 run = partial(command_line.run, "hpyp", "surprisal")
 GARDEN_PATHS = Path(__file__).parents[2] / "assets" / "garden_paths.csv"
@@ -226,8 +227,27 @@ def test_python_takes_strings_rows_and_lists_of_regions(trained, models):
         spacy_hpyp.surprisal(trained, "the dog sees a cat .")
     with pytest.raises(ValueError, match="'by' must be"):
         spacy_hpyp.surprisal(trained, ["the dog"], by="line")
+    for missing in (float("nan"), None, ["the dog", float("nan")]):
+        with pytest.raises(ValueError, match=r"The regions of text 1 should be a string.*keep_default_na"):
+            spacy_hpyp.surprisal(trained, [{"regions": missing}])
+    with pytest.raises(ValueError, match="The text of text 2 should be a string, but there is nan"):
+        spacy_hpyp.surprisal(trained, ["the dog", {"text": float("nan")}])
     with pytest.raises(ValueError, match="no regions in text 1"):
         spacy_hpyp.surprisal(trained, ["the dog"], by="region")
+
+
+def test_a_table_of_pandas_is_not_taken_for_the_names_of_its_columns(trained):
+    class DataFrame:
+        """As much of one as can be gone over without pandas."""
+
+        def __iter__(self):
+            return iter(["item", "regions"])
+
+        def to_dict(self, orient):
+            raise NotImplementedError
+
+    with pytest.raises(ValueError, match="to_dict"):
+        spacy_hpyp.surprisal(trained, DataFrame())
 
 
 def test_asking_changes_no_setting_of_a_pipeline(toy, trained):
@@ -295,6 +315,11 @@ BAD = {
     "twice": (HEADER + '1,a,"the\ndog"\n2,a,x\n1,a,y\n', "Item '1' stands twice", "line 2", "line 5"),
     "Latin-1": ((HEADER + "1,a,the dog\n2,a,the caf\u00e9\n").encode("latin-1"), "not text in UTF-8: line 3", "0xe9"),
     "UTF-16": ((HEADER + "1,a,the dog\n").encode("utf-16"), "not text in UTF-8: line 1"),
+    "UTF-16 without a mark": ((HEADER + "1,a,the dog\n").encode("utf-16-le"), "not text in UTF-8: line 1", "UTF-16"),
+    "a condition with a blank": (HEADER + "1,a,x\n1, a,y\n", "Item '1' stands twice with condition 'a'"),
+    "a row without item": (HEADER + "1,a,x\n,b,y\n", "Line 3", "has no item"),
+    "a header below empty lines": ("\n\nitem,text\n1,x\n", "has no column 'condition'", "in line 3 there are"),
+    "quotes in a field": (HEADER + '1,a,"the "old" dog"\n', "Line 2", "those in it are doubled"),
     "an open quote": (HEADER + '1,a,"the dog\n', "Line 2", "cannot be read"),
 }
 
@@ -325,12 +350,16 @@ TABLES = {
     "tabs": "1\ta\tthe dog sees\n2\ta\tAda sleeps\n",
     "a header": TABLE,
     "commas": "1,a,the dog\n2,a,the cat\n3,a,the bird\n",
+    "separators in quotes": 'id,cond,sentence\n1,a,"the dog, the cat, and Ada."\n2,a,"Ada"\n',
+    "sentences without a header": "1,a,the dog sees.\n1,b,the cat sees.\n2,a,Ada sleeps.\n",
+    "sentences behind tabs": "1\ta\tthe dog sees.\n2\ta\tAda sleeps.\n",
     "semicolons": "Item;Cond;Text\n1;a;Ada sleeps.\n",
 }
 PROSE = {
     "one line": "the dog, the cat, and Ada.",
     "lists": "the dog, the cat, and Ada.\nKim, Mona, and Ada.\nthe cat, the dog, and Kim.\n",
     "a tab": "the dog\tsees\nAda sleeps.\n",
+    "indented": "\tthe dog sees.\n\tAda sleeps.\n",
     "words": "the item has a condition, and sleeps.\nAda waits, too.\n",
 }
 
@@ -346,6 +375,10 @@ def test_a_table_is_not_taken_for_prose(models, write, text, options):
 @pytest.mark.parametrize("text", PROSE)
 def test_prose_is_not_taken_for_a_table(models, write, text):
     assert rows(run(models / "ngram", write(PROSE[text]), "--per-line").stdout)
+
+
+def test_a_line_of_prose_may_be_longer_than_a_field_of_a_table(write):
+    check_prose(write("the dog sees a cat " * 10_000))
 
 
 def test_text_in_another_encoding_is_reported_with_its_line(models, write):
@@ -367,9 +400,29 @@ def test_options_that_do_not_fit_are_refused(models, write):
         (("pipeline", table, text), "have different columns"),
         (("pipeline", text, "--regions"), "There are no regions in"),
         (("ngram", table, "--running"), "finds no sentences"),
+        (("pipeline", table, "--per-line"), "--per-line is a setting of texts"),
+        (("pipeline", text, "--running"), "--running is a setting of tables"),
+        (("pipeline", table, "--parses", 3, "--words"), "--words is a setting of a table"),
+        (("pipeline", table, "--parses", 3, "--no-punctuation"), "--no-punctuation is a setting of a table"),
+        (("pipeline", table, "--parses", 3, "--entropy"), "--entropy is a setting of a table"),
     ):
         name, *rest = arguments
         assert squeezed(problem) in message(run(models / name, *rest, "-o", text.parent / "out", exit_code=1))
+
+
+def test_tables_with_other_columns_are_refused_before_anything_is_written(models, write):
+    table = write(TABLE, "one.csv")
+    for other, options, problem in (
+        ("item,condition,regions\n1,a,Ada | sleeps.\n", [], "'other.csv' has other columns than 'one.csv'"),
+        (
+            "item,condition,group,text\n1,a,b,Ada sleeps.\n",
+            [],
+            "item, condition, group, not item, condition, group, regions",
+        ),
+        ("item,condition,group,text\n1,a,b,Ada sleeps.\n", ["--regions"], "There are no regions in 'other.csv'"),
+    ):
+        done = run(models / "ngram", table, write(other, "other.csv"), *options, exit_code=1)
+        assert squeezed(problem) in message(done).replace(squeezed(f"{table.parent}/"), "")
 
 
 def test_the_garden_paths_are_pairs_with_the_same_critical_region(models):

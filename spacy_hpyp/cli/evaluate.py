@@ -14,7 +14,7 @@ from spacy.training import Example
 from wasabi import msg
 
 from ..annotation.calibration import PUNCTUATION
-from ..components.corpus import create_gold_corpus
+from ..components.corpus import create_gold_corpus, mark_sentence
 from ..components.easy_first_parser import EasyFirstParser
 from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.head_outward_parser import HeadOutwardParser
@@ -179,10 +179,7 @@ def give_tags(examples: Sequence[Example], model: str | Path) -> None:
         Doc(tagger.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
         for doc in (example.predicted for example in examples)
     ]
-    for doc in docs:
-        for i, token in enumerate(doc):
-            token.is_sent_start = i == 0
-    for example, tagged in zip(examples, tagger.pipe(docs)):
+    for example, tagged in zip(examples, tagger.pipe(map(mark_sentence, docs))):
         if not tagged.has_annotation("TAG"):
             raise ValueError(f"The pipeline '{model}' does not tag: it has {tagger.pipe_names}.")
         for token, found in zip(example.predicted, tagged):

@@ -22,7 +22,7 @@ from spacy.tokens import Doc, DocBin
 from wasabi import msg
 
 from ..compat.cli import parse_config_overrides
-from ..components.corpus import reading
+from ..components.corpus import reading, spacy_files
 from ..storage.files import prepare_folder, replace_file
 from .app import hpyp, load_pipeline
 from .errors import parse_examples
@@ -154,7 +154,7 @@ def learning_curve(
     made_alike = sha256()
     for part in (config_path.read_bytes(), json.dumps([overrides, model.value], sort_keys=True, default=str).encode()):
         made_alike.update(part)
-    for path in _files(dev_path):
+    for path in spacy_files(dev_path):
         made_alike.update(path.read_bytes())
     points = _finished(output)
     for share, own in zip(shares, chosen):
@@ -201,7 +201,7 @@ def nested_parts(docs: Sequence[Doc], shares: Sequence[Fraction], seed: int) -> 
 def _read_docs(path: Path, unit: Unit) -> list[Doc]:
     vocab = spacy.blank("xx").vocab
     docs = []
-    for file in _files(path):
+    for file in spacy_files(path):
         with reading(file):
             docs += [doc for doc in DocBin().from_disk(file).get_docs(vocab) if len(doc)]
     if not docs:
@@ -209,10 +209,6 @@ def _read_docs(path: Path, unit: Unit) -> list[Doc]:
     if unit == Unit.sentences:
         docs = [sentence.as_doc(copy_user_data=True) for doc in docs for sentence in _spans(doc)]
     return docs
-
-
-def _files(path: Path) -> list[Path]:
-    return sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
 
 
 def _spans(doc: Doc) -> list[Any]:

@@ -12,7 +12,7 @@ from spacy.tokens import DocBin
 from wasabi import msg
 
 from ..compat.cli import parse_config_overrides
-from ..components.corpus import reading
+from ..components.corpus import reading, spacy_files
 from ..storage.files import prepare_folder, replace_file
 from ..studies.page import to_json, to_markdown
 from ..studies.runner import Runner, minutes, only_one, program_version, wall_seconds
@@ -101,9 +101,8 @@ def _share(study: Study) -> float:
     if study.train is None or not study.train.exists():
         return study.part
     vocab = spacy.blank("xx").vocab
-    files = sorted(study.train.rglob("*.spacy")) if study.train.is_dir() else [study.train]
     with reading(study.train):
-        tokens = sum(len(doc) for file in files for doc in DocBin().from_disk(file).get_docs(vocab))
+        tokens = sum(len(doc) for file in spacy_files(study.train) for doc in DocBin().from_disk(file).get_docs(vocab))
     return study.part * tokens / study.tokens
 
 

@@ -11,11 +11,11 @@ from typing import NamedTuple, TextIO
 
 import typer
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.util import minibatch
 from tqdm import tqdm
 from wasabi import msg
 
+from ..components.corpus import mark_sentence
 from ..components.easy_first_parser import EasyFirstParser
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
@@ -150,7 +150,7 @@ def _parse_text(nlp: Language, source: _Source, n_process: int, *, per_line: boo
         found = locate_paragraphs(source.path, per_line=per_line, file=_prose(file, source.name))
         for paragraphs in minibatch(found, _forget(n_process)):
             with nlp.memory_zone():
-                docs = (_lined(nlp, text) if per_line else text for _, text in paragraphs)
+                docs = (mark_sentence(nlp.make_doc(text)) if per_line else text for _, text in paragraphs)
                 for doc in nlp.pipe(docs, n_process=n_process, batch_size=_BATCH):
                     if not doc.has_annotation("SENT_START"):
                         raise ValueError(f"The pipeline finds no sentences. Its components are {nlp.pipe_names}.")
@@ -176,13 +176,6 @@ def _prose(lines: Iterable[str], name: str) -> Iterator[str]:
         if _WORD.match(line):
             raise ValueError(f"'{name}' looks like CoNLL-U, but it was to be parsed as running text. Add --conllu.")
         yield line
-
-
-def _lined(nlp: Language, text: str) -> Doc:
-    doc = nlp.make_doc(text)
-    for token in doc:
-        token.is_sent_start = token.i == 0
-    return doc
 
 
 def _parse_conllu(

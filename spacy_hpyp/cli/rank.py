@@ -17,6 +17,7 @@ from spacy.util import minibatch
 from tqdm import tqdm
 from wasabi import msg
 
+from ..components.corpus import mark_sentence
 from ..components.hpyp_parser import HPYPParser
 from ..components.rating import rate_labels
 from ..storage.files import replacing
@@ -191,11 +192,7 @@ def _parsed(nlp: Language, path: Path, *, per_line: bool, conllu: bool) -> Itera
     for paragraphs in minibatch(locate_paragraphs(path, per_line=per_line), _BATCH):
         with nlp.memory_zone():
             docs = [nlp.make_doc(text) for _, text in paragraphs]
-            if per_line:
-                for doc in docs:
-                    for token in doc:
-                        token.is_sent_start = token.i == 0
-            docs = list(nlp.pipe(docs))
+            docs = list(nlp.pipe(map(mark_sentence, docs) if per_line else docs))
             yield docs, write
             del docs
 

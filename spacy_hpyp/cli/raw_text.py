@@ -8,7 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
 
-from ..components.corpus import reading
+from ..components.corpus import reading, spacy_files
 
 # How many texts are read between two moments at which spaCy may forget their strings.
 _BATCH = 256
@@ -82,7 +82,7 @@ def locate_paragraphs(
 
 
 def _gold_sentences(path: Path) -> Iterator[list[str]]:
-    files = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
+    files = spacy_files(path)
     if not files:
         raise ValueError(f"There is no .spacy file in the directory '{path}'.")
     # What is white space, a vocabulary knows from its language; that of no language in particular is good for all.

@@ -17,7 +17,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import logger, registry
 
 from ..annotation.documents import SPACE_TAG
-from .corpus import reading
+from .corpus import reading, spacy_files
 
 # A rule for words that would have been right so many times more often in training than the rule for their tag, or more.
 _LEAST = 10
@@ -81,7 +81,7 @@ def attribute_rules(docs: Iterable[Doc], word_rules: int) -> list[dict[str, Any]
 
 def _docs(path: Path) -> Iterator[Doc]:
     vocab = spacy.blank("xx").vocab
-    for file in sorted(path.rglob("*.spacy")) if path.is_dir() else [path]:
+    for file in spacy_files(path):
         yield from DocBin().from_disk(file).get_docs(vocab)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from spacy.errors import Errors
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.training.batchers import minibatch_by_words
 from spacy.util import registry
@@ -32,6 +33,18 @@ def reading(path: str | Path) -> Iterator[None]:
         raise ValueError(f"'{path}' is not a .spacy file, or it is damaged: {error}") from error
 
 
+def spacy_files(path: Path) -> list[Path]:
+    """The `.spacy` files of a treebank in their order: the file that it is, or those of a directory."""
+    return sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
+
+
+def mark_sentence(doc: Doc) -> Doc:
+    """Mark a document as one sentence, so that a parser does not look for boundaries inside it; returns the document."""
+    for i, token in enumerate(doc):
+        token.is_sent_start = i == 0
+    return doc
+
+
 @registry.readers("spacy-hpyp.GoldCorpus.v1")
 def create_gold_corpus(
     path: str | Path | None, gold_tags: bool = False, limit: int = 0
@@ -53,8 +66,7 @@ def create_gold_corpus(
     def read(nlp: Language) -> Iterator[Example]:
         with reading(path):
             for example in Corpus(path, gold_preproc=True, limit=limit)(nlp):
-                for i, token in enumerate(example.predicted):
-                    token.is_sent_start = i == 0
+                mark_sentence(example.predicted)
                 if gold_tags:
                     for token, gold in zip(example.predicted, example.reference):
                         token.tag_ = gold.tag_

@@ -21,6 +21,7 @@ from ..language_model.stimuli import is_table, read_stimuli, stimulus
 from ..language_model.surprisal import MIXED, ROWS, TOKEN, Passage, Row, Scores, passage_rows, rare_classes
 from ..language_model.surprisal import entropy as distribution_entropy
 from ..settings import OneOf, check
+from .corpus import mark_sentence
 from .hpyp_parser import HPYPParser
 
 # How many passages are read together.
@@ -235,10 +236,7 @@ def _passages(texts: Iterable[str | Mapping[str, Any]] | Path) -> Iterable[Passa
 
 def _doc(nlp: Language, passage: Passage, *, running: bool) -> Doc:
     doc = nlp.make_doc(passage.text)
-    if not running:
-        for token in doc:
-            token.is_sent_start = token.i == 0
-    return doc
+    return doc if running else mark_sentence(doc)
 
 
 def _column(doc: Doc, name: str) -> np.ndarray:

@@ -98,7 +98,7 @@ def report(
     resamples, seed (int): Of the intervals, see `bootstrap`.
     threads (int | None): Instead of the pipeline's settings.
     RETURNS (str): HTML.
-    RAISES (ValueError): If there is no parser, or nothing to compare with, or the log is none.
+    RAISES (ValueError): If there is no parser, nothing to compare with, or no word in the text, or the log is none.
     RAISES (ImportError): If there is no matplotlib.
     """
     check_library()
@@ -173,6 +173,8 @@ def _surprisals(
             if not token.is_space and token._.surprisal is not None:
                 parts = token._.surprisal_lexical, token._.surprisal_syntactic
                 tokens.append(TokenSurprisal(token.text, token.tag_, *parts, is_last=token.i in ends))
+    if parsers and text is not None and not tokens:
+        raise ValueError(f"There is no word in '{text}', whose surprisal was to be shown.")
     return tokens[:_TOKENS]
 
 

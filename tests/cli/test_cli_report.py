@@ -79,6 +79,7 @@ def files(toy, trained, tmp_path_factory):
     spacy.blank("en").to_disk(folder / "blank")
     DocBin(docs=gold).to_disk(folder / "dev.spacy")
     (folder / "train.log").write_text(LOG)
+    (folder / "empty.txt").write_text(" \n")
     (folder / "text.txt").write_text("Kim sleeps near the dog.\n\nAda sings.")
     return folder
 
@@ -193,6 +194,7 @@ def test_what_cannot_be_reported_on_is_an_error(folder, drawn):
     for model, options, expected in (
         ("blank", (), "has no parser"),
         ("of_spacy", ("--log", folder / "text.txt"), "no evaluation in"),
+        ("pipeline", ("--text", folder / "empty.txt"), "There is no word in"),
     ):
         arguments = folder / model, folder / "dev.spacy", folder / "no.html"
         done = command_line.run("hpyp", "report", *arguments, *options, exit_code=1)

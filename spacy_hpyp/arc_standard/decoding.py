@@ -3,7 +3,9 @@
 By the end of a long block all derivations in a beam share their past, but for the last words: they agree on it, and are sure of
 it without reason. So what has no boundaries is decoded more than once:
 
-1. Algorithm 1 finds the boundaries, and the probabilities of the words, which know nothing of what follows.
+1. Algorithm 1 finds the boundaries, and the probabilities of the words, which know nothing of what follows. It has up to four times the
+   particles, as derivations that end a sentence elsewhere have to stay in the beam beside those that differ in their trees; but not
+   without `outlook`, where a word's probability must not depend on whether there are others after it.
 2. Each sentence that was found is decoded by itself. Another sentence may still begin inside of it.
 3. Where it is plausible that two neighbours are one sentence, they are decoded as one. The posterior probabilities of heads
    and tags are the mean over these possibilities, in proportion to the probabilities that they give to the words.
@@ -22,6 +24,8 @@ from .decoder import decode_all, decode_blocks
 
 # Particles that are enough to see whether two sentences may be one, and how many nats less likely that may then be.
 _FEW = 10
+# Boundaries are looked for with so many times the particles, if these are no more than so many.
+_TIMES, _MANY = 4, 200
 _IMPLAUSIBLE = 8.0
 # The logarithm of odds beyond which nothing changes.
 _CERTAIN = 50.0
@@ -61,6 +65,8 @@ def segment(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) ->
         they were found, which mean nothing for the other blocks.
     """
     search = search._replace(marginals=False, consensus=False, guides=False)
+    if search.outlook > 0.0:
+        search = search._replace(particles=max(search.particles, min(_TIMES * search.particles, _MANY)))
     parses = _decode(parser, blocks, search, threads, np.flatnonzero(_is_open(blocks)))
     return cut(blocks, parses.heads), parses
 

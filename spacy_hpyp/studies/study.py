@@ -331,11 +331,14 @@ def _read_run(name: str, given: Any, names: _Names) -> Run:
     line = [*common.take("command", list)]
     values = [text(argument) for argument in section.take("arguments", list, [])]
     for option, value in options.items():
-        # What is null is left to the command.
-        if value is None or value is False:
+        # What is null is left to the command, and so is a flag that is not set; a setting of a config can be true where this is not.
+        is_setting = "." in option
+        if value is None or (value is False and not is_setting):
             continue
         values.append(f"--{option}")
-        if value is not True:
+        if isinstance(value, bool) and is_setting:
+            values.append(str(value).lower())
+        elif value is not True:
             values.append(text(value))
     run = Run(
         name=name,

@@ -47,8 +47,10 @@ seconds = 10
 [runs.model.options]
 paths.train = "{used}"
 components.hpyp_parser.model.tag = "[{elements}]"
+components.hpyp_parser.model.labelled = false
 training.max_epochs = null
 force = true
+quiet = false
 
 [runs.figures]
 command = "evaluate"
@@ -75,7 +77,8 @@ def test_names_in_braces_are_variables_and_outputs_of_other_runs(write):
     model, figures = study.runs["model"], study.runs["figures"]
     options = ["--output", "out/model", "--training.max_steps", "5", "--paths.train", "corpus/train.spacy"]
     lists = ["--components.hpyp_parser.model.tag", '[["s1.tag", "s2.tag"]]']
-    assert model.arguments == ("train", "configs/paper.cfg", *options, *lists, "--force")
+    labels = ["--components.hpyp_parser.model.labelled", "false"]
+    assert model.arguments == ("train", "configs/paper.cfg", *options, *lists, *labels, "--force")
     assert [str(path) for path in model.inputs] == ["configs/paper.cfg", "corpus/train.spacy"]
     assert str(figures.output) == "out/figures.json"
     assert figures.needs == ("model",)

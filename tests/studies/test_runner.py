@@ -220,6 +220,8 @@ def test_an_output_without_a_stamp_is_that_of_a_run_that_was_interrupted(start, 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_is_interrupted_is_ended_and_begun_again_and_nothing_else(start, tmp_path, write, number):
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # What was started in the background may ignore Ctrl-C.
+    of_python = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         write(str(int(number)), "signal.txt")
         with pytest.raises(KeyboardInterrupt):
@@ -227,6 +229,7 @@ def test_what_is_interrupted_is_ended_and_begun_again_and_nothing_else(start, tm
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGINT, of_python)
     assert order(tmp_path) == ["write", "print"]
     assert (tmp_path / "out" / "printed.json").exists()
     (tmp_path / "signal.txt").unlink()

@@ -116,6 +116,8 @@ def test_sentences_in_running_text_end_and_begin(model):
     assert (parses.heads == NONE).sum() >= 1
 
 
+# Drawing is compiled once more for it.
+@pytest.mark.slow
 @pytest.mark.parametrize("seated", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_estimates_are_unbiased_and_draws_from_the_posterior(name, seated):

@@ -3,6 +3,9 @@
 `compiled` is for what Python calls and for what makes arrays. Short functions that only work on the arrays of their callers
 are `borrowing`, and those of them that only compiled code calls, with a whole parser as an argument, are `inner`; or
 `inner_maker`, if they make arrays. What each kind of argument does in its own way is `generic`, or `generic_maker`.
+
+Numba compiles a function anew for every constant that compiled code calls it with. Where that gains no speed, the constant of a
+function that is long is given as a number of NumPy, as np.bool_(True), which is none to Numba.
 """
 
 import warnings

@@ -49,7 +49,7 @@ def test_config_passes_the_checks_of_spacy(config, corpus):
         ("pool", "hpyp_parser"),
         pytest.param("easy_first", "easy_first_tagger", marks=pytest.mark.slow),
         pytest.param("easy_first", "easy_first_parser", marks=pytest.mark.slow),
-        ("head_outward", "head_outward_parser"),
+        pytest.param("head_outward", "head_outward_parser", marks=pytest.mark.slow),
     ],
 )
 def test_model_and_data_pass_the_checks_of_spacy(name, pipe, corpus, tmp_path):

@@ -61,8 +61,9 @@ def generate(parser, words, tags, records, used, top, action, queries):
         reduce(records, used, top, action)
         return 0.0
     shifted = records[records[top, LAST], POSITION]
-    probability = token_probability(parser, records, top, tags[shifted], words[shifted], queries)
-    shift(records, used, top, tags[shifted], words[shifted])
+    tag, word = np.int64(tags[shifted]), np.int64(words[shifted])
+    probability = token_probability(parser, records, top, tag, word, queries)
+    shift(records, used, top, tag, word)
     return log(probability)
 
 
@@ -227,7 +228,7 @@ def _weigh_actions(task, records, top, word):
     arc, may_shift = allowed_actions(task.tree, records, top)
     p_shift, p_arc = 0.0, 0.0
     if may_shift and word < task.length:
-        p_shift = action_probability(task.parser, records, top, SHIFT, task.queries)
+        p_shift = action_probability(task.parser, records, top, np.int64(SHIFT), task.queries)
     if arc != NO_ARC:
         p_arc = action_probability(task.parser, records, top, arc, task.queries)
     task.options.outcome[0], task.options.probability[0] = arc, p_arc
@@ -246,7 +247,7 @@ def _weigh_tokens(task, records, top, word, particles):
     tag = task.tags[word]
     task.options.outcome[0] = tag
     task.options.probability[0] = token_probability(
-        task.parser, records, top, tag, task.system.words[word], task.queries
+        task.parser, records, top, np.int64(tag), np.int64(task.system.words[word]), task.queries
     )
     return 1, 1.0
 

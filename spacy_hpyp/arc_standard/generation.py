@@ -134,11 +134,12 @@ def draw_sentence(model, beginning, particles, attempts, rng, drawn):
     nothing = np.empty(0, dtype=np.int32)
     unknown = np.full(m, NONE, dtype=np.int32)
     actions, tags = np.empty(2 * m, dtype=np.int32), np.empty(m, dtype=np.int32)
+    whole, every_tag = np.bool_(False), np.bool_(True)
     for _ in range(attempts):
         steps = 0
         if m > 0:
             estimate = sample_parse(
-                model, beginning, unknown, False, particles, nothing, nothing, True, rng, actions, tags
+                model, beginning, unknown, whole, particles, nothing, nothing, every_tag, rng, actions, tags
             )
             if estimate == -inf:
                 continue

@@ -52,10 +52,10 @@ def _read_all(model, words, tags, actions):
     """The events of all distributions, in the order of their numbers."""
     factored = is_factored(model)
     return (
-        events_of(model.transition, TRANSITION, factored, words, tags, actions, model.root_tag),
-        events_of(model.label, LABEL, factored, words, tags, actions, model.root_tag),
-        events_of(model.tag, TAG, factored, words, tags, actions, model.root_tag),
-        events_of(model.word, WORD, factored, words, tags, actions, model.root_tag),
+        events_of(model.transition, np.int64(TRANSITION), factored, words, tags, actions, model.root_tag),
+        events_of(model.label, np.int64(LABEL), factored, words, tags, actions, model.root_tag),
+        events_of(model.tag, np.int64(TAG), factored, words, tags, actions, model.root_tag),
+        events_of(model.word, np.int64(WORD), factored, words, tags, actions, model.root_tag),
     )
 
 
@@ -96,7 +96,8 @@ def draw_again(model, words, tags, actions, heads, labels, given_trees, particle
         sample_derivation(model, words, tags, heads, labels, particles, actions, rng, queries, new_actions)
     else:
         unknown = np.full(len(words), NONE, dtype=np.int32)
-        sample_parse(model, words, unknown, True, particles, actions, tags, False, rng, new_actions, new_tags)
+        whole, every_tag = np.bool_(True), np.bool_(False)
+        sample_parse(model, words, unknown, whole, particles, actions, tags, every_tag, rng, new_actions, new_tags)
     proposed = not (np.array_equal(new_actions, actions) and np.array_equal(new_tags, tags))
     accepted = False
     if proposed:

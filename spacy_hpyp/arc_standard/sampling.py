@@ -287,7 +287,8 @@ def estimate_log_probabilities(model, words, particles, rng, estimates):
     nothing = np.empty(0, dtype=np.int32)
     unknown = np.full(n, NONE, dtype=np.int32)
     actions, tags = np.empty(2 * n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    whole, every_tag = np.bool_(True), np.bool_(True)
     for replicate in range(len(estimates)):
         estimates[replicate] = sample_parse(
-            model, words, unknown, True, particles, nothing, nothing, True, rng, actions, tags
+            model, words, unknown, whole, particles, nothing, nothing, every_tag, rng, actions, tags
         )

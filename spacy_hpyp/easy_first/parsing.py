@@ -166,7 +166,7 @@ def parse(
     numbers = [np.empty(words, dtype=np.int32) for _ in range(2)]
     trees = Trees(*numbers, *(np.empty(words, dtype=np.float32) for _ in range(3)))
     threads = max(1, min(threads, count))
-    parts = [np.arange(count)[thread::threads] for thread in range(threads)]
+    parts = [np.arange(thread, count, threads) for thread in range(threads)]
     with ThreadPoolExecutor(threads) as executor:
         for done in [
             executor.submit(parse_some, arc_scorer, label_scorer, sentences, part, width, merge, trees)

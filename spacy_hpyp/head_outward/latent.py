@@ -23,12 +23,12 @@ def _read_all(model, words, tags, heads, labels):
     """The events of all distributions, in the order of their numbers."""
     sizes = model.sizes
     return (
-        events_of(model.tag, TAG, words, tags, heads, labels, sizes),
-        events_of(model.word, WORD, words, tags, heads, labels, sizes),
-        events_of(model.case, CASE, words, tags, heads, labels, sizes),
-        events_of(model.children, CHILDREN, words, tags, heads, labels, sizes),
-        events_of(model.distance, DISTANCE, words, tags, heads, labels, sizes),
-        events_of(model.label, LABEL, words, tags, heads, labels, sizes),
+        events_of(model.tag, np.int64(TAG), words, tags, heads, labels, sizes),
+        events_of(model.word, np.int64(WORD), words, tags, heads, labels, sizes),
+        events_of(model.case, np.int64(CASE), words, tags, heads, labels, sizes),
+        events_of(model.children, np.int64(CHILDREN), words, tags, heads, labels, sizes),
+        events_of(model.distance, np.int64(DISTANCE), words, tags, heads, labels, sizes),
+        events_of(model.label, np.int64(LABEL), words, tags, heads, labels, sizes),
     )
 
 

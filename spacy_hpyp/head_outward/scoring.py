@@ -171,8 +171,9 @@ def candidate_log_probabilities(model, words, tags, heads, labels):
     symbols = np.empty((n + 2, 3), dtype=np.int32)
     room = _room(model.label)
     unknown = -log(max(1, alphabet_of(model.label)))
+    given_labels = np.bool_(False)
     for i in range(k):
-        found[i, 0] = np.sum(tree_log_probabilities(model, words, tags[i], heads[i], labels[i], False))
+        found[i, 0] = np.sum(tree_log_probabilities(model, words, tags[i], heads[i], labels[i], given_labels))
         if model.generated[LABEL]:
             fill_symbols(words, tags[i], model.sizes, symbols)
             family = family_of(heads[i])

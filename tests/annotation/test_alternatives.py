@@ -160,7 +160,7 @@ def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp, text, de
         assert posterior.heads[token.i, token.i] == pytest.approx(posterior.labels[token.i, -1])
 
 
-@pytest.mark.parametrize("temperature", [1.0, 3.0])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 3.0])
 @pytest.mark.parametrize("text", [text for text in TEXTS if "\n" not in text])
 def test_consensus_expects_no_fewer_right_arcs_and_tags_than_the_best_derivation(toy, nlp, text, temperature):
     nlp = toy.copy(nlp, marginals=True, temperature=temperature)

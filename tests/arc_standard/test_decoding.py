@@ -58,7 +58,7 @@ def test_given_boundaries_leave_nothing_to_find(model):
     assert np.array_equal(share.posterior.log_weight, alone.log_weight)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("temperature", [1.0, 3.0])
 def test_probabilities_are_means_over_what_the_words_may_be(model, temperature, threads):
     search = Search(EVERYTHING, 0.0, marginals=True, temperature=temperature)
@@ -94,7 +94,7 @@ def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(model,
         assert ratio == pytest.approx(odds)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("temperature", [1.0, 3.0])
 def test_guides_are_means_over_what_the_words_may_be(model, temperature, threads):
     search = Search(EVERYTHING, 0.0, marginals=True, temperature=temperature, guides=True)

@@ -128,7 +128,7 @@ def test_derivations_are_visited_as_often_as_they_are_probable(given_tree):
 
 
 @pytest.mark.parametrize("given_tree", [True, False])
-@pytest.mark.parametrize("name", ["the paper's", "directions and labels"])
+@pytest.mark.parametrize("name", [pytest.param("the paper's", marks=pytest.mark.slow), "directions and labels"])
 def test_derivations_of_a_sentence_among_others_are_visited_as_often_as_they_are_probable(name, given_tree):
     # With one table at most, the seating of the others is known.
     model = with_random_weights(make_model(POOLS[name], one_table=True))

@@ -414,6 +414,7 @@ def test_no_documents_are_no_trouble(nlp):
     parser.set_annotations([nlp.make_doc("")], parser.predict([nlp.make_doc("")]))
 
 
+@pytest.mark.slow
 def test_a_document_of_twenty_thousand_words_is_parsed(toy, nlp):
     words, tags = [], []
     for sentence in toy.sentences(4000, seed=7):

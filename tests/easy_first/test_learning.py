@@ -229,7 +229,7 @@ def test_there_is_always_an_action_that_costs_nothing(n):
 
 @pytest.mark.parametrize("margin", [0.0, 3.0])
 @pytest.mark.parametrize("merge", [True, False])
-@pytest.mark.parametrize("width", [2, 4])
+@pytest.mark.parametrize("width", [2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("way", ["early", "max-violation"])
 def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid(way, width, merge, margin):
     learning = Learning(width, merge, way == "early", margin, 0.0, False, 0.0)

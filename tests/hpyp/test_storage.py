@@ -133,6 +133,7 @@ def test_the_order_of_founding_does_not_change_the_bytes():
     assert all(one == packed[0] for one in packed)
 
 
+@pytest.mark.slow
 def test_large_tables_come_back():
     customers = [((0, 0), 0)] * 70_000 + [((0, 0), 1)] * 300
     franchise = seated_franchise(customers)
@@ -290,7 +291,13 @@ def test_crowds_that_no_restaurant_can_count_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("discount", 1e-300), ("discount", 1 - 1e-16), ("strength", 1e308), ("strength", -0.05 + 1e-16)]
+    ("name", "value"),
+    [
+        ("discount", 1e-300),
+        pytest.param("discount", 1 - 1e-16, marks=pytest.mark.slow),
+        ("strength", 1e308),
+        pytest.param("strength", -0.05 + 1e-16, marks=pytest.mark.slow),
+    ],
 )
 def test_extreme_hyperparameters_are_refused_or_can_be_resampled(packed, name, value, tmp_path):
     damaged = {**packed, name: [value] * len(packed[name])}
@@ -299,7 +306,9 @@ def test_extreme_hyperparameters_are_refused_or_can_be_resampled(packed, name, v
     assert outcome_in_a_process(damaged, tmp_path) in ("refused", "sound")
 
 
-@pytest.mark.parametrize("name", ["children", "dishes", "kinds"])
+@pytest.mark.parametrize(
+    "name", ["children", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dishes", "kinds"))]
+)
 def test_counts_that_overflow_their_sum_are_refused(packed, name, tmp_path):
     values = unpack_integers(packed[name]).astype(np.int64)
     # Of two that run over, the sum is back where it was.

@@ -58,7 +58,9 @@ def decode(joint, blocks, work, particles=40):
     return found
 
 
-@pytest.mark.parametrize("kind", ["pools", pytest.param("pools, actions whole", marks=pytest.mark.slow), "the paper's"])
+@pytest.mark.parametrize(
+    "kind", ["pools", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("pools, actions whole", "the paper's"))]
+)
 def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
     settings = {"pools": toy.pools, "pools, actions whole": {**toy.pools, "label": []}, "the paper's": {}}[kind]
     nlp = toy.trained(**settings)

@@ -35,7 +35,7 @@ def states(toy, nlp, first=0, learning=False):
     [
         pytest.param("nothing", False, id="nothing-paper", marks=pytest.mark.slow),
         pytest.param("nothing", True, id="nothing-pools"),
-        pytest.param("parses", False, id="parses-paper"),
+        pytest.param("parses", False, id="parses-paper", marks=pytest.mark.slow),
         pytest.param("derivations", False, id="derivations-paper", marks=pytest.mark.slow),
         pytest.param("derivations", True, id="derivations-pools", marks=pytest.mark.slow),
         pytest.param("parses", True, id="parses-pools", marks=pytest.mark.slow),

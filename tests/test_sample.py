@@ -9,7 +9,10 @@ import srsly
 from command_line import run
 from spacy import displacy
 from spacy.cli.train import train
+from spacy.language import Language
 from spacy.matcher import Matcher
+
+from spacy_hpyp.cli.evaluate import evaluate
 
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
@@ -117,6 +120,22 @@ def test_scores_of_the_command_are_those_that_it_prints(trained, tmp_path):
     printed = run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "gold.json", "-K", 20).output
     scores = json.loads((tmp_path / "gold.json").read_text(encoding="utf8"))
     assert f"{100 * scores['dep_las']:.2f}" in printed
+
+
+@pytest.mark.parametrize("trained", ["pool"], indirect=True)
+def test_the_speed_is_that_of_the_fastest_time_and_the_scores_are_those_of_any(trained, monkeypatch):
+    data, evaluate_docs, speeds = trained / "en_sample-ud-dev.spacy", Language.evaluate, iter([10.0, 30.0, 20.0, 15.0])
+    once = evaluate(trained / "model-best", data, particles=10)
+
+    def evaluate_at_some_speed(*arguments, **options):
+        return {**evaluate_docs(*arguments, **options), "speed": next(speeds)}
+
+    monkeypatch.setattr(Language, "evaluate", evaluate_at_some_speed)
+    scores = evaluate(trained / "model-best", data, particles=10, repeat=3)
+    assert next(speeds) == 15.0
+    assert scores["speed"] == 30.0
+    assert scores["sentences_per_second"] / 30.0 == pytest.approx(once["sentences_per_second"] / once["speed"])
+    assert {**scores, "speed": 0.0, "sentences_per_second": 0.0} == {**once, "speed": 0.0, "sentences_per_second": 0.0}
 
 
 @pytest.mark.parametrize("trained", ["pool"], indirect=True)

@@ -59,6 +59,7 @@ def evaluate_cli(
         None, "--tags-from", help="Give the parser the tags of this pipeline's tagger; its time is not measured"
     ),
     decoding: str | None = typer.Option(None, "--decoding", help="best or mbr, instead of the pipeline's setting"),
+    repeat: int = typer.Option(1, "--repeat", min=1, help="Parse so many times, and take the speed of the fastest"),
 ) -> None:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries, as parsers are compared in the literature.
 
@@ -76,6 +77,7 @@ def evaluate_cli(
         gold_tags=gold_tags,
         tags_from=tags_from,
         decoding=decoding,
+        repeat=repeat,
     )
     rows = {name: f"{100 * scores[key]:.2f}" for name, key in _ROWS.items() if scores.get(key) is not None}
     if scores.get("token_log_prob") is not None:
@@ -99,6 +101,7 @@ def evaluate(
     gold_tags: bool = False,
     tags_from: str | Path | None = None,
     decoding: str | None = None,
+    repeat: int = 1,
 ) -> dict[str, Any]:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries.
 
@@ -109,6 +112,7 @@ def evaluate(
     gold_tags (bool): Whether the parsers use the gold tags; no other component comes before them then.
     tags_from (str | Path | None): Name or path of a pipeline whose tags they use instead, in the same way.
     decoding (str | None): "best" or "mbr", instead of the pipeline's setting.
+    repeat (int): How many times to parse, at least 1; the speed is that of the fastest, as other processes only slow it down.
     RETURNS (dict[str, Any]): The scores of `nlp.evaluate`, "sentences_per_second" beside its "speed", in words, and "complete_match",
         the part of the sentences whose heads are all right, punctuation left out.
     RAISES (ValueError): If there is no parser, nothing to evaluate or to compare with, or a setting is out of its range or of
@@ -145,7 +149,8 @@ def evaluate(
     with nlp.select_pipes(disable=[name for name in before if name not in parsers]):
         # What is compiled or read the first time is no part of the speed.
         nlp(examples[0].predicted.copy())
-        scores = nlp.evaluate(examples, scorer=MatchScorer(nlp))
+        copies = ([Example(each.predicted.copy(), each.reference) for each in examples] for _ in range(repeat))
+        scores = max((nlp.evaluate(copy, scorer=MatchScorer(nlp)) for copy in copies), key=lambda found: found["speed"])
     words = sum(len(example.predicted) for example in examples)
     return {**scores, "sentences_per_second": scores["speed"] * len(examples) / words}
 

@@ -576,8 +576,8 @@ def test_edited_numbers_of_the_vocabulary_are_refused_or_harmless(victim, model_
 @pytest.mark.parametrize(
     ("key", "edit"),
     [
-        (key, edit)
-        for key in ("tags", "labels", "words", "classes")
+        pytest.param(key, edit, marks=[pytest.mark.slow] * slow)
+        for key, slow in (("tags", False), ("labels", True), ("words", False), ("classes", True))
         for edit in ("shorter", "longer", "empty", "twice", "reversed", "blank", "odd")
     ],
 )

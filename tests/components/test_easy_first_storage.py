@@ -377,7 +377,9 @@ def test_edited_numbers_of_the_vocabulary_are_refused_or_harmless(victim, model_
         victim.refuses(edited(model_file, edit))
 
 
-@pytest.mark.parametrize("key", ["tags", "labels", "words", "classes"])
+@pytest.mark.parametrize(
+    "key", ["tags", "words", *(pytest.param(key, marks=pytest.mark.slow) for key in ("labels", "classes"))]
+)
 @pytest.mark.parametrize("edit", ["shorter", "longer", "empty", "twice", "reversed", "blank", "odd"])
 def test_edited_alphabets_are_refused_or_harmless(victim, model_file, key, edit):
     changes = {

@@ -54,6 +54,7 @@ def test_cases_that_cannot_be_prepared_are_no_success():
         list(run_cases(prepare_nothing, (), 2, seconds=600.0))
 
 
+@pytest.mark.slow
 def test_a_few_attacks_of_each_kind_do_no_harm():
     options = [text for part, count in COUNTS.items() for text in (f"--{part}", str(count))]
     done = subprocess.run([sys.executable, RUN, *options], capture_output=True, text=True)

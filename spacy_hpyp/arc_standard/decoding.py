@@ -159,6 +159,7 @@ def _decode(
     chosen = np.arange(len(lengths)) if chosen is None else chosen
     # The longest first, dealt out in turn: the threads finish at about the same time.
     order = chosen[np.argsort(-lengths[chosen], kind="stable")]
+    # Copied, as the decoder would be compiled once more for an array with gaps.
     hands = [order[thread::threads].copy() for thread in range(min(threads, len(order)))]
     if len(hands) == 1:
         decode_blocks(parser, blocks, hands[0], search, given is not None, parses)

@@ -8,9 +8,10 @@ Numba compiles a function anew for every constant that compiled code calls it wi
 function that is long is given as a number of NumPy, as np.bool_(True), which is none to Numba.
 """
 
+import re
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,44 @@ from .compat import numba as compat
 NONE = -1
 
 # Numba recompiles a function when its own file changes, but not when a function that it calls does, in another file: after
-# an update it would go on with the old one. So the stamp of every function is the content of all files that have some.
-_FILES = [file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py"))]
-_STAMP = sha256(b"".join(file for file in _FILES if b"compiled import" in file)).hexdigest()
+# an update it would go on with the old one. So the stamp of a function is the content of all files that its own imports, and those
+# import, and so on; and wherever there is something `generic`, of those that implement it: they import it, not the other way round.
+_PACKAGE = Path(__file__).parent
+_SOURCES = {file: file.read_text(encoding="utf8") for file in sorted(_PACKAGE.rglob("*.py"))}
+_IMPORT = re.compile(r"^ *from (\.+)([\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+
+
+def _imported(file: Path) -> set[Path]:
+    """The files of the package that one of them imports."""
+    found = set()
+    for dots, module, names in _IMPORT.findall(_SOURCES[file]):
+        base = file.parents[len(dots) - 1].joinpath(*filter(None, module.split(".")))
+        places = [base, *(base / name for name in re.findall(r"\w+", names))]
+        found.update(path for place in places for path in (place.with_suffix(".py"), place / "__init__.py"))
+    return found & _SOURCES.keys()
+
+
+_IMPORTS = {file: _imported(file) for file in _SOURCES}
+_GENERIC, _IMPLEMENTING = (
+    {file for file, source in _SOURCES.items() if re.search(pattern, source, re.MULTILINE)}
+    for pattern in (r"^@generic", r"^@?implements\(")
+)
+for _file in _IMPLEMENTING:
+    for _other in _IMPORTS[_file] & _GENERIC:
+        _IMPORTS[_other].add(_file)
+
+
+@cache
+def _stamp(file: Path) -> str:
+    """What compiled functions of a file depend on, in short."""
+    reached, ahead = {file}, [file]
+    while ahead:
+        new = _IMPORTS.get(ahead.pop(), set()) - reached
+        reached |= new
+        ahead += new
+    # Functions of other packages, as those of tests, can call any of this.
+    files = reached if file in _SOURCES else _SOURCES
+    return sha256("".join(_SOURCES[each] for each in sorted(files)).encode()).hexdigest()
 
 
 def compiled(function: Callable) -> Any:
@@ -64,8 +100,12 @@ def inner_maker(function: Callable) -> Any:
 def _compile(function: Callable, *, counting: bool, called_from_python: bool = True) -> Any:
     options = compat.options(counting=counting, called_from_python=called_from_python)
     dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
+    if not called_from_python:
+        compat.refuse_calls(dispatcher)
     # What is kept of a function that is compiled in several ways is not all the same.
-    compat.set_cache(dispatcher, compat.new_cache(function, f"{_STAMP} {options}", _warn_once))
+    compat.set_cache(
+        dispatcher, compat.new_cache(function, f"{_stamp(Path(function.__code__.co_filename))} {options}", _warn_once)
+    )
     if not counting:
         compat.check_overloads(dispatcher, partial(_refuse_arrays, function.__name__))
     return dispatcher

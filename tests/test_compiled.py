@@ -15,7 +15,7 @@ from numba.core.errors import NumbaError
 
 import spacy_hpyp.compat.numba
 import spacy_hpyp.compiled
-from spacy_hpyp.compiled import borrowing, compiled
+from spacy_hpyp.compiled import borrowing, compiled, inner
 
 CALLER = """
 from .compiled import compiled
@@ -31,6 +31,26 @@ from .compiled import compiled
 @compiled
 def called(x):
     return {factor} * x
+"""
+GENERIC = """
+from .compiled import compiled, generic
+
+@generic
+def called(x):
+    pass
+"""
+KIND = """
+from typing import NamedTuple
+from .called import called
+from .compiled import compiled, implements
+
+class Kind(NamedTuple):
+    x: int
+
+@implements(called, Kind)
+@compiled
+def called_with_kind(kind):
+    return {factor} * kind.x
 """
 PROGRAM = "from tiny.caller import caller; print(caller(10), sum(caller.stats.cache_hits.values()))"
 OVERLOADS = """
@@ -140,8 +160,39 @@ def test_functions_are_compiled_again_when_another_file_has_changed(tiny):
     (tiny / "called.py").write_text(CALLED.format(factor=3))
     os.utime(tiny / "called.py", ns=(times.st_atime_ns, times.st_mtime_ns))
     assert call(tiny) == (31, 0)
-    (tiny / "new.py").write_text("# A file without any.\n")
+    # What it does not import is nothing to it.
+    (tiny / "new.py").write_text("from .compiled import compiled\nfrom .called import called\n")
     assert call(tiny) == (31, 1)
+
+
+def test_functions_are_compiled_again_when_what_implements_a_generic_one_has_changed(tiny):
+    (tiny / "called.py").write_text(GENERIC)
+    (tiny / "kind.py").write_text(KIND.format(factor=2))
+    program = PROGRAM.replace("caller(10)", "caller(Kind(10))").replace("from", "from tiny.kind import Kind; from", 1)
+
+    def call_with_kind():
+        return tuple(int(number) for number in finish(start(program, tiny))[0].split())
+
+    assert call_with_kind() == (21, 0)
+    assert call_with_kind() == (21, 1)
+    (tiny / "kind.py").write_text(KIND.format(factor=3))
+    assert call_with_kind() == (31, 0)
+
+
+def test_what_python_cannot_call_says_so():
+    @inner
+    def halved(x):
+        return x / 2.0
+
+    @compiled
+    def calling(x):
+        return halved(x)
+
+    for arguments in ((3.0,), (), (None, "x")):
+        with pytest.raises(TypeError, match=r"halved.*for other compiled functions only"):
+            halved(*arguments)
+    assert calling(3.0) == 1.5
+    assert halved.py_func(3.0) == 1.5
 
 
 FACTOR = 2
@@ -205,7 +256,7 @@ def test_caches_that_are_filled_at_once_do_not_mix_overloads_up(cache, monkeypat
 
 def test_a_process_that_ends_while_it_saves_leaves_no_old_function_for_a_new_one(cache, monkeypatch):
     def compile_and_call(factor):
-        monkeypatch.setattr(spacy_hpyp.compiled, "_STAMP", f"the version with {factor}")
+        monkeypatch.setattr(spacy_hpyp.compiled, "_stamp", lambda file: f"the version with {factor}")
         monkeypatch.setitem(globals(), "FACTOR", factor)
         return compiled(scaled)(10)
 

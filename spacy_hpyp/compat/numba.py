@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.registry import CPUDispatcher
 from numba.extending import overload
 
 
@@ -41,6 +42,21 @@ def check_overloads(dispatcher: Any, check: Callable[[Any], None]) -> None:
         add_overload(result)
 
     dispatcher.add_overload = checked
+
+
+class _Inner(CPUDispatcher):
+    """A compiled function that Python cannot call: there is nothing that takes Python's objects apart, and Numba would jump there."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            f"'{self.py_func.__module__}.{self.py_func.__qualname__}' is compiled for other compiled functions only, and Python "
+            "cannot call it. Call what calls it, or its uncompiled form, the attribute 'py_func'."
+        )
+
+
+def refuse_calls(dispatcher: Any) -> None:
+    """Let calls of a compiled function from Python raise a TypeError, see `called_from_python` in `options`."""
+    dispatcher.__class__ = _Inner
 
 
 class Entries(IndexDataCacheFile):

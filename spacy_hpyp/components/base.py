@@ -91,6 +91,14 @@ class TrainableComponent(TrainablePipe):
         RAISES (ValueError): If something is damaged.
         """
 
+    def _save_beside(self, folder: Path, model: str, exclude: Sequence[str]) -> None:
+        """Save what `_complete_model` reads besides the model.
+
+        folder (Path): The directory of the component.
+        model (str): What identifies the file of the model.
+        exclude (Sequence[str]): Names of parts to leave out.
+        """
+
     def _untrained_model(self) -> Model:
         """A new thinc Model with the settings of the component's own, that has learned nothing.
 
@@ -231,11 +239,19 @@ class TrainableComponent(TrainablePipe):
         """Save the component to a directory.
 
         The model is one file, with a checksum, that takes the place of the previous one only when it is complete: a full disk
-        or an interrupt leaves what was there before. So is the file of the settings.
+        or an interrupt leaves what was there before. So is every other file of the component.
         """
+
+        def save_model(file: Path) -> None:
+            data = self._write_model()
+            replace_file(file, data)
+            self._save_beside(file.parent, identity(data), exclude)
+
+        # Others may save to the same place.
+        Path(path).mkdir(parents=True, exist_ok=True)
         parts = {
             "cfg": lambda file: replace_file(file, self._settings_to_bytes()),
-            "model": lambda file: replace_file(file, self._write_model()),
+            "model": save_model,
             "vocab": lambda folder: self.vocab.to_disk(folder, exclude=exclude),
         }
         util.to_disk(path, parts, exclude)

@@ -43,7 +43,7 @@ from ..models.parameters import add_gradients, check_weights, set_pooled, weight
 from ..models.storage import model_from_bytes
 from ..models.view_storage import read_views, write_views
 from ..settings import attributes, taking, whole
-from ..storage.checksum import identity, identity_of_file
+from ..storage.checksum import identity
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
 from ..training.leave_out import leave_out, leaving_out
 from ..training.treebank import GoldCorpus, Treebank, learn_confidence, visit
@@ -97,7 +97,7 @@ register_for_english("hpyp_parser", _DEFAULTS, make_hpyp_parser)
 
 
 # Where the views stand, beside the model.
-_VIEWS = "view"
+_VIEWS = "view.bin"
 # While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
 _LATENT_INTERVAL = 5
 
@@ -384,16 +384,14 @@ class HPYPParser(TrainableComponent):
 
     # Storage
 
-    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
-        """Save the component to a directory: what `from_bytes` takes, and the frozen views of the model ("view").
+    def _save_beside(self, folder: Path, model: str, exclude: Sequence[str]) -> None:
+        """Save the frozen views of the model ("view").
 
-        With the views a model that only predicts is loaded without what it has seen, and processes that load it share the memory.
+        With them a model that only predicts is loaded without what it has seen, and processes that load it share the memory.
         Without them they follow from the model.
         """
-        super().to_disk(path, exclude=exclude)
-        if self.is_trained and not {"model", "view"} & set(exclude):
-            folder = Path(path)
-            write_views(folder / _VIEWS, self.joint.seating.views, identity_of_file(folder / "model"))
+        if self.is_trained and "view" not in exclude:
+            write_views(folder / _VIEWS, self.joint.seating.views, model)
 
     # Prediction
 
@@ -666,22 +664,22 @@ class HPYPParser(TrainableComponent):
     def _complete_model(self, loaded: JointModel, data: bytes, source: Path | None) -> None:
         if not loaded.is_initialized:
             return
-        views = None
+        found = None
         if source is not None:
-            folder = source.with_name(_VIEWS)
+            file = source.with_name(_VIEWS)
             try:
                 sizes = loaded.alphabets(loaded.vocabulary)
-                views = read_views(folder, loaded.conditionals, sizes, identity(data))
-            except ValueError as error:
+                found = read_views(file, loaded.conditionals, sizes, loaded.seating.pack(), identity(data))
+            except (ValueError, OSError) as error:
                 warnings.warn(
-                    f"The component '{self.name}' cannot use {folder}: {error}. What stands there is made again from the model, "
+                    f"The component '{self.name}' cannot use {file}: {error}. What stands there is made again from the model, "
                     "which takes some seconds each time; save the pipeline again, or install it again.",
                     stacklevel=2,
                 )
-        if views is None:
+        if found is None:
             loaded.seating.check()
         else:
-            loaded.seating.use_views(views)
+            loaded.seating.use_views(*found)
 
     def _untrained_model(self) -> Model:
         return thinc_model(self.joint.untrained())

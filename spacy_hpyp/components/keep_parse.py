@@ -15,6 +15,7 @@ from spacy.vocab import Vocab
 from ..annotation.extensions import forget_probabilities, register_extensions
 from ..annotation.kept import current_parse, keep, note_starts, noted_starts, take_back
 from ..settings import OneOf, check
+from ..storage.files import replace_file
 
 register_extensions()
 
@@ -93,25 +94,29 @@ class KeepParse(Pipe):
 
         RAISES (ValueError): If they are damaged.
         """
-        util.from_bytes(data, {"cfg": lambda stored: self._load(srsly.json_loads(stored))}, exclude)
+        util.from_bytes(data, {"cfg": self._load}, exclude)
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Any = ()) -> None:
         """Save the component to a directory."""
-        util.to_disk(path, {"cfg": lambda file: srsly.write_json(file, self._stored())}, exclude)
+        util.to_disk(path, {"cfg": lambda file: replace_file(file, srsly.json_dumps(self._stored()).encode())}, exclude)
 
     def from_disk(self, path: str | Path, *, exclude: Any = ()) -> "KeepParse":
         """Load the component from a directory.
 
         RAISES (ValueError): If it is damaged.
         """
-        util.from_disk(path, {"cfg": lambda file: self._load(srsly.read_json(file))}, exclude)
+        util.from_disk(path, {"cfg": lambda file: self._load(file.read_bytes(), f" in {file}")}, exclude)
         return self
 
     def _stored(self) -> dict[str, str]:
         return {"name_of_parse": self.name_of_parse}
 
-    def _load(self, stored: Any) -> None:
+    def _load(self, data: bytes, where: str = "") -> None:
+        try:
+            stored = srsly.json_loads(data)
+        except ValueError:
+            stored = None
         if not isinstance(stored, dict) or not isinstance(stored.get("name_of_parse"), str):
-            raise ValueError(f"The settings of the component '{self.name}' are damaged.")
+            raise ValueError(f"The settings of the component '{self.name}'{where} are damaged.")
         self.name_of_parse = stored["name_of_parse"]

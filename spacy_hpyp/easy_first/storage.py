@@ -16,6 +16,8 @@ from .perceptron import Perceptron, is_used, new_perceptron, read_sums, write_su
 _LEVEL = 6
 # Tables are compressed in pieces of about so many numbers: a copy of the largest would be most of what a process needs.
 _PIECE = 1 << 20
+# zlib compresses to no less than this part.
+_DENSEST = 1040
 
 
 def perceptron_to_message(perceptron: Perceptron) -> dict[str, Any]:
@@ -91,6 +93,8 @@ def unpack_table(data: Any, kind: type, shape: tuple[int, int]) -> np.ndarray:
     """
     width, size = np.dtype(kind).itemsize, shape[0] * shape[1]
     reader = zlib.decompressobj()
+    if isinstance(data, bytes) and width * size > _DENSEST * len(data):
+        raise ValueError("a table has not as many numbers as it should have")
 
     def read(data: Any, most: int) -> bytes:
         # Decompress no more than there can be: a few edited bytes must not fill the memory.

@@ -39,6 +39,9 @@ from .franchise import (
 )
 
 _LEVEL = 6
+_COLUMNS = ("children", "symbol", "dishes", "dish", "customers", "tables", "kinds", "size", "count")
+# So many numbers may stand in a byte of a file, and so many wherever they stand: no file asks for much more memory than its size.
+_PER_BYTE, _FEW = 32, 1 << 20
 _HIGHEST = np.iinfo(np.int32).max
 _HIGHEST_STRENGTH = 1e9
 
@@ -55,12 +58,17 @@ def pack_integers(values: np.ndarray) -> dict[str, Any]:
     width = next(size for size in (1, 2, 4) if highest < 1 << (8 * size))
     # Bytes of equal significance stand together: nearly all of the higher ones are zero.
     planes = values.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T
-    return {"width": width, "length": len(values), "data": zlib.compress(planes.tobytes(), _LEVEL)}
+    data = zlib.compress(planes.tobytes(), _LEVEL)
+    if len(values) > _FEW:
+        data = data.ljust(-(-len(values) // _PER_BYTE), b"\0")
+    return {"width": width, "length": len(values), "data": data}
 
 
-def unpack_integers(packed: Any) -> np.ndarray:
+def unpack_integers(packed: Any, most: int | None = None) -> np.ndarray:
     """Read what `pack_integers` wrote.
 
+    most (int | None): How many there can be at most, if other parts of the file say it: not all files of earlier versions have
+        `_PER_BYTE` in a byte.
     RETURNS (int32[length]): The integers, each below 2 ** 31 - 1. There are no more of them, so that sums in 64 bits, as NumPy
         adds them up, do not overflow.
     RAISES (ValueError): If the bytes are not what they say they are.
@@ -69,6 +77,8 @@ def unpack_integers(packed: Any) -> np.ndarray:
         width, length, data = packed["width"], packed["length"], packed["data"]
         if type(width) is not int or width not in (1, 2, 4) or type(length) is not int or not 0 <= length <= _HIGHEST:
             raise ValueError("an array has an impossible size")
+        if length > (max(_FEW, _PER_BYTE * len(data)) if most is None else most):
+            raise ValueError("an array is longer than what stands in the file allows")
         # Decompress no more than is announced: a few edited bytes must not fill the memory.
         reader = zlib.decompressobj()
         raw = reader.decompress(data, max(1, width * length))
@@ -185,12 +195,13 @@ def unpack(
     franchise = new_franchise(columns, alphabet, one_table=one_table, own_tables=own_tables)
     experts, depth = columns.shape
     try:
+        # Some columns, as one of nothing but single tables, take no room. All of them together do.
+        most = max(_FEW, _PER_BYTE * sum(len(packed[name]["data"]) for name in _COLUMNS))
         discount = np.array(packed["discount"], dtype=np.float64)
         strength = np.array(packed["strength"], dtype=np.float64)
         sizes = [int(size) for size in packed["restaurants"]]
         children, symbol, dishes, dish, customers, tables, kinds, size, count = (
-            unpack_integers(packed[name])
-            for name in ("children", "symbol", "dishes", "dish", "customers", "tables", "kinds", "size", "count")
+            unpack_integers(packed[name], most) for name in _COLUMNS
         )
     except (KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"a part of a distribution is missing or of the wrong kind ({error})") from error

@@ -16,6 +16,7 @@ from .head_outward_model import HeadOutwardModel
 from .messages import (
     check_count,
     check_format,
+    counted_sentences,
     part,
     sentence_keys,
     strings,
@@ -91,10 +92,8 @@ def _read(model: HeadOutwardModel, message: dict[str, Any]) -> None:
         except ValueError as error:
             raise ValueError(f"its {name} distribution is damaged: {error}") from error
     progress = Progress()
-    copies = unpack_integers(part(message, "copies", dict)).tolist()
-    progress.seated = dict(zip(sentence_keys(part(message, "seated", bytes), len(copies)), copies))
-    counts = unpack_integers(part(message, "missing_copies", dict)).tolist()
-    missing = dict(zip(sentence_keys(part(message, "missing", bytes), len(counts)), counts))
+    progress.seated = counted_sentences(message, "seated", "copies")
+    missing = counted_sentences(message, "missing", "missing_copies")
     if any(count < progress.seated.get(key, 0) for key, count in missing.items()):
         raise ValueError("it has seated a sentence more often than the treebank has it")
     progress.sweep.copies = Counter(progress.seated | missing)

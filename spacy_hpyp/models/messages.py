@@ -67,6 +67,17 @@ def sentence_keys(joined: bytes, count: int) -> list[bytes]:
     return [joined[width * i : width * (i + 1)] for i in range(count)]
 
 
+def counted_sentences(msg: dict[str, Any], keys: str, counts: str) -> dict[bytes, int]:
+    """How often each of some sentences is there.
+
+    keys, counts (str): The parts that have the sentences' keys, see `sentence_keys`, and the numbers, one for each.
+    RAISES (ValueError): If they are damaged.
+    """
+    joined = part(msg, keys, bytes)
+    found = unpack_integers(part(msg, counts, dict), most=len(joined)).tolist()
+    return dict(zip(sentence_keys(joined, len(found)), found, strict=True))
+
+
 def vocabulary_to_message(vocabulary: Vocabulary) -> dict[str, Any]:
     """A vocabulary as parts of a message, without its rule."""
     return {

@@ -1,5 +1,6 @@
 """The seating of a model's distributions: what is learned, and the frozen view of it."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from ..inference.gibbs import put_back_sentences, remove_sentences, visit_senten
 from ..pools.conditional import Conditional
 from ..pools.pool import SeatedPool, Weights
 from ..pools.view import View
+from ..storage.files import MappedFile
 from ..text.vocabulary import Vocabulary
 from .frozen import FrozenModel
 from .parameters import no_gradient
@@ -93,11 +95,12 @@ class Seating:
         self.draws = np.zeros(2, dtype=np.int64)
         self._seated = seated
         self._views: Mapping[str, View] | None = None
+        self._mapped: MappedFile | None = None
         self._frozen: tuple[dict[str, Weights], FrozenModel] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """What makes a copy. Views follow from the seating, and take many times as much memory."""
-        return {**self.__dict__, "_views": None, "_frozen": None}
+        return {**self.__dict__, "_views": None, "_mapped": None, "_frozen": None}
 
     @property
     def franchises(self) -> dict[str, Franchise]:
@@ -128,7 +131,14 @@ class Seating:
 
     @property
     def views(self) -> Mapping[str, View]:
-        """The frozen views of all distributions, made when they are first asked for, or read from files (`use_views`)."""
+        """The frozen views of all distributions, made when they are first asked for, or read from a file (`use_views`)."""
+        if self._mapped is not None and self._mapped.is_overwritten():
+            warnings.warn(
+                f"{self._mapped.path} was overwritten while a pipeline that was loaded from it is in use, which may end the process. "
+                "What stood there is made again from the model. Load the pipeline again; to install another one, replace its directory.",
+                stacklevel=2,
+            )
+            self._drop_frozen()
         if self._views is None:
             # What a view is made with takes more memory than the view: only two at a time.
             with ThreadPoolExecutor(2) as executor:
@@ -136,27 +146,27 @@ class Seating:
                 self._views = dict(zip(DISTRIBUTIONS, made))
         return self._views
 
-    def use_views(self, views: Mapping[str, View]) -> None:
-        """Predict by views that were made of this seating before, by distribution."""
+    def use_views(self, views: Mapping[str, View], mapped: MappedFile) -> None:
+        """Predict by views that were made of this seating before, by distribution, and are mapped from a file."""
         self._drop_frozen()
-        self._views = views
+        self._views, self._mapped = views, mapped
 
     def freeze(self, weights: Mapping[str, Weights]) -> FrozenModel:
         """The model as it predicts now, made when it is first asked for.
 
         weights (Mapping[str, Weights]): The weights of the pools, by distribution.
         """
-        now = {name: weights[name] for name in DISTRIBUTIONS}
+        now, views = {name: weights[name] for name in DISTRIBUTIONS}, self.views
         if self._frozen is None or not _equal(self._frozen[0], now):
             now = {name: Weights(*(part.copy() for part in own)) for name, own in now.items()}
-            pools = [self.conditionals[name].frozen(view, now[name]) for name, view in self.views.items()]
+            pools = [self.conditionals[name].frozen(view, now[name]) for name, view in views.items()]
             self._frozen = now, FrozenModel(pools, self.vocabulary, self.root_tag)
         return self._frozen[1]
 
     # Learning
 
     def _drop_frozen(self) -> None:
-        self._views = self._frozen = None
+        self._views = self._mapped = self._frozen = None
 
     def pool(self, name: str, weights: Mapping[str, Weights], gradient: Mapping[str, Weights]) -> SeatedPool:
         """A distribution to be learned from now.

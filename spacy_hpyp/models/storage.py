@@ -16,6 +16,7 @@ from .joint_model import JointModel
 from .messages import (
     check_count,
     check_format,
+    counted_sentences,
     part,
     sentence_keys,
     strings,
@@ -107,8 +108,7 @@ def _read(model: JointModel, msg: dict[str, Any]) -> None:
     vocabulary = vocabulary_from_message(msg, model.vocabulary_settings.rule)
     distributions = part(msg, "distributions", dict)
     model.initialize(labels, vocabulary, {name: part(distributions, name, dict) for name in DISTRIBUTIONS})
-    copies = unpack_integers(part(msg, "copies", dict)).tolist()
-    model.progress.seated = dict(zip(sentence_keys(part(msg, "seated", bytes), len(copies)), copies))
+    model.progress.seated = counted_sentences(msg, "seated", "copies")
     model.progress.derivations = _unpack_derivations(model, part(msg, "derivations", dict))
     # Files of earlier versions do not have it: for them, what is seated is all that there is, and a sweep is to begin.
     model.progress.sweep = (
@@ -173,8 +173,7 @@ def _pack_sweep(progress: Progress) -> dict[str, Any]:
 
 def _unpack_sweep(model: JointModel, msg: dict[str, Any]) -> Sweep:
     """Read how far a sweep is, and check that what it tells of exists."""
-    visited, copies = check_count(part(msg, "visited", int)), unpack_integers(part(msg, "copies", dict)).tolist()
-    missing = dict(zip(sentence_keys(part(msg, "keys", bytes), len(copies)), copies))
+    visited, missing = check_count(part(msg, "visited", int)), counted_sentences(msg, "keys", "copies")
     if any(count < model.progress.seated.get(key, 0) for key, count in missing.items()):
         raise ValueError("it has seated a sentence more often than the treebank has it")
     passages = part(msg, "passages", dict)

@@ -1,123 +1,168 @@
-"""Frozen views as files: arrays as they are used, which are mapped into memory and not read.
+"""Frozen views as a file: arrays as they are used, which are mapped into memory and not read.
 
-Processes that map the same files share the memory. What is mapped is checked first: that nothing has changed since it was written,
+Processes that map the same file share the memory. What is mapped is checked first: that nothing has changed since it was written,
 that it belongs to the model's own file, and that no number leads outside of the arrays. A view that does not pass is not used;
 it follows from the seating, which is in the model's file, and is made again.
 """
 
+import math
+import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import srsly
 
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..pools.conditional import Conditional
-from ..pools.view import View, is_sound, view_of
-from ..storage.checksum import DAMAGE
-from ..storage.files import replace_folder
+from ..pools.view import EMPTY, WIDTH, View, is_sound, view_of
+from ..storage.checksum import DAMAGE, with_checksum, without_checksum
+from ..storage.files import MappedFile, replacing
 
-FORMAT = 1
-_CONTENT = "content.json"
-_PARTS = ("restaurants", "servings", "row")
+FORMAT = 2
+# The parts of a view, with the number of their dimensions.
+_PARTS = {"restaurants": (np.uint32, 1), "servings": (np.uint32, 1), "row": (np.float32, 2)}
+# The file begins with a page that says what there is, and each array where a line of a processor's cache does.
+_HEAD, _LINE = 4096, 64
 # So many numbers are checked at a time, and forgotten again: a multiple of the width of any entry.
 _CHUNK = 3 << 18
 
 
-def write_views(folder: Path, views: Mapping[str, View], model: str) -> None:
-    """Write views to a directory, in the place of what was there.
+class _Stored(NamedTuple):
+    """An array in a file: where it begins, what it is, and the checksum of its bytes and of what fills its last line."""
 
-    folder (Path): The directory.
+    begin: int
+    array: np.ndarray
+    checksum: int
+
+
+def write_views(path: Path, views: Mapping[str, View], model: str) -> None:
+    """Write views to a file, in the place of what was there.
+
+    path (Path): The file.
     views (Mapping[str, View]): By distribution.
     model (str): What identifies the file of the model.
     """
-    complete = folder.with_name(f"{folder.name}.new")
-    complete.mkdir(parents=True, exist_ok=True)
-    content: dict[str, Any] = {"format": FORMAT, "model": model, "parts": {}}
-    for name in DISTRIBUTIONS:
-        for part in _PARTS:
-            array = np.ascontiguousarray(getattr(views[name], part))
-            np.save(complete / f"{name}.{part}.npy", array)
-            content["parts"][f"{name}.{part}"] = zlib.crc32(array.reshape(-1).view(np.uint8))
-    srsly.write_json(complete / _CONTENT, content)
-    replace_folder(folder, complete)
+    arrays = {
+        f"{name}.{part}": np.ascontiguousarray(getattr(views[name], part)) for name in DISTRIBUTIONS for part in _PARTS
+    }
+    parts = {name: [list(array.shape), _checksum(array)] for name, array in arrays.items()}
+    head = srsly.json_dumps({"format": FORMAT, "model": model, "parts": parts}).encode()
+    with replacing(path) as file:
+        file.write(with_checksum(head.ljust(_HEAD - len(with_checksum(b"")))))
+        for array in arrays.values():
+            file.write(array.reshape(-1).view(np.uint8))
+            file.write(_filling(array))
 
 
 def read_views(
-    folder: Path, conditionals: Mapping[str, Conditional], alphabets: Mapping[str, int], model: str
-) -> dict[str, View] | None:
-    """Map the views of a directory into memory.
+    path: Path,
+    conditionals: Mapping[str, Conditional],
+    alphabets: Mapping[str, int],
+    packed: Mapping[str, Any],
+    model: str,
+) -> tuple[dict[str, View], MappedFile] | None:
+    """Map the views of a file into memory.
 
-    folder (Path): The directory.
-    conditionals (Mapping[str, Conditional]), alphabets (Mapping[str, int]): What they have to fit.
+    path (Path): The file.
+    conditionals (Mapping[str, Conditional]), alphabets (Mapping[str, int]), packed (Mapping[str, Any]): What they have to fit; the
+        last as `hpyp.storage.pack` makes it.
     model (str): What identifies the file of the model.
-    RETURNS (dict[str, View] | None): By distribution; none if there are none, or only those of another file.
-    RAISES (ValueError): If they are damaged.
+    RETURNS (tuple[dict[str, View], MappedFile] | None): By distribution, and where they are mapped from; none without a file.
+    RAISES (ValueError): If they are damaged, or those of another model.
+    RAISES (OSError): If the file cannot be read.
     """
-    if not (folder / _CONTENT).is_file():
+    if not path.is_file():
         return None
-    try:
-        content = srsly.read_json(folder / _CONTENT)
-        if content["format"] != FORMAT or content["model"] != model:
-            return None
-        sums = {name: int(content["parts"][name]) for name in _names()}
-        # Copied where they are written to, which they never are: for Numba that is the type that fresh arrays have.
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="c") for name in _names()}
-    except (*DAMAGE, OSError) as error:
-        raise ValueError(f"a part is missing or of the wrong kind ({error})") from error
+    with path.open("rb") as file:
+        mapped = MappedFile(path.absolute(), os.fstat(file.fileno()))
+        try:
+            head = srsly.json_loads(without_checksum(file.read(_HEAD)))
+            if (head["format"], head["model"]) != (FORMAT, model):
+                raise ValueError("it belongs to another model, or to another version of spacy-hpyp")
+            # Copied where they are written to, which they never are: for Numba that is the type that fresh arrays have.
+            stored = _locate(head["parts"], np.memmap(file, dtype=np.uint8, mode="c"))
+            standing = {name: sum(packed[name]["restaurants"]) for name in DISTRIBUTIONS}
+        except DAMAGE as error:
+            raise ValueError(f"what it begins with is not what it should be ({error})") from error
     views = {}
     for name in DISTRIBUTIONS:
-        restaurants, servings, row = (arrays[f"{name}.{part}"] for part in _PARTS)
-        kinds = {array.dtype for array in (restaurants, servings)} | {row.dtype}
-        if kinds != {np.dtype(np.uint32), np.dtype(np.float32)} or (restaurants.ndim, servings.ndim, row.ndim) != (
-            1,
-            1,
-            2,
-        ):
-            raise ValueError(f"the {name} distribution has arrays of other kinds")
-        if not all(array.flags.c_contiguous for array in (restaurants, servings, row)):
-            raise ValueError(f"the {name} distribution has arrays in another order")
         alphabet = np.array([alphabets[name]], dtype=np.int64)
-        views[name] = view_of(conditionals[name].columns, alphabet, *map(np.asarray, (restaurants, servings, row)))
+        arrays = (stored[f"{name}.{part}"].array for part in _PARTS)
+        views[name] = view_of(conditionals[name].columns, alphabet, *arrays)
+
+    def check(name: str, part: str) -> None:
+        conditional = conditionals[name]
+        multiplied = not conditional.is_plain and not conditional.mixed
+        _check(path, stored[f"{name}.{part}"], name, part, views[name], standing[name], multiplied=multiplied)
+
     with ThreadPoolExecutor() as executor:
-        list(executor.map(lambda name: _check(folder, name, views, conditionals, sums[name]), _names()))
-    return views
+        list(executor.map(check, *zip(*product(DISTRIBUTIONS, _PARTS))))
+    if not mapped.is_there():
+        raise ValueError("it was replaced while it was read")
+    return views, mapped
 
 
-def _names() -> Iterator[str]:
-    return (f"{name}.{part}" for name in DISTRIBUTIONS for part in _PARTS)
+def _checksum(array: np.ndarray) -> int:
+    return zlib.crc32(_filling(array), zlib.crc32(array.reshape(-1).view(np.uint8)))
 
 
-def _check(
-    folder: Path, name: str, views: Mapping[str, View], conditionals: Mapping[str, Conditional], expected: int
-) -> None:
+def _filling(array: np.ndarray) -> bytes:
+    """What stands between an array and the next one."""
+    return bytes(-array.nbytes % _LINE)
+
+
+def _locate(parts: dict[str, Any], memory: np.ndarray) -> dict[str, _Stored]:
+    """The arrays of a file.
+
+    parts (dict[str, Any]): Their shapes and checksums, by name.
+    memory (uint8[*]): The whole file.
+    RAISES (ValueError): If the file is shorter or longer, or anything else of `DAMAGE`.
+    """
+    found, begin = {}, _HEAD
+    for name, part in product(DISTRIBUTIONS, _PARTS):
+        shape, checksum = parts[f"{name}.{part}"]
+        kind, dimensions = _PARTS[part]
+        if len(shape) != dimensions or not all(type(size) is int and size >= 0 for size in shape):
+            raise ValueError("an array has an impossible size")
+        end = begin + np.dtype(kind).itemsize * math.prod(shape)
+        array = np.asarray(memory[begin:end].view(kind).reshape(shape))
+        found[f"{name}.{part}"] = _Stored(begin, array, checksum)
+        begin = end + len(_filling(array))
+    if begin != len(memory):
+        raise ValueError(f"there are {len(memory)} bytes where there should be {begin}")
+    return found
+
+
+def _check(path: Path, stored: _Stored, name: str, part: str, view: View, standing: int, *, multiplied: bool) -> None:
     """See that an array is what was written, and that compiled code can work on it. It is read by the way, and not mapped.
 
+    name, part (str): Which it is.
+    view (View): What it is a part of.
+    standing (int): How many restaurants there are besides the roots.
     RAISES (ValueError): If it is not.
     """
-    distribution, part = name.split(".")
-    view, conditional = views[distribution], conditionals[distribution]
-    array = getattr(view, part)
-    multiplied = not conditional.is_plain and not conditional.mixed
+    array = stored.array
     if part == "row" and array.shape[1] != (view.alphabet[0] if multiplied else 0):
-        raise ValueError(f"the {distribution} distribution has another alphabet")
+        raise ValueError(f"the {name} distribution has another alphabet")
     found, sound = 0, True
-    with (folder / f"{name}.npy").open("rb") as file:
-        file.seek(-array.nbytes, 2)
-        begin = 0
-        while begin < array.size:
-            chunk = np.frombuffer(file.read(array.itemsize * _CHUNK), dtype=array.dtype)
-            if not len(chunk):
-                break
-            found = zlib.crc32(chunk.view(np.uint8), found)
-            sound = sound and is_sound(view, part, chunk, begin, multiplied=multiplied)
-            begin += len(chunk)
-    if found != expected:
-        raise ValueError(
-            f"the {distribution} distribution has changed since it was written: the checksum is another one"
-        )
+    with path.open("rb") as file:
+        file.seek(stored.begin)
+        for begin in range(0, max(1, array.size), _CHUNK):
+            data = file.read(array.itemsize * min(_CHUNK, array.size - begin))
+            found = zlib.crc32(data, found)
+            numbers = np.frombuffer(data, dtype=array.dtype)
+            sound = sound and is_sound(view, part, numbers, begin, multiplied=multiplied)
+            if part == "restaurants":
+                standing -= np.count_nonzero(numbers[::WIDTH] != EMPTY)
+        found = zlib.crc32(file.read(len(_filling(array))), found)
+    if found != stored.checksum:
+        raise ValueError(f"the {name} distribution has changed since it was written: the checksum is another one")
     if not sound:
-        raise ValueError(f"the {distribution} distribution has numbers that lead nowhere")
+        raise ValueError(f"the {name} distribution has numbers that lead nowhere")
+    if part == "restaurants" and standing != 0:
+        raise ValueError(f"the {name} distribution has not the restaurants of the model")

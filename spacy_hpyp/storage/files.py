@@ -8,23 +8,35 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
+
+from .checksum import identity
+
+try:
+    import fcntl
+except ImportError:  # Windows, where no file can be removed that somebody has open.
+    fcntl = None
+
+#: No room on the disk, or for the user, or for one file: such errors do not say what was written.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
 def replacing(path: Path, mode: str = "wb", **settings: Any) -> Iterator[Any]:
     """A file to write that takes the place of the one at a path when it is complete, and is dropped after an error.
 
-    Until then it stands in the same directory, under a name that nobody can guess.
+    Until then it stands in the same directory, under a name that nobody can guess. What a process that was killed has left there
+    of the path is removed by the next one that writes to it.
 
     path (Path): Where the old or the new content stands at every moment.
     mode (str), settings: As of `open`.
-    RAISES (OSError): If the file cannot be written; the old one is still there then.
+    RAISES (OSError): If the file cannot be written; it names the path, and the old file is still there then.
     """
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    # A part of the name tells whose it is, whatever the length of the path's own.
+    prefix = f".{identity(os.fsencode(path.name))[:12]}."
+    _remove_left(path.parent, prefix)
     try:
-        # Exclusive creation follows no link and, unlike `tempfile`, gives the usual permissions.
-        file = temporary.open(mode.replace("w", "x"), **settings)
+        temporary, file = _create(path.parent, prefix, mode.replace("w", "x"), settings)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     try:
@@ -32,17 +44,79 @@ def replacing(path: Path, mode: str = "wb", **settings: Any) -> Iterator[Any]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
+            if fcntl is not None:
+                # While it is locked.
+                os.replace(temporary, path)
+        if fcntl is None:
+            os.replace(temporary, path)
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     _synchronise(path.parent)
+
+
+def _create(folder: Path, prefix: str, mode: str, settings: dict[str, Any]) -> tuple[Path, IO]:
+    """A new file with a name of its own, which is locked as long as it is open."""
+    while True:
+        path = folder / f"{prefix}{secrets.token_hex(8)}.tmp"
+        # Exclusive creation follows no link and, unlike `tempfile`, gives the usual permissions.
+        file = path.open(mode, **settings)
+        with suppress(OSError):
+            if fcntl is not None:
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+        # Before it was locked, somebody could take it for one that was left.
+        if path.exists():
+            return path, file
+        file.close()
+
+
+def _remove_left(folder: Path, prefix: str) -> None:
+    """Remove the files of `_create` that no process has open any more."""
+    for path in folder.glob(f"{prefix}*.tmp"):
+        # Links, and what others have locked or do not let be removed, stay.
+        with suppress(OSError):
+            if fcntl is None:
+                path.unlink()
+                continue
+            descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(descriptor)
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file so that at every moment either the old or the new content stands under its name."""
     with replacing(path) as file:
         file.write(data)
+
+
+class MappedFile(NamedTuple):
+    """A file that is mapped into memory.
+
+    path (Path): Where it stands; absolute, since a process may go to another directory.
+    state (os.stat_result): What was known of it when it was opened.
+    """
+
+    path: Path
+    state: os.stat_result
+
+    def is_there(self) -> bool:
+        """Whether its path still leads to it. A file that was replaced or removed goes on for who has mapped it."""
+        try:
+            return os.path.samestat(self.path.stat(), self.state)
+        except OSError:
+            return False
+
+    def is_overwritten(self) -> bool:
+        """Whether somebody has written to it since, as far as its size and its time tell."""
+        if not self.is_there():
+            return False
+        now = self.path.stat()
+        return (now.st_size, now.st_mtime_ns) != (self.state.st_size, self.state.st_mtime_ns)
 
 
 def prepare_folder(folder: Path) -> None:

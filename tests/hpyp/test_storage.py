@@ -4,6 +4,7 @@ import itertools
 import os
 import subprocess
 import sys
+import tracemalloc
 import zlib
 from functools import partial
 
@@ -363,3 +364,37 @@ def test_tables_of_ones_own_come_back_and_shared_ones_are_refused():
     shared = pack(seated_franchise(customers, (), 0))
     with pytest.raises(ValueError, match="one of his own"):
         unpack(shared, COLUMNS, ALPHABET, own_tables=True)
+
+
+def highest_memory(function):
+    """What a function that refuses what it is given asks for, in bytes."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="longer than what stands in the file"):
+            function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_few_bytes_cannot_ask_for_much_memory(packed):
+    zeros = {"width": 1, "length": 1 << 26, "data": zlib.compress(bytes(1 << 26))}
+    assert highest_memory(lambda: unpack_integers(zeros)) < 1e6
+    assert highest_memory(lambda: unpack_integers(zeros, most=1000)) < 1e6
+    many = {**packed, **dict.fromkeys(("dish", "customers", "tables"), zeros), "restaurants": [1 << 26]}
+    assert highest_memory(lambda: unpack(many, COLUMNS, ALPHABET)) < 1e8
+
+
+@pytest.mark.parametrize("count", [1 << 20, (1 << 20) + 1, 3 << 20])
+def test_any_number_of_equal_integers_comes_back(count):
+    packed = pack_integers(np.ones(count, dtype=np.int64))
+    assert len(packed["data"]) < count / 16
+    assert np.array_equal(unpack_integers(packed), np.ones(count))
+
+
+def test_columns_that_take_no_room_are_read_beside_others():
+    """As earlier versions wrote them."""
+    ones = {"width": 1, "length": 2 << 20, "data": zlib.compress(bytes(2 << 20))}
+    with pytest.raises(ValueError, match="longer"):
+        unpack_integers(ones)
+    assert len(unpack_integers(ones, most=2 << 20)) == 2 << 20

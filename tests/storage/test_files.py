@@ -1,14 +1,17 @@
 """Files are replaced as a whole, whoever else writes at the same time, and no link that somebody has planted is followed."""
 
+import errno
 import os
 import stat
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 
 from spacy_hpyp.storage import files
-from spacy_hpyp.storage.files import prepare_folder, replace_file, replace_folder, replacing
+from spacy_hpyp.storage.files import MappedFile, prepare_folder, replace_file, replace_folder, replacing
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 
@@ -73,28 +76,80 @@ def test_nobody_can_guess_the_temporary_name(tmp_path):
 
 
 @posix
-@pytest.mark.parametrize("there", ["a link to a file", "a link to nothing", "a file"])
+@pytest.mark.parametrize("there", ["a link to a file", "a link to nothing", "a file that is written to"])
 def test_what_stands_under_the_temporary_name_is_neither_followed_nor_removed(tmp_path, monkeypatch, there):
     monkeypatch.setattr(files.secrets, "token_hex", lambda *_: "guessed")
     folder, victim = tmp_path / "folder", tmp_path / "victim"
     folder.mkdir()
-    with replacing(folder / "file"):
-        (name,) = names_in(folder)
-    (folder / "file").unlink()
-    planted = folder / name
-    if there == "a file":
-        planted.write_bytes(b"precious")
-    else:
-        planted.symlink_to(victim)
-    if there != "a link to nothing":
-        victim.write_bytes(b"precious")
-    with pytest.raises(FileExistsError):
-        replace_file(folder / "file", b"new")
-    assert names_in(folder) == [name]
-    assert planted.is_symlink() == (there != "a file")
-    assert victim.exists() == (there != "a link to nothing")
-    if victim.exists():
-        assert planted.read_bytes() == victim.read_bytes() == b"precious"
+    with ExitStack() as stack:
+        if there == "a file that is written to":
+            stack.enter_context(replacing(folder / "file"))
+            (planted,) = folder.iterdir()
+        else:
+            with replacing(folder / "file"):
+                (planted,) = folder.iterdir()
+            (folder / "file").unlink()
+            planted.symlink_to(victim)
+        if there == "a link to a file":
+            victim.write_bytes(b"precious")
+        with pytest.raises(FileExistsError):
+            replace_file(folder / "file", b"new")
+        assert list(folder.iterdir()) == [planted]
+        assert planted.is_symlink() == ("link" in there)
+        assert victim.exists() == (there == "a link to a file")
+        if victim.exists():
+            assert planted.read_bytes() == victim.read_bytes() == b"precious"
+
+
+def killed_while_writing(path):
+    """What a process leaves that is killed while it writes to a path."""
+    code = "import os, sys\nfrom pathlib import Path\nfrom spacy_hpyp.storage.files import replacing\n"
+    code += "with replacing(Path(sys.argv[1])) as file:\n    file.write(bytes(9))\n    file.flush()\n    os._exit(9)"
+    assert subprocess.run([sys.executable, "-c", code, path]).returncode == 9
+
+
+def test_what_a_killed_process_has_left_is_removed_by_the_next_one_that_writes_to_the_path(tmp_path):
+    path = tmp_path / "file"
+    killed_while_writing(path)
+    (left,) = names_in(tmp_path)
+    replace_file(tmp_path / "other", b"")
+    assert names_in(tmp_path) == [left, "other"]
+    with replacing(path) as file:
+        assert left not in names_in(tmp_path)
+        # A process that is alive keeps its own.
+        replace_file(path, b"other")
+        file.write(b"new")
+    assert path.read_bytes() == b"new"
+    assert names_in(tmp_path) == ["file", "other"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EFBIG])
+def test_a_full_disk_is_an_error_with_path_and_cause(tmp_path, code):
+    path = tmp_path / "file"
+    replace_file(path, b"old")
+    with pytest.raises(OSError, match=os.strerror(code)) as error, replacing(path):
+        raise OSError(code, os.strerror(code))
+    assert (error.value.errno, error.value.filename) == (code, str(path))
+    assert path.read_bytes() == b"old"
+    assert names_in(tmp_path) == ["file"]
+
+
+def test_a_mapped_file_is_overwritten_where_it_stands_or_replaced(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    mapped = MappedFile(path, path.stat())
+    assert mapped.is_there()
+    assert not mapped.is_overwritten()
+    path.write_bytes(b"longer")
+    assert mapped.is_there()
+    assert mapped.is_overwritten()
+    mapped = MappedFile(path, path.stat())
+    with path.open("rb"):
+        replace_file(path, b"new")
+        assert not mapped.is_there()
+        assert not mapped.is_overwritten()
+        path.unlink()
+        assert not mapped.is_overwritten()
 
 
 @posix

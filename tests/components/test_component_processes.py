@@ -33,8 +33,9 @@ def spawn():
 
 
 def arrays(toy, nlp):
-    """The largest array of each view that a pipeline predicts by."""
-    return [view.restaurants for view in toy.parser(nlp).joint.seating.views.values()]
+    """The largest array of each view that a pipeline predicts by; one without labels has one that is empty."""
+    views = toy.parser(nlp).joint.seating.views.values()
+    return [view.restaurants for view in views if len(view.restaurants) > 0]
 
 
 def test_a_started_process_maps_the_files_that_the_pipeline_was_loaded_from(loaded, toy, spawn, annotation):

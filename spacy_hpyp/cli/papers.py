@@ -1,8 +1,8 @@
-"""`hpyp papers`: the tables of the papers, filled with figures of a treebank."""
+"""`hpyp papers`: the tables of the papers, or of another study, filled with figures of a treebank."""
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import spacy
@@ -42,7 +42,7 @@ def papers_cli(
         False, "--any-version", help="Keep what other versions of the program have made; the page says which"
     ),
 ) -> None:
-    """Fill the tables of papers with figures of a treebank, and write a page that shows both.
+    """Fill the tables of papers, or of another study, with figures of a treebank, and write a page that shows them.
 
     Every figure is what a command of 'python -m spacy' has written. What has been run once with the same command, data and program is not
     run again, so that an interrupted study goes on where it stopped. Variables of the study can be overridden, as in --vars.lang fr.
@@ -100,9 +100,13 @@ def _share(study: Study) -> float:
     """How large what is learned from is beside the treebank that the study's seconds are given for."""
     if study.train is None or not study.train.exists():
         return study.part
-    vocab = spacy.blank("xx").vocab
-    with reading(study.train):
-        tokens = sum(len(doc) for file in spacy_files(study.train) for doc in DocBin().from_disk(file).get_docs(vocab))
+    if study.train.suffix == ".conllu":
+        tokens = sum(line[:1].isdigit() for line in study.train.read_text(encoding="utf8").splitlines())
+    else:
+        vocab = spacy.blank("xx").vocab
+        with reading(study.train):
+            docs = chain.from_iterable(DocBin().from_disk(file).get_docs(vocab) for file in spacy_files(study.train))
+            tokens = sum(map(len, docs))
     return study.part * tokens / study.tokens
 
 
@@ -122,8 +126,8 @@ def _show(study: Study, runner: Runner, tables: list[Table], jobs: int) -> None:
 
 
 def write_page(study: Study, runner: Runner, tables: list[Table]) -> None:
-    """Write what there is of some tables, as `papers.md` and `papers.json`, into the study's directory."""
-    page, figures = study.output / "papers.md", study.output / "papers.json"
+    """Write what there is of some tables into the study's directory, as a page and as JSON that are named after the study."""
+    page, figures = study.output / f"{study.name}.md", study.output / f"{study.name}.json"
     replace_file(page, to_markdown(study, runner, tables).encode())
     replace_file(figures, srsly.json_dumps(to_json(study, runner, tables), indent=2).encode())
     msg.good(f"Saved {page} and {figures}")

@@ -1,4 +1,6 @@
-"""The page of a study: its tables beside the published ones, what was claimed, and the commands that printed the figures."""
+"""The page of a study: its tables, beside the published ones if there are any, what was claimed, and the commands that printed the
+figures.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -163,10 +165,11 @@ def to_markdown(study: Study, runner: Runner, tables: Sequence[Table]) -> str:
     runs = list({run.name: run for table in tables for run in study.runs_of(table)}.values())
     numbers = {run.name: number for number, run in enumerate(runs, start=1)}
     where = machine()
+    first = "A figure is the published one, then ours; the" if any(table.paper for table in tables) else "The"
     lines = [f"# {study.title}", "", study.note, ""] if study.note else [f"# {study.title}", ""]
     lines += [
-        f"A figure is the published one, then ours; the number in brackets is that of the command that printed it, see [Commands](#commands). "
-        f"Speed was measured on {where['processor']}, {where['cores']} cores, {where['system']}, Python {where['python']}.",
+        f"{first} number in brackets is that of the command that printed a figure, see [Commands](#commands). Measured on "
+        f"{where['processor']}, {where['cores']} cores, {where['system']}, Python {where['python']}.",
         "",
         *_rows(["variable", "value"], [[f"`{name}`", f"`{value}`"] for name, value in _told(study).items()]),
         "",
@@ -196,27 +199,24 @@ def _state(runner: Runner, run: Run) -> str:
 
 
 def _section(study: Study, runner: Runner, table: Table, numbers: Mapping[str, int]) -> list[str]:
-    lines = [f"## {table.title}", "", f"{table.paper} (`{table.name}`). {table.note}".rstrip(), ""]
+    about = f"{table.paper} (`{table.name}`). {table.note}" if table.paper else table.note
+    lines = [f"## {table.title}", "", *([about.rstrip(), ""] if about else [])]
     figures = figures_of(study, runner, table)
     if figures:
-        header = ["", *(part for name in table.columns for part in (f"{name}, paper", name)), ""]
+        kinds = (", paper", "") if table.paper else ("",)
+        header = ["", *(f"{key}{kind}" for key in table.columns for kind in kinds), ""]
         cells = []
         for name, each in figures.items():
-            row = [name]
-            for column in table.columns:
-                row += [
-                    _shown(study.columns[column], each.published.get(column)),
-                    _shown(study.columns[column], each.found.get(column)),
-                ]
+            sources = (each.published, each.found) if table.paper else (each.found,)
+            shown = [_shown(study.columns[key], source.get(key)) for key in table.columns for source in sources]
             run = table.rows[name].run
-            row.append(f"[{numbers[run]}]" if run is not None else "")
-            cells.append(row)
+            cells.append([name, *shown, f"[{numbers[run]}]" if run is not None else ""])
         lines += [*_rows(header, cells), ""]
         problems = dict.fromkeys(f"{name}: {each.problem}." for name, each in figures.items() if each.problem)
         lines += [f"Not there yet: {problem}  " for problem in problems]
         lines += [""] if problems else []
     for verdict in judge(table, figures):
-        lines += _verdict(study, verdict)
+        lines += _verdict(study, table, verdict)
     lines += [""] if table.claims else []
     for name, sample in table.samples.items():
         found = _lines(study, runner, table, sample)
@@ -247,14 +247,14 @@ def _word(word: Any) -> str:
     return word["word"] if isinstance(word, dict) else str(word)
 
 
-def _verdict(study: Study, verdict: Verdict) -> list[str]:
+def _verdict(study: Study, table: Table, verdict: Verdict) -> list[str]:
     claim = verdict.claim
     said = {None: "not known yet", True: "holds", False: "does not hold"}[verdict.holds]
     column = study.columns[claim.column]
     steps = []
     for below, above, published, found in verdict.steps:
-        changes = f"{_changed(claim, column, found)}, paper {_changed(claim, column, published)}"
-        steps.append(f"{below} → {above} {changes}")
+        paper = f", paper {_changed(claim, column, published)}" if table.paper else ""
+        steps.append(f"{below} → {above} {_changed(claim, column, found)}{paper}")
     lines = [f"* **{said}**: {claim.says} ({claim.column}: {'; '.join(steps)})"]
     if verdict.holds is False and claim.otherwise:
         lines.append(f"  {claim.otherwise}")

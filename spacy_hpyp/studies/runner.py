@@ -12,8 +12,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from shlex import join
+
+import spacy
 
 from ..about import __version__
 from ..storage.files import replace_file
@@ -24,6 +27,8 @@ _START = 4.0
 # How often it is looked whether a run has ended, in seconds, and how many of the last lines of one that failed are shown.
 _PAUSE = 0.2
 _LAST_LINES = 15
+# What stands for the program of commands that use nothing of this package.
+_SPACY = f"spaCy {spacy.__version__}"
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class Runner:
         noted = self._noted(run)
         if noted is None or not run.output.exists() or noted.key != self.key(run):
             return None
-        return noted if self._any_version or noted.versions == [self._version] else None
+        return noted if self._any_version or noted.versions == self._versions(run) else None
 
     def seconds(self, run: Run) -> float:
         """How long a run takes: as long as the last time, or as long as the study says on so large a treebank."""
@@ -193,6 +198,8 @@ class Runner:
             _remove(path)
         for path in (run.output, self._log_path(run), self._stamp_path(run)):
             path.parent.mkdir(parents=True, exist_ok=True)
+        if run.fills:
+            run.output.mkdir()
         line = [*self._program, *run.arguments]
         with self._log_path(run).open("wb") as log:
             if not run.prints:
@@ -205,7 +212,7 @@ class Runner:
         if code == 0 and run.output.exists():
             ended = time.strftime("%Y-%m-%d %H:%M")
             others = [self._noted(self._study.runs[name]) for name in run.needs]
-            versions = {self._version, *(version for each in others if each is not None for version in each.versions)}
+            versions = {self._own_version(run), *(version for each in others if each for version in each.versions)}
             stamp = Stamp(self.key(run), self.command(run), sorted(versions), seconds, ended)
             replace_file(self._stamp_path(run), json.dumps(asdict(stamp), indent=2).encode())
             return None
@@ -221,6 +228,14 @@ class Runner:
             return Stamp(**json.loads(self._stamp_path(run).read_text(encoding="utf8")))
         except (OSError, ValueError, TypeError):
             return None
+
+    def _own_version(self, run: Run) -> str:
+        return _SPACY if run.foreign else self._version
+
+    def _versions(self, run: Run) -> list[str]:
+        """Those of the programs that would make it now."""
+        others = (self._versions(self._study.runs[name]) for name in run.needs)
+        return sorted({self._own_version(run), *chain.from_iterable(others)})
 
     def _checksum(self, path: Path) -> str:
         if path not in self._checksums:

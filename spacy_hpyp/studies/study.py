@@ -30,7 +30,9 @@ class Run:
     arguments (tuple[str, ...]): What comes after `python -m spacy`.
     output (Path): The file or directory that it makes.
     prints (bool): Whether the output is what it prints.
+    fills (bool): Whether the output is a directory that has to be there before.
     alone (bool): Whether nothing else may run beside it, because speed is measured.
+    foreign (bool): Whether nothing of this package is used, so that its outputs are those of any version of it.
     seconds (float): About how long it takes on the treebank that the study was made for.
     needs (tuple[str, ...]): The runs whose outputs it reads.
     inputs (tuple[Path, ...]): Other files that it may read.
@@ -41,7 +43,9 @@ class Run:
     arguments: tuple[str, ...]
     output: Path
     prints: bool
+    fills: bool
     alone: bool
+    foreign: bool
     seconds: float
     needs: tuple[str, ...]
     inputs: tuple[Path, ...]
@@ -114,9 +118,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a paper.
+    """A table of a paper, or one of our own.
 
-    name (str), title (str), paper (str), note (str): What it is called, and what there is to say of it.
+    name (str), title (str), paper (str), note (str): What it is called, in which paper it is if it is one's, and what there is to say
+        of it.
     columns (tuple[str, ...]): Names of `Study.columns`.
     records (str): Where the records of an output are that has several; "" is the output itself.
     rows (Mapping[str, Row]): By what they are called.
@@ -126,7 +131,7 @@ class Table:
 
     name: str
     title: str
-    paper: str
+    paper: str = ""
     note: str = ""
     columns: tuple[str, ...] = ()
     records: str = ""
@@ -145,6 +150,7 @@ class Table:
 class Study:
     """Runs and tables.
 
+    name (str): That of its config, and of its page.
     title (str), note (str): What the page begins with.
     tokens (int): How many tokens the training part has that seconds are given for.
     train (Path | None), part (float): The training part here, and how much of it is used.
@@ -153,6 +159,7 @@ class Study:
     runs (Mapping[str, Run]), columns (Mapping[str, Column]), tables (Mapping[str, Table]): By their names.
     """
 
+    name: str
     title: str
     note: str
     tokens: int
@@ -215,6 +222,7 @@ def read_study(path: Path, overrides: Mapping[str, Any] | None = None, *, quick:
     names = _Names(config["vars"], config["runs"], config["commands"], output)
     train = names.resolve("study", head.take("train", str, None))
     study = Study(
+        name=path.stem,
         title=head.take("title", str),
         note=head.take("note", str, ""),
         tokens=head.take("tokens", int),
@@ -330,22 +338,23 @@ def _read_run(name: str, given: Any, names: _Names) -> Run:
 
     line = [*common.take("command", list)]
     values = [text(argument) for argument in section.take("arguments", list, [])]
-    for option, value in options.items():
+    for option, given_value in options.items():
+        value = text(given_value)
         # What is null is left to the command, and so is a flag that is not set; a setting of a config can be true where this is not.
         is_setting = "." in option
         if value is None or (value is False and not is_setting):
             continue
         values.append(f"--{option}")
-        if isinstance(value, bool) and is_setting:
-            values.append(str(value).lower())
-        elif value is not True:
-            values.append(text(value))
+        if value is not True or is_setting:
+            values.append(str(value).lower() if isinstance(value, bool) else value)
     run = Run(
         name=name,
         arguments=tuple([*line, *map(str, values)]),
         output=own,
         prints=common.take("prints", bool, False),
+        fills=common.take("fills", bool, False),
         alone=section.take("alone", bool, common.take("alone", bool, False)),
+        foreign=common.take("foreign", bool, False),
         seconds=section.take("seconds", float),
         needs=tuple(sorted(needs)),
         inputs=tuple(_files([*line, *values], own, [names.outputs[other] for other in needs])),
@@ -379,7 +388,7 @@ def _read_table(name: str, given: Any) -> Table:
     table = Table(
         name=name,
         title=section.take("title", str),
-        paper=section.take("paper", str),
+        paper=section.take("paper", str, ""),
         note=section.take("note", str, ""),
         columns=tuple(section.take("columns", list, [])),
         records=section.take("records", str, ""),

@@ -58,6 +58,11 @@ digits = 1
 [commands.write]
 command = ["write"]
 suffix = ".json"
+foreign = true
+
+[commands.fill]
+command = ["write"]
+fills = true
 
 [commands.add]
 command = ["add"]
@@ -77,6 +82,11 @@ command = ["fail"]
 [runs.low]
 command = "write"
 arguments = ["{output}","{\\"scores\\": {\\"uas\\": 70}}"]
+seconds = 60
+
+[runs.filled]
+command = "fill"
+arguments = ["{output}/file.json","{\\"scores\\": {\\"uas\\": 60}}"]
 seconds = 60
 
 [runs.high]
@@ -125,6 +135,12 @@ paper = "A paper, Table 2"
 columns = ["UAS"]
 rows = {"low": {"run": "low"}, "after": {"run": "after"}, "without": {"run": "without", "published": [1]}}
 claims = [{"says": "more", "column": "UAS", "order": ["low","after"]}]
+
+[tables.own]
+title = "Our own"
+columns = ["UAS"]
+rows = {"low": {"run": "low"}, "high": {"run": "high"}}
+claims = [{"says": "high is higher", "column": "UAS", "order": ["low","high"]}]
 """
 
 
@@ -175,10 +191,23 @@ def test_what_is_not_as_it_was_is_run_again_and_what_needs_it(start, tmp_path):
     assert order(tmp_path) == ["write"]
     study = start()[0].runs["high"]
     assert study.needs == ("low",)
-    run(start("2", more="81.5"), jobs=1)
-    assert order(tmp_path) == ["write", "print", "add"]
     run(start("any", more="81.5"))
     assert order(tmp_path) == []
+
+
+def test_another_version_runs_what_is_its_own_again_and_not_what_is_spacys(start, tmp_path):
+    run(start())
+    order(tmp_path)
+    run(start("2"), jobs=1)
+    assert order(tmp_path) == ["print", "add"]
+    run(start("2"))
+    assert order(tmp_path) == []
+
+
+def test_a_directory_that_a_command_wants_to_find_is_there(start, tmp_path):
+    study, runner = start()
+    assert runner.run([study.runs["filled"]], jobs=1, report=lambda text: None) == []
+    assert (tmp_path / "out" / "filled" / "file.json").exists()
 
 
 def test_a_file_that_has_changed_is_read_again(start, tmp_path, write):
@@ -252,7 +281,7 @@ def test_time_is_estimated_by_the_size_of_the_treebank_and_then_known(start):
 def test_the_page_has_both_figures_and_the_command_of_each(start):
     study, runner = start()
     run((study, runner))
-    page = to_markdown(study, runner, study.choose([]))
+    page = to_markdown(study, runner, study.choose(["good", "bad"]))
     assert "| low | 71.0 | 70.0 | [1] |" in page
     assert "| high | 90.0 | 80.5 | [2] |" in page
     assert "none: 'out/printed.json' has no such figures." in page
@@ -269,6 +298,16 @@ def test_the_page_has_both_figures_and_the_command_of_each(start):
     assert figures["rows"]["high"]["found"] == {"UAS": 80.5}
     assert figures["rows"]["printed"]["command"].endswith("> out/printed.json")
     assert [claim["holds"] for claim in figures["claims"]] == [True, False, True, False]
+
+
+def test_a_table_of_no_paper_has_one_figure_a_column(start):
+    study, runner = start()
+    run((study, runner), "own")
+    page = to_markdown(study, runner, study.choose(["own"]))
+    assert "|  | UAS |  |\n| --- | --- | --- |\n| low | 70.0 | [1] |\n| high | 80.5 | [2] |\n" in page
+    assert "* **holds**: high is higher (UAS: low → high +10.5)" in page
+    assert "paper" not in page
+    assert "published" not in page
 
 
 def test_the_version_is_that_of_all_sources_but_those_that_show_figures(tmp_path):

@@ -101,6 +101,12 @@ def test_a_quick_study_leaves_the_outputs_of_the_other_alone(write):
     assert quick.runs["figures"].output.as_posix() == "out/quick/figures.json"
 
 
+@pytest.mark.parametrize(("force", "flags"), [("true", ["--force"]), ("false", [])])
+def test_a_variable_can_say_whether_a_flag_is_set(write, force, flags):
+    text = STUDY.replace("force = true", 'force = "{force}"').replace("sweeps = 5", f"sweeps = 5\nforce = {force}")
+    assert [each for each in read_study(write(text)).runs["model"].arguments if "force" in each] == flags
+
+
 def test_a_config_that_all_runs_of_a_command_have_is_read_by_them(write):
     text = STUDY.replace('command = ["train"]', 'command = ["train","configs/paper.cfg"]')
     study = read_study(write(text.replace('arguments = ["configs/paper.cfg"]', ""), "study.cfg"))

@@ -1,6 +1,8 @@
-"""What the workflows of the project do, on the treebank that comes with it."""
+"""What the workflows of the project do, on the treebank that comes with it, and what pages show of the pipeline that they train."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -19,27 +21,68 @@ SAMPLE = PROJECT / "assets" / "sample"
 RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old boat to a friend from the harbour."
 
 
-#: Fewer steps and particles than the configs have.
+#: What is different from the project's own training: fewer steps and particles for the one that no page shows.
 QUICK = {
-    "paper": {"training.max_steps": 8, "training.eval_frequency": 4},
-    "pool": {"training.max_steps": 24, "training.eval_frequency": 12, "training.batcher.parts": 6},
+    "paper": {
+        "training.max_steps": 8,
+        "training.eval_frequency": 4,
+        "components.hpyp_parser.particles": 100,
+    },
+    "pool": {},
 }
+
+#: What a page shows: code or a command that uses the project's pipeline, and behind it what that prints.
+_EXAMPLE = re.compile(
+    r"^```(python|)\n((?:(?!^```).)*?training/sample/.*?)^```\n\n```\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
+_NUMBER = re.compile(r"-?\d+\.\d+")
+EXAMPLES = [
+    pytest.param(*found, id=f"{page.name}-{number}")
+    for page in (PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md")))
+    for number, found in enumerate(_EXAMPLE.findall(page.read_text(encoding="utf8")))
+]
 
 
 @pytest.fixture(scope="module", params=QUICK)
 def trained(tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("sample")
     for part in ("train", "dev", "test"):
-        run("convert", SAMPLE / f"en_sample-ud-{part}.conllu", folder, "--converter", "conllu", "--n-sents", 10)
+        given = SAMPLE / f"en_sample-ud-{part}.conllu"
+        run("convert", given, folder, "--converter", "conllu", "--n-sents", 10, "--merge-subtokens")
     overrides = {
         "paths.train": str(folder / "en_sample-ud-train.spacy"),
         "paths.dev": str(folder / "en_sample-ud-dev.spacy"),
-        "components.hpyp_parser.particles": 100,
         "components.hpyp_parser.guides": True,
         **QUICK[request.param],
     }
     train(PROJECT / "configs" / f"{request.param}.cfg", folder, overrides=overrides)
     return folder
+
+
+def test_pages_show_what_the_pipeline_of_the_project_says():
+    assert {"README.md-0", "parser.md-0", "parser.md-1"} <= {example.id for example in EXAMPLES}
+
+
+@pytest.mark.parametrize("trained", ["pool"], indirect=True)
+@pytest.mark.parametrize(("language", "example", "shown"), EXAMPLES)
+def test_what_a_page_shows_is_what_comes_out(trained, language, example, shown, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    # What the page about surprisal says that is in it.
+    Path("story.txt").write_text("The ferry leaves at noon.\n", encoding="utf8")
+    example = example.replace("training/sample", trained.as_posix())
+    if language == "python":
+        exec(example, {})
+        printed = capsys.readouterr().out
+    else:
+        printed = run(*shlex.split(example.removeprefix("python -m spacy "))).output
+    # Columns are as wide as they have to be.
+    lines, expected = ([line.split() for line in text.splitlines() if line] for text in (printed, shown))
+    assert [_NUMBER.sub("#", " ".join(line)) for line in lines] == [
+        _NUMBER.sub("#", " ".join(line)) for line in expected
+    ], printed
+    numbers, wanted = ([float(number) for number in _NUMBER.findall(text)] for text in (printed, shown))
+    # In the last digits processors differ.
+    assert numbers == pytest.approx(wanted, rel=0.01, abs=0.02), printed
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,8 @@ def candidates_of(component: Any, doc: Doc, k: int, *, source: str = "") -> list
     doc (Doc): With sentence boundaries, and what the parser reads: tags, guides, or what a shared `tok2vec` has written.
     k (int): How many, at least 1; there may be fewer.
     source (str): The name of the parser, if it is another one than the component's.
-    RETURNS (list[Candidates]): Of each sentence that has a word.
+    RETURNS (list[Candidates]): Of each sentence that has a word. What has not one root is no candidate, and a beam of
+        spaCy's may be cut before a tree is complete: of a long sentence there may be none.
     RAISES (ValueError): If the component is not known to find several trees.
     """
     name = source or str(getattr(component, "name", type(component).__name__))
@@ -114,16 +115,20 @@ def candidates_of(component: Any, doc: Doc, k: int, *, source: str = "") -> list
 def parsed_candidates(doc: Doc, source: str) -> list[Candidates]:
     """The trees that a document has, as one candidate for each sentence, with the score 0.
 
-    doc (Doc): Parsed. A head that is white space, or of another sentence, is none: the word is taken for a root.
+    doc (Doc): Parsed. Where white space has heads or children, it is left out, see `past_spaces`; if that leaves several roots, the
+        first one gets the others.
     source (str): The name of the parser.
     RETURNS (list[Candidates]): Of each sentence that has a word.
     """
     layout = read_words([doc]).layout
     rows = doc.to_array([HEAD, DEP, TAG])
+    all_heads = past_spaces(np.arange(len(doc)) + rows[:, 0].view(np.int64), layout.token)
     strings = doc.vocab.strings
     found = []
     for token in tokens_of(layout):
-        heads = positions_of(token, token + rows[token, 0].view(np.int64))
+        heads = positions_of(token, all_heads[token])
+        roots = np.flatnonzero(heads == NONE)
+        heads[roots[1:]] = roots[:1]
         labels = [strings[label] for label in rows[token, 1].tolist()]
         labels = [ROOT_LABEL if head == NONE else label for head, label in zip(heads.tolist(), labels)]
         tags = [strings[tag] for tag in rows[token, 2].tolist()]
@@ -134,6 +139,24 @@ def parsed_candidates(doc: Doc, source: str) -> list[Candidates]:
 def tokens_of(layout: Layout) -> list[np.ndarray]:
     """Where the words of each sentence stand in their Doc (int64[n] of each sentence that has a word)."""
     return [layout.token[a:b] for a, b in zip(layout.offsets, layout.offsets[1:]) if b > a]
+
+
+def past_spaces(heads: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """Heads that are not white space, where there are such: instead of it, what that hangs on.
+
+    heads (int64[tokens]): Of a tree or several ones; a root is its own.
+    words (int64[n]): Which tokens are no white space.
+    RETURNS (int64[tokens]): Heads.
+    """
+    is_space = np.ones(len(heads), dtype=bool)
+    is_space[words] = False
+    # Not without end, should they be no tree.
+    for _ in range(len(heads)):
+        lifted = np.where(is_space[heads], heads[heads], heads)
+        if np.array_equal(lifted, heads):
+            break
+        heads = lifted
+    return heads
 
 
 def positions_of(token: np.ndarray, heads: np.ndarray) -> np.ndarray:
@@ -205,21 +228,24 @@ def _of_beam(parser: Any, doc: Doc, k: int, source: str) -> list[Candidates]:
     for token, beam in zip(parts, beams):
         tags = [strings[tag] for tag in doc.to_array([TAG]).ravel()[token].tolist()]
         sums: dict[tuple[tuple[int, ...], tuple[str, ...]], float] = {}
-        # What spaCy leaves without a head is a root; a sentence of one word has no arc, and such a parse is not in the beam.
+        place = token - token[0]
+        # What spaCy leaves without a head is a root; a sentence of one word has no arc, and such a parse is not in the beam. Nor is there
+        # any in one that was cut before a derivation was complete, as happens with long sentences.
         for probability, arcs in beam or [(1.0, [])]:
-            span = np.arange(token[0], token[-1] + 1)
-            heads, names = span.copy(), [UNLABELLED] * len(span)
+            heads, names = np.arange(place[-1] + 1), [UNLABELLED] * (int(place[-1]) + 1)
             for head, child, label in arcs:
-                heads[child], names[child] = token[0] + head, label
-            own = positions_of(token, heads[token - token[0]])
-            own, labels = lowered(own, [names[i] for i in (token - token[0]).tolist()], doc, token)
+                heads[child], names[child] = head, label
+            own = positions_of(place, past_spaces(heads, place)[place])
+            if np.count_nonzero(own == NONE) != 1:
+                continue
+            own, labels = lowered(own, [names[i] for i in place.tolist()], doc, token)
             key = tuple(own.tolist()), tuple(labels)
             sums[key] = sums.get(key, 0.0) + probability
         best = sorted(sums.items(), key=lambda item: -item[1])[:k]
         found.append(
             Candidates(
                 token,
-                np.array([heads for (heads, _), _ in best], dtype=np.int32),
+                np.array([heads for (heads, _), _ in best], dtype=np.int32).reshape(-1, len(token)),
                 [list(labels) for (_, labels), _ in best],
                 [tags] * len(best),
                 np.log(np.maximum([probability for _, probability in best], _LEAST)),

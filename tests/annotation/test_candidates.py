@@ -93,6 +93,58 @@ def test_the_beam_of_spacys_parser_is_one_of_trees_of_the_sentences_that_are_giv
             assert [label == "ROOT" for label in labels] == [head == NONE for head in heads]
 
 
+class Beam:
+    """A parser whose beams are known: arcs (heads, children, labels) with a probability."""
+
+    name = "beam"
+
+    def __init__(self, *parses):
+        self.parses, self.moves = list(parses), self
+
+    def beam_parse(self, docs, beam_width):
+        return [self.parses[:beam_width] for _ in docs]
+
+    def get_beam_parses(self, beam):
+        return beam
+
+
+def test_what_a_beam_of_spacys_was_cut_at_is_no_candidate():
+    doc = Doc(Vocab(), words=["a", "b", "c", "d"], heads=[0, 0, 0, 0], deps=["ROOT", "x", "x", "x"], tags=["T"] * 4)
+    two_roots, one_root = [(0, 1, "x"), (2, 3, "x")], [(0, 1, "x"), (1, 2, "x"), (2, 3, "x")]
+    (found,) = candidates_of(Beam((0.6, two_roots), (0.4, one_root)), doc, 3)
+    assert found.heads.tolist() == [[NONE, 0, 1, 2]]
+    (nothing,) = candidates_of(Beam((1.0, two_roots)), doc, 3)
+    assert len(candidates_of(Beam(), doc, 3)[0]) == len(nothing) == 0
+    assert nothing.heads.shape == (0, 4)
+    (own,) = parsed_candidates(doc, "beam")
+    assert nothing.chosen_first(own).heads.tolist() == own.heads.tolist() == [[NONE, 0, 0, 0]]
+
+
+def test_what_hangs_on_white_space_hangs_on_what_that_hangs_on():
+    vocab = spacy.blank("en").vocab
+    doc = Doc(vocab, words=["a", " ", "b", "\n", "c"], heads=[2, 0, 2, 1, 3], deps=["x", "", "ROOT", "", "y"])
+    (own,) = parsed_candidates(doc, "somebody")
+    assert own.heads.tolist() == [[1, NONE, 0]]
+    (found,) = candidates_of(Beam((1.0, [(2, 0, "x"), (0, 1, ""), (1, 3, ""), (3, 4, "y")])), doc, 3)
+    assert found.heads.tolist() == own.heads.tolist()
+    # All that is left of white space that is a root itself.
+    doc = Doc(vocab, words=["\n", "a", "b"], heads=[0, 0, 0], deps=["ROOT", "x", "y"])
+    (own,) = parsed_candidates(doc, "somebody")
+    assert (own.heads.tolist(), own.labels) == ([[NONE, 0]], [["ROOT", "y"]])
+
+
+def test_trees_of_text_with_white_space_have_one_root_each(toy, spacys):
+    parser = spacys.get_pipe("parser")
+    trees = 0
+    for sentence in toy.sentences(30):
+        doc = spacys("\n".join(sentence.words))
+        trees += any(token.is_space and token.n_lefts + token.n_rights for token in doc)
+        for own, found in zip(parsed_candidates(doc, "parser"), candidates_of(parser, doc, 10), strict=True):
+            assert np.all(np.sum(np.concatenate([own.heads, found.heads]) == NONE, axis=1) == 1)
+    # In which something hangs on white space.
+    assert trees > 10
+
+
 def test_a_word_alone_is_a_root(spacys):
     doc = spacys("stop")
     (found,) = candidates_of(spacys.get_pipe("parser"), doc, 3)

@@ -202,7 +202,7 @@ class ParseCombiner(TrainableComponent):
             self._seen.setdefault(hashlib.blake2b(content, digest_size=16).digest(), parts)
         if len(self._seen) > before:
             joined = join_ballots(self._seen.values())
-            self.votes.learn(*joined, projective=self.is_projective, root=self._root(self._names()))
+            self.votes.learn(*joined, longest=self._longest, root=self._root(self._names()))
         losses[self.name] = self.votes.loss(*join_ballots(found))
         return losses
 
@@ -243,9 +243,9 @@ class ParseCombiner(TrainableComponent):
     # Prediction
 
     @property
-    def is_projective(self) -> bool:
-        """Whether trees are made projective."""
-        return self.decoding == "projective"
+    def _longest(self) -> int:
+        """How many words a sentence may have whose tree is made projective."""
+        return self.longest if self.decoding == "projective" else 0
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Layout, Result, Names]:
         """Vote on documents without changing them.
@@ -256,7 +256,7 @@ class ParseCombiner(TrainableComponent):
         """
         self._check_trained()
         ballots, layout, names = self._ballots(list(docs), last=self.last)
-        return layout, self.model.predict((ballots, self._root(names), self.is_projective)), names
+        return layout, self.model.predict((ballots, self._root(names), self._longest)), names
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Result, Names]) -> None:
         """Write what was elected into documents.

@@ -251,8 +251,12 @@ class CombinerSettings(Settings):
     decoding: str = setting(
         "projective",
         OneOf(("projective", "spanning")),
-        '`"projective"`: the projective tree with the most votes, which takes time in proportion to the third power of a '
-        'sentence\'s length; `"spanning"`: the tree with the most votes, whose arcs may cross',
+        '`"projective"`: the projective tree with the most votes; `"spanning"`: the tree with the most votes, whose arcs may cross',
+    )
+    longest: int = setting(
+        300,
+        Whole(1, 10_000),
+        'sentences with more words get the tree of `"spanning"`: time for a projective one grows with the third power of their number',
     )
     last: str = setting(
         "",

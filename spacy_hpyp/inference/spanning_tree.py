@@ -28,11 +28,12 @@ def maximum_spanning_tree(scores):
     weight = np.full((last, last), -inf)
     # For an arc between nodes, the words that it joins.
     source, target = np.full((last, last), NONE, dtype=np.int32), np.full((last, last), NONE, dtype=np.int32)
-    for d in range(n):
-        for h in range(n):
+    for h in range(n):
+        for d in range(n):
             if h != d:
                 weight[h, d] = scores[h, d]
                 source[h, d], target[h, d] = h, d
+    for d in range(n):
         weight[n, d] = scores[d, d] - 2.0 * n * (highest + 1.0)
         source[n, d], target[n, d] = n, d
     alive = np.zeros(last, dtype=np.bool_)
@@ -40,30 +41,33 @@ def maximum_spanning_tree(scores):
     best = np.full(last, NONE, dtype=np.int32)
     inside = np.full(last, NONE, dtype=np.int32)
     seen = np.zeros(last, dtype=np.int64)
-    used = n + 1
+    # Nodes from `found` on do not have their best heads yet.
+    found, used = 0, n + 1
     mark = 0
     again = True
     while again:
         again = False
-        for d in range(used):
-            if alive[d] and d != n and best[d] == NONE:
-                for h in range(used):
-                    if (
-                        alive[h]
-                        and h != d
-                        and weight[h, d] > -inf
-                        and (best[d] == NONE or weight[h, d] > weight[best[d], d])
-                    ):
-                        best[d] = h
+        # What was seen before in this round leads to the root.
+        first = mark
+        for h in range(used):
+            for d in range(found, used):
+                if (
+                    alive[h]
+                    and d != n
+                    and weight[h, d] > -inf
+                    and (best[d] == NONE or weight[h, d] > weight[best[d], d])
+                ):
+                    best[d] = h
+        found = used
         for d in range(used):
             if not alive[d] or d == n:
                 continue
             mark += 1
             node = d
-            while node != n and seen[node] != mark:
+            while node != n and seen[node] <= first:
                 seen[node] = mark
                 node = best[node]
-            if node != n:
+            if node != n and seen[node] == mark:
                 _contract(node, used, n, best, alive, inside, weight, source, target)
                 used += 1
                 again = True

@@ -21,8 +21,8 @@ VOTES = "votes"
 #: The format that is written.
 FORMAT = 1
 
-#: Ballots, the number of the label of roots, and whether trees are to be projective. Or Docs, as `spacy debug model` gives them.
-Request = tuple[Ballots, int, bool] | list[Doc]
+#: Ballots, the number of the label of roots, and up to which length trees are to be projective. Or Docs, as `spacy debug model` gives them.
+Request = tuple[Ballots, int, int] | list[Doc]
 
 
 @registry.architectures("spacy-hpyp.ParseVotes.v1")
@@ -50,9 +50,9 @@ def _forward(model: Model, request: Request, is_train: bool) -> tuple[Result, An
     if isinstance(request, list):
         names = Names.known(votes.tags, votes.labels)
         ballots, _ = read_ballots(request, votes.voters, names, last="", reader=model.name)
-        request = ballots, names.labels.setdefault(ROOT_LABEL, len(names.labels)), True
-    ballots, root, projective = request
-    return votes.elect(ballots, projective=projective, root=root), lambda gradient: gradient
+        request = ballots, names.labels.setdefault(ROOT_LABEL, len(names.labels)), 0
+    ballots, root, longest = request
+    return votes.elect(ballots, longest=longest, root=root), lambda gradient: gradient
 
 
 @serialize_attr.register(Votes)

@@ -204,10 +204,10 @@ class Votes:
             if self.weights[name].shape != each.shape or not np.all(np.abs(self.weights[name]) <= _HIGHEST):
                 raise ValueError("the weights of its votes are damaged")
 
-    def learn(self, ballots: Ballots, gold: Gold, *, projective: bool, root: int) -> None:
+    def learn(self, ballots: Ballots, gold: Gold, *, longest: int, root: int) -> None:
         """Learn from words whose annotation is known.
 
-        projective (bool): Whether trees are made projective.
+        longest (int): Of sentences of no more words the tree is projective, see `elect`.
         root (int): The label of roots.
         """
         tags = self._tag_groups(ballots)
@@ -215,7 +215,7 @@ class Votes:
         chosen_tags, _ = _best(tags, self.weights["tags"], len(gold.tags))
         heads = self._head_groups(ballots, chosen_tags)
         self.weights["heads"] = _learn_known(heads, gold.heads)
-        elected, voted = self._elect(heads, ballots.offsets, projective)
+        elected, voted = self._elect(heads, ballots.offsets, longest)
         # That the others make a tree, too, says something about an arc that its own votes do not.
         known = gold.heads != ABSENT
         right = elected[known] == gold.heads[known]
@@ -235,28 +235,29 @@ class Votes:
         groups, right = _known(self._head_groups(ballots, tags), gold.heads)
         return -_log_likelihood(groups, right, self.weights["heads"]) / max(1, len(np.unique(groups.word)))
 
-    def elect(self, ballots: Ballots, *, projective: bool, root: int) -> Result:
+    def elect(self, ballots: Ballots, *, longest: int, root: int) -> Result:
         """Find the best trees, labels and tags.
 
-        projective (bool): Whether to make trees projective.
+        longest (int): Of sentences of no more words the projective tree with the most votes is found, of longer ones any tree with the
+            most votes; 0: of all of them.
         root (int): The label of roots.
         """
         words = len(ballots.heads)
         tags, tag_probability = _best(self._tag_groups(ballots), self.weights["tags"], words)
-        heads, head_probability = self._elect(self._head_groups(ballots, tags), ballots.offsets, projective)
+        heads, head_probability = self._elect(self._head_groups(ballots, tags), ballots.offsets, longest)
         labels, _ = _best(self._label_groups(ballots, tags, heads, root), self.weights["labels"], words)
         labels[heads == NONE] = root
         sure = logistic(_of_votes(head_probability) @ self.weights["elected"])
         return Result(heads, labels, tags, sure, tag_probability)
 
-    def _elect(self, groups: Groups, offsets: np.ndarray, projective: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _elect(self, groups: Groups, offsets: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
         share = shares(groups, self.weights["heads"])
         bounds = np.searchsorted(groups.word, offsets)
         heads, probability = np.empty(offsets[-1], dtype=np.int32), np.empty(offsets[-1])
         for i, (start, end) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist())):
             own = slice(bounds[i], bounds[i + 1])
             matrix = vote_matrix(groups.word[own] - start, groups.choice[own], share[own], end - start)
-            found = _best_tree(matrix, projective)
+            found = _best_tree(matrix, projective=end - start <= longest)
             heads[start:end] = found
             words = np.arange(end - start)
             probability[start:end] = matrix[np.where(found == NONE, words, found), words]
@@ -289,7 +290,7 @@ class Votes:
         )
 
 
-def _best_tree(matrix: np.ndarray, projective: bool) -> np.ndarray:
+def _best_tree(matrix: np.ndarray, *, projective: bool) -> np.ndarray:
     """The heads of the tree with the most votes (int32[n])."""
     best = matrix.argmax(axis=0)
     heads = np.where(best == np.arange(len(best)), NONE, best).astype(np.int32)

@@ -88,7 +88,8 @@ def read_ballots(
             if voter not in parses:
                 raise ValueError(
                     f"The component '{reader}' needs the parse of '{voter}', but a document has only "
-                    f"{sorted(parses) or 'none'}. Put that parser, and a 'keep_parse' after it, before '{reader}'."
+                    f"{sorted(parses) or 'none'}. Put that parser, and a 'keep_parse' after it, before '{reader}', or enable them if they "
+                    "are disabled."
                 )
         block = _blocks(doc, parses[voters[0]], parsed)
         places[-1] = np.split(token, np.flatnonzero(np.diff(block[token])) + 1)

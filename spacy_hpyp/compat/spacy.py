@@ -4,14 +4,43 @@ Checked with spaCy 3.8.2 on Python 3.10, and 3.8.18 on 3.10 to 3.13.
 """
 
 from collections.abc import Sequence
+from functools import wraps
 from typing import Any
+
+from spacy.language import Language
 
 # The pseudo-projective transformation of spaCy's own parser (Nivre & Nilsson 2005): `projectivize`, `deprojectivize`, `is_decorated`
 # and `DELIMITER`. It has no other name.
 from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
-__all__ = ["attribute_key", "beam_parses", "nonproj"]
+__all__ = ["PipelineMember", "attribute_key", "beam_parses", "nonproj"]
+
+
+class PipelineMember:
+    """A component that is told which pipeline it stands in.
+
+    A factory knows its pipeline. A component that another pipeline takes over (`add_pipe(..., source=...)`) stays the same object, and spaCy
+    tells it nothing. But spaCy links the components of a pipeline whenever one is added, renamed or removed; these are told then, too.
+    """
+
+    def stands_in(self, nlp: Language) -> None:
+        """Called with a pipeline that has the component, when its components have changed."""
+        raise NotImplementedError
+
+
+_link = Language._link_components
+
+
+@wraps(_link)
+def _link_and_tell(nlp: Language) -> None:
+    _link(nlp)
+    for _, component in nlp.components:
+        if isinstance(component, PipelineMember):
+            component.stands_in(nlp)
+
+
+Language._link_components = _link_and_tell
 
 
 def attribute_key(name: str, offset: int) -> tuple[str, str, int, None]:

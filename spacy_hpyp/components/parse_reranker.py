@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,6 +51,7 @@ from .base import listed, reading_parts
 from .corpus import reading
 from .factories import default_config, register_for_english
 from .head_outward_base import HeadOutwardComponent
+from .neighbours import NeighbouringComponent, Place
 from .settings import RerankerSettings
 
 register_extensions()
@@ -80,7 +81,7 @@ def make_parse_reranker(
     nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
 ) -> "ParseReranker":
     """Make a reranker; see `ParseReranker`."""
-    return ParseReranker(nlp.vocab, model, name, pipeline=nlp, scorer=scorer, **settings)
+    return ParseReranker(nlp.vocab, model, name, scorer=scorer, **settings)
 
 
 register_for_english("parse_reranker", _DEFAULTS, make_parse_reranker)
@@ -105,7 +106,7 @@ class Reranked:
 
 
 @attributes(RerankerSettings)
-class ParseReranker(HeadOutwardComponent):
+class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
     """Chooses among the trees of a parser before it, by what that says of them and what a generative model says (Sangati, Zuidema &
     Bod 2009).
 
@@ -117,12 +118,13 @@ class ParseReranker(HeadOutwardComponent):
     `hpyp_parser` takes them out of its model for that, an `easy_first_parser` knows which it has kept out. Where the source is
     another one that was trained on the same data, call `learn_weights` with other ones.
 
+    The source and the generative parser are looked for in the pipeline that the component stands in, wherever it was made.
+
     Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
 
     vocab (Vocab): The shared vocabulary.
     model (Model): Made by `spacy-hpyp.Reranker.v1`.
     name (str): The name of the component instance.
-    pipeline (Language): The pipeline that has the parser.
     scorer (Callable | None): What `score` calls.
     **settings: See `spacy_hpyp.components.settings`.
     RAISES (ValueError): If a setting is not what it may be.
@@ -138,64 +140,57 @@ class ParseReranker(HeadOutwardComponent):
         model: Model,
         name: str = "parse_reranker",
         *,
-        pipeline: Language,
         scorer: Callable | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(vocab, model, name, make_parser_scorer() if scorer is None else scorer, settings)
-        self._pipeline = pipeline
         self._reset_training()
 
     @property
     def ranking(self) -> Ranking:
-        """The weights. They are learned when they are asked for, if the generative model has gone on learning."""
+        """The weights, for the generative model as it is.
+
+        After a sweep, whoever needs them first has them learned, which parses the held-out sentences: who predicts, saves, or reads them
+        here. Where that is interrupted everything stays as it was, and the next one has them learned.
+        """
         self._catch_up()
-        return self.model.attrs[RANKING]
+        return self._learned
 
     def _catch_up(self) -> None:
-        if self._is_behind:
-            self._is_behind = False
+        if self._held and self._learned.sweeps != self.head_outward.progress.sweeps:
             self._learn([self._held[key] for key in sorted(self._held)])
 
     @property
-    def weights(self) -> dict[str, float]:
-        """The weights of what is known of a tree, by its names; see `spacy_hpyp.models.ranking.FEATURES`."""
-        return dict(zip(FEATURES, self.ranking.weights.tolist()))
+    def _learned(self) -> Ranking:
+        return self.model.attrs[RANKING]
 
-    def _component(self, name: str, what: str) -> Any:
-        if name not in self._pipeline.component_names:
-            raise ValueError(
-                f"The {what} of the component '{self.name}' is to be '{name}', but the pipeline has no such component: "
-                f"it has {self._pipeline.component_names}."
-            )
-        return self._pipeline.get_pipe(name)
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weights of what is known of a tree, by its names; see `ranking` and `spacy_hpyp.models.ranking.FEATURES`."""
+        return dict(zip(FEATURES, self.ranking.weights.tolist()))
 
     @property
     def source_name(self) -> str:
-        """The name of the parser among whose trees it chooses.
+        """The name of the parser among whose trees it chooses, in the pipeline that it was put into last.
 
         RAISES (ValueError): If there is none.
         """
-        if self.settings.source:
-            self._component(self.settings.source, "source")
-            return self.settings.source
-        before = self._before()
+        return self._source_in(self.place())[0]
+
+    def _source_in(self, place: Place) -> tuple[str, Any]:
+        if self.source:
+            return self.source, place.named(self.source, "source")
+        before = place.before(disabled=True)
         for name, component in reversed(before):
             if hasattr(component, "candidates") or isinstance(component, DependencyParser):
-                return name
+                return name, component
         raise ValueError(
             f"The component '{self.name}' chooses among the trees of a parser, but there is none before it in the pipeline: "
             f"{[name for name, _ in before]}. Put one there, or name it: 'source'."
         )
 
-    def _before(self) -> list[tuple[str, Any]]:
-        """The components before this one."""
-        found = []
-        for name, component in self._pipeline.pipeline:
-            if component is self:
-                break
-            found.append((name, component))
-        return found
+    def _generative_in(self, place: Place) -> Any:
+        return place.named(self.generative, "generative") if self.generative else None
 
     # Training
 
@@ -203,8 +198,6 @@ class ParseReranker(HeadOutwardComponent):
         self._sampler: Sampler | None = None
         self._held: dict[bytes, tuple[Doc, RawSentence]] = {}
         self._loss = (0.0, 0)
-        # Whether a sweep has been made since weights were learned.
-        self._is_behind = False
 
     def initialize(
         self,
@@ -230,7 +223,7 @@ class ParseReranker(HeadOutwardComponent):
             keys = self._hold_out([raw.key for document in documents for raw in document.sentences])
         else:
             with reading(held_out):
-                held = dict(_sentences(Corpus(held_out)(self._pipeline), self.tokens))
+                held = dict(_sentences(Corpus(held_out)(self.place().nlp), self.tokens))
             keys = set(held)
             # As many as are asked for, from all over the file.
             places = np.linspace(0, len(held), num=min(self.held_out, len(held)), endpoint=False, dtype=np.int64)
@@ -251,7 +244,8 @@ class ParseReranker(HeadOutwardComponent):
         """What identifies the sentences that weights are learned from."""
         if not self.held_out:
             return set()
-        kept_out = getattr(self._component(self.source_name, "source"), "held_out", None)
+        _, source = self._source_in(self.place())
+        kept_out = getattr(source, "held_out", None)
         if isinstance(kept_out, set):
             found = kept_out & set(keys)
             if len(found) >= _LEAST_HELD_OUT:
@@ -271,7 +265,7 @@ class ParseReranker(HeadOutwardComponent):
         """One Gibbs step for each customer of some sentences; sentences that are not seated yet are added.
 
         When every sentence that the corpus is known to have has been visited, the hyperparameters are resampled, and the weights are
-        learned before they are used or saved the next time; the log says what each is worth.
+        learned before they are used or saved the next time, see `ranking`; the log says what each is worth.
 
         examples (Iterable[Example]): What is learned are the reference documents, on the tokens that `tokens` says.
         drop (float): Not used: a Bayesian model has no dropout.
@@ -286,13 +280,12 @@ class ParseReranker(HeadOutwardComponent):
         self._check_trained()
         if self._sampler is None:
             self._sampler = Sampler(self.head_outward, TreeCorpus("nothing", 1))
-        held_out = self.model.attrs[RANKING].held_out
+        held_out = self._learned.held_out
         for key, sentence in _sentences(examples, self.tokens, held_out):
             self._held.setdefault(key, sentence)
         batch = self._sampler.rows(_without(gold_documents(examples, self.tokens), held_out))
         if batch:
-            swept = self._visit(self._sampler, batch, losses)
-            self._is_behind |= bool(swept and self._held)
+            self._visit(self._sampler, batch, losses)
             if sgd:
                 self.finish_update(sgd)
         return losses
@@ -305,7 +298,6 @@ class ParseReranker(HeadOutwardComponent):
         RAISES (ValueError): If the component has not been trained, or none of the sentences has a tree to learn from.
         """
         self._check_trained()
-        self._is_behind = False
         self._learn([sentence for _, sentence in _sentences(self._examples(examples, "learn_weights"), self.tokens)])
         return self.weights
 
@@ -313,9 +305,8 @@ class ParseReranker(HeadOutwardComponent):
         found = [(doc, raw) for doc, raw in sentences if problem_of(raw.rows) is None]
         documents = [GoldDocument(doc.vocab, [raw]) for doc, raw in found]
         # The source, what it reads the tags and guides of, and the generative parser, wherever it stands.
-        components = [component for _, component in self._before()]
-        if self.generative:
-            components.append(self._component(self.generative, "generative parser"))
+        place = self.place([doc for doc, _ in found])
+        components = [*(component for _, component in place.before()), self._generative_in(place)]
         with ExitStack() as stack:
             for component in dict.fromkeys(components):
                 if hasattr(component, "without"):
@@ -327,7 +318,7 @@ class ParseReranker(HeadOutwardComponent):
                 "one tree from the parser."
             )
         used = self._used
-        self.ranking.weights = weights = learn_weights(lists, used)
+        weights = learn_weights(lists, used)
         count, before = len(lists.offsets) - 1, log_likelihood(lists, weights)
         right = right_of_chosen(lists, weights)
         for i in np.flatnonzero(used):
@@ -339,6 +330,8 @@ class ParseReranker(HeadOutwardComponent):
                 *(self.name, FEATURES[i], weights[i], before - log_likelihood(lists, without_it)),
                 *((right - right_of_chosen(lists, without_it)) / count, count),
             )
+        # At once, so that nothing is changed before all is done.
+        self.model.attrs[RANKING] = replace(self._learned, weights=weights, sweeps=self.head_outward.progress.sweeps)
 
     @property
     def _used(self) -> np.ndarray:
@@ -354,10 +347,10 @@ class ParseReranker(HeadOutwardComponent):
             their labels; without punctuation.
         """
         docs = [unannotated(doc, sent_starts=[token.i == 0 for token in doc]) for doc, _ in sentences]
-        for _, component in self._before():
+        for _, component in self.place(docs).before():
             docs = list(component.pipe(docs)) if hasattr(component, "pipe") else [component(doc) for doc in docs]
         features, right = [], []
-        for (gold, raw), found in zip(sentences, self.rerank(docs)):
+        for (gold, raw), found in zip(sentences, self._rerank(docs, self.k)):
             if len(found) == 1 and len(found[0].candidates.token) == len(raw.rows):
                 features.append(found[0].features)
                 heads, labelled, _ = agreement(found[0].candidates, raw, gold.vocab)
@@ -400,24 +393,30 @@ class ParseReranker(HeadOutwardComponent):
         RETURNS, RAISES: As `predict`.
         """
         self._check_trained()
-        # Not by the first of several threads that need them.
         self._catch_up()
-        k = self.k if k is None else k
-        name = self.source_name
-        source = self._component(name, "source")
-        generative = self._component(self.generative, "generative parser") if self.generative else None
+        return self._rerank(docs, self.k if k is None else k)
+
+    def _rerank(self, docs: Sequence[Doc], k: int) -> list[list[Reranked]]:
+        place = self.place(docs)
+        name, source = self._source_in(place)
+        generative = self._generative_in(place)
         # One after the other: the source has threads of its own, and spaCy's parser is Python.
         candidates = [self._candidates(source, name, doc, k) for doc in docs]
         work = [(doc, each) for doc, found in zip(docs, candidates) for each in found]
         # Made here: threads only read it.
-        frozen = self.head_outward.frozen
+        frozen, weights = self.head_outward.frozen, self._learned.weights
         assert frozen is not None
         with ThreadPoolExecutor(self.threads) as executor:
-            done = iter(list(executor.map(lambda each: self._rank(*each, generative), work)))
+            done = iter(list(executor.map(lambda each: self._rank(*each, generative, weights), work)))
         return [[next(done) for _ in found] for found in candidates]
 
     def _candidates(self, source: Any, name: str, doc: Doc, k: int) -> list[Candidates]:
         own = parsed_candidates(doc, name)
+        if own and not doc.has_annotation("DEP"):
+            raise ValueError(
+                f"The component '{self.name}' chooses among the trees of '{name}', but it was given a Doc that has not been parsed. "
+                f"If '{name}' is disabled, enable it, or disable '{self.name}', too."
+            )
         if k == 1:
             return own
         found = candidates_of(source, doc, k, source=name)
@@ -430,7 +429,7 @@ class ParseReranker(HeadOutwardComponent):
         # The best one may not be what the parser has chosen.
         return [each.chosen_first(mine).first(k) for each, mine in zip(found, own)]
 
-    def _rank(self, doc: Doc, candidates: Candidates, generative: Any) -> Reranked:
+    def _rank(self, doc: Doc, candidates: Candidates, generative: Any, weights: np.ndarray) -> Reranked:
         features = np.zeros((len(candidates), len(FEATURES)))
         features[0, _OWN] = 1.0
         features[:, _SOURCE] = candidates.score
@@ -440,15 +439,13 @@ class ParseReranker(HeadOutwardComponent):
             known = np.isfinite(found)
             # What it cannot derive is the least probable.
             features[:, _GENERATIVE] = np.where(known, found, found[known].min() if known.any() else 0.0)
-        probability = probabilities(features, self.ranking.weights, np.array([0, len(candidates)]))
+        probability = probabilities(features, weights, np.array([0, len(candidates)]))
         marginal = _marginals(candidates.heads, probability)
         chosen = int(np.argmax(probability))
         if self.decoding == "mbr":
-            expected = np.take_along_axis(marginal.T, candidates.heads, axis=0).sum(axis=1)
             # Of trees that are equally good the most probable.
-            chosen = int(np.lexsort((-probability, -np.round(expected, 9)))[0])
-        own = np.minimum(marginal[np.arange(len(marginal)), candidates.heads[chosen]], 1.0)
-        return Reranked(candidates, features, probability, chosen, own)
+            chosen = int(np.lexsort((-probability, -np.round(marginal.sum(axis=1), 9)))[0])
+        return Reranked(candidates, features, probability, chosen, np.minimum(marginal[chosen], 1.0))
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[Reranked]]) -> None:
         """Write the chosen trees into documents.
@@ -481,6 +478,7 @@ class ParseReranker(HeadOutwardComponent):
     # Storage
 
     def _write_model(self) -> bytes:
+        # What is loaded does not have the held-out sentences any more.
         self._catch_up()
         return super()._write_model()
 
@@ -492,7 +490,7 @@ class ParseReranker(HeadOutwardComponent):
     def _replace_model(self, loaded: tuple[HeadOutwardModel, Ranking]) -> None:
         model, ranking = loaded
         set_pooled(self.model, HEAD_OUTWARD, model)
-        self.model.attrs[RANKING] = ranking
+        self.model.attrs[RANKING] = replace(ranking, sweeps=model.progress.sweeps)
         self._reset_training()
 
 
@@ -515,15 +513,14 @@ def agreement(candidates: Candidates, gold: RawSentence, vocab: Vocab) -> tuple[
 
 
 def _marginals(heads: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """How probable each head of each word is (float64[n, n + 1]); the last is ROOT.
+    """How probable the arcs of candidates are, each the sum over all that have it (float64[k, n]).
 
     heads (int32[k, n]): Of the candidates.
     probability (float64[k]): Of the candidates.
     """
-    k, n = heads.shape
-    found = np.zeros((n, n + 1))
-    np.add.at(found, (np.tile(np.arange(n), k), heads.ravel()), np.repeat(probability, n))
-    return found
+    _, arc = np.unique(heads.astype(np.int64) * heads.shape[1] + np.arange(heads.shape[1]), return_inverse=True)
+    arc = arc.reshape(heads.shape)
+    return np.bincount(arc.ravel(), np.repeat(probability, heads.shape[1]))[arc]
 
 
 def _without(documents: Iterable[GoldDocument], held_out: set[bytes]) -> Iterator[GoldDocument]:

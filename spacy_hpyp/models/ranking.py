@@ -45,10 +45,12 @@ class Ranking:
 
     weights (float64[FEATURES]): Of the features.
     held_out (set[bytes]): What identifies the sentences that they are learned from, and the generative model is not.
+    sweeps (int): How many sweeps that had made when they were learned. It is not stored: what is saved has learned them.
     """
 
     weights: np.ndarray = field(default_factory=UNLEARNED.copy)
     held_out: set[bytes] = field(default_factory=set)
+    sweeps: int = 0
 
 
 def ranking_to_bytes(ranking: Ranking) -> bytes:

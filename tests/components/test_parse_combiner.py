@@ -102,6 +102,26 @@ def test_a_missing_voter_is_named(toy, folder):
         nlp(example_of(toy, nlp, toy.sentences(3)[0]).predicted)
 
 
+@pytest.mark.parametrize("voter", ["one", "other"])
+def test_a_voter_that_is_disabled_is_an_error_that_names_it(toy, folder, voter):
+    nlp = spacy.load(folder)
+    with (
+        nlp.select_pipes(disable=voter),
+        pytest.raises(ValueError, match=f"needs the parse of '{voter}'.*or enable them if they are disabled"),
+    ):
+        nlp(example_of(toy, nlp, toy.sentences(3)[0]).predicted)
+
+
+def test_components_that_are_sourced_and_renamed_know_voters_by_the_names_that_were_learned(toy, folder):
+    first, second = spacy.load(folder), spacy.blank("en")
+    for name in first.pipe_names:
+        second.add_pipe(name, source=first, name=f"my_{name}")
+    doc = example_of(toy, first, projective(toy)[35]).predicted
+    mine, theirs = second(doc.copy()), first(doc.copy())
+    assert list(mine._.parses) == ["one"]
+    assert [(t.head.i, t.dep_, t._.head_prob) for t in mine] == [(t.head.i, t.dep_, t._.head_prob) for t in theirs]
+
+
 def test_one_voter_is_not_enough(toy):
     nlp = spacy.blank("en")
     nlp.add_pipe("v_noisy_parser", name="one")

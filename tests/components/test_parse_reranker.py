@@ -162,3 +162,84 @@ def test_what_is_missing_in_the_pipeline_is_named(nlp, toy):
         alone.initialize(lambda: toy.examples(alone, toy.sentences(10)))
     with pytest.raises(ValueError, match="has not been trained"):
         alone("the dog sleeps .")
+
+
+@pytest.fixture
+def folder(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "pipeline")
+    return tmp_path / "pipeline"
+
+
+def test_a_reranker_that_is_sourced_works_with_the_parser_of_the_pipeline_that_it_stands_in(folder, tmp_path):
+    text = "the dog sees a cat near Kim ."
+    first, second = spacy.load(folder), spacy.load(folder, exclude=["parse_reranker"])
+    second.add_pipe("parse_reranker", name="chooser", source=first)
+    asked = []
+    for name, nlp in {"first": first, "second": second}.items():
+        source = nlp.get_pipe("source")
+        # What finds the candidates, and says for which pipeline.
+        source.candidates = lambda *args, name=name, found=source.candidates: asked.append(name) or found(*args)
+    expected = annotation_of(second(text))
+    assert annotation_of(first(text)) == expected
+    second.rename_pipe("source", "renamed")
+    assert annotation_of(second(text)) == expected
+    assert asked == ["second", "first", "second"]
+    second.to_disk(tmp_path / "second")
+    assert annotation_of(spacy.load(tmp_path / "second")(text)) == expected
+    chooser = second.get_pipe("chooser")
+    chooser.source = "source"
+    with pytest.raises(
+        ValueError, match=r"no such component.*If it has been renamed, set nlp\.get_pipe\('chooser'\)\.source"
+    ):
+        second(text)
+    chooser.source = "renamed"
+    assert annotation_of(second(text)) == expected
+    # It stands in the first one no longer.
+    first.remove_pipe("parse_reranker")
+    assert chooser.place(list(first.pipe([text]))).nlp is second
+    second.remove_pipe("chooser")
+    with pytest.raises(ValueError, match="it stands in none"):
+        chooser.place()
+
+
+def test_a_reranker_that_a_config_sources_works_with_the_parser_of_its_pipeline(nlp, folder):
+    config = nlp.config.copy()
+    config["components"]["parse_reranker"] = {"source": str(folder)}
+    made = load_model_from_config(config)
+    assert reranker_of(made).place().nlp is made
+
+
+def test_a_source_that_is_disabled_is_an_error_that_names_it(nlp):
+    with (
+        nlp.select_pipes(disable="source"),
+        pytest.raises(
+            ValueError, match=r"Doc that has not been parsed\. If 'source' is disabled, enable it, or disable"
+        ),
+    ):
+        nlp("the dog sleeps .")
+
+
+def test_learning_weights_that_is_interrupted_changes_nothing_and_is_done_the_next_time(toy, nlp, folder, monkeypatch):
+    loaded = spacy.load(folder)
+    reranker = reranker_of(loaded)
+    before = reranker.weights
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    examples = toy.examples(loaded, toy.sentences(100))
+    reranker.update(examples)
+    for place in ("right_of_chosen", "learn_weights", "agreement"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"spacy_hpyp.components.parse_reranker.{place}", interrupted)
+            for use in (
+                lambda: reranker.weights,
+                reranker.to_bytes,
+                lambda: loaded("the dog sleeps ."),
+                lambda: reranker.learn_weights(examples),
+            ):
+                with pytest.raises(KeyboardInterrupt):
+                    use()
+            ranking = reranker.model.attrs["ranking"]
+            assert dict(zip(before, ranking.weights.tolist())) == before
+    assert reranker.weights != before

@@ -14,8 +14,9 @@ from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
-from thinc.api import Model
+from thinc.api import Model, Optimizer
 
+from ..models.guard import Guard, whole
 from ..settings import Settings
 from ..storage.checksum import DAMAGE, identity, identity_of_file, unpack_message, with_checksum
 from ..storage.files import replace_file
@@ -32,9 +33,10 @@ class TrainableComponent(TrainablePipe):
 
     * `factory` (str): The name under which spaCy knows the component, for what errors tell people to do.
     * `settings_type` (type[Settings]): The dataclass of its settings.
+    * `attribute` (str): The attribute of the thinc Model that holds what learns, which has a `guard`.
     * `is_trained` (bool): Whether there is anything to predict with; `_check_trained` raises the error otherwise.
     * `_load_model`: Makes the model of what was stored, and checks it, without changing the component.
-    * `_replace_model`: Puts what `_load_model` made in the place of the component's own, which cannot fail.
+    * `_replace_model`: Puts what `_load_model` made in the place of the component's own, which cannot fail; `_use` calls it.
     * `labels`, `label_data`, `initialize`, `update`, `get_loss`, `predict` and `set_annotations`, with spaCy's signatures.
 
     Where it needs to, it overrides `_check_settings` (what the model cannot do) and `_known_labels` (what is a label besides
@@ -50,6 +52,7 @@ class TrainableComponent(TrainablePipe):
 
     factory: ClassVar[str]
     settings_type: ClassVar[type[Settings]]
+    attribute: ClassVar[str]
 
     def __init__(
         self, vocab: Vocab, model: Model, name: str, scorer: Callable | None, settings: dict[str, Any]
@@ -145,6 +148,31 @@ class TrainableComponent(TrainablePipe):
 
     # Labels, training and scores
 
+    @property
+    def guard(self) -> Guard:
+        """Lets one thread at a time read what has been learned, or change it."""
+        return self.model.attrs[self.attribute].guard
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Update the parameters of the model by the gradients that `update` has kept.
+
+        sgd (Optimizer): How.
+        """
+        self.guard.change(lambda: self.model.finish_update(sgd))
+
+    def _use(self, model: Any, source: Path | None = None) -> None:
+        """Put another model in the place of the component's own, see `_replace_model`.
+
+        source (Path | None): The file that it was read from, if any.
+        """
+
+        def replace_it() -> None:
+            self._replace_model(model)
+            # A process that is started elsewhere may have another directory.
+            self._source = None if source is None else source.absolute()
+
+        whole(replace_it)
+
     def add_label(self, label: str) -> int:
         """Labels cannot be added to a model: they are fixed by `initialize`.
 
@@ -216,22 +244,25 @@ class TrainableComponent(TrainablePipe):
         RAISES (ValueError): If the bytes are damaged or belong to another model.
         """
         settings: dict[str, Any] = {}
-        # The model comes last: if something is damaged, the component stays as it was.
         readers = {
             "cfg": lambda data: settings.update(self._read_settings(data)),
-            "vocab": lambda data: self.vocab.from_bytes(data, exclude=exclude),
+            # What is damaged fails here, and not in the component's own.
+            "vocab": lambda data: Vocab().from_bytes(data, exclude=exclude),
         }
         try:
             message = unpack_message(bytes_data)
             if "model" not in message and "model" not in exclude:
                 raise ValueError("there is no model in it")
-            for part, read in readers.items():
-                if part in message and part not in exclude:
-                    read(message[part])
+            parts = {part: data for part, data in message.items() if part not in exclude}
+            for part in readers.keys() & parts.keys():
+                readers[part](parts[part])
         except DAMAGE as error:
             raise ValueError(f"The component '{self.name}' cannot be read: {error}.") from error
-        if "model" not in exclude:
-            self._read_model(message["model"])
+        loaded = [self._read_model(parts["model"])] if "model" in parts else []
+        if "vocab" in parts:
+            self.vocab.from_bytes(parts["vocab"], exclude=exclude)
+        for model in loaded:
+            self._use(model)
         self.change(**settings)
         return self
 
@@ -271,13 +302,17 @@ class TrainableComponent(TrainablePipe):
                 except ValueError as error:
                     raise ValueError(f"The component '{self.name}' cannot be read from {file}: {error}.") from error
 
-        # The model comes last: if something is damaged, the component stays as it was.
+        loaded: list[Any] = []
         readers = {
             "cfg": read_settings,
-            "vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude),
-            "model": lambda file: self._read_model(file.read_bytes(), file),
+            "model": lambda file: loaded.append(self._read_model(file.read_bytes(), file)),
+            # What is damaged fails here, and not in the component's own.
+            "vocab": lambda folder: Vocab().from_disk(folder, exclude=exclude),
         }
         util.from_disk(path, readers, exclude)
+        util.from_disk(path, {"vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude)}, exclude)
+        for model in loaded:
+            self._use(model, Path(path, "model"))
         self.change(**settings)
         return self
 
@@ -321,7 +356,7 @@ class TrainableComponent(TrainablePipe):
         )
 
     def _write_model(self) -> bytes:
-        return with_checksum(self.model.to_bytes())
+        return with_checksum(self.guard.read(self.model.to_bytes))
 
     def _settings_to_bytes(self) -> bytes:
         # The standard library's: srsly does not write whole numbers of any size, as a seed may be.
@@ -342,7 +377,11 @@ class TrainableComponent(TrainablePipe):
             raise ValueError(f"its settings are damaged ({error})") from error
         return {name: value for name, value in found.items() if given[name] == getattr(self._given, name)}
 
-    def _read_model(self, data: bytes, source: Path | None = None) -> None:
+    def _read_model(self, data: bytes, source: Path | None = None) -> Any:
+        """What `_use` takes, made of what was stored.
+
+        RAISES (ValueError): If it is damaged.
+        """
         where = f" from {source}" if source else ""
         try:
             message = unpack_message(data)
@@ -356,9 +395,7 @@ class TrainableComponent(TrainablePipe):
                 f"The model of the component '{self.name}' cannot be read{where}: {error}. "
                 "The file is damaged, or belongs to another version or another config; train or install it again."
             ) from error
-        self._replace_model(loaded)
-        # A process that is started elsewhere may have another directory.
-        self._source = None if source is None else source.absolute()
+        return loaded
 
 
 def _read_again(
@@ -388,7 +425,7 @@ def _read_again(
             f"The component '{name}' cannot be read again from {source} by another process: the file has changed since it was "
             "loaded. Load the pipeline again."
         )
-    made._read_model(data, source)
+    made._use(made._read_model(data, source), source)
     made.change(**settings)
     if error_handler is not None:
         made.set_error_handler(error_handler)

@@ -35,6 +35,7 @@ class DecidingComponent(TrainableComponent):
     """
 
     settings_type = DecisionSettings
+    attribute = DECIDER
 
     def __init__(
         self, vocab: Vocab, model: Model, name: str, scorer: Callable | None, settings: dict[str, Any]
@@ -94,7 +95,7 @@ class DecidingComponent(TrainableComponent):
             )
         model.initialize(Corpus(found).vocabulary(model, outcomes))
         model.training.size = len(found)
-        self._replace_model(model)
+        self._use(model)
 
     def update(
         self,
@@ -125,10 +126,9 @@ class DecidingComponent(TrainableComponent):
         parts = [encoded for encoded in found if encoded is not None]
         if parts:
             batch = Encoded.join(parts)
-            lesson = self.decider.learn(batch.sequences, batch.gold, self.search, margin=self.margin)
+            lesson = self.guard.change(lambda: self._learn(batch))
             self._loss = (self._loss[0] + lesson.early + lesson.full, self._loss[1] + lesson.sequences)
             losses[self.name] = self._loss[0] / self._loss[1]
-            self._log(lesson)
         return losses
 
     def _encode(self, example: Example, outcomes: dict[str, int]) -> Encoded | None:
@@ -139,7 +139,8 @@ class DecidingComponent(TrainableComponent):
             self._encoded[key] = Corpus(words).encode(self.decider) if words else None
         return self._encoded[key]
 
-    def _log(self, lesson: Lesson) -> None:
+    def _learn(self, batch: Encoded) -> Lesson:
+        lesson = self.decider.learn(batch.sequences, batch.gold, self.search, margin=self.margin)
         training = self.decider.training
         training.visited += lesson.sequences
         training.early += lesson.early
@@ -153,6 +154,7 @@ class DecidingComponent(TrainableComponent):
                 training.visited,
             )
             training.visited = training.early = training.full = 0
+        return lesson
 
     # Prediction
 

@@ -99,6 +99,7 @@ class EasyFirstParser(TrainableComponent):
 
     factory = "easy_first_parser"
     settings_type = EasyFirstParserSettings
+    attribute = TREE_MODEL
 
     @taking(EasyFirstParserSettings)
     def __init__(
@@ -176,11 +177,11 @@ class EasyFirstParser(TrainableComponent):
                 f"a tag for every token and a complete tree{listed(corpus.skipped)}. Is the right file in the corpus?"
             )
         before = self.parser
-        self._replace_model(before.untrained())
+        self._use(before.untrained())
         try:
             self._begin(corpus, examples, nlp, corpus.label_data() if labels is None else labels)
         except BaseException:
-            self._replace_model(before)
+            self._use(before)
             raise
         if corpus.skipped:
             warnings.warn(
@@ -342,6 +343,12 @@ class EasyFirstParser(TrainableComponent):
         found = self._examples(examples, "update")
         self._check_trained()
         keys = self._read(found)
+        if self.guard.change(lambda: self._learn(keys, drop, losses)):
+            self._learn_confidence()
+        return losses
+
+    def _learn(self, keys: list[bytes], drop: float, losses: dict[str, float]) -> bool:
+        """A step for some sentences, see `update`. Returns whether a pass over all of them is complete with it."""
         learned = [key for key in keys if not self._is_held_out(key)]
         progress = self.parser.progress
         if learned:
@@ -362,7 +369,8 @@ class EasyFirstParser(TrainableComponent):
             losses[self.name] = self._loss[0] / self._loss[1]
         progress.steps += 1
         progress.visited += len(keys)
-        if keys and progress.visited >= progress.sentences:
+        is_passed = bool(keys) and progress.visited >= progress.sentences
+        if is_passed:
             progress.visited = 0
             progress.passes += 1
             util.logger.info(
@@ -370,8 +378,7 @@ class EasyFirstParser(TrainableComponent):
                 *(self.name, progress.passes, self._updates[EARLY], self._updates[FULL], self._updates[LABELS]),
             )
             self._updates[:] = 0
-            self._learn_confidence()
-        return losses
+        return is_passed
 
     def _learn_confidence(self) -> None:
         """Learn how sure to be of arcs from the sentences that nothing else is learned from."""

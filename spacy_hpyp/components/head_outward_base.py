@@ -19,6 +19,7 @@ class HeadOutwardComponent(TrainableComponent):
     Its settings have `seed` and `threads`. A subclass sets `_loss` to (0.0, 0) when training begins.
     """
 
+    attribute = HEAD_OUTWARD
     _loss: tuple[float, int]
 
     @property
@@ -82,6 +83,11 @@ class HeadOutwardComponent(TrainableComponent):
 
         RETURNS (bool): Whether that was the end of a sweep.
         """
+        return self.guard.change(lambda: self._step(sampler, batch, losses, drawn))
+
+    def _step(
+        self, sampler: Sampler, batch: list[tuple[bytes, np.ndarray]], losses: dict[str, float], drawn: str
+    ) -> bool:
         model = sampler.model
         rng = np.random.default_rng([self.seed, model.progress.steps])
         model.progress.steps += 1
@@ -91,7 +97,7 @@ class HeadOutwardComponent(TrainableComponent):
             add_gradients(self.model, HEAD_OUTWARD, gradient, tokens)
         self._loss = (self._loss[0] - sum(totals.values()), self._loss[1] + tokens)
         losses[self.name] = self._loss[0] / max(1, self._loss[1])
-        if not sampler.sweep(len(batch)):
+        if not model.progress.sweep.count(len(batch)):
             return False
         model.resample(rng)
         model.progress.sweeps += 1

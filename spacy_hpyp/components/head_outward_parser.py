@@ -138,7 +138,7 @@ class HeadOutwardParser(HeadOutwardComponent):
         corpus = self._corpus()
         corpus.read(gold_documents(get_examples(), self.tokens))
         sampler = self._begin(corpus, labels)
-        self._replace_model(sampler.model)
+        self._use(sampler.model)
         self._sampler = sampler
         self._warn_of_skipped()
 

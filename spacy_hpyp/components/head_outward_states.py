@@ -61,6 +61,7 @@ class HeadOutwardStates(TrainableComponent):
 
     factory = "head_outward_states"
     settings_type = StateSettings
+    attribute = LATENT_STATES
 
     @taking(StateSettings)
     def __init__(self, vocab: Vocab, model: Model, name: str = "head_outward_states", **settings: Any) -> None:
@@ -118,7 +119,7 @@ class HeadOutwardStates(TrainableComponent):
             )
         model.initialize(model.collect(usable))
         model.training.size = size
-        self._replace_model(model)
+        self._use(model)
         skipped = sum(len(words.forms) for words in read.values()) - size
         if skipped:
             util.logger.info("%s: %d words are in sentences without complete trees and left out", self.name, skipped)
@@ -155,8 +156,14 @@ class HeadOutwardStates(TrainableComponent):
         for key, doc in documents.items():
             if key not in self._read:
                 self._read[key] = model.usable(read_uncased(doc))
-        rng = np.random.default_rng([self.seed, model.training.steps])
         texts = [(key, self._read[key]) for key in documents]
+        model.guard.change(lambda: self._visit(texts, losses))
+        return losses
+
+    def _visit(self, texts: list[tuple[bytes, UncasedWords]], losses: dict[str, float]) -> None:
+        """A step for some documents, see `update`."""
+        model = self.latent_states
+        rng = np.random.default_rng([self.seed, model.training.steps])
         probability = model.visit(texts, rng, draw_trees=self.settings.trees == "sampled")
         self._loss = (self._loss[0] - float(np.log2(probability).sum()), self._loss[1] + len(probability))
         losses[self.name] = self._loss[0] / max(1, self._loss[1])
@@ -166,7 +173,6 @@ class HeadOutwardStates(TrainableComponent):
             model.end_sweep(rng)
             if self.settings.shown_words:
                 util.logger.debug("%s: %s", self.name, state_table(model.top_words(self.settings.shown_words)))
-        return losses
 
     def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, None]:
         """The bits a word of documents.

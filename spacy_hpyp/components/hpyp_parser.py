@@ -2,8 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from copy import copy
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,8 +45,8 @@ from ..models.view_storage import read_views, write_views
 from ..settings import attributes, taking, whole
 from ..storage.checksum import identity
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
-from ..training.leave_out import leave_out, leaving_out
-from ..training.treebank import GoldCorpus, Treebank, learn_confidence, visit
+from ..training.leave_out import leave_out, without
+from ..training.treebank import Batch, GoldCorpus, Treebank, learn_confidence, visit
 from .alignment import annotated_document, gold_documents
 from .base import TrainableComponent, listed, reading_parts
 from .factories import default_config, register_for_english
@@ -121,6 +121,7 @@ class HPYPParser(TrainableComponent):
 
     factory = "hpyp_parser"
     settings_type = ParserSettings
+    attribute = JOINT_MODEL
     instead_of_score = " For the log-probability of its words with its tags and trees, call 'tree_log_prob(doc)'."
 
     @taking(ParserSettings)
@@ -211,7 +212,7 @@ class HPYPParser(TrainableComponent):
         if model.vocabulary.rare:
             rare = len(model.vocabulary.rare)
             util.logger.info("%s: %d words that are rare are known by the tags that they had", self.name, rare)
-        set_pooled(self.model, JOINT_MODEL, model)
+        self._use(model)
         self._reset_training(treebank)
         self._warn_of_skipped()
 
@@ -278,35 +279,44 @@ class HPYPParser(TrainableComponent):
         if batch.met:
             self._warn_of_new()
         if batch.keys:
-            rng = np.random.default_rng([self.seed, model.progress.steps])
-            model.progress.steps += 1
-            tokens = sum(rows.shape[1] for rows in batch.rows)
-            is_latent = self.latent != "nothing" and model.progress.sweeps > self.latent_after
-            latent = self.latent if is_latent else "nothing"
-            log_probabilities, gradient = visit(
-                model, batch, rng, latent=latent, particles=self.latent_particles, threads=self.threads
-            )
-            # What is learned from sentences that the model has not seen before is not what it will need to know.
-            if all(batch.seated) and not self._has_contrasted:
-                add_gradients(self.model, JOINT_MODEL, gradient, tokens)
-            self._loss = (self._loss[0] - sum(log_probabilities.values()), self._loss[1] + tokens)
-            losses[self.name] = self._loss[0] / self._loss[1]
-            swept = self._treebank.sweep(len(batch.keys))
+            swept = model.guard.change(lambda: self._visit(batch, losses))
             if swept:
-                if not is_latent or model.progress.sweeps % _LATENT_INTERVAL == 0:
-                    model.seating.resample(rng)
-                model.progress.sweeps += 1
-                if is_latent:
-                    util.logger.debug("%s: %d of %d new derivations accepted", self.name, *model.seating.draws[::-1])
-                    model.seating.draws[:] = 0
                 self._warn_of_skipped()
-            self._contrast_is_due |= swept and self._is_to_contrast and model.progress.sweeps == self.contrast
             learns_confidence = swept and not self._contrast_is_due
             if sgd:
                 self.finish_update(sgd)
             if learns_confidence:
                 self._learn_confidence()
         return losses
+
+    def _visit(self, batch: Batch, losses: dict[str, float]) -> bool:
+        """A step for a batch, see `update`. Returns whether a sweep is complete with it."""
+        model = self.joint
+        rng = np.random.default_rng([self.seed, model.progress.steps])
+        model.progress.steps += 1
+        tokens = sum(rows.shape[1] for rows in batch.rows)
+        is_latent = self.latent != "nothing" and model.progress.sweeps > self.latent_after
+        latent = self.latent if is_latent else "nothing"
+        log_probabilities, gradient = visit(
+            model, batch, rng, latent=latent, particles=self.latent_particles, threads=self.threads
+        )
+        # What is learned from sentences that the model has not seen before is not what it will need to know.
+        if all(batch.seated) and not self._has_contrasted:
+            add_gradients(self.model, JOINT_MODEL, gradient, tokens)
+        self._loss = (self._loss[0] - sum(log_probabilities.values()), self._loss[1] + tokens)
+        losses[self.name] = self._loss[0] / self._loss[1]
+        swept = model.progress.sweep.count(len(batch.keys))
+        if swept:
+            if not is_latent or model.progress.sweeps % _LATENT_INTERVAL == 0:
+                model.seating.resample(rng)
+            model.progress.sweeps += 1
+            if is_latent:
+                util.logger.debug("%s: %d of %d new derivations accepted", self.name, *model.seating.draws[::-1])
+                model.seating.draws[:] = 0
+            # An interrupt may have come before weights were contrasted at the end of an earlier sweep.
+            model.progress.awaits_contrast |= self._is_to_contrast and model.progress.sweeps == self.contrast
+            self._contrast_is_due = model.progress.awaits_contrast and self._is_to_contrast
+        return swept
 
     @property
     def _has_contrasted(self) -> bool:
@@ -329,8 +339,8 @@ class HPYPParser(TrainableComponent):
         if self._contrast_is_due or not self._has_contrasted:
             super().finish_update(sgd)
         if self._contrast_is_due:
-            self._contrast_is_due = False
             self._learn_contrasts(sgd)
+            self._contrast_is_due = False
             self._learn_confidence()
 
     def _learn_contrasts(self, sgd: Optimizer) -> None:
@@ -338,6 +348,7 @@ class HPYPParser(TrainableComponent):
         model, averages = self._initialized(), sgd.averages or {}
         # Sentences with latent derivations are not seated as the static oracle derives them.
         if model.progress.derivations or not model.has_pools:
+            model.progress.awaits_contrast = False
             return
         parameters = {
             name: averages.get((self.model.id, name), self.model.get_param(name)) for name in self.model.param_names
@@ -351,11 +362,16 @@ class HPYPParser(TrainableComponent):
             threads=self.threads,
             given_tags=self.tags == "given",
         )
-        model.weights = learned
-        set_pooled(self.model, JOINT_MODEL, model)
-        for name in self.model.param_names:
-            if (self.model.id, name) in averages:
-                averages[self.model.id, name] = self.model.get_param(name).copy()
+
+        def use() -> None:
+            model.progress.awaits_contrast = False
+            model.weights = learned
+            set_pooled(self.model, JOINT_MODEL, model)
+            for name in self.model.param_names:
+                if (self.model.id, name) in averages:
+                    averages[self.model.id, name] = self.model.get_param(name).copy()
+
+        model.guard.change(use)
         util.logger.debug("%s: right derivations have a log-likelihood of %.3f given the words", self.name, likelihood)
 
     def _learn_confidence(self) -> None:
@@ -392,6 +408,10 @@ class HPYPParser(TrainableComponent):
         """
         if self.is_trained and "view" not in exclude:
             write_views(folder / _VIEWS, self.joint.seating.views, model)
+
+    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
+        """Save the component to a directory, see `TrainableComponent.to_disk`: nobody changes the model before its views are saved, too."""
+        self.guard.read(lambda: TrainableComponent.to_disk(self, path, exclude=exclude))
 
     # Prediction
 
@@ -518,17 +538,16 @@ class HPYPParser(TrainableComponent):
             found += model.spell(words, rows[0][1][0]).sum()
         return found
 
-    @contextmanager
-    def without(self, documents: Sequence[GoldDocument]) -> Iterator[None]:
-        """Take sentences out of the model for a while, as if it had not been trained on them.
+    def without(self, documents: Sequence[GoldDocument]) -> "HPYPParser":
+        """A component like this one as if it had not been trained on some sentences, to predict with. This one stays as it is.
 
-        documents (Sequence[GoldDocument]): Gold sentences. Those that it has not learned from need not be taken out.
+        documents (Sequence[GoldDocument]): Gold sentences; it need not have learned from them.
         RAISES (ValueError): If the component has not been trained, or has latent derivations.
         """
         model = self._initialized()
         rng = np.random.default_rng([self.seed, model.progress.steps, 3])
-        with leaving_out(model, documents, rng, threads=self.threads):
-            yield
+        others = copy(without(model, documents, rng, threads=self.threads))
+        return HPYPParser(self.vocab, thinc_model(others), self.name, scorer=self.scorer, **asdict(self.settings))
 
     def posterior(self, doc: Doc, *, labels_per_arc: int | None = None) -> Marginals:
         """How probable each head, label and tag is, given the words, without changing the document.
@@ -553,8 +572,8 @@ class HPYPParser(TrainableComponent):
     ) -> tuple[list[Doc], int]:
         """Gold documents with guides (`doc._.guide`) as if the component had not been trained on their sentences.
 
-        The sentences are taken out of the model, a part of them after the other, parsed by what is left, each by itself, and
-        put back. See `spacy_hpyp.training.leave_out`.
+        The sentences are taken out of a copy of the model, a part of them after the other, and parsed by what is left, each by
+        itself. See `spacy_hpyp.training.leave_out`.
 
         examples (Iterable[Example]): What the component was trained on.
         folds (int): How many parts there are, at least 2.

@@ -1,7 +1,7 @@
 """Components that work with others, which they look for in the pipeline that they stand in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -18,10 +18,12 @@ class Place:
 
     nlp (Language): The pipeline.
     component (NeighbouringComponent): The component.
+    others (Mapping[str, Any]): Those that it works with in the place of the pipeline's, by their names.
     """
 
     nlp: Language
     component: "NeighbouringComponent"
+    others: Mapping[str, Any] = field(default_factory=dict)
 
     def before(self, *, disabled: bool = False) -> list[tuple[str, Any]]:
         """The names of the components before it, and these.
@@ -33,7 +35,7 @@ class Place:
             if component is self.component:
                 break
             if disabled or name not in self.nlp.disabled:
-                found.append((name, component))
+                found.append((name, self.others.get(name, component)))
         return found
 
     def named(self, name: str, setting: str) -> Any:
@@ -47,7 +49,7 @@ class Place:
                 f"The setting '{setting}' of the component '{self.component.name}' is '{name}', but the pipeline has no such component: it "
                 f"has {self.nlp.component_names}. If it has been renamed, set nlp.get_pipe('{self.component.name}').{setting}."
             )
-        return self.nlp.get_pipe(name)
+        return self.others.get(name, self.nlp.get_pipe(name))
 
 
 class NeighbouringComponent(PipelineMember):

@@ -87,6 +87,7 @@ class ParseCombiner(TrainableComponent):
 
     factory = "parse_combiner"
     settings_type = CombinerSettings
+    attribute = VOTES
 
     @taking(CombinerSettings)
     def __init__(
@@ -155,7 +156,7 @@ class ParseCombiner(TrainableComponent):
                 f"The component '{self.name}' cannot be initialized: none of the training examples has labels of arcs. Is the "
                 "right file in the corpus?"
             )
-        self._replace_model(Votes(voters, labels["tags"], labels["labels"]))
+        self._use(Votes(voters, labels["tags"], labels["labels"]))
 
     def _voters_before(self, nlp: Language | None) -> list[str]:
         found = []
@@ -201,8 +202,10 @@ class ParseCombiner(TrainableComponent):
             content = b"".join(part.tobytes() for part in (*parts[0], *parts[1]))
             self._seen.setdefault(hashlib.blake2b(content, digest_size=16).digest(), parts)
         if len(self._seen) > before:
-            joined = join_ballots(self._seen.values())
-            self.votes.learn(*joined, longest=self._longest, root=self._root(self._names()))
+            joined, votes = join_ballots(self._seen.values()), self.votes
+            learned = Votes(votes.voters, votes.tags, votes.labels, votes.weights)
+            learned.learn(*joined, longest=self._longest, root=self._root(self._names()))
+            self.model.attrs[VOTES] = learned
         losses[self.name] = self.votes.loss(*join_ballots(found))
         return losses
 

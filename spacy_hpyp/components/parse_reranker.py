@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -232,7 +231,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         corpus = TreeCorpus("nothing", 1)
         corpus.read(_without(documents, keys))
         sampler = self._begin(corpus, labels)
-        self._replace_model((sampler.model, Ranking(held_out=keys)))
+        self._use((sampler.model, Ranking(held_out=keys)))
         self._sampler, self._held = sampler, held
         if corpus.skipped:
             warnings.warn(
@@ -306,12 +305,9 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         documents = [GoldDocument(doc.vocab, [raw]) for doc, raw in found]
         # The source, what it reads the tags and guides of, and the generative parser, wherever it stands.
         place = self.place([doc for doc, _ in found])
-        components = [*(component for _, component in place.before()), self._generative_in(place)]
-        with ExitStack() as stack:
-            for component in dict.fromkeys(components):
-                if hasattr(component, "without"):
-                    stack.enter_context(component.without(documents))
-            lists = self.lists(found)
+        components = {**dict(place.before()), self.generative: self._generative_in(place)}
+        left_out = {name: each.without(documents) for name, each in components.items() if hasattr(each, "without")}
+        lists = self.lists(found, replace(place, others=left_out))
         if lists is None:
             raise ValueError(
                 f"The component '{self.name}' cannot learn weights: of {len(sentences)} sentences none has a complete gold tree, and "
@@ -339,18 +335,20 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         used[_GENERATIVE] = bool(self.generative)
         return used
 
-    def lists(self, sentences: Sequence[tuple[Doc, RawSentence]]) -> Lists | None:
+    def lists(self, sentences: Sequence[tuple[Doc, RawSentence]], place: Place | None = None) -> Lists | None:
         """What is known of the trees of gold sentences, each by itself, as the pipeline before the component parses them.
 
         sentences (Sequence[tuple[Doc, RawSentence]]): Their tokens, and their gold annotation.
+        place (Place | None): Where the component stands, if that is to be another place than its own.
         RETURNS (Lists | None): Of all that the parser takes for one sentence. What is right of a tree are its heads, and its heads with
             their labels; without punctuation.
         """
         docs = [unannotated(doc, sent_starts=[token.i == 0 for token in doc]) for doc, _ in sentences]
-        for _, component in self.place(docs).before():
+        place = self.place(docs) if place is None else place
+        for _, component in place.before():
             docs = list(component.pipe(docs)) if hasattr(component, "pipe") else [component(doc) for doc in docs]
         features, right = [], []
-        for (gold, raw), found in zip(sentences, self._rerank(docs, self.k)):
+        for (gold, raw), found in zip(sentences, self._rerank(docs, self.k, place)):
             if len(found) == 1 and len(found[0].candidates.token) == len(raw.rows):
                 features.append(found[0].features)
                 heads, labelled, _ = agreement(found[0].candidates, raw, gold.vocab)
@@ -394,10 +392,9 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         """
         self._check_trained()
         self._catch_up()
-        return self._rerank(docs, self.k if k is None else k)
+        return self._rerank(docs, self.k if k is None else k, self.place(docs))
 
-    def _rerank(self, docs: Sequence[Doc], k: int) -> list[list[Reranked]]:
-        place = self.place(docs)
+    def _rerank(self, docs: Sequence[Doc], k: int, place: Place) -> list[list[Reranked]]:
         name, source = self._source_in(place)
         generative = self._generative_in(place)
         # One after the other: the source has threads of its own, and spaCy's parser is Python.

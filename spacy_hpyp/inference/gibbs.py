@@ -169,27 +169,13 @@ def visit_sentences(pool, generated, seated, rng):
 
 
 @compiled
-def remove_sentences(pool, generated, moved, rng):
-    """Remove some sentences from one distribution, so that `put_back_sentences` can put them back as they were.
+def remove_sentences(pool, generated, rng):
+    """Remove some sentences from one distribution.
 
     pool, generated, rng: See `visit_sentences`.
-    moved (int32[*, experts, 2]): Overwritten with what has been changed, see `Events`; two rows for each word.
-    RETURNS (int): How many sentences were removed: fewer than there are if the next one was not seated as it should be.
+    RETURNS (bool): Whether all were seated as they should be; where one is not, the others are left.
     """
     for number in range(len(generated.offsets) - 1):
-        events = read_events(generated, number, pool)
-        if not remove_events(pool, events, rng):
-            return number
-        first = 2 * generated.offsets[number]
-        moved[first : first + len(events.moved)] = events.moved
-    return len(generated.offsets) - 1
-
-
-@compiled
-def put_back_sentences(pool, generated, moved):
-    """Put the sentences back that `remove_sentences` has removed, the last one first; see there."""
-    for number in range(len(generated.offsets) - 2, -1, -1):
-        events = read_events(generated, number, pool)
-        first = 2 * generated.offsets[number]
-        events.moved[:] = moved[first : first + len(events.moved)]
-        put_back(pool, events)
+        if not remove_events(pool, read_events(generated, number, pool), rng):
+            return False
+    return True

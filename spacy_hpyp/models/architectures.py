@@ -85,9 +85,7 @@ def forward(model: Model, request: tuple[Blocks, Search, int] | list[Doc], is_tr
         blocks, _ = encode_docs(request, joint.encoder, given_tags=not joint.is_lexicalised)
         request = blocks, _SEARCH_OF_DOCS, 1
     blocks, search, threads = request
-    return joint.seating.freeze(Parameters(model, JOINT_MODEL)).decode(
-        blocks, search, threads
-    ), lambda gradient: gradient
+    return joint.freeze(Parameters(model, JOINT_MODEL)).decode(blocks, search, threads), lambda gradient: gradient
 
 
 @serialize_attr.register(JointModel)

@@ -23,6 +23,7 @@ from ..easy_first.words import (
     possible_outcomes,
 )
 from ..text.vocabulary import Vocabulary, VocabularySettings
+from .guard import Guard
 
 
 @dataclass
@@ -65,6 +66,7 @@ class Decider:
     RAISES (ValueError): If a template names what is not known, or the size is no power of two.
 
     training (Pass): How far a pass over the training part is.
+    guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Decider:
             raise ValueError(f"'places' must be a power of two, not {places}.")
         self.attributes, self._reading = compile_reading(self.templates, task)
         self.training = Pass()
+        self.guard = Guard()
         self._lexicon: Lexicon | None = None
         self._possible: Possible | None = None
         self._perceptron: Perceptron | None = None
@@ -184,7 +187,7 @@ class Decider:
         RETURNS (int32[words]): The outcomes.
         """
         found = np.full(len(sequences.kind), NONE, dtype=np.int32)
-        weights = self._average()
+        weights = self.guard.read(self._average)
 
         def decide_some(begin: int, end: int) -> None:
             decide(self._reading, weights, sequences, self._possible, begin, end, search, found)
@@ -207,7 +210,7 @@ class Decider:
         RETURNS (float64[words]): Differences of scores.
         """
         found = np.empty(len(outcomes))
-        find_leads(self._reading, self._average(), sequences, outcomes, found)
+        find_leads(self._reading, self.guard.read(self._average), sequences, outcomes, found)
         return found
 
     def _average(self) -> np.ndarray:

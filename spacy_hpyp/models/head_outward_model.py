@@ -17,6 +17,7 @@ from ..hpyp.hyperparameters import resample
 from ..inference.gibbs import visit_sentences
 from ..pools.pool import Weights
 from ..text.vocabulary import Vocabulary, VocabularySettings
+from .guard import Guard
 from .parameters import no_gradient
 from .progress import Progress
 from .settings import EstimatorSettings
@@ -71,6 +72,7 @@ class HeadOutwardModel:
     progress (Progress): How far training is. The derivations in it are trees that have been drawn: heads and labels.
     draws (int64[2]): How many other trees were proposed, and how many of them accepted.
     weights (Mapping[str, Weights]): The weights of the pools. Inside a thinc Model they are its parameters.
+    guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class HeadOutwardModel:
         self.weights: Mapping[str, Weights] = self.first_weights()
         self.progress = Progress()
         self.draws = np.zeros(2, dtype=np.int64)
+        self.guard = Guard()
         self._vocabulary: Vocabulary | None = None
         self._frozen: tuple[dict[str, Weights], Distributions] | None = None
 
@@ -174,6 +177,9 @@ class HeadOutwardModel:
     @property
     def frozen(self) -> Distributions:
         """The model as it predicts now, made when it is first asked for."""
+        return self.guard.read(self._freeze)
+
+    def _freeze(self) -> Distributions:
         now = {name: self.weights[name] for name in DISTRIBUTIONS}
         if self._frozen is None or not _equal(self._frozen[0], now):
             now = {name: Weights(*(part.copy() for part in own)) for name, own in now.items()}

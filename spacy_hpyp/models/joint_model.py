@@ -1,11 +1,13 @@
 """The joint model of transitions, tags and words: what it is about, what it has seen, and how far its training is."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
 
+from ..annotation.arrays import Sentences
 from ..annotation.confidence import UNLEARNED
 from ..annotation.documents import Encoder, Layout, forms_of
 from ..arc_standard.configuration import FIRST_SYMBOL
@@ -20,6 +22,7 @@ from ..arc_standard.distributions import (
 from ..pools.pool import Weights
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .frozen import FrozenModel
+from .guard import Guard
 from .progress import Progress
 from .seating import Packed, Seating
 from .settings import PoolSettings
@@ -44,6 +47,7 @@ class JointModel:
     seating (Seating): What it has seen; there is none until then.
     spelling (Spelling | None): How rare words are spelled, if they are. No derivation depends on it.
     progress (Progress): How far training is.
+    guard (Guard): Lets one thread at a time read the seating and what else is learned, or change it.
     confidence (float64[4]): How the posterior probabilities of arcs are to be taken, see `spacy_hpyp.annotation.confidence`.
     weights (Mapping[str, Weights]): The weights of the pools. Inside a thinc Model they are its parameters.
     """
@@ -71,6 +75,7 @@ class JointModel:
         self.labels: list[str] = []
         self.weights: Mapping[str, Weights] = self.first_weights()
         self.progress = Progress()
+        self.guard = Guard()
         self.confidence = UNLEARNED
         self.spelling: Spelling | None = None
         self._seating: Seating | None = None
@@ -127,7 +132,21 @@ class JointModel:
     @property
     def frozen(self) -> FrozenModel:
         """The model as it predicts now."""
-        return self.seating.freeze(self.weights)
+        return self.freeze(self.weights)
+
+    def freeze(self, weights: Mapping[str, Weights]) -> FrozenModel:
+        """The model as it predicts with some weights, see `Seating.freeze`."""
+        return self.guard.read(lambda: self.seating.freeze(weights))
+
+    def without(self, sentences: Sentences, rng: np.random.Generator, threads: int = 1) -> "JointModel":
+        """The model as if it had not learned from some sentences, to predict with: it cannot learn. This one stays as it is.
+
+        sentences, rng, threads, RAISES (ValueError): See `Seating.without`.
+        """
+        other = copy(self)
+        other.guard = Guard()
+        other._seating = self.guard.read(lambda: self.seating.without(sentences, self.weights, rng, threads))
+        return other
 
     def initialize(
         self, labels: Sequence[str], vocabulary: Vocabulary, distributions: dict[str, Any] | None = None

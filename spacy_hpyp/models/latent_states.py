@@ -21,6 +21,7 @@ from ..head_outward.states import (
     word_counts,
 )
 from ..text.vocabulary import Vocabulary, VocabularySettings
+from .guard import Guard
 
 
 class StateWord(NamedTuple):
@@ -67,6 +68,7 @@ class LatentStates:
     RAISES (ValueError): If the model is to have states that its kind does not have.
 
     training (StateTraining): How far training is.
+    guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
     def __init__(self, kind: str, states: int, back_off: str, vocabulary_settings: VocabularySettings) -> None:
@@ -77,6 +79,7 @@ class LatentStates:
         self.back_off = back_off
         self.vocabulary_settings = vocabulary_settings
         self.training = StateTraining()
+        self.guard = Guard()
         self._vocabulary: Vocabulary | None = None
         self._seating: StateModel | None = None
 
@@ -204,7 +207,8 @@ class LatentStates:
         dependents = self.encode([words], [0])
         parent = np.where(dependents.head == NONE, self.seating.root, dependents.word[dependents.head])
         belief, log_probability = np.empty((len(parent), self.states)), np.empty(len(parent))
-        believe_states(self.seating, dependents.word, parent.astype(np.int32), sweeps, rng, belief, log_probability)
+        words = dependents.word, parent.astype(np.int32)
+        self.guard.read(lambda: believe_states(self.seating, *words, sweeps, rng, belief, log_probability))
         return np.argmax(belief, axis=1), log_probability
 
     def parse(self, texts: Sequence[UncasedWords]) -> list[np.ndarray]:
@@ -218,12 +222,12 @@ class LatentStates:
         """
         if not self.reads_parents:
             raise ValueError(f"A model of the kind '{self.kind}' knows nothing of trees.")
-        found = []
-        for text in texts:
-            dependents = self.encode([text], [0])
-            parse_sentences(self.seating, dependents.word, dependents.offsets, dependents.head)
-            found.append(dependents.head)
-        return found
+        return self.guard.read(lambda: [self._parse(text) for text in texts])
+
+    def _parse(self, text: UncasedWords) -> np.ndarray:
+        dependents = self.encode([text], [0])
+        parse_sentences(self.seating, dependents.word, dependents.offsets, dependents.head)
+        return dependents.head
 
     def top_words(self, count: int) -> list[list[StateWord]]:
         """What is typical of each state: the words that make most of the difference between it and all words.
@@ -234,7 +238,7 @@ class LatentStates:
         count (int): How many words of each state.
         RETURNS (list[list[StateWord]]): Of each state, fewer if it has not generated so many.
         """
-        counts = word_counts(self.seating).astype(np.float64)
+        counts = self.guard.read(lambda: word_counts(self.seating)).astype(np.float64)
         everywhere = counts.sum(axis=0) / max(1.0, counts.sum())
         found = []
         for row in counts:

@@ -22,6 +22,14 @@ class Sweep:
     visited: int = 0
     passages: list[Passage] = field(default_factory=list)
 
+    def count(self, visited: int) -> bool:
+        """Count sentences as visited. Returns whether the sweep is complete with them, and another begins."""
+        self.visited += visited
+        if self.visited < self.copies.total():
+            return False
+        self.visited = 0
+        return True
+
 
 @dataclass
 class Progress:
@@ -32,6 +40,7 @@ class Progress:
     sweep (Sweep): How far the present sweep is.
     tokens (int): How many tokens are seated.
     steps, sweeps (int): How many updates and how many sweeps there have been.
+    awaits_contrast (bool): Whether weights are to be contrasted when the next sweep is complete, if they have not been by then.
     """
 
     seated: dict[bytes, int] = field(default_factory=dict)
@@ -40,3 +49,4 @@ class Progress:
     tokens: int = 0
     steps: int = 0
     sweeps: int = 0
+    awaits_contrast: bool = False

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -18,7 +17,7 @@ from ..compiled import NONE
 from ..hpyp.franchise import Franchise, reserve
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
-from ..inference.gibbs import put_back_sentences, remove_sentences, visit_sentences
+from ..inference.gibbs import remove_sentences, visit_sentences
 from ..pools.conditional import Conditional
 from ..pools.pool import SeatedPool, Weights
 from ..pools.view import View
@@ -146,8 +145,8 @@ class Seating:
                 self._views = dict(zip(DISTRIBUTIONS, made))
         return self._views
 
-    def use_views(self, views: Mapping[str, View], mapped: MappedFile) -> None:
-        """Predict by views that were made of this seating before, by distribution, and are mapped from a file."""
+    def use_views(self, views: Mapping[str, View], mapped: MappedFile | None = None) -> None:
+        """Predict by views that were made of this seating before, by distribution, and may be mapped from a file."""
         self._drop_frozen()
         self._views, self._mapped = views, mapped
 
@@ -277,45 +276,38 @@ class Seating:
                 raise ValueError(_NOT_SEATED)
         return dict(zip(DISTRIBUTIONS, totals.tolist())), gradient
 
-    @contextmanager
     def without(
         self, sentences: Sentences, weights: Mapping[str, Weights], rng: np.random.Generator, threads: int = 1
-    ) -> Iterator[None]:
-        """Take sentences out, derived as the static oracle derives them, and put them back in the end as they were.
+    ) -> "Seating":
+        """What there would be to predict by if some sentences were not seated, without changing what is.
 
-        sentences (Sentences), weights, rng (numpy.random.Generator), threads (int): As for `visit`.
+        sentences (Sentences): As the static oracle derives them.
+        weights, rng (numpy.random.Generator), threads (int): As for `visit`.
+        RETURNS (Seating): It has views and nothing else.
         RAISES (ValueError): If one is not seated.
         """
         weights, gradient = dict(weights), no_gradient(weights)
         derivations = static_derivations(sentences)
-        count = len(sentences.offsets) - 1
 
-        moved = {
-            name: np.empty((2 * len(sentences.words), len(self.conditionals[name].columns), 2), dtype=np.int32)
-            for name in DISTRIBUTIONS
-        }
-
-        def remove(name: str, generator: np.random.Generator) -> int:
+        def view(name: str, generator: np.random.Generator) -> View:
+            conditional, franchise = (
+                self.conditionals[name],
+                Franchise(*(part.copy() for part in self.franchises[name])),
+            )
             for start, end in _chunks(sentences.offsets):
                 part = self._generated(name, sentences, derivations, start, end)
-                self.reserve(part.offsets[-1] - part.offsets[0], [name])
-                removed = remove_sentences(self.pool(name, weights, gradient), part, moved[name], generator)
-                if removed < end - start:
-                    return start + removed
-            return count
-
-        def put_back(name: str, removed: int) -> None:
-            generated = self._generated(name, sentences, derivations, 0, removed)
-            put_back_sentences(self.pool(name, weights, gradient), generated, moved[name])
-
-        with ThreadPoolExecutor(threads) as executor:
-            removed = list(executor.map(remove, DISTRIBUTIONS, rng.spawn(len(DISTRIBUTIONS))))
-            try:
-                if min(removed) < count:
+                franchise = reserve(franchise, conditional.events_of_word * int(part.offsets[-1] - part.offsets[0]))
+                pool = conditional.seated(franchise, weights[name], gradient[name])
+                if not remove_sentences(pool, part, generator):
                     raise ValueError(_NOT_SEATED)
-                yield
-            finally:
-                list(executor.map(put_back, DISTRIBUTIONS, removed))
+            return conditional.view(franchise)
+
+        # What a view is made with takes more memory than the view: only two at a time.
+        with ThreadPoolExecutor(min(threads, 2)) as executor:
+            views = list(executor.map(view, DISTRIBUTIONS, rng.spawn(len(DISTRIBUTIONS))))
+        seating = Seating(self.conditionals, {}, self.vocabulary, self.root_tag)
+        seating.use_views(dict(zip(DISTRIBUTIONS, views)))
+        return seating
 
     def _generated(self, name: str, sentences: Sentences, derivations: Derivations, start: int, end: int) -> Generated:
         return Generated(

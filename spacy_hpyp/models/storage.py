@@ -44,6 +44,7 @@ def model_to_bytes(model: JointModel) -> bytes:
         "steps": model.progress.steps,
         "tokens": model.progress.tokens,
         "sweeps": model.progress.sweeps,
+        "awaits_contrast": model.progress.awaits_contrast,
         "confidence": model.confidence.tolist(),
     }
     if model.is_initialized:
@@ -121,6 +122,8 @@ def _read(model: JointModel, msg: dict[str, Any]) -> None:
         model.confidence = check_weights(part(msg, "confidence", list))
     for name in ("steps", "tokens", "sweeps"):
         setattr(model.progress, name, check_count(part(msg, name, int)))
+    # Files of earlier versions do not have it.
+    model.progress.awaits_contrast = msg.get("awaits_contrast") is True
 
 
 def _pack_derivations(derivations: dict[bytes, list[np.ndarray]]) -> dict[str, Any]:

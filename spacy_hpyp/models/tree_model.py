@@ -22,6 +22,7 @@ from ..easy_first.parsing import SCALE, Sentences, Trees, parse, parse_beam
 from ..easy_first.perceptron import Perceptron, find_averages, new_perceptron, set_average
 from ..easy_first.templates import Templates, compile_templates
 from ..text.vocabulary import Vocabulary, VocabularySettings
+from .guard import Guard
 
 # Forms whose symbols are kept.
 _KEPT_FORMS = 1_000_000
@@ -77,6 +78,8 @@ class TreeModel:
     vocabulary_settings (VocabularySettings): How its vocabulary is made.
     arc_places, label_places (int): The sizes of their tables of weights, powers of two.
     RAISES (ValueError): If a template names what is not known, or a number is out of its range.
+
+    guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
     def __init__(
@@ -103,6 +106,7 @@ class TreeModel:
         self.label_perceptron: Perceptron | None = None
         self.confidence: np.ndarray | None = None
         self.progress = ParserProgress()
+        self.guard = Guard()
         self._predicting: tuple[Scorer, Labeller] | None = None
         self._symbols: dict[str, tuple[int, int, int, int]] = {}
 
@@ -228,11 +232,11 @@ class TreeModel:
 
     def parse(self, sentences: Sentences, *, width: int, merge: bool, threads: int = 1) -> Trees:
         """Parse sentences with the averaged weights, see `spacy_hpyp.easy_first.parsing.parse`."""
-        return parse(*self._scorers(), sentences, width=width, merge=merge, threads=threads)
+        return parse(*self.guard.read(self._scorers), sentences, width=width, merge=merge, threads=threads)
 
     def k_best(self, sentences: Sentences, i: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The trees of the final beam of a sentence with their scores, see `spacy_hpyp.easy_first.parsing.parse_beam`."""
-        return parse_beam(*self._scorers(), sentences, i, width)
+        return parse_beam(*self.guard.read(self._scorers), sentences, i, width)
 
     # Training
 

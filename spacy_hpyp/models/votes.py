@@ -19,6 +19,7 @@ from ..compiled import NONE
 from ..head_outward.marginals import minimum_bayes_risk_tree
 from ..inference.spanning_tree import maximum_spanning_tree
 from ..newton import maximize
+from .guard import Guard
 
 # How sure weights may be to be 0, in tokens: what is best for words that are left out, stretches of so many in one of so many parts.
 _PRIORS = (256.0, 64.0, 16.0, 4.0, 1.0)
@@ -182,6 +183,8 @@ class Votes:
     tags, labels (Sequence[str]): What it was learned for; others have no features of their own.
     weights (Mapping[str, float64[*]] | None): For heads, labels and tags; 0 without them.
     RAISES (ValueError): If there is a wrong number of weights.
+
+    guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
     def __init__(
@@ -198,6 +201,7 @@ class Votes:
             "labels": number_of_features(v, _LABEL, [n, n, t]),
             "tags": number_of_features(v, _TAG, [t]),
         }
+        self.guard = Guard()
         unlearned = {name: np.zeros(size) for name, size in sizes.items()} | {"elected": _AS_VOTED}
         self.weights = unlearned if weights is None else dict(weights)
         for name, each in unlearned.items():

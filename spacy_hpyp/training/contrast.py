@@ -2,8 +2,8 @@
 
 The weights of pools are fitted to the likelihood of derivations first, words included. A sum of that and of the likelihood of the
 right derivation *given* the words (`arc_standard.contrast`) makes them better at telling derivations apart, and little worse at
-predicting words. As with all that is learned of weights, the model must not have seen the sentence: a part of the sentences is taken
-out of the seating and parsed without them, one part after the other.
+predicting words. As with all that is learned of weights, the model must not have seen the sentence: a part of the sentences after the
+other is taken out of a copy of the seating and parsed by what is left.
 """
 
 from collections.abc import Mapping
@@ -79,8 +79,8 @@ def learn_contrasts(
         blocks = sentence_blocks([rows[0] for rows in chosen])
         if given_tags:
             blocks = blocks._replace(tags=part.tags)
-        with model.seating.without(seats, model.weights, rng, threads), ThreadPoolExecutor(threads) as executor:
-            parser = model.frozen.parser_for(search)
+        parser = model.without(seats, rng, threads).frozen.parser_for(search)
+        with ThreadPoolExecutor(threads) as executor:
             for start in range(0, len(chosen), _BATCH):
                 now = {name: Weights(_exact(standing[name]), pace * _exact(gate[name])) for name in DISTRIBUTIONS}
                 contrast = partial(_contrast, with_weights(parser, now), blocks, derivations, search)

@@ -2,11 +2,10 @@
 
 What reads guides (`annotation.guides`) has to learn from guides that are as good as those that it will read, and of a sentence that
 a parser was trained on it believes what it was told. A count model need not be trained again for that: a part of the sentences is
-taken out of the seating, parsed by what is left, and put back as it was.
+taken out of a copy of the seating, and parsed by what is left.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,10 +47,9 @@ def leave_out(
     """Annotate training sentences by the model without them.
 
     The sentences are left out in stretches, as new text is not from among what was learned either, and all copies of a sentence with
-    the first of them. A sentence that the model has not learned from is parsed along with those around it. In the end the model is as
-    it was.
+    the first of them. A sentence that the model has not learned from is parsed along with those around it.
 
-    model (JointModel): A trained model.
+    model (JointModel): A trained model; it stays as it is.
     documents (Sequence[GoldDocument]): What it was trained on.
     search (Search): How they are parsed, with `guides`; each sentence by itself.
     rng (numpy.random.Generator): The source of randomness; seatings of one table at most for each dish need none.
@@ -79,9 +77,8 @@ def leave_out(
         if given_tags:
             blocks = blocks._replace(tags=np.concatenate([sentence.gold[1] for sentence in chosen]))
         seated = [sentence.gold for sentence in chosen for _ in range(sentence.copies)]
-        without = model.seating.without(join(seated), model.weights, rng, threads) if seated else nullcontext()
-        with without:
-            guides = model.frozen.decode(blocks, search, threads).guides
+        others = model.without(join(seated), rng, threads) if seated else model
+        guides = others.frozen.decode(blocks, search, threads).guides
         place = _places(keys, sentences, starts)
         for part, values in zip(found, guides):
             part[place] = values
@@ -90,21 +87,19 @@ def leave_out(
     return Guides(*(part[place] for part in found)), sum(sentences[key].copies > 0 for key in order)
 
 
-@contextmanager
-def leaving_out(
+def without(
     model: JointModel, documents: Sequence[GoldDocument], rng: np.random.Generator, *, threads: int
-) -> Iterator[None]:
-    """Take all copies of some sentences out of a model, and put them back in the end as they were.
+) -> JointModel:
+    """A model as if it had not learned from some sentences, see `JointModel.without`.
 
     model, rng, threads: As for `leave_out`.
-    documents (Sequence[GoldDocument]): The sentences; those that the model has not learned from need not be taken out.
+    documents (Sequence[GoldDocument]): The sentences, with all their copies; the model need not have learned from them.
     RAISES (ValueError): If the model has latent derivations.
     """
     _check_derivations(model)
     _, sentences = _read(model, documents)
     seated = [each.gold for each in sentences.values() if each.gold is not None for _ in range(each.copies)]
-    with model.seating.without(join(seated), model.weights, rng, threads) if seated else nullcontext():
-        yield
+    return model.without(join(seated), rng, threads) if seated else model
 
 
 def _check_derivations(model: JointModel) -> None:

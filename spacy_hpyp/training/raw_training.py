@@ -111,12 +111,16 @@ def learn(model: JointModel, batch: Batch, learning: str, search: Search, *, see
     parses = model.frozen.decode(batch.blocks, search._replace(marginals=False, consensus=False), threads)
     sentences = parsed_sentences(batch.blocks, parses)
     count = len(sentences.offsets) - 1
-    rng = np.random.default_rng([seed, model.progress.steps])
-    model.progress.steps += 1
     unseated = np.zeros(count, dtype=bool)
     derivations = static_derivations(sentences)
-    model.seating.visit(sentences, derivations, unseated, model.weights, rng, threads, LEARNING[learning])
-    model.progress.tokens += len(sentences.words)
+
+    def add() -> None:
+        rng = np.random.default_rng([seed, model.progress.steps])
+        model.progress.steps += 1
+        model.seating.visit(sentences, derivations, unseated, model.weights, rng, threads, LEARNING[learning])
+        model.progress.tokens += len(sentences.words)
+
+    model.guard.change(add)
     return Progress(batch.texts, count, len(sentences.words), float(parses.log_probability.sum()))
 
 
@@ -180,7 +184,8 @@ def learn_from_text(
 
 
 def _resample(model: JointModel, seed: int) -> None:
-    model.seating.resample(np.random.default_rng([seed, model.progress.steps, 1]))
+    rng = np.random.default_rng([seed, model.progress.steps, 1])
+    model.guard.change(lambda: model.seating.resample(rng))
 
 
 def save_checkpoint(save: Callable[[Path], None], output: Path, done: Progress) -> None:

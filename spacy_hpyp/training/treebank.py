@@ -92,12 +92,14 @@ class Batch:
     keys (list[bytes]): What identifies them.
     rows (list[int32[4, *]]): Their words, tags, heads and labels.
     seated (list[bool]): Whether they are seated.
+    passages (list[Passage]): Those of them that confidence is to be learned from.
     met (bool): Whether all of them, and those that are skipped, have been met before.
     """
 
     keys: list[bytes] = field(default_factory=list)
     rows: list[np.ndarray] = field(default_factory=list)
     seated: list[bool] = field(default_factory=list)
+    passages: list[Passage] = field(default_factory=list)
     met: bool = True
 
 
@@ -168,10 +170,10 @@ class Treebank:
         return self.encoded[key]
 
     def batch(self, documents: Iterable[GoldDocument]) -> Batch:
-        """The sentences of documents, which from now on count as seated."""
+        """The sentences of documents, to be visited; those that are not seated are then, see `visit`."""
         batch = Batch()
         encoder = self.model.encoder
-        seated = self.model.progress.seated
+        seated, added = self.model.progress.seated, Counter[bytes]()
         for document in documents:
             passage = Passage([], [])
             for raw in document.sentences:
@@ -186,25 +188,21 @@ class Treebank:
                 rows = self.encoded[key]
                 if rows is None:
                     continue
-                present = seated.get(key, 0)
-                if self.copies[key] == 0:
-                    self.copies[key] = 1
-                batch.seated.append(present >= self.copies[key])
-                if not batch.seated[-1]:
-                    seated[key] = present + 1
+                batch.seated.append(seated.get(key, 0) + added[key] >= max(1, self.copies[key]))
+                added[key] += not batch.seated[-1]
                 batch.rows.append(rows)
                 batch.keys.append(key)
                 if batch.seated[-1]:
                     passage.keys.append(key)
                     passage.rows.append(rows)
-            self._sample(passage)
+            if self._is_sample(passage):
+                batch.passages.append(passage)
         return batch
 
-    def _sample(self, passage: Passage) -> None:
-        """Keep a passage to learn confidence from, if it is one of some that its content chooses."""
+    def _is_sample(self, passage: Passage) -> bool:
+        """Whether a passage is one of some that their content chooses to learn confidence from."""
         every = max(_FEWEST_PARTS, self.model.progress.tokens // _PASSAGE_TOKENS)
-        if passage.keys and int.from_bytes(passage.keys[0][:4], "big") % every == 0:
-            self.model.progress.sweep.passages.append(passage)
+        return bool(passage.keys) and int.from_bytes(passage.keys[0][:4], "big") % every == 0
 
     def take_passages(self) -> list[Passage]:
         """Take the passages that have been kept since the last time; a sentence that is seated once is in one of them only."""
@@ -218,15 +216,6 @@ class Treebank:
         self.model.progress.sweep.passages = []
         return found
 
-    def sweep(self, visited: int) -> bool:
-        """Count sentences as visited. Returns whether a sweep over the corpus is complete with them."""
-        sweep = self.model.progress.sweep
-        sweep.visited += visited
-        if sweep.visited < sweep.copies.total():
-            return False
-        sweep.visited = 0
-        return True
-
 
 def learn_confidence(
     model: JointModel,
@@ -237,7 +226,7 @@ def learn_confidence(
     threads: int,
     given_tags: bool,
 ) -> None:
-    """Learn how sure to be of arcs, from passages that are taken out of the model, parsed, and put back.
+    """Learn how sure to be of arcs, from passages as the model without them parses them.
 
     passages (list[Passage]): Of sentences that are seated; without any, nothing is learned.
     search (Search): How they are parsed, with `marginals`.
@@ -251,8 +240,7 @@ def learn_confidence(
     blocks, heads = running_text(passages)
     if given_tags:
         blocks = blocks._replace(tags=sentences.tags)
-    with model.seating.without(sentences, model.weights, rng, threads):
-        parses = model.frozen.decode(blocks, search, threads)
+    parses = model.without(sentences, rng, threads).frozen.decode(blocks, search, threads)
     punctuation = [number for number, label in enumerate(model.labels) if label.lower() in PUNCTUATION]
     counted = ~np.isin(sentences.labels, punctuation)
     model.confidence = learn(features(parses, blocks.offsets)[counted], (parses.heads == heads)[counted])
@@ -267,7 +255,7 @@ def visit(
     particles: int = 1,
     threads: int = 1,
 ) -> tuple[dict[str, float], dict[str, Weights]]:
-    """A Gibbs step for each sentence of a batch, and for its derivation if that is latent.
+    """A Gibbs step for each sentence of a batch, and for its derivation if that is latent; those that are not seated are from now on.
 
     A sentence has the derivation of the static oracle until another one has been drawn.
 
@@ -294,11 +282,17 @@ def visit(
             sentences, derivations, seated, model.weights, rng, given_trees=given_trees, particles=particles
         )
         drawn = np.flatnonzero(seated).tolist()
-    model.progress.tokens += int(np.diff(sentences.offsets)[~seated].sum())
+    progress = model.progress
+    for key, was_seated in zip(batch.keys, batch.seated):
+        if not was_seated:
+            progress.seated[key] = progress.seated.get(key, 0) + 1
+            progress.sweep.copies[key] = max(progress.sweep.copies[key], progress.seated[key])
+    progress.tokens += int(np.diff(sentences.offsets)[~seated].sum())
+    progress.sweep.passages += batch.passages
     for i in drawn:
         start, end = sentences.offsets[i], sentences.offsets[i + 1]
         path = np.concatenate([derivations.actions[2 * start : 2 * end], derivations.tags[start:end]])
-        model.progress.derivations.setdefault(batch.keys[i], []).append(path)
+        progress.derivations.setdefault(batch.keys[i], []).append(path)
     return found
 
 

@@ -188,12 +188,3 @@ class Sampler:
             heads, labels = sentences.heads[tree], sentences.labels[tree]
             if drawn or not np.array_equal(heads, rows[2]):
                 kept.setdefault(key, []).append(np.concatenate([heads, labels]))
-
-    def sweep(self, visited: int) -> bool:
-        """Count sentences as visited. Returns whether a sweep over the corpus is complete with them."""
-        sweep = self.model.progress.sweep
-        sweep.visited += visited
-        if sweep.visited < sweep.copies.total():
-            return False
-        sweep.visited = 0
-        return True

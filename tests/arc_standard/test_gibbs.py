@@ -12,16 +12,13 @@ from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, ContextLists
 from spacy_hpyp.arc_standard.events import Generated, events_of, static_derivations
 from spacy_hpyp.hpyp.franchise import (
-    N_CELLS,
     N_SERVINGS,
     NONE,
     PARENT,
     RESTAURANT,
     SYMBOL,
-    compact,
     new_franchise,
 )
-from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.inference.gibbs import visit_sentences
 from spacy_hpyp.models.seating import no_gradient
 
@@ -112,41 +109,18 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_sentences_that_were_out_for_a_while_sit_where_they_sat(name):
-    model = make_model(POOLS[name])
-    rows = sentence()
+def test_what_is_predicted_without_sentences_takes_them_out_of_a_copy(name):
+    model, rows = make_model(POOLS[name]), sentence()
     for i in range(20):
         model.seating.visit(rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(i))
+    before, predicted = model.seating.pack(), model.frozen.tree_log_probabilities(rows)
     several = join([np.stack(list(rows[:4]))] * 8)
-    before = {name: pack(franchise) for name, franchise in model.seating.franchises.items()}
-    used = {name: franchise.used[:N_CELLS].copy() for name, franchise in model.seating.franchises.items()}
-    with model.seating.without(several, model.weights, np.random.default_rng(1)):
-        assert pack(model.seating.franchises["tag"]) != before["tag"]
-    for name, franchise in model.seating.franchises.items():
-        assert pack(franchise) == before[name]
-        np.testing.assert_array_equal(franchise.used[:N_CELLS], used[name])
-
-
-def test_sentences_are_put_back_though_what_was_done_without_them_failed():
-    model = make_model(POOLS["the paper's"])
-    rows = sentence()
-    model.seating.visit(rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(0))
-    before = pack(model.seating.franchises["tag"])
-    with pytest.raises(KeyError), model.seating.without(rows, model.weights, np.random.default_rng(0)):
-        raise KeyError
-    assert pack(model.seating.franchises["tag"]) == before
-
-
-def test_sentences_are_put_back_though_their_restaurants_were_let_go():
-    model = make_model(POOLS["the paper's"])
-    rows = sentence()
-    model.seating.visit(rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(0))
-    before = {name: pack(franchise) for name, franchise in model.seating.franchises.items()}
-    with model.seating.without(rows, model.weights, np.random.default_rng(1)):
-        smaller = {name: compact(franchise) for name, franchise in model.seating.franchises.items()}
-        assert smaller["transition"].used[N_SERVINGS] < model.seating.franchises["transition"].used[N_SERVINGS]
-        model.seating.franchises.update(smaller)
-    assert {name: pack(franchise) for name, franchise in model.seating.franchises.items()} == before
+    others = model.without(several, np.random.default_rng(1))
+    assert others.frozen.tree_log_probabilities(rows) < predicted
+    with pytest.raises(ValueError, match="cannot be removed"):
+        model.without(join([np.stack(list(rows[:4]))] * 21), np.random.default_rng(1))
+    assert model.seating.pack() == before
+    assert model.frozen.tree_log_probabilities(rows) == predicted
 
 
 def test_a_distribution_that_cannot_be_resampled_is_named():

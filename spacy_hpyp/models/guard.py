@@ -1,0 +1,64 @@
+"""Who may read what a model has learned while it learns: nobody.
+
+A step of learning changes one thing after the other: where customers sit, which sentences are seated, how far a sweep is. Between the
+first and the last of these changes there is nothing to predict by, to save or to go on from.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from threading import RLock
+from typing import TypeVar
+
+_Result = TypeVar("_Result")
+
+
+def whole(step: Callable[[], _Result]) -> _Result:
+    """Take a step in a thread of its own, and wait for it.
+
+    An interrupt (Ctrl-C) is raised in the main thread and nowhere else: it ends the waiting, and never the step.
+    """
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(copy_context().run, step).result()
+
+
+class Guard:
+    """Lets one thread at a time read a model or change it, and none if a change has failed on its way.
+
+    broken (bool): Whether one has.
+    """
+
+    def __init__(self, broken: bool = False) -> None:
+        self._broken = broken
+        self._lock = RLock()
+
+    def __reduce__(self) -> tuple:
+        return Guard, (self._broken,)
+
+    def read(self, read: Callable[[], _Result]) -> _Result:
+        """Call what reads the model, or makes of it what others read.
+
+        RAISES (ValueError): If the model is broken.
+        """
+        with self._lock:
+            if self._broken:
+                raise ValueError(
+                    "A step of learning has failed on its way, and what it has left of the model is nothing to go on from. Load what "
+                    "was saved before, or train from the beginning."
+                )
+            return read()
+
+    def change(self, change: Callable[[], _Result]) -> _Result:
+        """Call what changes the model, as a `whole`. What has failed on its way has left the model broken.
+
+        RAISES (ValueError): If the model is broken.
+        """
+
+        def step() -> _Result:
+            try:
+                return change()
+            except BaseException:
+                self._broken = True
+                raise
+
+        return whole(lambda: self.read(step))

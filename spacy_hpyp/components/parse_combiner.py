@@ -239,7 +239,9 @@ class ParseCombiner(TrainableComponent):
 
         examples (Iterable[Example]): Predicted and reference documents.
         scores (tuple): Not used: it depends on the votes.
+        RAISES (ValueError): If it has not been trained.
         """
+        self._check_trained()
         found = [self._read(example) for example in self._examples(examples, "get_loss") if len(example.predicted)]
         return (self.votes.loss(*join_ballots(found)) if found else 0.0), None
 

@@ -1,5 +1,7 @@
 """The component that chooses among the trees of a parser."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import spacy
@@ -7,7 +9,8 @@ from spacy.tokens import DocBin
 from spacy.training import Example
 from spacy.util import load_model_from_config
 
-from spacy_hpyp.components.parse_reranker import ParseReranker
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.components.parse_reranker import ParseReranker, _marginals
 from spacy_hpyp.models.ranking import UNLEARNED
 
 LISTS = {
@@ -243,3 +246,18 @@ def test_learning_weights_that_is_interrupted_changes_nothing_and_is_done_the_ne
             ranking = reranker.model.attrs["ranking"]
             assert dict(zip(before, ranking.weights.tolist())) == before
     assert reranker.weights != before
+
+
+def test_marginals_of_arcs_are_sums_over_the_candidates_that_have_them_in_memory_for_these_alone():
+    rng = np.random.default_rng(0)
+    n = 3000
+    heads = rng.integers(NONE, n, size=(4, n), dtype=np.int32)
+    heads[1:] = np.where(rng.random((3, n)) < 0.7, heads[0], heads[1:])
+    probability = np.array([0.4, 0.3, 0.2, 0.1])
+    tracemalloc.start()
+    found = _marginals(heads, probability)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    np.testing.assert_allclose(found, np.einsum("ikn,k->in", heads[:, None] == heads, probability))
+    # A table of all arcs would have 72 megabytes.
+    assert peak < 5e6

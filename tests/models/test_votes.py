@@ -112,6 +112,15 @@ def test_voters_are_right_together_more_often_than_the_best_of_them(longest):
     assert (elected.tags == 0).mean() > 0.7
 
 
+def test_a_tree_of_more_words_than_are_made_projective_is_the_one_with_the_most_votes():
+    heads = np.repeat([[2], [3], [NONE], [2]], 2, axis=1).astype(np.int32)
+    same, nothing = np.zeros_like(heads), np.full(heads.shape, np.nan)
+    ballots = Ballots(heads, same + 1, same, nothing, nothing, np.array([0, 4]))
+    votes = Votes(["a", "b"], ["X"], ["ROOT", "dep"])
+    assert votes.elect(ballots, longest=3, root=0).heads.tolist() == [2, 3, NONE, 2]
+    assert votes.elect(ballots, longest=4, root=0).heads.tolist() != [2, 3, NONE, 2]
+
+
 def test_confidence_is_calibrated():
     ballots, gold = simulated(6000, [0.75, 0.8], sure=False)
     votes = Votes(["a", "b"], ["X", "Y"], ["ROOT", "dep"])

@@ -43,6 +43,7 @@ def prepare(pipeline: Path, seed: int, count: int) -> Callable[[int], str]:
         rng = random.Random(f"{seed}/{number}")
         docs = [annotate(rng.choice(makers)(nlp, rng), nlp, rng) for _ in range(min(BATCH, count - BATCH * number))]
         choose_settings(nlp, rng)
+        parse_all_and_check(nlp, [doc.copy() for doc in docs], rng)
         parse_and_check(nlp, docs, rng)
         return str(len(docs))
 
@@ -50,7 +51,7 @@ def prepare(pipeline: Path, seed: int, count: int) -> Callable[[int], str]:
 
 
 def choose_settings(nlp: Language, rng: random.Random) -> None:
-    """Draw the settings of the parser."""
+    """Draw the settings of the components."""
     parser = nlp.get_pipe("hpyp_parser")
     parser.particles = rng.choice([1, 2, 5, 10, 20, 50])
     parser.lookahead = rng.choice([0.0, 0.5, 5.0])
@@ -60,6 +61,39 @@ def choose_settings(nlp: Language, rng: random.Random) -> None:
     parser.guides = rng.random() < 0.5
     parser.temperature = rng.choice([0.1, 1.0, 2.0, 50.0])
     parser.tags = rng.choice(["joint", "joint", "given"])
+    nlp.get_pipe("easy_first_senter").certainty = rng.choice([0.0, 0.0, 1e9])
+    nlp.get_pipe("easy_first_parser").beam = rng.choice([1, 2, 8])
+    nlp.get_pipe("head_outward_parser").decoding = rng.choice(["best", "mbr"])
+    nlp.get_pipe("head_outward_parser").longest = rng.choice([1, 10, 50])
+    nlp.get_pipe("parse_reranker").k = rng.choice([1, 2, 5])
+    nlp.get_pipe("parse_reranker").decoding = rng.choice(["best", "mbr"])
+    nlp.get_pipe("parse_combiner").decoding = rng.choice(["projective", "spanning"])
+    nlp.get_pipe("head_outward_states").sweeps = 4
+
+
+def parse_all_and_check(nlp: Language, docs: list[Doc], rng: random.Random) -> None:
+    """Parse documents by all components, and check what they leave."""
+    texts = [doc.text for doc in docs]
+    tagged = nlp.get_pipe("hpyp_parser").tags == "given"
+    if tagged:
+        nlp.get_pipe("hpyp_parser").tags = "joint"
+    alone = [nlp(doc.copy()) if rng.random() < 0.1 else None for doc in docs]
+    docs = list(nlp.pipe(docs, batch_size=rng.choice([1, 3, BATCH])))
+    if tagged:
+        nlp.get_pipe("hpyp_parser").tags = "given"
+    for doc, text in zip(docs, texts, strict=True):
+        require(doc.text == text, "the text is another one")
+        check_trees(doc)
+        for token in doc:
+            require(token.dep_ and token.tag_, f"token {token.i} has no tag or no label")
+            value = token._.head_prob
+            possible = value is None if token.is_space else value is not None and 0.0 <= value <= 1.0 + 1e-6
+            require(possible, f"head_prob of token {token.i} is {value}")
+            require(token._.state is None or 0 <= token._.state < 1000, f"a state is {token._.state}")
+    for doc, other in zip(docs, alone, strict=True):
+        if other is not None:
+            own, others = ([(t.head.i, t.dep_, t.tag_, t._.head_prob) for t in each] for each in (doc, other))
+            require(own == others, "a document has another parse alone than in a batch")
 
 
 def parse_and_check(nlp: Language, docs: list[Doc], rng: random.Random) -> None:

@@ -12,8 +12,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import spacy
-from checks import check_parse
+from checks import check_trees
+from pipelines import COMPONENTS, NGRAM
 
+from spacy_hpyp.language_model.ngram import NGramModel
 from spacy_hpyp.training.raw_training import last_checkpoint
 
 #: What may come of a kill, and of going on after it.
@@ -27,7 +29,7 @@ _SPAWN = multiprocessing.get_context("spawn")
 def kill_saving(pipelines: tuple[Path, Path], folder: Path, count: int, seed: int, *, seconds: float) -> Iterator[str]:
     """Kill processes that save two pipelines in turn to the same path.
 
-    pipelines (tuple[Path, Path]): The pipelines, which have the same settings and different models.
+    pipelines (tuple[Path, Path]): The pipelines, which have the same settings and different models, each with an n-gram model.
     folder (Path): An empty directory.
     count (int): How many kills.
     seed (int): Fixes how long processes run, which is not quite the same as where they are killed.
@@ -37,7 +39,7 @@ def kill_saving(pipelines: tuple[Path, Path], folder: Path, count: int, seed: in
     rng = random.Random(seed)
     target = folder / "saved"
     shutil.copytree(pipelines[0], target)
-    models = [(pipeline / "hpyp_parser" / "model").read_bytes() for pipeline in pipelines]
+    saved = {file: [(pipeline / file).read_bytes() for pipeline in pipelines] for file in own_files(pipelines[0])}
     for _ in range(count):
         pipe, end = _SPAWN.Pipe(duplex=False)
         child = _SPAWN.Process(target=_save_for_ever, args=(end, pipelines, target), daemon=True)
@@ -49,30 +51,40 @@ def kill_saving(pipelines: tuple[Path, Path], folder: Path, count: int, seed: in
         child.kill()
         child.join()
         pipe.close()
-        if (target / "hpyp_parser" / "model").read_bytes() not in models:
-            yield f"{LOST}: the model is neither of the two that were saved"
+        lost = [str(file) for file, both in saved.items() if (target / file).read_bytes() not in both]
+        if lost:
+            yield f"{LOST}: neither of the two that were saved: {', '.join(lost)}"
             continue
         problem = _problem(target)
         if problem:
-            shutil.copytree(pipelines[0], target, dirs_exist_ok=True, ignore=lambda *_: ["hpyp_parser"])
+            shutil.copytree(pipelines[0], target, dirs_exist_ok=True, ignore=lambda *_: COMPONENTS)
             yield f"{LOST}: {problem}" if _problem(target) else CUT_BY_SPACY
         else:
             yield KEPT
 
 
+def own_files(pipeline: Path) -> list[Path]:
+    """The files of a pipeline that this package has written, relative to it."""
+    files = [file for name in COMPONENTS for file in sorted((pipeline / name).glob("*"))]
+    return [file.relative_to(pipeline) for file in [*files, pipeline / NGRAM]]
+
+
 def _save_for_ever(pipe: Connection, pipelines: tuple[Path, Path], target: Path) -> None:
-    both = [spacy.load(pipeline) for pipeline in pipelines]
+    both = [(spacy.load(pipeline), NGramModel.from_disk(pipeline / NGRAM)) for pipeline in pipelines]
     pipe.send("saving")
     while True:
-        for nlp in both:
+        for nlp, words in both:
             nlp.to_disk(target)
+            words.to_disk(target / NGRAM)
 
 
 def _problem(pipeline: Path) -> str:
     """Why a pipeline cannot be loaded or does not parse; empty if it does."""
     try:
         nlp = spacy.load(pipeline)
-        check_parse(nlp, nlp(_TEXT))
+        check_trees(nlp(_TEXT))
+        if (pipeline / NGRAM).exists():
+            NGramModel.from_disk(pipeline / NGRAM)
     except Exception as error:
         return f"{pipeline}: {type(error).__name__}: {error}"
     return ""

@@ -1,15 +1,18 @@
-"""Attack the parser: random documents, damaged model files, and processes that are killed while they save.
+"""Attack the components: random documents, damaged files, and processes that are killed or interrupted.
 
-    python tests/faults/run.py [documents] [files] [kills] [--documents N] [--files N] [--kills N] [--seed S]
+    python tests/faults/run.py [documents] [files] [kills] [interrupts] [--documents N] [--files N] [--kills N] [--interrupts N] [--seed S]
 
-Trains a small pipeline on assets/sample, and then
+Trains a small pipeline on assets/sample that has every component, and an n-gram model, and then
 * parses random documents: any characters, white space, no token or one, very long ones, sentence boundaries and trees that
-  were there before, and random settings. Trees, probabilities and what was set before are checked;
-* damages the model file, its bytes or what is written in it, and loads it: it has to be refused with a message that names it, or
-  be a model that parses and learns. A file with a checksum has to be refused whenever a byte was changed;
+  were there before, and random settings. Trees, probabilities and what was set before are checked, and that a document has the same
+  parse alone and in a batch;
+* damages a file that was saved, its bytes or what is written in it, and loads it: it has to be refused with a message that names it, or
+  be a model that parses and learns. A file with a checksum has to be refused whenever a byte was changed, and a view to be made again;
 * kills processes that save a pipeline over another one, and runs of `hpyp learn`: what was saved before has to load and parse, and
   `learn --resume` has to go on. Where `nlp.to_disk` is killed while spaCy writes a file of its own, as config.cfg, that file is
-  cut short, whatever the components are: this is counted by itself, and the pipeline has to load when spaCy's files are put back.
+  cut short, whatever the components are: this is counted by itself, and the pipeline has to load when spaCy's files are put back;
+* interrupts what learns by SIGINT, in the first sweep, later, and while documents are left out: the component has to be saved and loaded,
+  to parse then as it did before, and to go on learning.
 
 Compiled code runs in processes of its own: one that crashes or hangs is counted, and the next case is tried. Prints what went
 wrong and, at the end, the counts. The exit code is 1 if anything went wrong. The same seed gives the same documents and files.
@@ -25,19 +28,14 @@ from pathlib import Path
 
 import damaged_files
 import documents
+import interrupts
 import kills
-import spacy
 from children import CRASH, ERROR, HANG, run_cases
-from spacy.cli.convert import convert
-from spacy.cli.train import train
-from spacy.training import Corpus
+from pipelines import SAMPLE, train_pipelines
 from tqdm import tqdm
 
-PROJECT = Path(__file__).resolve().parent.parent.parent
-SAMPLE = PROJECT / "assets" / "sample"
-PARTS = ("documents", "files", "kills")
-#: Enough for trees that make sense.
-STEPS = {"paper": {"training.max_steps": 4}, "pool": {"training.max_steps": 6, "training.batcher.parts": 3}}
+#: What is tried, and how often.
+PARTS = {"documents": 100_000, "files": 10_000, "kills": 500, "interrupts": 500}
 
 
 class Report:
@@ -64,28 +62,11 @@ class Report:
         print("\n".join(self._lines))
 
 
-def train_pipeline(folder: Path, config: str) -> None:
-    """Train a pipeline on the sample: `folder/model-last`, and `folder/other`, which has learned something besides."""
-    for part in ("train", "dev"):
-        convert(SAMPLE / f"en_sample-ud-{part}.conllu", folder, converter="conllu", file_type="spacy", n_sents=10)
-    overrides = {
-        "paths.train": str(folder / "en_sample-ud-train.spacy"),
-        "paths.dev": str(folder / "en_sample-ud-dev.spacy"),
-        "components.hpyp_parser.particles": 10,
-        "training.eval_frequency": 1000,
-        **STEPS[config],
-    }
-    train(PROJECT / "configs" / f"{config}.cfg", folder, overrides=overrides)
-    nlp = spacy.load(folder / "model-last")
-    nlp.update(list(Corpus(folder / "en_sample-ud-train.spacy")(nlp))[:1])
-    nlp.to_disk(folder / "other")
-
-
 def try_documents(folder: Path, count: int, seed: int, seconds: float, report: Report) -> None:
     """Parse random documents."""
     found: Counter[str] = Counter()
     cases = -(-count // documents.BATCH)
-    results = run_cases(documents.prepare, (folder / "model-last", seed, count), cases, seconds=seconds)
+    results = run_cases(documents.prepare, (folder / "one", seed, count), cases, seconds=seconds)
     for result in tqdm(results, "documents", cases, disable=None):
         if result.outcome in (CRASH, HANG, ERROR):
             found[result.outcome] += 1
@@ -96,20 +77,22 @@ def try_documents(folder: Path, count: int, seed: int, seconds: float, report: R
 
 
 def try_files(folder: Path, count: int, seed: int, seconds: float, report: Report) -> None:
-    """Load damaged model files."""
+    """Load damaged files."""
     found: Counter[str] = Counter()
     damaged = folder / "damaged"
-    shutil.copytree(folder / "model-last" / "hpyp_parser", damaged)
-    arguments = (folder / "model-last", folder / "en_sample-ud-train.spacy", damaged, seed)
+    shutil.copytree(folder / "one", damaged)
+    arguments = (folder / "one", folder, damaged, seed)
     results = run_cases(damaged_files.prepare, arguments, count, seconds=seconds)
     for result in tqdm(results, "files", count, disable=None):
         found[result.outcome] += 1
         if result.outcome in (CRASH, HANG, ERROR):
             report.problem(f"files, case {result.number}: {result.outcome}: {result.details}")
     for kind in (damaged_files.BYTES, damaged_files.CONTENT):
-        refused, loaded = (found[f"{outcome} {kind}"] for outcome in (damaged_files.REFUSED, damaged_files.LOADED))
+        outcomes = (damaged_files.REFUSED, damaged_files.REPAIRED, damaged_files.LOADED)
+        refused, repaired, loaded = (found[f"{outcome} {kind}"] for outcome in outcomes)
         report.line(
-            f"{refused + loaded} files with damaged {kind}: {refused} refused, {loaded} loaded although damaged"
+            f"{refused + repaired + loaded} files with damaged {kind}: {refused} refused, {repaired} views made again, {loaded} loaded "
+            "although damaged"
         )
     report.line(f"{count} damaged files: {_wrong(found)}")
 
@@ -118,7 +101,7 @@ def try_kills(folder: Path, count: int, seed: int, seconds: float, report: Repor
     """Kill processes while they save."""
     for name in ("saving", "learning"):
         (folder / name).mkdir()
-    pipelines = (folder / "model-last", folder / "other")
+    pipelines = (folder / "one", folder / "other")
     half = count // 2
     saved = kills.kill_saving(pipelines, folder / "saving", count - half, seed, seconds=seconds)
     found = _count(saved, "saving", report)
@@ -133,6 +116,23 @@ def try_kills(folder: Path, count: int, seed: int, seconds: float, report: Repor
     report.line(
         f"{half} kills of 'hpyp learn': {found[kills.KEPT]} times all was there, {found[kills.LOST]} times something was lost; "
         f"{found[kills.RESUMED]} runs went on from a checkpoint"
+    )
+
+
+def try_interrupts(folder: Path, count: int, seed: int, seconds: float, report: Report) -> None:
+    """Interrupt what learns."""
+    found: Counter[str] = Counter()
+    results = run_cases(interrupts.prepare, (folder / "one", folder, seed), count, seconds=seconds)
+    for result in tqdm(results, "interrupts", count, disable=None):
+        found[result.outcome] += 1
+        if result.outcome in (CRASH, HANG, ERROR):
+            report.problem(f"interrupts, case {result.number}: {result.outcome}: {result.details}")
+    during, after = (
+        sum(number for outcome, number in found.items() if outcome.endswith(f" {when}"))
+        for when in (interrupts.DURING, interrupts.AFTER)
+    )
+    report.line(
+        f"{count} interrupts: {during} while something was learned and {after} after it; what was saved went on; {_wrong(found)}"
     )
 
 
@@ -155,12 +155,8 @@ def main() -> None:
     options.add_argument(
         "parts", nargs="*", metavar="PART", help=f"what to try, of {', '.join(PARTS)}; all without any"
     )
-    options.add_argument("--documents", type=int, default=20_000, help="how many random documents")
-    options.add_argument("--files", type=int, default=5_000, help="how many damaged model files")
-    options.add_argument(
-        "--kills", type=int, default=60, help="how many kills, of saving and of 'hpyp learn' in equal parts"
-    )
-    options.add_argument("--config", choices=sorted(STEPS), default="pool", help="which config to train with")
+    for part, count in PARTS.items():
+        options.add_argument(f"--{part}", type=int, default=count, help=f"how many {part}")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument(
         "--seconds", type=float, default=600.0, help="after how long without an answer a process hangs"
@@ -172,8 +168,8 @@ def main() -> None:
     report = Report()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        train_pipeline(folder, arguments.config)
-        for part, attack in zip(PARTS, (try_documents, try_files, try_kills)):
+        train_pipelines(folder)
+        for part, attack in zip(PARTS, (try_documents, try_files, try_kills, try_interrupts), strict=True):
             if not arguments.parts or part in arguments.parts:
                 attack(folder, getattr(arguments, part), arguments.seed, arguments.seconds, report)
     report.show()

@@ -62,8 +62,11 @@ def set_pooled(model: Model, attribute: str, pooled: Pooled) -> Model:
     weights = {name: pooled.weights[name] for name in pooled.conditionals}
     model.attrs[attribute] = pooled
     for name, own in weights.items():
-        model.set_param(f"{name}_standing", own.standing.astype(np.float32))
-        model.set_param(f"{name}_gate", (own.gate / pooled.pools.gate_pace).astype(np.float32))
+        for part, value in zip(Weights._fields, (own.standing, own.gate / pooled.pools.gate_pace), strict=True):
+            model.set_param(f"{name}_{part}", value.astype(np.float32))
+            # What was learned about the weights of another model, and not used yet, is of no use to these.
+            if model.has_grad(f"{name}_{part}"):
+                model.set_grad(f"{name}_{part}", np.zeros(value.shape, dtype=np.float32))
     pooled.weights = Parameters(model, attribute)
     return model
 

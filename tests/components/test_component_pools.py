@@ -174,6 +174,18 @@ def test_nothing_is_learned_from_sentences_that_are_new(toy, sentences):
     assert all(np.any(parameters(toy, nlp)[name] != before[name]) for name in model.param_names)
 
 
+def test_what_was_learned_of_the_weights_of_another_model_is_forgotten(toy, sentences):
+    nlp = toy.trained(sentences, sweeps=1, **toy.pools)
+    parser = toy.parser(nlp)
+    data = parser.to_bytes(exclude=["vocab"])
+    nlp.update(toy.examples(nlp, sentences), sgd=False)
+    assert all(np.any(parser.model.get_grad(name) != 0) for name in parser.model.param_names)
+    # With fewer tags the weights have another shape.
+    parser.initialize(lambda: toy.examples(nlp, sentences[:2]))
+    parser.from_bytes(data, exclude=["vocab"])
+    assert not any(np.any(parser.model.get_grad(name) != 0) for name in parser.model.param_names)
+
+
 def test_component_updates_itself_with_an_optimizer_only(toy, sentences):
     nlp = toy.trained(sentences, sweeps=1, **toy.pools)
     parser = toy.parser(nlp)

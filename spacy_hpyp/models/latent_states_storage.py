@@ -118,5 +118,5 @@ def _dish_counts(franchise: Franchise) -> np.ndarray:
 def _check_symbols(franchise: Franchise, limits: list[int]) -> None:
     restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
     for level, limit in enumerate(limits[: franchise.columns.shape[1]], start=1):
-        if int(restaurants[restaurants[:, TIER] == level, SYMBOL].max(initial=0)) >= limit:
+        if int(restaurants[restaurants[:, TIER] == level, SYMBOL].max(initial=-1)) >= limit:
             raise ValueError("a context does not exist")

@@ -280,6 +280,23 @@ def test_refused_model_leaves_the_settings_as_they_were(toy, victim, small):
     assert victim.parser.settings == before
 
 
+@pytest.mark.parametrize("part", ["cfg", "model", "vocab"])
+def test_where_one_part_is_damaged_none_is_loaded(toy, victim, tmp_path, part):
+    other = toy.parser(changed(toy, toy.trained(toy.sentences(6, seed=9))))
+    other.vocab.strings.add("a string that nobody else has")
+    other.to_disk(tmp_path)
+    message = srsly.msgpack_loads(other.to_bytes())
+    file = tmp_path / "vocab" / "strings.json" if part == "vocab" else tmp_path / part
+    file.write_bytes(file.read_bytes()[:-1])
+    before = victim.parser.settings, set(victim.nlp.vocab.strings)
+    with pytest.raises(ValueError):  # noqa: PT011
+        victim.parser.from_disk(tmp_path)
+    with pytest.raises(ValueError, match="cannot be read"):
+        victim.parser.from_bytes(srsly.msgpack_dumps({**message, part: message[part][:-1]}))
+    assert (victim.parser.settings, set(victim.nlp.vocab.strings)) == before
+    assert victim.annotation(victim.nlp(TEXT)) == victim.expected
+
+
 def test_untrained_component_can_be_stored(toy, tmp_path):
     toy.nlp().to_disk(tmp_path)
     with pytest.raises(ValueError, match="has not been trained"):

@@ -197,15 +197,16 @@ class ParseCombiner(TrainableComponent):
         found = [self._read(example) for example in examples if len(example.predicted)]
         if not found:
             return losses
-        before = len(self._seen)
+        seen = dict(self._seen)
         for parts in found:
             content = b"".join(part.tobytes() for part in (*parts[0], *parts[1]))
-            self._seen.setdefault(hashlib.blake2b(content, digest_size=16).digest(), parts)
-        if len(self._seen) > before:
-            joined, votes = join_ballots(self._seen.values()), self.votes
+            seen.setdefault(hashlib.blake2b(content, digest_size=16).digest(), parts)
+        if len(seen) > len(self._seen):
+            votes = self.votes
             learned = Votes(votes.voters, votes.tags, votes.labels, votes.weights)
-            learned.learn(*joined, longest=self._longest, root=self._root(self._names()))
-            self.model.attrs[VOTES] = learned
+            learned.learn(*join_ballots(seen.values()), longest=self._longest, root=self._root(self._names()))
+            # What has been learned from counts as seen, and not what an interrupt came before.
+            self.model.attrs[VOTES], self._seen = learned, seen
         losses[self.name] = self.votes.loss(*join_ballots(found))
         return losses
 

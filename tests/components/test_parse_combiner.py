@@ -155,6 +155,29 @@ def test_references_with_kept_parses_are_learned_from(toy, folder, tmp_path):
     assert np.abs(combiner.votes.weights["heads"] - before).max() > 0.1
 
 
+def test_examples_are_learned_from_the_next_time_where_learning_was_interrupted(toy, folder, monkeypatch):
+    nlp = spacy.load(folder)
+    combiner = nlp.get_pipe("parse_combiner")
+    examples = [example_of(toy, nlp, sentence) for sentence in projective(toy)[:30]]
+    for example in examples:
+        nlp(example.predicted)
+        example.reference.user_data.update(example.predicted.user_data)
+        keep(example.reference, "other", example.predicted._.parses["one"])
+        example.predicted = nlp.make_doc(example.reference.text)
+    before = combiner.votes.weights["heads"].copy()
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("spacy_hpyp.models.votes.learn_confidence", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            combiner.update(examples)
+    assert np.array_equal(combiner.votes.weights["heads"], before)
+    combiner.update(examples)
+    assert not np.array_equal(combiner.votes.weights["heads"], before)
+
+
 def kept(heads, *, starts=(0,)):
     n = len(heads)
     begins = np.zeros(n, dtype=bool)

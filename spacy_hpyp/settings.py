@@ -16,6 +16,8 @@ import numpy as np
 
 #: More particles than this would fill the memory and find nothing more.
 HIGHEST_PARTICLES = 10_000_000
+# What has no limit of its own has that of the integers of the core.
+_HIGHEST = 2**63 - 1
 
 Decorated = TypeVar("Decorated")
 
@@ -33,7 +35,7 @@ class Whole:
 
     def __contains__(self, value: object) -> bool:
         is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-        return is_whole and self.least <= int(value) <= (inf if self.highest is None else self.highest)
+        return is_whole and self.least <= int(value) <= (_HIGHEST if self.highest is None else self.highest)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """Between Docs and integer arrays: gold sentences for training, blocks to decode, and parses to write back."""
 
 import hashlib
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IS_SPACE, ORTH, SENT_START, TAG
+from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -18,8 +20,13 @@ from .extensions import bits, write_extensions, write_head_probability
 ROOT_LABEL = "ROOT"
 SPACE_TAG = "_SP"
 SPACE_LABEL = "dep"
+_NO_LABEL = np.array(get_string_id("_"), dtype=np.uint64).view(np.int64)
 #: The label of all arcs of a model that does not tell labels apart.
 UNLABELLED = "dep"
+
+
+class UnknownTagWarning(UserWarning):
+    """A tag that a parser is given was not in its training data."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,9 @@ def problem_of(rows: np.ndarray) -> str | None:
     n = len(rows)
     if not tags.all():
         return "without tags"
-    if not deps.all():
+    # What has no head in CoNLL-U, "spacy convert" makes a root that has no label; of trees without labels no word has one.
+    unlabelled = deps == _NO_LABEL
+    if not deps.all() or (unlabelled[offsets == 0].any() and (n == 1 or not unlabelled.all())):
         return "without heads"
     heads = np.arange(n) + offsets
     if heads.min() < 0 or heads.max() >= n or np.sum(offsets == 0) != 1:
@@ -262,7 +271,7 @@ def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> t
     A block goes from one sentence boundary that is set to the next; inside it, sentences may begin where nothing is set,
     and must not where a boundary is ruled out. White space is left out.
 
-    given_tags (bool): Whether to use `token.tag_` as found, instead of finding the tags.
+    given_tags (bool): Whether to use `token.tag_` as found, instead of finding the tags. One that is unknown is none, with a warning.
     RETURNS (tuple[Blocks, Layout]): What to decode, and how to find the tokens again.
     RAISES (ValueError): If tags are to be used and a token has none that the model knows.
     """
@@ -310,13 +319,19 @@ def forms_of(docs: Sequence[Doc], layout: Layout, places: np.ndarray) -> list[st
 
 def _tag_number(encoder: Encoder, doc: Doc, i: int) -> int:
     tag = doc[i].tag_
-    if tag not in encoder.tags:
-        problem = f"has the tag '{tag}', which was not in the training data" if tag else "has no tag"
+    if not tag:
         raise ValueError(
-            f"The parser is set to use the tags that it finds (tags = \"given\"), but token {i} ('{doc[i].text}') {problem}. "
+            f"The parser is set to use the tags that it finds (tags = \"given\"), but token {i} ('{doc[i].text}') has no tag. "
             'Put a tagger with the same tag set before it, or set tags = "joint".'
         )
-    return encoder.tags[tag]
+    if tag not in encoder.tags:
+        warnings.warn(
+            f"The parser is set to use the tags that it finds (tags = \"given\"), but '{tag}' was not in the training data: of tokens "
+            "with such tags it finds one itself.",
+            UnknownTagWarning,
+            stacklevel=2,
+        )
+    return encoder.tags.get(tag, NONE)
 
 
 def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: Encoder) -> None:

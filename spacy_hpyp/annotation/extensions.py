@@ -1,5 +1,6 @@
 """Extension attributes: probabilities of tokens, and of the sentences and documents that they make up."""
 
+import warnings
 from functools import partial
 from math import log
 from typing import Any
@@ -54,6 +55,22 @@ def _surprisal(token: Token) -> float | None:
     return None if None in parts else sum(parts)
 
 
+_ATTRIBUTES: dict[tuple[type, str], dict[str, Any]] = {
+    (Token, "state"): {"default": None},
+    (Doc, "guide"): {"default": None},
+    (Doc, "parses"): {"getter": kept_parses},
+    **{(Token, name): {"getter": partial(_value, name)} for name in WRITTEN},
+    (Token, _LABEL): {"getter": partial(_value_alone, _LABEL)},
+    (Token, "surprisal"): {"getter": _surprisal},
+    **{
+        (owner, name): {"getter": partial(_sum_of_tokens, name)}
+        for owner in (Doc, Span)
+        for name in ("log_prob", "surprisal", "surprisal_lexical", "surprisal_syntactic")
+    },
+}
+_registered: set[tuple[type, str]] = set()
+
+
 def register_extensions() -> None:
     """Set the extension attributes. They are None where the parser has not been.
 
@@ -87,24 +104,22 @@ def register_extensions() -> None:
     `parses` of documents: what `keep_parse` has kept, see `spacy_hpyp.annotation.kept`.
 
     `state` of tokens: the number of the latent state that `head_outward_states` has found. None for white space.
+
+    Those that another package has registered before are left to it, with a warning.
     """
-    if not Token.has_extension("state"):
-        Token.set_extension("state", default=None)
-    if not Doc.has_extension("guide"):
-        Doc.set_extension("guide", default=None)
-    if not Doc.has_extension("parses"):
-        Doc.set_extension("parses", getter=kept_parses)
-    for name in WRITTEN:
-        if not Token.has_extension(name):
-            Token.set_extension(name, getter=partial(_value, name))
-    if not Token.has_extension(_LABEL):
-        Token.set_extension(_LABEL, getter=partial(_value_alone, _LABEL))
-    if not Token.has_extension("surprisal"):
-        Token.set_extension("surprisal", getter=_surprisal)
-    for owner in (Doc, Span):
-        for name in ("log_prob", "surprisal", "surprisal_lexical", "surprisal_syntactic"):
-            if not owner.has_extension(name):
-                owner.set_extension(name, getter=partial(_sum_of_tokens, name))
+    taken = []
+    for (owner, name), attribute in _ATTRIBUTES.items():
+        if not owner.has_extension(name):
+            owner.set_extension(name, **attribute)
+            _registered.add((owner, name))
+        elif (owner, name) not in _registered:
+            taken.append(f"{owner.__name__.lower()}._.{name}")
+    if taken:
+        warnings.warn(
+            f"Another package has registered {', '.join(taken)} already, so that they do not hold what spacy-hpyp says of them. Remove "
+            "them before spacy_hpyp is imported, as by Token.remove_extension, if you do not need the other package's.",
+            stacklevel=1,
+        )
 
 
 def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray]) -> None:

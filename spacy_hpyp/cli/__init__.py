@@ -3,6 +3,7 @@
 from .annotate import annotate
 from .app import hpyp
 from .calibrate import calibrate_cli
+from .convert import convert_cli
 from .convert_lm import convert_lm_cli
 from .convert_ptb import convert_ptb_cli
 from .errors import errors_cli
@@ -26,6 +27,7 @@ from .surprisal import surprisal_cli
 __all__ = [
     "annotate",
     "calibrate_cli",
+    "convert_cli",
     "convert_lm_cli",
     "convert_ptb_cli",
     "errors_cli",

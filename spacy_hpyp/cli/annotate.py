@@ -1,15 +1,14 @@
 """`hpyp annotate`: a training corpus with guides that have not seen it."""
 
-import sys
 from pathlib import Path
 
 import typer
 from spacy.training import Corpus
-from tqdm import tqdm
 from wasabi import msg
 
 from ..components.corpus import reading
-from .app import hpyp, load_parser, prepare_docs, save_docs
+from .app import MOST, hpyp, load_parser, prepare_docs, save_docs
+from .progress import Bar
 
 
 @hpyp.command("annotate")
@@ -20,7 +19,7 @@ def annotate_cli(
     ),
     output: Path = typer.Argument(..., help="The .spacy file to write", dir_okay=False),
     folds: int = typer.Option(
-        10, "--folds", help="How many parts of the corpus are left out, one after the other", min=2
+        10, "--folds", help="How many parts of the corpus are left out, one after the other", min=2, max=MOST
     ),
     threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
 ) -> None:
@@ -50,7 +49,7 @@ def annotate(model: str | Path, corpus: Path, output: Path, *, folds: int = 10, 
     if not any(len(example.predicted) for example in examples):
         raise ValueError(f"There is nothing to annotate in '{corpus}'.")
     words = sum(len(example.predicted) for example in examples)
-    with tqdm(total=words, desc="Annotating", unit=" words", leave=False, file=sys.stderr) as bar:
+    with Bar(total=words, desc="Annotating", unit=" words") as bar:
         docs, learned = parser.leave_out(examples, folds=folds, progress=bar.update)
     save_docs(output, docs)
     msg.good(f"Annotated {words:,} tokens, with {learned:,} sentences left out when they were parsed; saved {output}")

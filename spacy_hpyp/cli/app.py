@@ -2,6 +2,7 @@
 
 import re
 import sys
+import traceback
 from collections.abc import Iterable
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -15,6 +16,7 @@ from spacy.tokens import Doc, DocBin
 from typer.core import TyperGroup
 from wasabi import msg
 
+from ..about import __version__
 from ..compat.cli import app
 from ..components.base import TrainableComponent
 from ..components.easy_first_parser import EasyFirstParser
@@ -23,25 +25,36 @@ from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
 from ..storage.checksum import DAMAGE
 from ..storage.files import prepare_folder, replace_file
+from .progress import telling_of_compilation
 
 HELP = "Commands of the generative parser, the component hpyp_parser."
+#: The highest whole number that an option takes which no setting of a component has a limit for.
+MOST = 1_000_000_000
+_DEBUG = "--debug"
 
 
 class Commands(TyperGroup):
     """Commands that end with one message, and not with a traceback, where a file, a pipeline or a language is not there or is
-    damaged, a place cannot be written to, or a setting is out of its range.
+    damaged, a place cannot be written to, or a setting is out of its range. With `--debug` the traceback comes before it.
     """
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        """Read the options of the group; who has seen a message adds `--debug` at the end of the line."""
+        return super().parse_args(ctx, sorted(args, key=lambda each: each != _DEBUG))
 
     def invoke(self, ctx: typer.Context) -> Any:
         """Run a command."""
         try:
-            return super().invoke(ctx)
+            with telling_of_compilation(note):
+                return super().invoke(ctx)
         except BrokenPipeError:
             # Who reads stdout has seen enough; typer ends without a word.
             raise
-        except OSError as error:
-            fail(error if error.filename is None else f"{error.strerror}: '{error.filename2 or error.filename}'")
-        except (ValueError, ImportError) as error:
+        except (OSError, ValueError, ImportError) as error:
+            if ctx.params["debug"]:
+                traceback.print_exc()
+            if isinstance(error, OSError) and error.filename is not None:
+                fail(f"{error.strerror}: '{error.filename2 or error.filename}'")
             fail(error)
 
 
@@ -49,26 +62,52 @@ hpyp = typer.Typer(name="hpyp", help=HELP, no_args_is_help=True, cls=Commands)
 app.add_typer(hpyp)
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"spacy-hpyp {__version__}, spaCy {spacy.__version__}")
+        raise typer.Exit()
+
+
 @hpyp.callback()
-def main() -> None:
+def main(
+    debug: bool = typer.Option(False, _DEBUG, envvar="HPYP_DEBUG", help="Show the traceback of an error, too"),
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version"),
+) -> None:
     """Commands of the generative parser, the component hpyp_parser."""
 
 
+def note(text: str) -> None:
+    """Say something on stderr: what stdout has may be read by another program."""
+    typer.echo(text, err=True)
+
+
 def fail(problem: object) -> NoReturn:
-    """End the program with a message, on stderr: what stdout has may be read by another program."""
+    """End the program with a message, on stderr."""
     with redirect_stdout(sys.stderr):
         msg.fail(str(problem))
     raise typer.Exit(1)
 
 
+def pipeline_at(name: str | Path) -> str | Path:
+    """Where the pipeline is that is meant by a name: of the directory that `spacy train` or `hpyp learn` writes, the best or the last one."""
+    if not (Path(name) / "config.cfg").exists():
+        for each in ("model-best", "model-last"):
+            if (Path(name) / each / "config.cfg").exists():
+                return Path(name) / each
+    return name
+
+
 def load_pipeline(name: str | Path) -> Language:
     """Load a pipeline.
 
-    name (str | Path): Its name or path.
+    name (str | Path): Its name or path, or the directory of a training.
     RETURNS (Language): The pipeline.
     RAISES (OSError): If it is not there.
     RAISES (ValueError): If spaCy cannot make anything of one of its files.
     """
+    name, given = pipeline_at(name), name
+    if name != given:
+        note(f"'{given}' is the directory of a training: '{name}' is taken")
     try:
         return spacy.load(name)
     except (*DAMAGE, EOFError, re.error, TokenError) as error:

@@ -31,6 +31,8 @@ _LABEL = re.compile(r"[a-z]+(:[a-z]+)?")
 _FEATURE = re.compile(r"[A-Z0-9][A-Za-z0-9]*(\[[a-z0-9]+\])?=[A-Z0-9][A-Za-z0-9]*(,[A-Z0-9][A-Za-z0-9]*)*")
 _ROOT, _ANY, _FURTHER, _PUNCTUATION = "root", "dep", "parataxis", "punct"
 _PROBABILITIES = {"head_prob": "HeadProb", "label_prob": "LabelProb", "tag_prob": "TagProb"}
+# The columns that a pipeline may find, and the attributes that they are in Docs.
+_FOUND = {"lemma": "LEMMA", "upos": "POS", "xpos": "TAG", "feats": "MORPH"}
 # What is written into MISC here, and what is replaced of it in a sentence that has it already.
 _WRITTEN = ("Label", *_PROBABILITIES.values())
 _SPACE_AFTER = "SpaceAfter=No"
@@ -139,36 +141,39 @@ def _complete(sentence: Sentence) -> Sentence:
 def to_doc(sentence: Sentence, vocab: Vocab, *, tagged: bool = False) -> Doc:
     """A sentence as a document that is one sentence, to be parsed.
 
-    tagged (bool): Whether it has the tags of the sentence: of words without XPOS, their UPOS, as `spacy convert` does it.
+    tagged (bool): Whether it has the tags of the sentence.
     """
     spaces = [_SPACE_AFTER not in word["misc"].split("|") for word in sentence.words]
     for each in sentence.ranges.values():
         first, _, last = each["id"]
         spaces[first - 1 : last] = [False] * (last - first) + [_SPACE_AFTER not in each["misc"].split("|")]
-    tags = [word["upos"] if word["xpos"] == "_" else word["xpos"] for word in sentence.words]
     return Doc(
         vocab,
         words=[word["form"] for word in sentence.words],
         spaces=spaces,
-        tags=["" if tag == "_" else tag for tag in tags] if tagged else None,
+        tags=tags_of(sentence) if tagged else None,
         sent_starts=[i == 0 for i in range(len(sentence.words))],
     )
 
 
+def tags_of(sentence: Sentence) -> list[str]:
+    """The tags of a sentence: of words without XPOS, their UPOS, as `spacy convert` does it."""
+    return [word["upos"] if word["xpos"] == "_" else word["xpos"] for word in sentence.words]
+
+
 def write_again(sentence: Sentence, doc: Doc, sent_id: str, *, tagged: bool = False) -> str:
-    """A sentence that was read, with what a pipeline has found: its words and multiword tokens, comments and MISC are kept.
+    """A sentence that was read, with what a pipeline has found: its words and multiword tokens, comments and MISC are kept, and so are
+    parts of speech, features and lemmas where the pipeline finds none.
 
     doc (Doc): Made by `to_doc`, and parsed.
     sent_id (str): Of a sentence that has none.
-    tagged (bool): Whether it keeps its tags, features and lemmas.
+    tagged (bool): Whether it keeps its tags, features and lemmas in any case.
     RAISES (ValueError): If the document has no tree.
     """
     lines: list[Any] = []
+    kept = ["form", *(column for column, attribute in _FOUND.items() if tagged or not doc.has_annotation(attribute))]
     for word, found in zip(sentence.words, _words(list(doc)), strict=True):
-        kept = ("form", "lemma", "upos", "xpos", "feats") if tagged else ("form",)
-        found |= {name: word[name] for name in kept}
-        if tagged and word["feats"] != "_":
-            found["feats"] = _features(word["feats"])
+        found |= {name: _valid(name, word[name], found[name]) for name in kept}
         misc = [part for part in word["misc"].split("|") if part != "_" and part.split("=")[0] not in _WRITTEN]
         found["misc"] = _joined([*misc, *found["misc"]])
         if (each := sentence.ranges.get(found["id"])) is not None:
@@ -284,6 +289,13 @@ def _heads(tokens: list[Token]) -> list[int]:
     roots = [i for i, head in enumerate(heads) if head == 0]
     true = next((i for i in roots if tokens[i].head.i == tokens[i].i), roots[0])
     return [true + 1 if head == 0 and i != true else head for i, head in enumerate(heads)]
+
+
+def _valid(column: str, value: str, found: str) -> str:
+    """What is kept of a column: not what could not be read again."""
+    if column == "feats":
+        return _features(value, drop=True) or "_"
+    return found if column == "upos" and value not in UPOS | {"_"} else value
 
 
 def _features(text: str, *, drop: bool = False) -> str | None:

@@ -8,7 +8,7 @@ from wasabi import msg
 from ..storage.files import prepare_folder
 from ..treebanks.conllu import Sentence, read_conllu, write_conllu
 from ..treebanks.language_modelling import WordForms, frequent_words, limit, simplify
-from .app import hpyp
+from .app import MOST, hpyp
 
 #: How many words there are by custom (Buys and Blunsom 2015, section 5.4).
 VOCABULARY_SIZE = 10_000
@@ -27,7 +27,9 @@ def convert_lm_cli(
         exists=True,
         dir_okay=False,
     ),
-    vocab_size: int = typer.Option(VOCABULARY_SIZE, "--vocab-size", help="How many words there are at most", min=3),
+    vocab_size: int = typer.Option(
+        VOCABULARY_SIZE, "--vocab-size", help="How many words there are at most", min=3, max=MOST
+    ),
     lower: bool = typer.Option(True, "--lower/--keep-case", help="Write words in lower case"),
     drop_symbols: bool = typer.Option(
         False, "--drop-symbols", help="Leave symbols out with punctuation, instead of writing them as numbers"

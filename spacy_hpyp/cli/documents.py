@@ -1,6 +1,6 @@
 """Whole documents of files: of treebanks, which say where documents begin, of `.spacy` files, and of text."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -12,8 +12,10 @@ from spacy.vocab import Vocab
 from ..annotation.documents import unannotated
 from ..components.corpus import reading
 from ..storage.checksum import DAMAGE
+from ..treebanks.conllu import Block, read_blocks
+from .raw_text import is_conllu
 
-_NEW_DOCUMENT = "# newdoc"
+_NEW_DOCUMENT = "newdoc"
 
 
 def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator[Doc]:
@@ -34,36 +36,48 @@ def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator
         with reading(path):
             yield from DocBin().from_disk(path).get_docs(vocab)
         return
+    if is_conllu(path):
+        # The converter has a vocabulary of its own.
+        yield from DocBin(docs=treebank_documents(list(read_blocks(path)), path)).get_docs(vocab)
+        return
     try:
         text = path.read_text(encoding="utf8")
     except UnicodeDecodeError as error:
         raise ValueError(f"'{path}' is not text in UTF-8 ({error}).") from error
-    if path.suffix == ".conllu":
-        yield from _documents_of_treebank(text, path, vocab)
-    else:
-        for sentences in _documents_of_text(text.split("\n"), document_words):
-            words = [word for sentence in sentences for word in sentence]
-            starts = [i == 0 for sentence in sentences for i in range(len(sentence))]
-            yield Doc(vocab, words=words, sent_starts=starts)
+    for sentences in _documents_of_text(text.split("\n"), document_words):
+        words = [word for sentence in sentences for word in sentence]
+        starts = [i == 0 for sentence in sentences for i in range(len(sentence))]
+        yield Doc(vocab, words=words, sent_starts=starts)
 
 
-def _documents_of_treebank(text: str, path: Path, vocab: Vocab) -> Iterator[Doc]:
-    begun = 0
-    blocks: list[list[str]] = [[]]
-    for block in text.strip().split("\n\n"):
-        if blocks[-1] and any(line.startswith(_NEW_DOCUMENT) for line in block.split("\n")):
-            blocks.append([])
-        blocks[-1].append(block)
-    for sentences in blocks:
-        begun += len(sentences)
+def treebank_documents(
+    blocks: Sequence[Block], path: Path, *, sentences: int | None = None, merge_subtokens: bool = False
+) -> Iterator[Doc]:
+    """The documents of a treebank as spaCy's converter makes them. A sentence that is no tree has no heads but that of its first word.
+
+    blocks (Sequence[Block]): Its sentences.
+    path (Path): Where they are from, for errors.
+    sentences (int | None): How many a document has; None for those that begin where there is the comment "newdoc".
+    merge_subtokens (bool): Whether a multiword token is one token.
+    RAISES (ValueError): If spaCy cannot make anything of a sentence.
+    """
+    found = conllu_to_docs(
+        "\n\n".join(block.text() for block in blocks), n_sents=1, merge_subtokens=merge_subtokens, no_print=True
+    )
+    document: list[Doc] = []
+    for block in blocks:
+        begins = any(comment.startswith(_NEW_DOCUMENT) for comment in block.comments)
+        if document and (begins if sentences is None else len(document) == sentences):
+            yield Doc.from_docs(document)
+            document = []
         try:
-            found = list(conllu_to_docs("\n\n".join(sentences), n_sents=len(sentences), no_print=True))
+            document.append(next(found))
         except DAMAGE as error:
             raise ValueError(
-                f"'{path}' is not a treebank in CoNLL-U format, or it is damaged, among its first {begun} sentences: {error}"
+                f"'{path}', line {block.line}: spaCy cannot convert the sentence that begins here: {error}"
             ) from error
-        # The converter has a vocabulary of its own.
-        yield from DocBin(docs=found).get_docs(vocab)
+    if document:
+        yield Doc.from_docs(document)
 
 
 def _documents_of_text(lines: Iterable[str], document_words: int) -> Iterator[list[list[str]]]:
@@ -93,4 +107,8 @@ def parse_documents(docs: Iterable[Doc], nlp: Language) -> Iterator[Doc]:
 
 def _unparsed(doc: Doc, vocab: Vocab) -> Doc:
     starts = [token.is_sent_start for token in doc] if doc.has_annotation("SENT_START") else None
-    return unannotated(doc, vocab, sent_starts=starts)
+    found = unannotated(doc, vocab, sent_starts=starts)
+    for token, own in zip(found, doc):
+        # Parsers have nothing to say of lemmas.
+        token.lemma_ = own.lemma_
+    return found

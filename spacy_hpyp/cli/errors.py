@@ -15,7 +15,7 @@ from ..annotation.errors import Confusion, Errors, Found, find_errors
 from ..components.corpus import reading
 from ..components.hpyp_parser import HPYPParser
 from ..storage.files import prepare_folder, replace_file
-from .app import hpyp, load_pipeline, set_threads
+from .app import MOST, hpyp, load_pipeline, set_threads
 from .evaluate import MatchScorer, read_examples
 
 # What is shown of a sentence on each side of a word that is marked in it.
@@ -31,8 +31,8 @@ def errors_cli(
     train: Path | None = typer.Option(
         None, "--train", help="Training data in .spacy format: words that it does not have are unknown", exists=True
     ),
-    rows: int = typer.Option(15, "--rows", "-n", help="How many confusions are shown", min=1),
-    examples: int = typer.Option(1, "--examples", "-e", help="How many examples of each confusion", min=0),
+    rows: int = typer.Option(15, "--rows", "-n", help="How many confusions are shown", min=1, max=MOST),
+    examples: int = typer.Option(1, "--examples", "-e", help="How many examples of each confusion", min=0, max=MOST),
     punctuation: bool = typer.Option(False, "--punctuation", help="Count the arcs of punctuation"),
     threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
 ) -> None:

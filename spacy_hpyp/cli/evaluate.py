@@ -21,7 +21,7 @@ from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
 from ..storage.files import prepare_folder, replace_file
-from .app import Parsers, hpyp, load_pipeline, parsers_of, set_threads
+from .app import MOST, Parsers, hpyp, load_pipeline, parsers_of, set_threads
 
 OWN = HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner
 OTHERS = DependencyParser, Tagger, EasyFirstTagger
@@ -59,7 +59,9 @@ def evaluate_cli(
         None, "--tags-from", help="Give the parser the tags of this pipeline's tagger; its time is not measured"
     ),
     decoding: str | None = typer.Option(None, "--decoding", help="best or mbr, instead of the pipeline's setting"),
-    repeat: int = typer.Option(1, "--repeat", min=1, help="Parse so many times, and take the speed of the fastest"),
+    repeat: int = typer.Option(
+        1, "--repeat", min=1, max=MOST, help="Parse so many times, and take the speed of the fastest"
+    ),
 ) -> None:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries, as parsers are compared in the literature.
 

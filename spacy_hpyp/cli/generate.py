@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import spacy
-import srsly
 import typer
 from spacy.tokens import Doc, DocBin
-from tqdm import tqdm
 from wasabi import msg
 
 from ..language_model.ngram import NGramModel
 from ..storage.files import prepare_folder, replace_file
 from ..text.spacing import spaces_between
-from .app import hpyp, load_parser
+from .app import MOST, hpyp, load_parser
+from .output import json_line
+from .progress import Bar
 
 _FORMATS = (".jsonl", ".spacy")
 
@@ -27,7 +27,9 @@ def generate_cli(
         ..., help="Name or path of a trained pipeline with an hpyp_parser, or model saved by 'hpyp ngram'"
     ),
     number: int = typer.Option(1000, "--number", "-n", help="How many sentences to draw"),
-    best: int = typer.Option(10, "--best", "-b", help="How many of them to show and to save: the most probable ones"),
+    best: int = typer.Option(
+        10, "--best", "-b", help="How many of them to show and to save: the most probable ones", min=1, max=MOST
+    ),
     min_length: int = typer.Option(10, "--min-length", help="Shorter sentences are not among the best"),
     max_length: int = typer.Option(60, "--max-length", help="The most words of a sentence"),
     begin_with: str = typer.Option("", "--begin-with", help="Text that every sentence begins with"),
@@ -50,8 +52,6 @@ def generate_cli(
         raise ValueError(f"'{output}' should end in .jsonl or .spacy")
     if min_length > max_length:
         raise ValueError(f"No sentence has {min_length} words or more and {max_length} or fewer")
-    if best < 1:
-        raise ValueError(f"--best must be at least 1, not {best}")
     is_ngrams = Path(model).is_file()
     if is_ngrams:
         _refuse_parsers_options(trees=trees, particles=particles, threads=threads, output=output)
@@ -80,7 +80,7 @@ def generate_cli(
         if output.suffix == ".spacy":
             replace_file(output, DocBin(docs=docs, store_user_data=True).to_bytes())
         else:
-            replace_file(output, "".join(srsly.json_dumps(sentence) + "\n" for sentence in sentences).encode())
+            replace_file(output, "".join(map(json_line, sentences)).encode())
         msg.good(f"Saved {len(sentences)} sentences to {output}")
 
 
@@ -167,7 +167,7 @@ def _refuse_parsers_options(*, trees: bool, particles: int | None, threads: int 
 
 
 def _with_bar(drawn: Iterable[Drawn], number: int) -> Iterator[Drawn]:
-    with tqdm(drawn, desc="Generating", total=number, unit=" sentences", leave=False) as drawn:
+    with Bar(drawn, desc="Generating", total=number, unit=" sentences") as drawn:
         yield from drawn
 
 

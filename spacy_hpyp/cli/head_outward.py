@@ -9,7 +9,6 @@ import srsly
 import typer
 from spacy.training import Corpus
 from spacy.util import get_lang_class
-from tqdm import tqdm
 from wasabi import msg
 
 from ..components.corpus import create_gold_corpus, reading
@@ -18,6 +17,7 @@ from ..settings import whole
 from ..storage.files import prepare_folder, replace_file
 from .app import hpyp
 from .evaluate import give_tags
+from .progress import Bar
 
 _FACTORY = "head_outward_parser"
 
@@ -97,7 +97,7 @@ def head_outward_cli(
         seed=seed,
         threads=threads,
     )
-    found = list(tqdm(figures, total=len(ESTIMATORS), unit=" models", leave=False))
+    found = list(Bar(figures, total=len(ESTIMATORS), unit=" models"))
     rows = [_row(each) for each in found]
     header = ("prior", "counts", "hyperparameters", "UAS", "errors", "log prob")
     msg.table(rows, header=header, divider=True, aligns=("l", "l", "l", "r", "r", "r"), title="Gold sentences")

@@ -1,6 +1,5 @@
 """`hpyp hold-out` and `hpyp keep`: what parsers say of sentences that they were not trained on, for a combiner to learn from."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -8,21 +7,21 @@ import spacy
 import typer
 from spacy.tokens import Doc
 from spacy.training import Corpus
-from tqdm import tqdm
 from wasabi import msg
 
 from ..annotation.kept import current_parse, keep
 from ..components.corpus import create_gold_corpus, reading
 from ..settings import whole
-from .app import hpyp, load_pipeline, prepare_docs, save_docs
+from .app import MOST, hpyp, load_pipeline, prepare_docs, save_docs
+from .progress import Bar
 
 
 @hpyp.command("hold-out")
 def hold_out_cli(
     corpus: Path = typer.Argument(..., help="A .spacy file, or a directory of them", exists=True),
     output: Path = typer.Argument(..., help="The directory to write to", file_okay=False),
-    parts: int = typer.Option(8, "--parts", "-n", help="How many parts the corpus is divided into", min=2),
-    first: int = typer.Option(1, "--first", help="Hold out so many of the parts, one after the other", min=1),
+    parts: int = typer.Option(8, "--parts", "-n", help="How many parts the corpus is divided into", min=2, max=MOST),
+    first: int = typer.Option(1, "--first", help="Hold out so many of the parts, one after the other", min=1, max=MOST),
 ) -> None:
     """Divide a corpus into documents to train parsers on, and others that they have not seen.
 
@@ -110,7 +109,7 @@ def keep_parses(corpus: Path, output: Path, parsers: Mapping[str, str | Path]) -
         examples = list(create_gold_corpus(corpus)(nlp))
         references = references or [example.reference for example in examples]
         docs = nlp.pipe(example.predicted for example in examples)
-        bar = tqdm(docs, desc=name, unit=" sentences", total=len(examples), leave=False, file=sys.stderr)
+        bar = Bar(docs, desc=name, unit=" sentences", total=len(examples))
         parsed = False
         for reference, doc in zip(references, bar):
             parsed |= doc.has_annotation("DEP")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import typer
 from spacy.language import Language
-from tqdm import tqdm
 from wasabi import msg
 
 from ..components.hpyp_parser import HPYPParser
 from ..training.raw_training import Progress, last_checkpoint, learn_from_text
 from .app import hpyp, load_parser
+from .progress import Bar
 from .raw_text import read_paragraphs, read_sentences
 
 
@@ -27,7 +27,7 @@ class Learning(str, Enum):
 @hpyp.command("learn")
 def learn_cli(
     model: Path = typer.Argument(..., help="Path of a trained pipeline with an hpyp_parser", exists=True),
-    text: Path = typer.Argument(..., help="Text in UTF-8", exists=True, dir_okay=False),
+    text: Path = typer.Argument(..., help="Text in UTF-8, or a .conllu file", exists=True, dir_okay=False),
     output: Path = typer.Argument(..., help="Directory for the pipeline (model-last) and checkpoints", file_okay=False),
     learning: Learning = typer.Option(
         Learning.words, "--learning", help="What learns from the best parses: the word distribution, or all of them"
@@ -63,7 +63,7 @@ def learn_cli(
     # The model is the saved parser's, but how the text is parsed is not what the pipeline is to be saved with.
     parser = HPYPParser(nlp.vocab, saved.model, saved.name, **asdict(saved.settings))
     parser.change(particles=particles, threads=saved.threads if threads is None else threads)
-    with closing(Bar(text, done)) as bar:
+    with closing(FileBar(text, done)) as bar:
         steps = learn_from_text(
             parser.joint,
             bar.follow(read_words(text, nlp, running=running, tokenized=tokenized)),
@@ -89,7 +89,7 @@ def read_words(text: Path, nlp: Language, *, running: bool, tokenized: bool) -> 
     return read_sentences(text, None if tokenized else nlp)
 
 
-class Bar:
+class FileBar:
     """A progress bar over a file, which cannot be counted in advance but has a size.
 
     file (Path): The file.
@@ -98,7 +98,7 @@ class Bar:
 
     def __init__(self, file: Path, done: Progress) -> None:
         self._before = done.words
-        self._bar = tqdm(total=file.stat().st_size, unit="B", unit_scale=True, desc="Learning")
+        self._bar = Bar(total=file.stat().st_size, unit="B", unit_scale=True, desc="Learning", leave=True)
         self._read = 0
 
     def follow(self, texts: Iterator[Sequence[str]]) -> Iterator[Sequence[str]]:

@@ -24,7 +24,7 @@ from wasabi import msg
 from ..compat.cli import parse_config_overrides
 from ..components.corpus import reading, spacy_files
 from ..storage.files import prepare_folder, replace_file
-from .app import hpyp, load_pipeline
+from .app import MOST, hpyp, load_pipeline
 from .errors import parse_examples
 from .evaluate import read_examples
 
@@ -59,7 +59,7 @@ def learning_curve_cli(
         list(PARTS), "--part", "-p", help="A part of the treebank, as 1/3; may be repeated"
     ),
     unit: Unit = typer.Option(Unit.documents, "--unit", "-u", help="What the parts are made of"),
-    seed: int = typer.Option(0, "--seed", "-s", min=0, help="Fixes which documents or sentences these are"),
+    seed: int = typer.Option(0, "--seed", "-s", min=0, max=MOST, help="Fixes which documents or sentences these are"),
     model: Which = typer.Option(Which.best, "--model", help="Evaluate the best or the last model of a training"),
     keep: bool = typer.Option(False, "--keep", help="Keep the trained pipelines and the parts"),
 ) -> None:

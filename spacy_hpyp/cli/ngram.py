@@ -8,12 +8,12 @@ from pathlib import Path
 import spacy
 import typer
 from spacy.language import Language
-from tqdm import tqdm
 from wasabi import msg
 
 from ..language_model.ngram import NGramVocabulary, Progress, collect_vocabulary, train_ngram_model
 from ..storage.files import prepare_folder
 from .app import hpyp, load_parser, load_pipeline
+from .progress import Bar
 from .raw_text import read_sentences
 
 TOKENIZED = "The words of text are separated by spaces already, instead of by the tokenizer of the language"
@@ -24,7 +24,7 @@ SEGMENT_WITH = "Pipeline that finds the words and sentences of running text, ins
 def ngram_cli(
     train: list[Path] = typer.Argument(
         ...,
-        help="Training data: .spacy files with gold sentences, or text in UTF-8 with one sentence a line",
+        help="Training data: .spacy or .conllu files with gold sentences, or text in UTF-8 with one sentence a line",
         exists=True,
     ),
     output: Path = typer.Argument(..., help="File for the model", dir_okay=False),
@@ -79,7 +79,7 @@ def ngram_cli(
         else:
             words = words(read(vocab_from))
     texts = chain.from_iterable(map(read, train))
-    with tqdm(texts, desc="Reading", unit=" sentences", leave=False) as sentences, ProgressBar(sweeps) as bar:
+    with Bar(texts, desc="Reading", unit=" sentences") as sentences, ProgressBar(sweeps) as bar:
         model = train_ngram_model(
             sentences, words, order=order, sweeps=sweeps, samples=samples, seed=seed, progress=bar.update
         )
@@ -131,7 +131,7 @@ class ProgressBar:
 
     def __init__(self, sweeps: int) -> None:
         self._sweeps = sweeps
-        self._bar: tqdm | None = None
+        self._bar: Bar | None = None
 
     def __enter__(self) -> "ProgressBar":
         return self
@@ -143,6 +143,6 @@ class ProgressBar:
     def update(self, done: Progress) -> None:
         """Show how far training is."""
         if self._bar is None:
-            self._bar = tqdm(total=done.total, desc="Training", unit=" words", unit_scale=True)
+            self._bar = Bar(total=done.total, desc="Training", unit=" words", unit_scale=True, leave=True)
         self._bar.set_postfix_str(f"sweep {done.sweep}/{self._sweeps}, {done.log_prob:.4f} nats", refresh=False)
         self._bar.update(done.predictions)

@@ -17,7 +17,7 @@ from ..storage.files import prepare_folder, replace_file
 from ..studies.page import to_json, to_markdown
 from ..studies.runner import Runner, minutes, only_one, program_version, wall_seconds
 from ..studies.study import Study, Table, read_study
-from .app import fail, hpyp
+from .app import MOST, fail, hpyp
 
 _STUDY = Path("configs/papers.cfg")
 
@@ -30,7 +30,9 @@ def papers_cli(
     ),
     show: bool = typer.Option(False, "--list", help="Show the tables and how long each will take, and run nothing"),
     quick: bool = typer.Option(False, "--quick", help="Less of everything, for a first look"),
-    jobs: int = typer.Option(1, "--jobs", "-j", min=1, help="Commands at a time; those that measure speed run alone"),
+    jobs: int = typer.Option(
+        1, "--jobs", "-j", min=1, max=MOST, help="Commands at a time; those that measure speed run alone"
+    ),
     output: Path | None = typer.Option(
         None,
         "--output",

@@ -1,36 +1,33 @@
 """`hpyp parse`: texts as trees in CoNLL-U."""
 
-import re
-import sys
+import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from io import TextIOWrapper
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 import typer
 from spacy.language import Language
 from spacy.util import minibatch
-from tqdm import tqdm
 from wasabi import msg
 
+from ..annotation.documents import UnknownTagWarning
 from ..components.corpus import mark_sentence
 from ..components.easy_first_parser import EasyFirstParser
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
-from ..storage.files import replacing
-from .app import hpyp, load_pipeline, prepare_output, set_threads
-from .raw_text import STDIN, decoded_lines, locate_paragraphs
+from .app import MOST, hpyp, load_pipeline, note, prepare_output, set_threads
+from .output import writing
+from .progress import Bar
+from .raw_text import STDIN, decoded_lines, is_conllu, locate_paragraphs, opened
 
 # How many paragraphs, or sentences of CoNLL-U, a process gets at once.
 _BATCH = 32
 # After how many the strings of what has been parsed are forgotten. Several processes are started anew then.
 _FORGET, _FORGET_PROCESSES = 256, 20_000
 _PARSERS = (HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner)
-# A word of CoNLL-U: its number, and nine columns more.
-_WORD = re.compile(r"\d+([-.]\d+)?(\t[^\t]+){9}")
 
 
 class _Source(NamedTuple):
@@ -53,7 +50,7 @@ def parse_cli(
         False, "--keep-tags", help="Of CoNLL-U: keep tags, features and lemmas, and parse with these tags"
     ),
     per_line: bool = typer.Option(False, "--per-line", "-l", help="Each line of a text is one sentence"),
-    n_process: int = typer.Option(1, "--n-process", "-n", help="Processes", min=1),
+    n_process: int = typer.Option(1, "--n-process", "-n", help="Processes", min=1, max=MOST),
     threads: int | None = typer.Option(
         None,
         "--threads",
@@ -85,15 +82,13 @@ def parse_cli(
     set_threads(nlp, 1 if threads is None and n_process > 1 else threads)
     left_out: Counter[str] = Counter()
     with ExitStack() as stack:
-        file = (
-            typer.get_text_stream("stdout", encoding="utf8")
-            if output is None
-            else stack.enter_context(replacing(output, "w", encoding="utf8", newline="\n"))
-        )
-        # A bar only where somebody looks on.
-        bar = stack.enter_context(tqdm(unit=" sentences", leave=False, disable=None, file=sys.stderr))
+        file = stack.enter_context(writing(output))
+        bar = stack.enter_context(Bar(unit=" sentences"))
         if keep_tags:
             stack.enter_context(nlp.select_pipes(disable=_given_tags(nlp)))
+            # They are counted instead.
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore", UnknownTagWarning)
         for source in sources:
             parse = (
                 _parse_conllu(nlp, source, n_process, left_out, tagged=keep_tags)
@@ -104,7 +99,11 @@ def parse_cli(
                 file.write(sentence)
                 bar.update()
     if left_out["empty nodes"]:
-        typer.echo(f"Empty nodes of the input are left out: {left_out['empty nodes']}", err=True)
+        note(f"Empty nodes of the input are left out: {left_out['empty nodes']}")
+    if left_out["tags"]:
+        note(
+            f"Tokens whose tags were not in the training data of the parser: {left_out['tags']}. It parsed them with tags that it found"
+        )
     if output is not None:
         msg.good(f"Saved trees to {output}")
 
@@ -120,7 +119,7 @@ def _sources(paths: list[Path], *, conllu: bool) -> list[_Source]:
             raise ValueError(f"There is no file '{path}'.")
         seen[name] += 1
         unique = name if names.count(name) == 1 else f"{name}.{seen[name]}"
-        sources.append(_Source(path, unique, conllu or path.suffix == ".conllu"))
+        sources.append(_Source(path, unique, conllu or is_conllu(path)))
     return sources
 
 
@@ -136,55 +135,38 @@ def _given_tags(nlp: Language) -> list[str]:
     ]
 
 
-def _opened(source: _Source) -> TextIO:
-    if source.path == STDIN:
-        return TextIOWrapper(typer.get_binary_stream("stdin"), encoding="utf8", newline="")
-    return source.path.open(encoding="utf8", newline="")
-
-
 def _parse_text(nlp: Language, source: _Source, n_process: int, *, per_line: bool) -> Iterator[str]:
     from .conllu_format import write_sentence
 
     number = paragraph = 0
-    with _opened(source) as file:
-        found = locate_paragraphs(source.path, per_line=per_line, file=_prose(file, source.name))
-        for paragraphs in minibatch(found, _forget(n_process)):
-            with nlp.memory_zone():
-                docs = (mark_sentence(nlp.make_doc(text)) if per_line else text for _, text in paragraphs)
-                for doc in nlp.pipe(docs, n_process=n_process, batch_size=_BATCH):
-                    if not doc.has_annotation("SENT_START"):
-                        raise ValueError(f"The pipeline finds no sentences. Its components are {nlp.pipe_names}.")
-                    paragraph += 1
-                    begins: dict[str, str | None] = {"newdoc id": source.name} if paragraph == 1 else {}
-                    if not per_line:
-                        begins["newpar id"] = f"{source.name}-p{paragraph}"
-                    for span in [doc[:]] if per_line else doc.sents:
-                        written = write_sentence(span, {**begins, "sent_id": f"{source.name}-{number + 1}"})
-                        if written:
-                            number += 1
-                            begins = {}
-                            yield written
-                del docs
-
-
-def _prose(lines: Iterable[str], name: str) -> Iterator[str]:
-    """The lines of a text.
-
-    RAISES (ValueError): If it is CoNLL-U.
-    """
-    for line in lines:
-        if _WORD.match(line):
-            raise ValueError(f"'{name}' looks like CoNLL-U, but it was to be parsed as running text. Add --conllu.")
-        yield line
+    for paragraphs in minibatch(locate_paragraphs(source.path, per_line=per_line), _forget(n_process)):
+        with nlp.memory_zone():
+            docs = (mark_sentence(nlp.make_doc(text)) if per_line else text for _, text in paragraphs)
+            for doc in nlp.pipe(docs, n_process=n_process, batch_size=_BATCH):
+                if not doc.has_annotation("SENT_START"):
+                    raise ValueError(f"The pipeline finds no sentences. Its components are {nlp.pipe_names}.")
+                paragraph += 1
+                begins: dict[str, str | None] = {"newdoc id": source.name} if paragraph == 1 else {}
+                if not per_line:
+                    begins["newpar id"] = f"{source.name}-p{paragraph}"
+                for span in [doc[:]] if per_line else doc.sents:
+                    written = write_sentence(span, {**begins, "sent_id": f"{source.name}-{number + 1}"})
+                    if written:
+                        number += 1
+                        begins = {}
+                        yield written
+            del docs
 
 
 def _parse_conllu(
     nlp: Language, source: _Source, n_process: int, left_out: Counter[str], *, tagged: bool
 ) -> Iterator[str]:
-    from .conllu_format import read_sentences, to_doc, write_again
+    from .conllu_format import read_sentences, tags_of, to_doc, write_again
 
     number = 0
-    with _opened(source) as file:
+    parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
+    known = {*parsers[-1].joint.vocabulary.tags} if tagged and parsers else None
+    with opened(source.path) as file:
         sentences = read_sentences(decoded_lines(file, source.path), str(source.path), tagged=tagged)
         for some in minibatch(sentences, _forget(n_process)):
             with nlp.memory_zone():
@@ -192,6 +174,7 @@ def _parse_conllu(
                 for sentence, doc in zip(some, nlp.pipe(docs, n_process=n_process, batch_size=_BATCH)):
                     number += 1
                     left_out["empty nodes"] += sentence.empty_nodes
+                    left_out["tags"] += 0 if known is None else sum(token not in known for token in tags_of(sentence))
                     yield write_again(sentence, doc, f"{source.name}-{number}", tagged=tagged)
                 del docs
     if not number:

@@ -1,6 +1,5 @@
 """`hpyp perplexity`: how well a model predicts text."""
 
-import sys
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Any
 
 import srsly
 import typer
-from tqdm import tqdm
 from wasabi import msg
 
 from ..language_model.interpolation import Interpolation, Perplexities
@@ -19,6 +17,7 @@ from ..storage.files import prepare_folder
 from .app import hpyp, load_parser
 from .interpolation import INTERPOLATE, WEIGHTS_FROM, load_interpolation
 from .ngram import SEGMENT_WITH, TOKENIZED, reader_of
+from .progress import Bar
 from .raw_text import read_sentences
 
 _ROWS = {
@@ -70,7 +69,7 @@ def perplexity_cli(
         ..., help="Model saved by 'hpyp ngram', or name or path of a trained pipeline with an hpyp_parser"
     ),
     data: Path = typer.Argument(
-        ..., help="A .spacy file with gold sentences, or text in UTF-8 with one sentence a line", exists=True
+        ..., help="A .spacy or .conllu file with gold sentences, or text in UTF-8 with one sentence a line", exists=True
     ),
     output: Output = typer.Option(Output.table, "--output", "-o", help="Print a table, or JSON"),
     tokenized: bool = typer.Option(False, "--tokenized", help=TOKENIZED),
@@ -212,7 +211,7 @@ def perplexity(
     nlp, parser = load_parser(model, particles=None if method == "particles" else particles, threads=threads)
     reader = reader_of(nlp.lang, tokenized=tokenized, segment_with=segment_with) if tokenized or segment_with else nlp
     sentences = read_sentences(data, reader, per_line=segment_with is None)
-    with tqdm(sentences, desc="Scoring", unit=" sentences", leave=False, file=sys.stderr) as sentences:
+    with Bar(sentences, desc="Scoring", unit=" sentences") as sentences:
         if method == "particles":
             scores = score_by_particles(
                 parser.joint,
@@ -271,7 +270,7 @@ def interpolated_perplexity(
         return read_sentences(path, reader, per_line=per_line)
 
     mixture = load_interpolation(parser, interpolate, weights_from, read, search=search)
-    with tqdm(read(data), desc="Scoring", unit=" sentences", leave=False, file=sys.stderr) as sentences:
+    with Bar(read(data), desc="Scoring", unit=" sentences") as sentences:
         found = mixture.perplexities(sentences, search, threads=parser.threads)
     if save_weights is not None:
         mixture.to_disk(save_weights)

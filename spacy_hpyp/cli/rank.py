@@ -9,21 +9,20 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TextIO
 
-import srsly
 import typer
 from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.util import minibatch
-from tqdm import tqdm
 from wasabi import msg
 
 from ..components.corpus import mark_sentence
 from ..components.hpyp_parser import HPYPParser
 from ..components.rating import rate_labels
-from ..storage.files import replacing
-from .app import hpyp, load_pipeline, parsers_of, prepare_output, set_threads
+from .app import MOST, hpyp, load_pipeline, parsers_of, prepare_output, set_threads
 from .documents import parse_documents, read_documents
-from .raw_text import decoded_lines, locate_paragraphs
+from .output import json_line, writing
+from .progress import Bar
+from .raw_text import decoded_lines, is_conllu, locate_paragraphs
 
 # How many paragraphs or documents are parsed together.
 _BATCH = 64
@@ -52,17 +51,21 @@ class Format(str, Enum):
 def rank_cli(
     model: str = typer.Argument(..., help="Name or path of a trained pipeline with a parser of this package"),
     texts: list[Path] = typer.Argument(
-        ..., help="Text files in UTF-8, or .spacy or .conllu files", exists=True, dir_okay=False
+        ...,
+        help="Text files in UTF-8, '-' for stdin, or .spacy or .conllu files",
+        exists=True,
+        dir_okay=False,
+        allow_dash=True,
     ),
     output: Path | None = typer.Option(None, "--output", "-o", help="File to write, instead of stdout", dir_okay=False),
-    top: int | None = typer.Option(None, "--top", "-n", help="Only so many sentences", min=1),
+    top: int | None = typer.Option(None, "--top", "-n", help="Only so many sentences", min=1, max=MOST),
     by: By = typer.Option(
         By.arcs, "--by", help="Rank by expected wrong arcs, wrong tags, both together, or wrong arcs for each word"
     ),
     form: Format = typer.Option(Format.jsonl, "--format", "-f", help="A JSON object a line, or CoNLL-U with comments"),
     per_line: bool = typer.Option(False, "--per-line", "-l", help="Each line of a text is one sentence"),
     labels_per_arc: int = typer.Option(
-        2, "--labels-per-arc", help="How many labels of an arc an hpyp_parser compares", min=1
+        2, "--labels-per-arc", help="How many labels of an arc an hpyp_parser compares", min=1, max=MOST
     ),
     particles: int | None = typer.Option(
         None, "--particles", "-K", help="Particles of an hpyp_parser, instead of the pipeline's setting"
@@ -79,7 +82,7 @@ def rank_cli(
     """
     if output is not None:
         prepare_output(output, texts)
-    if form == Format.conllu or any(path.suffix == ".conllu" for path in texts):
+    if form == Format.conllu or any(map(is_conllu, texts)):
         # The library that it needs may not be there.
         from . import conllu_format as _  # noqa: F401
     nlp = load_pipeline(model)
@@ -89,22 +92,18 @@ def rank_cli(
     if particles is not None and not found.hpyp:
         raise ValueError(f"'particles' is a setting of hpyp_parser, which the pipeline '{model}' does not have.")
     set_threads(nlp, threads)
-    # A bar only where somebody looks on.
     sentences = chain.from_iterable(
         rank_sentences(nlp, path, per_line=per_line, labels_per_arc=labels_per_arc, conllu=form == Format.conllu)
         for path in texts
     )
-    with tqdm(sentences, unit=" sentences", leave=False, disable=None) as bar:
+    with Bar(sentences, unit=" sentences") as bar:
         ranked = select(bar, by, top)
     if not ranked:
         raise ValueError(f"There is no sentence in {', '.join(map(repr, map(str, texts)))}.")
-    write = write_jsonl if form == Format.jsonl else write_conllu
-    if output is None:
-        write(typer.get_text_stream("stdout", encoding="utf8"), ranked)
-        return
-    with replacing(output, "w", encoding="utf8", newline="") as file:
-        write(file, ranked)
-    msg.good(f"Saved {len(ranked)} sentences to {output}")
+    with writing(output) as file:
+        (write_jsonl if form == Format.jsonl else write_conllu)(file, ranked)
+    if output is not None:
+        msg.good(f"Saved {len(ranked)} sentences to {output}")
 
 
 @dataclass(frozen=True)
@@ -181,7 +180,7 @@ _Write = Callable[[Rated, Span], str]
 
 def _parsed(nlp: Language, path: Path, *, per_line: bool, conllu: bool) -> Iterator[tuple[list[Doc], _Write | None]]:
     """The documents of a file, parsed, some at a time, and how their sentences are written in CoNLL-U if that is wanted."""
-    if path.suffix == ".conllu":
+    if is_conllu(path):
         yield from _parsed_conllu(nlp, path, conllu=conllu)
         return
     write = _written if conllu else None
@@ -298,7 +297,7 @@ def write_jsonl(file: TextIO, ranked: Iterable[Rated]) -> None:
             "text": rated.text,
             "tokens": [{name: _rounded(value) for name, value in token.items()} for token in rated.tokens],
         }
-        file.write(srsly.json_dumps(row) + "\n")
+        file.write(json_line(row))
 
 
 def write_conllu(file: TextIO, ranked: Iterable[Rated]) -> None:

@@ -1,14 +1,20 @@
-"""Sentences of text files and `.spacy` files, read a little at a time."""
+"""Sentences of text files, of treebanks in CoNLL-U, and of `.spacy` files, read a little at a time. A file is what its name says."""
 
+import re
 from collections.abc import Iterable, Iterator
+from io import TextIOWrapper
 from pathlib import Path
+from typing import TextIO
 
 import spacy
+import typer
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
 
 from ..components.corpus import reading, spacy_files
+from ..language_model.stimuli import is_table
+from ..treebanks.conllu import read_blocks
 
 # How many texts are read between two moments at which spaCy may forget their strings.
 _BATCH = 256
@@ -17,6 +23,37 @@ _LONGEST = 20_000
 _BYTE_ORDER_MARK = "\ufeff"
 #: What stdin is called among files.
 STDIN = Path("-")
+# A word of CoNLL-U: its number, and nine columns more.
+_WORD = re.compile(r"\d+([-.]\d+)?(\t[^\t]+){9}")
+
+
+def is_conllu(path: Path) -> bool:
+    """Whether a file is a treebank in CoNLL-U, by its name."""
+    return path.suffix.lower() == ".conllu"
+
+
+def check_text(path: Path) -> None:
+    """See that a file is text by its name, and neither a table nor CoNLL-U.
+
+    RAISES (ValueError): If it is one of these.
+    """
+    if is_table(path):
+        raise ValueError(
+            f"'{path}' is a table by its name, but text is needed here: a sentence a line, or paragraphs with empty lines between them. "
+            "Tables are for 'hpyp surprisal'."
+        )
+    if is_conllu(path):
+        raise ValueError(
+            f"'{path}' is CoNLL-U by its name, but text is needed here. This writes its sentences, one a line: "
+            f"sed -n 's/^# text = //p' {path}"
+        )
+
+
+def opened(path: Path) -> TextIO:
+    """A text file, or stdin, with its line ends as they are."""
+    if path == STDIN:
+        return TextIOWrapper(typer.get_binary_stream("stdin"), encoding="utf8", newline="")
+    return path.open(encoding="utf8", newline="")
 
 
 def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: bool = True) -> Iterator[list[str]]:
@@ -24,6 +61,7 @@ def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: b
 
     * A `.spacy` file, or a directory of them: gold tokens and sentences; a document without sentence boundaries is one
       sentence.
+    * A treebank in CoNLL-U: its words and sentences.
     * Text, one sentence a line: split into words at white space, or by the tokenizer of a pipeline if there is one.
     * Running text: a pipeline finds words and sentences. An empty line ends a paragraph, and no sentence goes beyond it; other
       line ends are white space. A paragraph of more than 20,000 characters is cut at white space.
@@ -37,10 +75,12 @@ def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: b
     RAISES (ValueError): If there is no such file, it is not what its name says, or nothing finds the sentences.
     """
     path = Path(path)
-    if not path.exists():
+    if path != STDIN and not path.exists():
         raise ValueError(f"There is no file '{path}'.")
     if path.is_dir() or path.suffix == ".spacy":
         return _gold_sentences(path)
+    if is_conllu(path):
+        return ([word.form for word in block.words] for block in read_blocks(path))
     if per_line:
         return _split_lines(path) if nlp is None else _tokenized_lines(path, nlp)
     if nlp is None:
@@ -75,7 +115,7 @@ def locate_paragraphs(
     per_line (bool): Whether every line that is not empty is a paragraph, however long.
     file (Iterable[str] | None): The lines, if the file is open already; the path is its name then.
     RETURNS (Iterator[tuple[int, str]]): How many characters of the file come before the paragraph, and its text.
-    RAISES (ValueError): If the file is not text in UTF-8.
+    RAISES (ValueError): If the file is not text in UTF-8, or is a table or CoNLL-U.
     """
     lines = _lines(Path(path)) if file is None else _located(file, Path(path))
     yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines)
@@ -95,13 +135,19 @@ def _gold_sentences(path: Path) -> Iterator[list[str]]:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a text file as they are, and how many characters of the file come before each. A byte order mark is left out."""
-    with path.open(encoding="utf8", newline="") as file:
+    check_text(path)
+    with opened(path) as file:
         yield from _located(file, path)
 
 
 def _located(file: Iterable[str], path: Path) -> Iterator[tuple[int, str]]:
     end = 0
     for line in decoded_lines(file, path):
+        if _WORD.match(line):
+            raise ValueError(
+                f"{_name(path)} looks like CoNLL-U, but it was to be read as running text. Let its name end with .conllu, or where there "
+                "is the option --conllu, add it."
+            )
         start, end = end, end + len(line)
         if start == 0 and line.startswith(_BYTE_ORDER_MARK):
             yield 1, line[1:]
@@ -178,6 +224,10 @@ def decoded_lines(file: Iterable[str], path: Path) -> Iterator[str]:
         with path.open("rb") as lines:
             number = next(number for number, line in enumerate(lines, 1) if not _is_utf8(line))
         raise ValueError(f"'{path}' is not text in UTF-8 (line {number}: {error}).") from error
+
+
+def _name(path: Path) -> str:
+    return "What stdin has" if path == STDIN else f"'{path}'"
 
 
 def _is_utf8(line: bytes) -> bool:

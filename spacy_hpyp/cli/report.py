@@ -34,7 +34,7 @@ from ..report.sections import (
 from ..report.training_log import read_training_log
 from ..report.trees import worst_trees
 from ..storage.files import prepare_folder, replace_file
-from .app import hpyp, load_pipeline, set_threads
+from .app import MOST, hpyp, load_pipeline, set_threads
 from .errors import known_words, parse_examples
 from .evaluate import read_examples
 from .raw_text import locate_paragraphs
@@ -58,9 +58,11 @@ def report_cli(
         exists=True,
         dir_okay=False,
     ),
-    sentences: int = typer.Option(5, "--sentences", "-n", help="How many of the worst sentences are shown", min=0),
-    resamples: int = typer.Option(1000, "--resamples", help="Bootstrap samples of the sentences", min=1),
-    seed: int = typer.Option(0, "--seed", help="Of the bootstrap samples", min=0),
+    sentences: int = typer.Option(
+        5, "--sentences", "-n", help="How many of the worst sentences are shown", min=0, max=MOST
+    ),
+    resamples: int = typer.Option(1000, "--resamples", help="Bootstrap samples of the sentences", min=1, max=MOST),
+    seed: int = typer.Option(0, "--seed", help="Of the bootstrap samples", min=0, max=MOST),
     threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
 ) -> None:
     """Write a page about a pipeline: one HTML file, which loads nothing else.

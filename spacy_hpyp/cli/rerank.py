@@ -8,7 +8,6 @@ import numpy as np
 import srsly
 import typer
 from spacy.tokens import Doc
-from tqdm import tqdm
 from wasabi import msg
 
 from ..annotation.documents import problem_of, raw_sentences
@@ -18,6 +17,7 @@ from ..models.ranking import UNLEARNED
 from ..settings import whole
 from ..storage.files import prepare_folder, replace_file
 from .app import hpyp, load_pipeline
+from .progress import Bar
 
 #: Those of Sangati, Zuidema & Bod (2009, table 2).
 LENGTHS = (*range(1, 11), 100, 1000)
@@ -155,7 +155,7 @@ def rerank(
 def _choose(reranker: ParseReranker, parsed: Sequence[tuple[Doc, object]], k: int) -> Choice:
     sums = np.zeros(5)
     words = trees = 0
-    for doc, gold in tqdm(parsed, unit=" sentences", desc=f"k = {k}", leave=False):
+    for doc, gold in Bar(parsed, unit=" sentences", desc=f"k = {k}"):
         found = reranker.rerank([doc], k=k)[0]
         # A parser may take what is one sentence for several; then there is one tree that is none, for each.
         for each in found if len(found) == 1 else []:

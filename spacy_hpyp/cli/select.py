@@ -15,7 +15,6 @@ import typer
 from spacy import util
 from spacy.training import Corpus
 from thinc.api import Config
-from tqdm import tqdm
 from wasabi import msg
 
 from ..annotation.arrays import Sentences
@@ -26,7 +25,8 @@ from ..components.corpus import reading
 from ..components.hpyp_parser import HPYPParser
 from ..storage.files import prepare_folder, replace_file
 from ..training.selection import Selection, select_experts
-from .app import hpyp
+from .app import MOST, hpyp
+from .progress import Bar
 
 _FACTORY = "hpyp_parser"
 # The time that is left is anyone's guess: a pool may stay smaller than it may be.
@@ -52,14 +52,15 @@ def select_cli(
         0.0005, "--min-gain", "-g", help="What another expert has to add to the log-likelihood, in nats for each word"
     ),
     sentences: int = typer.Option(
-        1000, "--sentences", "-n", min=1, help="How many sentences are left out and predicted"
+        1000, "--sentences", "-n", min=1, max=MOST, help="How many sentences are left out and predicted"
     ),
-    seed: int = typer.Option(0, "--seed", "-s", min=0, help="Fixes which sentences these are"),
+    seed: int = typer.Option(0, "--seed", "-s", min=0, max=MOST, help="Fixes which sentences these are"),
     threads: int = typer.Option(
         os.cpu_count() or 1,
         "--threads",
         "-t",
         min=1,
+        max=MOST,
         help="Threads; the result does not depend on it",
         show_default=False,
     ),
@@ -88,8 +89,7 @@ def select_cli(
             msg.divider(f"{name} ({number} of {len(limits)})")
             found = journal.found.get(name)
             if found is None or name not in journal.complete:
-                # A bar only where somebody looks on; what is selected is told anyway.
-                with tqdm(total=limit, bar_format=_BAR, leave=False, miniters=0, disable=None) as bar:
+                with Bar(total=limit, bar_format=_BAR, miniters=0) as bar:
                     found = select_experts(
                         task.parser.joint,
                         task.sentences,

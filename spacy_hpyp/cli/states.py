@@ -5,7 +5,6 @@ from pathlib import Path
 import spacy
 import srsly
 import typer
-from tqdm import tqdm
 from wasabi import msg
 
 from ..annotation.uncased import UncasedWords, read_uncased, uncased_key
@@ -18,6 +17,7 @@ from ..text.vocabulary import VocabularySettings
 from ..training.state_study import StateFigures, study_states
 from .app import hpyp, load_pipeline
 from .documents import parse_documents, read_documents
+from .progress import Bar
 
 # In the order of the paper's table.
 _ORDER = (LDA, DEPENDENCIES, SYNTACTIC, SEMANTIC)
@@ -188,7 +188,7 @@ def _study_one(
     top_words: int,
     sample_trees: bool,
 ) -> StateFigures:
-    with tqdm(total=sweeps, desc=f"{model.kind}, {model.states} states", unit=" sweeps", leave=False) as bar:
+    with Bar(total=sweeps, desc=f"{model.kind}, {model.states} states", unit=" sweeps") as bar:
 
         def show(bits: float) -> None:
             bar.set_postfix({"bits": f"{bits:.3f}"}, refresh=False)

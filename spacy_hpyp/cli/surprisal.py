@@ -1,31 +1,32 @@
 """`hpyp surprisal`: the surprisal of each token, word or region of texts and tables of stimuli, as a table."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from io import BytesIO, TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-import srsly
 import typer
 from spacy.tokens import Doc
-from spacy.util import minibatch
-from tqdm import tqdm
 from wasabi import msg
 
-from ..components.surprisal import NGramReader, ParserReader, Reader, read_rows
+from ..components.surprisal import NGramReader, ParserReader, Reader, batches_of, read_rows
 from ..language_model.increments import ENTROPIES, Increment
 from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.stimuli import check_prose, is_table, read_stimuli
 from ..language_model.surprisal import REGION, TOKEN, WORD, Passage, Row
-from ..storage.files import replacing
-from .app import hpyp, load_parser, load_pipeline, prepare_output
+from .app import MOST, hpyp, load_parser, load_pipeline, prepare_output
 from .interpolation import INTERPOLATE, WEIGHTS_FROM, load_interpolation
-from .raw_text import locate_paragraphs, read_sentences
+from .output import check_ending, json_line, writing
+from .progress import Bar
+from .raw_text import STDIN, check_text, locate_paragraphs, read_sentences
 
-# How many passages are parsed together where parses are asked for.
-_BATCH = 64
+# What a spreadsheet takes for the beginning of a formula, and what is a number nevertheless.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]\d+(\.\d+)?")
 # Columns of a table that has no rows; a table of stimuli always has some.
 _OF_TEXT = ["file", "paragraph", "sentence"]
 
@@ -36,13 +37,17 @@ def surprisal_cli(
         ..., help="Name or path of a trained pipeline with an hpyp_parser, or a model saved by 'hpyp ngram'"
     ),
     texts: list[Path] = typer.Argument(
-        ..., help="Text files in UTF-8, or tables of stimuli (.csv, .tsv)", exists=True, dir_okay=False
+        ...,
+        help="Text files in UTF-8, '-' for stdin, or tables of stimuli (.csv, .tsv)",
+        exists=True,
+        dir_okay=False,
+        allow_dash=True,
     ),
     output: Path | None = typer.Option(
         None,
         "--output",
         "-o",
-        help="File for the table, instead of stdout: .csv with commas, else with tabs",
+        help="File for the table, instead of stdout: .csv with commas, else (.tsv, .txt) with tabs",
         dir_okay=False,
     ),
     words: bool = typer.Option(False, "--words", "-w", help="One row a word between white space: sums over its tokens"),
@@ -60,7 +65,11 @@ def surprisal_cli(
         None,
         "--parses",
         min=1,
+        max=MOST,
         help="Write so many parses that the beam holds after each word, as JSONL, instead of a table",
+    ),
+    escape: bool = typer.Option(
+        False, "--escape", help="Write an apostrophe before cells that a spreadsheet would take for formulas, as =A1"
     ),
     per_line: bool = typer.Option(False, "--per-line", "-l", help="Each line of text is one sentence, without context"),
     running: bool = typer.Option(
@@ -85,7 +94,7 @@ def surprisal_cli(
 ) -> None:
     """Write a table of surprisals in bits, one row a token, with a header.
 
-    A table of stimuli has the columns item, condition, and text or regions, which are separated by '|'; other columns are carried
+    A table of stimuli has the columns item, perhaps condition, and text or regions, which are separated by '|'; other columns are carried
     through, and each row is one sentence. Of a text, paragraphs are separated by empty lines and parsed one by one; the parser finds
     their sentences. The columns start and end count characters of the file or of the stimulus. A field that contains a
     quotation mark is quoted, as read.delim of R and pandas.read_csv expect. With --interpolate there are two more columns:
@@ -95,6 +104,7 @@ def surprisal_cli(
     before it is read, whatever the setting 'outlook' of the pipeline is.
     """
     if output is not None:
+        check_ending(output, *((".csv", ".tsv", ".txt") if parses is None else (".jsonl",)))
         prepare_output(output, texts)
     if words and regions:
         raise ValueError("Rows stand for words or for regions: give either --words or --regions.")
@@ -105,6 +115,7 @@ def surprisal_cli(
         "regions": regions,
         "no-punctuation": no_punctuation,
         "entropy": entropy,
+        "escape": escape,
         "interpolate": interpolate,
     }
     if parses is not None and (given := [f"--{name}" for name, value in of_table.items() if value]):
@@ -137,13 +148,19 @@ def surprisal_cli(
         if parses is not None:
             if isinstance(reader, NGramReader):
                 raise ValueError("--parses is a setting of a parser, but here is an n-gram model.")
-            _write(output, _lines(reader, passages, parses, running=running), _write_lines)
-            return
-        by = WORD if words else REGION if regions else TOKEN
-        rows = read_rows(reader, passages, by=by, punctuation=not no_punctuation, entropy=entropy, running=running)
-        dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
-        header = _header(reader, by, entropy=entropy)
-        _write(output, rows, partial(write_table, dialect=dialect, header=header))
+            with writing(output) as file, Bar(unit=" words") as bar:
+                for line in _lines(reader, passages, parses, running=running):
+                    file.write(json_line(line))
+                    bar.update()
+        else:
+            by = WORD if words else REGION if regions else TOKEN
+            rows = read_rows(reader, passages, by=by, punctuation=not no_punctuation, entropy=entropy, running=running)
+            dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
+            header = _header(reader, by, entropy=entropy)
+            with writing(output) as file, Bar(rows, unit=" regions" if regions else " words") as bar:
+                write_table(file, bar, dialect=dialect, header=header, escape=escape)
+    if output is not None:
+        msg.good(f"Saved {'surprisals' if parses is None else 'parses'} to {output}")
 
 
 def _load(
@@ -178,13 +195,22 @@ def _load(
 
 
 def _read(path: Path, *, per_line: bool) -> Iterable[Passage]:
-    """The passages of a file. Text is not held in memory."""
+    """The passages of a file. Text is not held in memory, but for that of stdin."""
     if is_table(path):
         return read_stimuli(path)
-    check_prose(path)
+    check_text(path)
+    if path == STDIN:
+        data = typer.get_binary_stream("stdin").read()
+        check_prose(data.splitlines(keepends=True), path)
+        file = TextIOWrapper(BytesIO(data), encoding="utf8", newline="")
+        found = locate_paragraphs(path, per_line=per_line, file=file)
+    else:
+        with path.open("rb") as lines:
+            check_prose(lines, path)
+        found = locate_paragraphs(path, per_line=per_line)
     return (
         Passage(text, {"file": str(path), "paragraph": number}, f"paragraph {number} of '{path}'", offset)
-        for number, (offset, text) in enumerate(locate_paragraphs(path, per_line=per_line), 1)
+        for number, (offset, text) in enumerate(found, 1)
     )
 
 
@@ -221,25 +247,16 @@ def _header(reader: Reader, by: str, *, entropy: bool) -> list[str]:
     return [*_OF_TEXT, *own, "start", "end", "text", *tag, *sums, "known", "class", *entropies]
 
 
-def _write(output: Path | None, rows: Iterator[Any], write: Any) -> None:
-    """Write to a file, which takes the place of another one when it is complete, or to stdout."""
-    if output is None:
-        write(typer.get_text_stream("stdout", encoding="utf8"), rows)
-        return
-    # A bar only where somebody looks on.
-    bar = tqdm(rows, unit=" rows", leave=False, disable=None)
-    with bar, replacing(output, "w", encoding="utf8", newline="") as file:
-        write(file, bar)
-    msg.good(f"Saved surprisals to {output}" if write is not _write_lines else f"Saved parses to {output}")
-
-
-def write_table(file: TextIO, rows: Iterable[Row], *, dialect: str = "excel-tab", header: Iterable[str] = ()) -> None:
+def write_table(
+    file: TextIO, rows: Iterable[Row], *, dialect: str = "excel-tab", header: Iterable[str] = (), escape: bool = False
+) -> None:
     """Write rows as a table.
 
     file (TextIO): Where to.
     rows (Iterable[Row]): The rows; all have the columns of the first one.
     dialect (str): Of the module csv: "excel-tab" or "excel".
     header (Iterable[str]): The columns if there is no row.
+    escape (bool): Whether strings that a spreadsheet takes for formulas begin with an apostrophe.
     """
     writer = csv.writer(file, dialect=dialect, lineterminator="\n")
     columns: list[str] = []
@@ -247,7 +264,7 @@ def write_table(file: TextIO, rows: Iterable[Row], *, dialect: str = "excel-tab"
         if not columns:
             columns = list(row)
             writer.writerow(columns)
-        writer.writerow([_formatted(value) for value in row.values()])
+        writer.writerow([_escaped(value) if escape else value for value in map(_formatted, row.values())])
     if not columns:
         writer.writerow(header)
 
@@ -257,9 +274,17 @@ def _formatted(value: Any) -> Any:
     return str(value).upper() if isinstance(value, bool) else f"{value:.6f}" if isinstance(value, float) else value
 
 
+def _escaped(value: Any) -> Any:
+    return (
+        f"'{value}"
+        if isinstance(value, str) and value.startswith(_FORMULAS) and not _NUMBER.fullmatch(value)
+        else value
+    )
+
+
 def _lines(reader: ParserReader, passages: Iterable[Passage], k: int, *, running: bool) -> Iterator[dict[str, Any]]:
     """What the beam holds after each word, a line each."""
-    for batch in minibatch(passages, _BATCH):
+    for batch in batches_of(passages):
         for passage, (doc, found) in zip(batch, reader.increments(batch, k, running=running)):
             yield from (_line(passage, doc, one) for one in found)
 
@@ -288,8 +313,3 @@ def _line(passage: Passage, doc: Doc, found: Increment) -> dict[str, Any]:
             for parse in found.parses
         ],
     }
-
-
-def _write_lines(file: TextIO, lines: Iterable[dict[str, Any]]) -> None:
-    for line in lines:
-        file.write(srsly.json_dumps(line) + "\n")

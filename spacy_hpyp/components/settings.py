@@ -94,7 +94,7 @@ class ReadingSettings(Settings):
     tags: str = setting(
         "joint",
         OneOf(("joint", "given")),
-        '`"joint"` finds the tags together with the tree; `"given"` uses `token.tag_` as found, from a tagger or gold',
+        '`"joint"` finds the tags together with the tree; `"given"` uses `token.tag_` as found, from a tagger or gold; those that it does not know it finds itself, with a warning',
     )
     tokens: str = setting(
         "tokenizer",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import minibatch
 
 from ..annotation.documents import encode_docs
 from ..annotation.extensions import bits
@@ -24,8 +24,8 @@ from ..settings import OneOf, check
 from .corpus import mark_sentence
 from .hpyp_parser import HPYPParser
 
-# How many passages are read together.
-_BATCH = 256
+# About how many characters are read together: few enough that whoever waits sees words come.
+_BATCH = 8_000
 _SUMMED = ("surprisal", "surprisal_lexical", "surprisal_syntactic", "log_prob")
 
 
@@ -203,13 +203,25 @@ def read_rows(
     reader (Reader): Set to be incremental.
     """
     check("by", by, OneOf(ROWS))
-    for batch in minibatch(passages, _BATCH):
+    for batch in batches_of(passages):
         rows: list[Row] = []
         with reader.nlp.memory_zone():
             for passage, (doc, scores) in zip(batch, reader.read(batch, running=running, entropy=entropy)):
                 rows.extend(passage_rows(doc, scores, passage, by=by, punctuation=punctuation))
             del doc, scores
         yield from rows
+
+
+def batches_of(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
+    """Some passages at a time, in their order."""
+    read = 0
+
+    def number(passage: Passage) -> int:
+        nonlocal read
+        read += len(passage.text)
+        return read // _BATCH
+
+    return (list(batch) for _, batch in groupby(passages, number))
 
 
 def _passages(texts: Iterable[str | Mapping[str, Any]] | Path) -> Iterable[Passage]:

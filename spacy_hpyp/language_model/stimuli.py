@@ -1,12 +1,14 @@
-"""Tables of stimuli: CSV or TSV with a header and the columns `item`, `condition`, and `text` or `regions`.
+"""Tables of stimuli: CSV or TSV with a header and the columns `item`, perhaps `condition`, and `text` or `regions`.
 
-In `regions`, the regions of a text are separated by `|`. Other columns are carried through to the table of surprisals.
+In `regions`, the regions of a text are separated by `|`. Other columns are carried through to the table of surprisals; what is called as a
+column of that one gets `input_` before its name.
 """
 
 import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ SUFFIXES = (".csv", ".tsv")
 SEPARATOR = "|"
 _KEYS = ("item", "condition")
 _TEXTS = ("text", "regions")
-# What a table of surprisals has columns of its own for.
+# What a table of surprisals has columns of its own for, and how those of stimuli are called then.
+_INPUT = "input_"
 _TAKEN = {
     *("file", "sentence", "words", "tokens", "start", "end", "tag", "known", "class", "log_prob", *ROWS, *MIXED),
     *("surprisal", "surprisal_lexical", "surprisal_syntactic"),
@@ -27,6 +30,8 @@ _TAKEN = {
 _LOOKED_AT, _FEW = 100, 3
 _TAB = "\t"
 _BYTE_ORDER_MARK = "\ufeff"
+# What Excel reads of a first line that no table needs.
+_SAID = re.compile(r"sep=([,;\t|])\r?\n", re.IGNORECASE)
 _ENDINGS = tuple(".!?:…\"'”’)")
 
 
@@ -38,18 +43,22 @@ def is_table(path: Path) -> bool:
 def read_stimuli(path: Path) -> list[Passage]:
     """The passages of a table of stimuli.
 
-    path (Path): A file in UTF-8, perhaps with a byte order mark. A `.tsv` file has tabs between its columns; a `.csv` file commas,
-        semicolons or tabs, whichever its header has.
+    path (Path): A file in UTF-8, perhaps with a byte order mark. A `.tsv` file has tabs between its columns; a `.csv` file what its first
+        line says, as "sep=;", or commas, semicolons or tabs, whichever its header has.
     RAISES (ValueError): If it is not in UTF-8, has not the columns, or no rows, if a row has more or fewer fields than the header, no
         item or condition, those of another row, or an empty text or region. The message says in which line.
     """
     text = _decode(path)
-    delimiter = _TAB if path.suffix.lower() == ".tsv" else _delimiter(text)
+    said = _SAID.match(text)
+    delimiter = said[1] if said else _TAB if path.suffix.lower() == ".tsv" else _delimiter(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     found: list[Passage] = []
     seen: dict[tuple[str, str], str] = {}
     header: list[str] | None = None
     start = 1
+    if said:
+        next(reader)
+        start = 2
     while True:
         try:
             fields = next(reader, None)
@@ -73,16 +82,18 @@ def read_stimuli(path: Path) -> list[Passage]:
                 "separator in it must be quoted."
             )
         row = dict(zip(header, fields))
-        key = row["item"], row["condition"] = row["item"].strip(), row["condition"].strip()
-        if not all(key):
-            empty = _KEYS[key.index("")]
-            raise ValueError(
-                f"{_capital(name)} has no {empty}. Each row needs one, if it is that of the row above, too."
-            )
+        row |= {key: row[key].strip() for key in _KEYS if key in row}
+        for key in _KEYS:
+            if row.get(key) == "":
+                raise ValueError(
+                    f"{_capital(name)} has no {key}. Each row needs one, if it is that of the row above, too."
+                )
+        key = row["item"], row.get("condition", "")
         passage = stimulus({"file": str(path)}, row, name)
         if key in seen:
+            condition = f" with condition '{key[1]}'" if key[1] else ""
             raise ValueError(
-                f"Item '{key[0]}' stands twice with condition '{key[1]}': in {seen[key]} and {name}. Give one of them another name."
+                f"Item '{key[0]}' stands twice{condition}: in {seen[key]} and {name}. Give one of them another name."
             )
         seen[key] = name
         found.append(passage)
@@ -106,11 +117,12 @@ def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str) -> P
         raise ValueError(
             f"{_capital(name)} should have either a 'text' or 'regions', but it has {', '.join(row) or 'nothing'}."
         )
-    if taken := [key for key in row if key in _TAKEN - {"text"}]:
+    others = {f"{_INPUT}{key}" if key in _TAKEN else key: value for key, value in row.items() if key not in _TEXTS}
+    if len(others) < len(row) - 1:
         raise ValueError(
-            f"The column '{taken[0]}' of {name} has the name of a column of the result. Give it another one."
+            f"{_capital(name)} has a column with the name of one of the result, and one with '{_INPUT}' before it. Rename one."
         )
-    carried = {**columns, **{key: value for key, value in row.items() if key not in _TEXTS}}
+    carried = {**columns, **others}
     content = row[texts[0]]
     parts = (
         [content] if texts[0] == "text" or isinstance(content, str) or not isinstance(content, Iterable) else [*content]
@@ -128,17 +140,15 @@ def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str) -> P
     return _passage(content.split(SEPARATOR) if isinstance(content, str) else _with_spaces(parts), carried, name)
 
 
-def check_prose(path: Path) -> None:
+def check_prose(file: Iterable[bytes], path: Path) -> None:
     """See that a text is no table: that not all of its lines have the same separators.
 
+    file (Iterable[bytes]): Its lines.
+    path (Path): Its name, for errors.
     RAISES (ValueError): If it looks like one, or is not in UTF-8.
     """
-    lines = []
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if number > _LOOKED_AT:
-                break
-            lines.append(_text_of(line, number, path).strip("\r\n"))
+    first = islice(file, _LOOKED_AT)
+    lines = [_text_of(line, number, path).strip("\r\n") for number, line in enumerate(first, 1)]
     lines = [line.removeprefix(_BYTE_ORDER_MARK) for line in lines if line.strip(_BYTE_ORDER_MARK + " \t")]
     for separator, least, rows in ((_TAB, 2, 2), (";", 3, _FEW), (",", 3, _FEW)):
         # A tab that a paragraph begins with is none between columns.
@@ -191,13 +201,13 @@ def _header(fields: list[str], path: Path, line: int) -> list[str]:
     header = [field.strip() for field in fields]
     lower = [name.lower() for name in header]
     header = [low if low in (*_KEYS, *_TEXTS) else name for name, low in zip(header, lower)]
-    missing = [name for name in _KEYS if name not in header]
+    missing = [name for name in _KEYS[:1] if name not in header]
     if not any(name in header for name in _TEXTS):
         missing.append("text' or 'regions")
     if missing:
         raise ValueError(
-            f"The table '{path}' has no column '{missing[0]}'. A table of stimuli has a header with the columns item, condition, and text "
-            f"or regions; in line {line} there are: {', '.join(header)}."
+            f"The table '{path}' has no column '{missing[0]}'. A table of stimuli has a header with the columns item, perhaps condition, "
+            f"and text or regions; in line {line} there are: {', '.join(header)}."
         )
     if all(name in header for name in _TEXTS):
         raise ValueError(

@@ -1,5 +1,7 @@
 """Log-probabilities of documents, sentences and tokens, and what becomes of them elsewhere."""
 
+import subprocess
+import sys
 from math import log
 
 import pytest
@@ -229,3 +231,28 @@ def test_probabilities_are_in_the_json_of_a_document(toy, trained):
     found = doc.to_json(underscore=["log_prob", "head_prob"])["underscore_token"]
     assert [one["value"] for one in found["head_prob"]] == [token._.head_prob for token in doc]
     assert [one["value"] for one in found["log_prob"]] == log_probs(doc)
+
+
+def test_what_another_package_has_registered_is_named_in_a_warning():
+    code = """
+from spacy.tokens import Doc, Token
+Token.set_extension("state", default=0)
+Doc.set_extension("guide", getter=lambda doc: "theirs")
+Doc.set_extension("surprisal", default=1.0)
+from spacy_hpyp.annotation.extensions import register_extensions
+register_extensions()
+register_extensions()
+assert Doc.get_extension("surprisal")[0] == 1.0
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.count("Warning: Another package has registered") == 1
+    assert "token._.state, doc._.guide, doc._.surprisal already" in done.stderr
+    assert (
+        "already"
+        not in subprocess.run(
+            [sys.executable, "-c", code[code.index("from spacy_h") : code.index("assert")]],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stderr
+    )

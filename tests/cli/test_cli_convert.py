@@ -1,10 +1,13 @@
 """The commands that convert treebanks: the files that they write, spaCy's reading of them, and their errors."""
 
+from pathlib import Path
+
 import pytest
 import spacy
 from command_line import run
 from spacy.training import Corpus
 
+from spacy_hpyp.annotation.documents import problem_of, raw_sentences
 from spacy_hpyp.treebanks.conllu import read_conllu
 
 # Made up, one of each for a section.
@@ -32,9 +35,9 @@ def forms(path):
     return [" ".join(word.form for word in sentence.words) for sentence in read_conllu(path)]
 
 
-def spacy_docs(path, folder):
+def spacy_docs(path, folder, n_sents=1):
     """The documents that spaCy's converter makes of a CoNLL-U file."""
-    run("convert", path, folder, "--converter", "conllu", "--n-sents", 1)
+    run("convert", path, folder, "--converter", "conllu", "--n-sents", n_sents)
     return [example.reference for example in Corpus(folder / f"{path.stem}.spacy")(spacy.blank("en"))]
 
 
@@ -189,3 +192,81 @@ def test_conllu_that_cannot_be_converted_is_reported(tmp_path, content, options,
     done = run("hpyp", "convert-lm", tmp_path / "bad.conllu", tmp_path / "out.conllu", *options, exit_code=1)
     assert message in " ".join(done.stderr.split())
     assert not (tmp_path / "out.conllu").exists()
+
+
+SAMPLE = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-dev.conllu"
+
+
+def conllu(*heads):
+    """A sentence with these heads."""
+    rows = (
+        f"{i}\tw\t_\tNOUN\tNN\t_\t{head}\t{'root' if head == 0 else '_' if head == '_' else 'dep'}\t_\t_\n"
+        for i, head in enumerate(heads, 1)
+    )
+    return "".join(rows) + "\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--merge-subtokens",), ("--n-sents", 3)])
+def test_a_treebank_is_converted_as_spacy_does_it(options, tmp_path):
+    options = ("--n-sents", 10, *options)
+    run("convert", SAMPLE, tmp_path, "--converter", "conllu", *options)
+    run("hpyp", "convert", SAMPLE, tmp_path / "ours", "--lang", "en", *options)
+    name = f"{SAMPLE.stem}.spacy"
+    assert (tmp_path / "ours" / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_sentences_without_a_complete_tree_are_counted_when_they_are_converted_and_when_they_are_learned(
+    toy, write, tmp_path
+):
+    bad = [("_", "_"), (0, 0, 1), (2, 2, 0), (0, "_")]
+    path = write("\ufeff" + "".join(conllu(*heads) for heads in [(2, 0), *bad, (0, 1)]), "x-train.conllu")
+    done = run("hpyp", "convert", path, tmp_path)
+    shown = " ".join(done.stderr.split())
+    assert "4 of 6 sentences have no complete tree" in shown
+    assert "2 where a head is missing (line 4, 15)" in shown
+    assert "1 where there are 2 roots (line 7)" in shown
+    assert "1 where a word is above itself (line 11)" in shown
+    nlp = toy.nlp(tokens="gold")
+    (example,) = Corpus(tmp_path / "x-train.spacy")(nlp)
+    problems = [problem_of(sentence.rows) for sentence in raw_sentences(example.reference)]
+    assert problems == [None, *["without heads"] * 4, None]
+    with pytest.warns(UserWarning, match="4 without heads"):
+        nlp.initialize(lambda: [example])
+
+
+def test_words_without_heads_that_spacy_has_made_roots_are_no_trees(write, tmp_path):
+    (tmp_path / "a.conllu").write_text(conllu(2, 0) + conllu("_", "_") + conllu(0).replace("root", "_"))
+    (doc,) = spacy_docs(tmp_path / "a.conllu", tmp_path, n_sents=10)
+    assert [problem_of(sentence.rows) for sentence in raw_sentences(doc)] == [None, *["without heads"] * 3]
+    # A treebank without labels has trees all the same.
+    (tmp_path / "b.conllu").write_text(conllu(2, 0).replace("root", "_").replace("dep", "_"))
+    (doc,) = spacy_docs(tmp_path / "b.conllu", tmp_path, n_sents=10)
+    assert [problem_of(sentence.rows) for sentence in raw_sentences(doc)] == [None]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (conllu(0) + conllu(99, 0), "line 3: the head 99 is none of the 2 words"),
+        (conllu(0) + conllu(0).replace("\t", "   "), "line 3: a word has 10 columns with a tab between them"),
+        (conllu(0) + "# only a comment\n\n" + conllu(0), "line 3: the sentence that begins here has no words"),
+        (
+            conllu(0).replace("\tNN\t_", "\tNN\tSing", 1).replace("1\tw", "1-1\tw\t" + "_\t" * 7 + "_\n1\tw"),
+            "line 1: spaCy",
+        ),
+    ],
+)
+def test_what_cannot_be_converted_is_said_with_its_line(text, problem, write, tmp_path):
+    done = run("hpyp", "convert", write(text, "x.conllu"), tmp_path / "out", "--merge-subtokens", exit_code=1)
+    assert problem in " ".join(done.stderr.split())
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_a_language_that_spacy_does_not_have_and_a_test_part_that_is_missing_are_said(write, tmp_path):
+    path = write(conllu(0), "x-dev.conllu")
+    done = run("hpyp", "convert", path, tmp_path, "--lang", "mya2", exit_code=1)
+    assert "no language 'mya2'" in done.stderr
+    assert "'xx'" in done.stderr
+    done = run("hpyp", "convert", path, tmp_path / "x-test.conllu", tmp_path, exit_code=1)
+    assert "--vars.test dev" in " ".join(done.stderr.split())
+    run("hpyp", "convert", path, path, tmp_path, "--lang", "xx")

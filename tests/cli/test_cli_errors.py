@@ -73,6 +73,9 @@ def files(toy, tmp_path_factory):
     (folder / "odd.spacy").write_bytes(zlib.compress(srsly.msgpack_dumps(["no", "DocBin"])))
     (folder / "text.txt").write_text("the dog sees a cat .\nAda sleeps .\n")
     (folder / "gold.txt").write_bytes(data)
+    (folder / "table.csv").write_text("item,text\n1,the dog\n")
+    (folder / "bank.conllu").write_text("# text = Ada\n1\tAda\t_\tPROPN\tNNP\t_\t_\t_\t_\t_\n")
+    (folder / "bank.txt").write_text("# text = Ada\n1\tAda\t_\tPROPN\tNNP\t_\t_\t_\t_\t_\n")
     (folder / "latin.txt").write_bytes("café\n".encode("latin-1"))
     (folder / "empty.txt").write_text("")
     (folder / "blank.txt").write_text(" \n\t\n")
@@ -137,6 +140,8 @@ WITH_TEXT = [
 TEXTS = {
     "latin.txt": "'latin.txt' is not text in UTF-8",
     "gold.txt": "'gold.txt' is not text in UTF-8",
+    "table.csv": "'table.csv' is a table by its name",
+    "bank.txt": "'bank.txt' looks like CoNLL-U",
     "empty.txt": "There",
     "blank.txt": "There",
     "wordless.spacy": "There",
@@ -152,7 +157,22 @@ WITH_OUTPUT = [
     "rank trained text.txt -o {}",
     "select config.cfg gold.spacy {}",
     "states gold.spacy -o {}",
-    "surprisal trained text.txt -o {}",
+    "surprisal trained text.txt --parses 1 -o {}",
+]
+WITH_NUMBERS = [
+    "annotate trained gold.spacy out.spacy --folds",
+    "errors trained gold.spacy --rows",
+    "errors trained gold.spacy --examples",
+    "evaluate trained gold.spacy --repeat",
+    "generate trained --best",
+    "hold-out gold.spacy out --parts",
+    "hold-out gold.spacy out --first",
+    "parse trained text.txt --n-process",
+    "rank trained text.txt --labels-per-arc",
+    "rank trained text.txt --top",
+    "report trained gold.spacy out.html --resamples",
+    "select config.cfg gold.spacy out.cfg --sentences",
+    "surprisal trained text.txt --parses",
 ]
 TOO_MANY = "9223372036854775808"
 ROWS = [
@@ -199,7 +219,7 @@ ROWS = [
     ("calibrate trained gold.spacy -o xml", "xml", USAGE),
     ("generate unlexicalised", "generates tags only"),
     ("generate trained -n 0", "'count' must be"),
-    ("generate trained -b 0", "--best must be at least 1"),
+    ("generate trained -b 0", "--best", USAGE),
     ("generate trained --min-length 61", "No sentence has 61 words or more"),
     ("generate trained --min-length 0 --max-length 0", "'max_length' must be"),
     (f"generate trained --max-length {TOO_MANY}", "'max_length' must be"),
@@ -304,6 +324,11 @@ ROWS = [
     ("surprisal trained nothing", "is a directory", USAGE),
     ("surprisal trained nowhere.txt", "does not exist", USAGE),
     ("surprisal unlexicalised text.txt", "has no tag"),
+    ("surprisal trained bank.conllu", "'bank.conllu' is CoNLL-U by its name"),
+    ("learn trained bank.conllu out --running", "'bank.conllu' is CoNLL-U by its name"),
+    *((f"{form} 99999999999999999999", form.split()[-1], USAGE) for form in WITH_NUMBERS),
+    ("surprisal trained text.txt -o out.xlsx", "should end with .csv or .tsv or .txt, but it is 'out.xlsx'"),
+    ("surprisal trained text.txt --parses 2 -o out.csv", "should end with .jsonl, but it is 'out.csv'"),
 ]
 
 
@@ -318,6 +343,35 @@ def test_a_wrong_use_ends_with_a_message(files, monkeypatch, row):
     assert shown.count("✘") == (0 if code == [USAGE] else 1)
     assert "✘" not in done.stdout
     assert files_below(files) == before
+
+
+@pytest.mark.parametrize(("arguments", "environment"), [(["--debug"], {}), ([], {"HPYP_DEBUG": "1"})])
+def test_with_debug_the_traceback_is_shown_before_the_message(files, arguments, environment):
+    call = ["parse", str(files / "blank"), str(files / "no.txt")]
+    plain = CliRunner().invoke(hpyp, call)
+    assert "Traceback" not in plain.stderr
+    done = CliRunner(env=environment).invoke(hpyp, [*call, *arguments])
+    assert done.exit_code == plain.exit_code == 1
+    assert done.stderr.startswith("Traceback")
+    assert done.stderr.endswith(plain.stderr)
+
+
+def test_words_and_sentences_of_conllu_are_those_that_are_scored(files):
+    done = command_line.run("hpyp", "perplexity", files / "trained", files / "bank.conllu", "-o", "json")
+    found = srsly.json_loads(done.stdout)
+    assert (found["words"], found["sentences"]) == (1, 1)
+
+
+def test_the_version_is_shown():
+    assert CliRunner().invoke(hpyp, ["--version"]).stdout.startswith("spacy-hpyp ")
+
+
+def test_in_the_place_of_a_pipeline_there_may_be_the_directory_of_a_training(files, tmp_path):
+    for name in ("model-last", "model-best"):
+        spacy.load(files / "trained").to_disk(tmp_path / name)
+        done = command_line.run("hpyp", "rank", tmp_path, files / "text.txt")
+        assert f"'{tmp_path / name}' is taken" in done.stderr
+        assert done.stdout == command_line.run("hpyp", "rank", files / "trained", files / "text.txt").stdout
 
 
 @pytest.mark.parametrize("error", [RecursionError("x"), MemoryError("x"), TypeError("x"), NumbaError("x")])

@@ -11,6 +11,7 @@ from spacy.training.converters import conllu_to_docs
 
 pytest.importorskip("conllu", reason="the extra 'conllu' is not installed")
 
+from spacy_hpyp.annotation.documents import UnknownTagWarning
 from spacy_hpyp.cli.conllu_format import UPOS, read_sentences, to_doc, write_again, write_sentence
 from spacy_hpyp.cli.documents import read_documents
 
@@ -143,8 +144,8 @@ def test_words_sentences_multiword_tokens_and_comments_of_the_input_are_kept(mod
     assert "HeadProb=0.1" not in done.stdout
     assert (values["sent_id"], values["newdoc id"], other["sent_id"]) == ("mine-1", "d1", "bank-2")
     assert "# note\n" in done.stdout
-    # Tags are the pipeline's own, and its features, of which it has none.
-    assert rows[0][3:6] == ["_", rows[0][4], "_"]
+    # Tags are the pipeline's own; it has nothing to say of lemmas, parts of speech and features.
+    assert rows[0][2:6] == ["Ada", "PROPN", rows[0][4], "Number=Sing"]
 
 
 def test_tags_are_kept_where_that_is_asked_for(model, write):
@@ -154,6 +155,21 @@ def test_tags_are_kept_where_that_is_asked_for(model, write):
     assert [row[3] for row in words] == ["PROPN", "VERB", "PART", "DET", "NOUN", "PUNCT"]
     assert words[3][5] == "Definite=Def|PronType=Art"
     assert words[1][2] == "see"
+
+
+def test_tags_that_the_parser_does_not_know_are_kept_and_counted_and_it_finds_others_for_itself(model, write):
+    bank = TREEBANK.replace("\tVBZ\t", "\tUNHEARD\t").replace("\tIN\t", "\t_\t").replace("\tPART\t", "\t_\t")
+    done = run("hpyp", "parse", model, write(bank, "b.conllu"), "--keep-tags")
+    assert "Tokens whose tags were not in the training data of the parser: 3" in done.stderr
+    (_, rows), (_, other) = sentences_of(done.stdout)
+    assert [row[4] for row in rows if row[0].isdigit()] == ["NNP", "UNHEARD", "_", "DT", "NN", "."]
+    assert other[0][4] == "UNHEARD"
+    nlp = spacy.load(model)
+    nlp.get_pipe("hpyp_parser").tags = "given"
+    doc = Doc(nlp.vocab, words=["Ada", "sleeps", "."], tags=["NNP", "UNHEARD", "."])
+    with pytest.warns(UnknownTagWarning, match="'UNHEARD' was not in the training data"):
+        doc = nlp(doc)
+    assert [token.tag_ for token in doc] == ["NNP", "VBZ", "."]
 
 
 def test_stdin_is_parsed_where_there_is_no_file(model):
@@ -175,7 +191,7 @@ def test_what_stdin_cannot_be_is_said(model):
     for arguments, text, problem in (
         ([], "caf\u00e9".encode("latin-1"), "What stdin has is not text in UTF-8"),
         (["--conllu"], TREEBANK.encode("utf-16"), "What stdin has is not text in UTF-8"),
-        ([], TREEBANK.encode(), "'stdin' looks like CoNLL-U"),
+        ([], TREEBANK.encode(), "What stdin has looks like CoNLL-U"),
         (["-", "-"], b"a text", "can be read once only"),
     ):
         done = CliRunner().invoke(app, ["hpyp", "parse", str(model), *arguments], input=text)
@@ -236,9 +252,10 @@ def test_tags_that_could_not_be_written_again_are_an_error_where_they_are_kept(c
         (b"\n\n", "b.conllu", [], "There is no sentence in"),
         (b"a text", "text.txt", ["--keep-tags"], "there is a text without tags"),
         (b"", "b.conllu", ["--per-line"], "CoNLL-U says itself where sentences are"),
-        (TREEBANK.encode(), "bank.conll", [], "'bank' looks like CoNLL-U"),
-        (TREEBANK.encode(), "bank.txt", ["--per-line"], "'bank' looks like CoNLL-U"),
+        (TREEBANK.encode(), "bank.conll", [], "looks like CoNLL-U, but"),
+        (TREEBANK.encode(), "bank.txt", ["--per-line"], "looks like CoNLL-U, but"),
         (b"old", "out.conllu", [], "is read, and would be replaced"),
+        (b"item,text", "table.csv", [], "is a table by its name"),
         (b"a text", "text.txt", ["-t", "0"], "threads"),
         (b"a text", "text.txt", ["missing.txt"], "There is no file 'missing.txt'"),
     ],

@@ -123,6 +123,16 @@ def test_conllu_keeps_the_multiword_tokens_comments_and_misc_that_it_had(folder,
     assert len(ranked(folder, path)) == 2
 
 
+def test_lemmas_are_kept_and_letters_of_every_language_are_written_as_they_are(folder, write):
+    pytest.importorskip("conllu", reason="the extra 'conllu' is not installed")
+    row = "1\t\u0b85\t\u0b86\tNOUN\t_\tCase=Nom\t_\t_\t_\t_\n\n"
+    path = write(row, "bank.conllu")
+    assert '"text": "\u0b85"' in command_line.run("hpyp", "rank", folder / "pipeline", path).stdout
+    done = command_line.run("hpyp", "rank", folder / "pipeline", path, "-f", "conllu")
+    assert "1\t\u0b85\t\u0b86\tNOUN\t" in done.stdout
+    assert "\tCase=Nom\t0\troot\t" in done.stdout
+
+
 def test_without_probabilities_of_tags_sentences_are_ranked_by_arcs_only():
     arcs = [Rated("text.txt", i, "stop", wrong, None, [{"text": "stop"}]) for i, wrong in enumerate([0.2, 0.9, 0.2])]
     assert [rated.number for rated in select(arcs, By.arcs, None)] == [1, 0, 2]

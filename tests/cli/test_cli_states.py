@@ -105,7 +105,7 @@ def test_documents_of_text_end_with_an_empty_line_or_when_they_are_long(tmp_path
         (("--sweeps", 1), "'sweeps' must be a whole number of at least 2"),
         (("--back-off", "tag"), "'back-off' must be"),
         (("--parser", "no_such_pipeline"), "no_such_pipeline"),
-        (("--dev", "damaged"), "is not a treebank in CoNLL-U format"),
+        (("--dev", "damaged"), "line 1: a word has 10 columns"),
     ],
 )
 def test_what_is_wrong_is_said(arguments, problem, tmp_path):

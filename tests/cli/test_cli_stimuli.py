@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 from functools import partial
 from pathlib import Path
@@ -9,8 +10,11 @@ from pathlib import Path
 import command_line
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import spacy_hpyp
+from spacy_hpyp.cli import hpyp
+from spacy_hpyp.cli import surprisal as cli_surprisal
 from spacy_hpyp.language_model.ngram import NGramModel, collect_vocabulary, train_ngram_model
 from spacy_hpyp.language_model.stimuli import check_prose
 
@@ -298,14 +302,66 @@ def test_a_row_may_have_several_sentences(models, write):
     assert {row["sentence"] for row in rows(run(models / "pipeline", path, "--running").stdout)} == {"1", "2"}
 
 
+def test_a_table_needs_no_condition_and_may_have_columns_with_names_of_ours(models, write):
+    path = write("sep=;\r\nitem;text;word;surprisal\r\n1;Ada sleeps.;Ada, or not;7\r\n2;Kim waits.;b;8\r\n", "t.csv")
+    found = rows(run(models / "ngram", path).stdout)
+    assert list(found[0])[:5] == ["file", "item", "input_word", "input_surprisal", "sentence"]
+    assert [(row["item"], row["input_word"], row["input_surprisal"]) for row in found] == [
+        ("1", "Ada, or not", "7")
+    ] * 3 + [("2", "b", "8")] * 3
+    assert [row["text"] for row in found][:3] == ["Ada", "sleeps", "."]
+
+
+def test_cells_that_a_spreadsheet_takes_for_formulas_are_escaped_where_that_is_asked_for(models, write):
+    path = write("item,text,note,code\n1,=1+1 @you sleeps.,=A1,-3\n", "t.csv")
+    plain, escaped = (rows(run(models / "ngram", path, "--words", *options).stdout) for options in ((), ("--escape",)))
+    assert [row["text"] for row in plain] == ["=1+1", "@you", "sleeps."]
+    assert [row["text"] for row in escaped] == ["'=1+1", "'@you", "sleeps."]
+    assert {row["note"] for row in escaped} == {"'=A1"}
+    assert {row["code"] for row in escaped} == {"-3"}
+    assert [row["log_prob"] for row in escaped] == [row["log_prob"] for row in plain]
+
+
+def test_letters_of_every_language_are_written_as_they_are(models, write):
+    done = run(models / "pipeline", write("\u0b85 sleeps\n"), "--parses", 1)
+    assert '"text": "\u0b85"' in done.stdout
+
+
+def test_a_text_may_be_stdin(models, write):
+    text = "the dog sees a cat.\n\nAda sleeps.\n"
+    named = run(models / "pipeline", write(text)).stdout
+    done = CliRunner().invoke(hpyp, ["surprisal", str(models / "pipeline"), "-"], input=text)
+    assert [row | {"file": ""} for row in rows(done.stdout)] == [row | {"file": ""} for row in rows(named)]
+    done = CliRunner().invoke(hpyp, ["surprisal", str(models / "pipeline"), "-"], input=TABLES["tabs"])
+    assert "looks like a table" in done.stderr
+
+
+def test_what_is_done_is_kept_where_a_command_is_interrupted(models, write, tmp_path, monkeypatch):
+    def read_rows(*arguments, **settings):
+        yield from itertools.islice(all_rows(*arguments, **settings), 4)
+        raise KeyboardInterrupt
+
+    all_rows = cli_surprisal.read_rows
+    path, output = write("the dog sees a cat.\n"), tmp_path / "table.csv"
+    output.write_text("old")
+    run(models / "pipeline", path, "-o", tmp_path / "whole.csv")
+    monkeypatch.setattr(cli_surprisal, "read_rows", read_rows)
+    done = CliRunner().invoke(hpyp, ["surprisal", str(models / "pipeline"), str(path), "-o", str(output)])
+    assert done.exit_code != 0
+    assert f"kept in '{tmp_path / 'table.partial.csv'}'" in done.stderr
+    kept = (tmp_path / "table.partial.csv").read_text().splitlines()
+    assert kept == (tmp_path / "whole.csv").read_text().splitlines()[:5]
+    assert output.read_text() == "old"
+
+
 HEADER = "item,condition,regions\n"
 BAD = {
     "no item": ("cond,text\na,the dog\n", "has no column 'item'", "in line 1 there are: cond, text"),
-    "no condition": ("item,text\n1,the dog\n", "has no column 'condition'"),
+    "twice without condition": ("item,text\n1,the dog\n1,a\n", "Item '1' stands twice: in line 2"),
     "no text": ("item,condition,sentence\n1,a,the dog\n", "has no column 'text' or 'regions'"),
     "text and regions": ("item,condition,text,regions\n1,a,b,c\n", "both a column 'text' and a column 'regions'"),
     "two alike": ("item,condition,text,x,x\n1,a,b,c,d\n", "two with the same: 'x'"),
-    "a name of ours": ("item,condition,text,surprisal\n1,a,b,c\n", "'surprisal' of line 2", "Give it another one"),
+    "a name of ours twice": ("item,text,word,input_word\n1,a,b,c\n", "Line 2", "one with 'input_' before it"),
     "empty": ("", "is empty"),
     "a header alone": (HEADER, "no rows"),
     "an empty region": (HEADER + "1,a,the dog | | sleeps\n", "Region 2 of line 2", "is empty"),
@@ -318,7 +374,7 @@ BAD = {
     "UTF-16 without a mark": ((HEADER + "1,a,the dog\n").encode("utf-16-le"), "not text in UTF-8: line 1", "UTF-16"),
     "a condition with a blank": (HEADER + "1,a,x\n1, a,y\n", "Item '1' stands twice with condition 'a'"),
     "a row without item": (HEADER + "1,a,x\n,b,y\n", "Line 3", "has no item"),
-    "a header below empty lines": ("\n\nitem,text\n1,x\n", "has no column 'condition'", "in line 3 there are"),
+    "a header below empty lines": ("\n\nid,text\n1,x\n", "has no column 'item'", "in line 3 there are"),
     "quotes in a field": (HEADER + '1,a,"the "old" dog"\n', "Line 2", "those in it are doubled"),
     "an open quote": (HEADER + '1,a,"the dog\n', "Line 2", "cannot be read"),
 }
@@ -337,7 +393,7 @@ def test_what_is_wrong_with_a_table_is_said_with_file_and_line(models, write, ta
 
 def test_a_region_that_cuts_a_token_is_an_error_and_one_that_cuts_a_word_is_not(model, write):
     path = write(HEADER + "1,a,Ada slee|ps.\n", "t.csv")
-    shown = message(run(model, path, "-o", path.with_suffix(".out"), exit_code=1))
+    shown = message(run(model, path, "-o", path.with_suffix(".tsv"), exit_code=1))
     assert squeezed("Region 1 of line 2") in shown
     assert squeezed("inside of the token 'sleeps'") in shown
     path = write(HEADER + "1,a,Kim do|n't sleep.\n", "t.csv")
@@ -378,7 +434,8 @@ def test_prose_is_not_taken_for_a_table(models, write, text):
 
 
 def test_a_line_of_prose_may_be_longer_than_a_field_of_a_table(write):
-    check_prose(write("the dog sees a cat " * 10_000))
+    path = write("the dog sees a cat " * 10_000)
+    check_prose(path.read_bytes().splitlines(), path)
 
 
 def test_text_in_another_encoding_is_reported_with_its_line(models, write):

@@ -52,12 +52,14 @@ def test_multiword_tokens_empty_nodes_and_comments_on_the_text_are_left_out(writ
         ("1\tno columns\n", 1, "10 columns"),
         (line(1, "a", 0) + "\n" + line(2, "b", 0), 3, "should be word 1"),
         (line(1, "a", 0) + line(3, "b", 1), 2, "should be word 2"),
-        (line(1, "a", "_"), 1, "the head of 'a' should be a number"),
+        (line(1, "a", 2) + line(2, "b", "_"), 1, "a head is missing"),
         (line(1, "a", "-1"), 1, "the head of 'a' should be a number"),
-        (line(1, "x", 0) + "\n# sent_id = 2\n" + line(1, "a", 2) + line(2, "b", 1), 4, "one root, and not 0"),
-        (line(1, "a", 0) + line(2, "b", 0), 1, "one root, and not 2"),
+        (line(1, "x", 0) + "\n# sent_id = 2\n" + line(1, "a", 2) + line(2, "b", 1), 3, "there are 0 roots"),
+        (line(1, "a", 0) + line(2, "b", 0), 1, "there are 2 roots"),
         (line(1, "a", 0) + line(2, "b", 3), 1, "the head 3 is none of the 2"),
-        (line(1, "a", 0) + line(2, "b", 3) + line(3, "c", 2), 1, "word 2 is above itself"),
+        (line(1, "a", 0) + line(2, "b", 3) + line(3, "c", 2), 1, "a word is above itself"),
+        ("# sent_id = 1\n\n" + line(1, "a", 0), 1, "has no words"),
+        (line(1, "a", 0) + "# note\n", 2, "a comment stands among the words"),
         (line(1, "a", 0).encode() + b"\xff", 2, "not text in UTF-8"),
     ],
 )
@@ -67,7 +69,7 @@ def test_what_is_not_conllu_is_an_error_with_its_line(write, text, number, probl
         read_conllu(path)
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# sent_id = 1\n"])
+@pytest.mark.parametrize("text", ["", "\n\n"])
 def test_a_file_without_sentences_is_an_error(write, text):
     with pytest.raises(ValueError, match="has no sentences"):
         read_conllu(write(text))

@@ -22,7 +22,7 @@ from .app import MOST, hpyp, load_pipeline, parsers_of, prepare_output, set_thre
 from .documents import parse_documents, read_documents
 from .output import json_line, writing
 from .progress import Bar
-from .raw_text import decoded_lines, is_conllu, locate_paragraphs
+from .raw_text import decoded_lines, existing, is_conllu, locate_paragraphs
 
 # How many paragraphs or documents are parsed together.
 _BATCH = 64
@@ -51,11 +51,7 @@ class Format(str, Enum):
 def rank_cli(
     model: str = typer.Argument(..., help="Name or path of a trained pipeline with a parser of this package"),
     texts: list[Path] = typer.Argument(
-        ...,
-        help="Text files in UTF-8, '-' for stdin, or .spacy or .conllu files",
-        exists=True,
-        dir_okay=False,
-        allow_dash=True,
+        ..., help="Text files in UTF-8, '-' for stdin, or .spacy or .conllu files", callback=existing
     ),
     output: Path | None = typer.Option(None, "--output", "-o", help="File to write, instead of stdout", dir_okay=False),
     top: int | None = typer.Option(None, "--top", "-n", help="Only so many sentences", min=1, max=MOST),

@@ -32,6 +32,17 @@ def is_conllu(path: Path) -> bool:
     return path.suffix.lower() == ".conllu"
 
 
+def existing(paths: list[Path]) -> list[Path]:
+    """See that files are there, as an option does for those that are no stdin.
+
+    RAISES (typer.BadParameter): If one is not.
+    """
+    for path in paths:
+        if path != STDIN and not path.is_file():
+            raise typer.BadParameter(f"File '{path}' {'is a directory' if path.is_dir() else 'does not exist'}.")
+    return paths
+
+
 def check_text(path: Path) -> None:
     """See that a file is text by its name, and neither a table nor CoNLL-U.
 

@@ -22,7 +22,7 @@ from .app import MOST, hpyp, load_parser, load_pipeline, prepare_output
 from .interpolation import INTERPOLATE, WEIGHTS_FROM, load_interpolation
 from .output import check_ending, json_line, writing
 from .progress import Bar
-from .raw_text import STDIN, check_text, locate_paragraphs, read_sentences
+from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
 
 # What a spreadsheet takes for the beginning of a formula, and what is a number nevertheless.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
@@ -37,11 +37,7 @@ def surprisal_cli(
         ..., help="Name or path of a trained pipeline with an hpyp_parser, or a model saved by 'hpyp ngram'"
     ),
     texts: list[Path] = typer.Argument(
-        ...,
-        help="Text files in UTF-8, '-' for stdin, or tables of stimuli (.csv, .tsv)",
-        exists=True,
-        dir_okay=False,
-        allow_dash=True,
+        ..., help="Text files in UTF-8, '-' for stdin, or tables of stimuli (.csv, .tsv)", callback=existing
     ),
     output: Path | None = typer.Option(
         None,

@@ -11,7 +11,6 @@ from spacy.training.converters import conllu_to_docs
 
 pytest.importorskip("conllu", reason="the extra 'conllu' is not installed")
 
-from spacy_hpyp.annotation.documents import UnknownTagWarning
 from spacy_hpyp.cli.conllu_format import UPOS, read_sentences, to_doc, write_again, write_sentence
 from spacy_hpyp.cli.documents import read_documents
 
@@ -164,12 +163,6 @@ def test_tags_that_the_parser_does_not_know_are_kept_and_counted_and_it_finds_ot
     (_, rows), (_, other) = sentences_of(done.stdout)
     assert [row[4] for row in rows if row[0].isdigit()] == ["NNP", "UNHEARD", "_", "DT", "NN", "."]
     assert other[0][4] == "UNHEARD"
-    nlp = spacy.load(model)
-    nlp.get_pipe("hpyp_parser").tags = "given"
-    doc = Doc(nlp.vocab, words=["Ada", "sleeps", "."], tags=["NNP", "UNHEARD", "."])
-    with pytest.warns(UnknownTagWarning, match="'UNHEARD' was not in the training data"):
-        doc = nlp(doc)
-    assert [token.tag_ for token in doc] == ["NNP", "VBZ", "."]
 
 
 def test_stdin_is_parsed_where_there_is_no_file(model):

@@ -65,3 +65,26 @@ def test_a_model_that_does_not_say_how_far_a_sweep_is_begins_one(toy):
     old = toy.copy(nlp)
     toy.parser(old).from_bytes(srsly.msgpack_dumps(outer), exclude=["vocab"])
     assert toy.parser(old).to_bytes() == toy.parser(nlp).to_bytes()
+
+
+def test_weights_are_contrasted_after_the_next_sweep_if_an_interrupt_came_before(toy, monkeypatch):
+    place = "spacy_hpyp.components.hpyp_parser"
+    contrasted = []
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    def contrast(model, sentences, weights, *_, **__):
+        contrasted.append(len(sentences))
+        return weights, 0.0
+
+    monkeypatch.setattr(f"{place}.LEAST_TOKENS", 1)
+    monkeypatch.setattr(f"{place}.learn_contrasts", interrupt)
+    nlp = toy.nlp(contrast=1, particles=5, **toy.pools)
+    with pytest.raises(KeyboardInterrupt):
+        toy.train(nlp, toy.sentences(12), sweeps=1)
+    monkeypatch.setattr(f"{place}.learn_contrasts", contrast)
+    nlp = toy.copy(nlp)
+    for half, expected in ((slice(6), []), (slice(6, 12), [12]), (slice(12), [12])):
+        nlp.update(toy.examples(nlp, toy.sentences(12)[half]))
+        assert contrasted == expected

@@ -366,12 +366,12 @@ def _read_run(name: str, given: Any, names: _Names) -> Run:
 
 
 def _files(values: Iterable[Any], own: Path, made: Iterable[Path]) -> Iterator[Path]:
-    """What arguments may be files that no run makes."""
+    """What arguments may be files that no run makes, also behind a name, as in `parser=training/cnn`."""
     theirs = (own, *made)
     for value in values:
         looks_like_one = isinstance(value, str) and value and not value.startswith(("-", "[", "{"))
         if looks_like_one and ("/" in value or Path(value).suffix):
-            path = Path(value)
+            path = Path(value.rpartition("=")[2])
             if not any(path == other or other in path.parents for other in theirs):
                 yield path
 

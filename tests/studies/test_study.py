@@ -113,6 +113,13 @@ def test_a_config_that_all_runs_of_a_command_have_is_read_by_them(write):
     assert [str(path) for path in study.runs["model"].inputs] == ["configs/paper.cfg", "corpus/train.spacy"]
 
 
+def test_a_file_may_stand_behind_a_name(write):
+    text = STUDY.replace('"{model}/model-last","{raw}"', '"own={model}/model-last","other=corpus/model"')
+    figures = read_study(write(text)).runs["figures"]
+    assert figures.needs == ("model",)
+    assert [str(path) for path in figures.inputs] == ["corpus/model"]
+
+
 def test_a_setting_that_is_not_there_cannot_be_another_one(write):
     with pytest.raises(ValueError, match=r"no setting 'vars\.sweps'"):
         read_study(write(STUDY), {"vars.sweps": 2})

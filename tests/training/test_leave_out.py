@@ -115,6 +115,24 @@ def test_the_model_is_afterwards_what_it_was(toy, sentences, annotation, seating
     assert parser.settings == settings
 
 
+def test_a_component_without_sentences_parses_as_one_that_has_not_seen_them(toy, nlp, sentences, annotation):
+    parser, text = toy.parser(nlp), " ".join(sentences[3].words)
+    stored, expected = model_to_bytes(parser.joint), annotation(nlp(text))
+    others = parser.without(documents(nlp, toy, sentences[3:4]))
+    assert others(nlp.make_doc(text))._.log_prob < nlp(text)._.log_prob
+    given = [
+        own for each in documents(nlp, toy, sentences[:3] + sentences[4:24]) for own in encoded(parser.joint, each)
+    ]
+    words = [given[0][0]]
+    rest = trained_on(parser.joint, given).frozen.decode(sentence_blocks(words), parser.search)
+    assert others.joint.frozen.decode(sentence_blocks(words), parser.search).log_probability == pytest.approx(
+        rest.log_probability, abs=ROUNDING
+    )
+    unseen = parser.without(documents(nlp, toy, toy.sentences(30)[28:]))
+    assert annotation(unseen(nlp.make_doc(text))) == annotation(nlp(text)) == expected
+    assert model_to_bytes(parser.joint) == stored
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_guides_do_not_depend_on_threads_or_on_what_was_annotated_before(toy, nlp, sentences, threads):
     parser = toy.parser(nlp)

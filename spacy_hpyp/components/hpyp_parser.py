@@ -375,17 +375,18 @@ class HPYPParser(TrainableComponent):
         util.logger.debug("%s: right derivations have a log-likelihood of %.3f given the words", self.name, likelihood)
 
     def _learn_confidence(self) -> None:
-        passages, model = self._treebank.take_passages(), self._initialized()
+        model = self._initialized()
         # Sentences with latent derivations are not seated as the static oracle derives them.
         if self.search.marginals and not model.progress.derivations:
             learn_confidence(
                 model,
-                passages,
+                self._treebank.passages(),
                 self.search,
                 np.random.default_rng([self.seed, model.progress.steps, 1]),
                 threads=self.threads,
                 given_tags=self.tags == "given",
             )
+        model.progress.sweep.passages = []
 
     def get_loss(self, examples: Iterable[Example], scores: tuple[Layout, Parses]) -> tuple[float, None]:
         """The negative log-likelihood of parsed documents for each token, in nats, as the beam sums it up.

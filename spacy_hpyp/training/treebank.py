@@ -204,8 +204,8 @@ class Treebank:
         every = max(_FEWEST_PARTS, self.model.progress.tokens // _PASSAGE_TOKENS)
         return bool(passage.keys) and int.from_bytes(passage.keys[0][:4], "big") % every == 0
 
-    def take_passages(self) -> list[Passage]:
-        """Take the passages that have been kept since the last time; a sentence that is seated once is in one of them only."""
+    def passages(self) -> list[Passage]:
+        """The passages that have been kept; a sentence that is seated once is in one of them only."""
         taken: Counter[bytes] = Counter()
         found = []
         for passage in self.model.progress.sweep.passages:
@@ -213,7 +213,6 @@ class Treebank:
             if all(count <= self.model.progress.seated.get(key, 0) for key, count in wanted.items()):
                 taken = wanted
                 found.append(passage)
-        self.model.progress.sweep.passages = []
         return found
 
 

@@ -13,7 +13,7 @@ from ..annotation.documents import unannotated
 from ..components.corpus import reading
 from ..storage.checksum import DAMAGE
 from ..treebanks.conllu import Block, read_blocks
-from .raw_text import is_conllu
+from .raw_text import check_text, is_conllu
 
 _NEW_DOCUMENT = "newdoc"
 
@@ -40,6 +40,7 @@ def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator
         # The converter has a vocabulary of its own.
         yield from DocBin(docs=treebank_documents(list(read_blocks(path)), path)).get_docs(vocab)
         return
+    check_text(path)
     try:
         text = path.read_text(encoding="utf8")
     except UnicodeDecodeError as error:

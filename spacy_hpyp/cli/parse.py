@@ -19,7 +19,7 @@ from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
 from .app import MOST, hpyp, load_pipeline, note, prepare_output, set_threads
-from .output import writing
+from .output import check_ending, writing
 from .progress import Bar
 from .raw_text import STDIN, decoded_lines, is_conllu, locate_paragraphs, opened
 
@@ -67,6 +67,7 @@ def parse_cli(
     head and tag, where it says so. No text is held in memory as a whole.
     """
     if output is not None:
+        check_ending(output, ".conllu", ".conll", ".txt")
         prepare_output(output, texts or [])
     sources = _sources(texts or [STDIN], conllu=conllu)
     if keep_tags and not all(source.is_conllu for source in sources):

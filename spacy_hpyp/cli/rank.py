@@ -20,7 +20,7 @@ from ..components.hpyp_parser import HPYPParser
 from ..components.rating import rate_labels
 from .app import MOST, hpyp, load_pipeline, parsers_of, prepare_output, set_threads
 from .documents import parse_documents, read_documents
-from .output import json_line, writing
+from .output import check_ending, json_line, writing
 from .progress import Bar
 from .raw_text import decoded_lines, existing, is_conllu, locate_paragraphs
 
@@ -77,6 +77,7 @@ def rank_cli(
     sentences to write are kept in memory.
     """
     if output is not None:
+        check_ending(output, f".{form.value}", ".txt")
         prepare_output(output, texts)
     if form == Format.conllu or any(map(is_conllu, texts)):
         # The library that it needs may not be there.

@@ -327,6 +327,8 @@ ROWS = [
     ("surprisal trained bank.conllu", "'bank.conllu' is CoNLL-U by its name"),
     ("learn trained bank.conllu out --running", "'bank.conllu' is CoNLL-U by its name"),
     *((f"{form} 99999999999999999999", form.split()[-1], USAGE) for form in WITH_NUMBERS),
+    ("rank trained text.txt -o out.conllu", "should end with .jsonl or .txt, but it is 'out.conllu'"),
+    ("states table.csv", "'table.csv' is a table by its name"),
     ("surprisal trained text.txt -o out.xlsx", "should end with .csv or .tsv or .txt, but it is 'out.xlsx'"),
     ("surprisal trained text.txt --parses 2 -o out.csv", "should end with .jsonl, but it is 'out.csv'"),
 ]

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +43,11 @@ def writing(path: Path | None) -> Iterator[TextIO]:
             shutil.copyfile(file.name, partial)
             note(f"Interrupted: what is done is kept in '{partial}'")
             raise
+
+
+def is_shown(path: Path | None) -> bool:
+    """Whether what is written comes to the screen, where a progress bar would be in its way."""
+    return path is None and sys.stdout.isatty()
 
 
 def json_line(value: Any) -> str:

@@ -19,7 +19,7 @@ from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
 from .app import MOST, hpyp, load_pipeline, note, prepare_output, set_threads
-from .output import check_ending, writing
+from .output import check_ending, is_shown, writing
 from .progress import Bar
 from .raw_text import STDIN, decoded_lines, is_conllu, locate_paragraphs, opened
 
@@ -84,7 +84,7 @@ def parse_cli(
     left_out: Counter[str] = Counter()
     with ExitStack() as stack:
         file = stack.enter_context(writing(output))
-        bar = stack.enter_context(Bar(unit=" sentences"))
+        bar = stack.enter_context(Bar(unit=" sentences", disable=is_shown(output)))
         if keep_tags:
             stack.enter_context(nlp.select_pipes(disable=_given_tags(nlp)))
             # They are counted instead.

@@ -59,9 +59,9 @@ class _Compilation(Listener):
     def on_start(self, event: Event) -> None:
         now = monotonic()
         self.begun = self.begun or now
-        if self.tell is not None and now - self.begun > _SHORT:
-            self.tell("Compiling the numerical core, which takes minutes, once: it is kept for the next time.")
-            self.tell = None
+        if now - self.begun > _SHORT and self.tell is not None:
+            tell, self.tell = self.tell, None
+            tell("Compiling the numerical core, which takes minutes, once: it is kept for the next time.")
 
     def on_end(self, event: Event) -> None:
         self.on_start(event)

@@ -86,7 +86,7 @@ def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: b
     RAISES (ValueError): If there is no such file, it is not what its name says, or nothing finds the sentences.
     """
     path = Path(path)
-    if path != STDIN and not path.exists():
+    if not path.exists():
         raise ValueError(f"There is no file '{path}'.")
     if path.is_dir() or path.suffix == ".spacy":
         return _gold_sentences(path)

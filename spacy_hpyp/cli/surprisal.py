@@ -20,7 +20,7 @@ from ..language_model.stimuli import check_prose, is_table, read_stimuli
 from ..language_model.surprisal import REGION, TOKEN, WORD, Passage, Row
 from .app import MOST, hpyp, load_parser, load_pipeline, prepare_output
 from .interpolation import INTERPOLATE, WEIGHTS_FROM, load_interpolation
-from .output import check_ending, json_line, writing
+from .output import check_ending, is_shown, json_line, writing
 from .progress import Bar
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
 
@@ -144,7 +144,7 @@ def surprisal_cli(
         if parses is not None:
             if isinstance(reader, NGramReader):
                 raise ValueError("--parses is a setting of a parser, but here is an n-gram model.")
-            with writing(output) as file, Bar(unit=" words") as bar:
+            with writing(output) as file, Bar(unit=" words", disable=is_shown(output)) as bar:
                 for line in _lines(reader, passages, parses, running=running):
                     file.write(json_line(line))
                     bar.update()
@@ -153,7 +153,8 @@ def surprisal_cli(
             rows = read_rows(reader, passages, by=by, punctuation=not no_punctuation, entropy=entropy, running=running)
             dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
             header = _header(reader, by, entropy=entropy)
-            with writing(output) as file, Bar(rows, unit=" regions" if regions else " words") as bar:
+            unit = " regions" if regions else " words"
+            with writing(output) as file, Bar(rows, unit=unit, disable=is_shown(output)) as bar:
                 write_table(file, bar, dialect=dialect, header=header, escape=escape)
     if output is not None:
         msg.good(f"Saved {'surprisals' if parses is None else 'parses'} to {output}")
@@ -259,8 +260,9 @@ def write_table(
     for row in rows:
         if not columns:
             columns = list(row)
-            writer.writerow(columns)
-        writer.writerow([_escaped(value) if escape else value for value in map(_formatted, row.values())])
+            writer.writerow(map(_escaped, columns) if escape else columns)
+        cells = map(_formatted, row.values())
+        writer.writerow(map(_escaped, cells) if escape else cells)
     if not columns:
         writer.writerow(header)
 
@@ -271,11 +273,8 @@ def _formatted(value: Any) -> Any:
 
 
 def _escaped(value: Any) -> Any:
-    return (
-        f"'{value}"
-        if isinstance(value, str) and value.startswith(_FORMULAS) and not _NUMBER.fullmatch(value)
-        else value
-    )
+    is_formula = isinstance(value, str) and value.startswith(_FORMULAS) and not _NUMBER.fullmatch(value)
+    return f"'{value}" if is_formula else value
 
 
 def _lines(reader: ParserReader, passages: Iterable[Passage], k: int, *, running: bool) -> Iterator[dict[str, Any]]:

@@ -313,12 +313,12 @@ def test_a_table_needs_no_condition_and_may_have_columns_with_names_of_ours(mode
 
 
 def test_cells_that_a_spreadsheet_takes_for_formulas_are_escaped_where_that_is_asked_for(models, write):
-    path = write("item,text,note,code\n1,=1+1 @you sleeps.,=A1,-3\n", "t.csv")
+    path = write("item,text,note,=code\n1,=1+1 @you sleeps.,=A1,-3\n", "t.csv")
     plain, escaped = (rows(run(models / "ngram", path, "--words", *options).stdout) for options in ((), ("--escape",)))
     assert [row["text"] for row in plain] == ["=1+1", "@you", "sleeps."]
     assert [row["text"] for row in escaped] == ["'=1+1", "'@you", "sleeps."]
     assert {row["note"] for row in escaped} == {"'=A1"}
-    assert {row["code"] for row in escaped} == {"-3"}
+    assert {row["'=code"] for row in escaped} == {"-3"}
     assert [row["log_prob"] for row in escaped] == [row["log_prob"] for row in plain]
 
 

@@ -270,7 +270,7 @@ class TrainableComponent(TrainablePipe):
         """Save the component to a directory.
 
         The model is one file, with a checksum, that takes the place of the previous one only when it is complete: a full disk
-        or an interrupt leaves what was there before. So is every other file of the component.
+        or an interrupt leaves what was there before. So are its settings, and what stands beside the model.
         """
 
         def save_model(file: Path) -> None:

@@ -102,8 +102,8 @@ def read_views(
 
     with ThreadPoolExecutor() as executor:
         list(executor.map(check, *zip(*product(DISTRIBUTIONS, _PARTS))))
-    if not mapped.is_there():
-        raise ValueError("it was replaced while it was read")
+    if not mapped.is_there() or mapped.is_overwritten():
+        raise ValueError("it was replaced or overwritten while it was read")
     return views, mapped
 
 

@@ -1,5 +1,6 @@
 """The averaged perceptron: averages are those of the weights after each update, and what is stored is what was learned."""
 
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -131,6 +132,15 @@ def test_a_table_of_another_shape_is_refused(shape):
     packed = pack_table(np.arange(120, dtype=np.float32).reshape(40, 3))
     with pytest.raises(ValueError, match="as many numbers as"):
         unpack_table(packed, np.float32, shape)
+
+
+def test_a_few_bytes_cannot_ask_for_a_large_table():
+    packed = zlib.compress(bytes(1 << 20))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="as many numbers as"):
+        unpack_table(packed, np.float64, (1 << 20, 1))
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
 
 
 def test_places_that_were_never_used_take_no_room():

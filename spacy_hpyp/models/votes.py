@@ -242,8 +242,8 @@ class Votes:
     def elect(self, ballots: Ballots, *, longest: int, root: int) -> Result:
         """Find the best trees, labels and tags.
 
-        longest (int): Of sentences of no more words the projective tree with the most votes is found, of longer ones any tree with the
-            most votes; 0: of all of them.
+        longest (int): Of sentences of no more words the projective tree with the most votes is found. Of longer ones it is any tree of
+            arcs that have votes, arcs between neighbours and arcs of the root; 0: of all of them.
         root (int): The label of roots.
         """
         words = len(ballots.heads)
@@ -259,12 +259,18 @@ class Votes:
         bounds = np.searchsorted(groups.word, offsets)
         heads, probability = np.empty(offsets[-1], dtype=np.int32), np.empty(offsets[-1])
         for i, (start, end) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist())):
-            own = slice(bounds[i], bounds[i + 1])
-            matrix = vote_matrix(groups.word[own] - start, groups.choice[own], share[own], end - start)
-            found = _best_tree(matrix, projective=end - start <= longest)
-            heads[start:end] = found
-            words = np.arange(end - start)
-            probability[start:end] = matrix[np.where(found == NONE, words, found), words]
+            own, n = slice(bounds[i], bounds[i + 1]), end - start
+            voted = groups.word[own] - start, groups.choice[own], share[own]
+            if n <= longest:
+                matrix = vote_matrix(*voted, n)
+                found = _best_projective_tree(matrix)
+                heads[start:end] = found
+                probability[start:end] = matrix[np.where(found == NONE, np.arange(n), found), np.arange(n)]
+            else:
+                # Other arcs without votes have less than these.
+                word, head, votes = vote_arcs(*voted, n, reach=1)
+                chosen = maximum_spanning_tree(head, word, votes)
+                heads[start:end], probability[start:end] = head[chosen], votes[chosen]
         return heads, probability
 
     def _tag_groups(self, ballots: Ballots) -> Groups:
@@ -294,22 +300,18 @@ class Votes:
         )
 
 
-def _best_tree(matrix: np.ndarray, *, projective: bool) -> np.ndarray:
-    """The heads of the tree with the most votes (int32[n])."""
+def _best_projective_tree(matrix: np.ndarray) -> np.ndarray:
+    """The heads of the projective tree with the most votes (int32[n])."""
     best = matrix.argmax(axis=0)
     heads = np.where(best == np.arange(len(best)), NONE, best).astype(np.int32)
     # In most sentences, the best head of each word makes a tree, and no tree has more votes.
-    if _is_tree(heads.tolist(), projective):
-        return heads
-    return (minimum_bayes_risk_tree(matrix) if projective else maximum_spanning_tree(matrix))[0]
+    return heads if _is_projective_tree(heads.tolist()) else minimum_bayes_risk_tree(matrix)[0]
 
 
-def _is_tree(heads: list[int], projective: bool) -> bool:
-    """Whether heads make a tree with one root, and a projective one if that is asked for."""
+def _is_projective_tree(heads: list[int]) -> bool:
+    """Whether heads make a projective tree with one root."""
     if not is_tree(np.array(heads)):
         return False
-    if not projective:
-        return True
     # From the left to the right, the ends of arcs that are open; the root's spans all of the sentence.
     arcs = sorted((min(word, head), -max(word, head)) for word, head in enumerate(heads) if head != NONE)
     root = heads.index(NONE)
@@ -324,25 +326,51 @@ def _is_tree(heads: list[int], projective: bool) -> bool:
 
 
 def vote_matrix(word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int) -> np.ndarray:
-    """The votes for the arcs of a sentence of n words.
+    """The votes for all arcs of a sentence, see `vote_arcs`.
 
-    Where none of the groups is right, the other heads share what is left, near ones more than distant ones.
-
-    word, head (int32[groups]): The arcs with votes; the head is `NONE` for roots.
-    share (float64[groups]): Their probabilities.
     RETURNS (float64[n, n]): At h, d: that h is the head of d; at d, d: that d is the root. Each column sums to 1, if there is an arc
         without votes.
     """
-    words = np.arange(n)
-    place = np.where(head == NONE, word, head)
-    matrix = 1.0 / (1.0 + np.abs(words[:, None] - words))
-    np.fill_diagonal(matrix, 1.0 / (1.0 + n))
-    matrix[place, word] = 0.0
-    left = np.clip(1.0 - np.bincount(word, share, minlength=n), 0.0, 1.0)
-    total = matrix.sum(axis=0)
-    matrix *= left / np.where(total > 0.0, total, 1.0)
-    matrix[place, word] = share
+    word, head, votes = vote_arcs(word, head, share, n, reach=n - 1)
+    matrix = np.zeros((n, n))
+    matrix[np.where(head == NONE, word, head), word] = votes
     return matrix
+
+
+def vote_arcs(
+    word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int, *, reach: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The votes for arcs of a sentence of n words.
+
+    Where none of the groups is right, the other heads share what is left, near ones more than distant ones.
+
+    word, head (int[groups]): The arcs with votes; the head is `NONE` for roots.
+    share (float64[groups]): Their probabilities.
+    reach (int): How many words away heads may be that have no votes.
+    RETURNS (tuple[int64[arcs], int64[arcs], float64[arcs]]): Words, heads and votes: first those with votes, then others.
+    """
+    words = np.arange(n)
+    # What an arc over so many words has of what is left; a root's counts for one over all.
+    part = 1.0 / (1.0 + np.arange(n + 1))
+    both_sides = np.cumsum(part) - part[0]
+    with_votes = np.bincount(word, part[np.where(head == NONE, n, np.abs(head - word))], minlength=n)
+    total = both_sides[words] + both_sides[::-1][1:] + part[n] - with_votes
+    left = np.clip(1.0 - np.bincount(word, share, minlength=n), 0.0, 1.0)
+    # A row for each word, and in it a head for each distance; in the middle, in the place of the word itself, the root.
+    heads = words[:, None] + np.arange(-reach, reach + 1)
+    is_new = (heads >= 0) & (heads < n)
+    heads[:, reach] = NONE
+    column = np.where(head == NONE, 0, head - word) + reach
+    near = (column >= 0) & (column <= 2 * reach)
+    is_new[word[near], column[near]] = False
+    others, column = np.nonzero(is_new)
+    distance = np.where(column == reach, n, np.abs(column - reach))
+    votes = (left / np.where(total > 0.0, total, 1.0))[others] * part[distance]
+    return (
+        np.concatenate([word, others]),
+        np.concatenate([head, heads[others, column]]),
+        np.concatenate([share, votes]),
+    )
 
 
 def _known(groups: Groups, gold: np.ndarray) -> tuple[Groups, np.ndarray]:

@@ -5,10 +5,22 @@ from itertools import product
 import numpy as np
 import pytest
 
+from spacy_hpyp.annotation.arrays import is_tree
 from spacy_hpyp.annotation.ballots import ABSENT, Ballots, Gold
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.models.vote_architecture import votes_from_bytes, votes_to_bytes
-from spacy_hpyp.models.votes import Groups, Votes, _is_tree, _objective, fit, group_voters, learn, shares, vote_matrix
+from spacy_hpyp.models.votes import (
+    Groups,
+    Votes,
+    _is_projective_tree,
+    _objective,
+    fit,
+    group_voters,
+    learn,
+    shares,
+    vote_arcs,
+    vote_matrix,
+)
 
 
 def simulated(words, accuracies, seed=0, *, sure=True):
@@ -84,13 +96,18 @@ def test_the_votes_of_a_word_sum_to_one():
     np.testing.assert_allclose(matrix.sum(axis=0), 1.0)
     assert (matrix[1, 0], matrix[0, 0], matrix[1, 1], matrix[1, 2]) == (0.5, 0.3, 0.9, 0.8)
     assert matrix[2, 3] > matrix[1, 3] > matrix[0, 3] > 0.0
+    own, heads, votes = vote_arcs(word, head, np.array([0.5, 0.3, 0.9, 0.8]), 4, reach=1)
+    assert sorted(zip(own, heads)) == [
+        *[(0, NONE), (0, 1), (1, NONE), (1, 0), (1, 2), (2, NONE), (2, 1), (2, 3), (3, NONE), (3, 2)]
+    ]
+    np.testing.assert_allclose(votes, matrix[np.where(heads == NONE, own, heads), own])
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 def test_trees_are_recognised(n):
-    trees = [heads for heads in product(range(NONE, n), repeat=n) if _is_tree(list(heads), False)]
+    trees = [heads for heads in product(range(NONE, n), repeat=n) if is_tree(np.array(heads))]
     assert len(trees) == n ** (n - 1)
-    projective = [heads for heads in trees if _is_tree(list(heads), True)]
+    projective = [heads for heads in trees if _is_projective_tree(list(heads))]
     # Projective trees of n words with one child of the root.
     assert len(projective) == [1, 2, 7, 30, 143][n - 1]
 
@@ -107,7 +124,8 @@ def test_voters_are_right_together_more_often_than_the_best_of_them(longest):
     # Accuracies of voters, each known within 0.01 (one standard error).
     assert np.mean(ballots.heads == gold.heads[:, None], axis=0).max() < 0.84
     for start in ballots.offsets[:-1]:
-        assert _is_tree(elected.heads[start : start + 10].tolist(), longest == 10)
+        heads = elected.heads[start : start + 10]
+        assert is_tree(heads) if longest < 10 else _is_projective_tree(heads.tolist())
     assert np.array_equal(elected.labels == 0, elected.heads == NONE)
     assert (elected.tags == 0).mean() > 0.7
 
@@ -142,7 +160,7 @@ def test_a_voter_may_say_nothing():
     elected = votes.elect(ballots._replace(heads=silent, labels=silent, tags=silent), longest=10, root=0)
     assert np.all((elected.labels == ABSENT) | (elected.heads == NONE))
     assert np.all(elected.tags == ABSENT)
-    assert all(_is_tree(elected.heads[start : start + 10].tolist(), True) for start in ballots.offsets[:-1])
+    assert all(_is_projective_tree(elected.heads[start : start + 10].tolist()) for start in ballots.offsets[:-1])
 
 
 def test_weights_are_stored_and_damage_is_seen():

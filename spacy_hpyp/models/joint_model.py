@@ -144,9 +144,11 @@ class JointModel:
         sentences, rng, threads, RAISES (ValueError): See `Seating.without`.
         """
         other = copy(self)
-        other.guard = Guard()
-        other._seating = self.guard.read(lambda: self.seating.without(sentences, self.weights, rng, threads))
+        other._predict_by(self.guard.read(lambda: self.seating.without(sentences, self.weights, rng, threads)))
         return other
+
+    def _predict_by(self, seating: Seating) -> None:
+        self.guard, self._seating = Guard(), seating
 
     def initialize(
         self, labels: Sequence[str], vocabulary: Vocabulary, distributions: dict[str, Any] | None = None

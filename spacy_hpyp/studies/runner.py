@@ -12,11 +12,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from shlex import join
-
-import spacy
 
 from ..about import __version__
 from ..storage.files import replace_file
@@ -28,7 +27,7 @@ _START = 4.0
 _PAUSE = 0.2
 _LAST_LINES = 15
 # What stands for the program of commands that use nothing of this package.
-_SPACY = f"spaCy {spacy.__version__}"
+_SPACY = f"spaCy {version('spacy')}"
 
 
 @dataclass(frozen=True)

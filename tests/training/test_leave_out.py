@@ -1,5 +1,6 @@
 """Leave-out annotation: guides as if the sentence had not been seen, and a model that is afterwards what it was."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 import numpy as np
@@ -113,6 +114,17 @@ def test_the_model_is_afterwards_what_it_was(toy, sentences, annotation, seating
     assert model_to_bytes(parser.joint) == stored
     assert [annotation(doc) for doc in nlp.pipe(texts)] == before
     assert parser.settings == settings
+
+
+def test_another_thread_parses_by_the_whole_model_while_sentences_are_left_out(toy, nlp, sentences, annotation):
+    text = " ".join(sentences[3].words)
+    expected, found = annotation(nlp(text)), []
+    with ThreadPoolExecutor(1) as executor:
+        leaving = executor.submit(toy.parser(nlp).leave_out, toy.examples(nlp, sentences), folds=FOLDS)
+        while not leaving.done():
+            found.append(annotation(nlp(text)))
+        leaving.result()
+    assert all(one == expected for one in found)
 
 
 def test_a_component_without_sentences_parses_as_one_that_has_not_seen_them(toy, nlp, sentences, annotation):

@@ -10,6 +10,7 @@ from ..compiled import compiled, generic_maker, implements, inner_maker
 from ..inference.division import Search, new_dividing
 from ..inference.keeping import BeamSearch, new_keeping
 from ..inference.particle_filter import run
+from ..inference.running_text import read
 from .configuration import FIELDS
 from .posterior import choose, find_guides, find_marginals, read_parse, read_posterior
 from .proposals import bounds_of, new_decoding, new_workspace
@@ -65,6 +66,29 @@ def search_block(parser, block, search, work, records, syntactic, lexical, log_p
     return run(task, division, particles, nothing, nothing, records)
 
 
+@generic_maker
+def read_block(search, parser, block, work, records, syntactic, lexical, log_probability):
+    """Find the probabilities of the words of one block, whose sentences are searched for apart; see `running_text.read`.
+
+    parser, block, work, records, syntactic, lexical, log_probability: As for `search_block`.
+    RETURNS (int32[*, FIELDS]): The records, grown as was needed.
+    """
+    raise NotImplementedError("for compiled code")
+
+
+@implements(read_block, Search)
+@inner_maker
+def _read_block(search, parser, block, work, records, syntactic, lexical, log_probability):
+    task = new_decoding(parser, block, search, work)
+    return read(task, new_dividing(search, syntactic, lexical, log_probability), records)
+
+
+@implements(read_block, BeamSearch)
+@inner_maker
+def _not_apart(search, parser, block, work, records, syntactic, lexical, log_probability):
+    return records
+
+
 @compiled
 def decode_blocks(parser, blocks, chosen, search, given, parses):
     """Decode some blocks, each by itself; what one block gives does not depend on the others.
@@ -79,16 +103,13 @@ def decode_blocks(parser, blocks, chosen, search, given, parses):
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     for block in chosen:
         start, end = blocks.offsets[block], blocks.offsets[block + 1]
-        records, beam, size = search_block(
-            parser,
-            only(blocks, block),
-            search,
-            work,
-            records,
-            parses.syntactic[start:end],
-            parses.lexical[start:end],
-            parses.log_probability[start:end],
-        )
+        one = only(blocks, block)
+        syntactic, lexical = parses.syntactic[start:end], parses.lexical[start:end]
+        log_probability = parses.log_probability[start:end]
+        if search.apart:
+            records = read_block(search, parser, one, work, records, syntactic, lexical, log_probability)
+            continue
+        records, beam, size = search_block(parser, one, search, work, records, syntactic, lexical, log_probability)
         heads, labels, tags = parses.heads[start:end], parses.labels[start:end], parses.tags[start:end]
         if not search.marginals:
             best = 0

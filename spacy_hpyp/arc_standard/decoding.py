@@ -39,9 +39,13 @@ def decode(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) -> 
     threads (int): How many threads share the blocks; the result does not depend on it.
     RETURNS (Parses): The trees that were chosen and the log-probabilities in nats.
     """
+    apart = Search(*search)._replace(guides=False) if search.apart else None
+    search = search._replace(apart=False)
     if not _is_open(blocks).any():
         return _decode(parser, blocks, search, threads)
     sentences, first = segment(parser, blocks, search, threads)
+    if apart is not None:
+        first = _decode(parser, blocks, apart, threads, np.flatnonzero(_is_open(blocks)))
     second = _decode(parser, sentences, search, threads)
     in_block = block_starts(sentences.offsets) - block_starts(blocks.offsets)
     guides = second.guides

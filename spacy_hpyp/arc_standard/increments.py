@@ -14,7 +14,7 @@ the rest by normalising.
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from math import exp
+from math import exp, log2
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,23 @@ from ..inference.particle_filter import Options, run, watch, weigh_actions, weig
 from ..pools.pool import gate_weight, is_plain, product_distribution, read_symbols
 from ..pools.recent import recall_all
 from ..pools.view import deepest_in, view_distribution
-from .configuration import ENDS, FIELDS, PREVIOUS, ROOT, begin, derivation, reduce, tree_of
+from .configuration import (
+    ACTION,
+    BELOW,
+    ENDS,
+    FIELDS,
+    LEFT_ARCS,
+    POSITION,
+    PREVIOUS,
+    ROOT,
+    SHIFT,
+    TAG,
+    begin,
+    class_of,
+    derivation,
+    reduce,
+    tree_of,
+)
 from .contexts import read_context
 from .decoder import only
 from .proposals import (
@@ -52,6 +68,8 @@ _SMALLEST = 1024
 _SLOTS = 8192
 # Particles enough to try everything.
 _ALL = 10**9
+# So many heads of one sentence can be told, and as many labels and tags: 3 GB.
+_ROOM = 250_000_000
 
 
 class Increments(NamedTuple):
@@ -59,14 +77,18 @@ class Increments(NamedTuple):
 
     size (int64[n]): How many derivations go on.
     log_weight (float64[n, K]): Log-probabilities of the prefix with each of them, in nats.
-    heads, labels, tags (int16[n, K, n]): What has been attached in each, as in `Parses`, but `OPEN` for the head of a word that is on
+    analysis (uint64[n, K]): Of the derivations that go on after a word those with the same number have the same tags and arcs.
+    entropy_next (float64[n + 1]): Before the first word and after each, the entropy of the distribution of what comes next, in bits.
+    heads, labels, tags (int32[n, K, n]): What has been attached in each, as in `Parses`, but `OPEN` for the head of a word that is on
         the stack. Without rows unless asked for.
     expected (float64[n + 1, words + 1]): Before the first word and after each, the distribution of the next word of the vocabulary,
-        or in the last column of the end of the sentence. Without rows unless asked for.
+        or in the last column of the end of the sentence. One row, that of the last one, unless asked for.
     """
 
     size: np.ndarray
     log_weight: np.ndarray
+    analysis: np.ndarray
+    entropy_next: np.ndarray
     heads: np.ndarray
     labels: np.ndarray
     tags: np.ndarray
@@ -128,11 +150,54 @@ def _watch(task, records, used, beam, size, word):
         return
     found.size[word] = size
     overwrite(found.log_weight[word], beam.weight[:size])
+    common = _latest_common(records, beam, size)
+    for i in range(size):
+        found.analysis[word, i] = _number_since(records, beam.record[i], common)
     if len(found.heads) > 0:
         for i in range(size):
             _read(records, beam.record[i], found.heads[word, i], found.labels[word, i], found.tags[word, i, : word + 1])
-    if len(found.expected) > 0:
-        foresee(task, records, used, beam, size, word + 1, found.expected[word + 1])
+    foresee(task, records, used, beam, size, word + 1)
+
+
+@borrowing
+def _latest_common(records, beam, size):
+    """The latest configuration that all derivations have gone through. Mostly that is a few words ago, however long the sentence is."""
+    common = beam.record[0]
+    for i in range(1, size):
+        other = beam.record[i]
+        while common != other:
+            # A configuration comes after those that it was derived by.
+            if common > other:
+                common = records[common, PREVIOUS]
+            else:
+                other = records[other, PREVIOUS]
+    return common
+
+
+@borrowing
+def _number_since(records, top, common):
+    """A number for the tags and arcs that have come since an earlier configuration, the same in whatever order they came."""
+    number = np.uint64(0)
+    record = top
+    while record != common:
+        before, action = records[record, PREVIOUS], records[record, ACTION]
+        if action == SHIFT:
+            number += _mixed(records[record, POSITION], 0, records[record, TAG])
+        else:
+            one, other = records[before, POSITION], records[records[before, BELOW], POSITION]
+            number += _mixed(other, one, action) if class_of(action) == LEFT_ARCS else _mixed(one, other, action)
+        record = before
+    return number
+
+
+@borrowing
+def _mixed(word, head, what):
+    """A number that depends on each bit of three others."""
+    mixed = np.uint64(0)
+    for part in (np.uint64(word), np.uint64(head), np.uint64(what)):
+        mixed = (mixed ^ part) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(32)
+    return mixed
 
 
 @inner_maker
@@ -151,19 +216,19 @@ def _read(records, top, heads, labels, tags):
 
 
 @inner_maker
-def foresee(task, records, used, beam, size, word, expected):
-    """Find the distribution of what comes next.
+def foresee(task, records, used, beam, size, word):
+    """Find the distribution of what comes next, and its entropy: `expected` and `entropy_next` of the increments.
 
-    records (int32[*, FIELDS]), used (int): The records, which stay as they are.
+    records (int32[*, FIELDS]), used (int): The records, which stay as they are; what is written behind them is of no use to anybody.
     beam (Beam), size (int): The derivations that go on.
     word (int): The next word's position.
-    expected (float64[words + 1]): Overwritten.
     """
-    ahead, gathered = task.ahead, task.gathered
+    ahead, gathered, found = task.ahead, task.gathered, task.increments
+    expected = found.expected[min(word, len(found.expected) - 1)]
     work, options = ahead.work, ahead.options
     room = len(options.outcome)
-    own = np.empty((used + max(_SMALLEST, room), FIELDS), dtype=np.int32)
-    overwrite(own.reshape(-1), records[:used].reshape(-1))
+    # In a long sentence they are many: only where there is no room behind them they are copied.
+    own = records
     total = log_sum(beam.weight, size)
     following = new_beam(max(_SMALLEST, 2 * size))
     count = 0
@@ -171,6 +236,7 @@ def foresee(task, records, used, beam, size, word, expected):
         share = exp(beam.weight[i] - total)
         count = append(following, count, beam.record[i], share, 1, beam.depth[i], 0.0)
     expected[:] = 0.0
+    entropy = 0.0
     i = 0
     while i < count:
         top, share, depth = np.int64(following.record[i]), following.weight[i], following.depth[i]
@@ -195,6 +261,10 @@ def foresee(task, records, used, beam, size, word, expected):
             _gather_words(ahead, own, top, share if is_choice else share * p_generate, gathered, expected)
     _add_up(ahead.parser.word, gathered, expected)
     expected /= expected.sum()
+    for probability in expected:
+        if probability > 0.0:
+            entropy -= probability * log2(probability)
+    found.entropy_next[word] = entropy
 
 
 @inner
@@ -297,22 +367,14 @@ def follow_block(parser, blocks, block, search, wide, increments):
         increments,
     )
     records, nothing = np.empty((_SMALLEST, FIELDS), dtype=np.int32), np.empty(0, dtype=np.int32)
-    if len(increments.expected) > 0:
-        used, first = begin(records), new_beam(1)
-        size = append(first, 0, ROOT, 0.0, 1, 1, 0.0)
-        foresee(task, records, used, first, size, 0, increments.expected[0])
+    used, first = begin(records), new_beam(1)
+    foresee(task, records, used, first, append(first, 0, ROOT, 0.0, 1, 1, 0.0), 0)
     division = new_dividing(search, np.empty(n), np.empty(n), np.empty(n))
     run(task, division, search.particles, nothing, nothing, records)
 
 
 def follow(
-    parser: Parser,
-    blocks: Blocks,
-    search: Search,
-    threads: int = 1,
-    *,
-    analyses: bool = True,
-    expected: bool = True,
+    parser: Parser, blocks: Blocks, search: Search, threads: int = 1, *, parses: bool = True
 ) -> list[Increments]:
     """What the beam holds after each word of some sentences.
 
@@ -320,23 +382,32 @@ def follow(
     blocks (Blocks): The sentences; boundaries inside of a block are not looked for.
     search (Search): How to search; its outlook should be 0, or it knows the words to come.
     threads (int): How many threads share the sentences; the result does not depend on it.
-    analyses, expected (bool): Whether to tell what has been attached, and what comes next.
+    parses (bool): Whether to tell what has been attached, and the distributions of what comes next, and not only how many analyses
+        there are and what the entropies are. That takes memory that grows with the square of a sentence's length.
     RETURNS (list[Increments]): Of each sentence.
+    RAISES (ValueError): If that would be too much memory.
     """
     blocks = blocks._replace(may_start=np.zeros_like(blocks.may_start))
     outcomes = int(parser.word.frozen.alphabet[0]) + 1
 
     def one(block: int) -> Increments:
         n, k = int(blocks.offsets[block + 1] - blocks.offsets[block]), search.particles
-        rows = n if analyses else 0
-        heads, labels, tags = (np.empty((rows, k, n), dtype=np.int16) for _ in range(3))
+        if parses and n * n * k > _ROOM:
+            raise ValueError(
+                f"A sentence of {n} words is too long for all the parses that {k} particles hold after each of them. Divide the text "
+                f"into sentences, or take at most {_ROOM // n**2} particles."
+            )
+        rows = n if parses else 0
+        heads, labels, tags = (np.empty((rows, k, n), dtype=np.int32) for _ in range(3))
         found = Increments(
             np.zeros(n, dtype=np.int64),
             np.empty((n, k)),
+            np.empty((n, k), dtype=np.uint64),
+            np.empty(n + 1),
             heads,
             labels,
             tags,
-            np.empty((n + 1 if expected else 0, outcomes)),
+            np.empty((n + 1 if parses else 1, outcomes)),
         )
         follow_block(parser, blocks, block, search, wide(search), found)
         return found

@@ -15,6 +15,7 @@ from ..annotation.errors import find_errors
 from ..annotation.intervals import bootstrap, count_by_sentence
 from ..components.head_outward_base import HeadOutwardComponent
 from ..components.hpyp_parser import HPYPParser
+from ..language_model.scoring import search_for_reading
 from ..report.figures import check_library
 from ..report.page import write_page
 from ..report.parameters import learned_parameters
@@ -165,11 +166,10 @@ def _surprisals(
     nlp: Language, parsers: Sequence[HPYPParser], gold: Sequence[Example], text: Path | None
 ) -> list[TokenSurprisal]:
     """The surprisal of the first tokens of a text, or of gold sentences."""
-    for parser in parsers:
-        # Reading is incremental: words to come must have no say in which derivations there are.
-        parser.outlook = 0.0
+    docs = _first(_gold_docs(nlp, gold) if text is None else _docs_of(nlp, text))
+    reading = {name: {"search": search_for_reading(pipe.search)} for name, pipe in nlp.pipeline if pipe in parsers}
     tokens = []
-    for doc in nlp.pipe(_first(_gold_docs(nlp, gold) if text is None else _docs_of(nlp, text))) if parsers else ():
+    for doc in nlp.pipe(docs, component_cfg=reading) if parsers else ():
         ends = {sentence.end - 1 for sentence in doc.sents} if doc.has_annotation("SENT_START") else set()
         for token in doc:
             if not token.is_space and token._.surprisal is not None:

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from io import BytesIO, TextIOWrapper
 from itertools import chain
@@ -82,7 +82,7 @@ def surprisal_cli(
         help="Of an n-gram model that was trained with a rule for rare words of your own: the registered function",
     ),
     particles: int | None = typer.Option(
-        None, "--particles", "-K", help="Particles, instead of the pipeline's setting"
+        None, "--particles", "-K", help="Particles, instead of the pipeline's setting, or of 200 if that is less"
     ),
     threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
     interpolate: Path | None = typer.Option(None, "--interpolate", "-i", help=INTERPOLATE, dir_okay=False, exists=True),
@@ -140,24 +140,34 @@ def surprisal_cli(
         interpolate=interpolate,
         weights_from=weights_from,
     )
-    with reader.incremental():
-        if parses is not None:
-            if isinstance(reader, NGramReader):
-                raise ValueError("--parses is a setting of a parser, but here is an n-gram model.")
-            with writing(output) as file, Bar(unit=" words", disable=is_shown(output)) as bar:
-                for line in _lines(reader, passages, parses, running=running):
-                    file.write(json_line(line))
-                    bar.update()
-        else:
-            by = WORD if words else REGION if regions else TOKEN
-            rows = read_rows(reader, passages, by=by, punctuation=not no_punctuation, entropy=entropy, running=running)
-            dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
-            header = _header(reader, by, entropy=entropy)
-            unit = " regions" if regions else " words"
-            with writing(output) as file, Bar(rows, unit=unit, disable=is_shown(output)) as bar:
-                write_table(file, bar, dialect=dialect, header=header, escape=escape)
+    if parses is not None:
+        if isinstance(reader, NGramReader):
+            raise ValueError("--parses is a setting of a parser, but here is an n-gram model.")
+        with writing(output) as file, Bar(unit=" words", disable=is_shown(output)) as bar:
+            for line in _lines(reader, passages, parses, running=running):
+                file.write(json_line(line))
+                bar.update()
+    else:
+        by = WORD if words else REGION if regions else TOKEN
+        read = partial(read_rows, reader, by=by, punctuation=not no_punctuation, entropy=entropy, running=running)
+        dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
+        header = _header(reader, by, entropy=entropy)
+        rows = _rows(reader, passages, read)
+        unit = " regions" if regions else " words"
+        with writing(output) as file, Bar(rows, unit=unit, disable=is_shown(output)) as bar:
+            write_table(file, bar, dialect=dialect, header=header, escape=escape)
     if output is not None:
         msg.good(f"Saved {'surprisals' if parses is None else 'parses'} to {output}")
+
+
+def _rows(
+    reader: Reader, passages: Iterable[Passage], read: Callable[[Iterable[Passage]], Iterator[Row]]
+) -> Iterator[Row]:
+    """The rows of passages, whose strings the pipeline forgets: nobody else has it."""
+    for batch in batches_of(passages):
+        with reader.nlp.memory_zone():
+            rows = list(read(batch))
+        yield from rows
 
 
 def _load(
@@ -181,14 +191,12 @@ def _load(
         rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
         segmenter = None if segment_with is None else load_pipeline(segment_with)
         return NGramReader(NGramModel.from_disk(model, unknown_words=rule), segmenter)
-    nlp, parser = load_parser(model, particles=particles, threads=threads)
-    if interpolate is None:
-        return ParserReader(nlp)
-    parser.outlook = 0.0
-    search = parser.search._replace(consensus=False, guides=False)
-    return ParserReader(
-        nlp, load_interpolation(parser, interpolate, weights_from, partial(read_sentences, nlp=nlp), search=search)
-    )
+    nlp, parser = load_parser(model, threads=threads)
+    reader = ParserReader(nlp, particles=particles)
+    if interpolate is not None:
+        read = partial(read_sentences, nlp=nlp)
+        reader.mixture = load_interpolation(parser, interpolate, weights_from, read, search=reader.search)
+    return reader
 
 
 def _read(path: Path, *, per_line: bool) -> Iterable[Passage]:

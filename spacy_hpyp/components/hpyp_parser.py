@@ -38,6 +38,7 @@ from ..inference.division import Search
 from ..language_model.generation import LONGEST, generate_docs
 from ..language_model.increments import Increment, find_increments
 from ..models.architectures import JOINT_MODEL, thinc_model
+from ..models.frozen import TreeLogProbs
 from ..models.joint_model import JointModel
 from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
 from ..models.storage import model_from_bytes
@@ -425,16 +426,31 @@ class HPYPParser(TrainableComponent):
         self._check_trained()
         return self.joint
 
-    def predict(self, docs: Iterable[Doc]) -> tuple[Layout, Parses]:
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128, search: Search | None = None) -> Iterator[Doc]:
+        """Parse documents, some at a time.
+
+        stream (Iterable[Doc]): The documents; they are changed and yielded.
+        batch_size (int): How many at a time.
+        search (Search | None): How to search in these documents, instead of as the settings say: what `component_cfg` of `nlp.pipe` has.
+        """
+        for docs in util.minibatch(stream, size=batch_size):
+            try:
+                self.set_annotations(docs, self.predict(docs, search=search))
+                yield from docs
+            except Exception as error:
+                self.get_error_handler()(self.name, self, docs, error)
+
+    def predict(self, docs: Iterable[Doc], *, search: Search | None = None) -> tuple[Layout, Parses]:
         """Parse documents without changing them.
 
         docs (Iterable[Doc]): Where sentence boundaries are set they are kept; elsewhere the model finds them.
+        search (Search | None): How to search, instead of as the settings say.
         RETURNS (tuple[Layout, Parses]): The best trees, and where their words stand.
         RAISES (ValueError): If the component has not been trained, or should use tags that are not there.
         """
         model, docs = self._initialized(), list(docs)
         blocks, layout = encode_docs(docs, model.encoder, given_tags=self.tags == "given")
-        parses = self.model.predict((blocks, self.search, self.threads))
+        parses = self.model.predict((blocks, self.search if search is None else search, self.threads))
         sure = confidence(parses, blocks.offsets, model.confidence)
         return layout, with_letters(
             parses._replace(head_probability=sure), model.spell_docs(docs, layout, blocks.words)
@@ -518,14 +534,14 @@ class HPYPParser(TrainableComponent):
             )
         return found
 
-    def candidate_log_probs(self, doc: Doc, candidates: Candidates) -> np.ndarray:
+    def candidate_log_probs(self, doc: Doc, candidates: Candidates) -> TreeLogProbs:
         """How probable trees of a sentence are together with their words and tags, see `tree_log_prob`.
 
         doc (Doc), candidates (Candidates): A sentence of it; the trees may be another parser's.
-        RETURNS (float64[k]): In nats; not a number where a candidate is no tree, or has tags or labels that the model does not have.
+        RETURNS (TreeLogProbs): In nats; not a number where a candidate is no tree, or has tags or labels that the model does not have.
         """
         model = self._initialized()
-        found = np.full(len(candidates), np.nan)
+        found = TreeLogProbs(np.full(len(candidates), np.nan), np.ones(len(candidates), dtype=bool))
         encoder = model.encoder
         encoded = [
             encoder.encode(sentence) if sentence.heads.count(NONE) == 1 else ""
@@ -534,9 +550,10 @@ class HPYPParser(TrainableComponent):
         rows = [(i, each) for i, each in enumerate(encoded) if not isinstance(each, str)]
         if rows:
             places = [i for i, _ in rows]
-            found[places] = model.frozen.tree_log_probabilities(join([each for _, each in rows]), seed=self.seed)
+            own = model.frozen.tree_log_probs(join([each for _, each in rows]), seed=self.seed)
             words = [doc[i].text for i in candidates.token.tolist()]
-            found += model.spell(words, rows[0][1][0]).sum()
+            found.log_prob[places] = own.log_prob + model.spell(words, rows[0][1][0]).sum()
+            found.exact[places] = own.exact
         return found
 
     def without(self, documents: Sequence[GoldDocument]) -> "HPYPParser":
@@ -653,13 +670,29 @@ class HPYPParser(TrainableComponent):
         """How probable the words of a document are together with its tags and trees, which anybody may have given it.
 
         doc (Doc): With a tag for every token, and complete trees.
-        RETURNS (float): The log-probability in nats, summed over the derivations of the trees (B&B section 2).
+        RETURNS (float): The log-probability in nats, summed over the derivations of the trees (B&B section 2). There is a warning if that
+            is an estimate; which sentences it is of `sentence_log_probs` says.
+        RAISES (ValueError): If a sentence has not all tags and a tree, or some that the model does not have.
+        """
+        found = self.sentence_log_probs(doc)
+        if estimated := int(np.sum(~found.exact)):
+            warnings.warn(
+                f"The log-probability is an estimate: {estimated} of {len(found.exact)} sentences have more derivations than can be summed "
+                f"up. Which ones, 'sentence_log_probs' of the component '{self.name}' says.",
+                stacklevel=2,
+            )
+        return float(found.log_prob.sum())
+
+    def sentence_log_probs(self, doc: Doc) -> TreeLogProbs:
+        """How probable the words of each sentence are together with its tags and its tree, see `tree_log_prob`.
+
+        doc (Doc): With a tag for every token, and complete trees.
+        RETURNS (TreeLogProbs): In nats, and for which sentences it is an exact sum.
         RAISES (ValueError): If a sentence has not all tags and a tree, or some that the model does not have.
         """
         model = self._initialized()
         encoder = model.encoder
-        rows = []
-        letters = 0.0
+        rows, letters = [], []
         for number, raw in enumerate(raw_sentences(doc)):
             sentence = read_gold(raw, doc.vocab)
             encoded = sentence if isinstance(sentence, str) else encoder.encode(sentence)
@@ -668,8 +701,11 @@ class HPYPParser(TrainableComponent):
                     f"The component '{self.name}' cannot say how probable the document is: its sentence {number + 1} is {encoded}."
                 )
             rows.append(encoded)
-            letters += float(model.spell(sentence.words, encoded[0]).sum())
-        return float(model.frozen.tree_log_probabilities(join(rows), seed=self.seed).sum()) + letters if rows else 0.0
+            letters.append(float(model.spell(sentence.words, encoded[0]).sum()))
+        if not rows:
+            return TreeLogProbs(np.empty(0), np.empty(0, dtype=bool))
+        found = model.frozen.tree_log_probs(join(rows), seed=self.seed)
+        return found._replace(log_prob=found.log_prob + np.array(letters))
 
     # Storage
 

@@ -95,6 +95,8 @@ class Reranked:
     probability (float64[k]): How probable it is that each is the best.
     chosen (int): Which was chosen.
     head_probability (float64[n]): How probable it is that its arcs are right: the sum over all candidates that have them.
+    exact (bool[k]): Whether what the generative parser says of each is a sum and not an estimate, see `TreeLogProbs`; true if none is
+        asked.
     """
 
     candidates: Candidates
@@ -102,6 +104,7 @@ class Reranked:
     probability: np.ndarray
     chosen: int
     head_probability: np.ndarray
+    exact: np.ndarray
 
 
 @attributes(RerankerSettings)
@@ -429,10 +432,11 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
     def _rank(self, doc: Doc, candidates: Candidates, generative: Any, weights: np.ndarray) -> Reranked:
         features = np.zeros((len(candidates), len(FEATURES)))
         features[0, _OWN] = 1.0
+        exact = np.ones(len(candidates), dtype=bool)
         features[:, _SOURCE] = candidates.score
         features[:, _TREE : _LABELS + 1] = tree_features(self.head_outward, doc, candidates)
         if generative is not None:
-            found = generative.candidate_log_probs(doc, candidates)
+            found, exact = generative.candidate_log_probs(doc, candidates)
             known = np.isfinite(found)
             # What it cannot derive is the least probable.
             features[:, _GENERATIVE] = np.where(known, found, found[known].min() if known.any() else 0.0)
@@ -442,7 +446,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         if self.decoding == "mbr":
             # Of trees that are equally good the most probable.
             chosen = int(np.lexsort((-probability, -np.round(marginal.sum(axis=1), 9)))[0])
-        return Reranked(candidates, features, probability, chosen, np.minimum(marginal[chosen], 1.0))
+        return Reranked(candidates, features, probability, chosen, np.minimum(marginal[chosen], 1.0), exact)
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[Reranked]]) -> None:
         """Write the chosen trees into documents.

@@ -1,7 +1,7 @@
 """Surprisal of texts and of tables of stimuli, by a parser or an n-gram model: what `hpyp surprisal` and `spacy_hpyp.surprisal` do."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,11 @@ from ..annotation.written import values_of
 from ..language_model.increments import Increment, find_entropies, find_increments
 from ..language_model.interpolation import Interpolation
 from ..language_model.ngram import NGramModel
+from ..language_model.scoring import search_for_reading
 from ..language_model.stimuli import is_table, read_stimuli, stimulus
 from ..language_model.surprisal import MIXED, ROWS, TOKEN, Passage, Row, Scores, passage_rows, rare_classes
 from ..language_model.surprisal import entropy as distribution_entropy
-from ..settings import OneOf, check
+from ..settings import HIGHEST_PARTICLES, OneOf, check, whole
 from .corpus import mark_sentence
 from .hpyp_parser import HPYPParser
 
@@ -37,6 +38,7 @@ def surprisal(
     punctuation: bool = True,
     entropy: bool = False,
     running: bool = False,
+    particles: int | None = None,
 ) -> list[Row]:
     """The surprisal of each token, word or region of some texts.
 
@@ -48,42 +50,36 @@ def surprisal(
     punctuation (bool): Whether punctuation has rows, and is a part of the word or region that it stands in.
     entropy (bool): Whether to find entropies, too. That takes longer.
     running (bool): Whether a text may have several sentences, which the parser finds; else each is one sentence.
+    particles (int | None): How many particles a parser reads with; without a number those of its setting, but 200 at least.
     RETURNS (list[dict[str, Any]]): The rows, as `pandas.DataFrame` takes them: carried columns (or `item`, a number), `region`,
         `sentence`, `word`, `token`, `start`, `end`, `text`, `tag`, surprisals and entropies in bits, `log_prob` in nats, `known`,
         `class`. See docs/surprisal.md.
     RAISES (ValueError): If a text or region is empty, a region ends inside of a token, or the model cannot do what is asked for.
     """
-    passages = _passages(texts)
-    reader = reader_for(model)
-    with reader.incremental():
-        return list(read_rows(reader, passages, by=by, punctuation=punctuation, entropy=entropy, running=running))
+    rows = partial(read_rows, by=by, punctuation=punctuation, entropy=entropy, running=running)
+    return list(rows(reader_for(model, particles=particles), _passages(texts)))
 
 
 class ParserReader:
     """Reads passages with the parser of a pipeline.
 
-    nlp (Language): With one trained `hpyp_parser`.
+    nlp (Language): With one trained `hpyp_parser`. Nothing of it is changed.
     mixture (Interpolation | None): Of this parser and an n-gram model.
+    particles (int | None): See `search_for_reading`.
     RAISES (ValueError): If there is none, or it has not been trained.
     """
 
-    def __init__(self, nlp: Language, mixture: Interpolation | None = None) -> None:
-        parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
-        if len(parsers) != 1 or not parsers[0].is_trained:
+    def __init__(self, nlp: Language, mixture: Interpolation | None = None, *, particles: int | None = None) -> None:
+        parsers = [(name, pipe) for name, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
+        if len(parsers) != 1 or not parsers[0][1].is_trained:
             raise ValueError(
                 f"The pipeline should have one hpyp_parser that has been trained, but it has {nlp.pipe_names}."
             )
-        self.nlp, self.parser, self.mixture = nlp, parsers[0], mixture
-
-    @contextmanager
-    def incremental(self) -> Iterator[None]:
-        """Let words to come have no say in which derivations there are."""
-        outlook = self.parser.outlook
-        self.parser.outlook = 0.0
-        try:
-            yield
-        finally:
-            self.parser.outlook = outlook
+        self.nlp, self.mixture = nlp, mixture
+        self.name, self.parser = parsers[0]
+        if particles is not None:
+            particles = whole("particles", particles, least=1, highest=HIGHEST_PARTICLES)
+        self.search = search_for_reading(self.parser.search, particles)
 
     def read(
         self, passages: list[Passage], *, running: bool = False, entropy: bool = False
@@ -93,15 +89,15 @@ class ParserReader:
         running (bool): Whether the parser finds the sentences.
         entropy (bool): Whether to find entropies.
         """
-        docs, mixed = self._parse(passages, running=running), {}
+        docs, mixed = _docs(self.nlp, passages, running=running), {}
         if self.mixture is not None:
-            docs, mixed = _mix(self.nlp, docs, self.mixture)
+            docs, mixed = self._mix(docs)
         else:
-            docs = list(self.nlp.pipe(docs))
+            docs = list(self._pipe(docs))
         joint, given = self.parser.joint, self.parser.tags == "given"
         found = [{}] * len(docs)
         if entropy:
-            found = find_entropies(joint, docs, self.parser.search, threads=self.parser.threads, given_tags=given)
+            found = find_entropies(joint, docs, self.search, threads=self.parser.threads, given_tags=given)
         for i, (doc, entropies) in enumerate(zip(docs, found)):
             summed = {name: _column(doc, name) for name in _SUMMED[1:]}
             summed = {"surprisal": summed["surprisal_lexical"] + summed["surprisal_syntactic"], **summed}
@@ -113,13 +109,33 @@ class ParserReader:
         self, passages: list[Passage], k: int, *, running: bool = False
     ) -> Iterator[tuple[Doc, list[Increment]]]:
         """What the beam holds after each word, see `HPYPParser.increments`."""
-        docs = list(self.nlp.pipe(self._parse(passages, running=running)))
+        docs = list(self._pipe(_docs(self.nlp, passages, running=running)))
         given = self.parser.tags == "given"
-        joint, search, threads = self.parser.joint, self.parser.search, self.parser.threads
+        joint, search, threads = self.parser.joint, self.search, self.parser.threads
         yield from zip(docs, find_increments(joint, docs, search, k, threads=threads, given_tags=given))
 
-    def _parse(self, passages: list[Passage], *, running: bool) -> list[Doc]:
-        return [_doc(self.nlp, passage, running=running) for passage in passages]
+    def _pipe(self, docs: Iterable[Doc], disable: Sequence[str] = ()) -> Iterator[Doc]:
+        """Let the pipeline work on documents, in which the parser searches as it does for reading."""
+        return self.nlp.pipe(docs, disable=list(disable), component_cfg={self.name: {"search": self.search}})
+
+    def _mix(self, docs: list[Doc]) -> tuple[list[Doc], dict[str, list[np.ndarray]]]:
+        """Parse documents, and find what `MIXED` has for their tokens."""
+        names = self.nlp.pipe_names
+        before, after = names[: names.index(self.name)], names[names.index(self.name) :]
+        docs = list(self._pipe(docs, disable=after))
+        # Which boundaries the parser is given, and where it has to find them, nobody knows afterwards.
+        blocks, layout = encode_docs(docs, self.mixture.model.encoder, given_tags=False)
+        docs = list(self._pipe(docs, disable=before))
+        places = [layout.token[start:end] for start, end in zip(layout.docs, layout.docs[1:])]
+        parts = [_column(doc, "surprisal_lexical") + _column(doc, "surprisal_syntactic") for doc in docs]
+        own = np.concatenate([part[place] for part, place in zip(parts, places)])
+        letters = self.mixture.model.spell_docs(docs, layout, blocks.words)
+        found: dict[str, list[np.ndarray]] = {name: [] for name in MIXED}
+        for name, values in zip(MIXED, self.mixture.surprisals(blocks, own, letters)):
+            for doc, place, column in zip(docs, places, np.split(values, layout.docs[1:-1])):
+                found[name].append(np.zeros(len(doc)))
+                found[name][-1][place] = column
+        return docs, found
 
 
 class NGramReader:
@@ -134,11 +150,6 @@ class NGramReader:
         self.segmenter = segmenter
         self.nlp = spacy.blank(model.words.lang) if segmenter is None else segmenter
 
-    @contextmanager
-    def incremental(self) -> Iterator[None]:
-        """It always is."""
-        yield
-
     def read(
         self, passages: list[Passage], *, running: bool = False, entropy: bool = False
     ) -> Iterator[tuple[Doc, Scores]]:
@@ -151,7 +162,7 @@ class NGramReader:
                 "An n-gram model finds no sentences. Write each on a line of its own and give --per-line, or name a pipeline that finds "
                 "them with --segment-with."
             )
-        docs = [_doc(self.nlp, passage, running=running) for passage in passages]
+        docs = _docs(self.nlp, passages, running=running)
         for doc in self.nlp.pipe(docs) if running else docs:
             if not doc.has_annotation("SENT_START"):
                 raise ValueError("The pipeline of --segment-with does not find sentences.")
@@ -178,15 +189,19 @@ class NGramReader:
 Reader = ParserReader | NGramReader
 
 
-def reader_for(model: Language | NGramModel | str | Path) -> Reader:
+def reader_for(model: Language | NGramModel | str | Path, *, particles: int | None = None) -> Reader:
     """What reads passages with a model.
 
-    model (Language | NGramModel | str | Path): See `surprisal`.
+    model (Language | NGramModel | str | Path), particles (int | None): See `surprisal`.
     RAISES (ValueError | OSError): If it is not there, or not what it should be.
     """
     if isinstance(model, str | Path):
         model = NGramModel.from_disk(model) if Path(model).is_file() else spacy.load(model)
-    return NGramReader(model) if isinstance(model, NGramModel) else ParserReader(model)
+    if isinstance(model, Language):
+        return ParserReader(model, particles=particles)
+    if particles is not None:
+        raise ValueError("'particles' is a setting of a parser, but here is an n-gram model.")
+    return NGramReader(model)
 
 
 def read_rows(
@@ -198,18 +213,13 @@ def read_rows(
     entropy: bool = False,
     running: bool = False,
 ) -> Iterator[Row]:
-    """The rows of some passages, which are not all held in memory; see `surprisal`.
-
-    reader (Reader): Set to be incremental.
-    """
+    """The rows of some passages, which are not all held in memory; see `surprisal`."""
+    check("by", by, OneOf(ROWS))
+    """The rows of some passages, which are not all held in memory; see `surprisal`."""
     check("by", by, OneOf(ROWS))
     for batch in batches_of(passages):
-        rows: list[Row] = []
-        with reader.nlp.memory_zone():
-            for passage, (doc, scores) in zip(batch, reader.read(batch, running=running, entropy=entropy)):
-                rows.extend(passage_rows(doc, scores, passage, by=by, punctuation=punctuation))
-            del doc, scores
-        yield from rows
+        for passage, (doc, scores) in zip(batch, reader.read(batch, running=running, entropy=entropy)):
+            yield from passage_rows(doc, scores, passage, by=by, punctuation=punctuation)
 
 
 def batches_of(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
@@ -246,32 +256,10 @@ def _passages(texts: Iterable[str | Mapping[str, Any]] | Path) -> Iterable[Passa
     ]
 
 
-def _doc(nlp: Language, passage: Passage, *, running: bool) -> Doc:
-    doc = nlp.make_doc(passage.text)
-    return doc if running else mark_sentence(doc)
+def _docs(nlp: Language, passages: Iterable[Passage], *, running: bool) -> list[Doc]:
+    docs = [nlp.make_doc(passage.text) for passage in passages]
+    return docs if running else [mark_sentence(doc) for doc in docs]
 
 
 def _column(doc: Doc, name: str) -> np.ndarray:
     return np.array(values_of(doc, name), dtype=np.float64)
-
-
-def _mix(nlp: Language, docs: list[Doc], mixture: Interpolation) -> tuple[list[Doc], dict[str, list[np.ndarray]]]:
-    """Parse documents, and find what `MIXED` has for their tokens."""
-    parser = next(pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser))
-    before = nlp.pipe_names[: nlp.pipe_names.index(parser.name)]
-    with nlp.select_pipes(enable=before):
-        docs = list(nlp.pipe(docs))
-    # Which boundaries the parser is given, and where it has to find them, nobody knows afterwards.
-    blocks, layout = encode_docs(docs, mixture.model.encoder, given_tags=False)
-    with nlp.select_pipes(disable=before):
-        docs = list(nlp.pipe(docs))
-    places = [layout.token[start:end] for start, end in zip(layout.docs, layout.docs[1:])]
-    parts = [_column(doc, "surprisal_lexical") + _column(doc, "surprisal_syntactic") for doc in docs]
-    own = np.concatenate([part[place] for part, place in zip(parts, places)])
-    letters = mixture.model.spell_docs(docs, layout, blocks.words)
-    found: dict[str, list[np.ndarray]] = {name: [] for name in MIXED}
-    for name, values in zip(MIXED, mixture.surprisals(blocks, own, letters)):
-        for doc, place, column in zip(docs, places, np.split(values, layout.docs[1:-1])):
-            found[name].append(np.zeros(len(doc)))
-            found[name][-1][place] = column
-    return docs, found

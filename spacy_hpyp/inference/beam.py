@@ -95,3 +95,15 @@ def log_add(total, weight):
     if highest == -inf:
         return -inf
     return highest + log1p(exp(min(total, weight) - highest))
+
+
+@compiled
+def part(beam, first, last):
+    """The derivations at places from `first` up to `last`, in the same memory."""
+    return Beam(
+        beam.record[first:last],
+        beam.weight[first:last],
+        beam.particles[first:last],
+        beam.depth[first:last],
+        beam.outlook[first:last],
+    )

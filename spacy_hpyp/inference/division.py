@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing, compiled, implements, inner, inner_maker
-from .beam import append, log_sum
+from .beam import append, log_add, log_sum
 from .particle_filter import allot, arrive, divide, gain, is_pursued, may_generate, note, put_in, select, take_out
 from .sums import Sums, add_end, add_word, new_sums, note_tagged
 
@@ -44,6 +44,8 @@ class Search(NamedTuple):
         given all that there were before it. It is no lower bound then, but what is dropped is not lost for good.
     spread (int): By how much the particles are multiplied after the selection step: what follows a word is divided more finely
         than what is kept of the words before it.
+    apart (bool): Whether only the probabilities of words are to be found, and those of running text by `running_text.read`: sentences
+        that begin at different words are searched for apart.
     """
 
     particles: int
@@ -59,6 +61,7 @@ class Search(NamedTuple):
     outlook: float = 0.0
     predictive: bool = False
     spread: int = 1
+    apart: bool = False
 
 
 class Dividing(NamedTuple):
@@ -68,19 +71,22 @@ class Dividing(NamedTuple):
     sums (Sums): What the weights say of the words.
     lead (float): See `lead_of_the_last`.
     best (float64[1]): The highest `expected_weight` of the present pass.
+    ended (float64[1]): With `search.apart`, log of the sum of the weights of the derivations that have ended a sentence in the present
+        pass.
     """
 
     search: Search
     sums: Sums
     lead: float
     best: np.ndarray
+    ended: np.ndarray
 
 
 @inner_maker
 def new_dividing(search, syntactic, lexical, log_probability):
     """Algorithm 1 before the first word."""
     sums = new_sums(syntactic, lexical, log_probability)
-    return Dividing(search, sums, lead_of_the_last(search), np.full(1, -inf))
+    return Dividing(search, sums, lead_of_the_last(search), np.full(1, -inf), np.full(1, -inf))
 
 
 @implements(divide, Dividing)
@@ -150,7 +156,10 @@ def _take_out(division, beam, first, size):
 @implements(put_in, Dividing)
 @inner
 def _put_in(division, beam, size):
-    return
+    last = size - 1
+    if division.search.apart and beam.depth[last] == 1:
+        division.ended[0] = log_add(division.ended[0], beam.weight[last])
+        beam.particles[last] = 0
 
 
 @implements(arrive, Dividing)
@@ -174,7 +183,7 @@ def _select(division, beam, size, held, word, is_last):
     if is_last:
         add_end(division.sums, word, prefix)
         return size, held
-    left = reallocate(beam, size, division.search)
+    left = reallocate(beam, size, division.search.particles, division.search)
     add_word(division.sums, word, prefix, log_sum(beam.weight, left) if division.search.predictive else prefix)
     division.best[0] = -inf
     return left, held
@@ -210,7 +219,7 @@ def lead_of_the_last(search):
 
 
 @borrowing
-def reallocate(beam, size, search):
+def reallocate(beam, size, particles, search):
     """Selection step: reallocate K particles in proportion to k * theta, and drop the derivations that get none.
 
     As k has come about in proportion to what theta was before, k * theta counts the past again at each step, and soon one
@@ -222,7 +231,8 @@ def reallocate(beam, size, search):
     the comparison by what each open word can be expected to cost.
 
     beam (Beam): The derivations, changed in place; their weights stay as they are.
-    search (Search): K, the expected cost, and what the beam is for.
+    particles (int): K.
+    search (Search): The expected cost, and what the beam is for.
     RETURNS (int): How many derivations are left; where none would be, the best one is kept.
     """
     highest = -inf
@@ -237,13 +247,13 @@ def reallocate(beam, size, search):
         proportion = _claim(beam, i, search) * exp(_expected(beam, i, search) - highest) / mass
         if proportion > best_share:
             best, best_share = i, proportion
-        particles = np.int64(floor(search.particles * proportion))
-        if particles > 0:
-            particles *= search.spread
-            left = append(beam, left, beam.record[i], beam.weight[i], particles, beam.depth[i], beam.outlook[i])
+        own = np.int64(floor(particles * proportion))
+        if own > 0:
+            own *= search.spread
+            left = append(beam, left, beam.record[i], beam.weight[i], own, beam.depth[i], beam.outlook[i])
     if left == 0:
-        particles = search.particles * search.spread
-        left = append(beam, 0, beam.record[best], beam.weight[best], particles, beam.depth[best], beam.outlook[best])
+        own = particles * search.spread
+        left = append(beam, 0, beam.record[best], beam.weight[best], own, beam.depth[best], beam.outlook[best])
     return left
 
 

@@ -240,21 +240,24 @@ def select(division, beam, size, held, word, is_last):
 
 
 @inner_maker
-def make_room(system, records, used, more, beam, first, size, shifted, shifted_size):
+def make_room(system, records, used, more, beam, waiting, first, size, shifted, shifted_size):
     """Forget the records that no derivation in the beam needs any more; where many are needed, take more room.
 
     At least half of the room is free then, so that the time that this takes grows with the number of records that are made,
     and the room with what the derivations in the beam have to remember, which is mostly the same.
 
     records (int32[*, FIELDS]), used (int), more (int): The records, how many there are, and how many are to follow.
-    beam (Beam), first (int), size (int): The derivations at places from `first` up to `size`, which are still to be divided.
+    beam (Beam), waiting (int), first (int), size (int): The derivations at places up to `waiting`, and from `first` up to `size`, which
+        are still to be divided.
     shifted (Beam), shifted_size (int): Those that have generated the next word.
     RETURNS (tuple[int32[*, FIELDS], int]): The records, and how many are left. The beams refer to them.
     """
-    tops = np.concatenate((beam.record[first:size], shifted.record[:shifted_size]))
+    tops = np.concatenate((beam.record[:waiting], beam.record[first:size], shifted.record[:shifted_size]))
     used = compact(system, records, used, tops)
-    overwrite(beam.record[first:size], tops[: size - first])
-    overwrite(shifted.record, tops[size - first :])
+    divided = waiting + size - first
+    overwrite(beam.record, tops[:waiting])
+    overwrite(beam.record[first:size], tops[waiting:divided])
+    overwrite(shifted.record, tops[divided:])
     if max(2 * used, used + more) > len(records):
         larger = np.empty((2 * used + more, records.shape[1]), dtype=records.dtype)
         overwrite(larger.reshape(-1), records[:used].reshape(-1))
@@ -262,90 +265,117 @@ def make_room(system, records, used, more, beam, first, size, shifted, shifted_s
     return records, used
 
 
+class Path(NamedTuple):
+    """A derivation that one particle follows.
+
+    attachments (int32[*]): In order, `NONE` where it generates a word; or empty, if there is none.
+    tokens (int32[n]): What it generates the words as; or empty.
+    """
+
+    attachments: np.ndarray
+    tokens: np.ndarray
+
+
+@inner_maker
+def search_step(task, division, records, used, beam, first, size, shifted, shifted_size, word, path, held, step):
+    """Search step: divide derivations until they have generated a word or, behind the last one, are finished.
+
+    records (int32[*, FIELDS]), used (int): Written on.
+    beam (Beam), first (int), size (int): The derivations are at places from `first` up to `size`. Those that attach are entered behind
+        them, and so continued in the same pass; places before `first` stay as they are.
+    shifted (Beam), shifted_size (int): Those that are through are entered behind the first `shifted_size`.
+    word (int): Which word it is.
+    path (Path), held (int), step (int): What one particle follows, which derivation that is, or `NONE`, and how far it has come.
+    RETURNS (tuple[records, int, Beam, Beam, int, int, int]): `records` and `used`, both beams, grown as was needed, `shifted_size`, the
+        derivation there that one particle follows, and `step`.
+    """
+    system, options = task.system, task.options
+    shifted_held = NONE
+    i = first
+    while i < size:
+        # Each new derivation has a particle at least.
+        room = min(beam.particles[i], 2 * len(options.outcome)) + 1
+        if used + room > len(records):
+            records, used = make_room(system, records, used, room, beam, first, i, size, shifted, shifted_size)
+        while size + room > len(beam.record):
+            beam = longer_beam(beam)
+        while shifted_size + room > len(shifted.record):
+            shifted = longer_beam(shifted)
+        top, theta, k, depth = np.int64(beam.record[i]), beam.weight[i], beam.particles[i], beam.depth[i]
+        outlook = beam.outlook[i]
+        is_held = i == held
+        i, size = take_out(division, beam, i, size)
+        if word == task.length and depth == 1:
+            shifted_held = shifted_size if is_held else shifted_held
+            shifted_size = append(shifted, shifted_size, top, theta, k, depth, outlook)
+            arrive(division, theta, depth, outlook)
+            continue
+        if not is_pursued(division, theta, depth, outlook):
+            continue
+        p_generate, p_attach = weigh_actions(task, records, top, word)
+        if p_generate + p_attach == 0.0:
+            continue
+        follows = np.int64(path.attachments[step]) if is_held else NONE
+        step += is_held
+        k_generate = divide(division, k, p_generate, p_attach, is_held, is_held and follows == NONE)
+        k_attach = k - k_generate
+        if k_attach > 0:
+            count = weigh_attachments(task, records, top, word, k_attach)
+            allot(division, options, count, mass_of(options, count), k_attach, follows)
+            for j in range(count):
+                if options.particles[j] == 0:
+                    continue
+                attach(system, records, used, top, options.outcome[j])
+                held = size if is_held and options.outcome[j] == follows else held
+                weight = theta + gain(division, options.probability[j], p_generate + p_attach)
+                size = append(beam, size, used, weight, options.particles[j], depth - 1, outlook)
+                put_in(division, beam, size)
+                used += 1
+        if k_generate > 0:
+            generated = theta + gain(division, p_generate, p_generate + p_attach)
+            if not may_generate(division, generated, depth + 1):
+                continue
+            count, p_tags = weigh_tokens(task, records, top, word, k_generate)
+            mass = mass_of(options, count)
+            if mass == 0.0:
+                continue
+            holds = is_held and follows == NONE
+            follows = np.int64(path.tokens[word]) if holds else NONE
+            allot(division, options, count, mass, k_generate, follows)
+            begun = shifted_size
+            for j in range(count):
+                if options.particles[j] == 0:
+                    continue
+                generate(system, records, used, top, word, options.outcome[j])
+                shifted_held = shifted_size if holds and options.outcome[j] == follows else shifted_held
+                weight = generated + gain(division, options.probability[j], mass)
+                outlook = options.outlook[j]
+                shifted_size = append(shifted, shifted_size, used, weight, options.particles[j], depth + 1, outlook)
+                arrive(division, weight, depth + 1, outlook)
+                used += 1
+            note(division, theta, p_generate * p_tags, shifted.weight[begun], depth + 1, shifted.outlook[begun])
+    return records, used, beam, shifted, shifted_size, shifted_held, step
+
+
 @inner_maker
 def run(task, division, particles, retained, retained_tokens, records):
     """Pass over the words of a task.
 
     particles (int): K, at least 1.
-    retained (int32[*]): The attachments of the derivation that one particle follows, in order, `NONE` where it generates a
-        word; or empty.
-    retained_tokens (int32[n]): What it generates the words as; or empty.
+    retained (int32[*]), retained_tokens (int32[n]): The derivation that one particle follows, see `Path`; or empty.
     records (int32[*, FIELDS]): Written on.
     RETURNS (tuple[records, Beam, int]): The records, grown as was needed, the final beam and its size.
     """
-    system, options = task.system, task.options
-    used, top = begin(system, records)
+    used, top = begin(task.system, records)
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
-    size = append(beam, 0, top, 0.0, particles, depth_of(system, records, top), 0.0)
-    held, step = (0, 0) if len(retained) > 0 else (NONE, 0)
+    size = append(beam, 0, top, 0.0, particles, depth_of(task.system, records, top), 0.0)
+    path, held, step = Path(retained, retained_tokens), 0 if len(retained) > 0 else NONE, 0
+    # Constants of NumPy, for which nothing is compiled anew.
+    start = np.int64(0)
     for word in range(task.passes):
-        # Search step. Derivations that attach are entered in the beam that they come from, and so continued in the same pass.
-        shifted_size, shifted_held = 0, NONE
-        i = 0
-        while i < size:
-            # Each new derivation has a particle at least.
-            room = min(beam.particles[i], 2 * len(options.outcome)) + 1
-            if used + room > len(records):
-                records, used = make_room(system, records, used, room, beam, i, size, shifted, shifted_size)
-            while size + room > len(beam.record):
-                beam = longer_beam(beam)
-            while shifted_size + room > len(shifted.record):
-                shifted = longer_beam(shifted)
-            top, theta, k, depth = np.int64(beam.record[i]), beam.weight[i], beam.particles[i], beam.depth[i]
-            outlook = beam.outlook[i]
-            is_held = i == held
-            i, size = take_out(division, beam, i, size)
-            if word == task.length and depth == 1:
-                shifted_held = shifted_size if is_held else shifted_held
-                shifted_size = append(shifted, shifted_size, top, theta, k, depth, outlook)
-                arrive(division, theta, depth, outlook)
-                continue
-            if not is_pursued(division, theta, depth, outlook):
-                continue
-            p_generate, p_attach = weigh_actions(task, records, top, word)
-            if p_generate + p_attach == 0.0:
-                continue
-            follows = np.int64(retained[step]) if is_held else NONE
-            step += is_held
-            k_generate = divide(division, k, p_generate, p_attach, is_held, is_held and follows == NONE)
-            k_attach = k - k_generate
-            if k_attach > 0:
-                count = weigh_attachments(task, records, top, word, k_attach)
-                allot(division, options, count, mass_of(options, count), k_attach, follows)
-                for j in range(count):
-                    if options.particles[j] == 0:
-                        continue
-                    attach(system, records, used, top, options.outcome[j])
-                    held = size if is_held and options.outcome[j] == follows else held
-                    weight = theta + gain(division, options.probability[j], p_generate + p_attach)
-                    size = append(beam, size, used, weight, options.particles[j], depth - 1, outlook)
-                    put_in(division, beam, size)
-                    used += 1
-            if k_generate > 0:
-                generated = theta + gain(division, p_generate, p_generate + p_attach)
-                if not may_generate(division, generated, depth + 1):
-                    continue
-                count, p_tags = weigh_tokens(task, records, top, word, k_generate)
-                mass = mass_of(options, count)
-                if mass == 0.0:
-                    continue
-                holds = is_held and follows == NONE
-                follows = np.int64(retained_tokens[word]) if holds else NONE
-                allot(division, options, count, mass, k_generate, follows)
-                first = shifted_size
-                for j in range(count):
-                    if options.particles[j] == 0:
-                        continue
-                    generate(system, records, used, top, word, options.outcome[j])
-                    shifted_held = shifted_size if holds and options.outcome[j] == follows else shifted_held
-                    weight = generated + gain(division, options.probability[j], mass)
-                    outlook = options.outlook[j]
-                    shifted_size = append(shifted, shifted_size, used, weight, options.particles[j], depth + 1, outlook)
-                    arrive(division, weight, depth + 1, outlook)
-                    used += 1
-                note(division, theta, p_generate * p_tags, shifted.weight[first], depth + 1, shifted.outlook[first])
-        # Selection step.
-        beam, shifted, size, held = shifted, beam, shifted_size, shifted_held
+        records, used, shifted, beam, size, held, step = search_step(
+            task, division, records, used, beam, start, size, shifted, start, word, path, held, step
+        )
         size, held = select(division, beam, size, held, word, word == task.passes - 1)
         watch(task, records, used, beam, size, word)
     return records, beam, size

@@ -21,7 +21,7 @@ from .surprisal import entropy
 
 #: What entropies are over.
 ENTROPIES = ("next", "analyses")
-# How many sentences are looked at together: of each word, there is a distribution over the whole vocabulary.
+# How many sentences are looked at together: of each word, there may be a distribution over the whole vocabulary.
 _BATCH = 16
 
 
@@ -80,7 +80,7 @@ def find_increments(
     """
     blocks, layout = _encode(model, docs, given_tags)
     words: list[Increment] = []
-    for one in _follow(model, blocks, search, threads):
+    for one in _follow(model, blocks, search, threads, parses=True):
         token = layout.token[len(words) : len(words) + len(one.size)].tolist()
         words += [_increment(model, one, token, i, k) for i in range(len(token))]
     return [words[start:end] for start, end in zip(layout.docs.tolist(), layout.docs.tolist()[1:])]
@@ -97,10 +97,10 @@ def find_entropies(
     blocks, layout = _encode(model, docs, given_tags)
     values = np.empty((len(layout.token), 2, len(ENTROPIES)))
     at = 0
-    for one in _follow(model, blocks, search, threads):
+    for one in _follow(model, blocks, search, threads, parses=False):
         n = len(one.size)
         analyses = [0.0, *(entropy(_merged(one, i)[0]) for i in range(n))]
-        each = np.stack([entropy(one.expected), analyses], axis=1)
+        each = np.stack([one.entropy_next, analyses], axis=1)
         values[at : at + n] = np.stack([each[:-1], each[1:]], axis=1)
         at += n
     result = []
@@ -117,7 +117,7 @@ def _encode(model: JointModel, docs: Sequence[Doc], given_tags: bool) -> tuple[B
     return encode_docs(docs, model.encoder, given_tags=given_tags)
 
 
-def _follow(model: JointModel, blocks: Blocks, search: Search, threads: int) -> Iterator[Increments]:
+def _follow(model: JointModel, blocks: Blocks, search: Search, threads: int, *, parses: bool) -> Iterator[Increments]:
     """What there is after each word, a sentence after the other; that of a few is held in memory."""
     # The beam is to stand for the posterior, and knows nothing of the words to come.
     search = search._replace(marginals=True, consensus=False, guides=False, outlook=0.0)
@@ -125,7 +125,7 @@ def _follow(model: JointModel, blocks: Blocks, search: Search, threads: int) -> 
         offsets = blocks.offsets[first : first + _BATCH + 1]
         start, end = offsets[0], offsets[-1]
         some = Blocks(blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], offsets - start)
-        yield from model.frozen.follow(some, search, threads)
+        yield from model.frozen.follow(some, search, threads, parses=parses)
 
 
 def _merged(found: Increments, word: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -133,8 +133,7 @@ def _merged(found: Increments, word: int) -> tuple[np.ndarray, np.ndarray, np.nd
     (int64[m]); the most probable first.
     """
     size = found.size[word]
-    rows = np.concatenate([part[word, :size, : word + 1] for part in (found.heads, found.labels, found.tags)], axis=1)
-    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    _, first, place = np.unique(found.analysis[word, :size], return_index=True, return_inverse=True)
     weight = found.log_weight[word, :size]
     highest = weight.max()
     sums = np.bincount(place.ravel(), weights=np.exp(weight - highest))
@@ -163,7 +162,7 @@ def _increment(model: JointModel, found: Increments, token: list[int], word: int
     return Increment(
         token=token[word],
         words=token[: word + 1],
-        entropy_next=float(entropy(expected)),
+        entropy_next=float(found.entropy_next[word + 1]),
         entropy_analyses=float(entropy(probability)),
         next_words=[("" if i == end else model.vocabulary.name(i), float(expected[i])) for i in names],
         parses=parses,

@@ -1,6 +1,7 @@
 """A model while it predicts: finished probabilities, derived from a seating and the weights of its pools."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,18 @@ from ..text.vocabulary import Vocabulary
 
 # How many configurations the exact sum over a tree's derivations may keep, and how many probabilities it remembers.
 _AFFORDABLE, _REMEMBERED = 10_000, 8192
+
+
+class TreeLogProbs(NamedTuple):
+    """How probable some sentences are together with their tags and trees, each summed over the derivations of its tree.
+
+    log_prob (float64[n]): In nats.
+    exact (bool[n]): Whether it is the sum itself and not an estimate. Where a word has very many dependents on both sides there are too
+        many derivations to sum up, and a particle filter estimates the sum.
+    """
+
+    log_prob: np.ndarray
+    exact: np.ndarray
 
 
 class FrozenModel:
@@ -73,13 +86,11 @@ class FrozenModel:
         """All parses of each sentence of some blocks that are left in the end, see `arc_standard.decoding.posteriors`."""
         return posteriors(self.parser_for(search), blocks, search, threads)
 
-    def follow(
-        self, blocks: Blocks, search: Search, threads: int = 1, *, analyses: bool = True, expected: bool = True
-    ) -> list[Increments]:
+    def follow(self, blocks: Blocks, search: Search, threads: int = 1, *, parses: bool = True) -> list[Increments]:
         """What the beam holds after each word of some sentences, see `arc_standard.increments.follow`."""
-        return follow(self.parser_for(wide(search)), blocks, search, threads, analyses=analyses, expected=expected)
+        return follow(self.parser_for(wide(search)), blocks, search, threads, parses=parses)
 
-    def tree_log_probabilities(self, sentences: Sentences, *, particles: int = 1000, seed: int = 0) -> np.ndarray:
+    def tree_log_probs(self, sentences: Sentences, *, particles: int = 1000, seed: int = 0) -> TreeLogProbs:
         """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's derivations.
 
         The sum is exact where dynamic programming can afford it, and estimated by a particle filter elsewhere (for very
@@ -88,15 +99,16 @@ class FrozenModel:
         sentences (Sentences): Projective trees.
         particles (int): How many particles an estimate is made with.
         seed (int): Fixes the estimates.
-        RETURNS (float64[sentences]): The log-probabilities.
+        RETURNS (TreeLogProbs): The log-probabilities, and which of them are exact.
         """
         queries = new_queries(self.parser, _REMEMBERED)
         rng = np.random.default_rng(seed)
-        found = np.empty(len(sentences.offsets) - 1)
+        count = len(sentences.offsets) - 1
+        found = TreeLogProbs(np.empty(count), np.empty(count, dtype=bool))
         for i, (start, end) in enumerate(zip(sentences.offsets[:-1], sentences.offsets[1:])):
             rows = [part[start:end] for part in sentences[:4]]
-            found[i], affordable = tree_log_probability(self.parser, *rows, _AFFORDABLE, queries)
-            if not affordable:
+            found.log_prob[i], found.exact[i] = tree_log_probability(self.parser, *rows, _AFFORDABLE, queries)
+            if not found.exact[i]:
                 none, actions = np.empty(0, dtype=np.int32), np.empty(2 * (end - start), dtype=np.int32)
-                found[i] = sample_derivation(self.parser, *rows, particles, none, rng, queries, actions)
+                found.log_prob[i] = sample_derivation(self.parser, *rows, particles, none, rng, queries, actions)
         return found

@@ -162,9 +162,11 @@ def test_a_generative_parser_gives_the_same_trees_as_documents_and_as_candidates
     for i, each in enumerate(alternatives):
         (own,) = parsed_candidates(each.doc, "hpyp_parser")
         assert found.place_of(own.heads[0], own.labels[0], own.tags[0]) == i
-    assert parser.candidate_log_probs(doc, found)[0] == pytest.approx(parser.tree_log_prob(alternatives[0].doc))
+    assert parser.candidate_log_probs(doc, found).log_prob[0] == pytest.approx(
+        parser.tree_log_prob(alternatives[0].doc)
+    )
     strange = Candidates(found.token, found.heads[:1], [["strange"] * len(doc)], found.tags[:1], found.score[:1], "x")
-    assert np.isnan(parser.candidate_log_probs(doc, strange)).all()
+    assert np.isnan(parser.candidate_log_probs(doc, strange).log_prob).all()
 
 
 def test_what_finds_one_tree_only_is_told_apart():

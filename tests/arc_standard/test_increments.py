@@ -7,6 +7,7 @@ import pytest
 from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 
 from spacy_hpyp.annotation.arrays import sentence_blocks
+from spacy_hpyp.arc_standard import increments
 from spacy_hpyp.arc_standard.increments import OPEN
 from spacy_hpyp.inference.division import Search
 
@@ -51,7 +52,7 @@ def test_what_comes_next_is_in_proportion_to_the_prefix_probabilities(model):
 
 def test_analyses_are_different_and_sum_up_to_the_prefix(model):
     words = [1, 0, 1]
-    (found,) = follow(model, [words], expected=False)
+    (found,) = follow(model, [words])
     for word in range(len(words)):
         size = found.size[word]
         assert size <= 1000
@@ -66,6 +67,33 @@ def test_analyses_are_different_and_sum_up_to_the_prefix(model):
         if word < 2:
             assert len({tuple(row) for row in tags.tolist()}) == size == len(model.tags) ** (word + 1)
     assert np.any(heads != OPEN)
+
+
+def test_analyses_have_the_same_number_if_and_only_if_they_are_the_same(model):
+    words = [1, 0, 1, 1, 0]
+    (found,) = follow(model, [words])
+    for word, size in enumerate(found.size):
+        parts = (part[word, :size, : word + 1] for part in (found.heads, found.labels, found.tags))
+        rows = [tuple(row) for row in np.concatenate(list(parts), axis=1).tolist()]
+        numbers = found.analysis[word, :size].tolist()
+        assert len(set(rows)) == len(set(numbers)) == len(set(zip(rows, numbers)))
+    assert len(set(numbers)) < len(numbers)
+
+
+def test_what_entropies_take_grows_with_the_length_of_a_sentence_and_not_with_its_square(model, monkeypatch):
+    whole, *_ = follow(model, [[0, 1, 1, 0]], particles=20)
+    sizes = []
+    for times in (1, 2, 4):
+        (found,) = follow(model, [[0, 1, 1, 0] * times], particles=20, parses=False)
+        sizes.append(sum(part.nbytes for part in found))
+        # So is the beginning of a sentence whatever comes after it.
+        np.testing.assert_array_equal(found.entropy_next[:5], whole.entropy_next)
+    assert sizes[2] - sizes[1] == 2 * (sizes[1] - sizes[0])
+    rows = -np.sum(whole.expected * np.log2(np.maximum(whole.expected, 1e-300)), axis=1)
+    np.testing.assert_allclose(whole.entropy_next, rows)
+    monkeypatch.setattr(increments, "_ROOM", 100)
+    with pytest.raises(ValueError, match=r"sentence of 4 words is too long .* at most 6 particles"):
+        follow(model, [[0, 1, 1, 0]], particles=20)
 
 
 def test_neither_threads_nor_neighbours_change_anything(model):
@@ -84,7 +112,7 @@ def test_neither_threads_nor_neighbours_change_anything(model):
 
 
 def test_distributions_are_those_of_a_language_model(model):
-    (found,) = follow(model, [[0, 1, 1]], analyses=False)
+    (found,) = follow(model, [[0, 1, 1]])
     np.testing.assert_allclose(found.expected.sum(axis=1), 1.0)
     # No sentence ends before its first word.
     assert np.all(found.expected[1:] > 0.0)

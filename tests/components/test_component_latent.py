@@ -8,6 +8,7 @@ from spacy_hpyp.arc_standard.configuration import tree_of
 from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.arc_standard.oracle import is_derivation
 from spacy_hpyp.hpyp.franchise import N_RESTAURANTS, compact
+from spacy_hpyp.models import frozen
 from spacy_hpyp.models.storage import model_to_bytes
 from spacy_hpyp.storage.checksum import with_checksum, without_checksum
 
@@ -156,6 +157,21 @@ def test_the_log_probability_of_trees_is_the_sum_over_their_derivations(toy):
     assert parser.tree_log_prob(best.doc) >= best.log_prob - 1e-9
     with pytest.raises(ValueError, match="without tags"):
         parser.tree_log_prob(nlp.make_doc("no tags"))
+
+
+def test_an_estimate_among_exact_sums_is_said_to_be_one(toy, trained, monkeypatch):
+    parser = toy.parser(trained)
+    # Of the first there is one derivation.
+    doc = toy.doc(trained.vocab, toy.sentence(["sleeps"], ["VBZ"], [0], ["ROOT"]), toy.sentences()[0])
+    exact = parser.sentence_log_probs(doc)
+    assert exact.exact.all()
+    assert parser.tree_log_prob(doc) == pytest.approx(exact.log_prob.sum())
+    monkeypatch.setattr(frozen, "_AFFORDABLE", 1)
+    found = parser.sentence_log_probs(doc)
+    assert found.exact.tolist() == [True, False]
+    assert found.log_prob == pytest.approx(exact.log_prob, abs=0.5)
+    with pytest.warns(UserWarning, match="1 of 2 sentences have more derivations"):
+        assert parser.tree_log_prob(doc) == pytest.approx(found.log_prob.sum())
 
 
 def test_arcs_without_labels_all_have_the_same_one(toy, assert_forest):

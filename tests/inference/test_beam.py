@@ -51,7 +51,7 @@ def test_shares_use_up_the_particles_and_give_each_option_its_due(particles, pro
 def test_selection_reallocates_in_proportion_to_particles_times_weight(weights, particles, data):
     counts = data.draw(st.lists(st.integers(1, 1000), min_size=len(weights), max_size=len(weights)))
     beam = beam_of(weights, counts)
-    left = reallocate(beam, len(weights), Search(particles, 0.0))
+    left = reallocate(beam, len(weights), particles, Search(particles, 0.0))
     proportion = np.array(weights) + np.log(counts)
     proportion = np.exp(proportion - np.logaddexp.reduce(proportion))
     kept = {int(record): int(count) for record, count in zip(beam.record[:left], beam.particles[:left])}
@@ -66,7 +66,7 @@ def test_selection_reallocates_in_proportion_to_particles_times_weight(weights, 
 
 def test_selection_that_leaves_nothing_keeps_the_best():
     beam = beam_of([log(0.3), log(0.4), log(0.3)], [1, 1, 1])
-    assert reallocate(beam, 3, Search(1, 0.0)) == 1
+    assert reallocate(beam, 3, 1, Search(1, 0.0)) == 1
     assert beam.record[0] == 1
     assert beam.particles[0] == 1
 
@@ -74,10 +74,10 @@ def test_selection_that_leaves_nothing_keeps_the_best():
 def test_lookahead_prefers_derivations_that_attached_more_and_leaves_weights_alone():
     depths = [5, 1]
     beam = beam_of([0.0, -1.0], [1, 1], depths)
-    assert reallocate(beam, 2, Search(1, 0.0)) == 1
+    assert reallocate(beam, 2, 1, Search(1, 0.0)) == 1
     assert beam.record[0] == 0
     beam = beam_of([0.0, -1.0], [1, 1], depths)
-    assert reallocate(beam, 2, Search(1, 0.5)) == 1
+    assert reallocate(beam, 2, 1, Search(1, 0.5)) == 1
     assert beam.record[0] == 1
     assert beam.weight[0] == -1.0
 
@@ -89,8 +89,8 @@ def test_selection_goes_by_weight_and_outlook_and_leaves_both_alone(weights, par
     counts, search = [1 + i % 3 for i in range(len(weights))], Search(particles, 0.5, marginals=marginals)
     depths = [1 + i % 4 for i in range(len(weights))]
     beam, expected = beam_of(weights, counts, depths, outlooks), beam_of(np.add(weights, outlooks), counts, depths)
-    left = reallocate(beam, len(weights), search)
-    assert left == reallocate(expected, len(weights), search)
+    left = reallocate(beam, len(weights), search.particles, search)
+    assert left == reallocate(expected, len(weights), search.particles, search)
     kept = beam.record[:left].tolist()
     assert kept == expected.record[:left].tolist()
     assert beam.particles[:left].tolist() == expected.particles[:left].tolist()
@@ -112,7 +112,7 @@ def test_what_is_selected_may_be_divided_more_finely_and_is_the_same():
     weights = [log(0.5), log(0.3), log(0.15), log(0.05)]
     beams = [beam_of(weights, [1] * 4) for _ in range(2)]
     search = Search(10, 0.0, marginals=True)
-    plain, spread = (reallocate(beam, 4, search._replace(spread=n)) for beam, n in zip(beams, (1, 7)))
+    plain, spread = (reallocate(beam, 4, 10, search._replace(spread=n)) for beam, n in zip(beams, (1, 7)))
     assert plain == spread == 3
     np.testing.assert_array_equal(beams[0].record[:3], beams[1].record[:3])
     np.testing.assert_array_equal(7 * beams[0].particles[:3], beams[1].particles[:3])

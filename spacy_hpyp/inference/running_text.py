@@ -1,0 +1,106 @@
+"""The probabilities of the words of running text: sums over where its sentences end.
+
+Given where they end, sentences are independent of each other. So with α(s) for the probability of the words before word s and that a
+sentence ends there,
+
+    α(t) = sum over s of α(s) p(words s to t - 1 are a sentence)
+    p(words up to t) = sum over s of α(s) p(words s to t begin a sentence)
+
+where α(0) = 1. For each s there is a beam of Algorithm 1 that holds the last factor. In one beam for all of them, what is less probable
+for a word or two would lose all of its particles, and be missing when the next word shows that it was right.
+"""
+
+from math import ceil, exp, inf, sqrt
+
+import numpy as np
+
+from ..compiled import NONE, borrowing, inner_maker
+from .beam import append, log_add, log_sum, new_beam, part
+from .division import expected_weight, reallocate
+from .particle_filter import Path, begin, search_step
+from .sums import add_end, add_word
+
+#: A sentence that may have begun at a word is given up when it has less of the probability of all of them.
+NEGLIGIBLE = 1e-3
+# So many can be left, besides the next one; and what bounds them needs one place more.
+_MOST = int(1.0 / NEGLIGIBLE) + 2
+_SMALLEST = 1024
+
+
+@inner_maker
+def read(task, division, records):
+    """Pass over the words of a task, as `particle_filter.run` does, and find what each of them adds to the sum.
+
+    division (Dividing): With `search.apart`. Its `sums` are written on.
+    records (int32[*, FIELDS]): Written on.
+    RETURNS (int32[*, FIELDS]): The records, grown as was needed.
+    """
+    search, ended = division.search, division.ended
+    used, top = begin(task.system, records)
+    beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
+    # The beams of all sentences are parts of one, between two bounds each. The first is that of the sentence that the next word begins.
+    bounds, shifted_bounds = np.arange(_MOST), np.arange(_MOST)
+    append(beam, 0, top, 0.0, search.particles * search.spread, 1, 0.0)
+    sentences = 1
+    path = Path(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32))
+    none, start = np.int64(NONE), np.int64(0)
+    for word in range(task.passes):
+        ended[0] = 0.0 if word == 0 else -inf
+        shifted_size = append(shifted, 0, top, -inf, search.particles * search.spread, 1, 0.0)
+        begun = 1
+        # The last one first: what it is followed by is entered behind it. When it is the first one's turn, all others have ended.
+        for sentence in range(sentences - 1, -1, -1):
+            first, size = bounds[sentence], bounds[sentence + 1]
+            if sentence == 0:
+                beam.weight[0] = ended[0]
+            division.best[0] = -inf
+            records, used, beam, shifted, shifted_size, _, _ = search_step(
+                task, division, records, used, beam, first, size, shifted, shifted_size, word, path, none, start
+            )
+            begun += 1
+            shifted_bounds[begun] = shifted_size
+        if word == task.length:
+            break
+        prefix = log_sum(shifted.weight, shifted_size)
+        beam, shifted = shifted, beam
+        bounds, shifted_bounds = shifted_bounds, bounds
+        sentences = _select(beam, bounds, begun, search)
+        after = log_sum(beam.weight, bounds[sentences]) if search.predictive else prefix
+        add_word(division.sums, word, prefix, after)
+    add_end(division.sums, task.length, ended[0])
+    return records
+
+
+@inner_maker
+def _select(beam, bounds, sentences, search):
+    """Selection step: each sentence that is not given up gets particles of its own. They are not in proportion to its probability: an
+    improbable sentence is to be summed up nearly as well as the others, in case the next words make it the one that is.
+
+    beam (Beam), bounds (int64[*]), sentences (int): Their beams; changed in place.
+    RETURNS (int): How many sentences are left.
+    """
+    total = _expected_sum(part(beam, 0, bounds[sentences]), search)
+    left, end = 1, bounds[1]
+    for sentence in range(1, sentences):
+        begin, end = end, bounds[sentence + 1]
+        own = part(beam, begin, end)
+        share = exp(_expected_sum(own, search) - total)
+        if share < NEGLIGIBLE:
+            continue
+        particles = np.int64(ceil(search.particles * sqrt(share)))
+        size = reallocate(own, len(own.record), particles, search)
+        first = bounds[left]
+        for i in range(size):
+            append(beam, first + i, own.record[i], own.weight[i], own.particles[i], own.depth[i], own.outlook[i])
+        left += 1
+        bounds[left] = first + size
+    return left
+
+
+@borrowing
+def _expected_sum(beam, search):
+    """Log of the sum of exp over what the weights of some derivations can be expected to become."""
+    total = -inf
+    for i in range(len(beam.record)):
+        total = log_add(total, expected_weight(beam.weight[i], beam.depth[i], beam.outlook[i], search))
+    return total

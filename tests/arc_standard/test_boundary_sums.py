@@ -1,0 +1,57 @@
+"""The probabilities of the words of running text are sums over all places where its sentences may end."""
+
+import numpy as np
+import pytest
+from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
+
+from spacy_hpyp.annotation.arrays import sentence_blocks
+from spacy_hpyp.inference.division import Search
+
+# Everything is tried.
+SEARCH = Search(EVERYTHING, 0.0, marginals=True, tags_per_word=2, tag_threshold=0.0, attachments=99)
+TEXT = np.array([0, 1, 1, 0, 1], dtype=np.int32)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return with_random_weights(make_model(POOLS["the paper's"]))
+
+
+def sums(model, search=SEARCH):
+    """The log-probability of each word given those before, and that of all of them with the end, by sentences that are parsed alone."""
+    ends, words, before = [1.0], [], 1.0
+    for t in range(1, len(TEXT) + 1):
+        alone = [model.frozen.decode(sentence_blocks([TEXT[s:t]]), search) for s in range(t)]
+        prefix = sum(end * np.exp((one.syntactic + one.lexical).sum()) for end, one in zip(ends, alone))
+        ends.append(sum(end * np.exp(one.log_probability.sum()) for end, one in zip(ends, alone)))
+        words.append(np.log(prefix / before))
+        before = prefix
+    return np.array(words), np.log(ends[-1])
+
+
+def read(model, may_start, search=SEARCH):
+    blocks = sentence_blocks([TEXT])._replace(may_start=np.array(may_start))
+    return model.frozen.decode(blocks, search._replace(apart=True))
+
+
+def test_a_word_has_the_sum_over_all_segmentations_of_the_text(model):
+    words, whole = sums(model)
+    found = read(model, [True] * 5)
+    assert found.syntactic + found.lexical == pytest.approx(words, abs=1e-9)
+    assert found.log_probability.sum() == pytest.approx(whole, abs=1e-9)
+
+
+def test_few_particles_come_near_the_sum(model):
+    words, _ = sums(model)
+    off = [
+        np.abs(found.syntactic + found.lexical - words).max()
+        for found in (read(model, [True] * 5, SEARCH._replace(particles=particles)) for particles in (10, 100, 10_000))
+    ]
+    assert off == sorted(off, reverse=True)
+    assert off[-1] < 0.01
+
+
+def test_given_boundaries_a_text_has_what_its_sentences_have(model):
+    few = SEARCH._replace(particles=20)
+    one = read(model, [True] + [False] * 4, few)
+    assert one.log_probability == pytest.approx(model.frozen.decode(sentence_blocks([TEXT]), few).log_probability)

@@ -1,10 +1,10 @@
-"""Confidence in arcs: how often an arc like this one is right.
+"""Confidence in arcs and tags: how often one like this is right.
 
 Posterior probabilities in a beam are too sure: a beam of a hundred derivations cannot hold what is one in a thousand, and a model takes its
 events for more independent than they are. How much too sure depends on the treebank, and on the arc: long ones are wrong more often
 than short ones. So confidence is learned, by logistic regression on what the parser says of sentences that are taken out of
-the model for it: of the log-odds of the arc's posterior probability, its length, and whether it is the root's. It is learned on
-running text, as the sentences come, without their boundaries.
+the model for it: of the log-odds of the arc's posterior probability, its length, and whether it is the root's; of a tag, of the log-odds
+of its own and whether the word is known. It is learned on running text, as the sentences come, without their boundaries.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,35 @@ from ..compiled import NONE
 from ..newton import maximize
 from .arrays import Blocks, Parses, block_starts
 
-#: The weights of `features` that leave posterior probabilities as they are.
+#: The weights of `features` and of `tag_features` that leave posterior probabilities as they are.
 UNLEARNED = np.array([0.0, 1.0, 0.0, 0.0])
+UNLEARNED_TAGS = np.array([0.0, 1.0, 0.0])
 
 # Beyond these log-odds a beam says nothing more.
 _CERTAIN = 1e-5
 # How sure the weights are to be `UNLEARNED`, in tokens.
 _PRIOR = 1.0
 _HIGHEST = 100.0
+
+
+class Confidence(NamedTuple):
+    """What has been learned of how posterior probabilities are to be taken.
+
+    heads (float64[4]), tags (float64[3]): The weights of `features` and of `tag_features`.
+    """
+
+    heads: np.ndarray
+    tags: np.ndarray
+
+    def of(self, parses: Parses, offsets: np.ndarray, is_known: np.ndarray) -> Parses:
+        """Parses with how probable it is that each arc and each tag is right, in the place of posterior probabilities.
+
+        parses (Parses), offsets (int64[blocks + 1]), is_known (bool[tokens]): As for `features` and `tag_features`.
+        """
+        return parses._replace(
+            head_probability=logistic(features(parses, offsets) @ self.heads),
+            tag_probability=logistic(tag_features(parses, is_known) @ self.tags),
+        )
 
 
 class Passage(NamedTuple):
@@ -65,16 +86,14 @@ def features(parses: Parses, offsets: np.ndarray) -> np.ndarray:
     return np.column_stack([np.ones(len(length)), log_odds(parses.head_probability), np.log1p(length), is_root])
 
 
-def confidence(parses: Parses, offsets: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """How probable it is that each arc is right.
+def tag_features(parses: Parses, is_known: np.ndarray) -> np.ndarray:
+    """What confidence in tags is learned from.
 
-    parses, offsets: As for `features`.
-    weights (float64[4]): Learned, or `UNLEARNED`.
-    RETURNS (float64[tokens]): From 0 to 1.
+    parses (Parses): With `tag_probability`.
+    is_known (bool[tokens]): Which words the vocabulary has.
+    RETURNS (float64[tokens, 3]): 1; the log-odds of the tag; whether the word is not known.
     """
-    if np.array_equal(weights, UNLEARNED):
-        return parses.head_probability
-    return logistic(features(parses, offsets) @ weights)
+    return np.column_stack([np.ones(len(is_known)), log_odds(parses.tag_probability), ~is_known])
 
 
 def learn(observed: np.ndarray, right: np.ndarray, unlearned: np.ndarray = UNLEARNED) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Extension attributes: probabilities of tokens, and of the sentences and documents that they make up."""
 
 import warnings
+from collections.abc import Iterable
 from functools import partial
 from math import log
 from typing import Any
@@ -19,14 +20,26 @@ _LONG = 100_000
 _SENTENCE = "sentence_log_prob"
 # What is written by request, and not together with the rest.
 _LABEL = "label_prob"
+# The component that has written a probability without having learned how sure it can be.
+_UNCALIBRATED = "uncalibrated_by"
+_PROBABILITIES = ("head_prob", "tag_prob", _LABEL)
 
 
 def _value(name: str, token: Token) -> Any:
     return value_at(token.doc.user_data, name, token.idx)
 
 
-def _value_alone(name: str, token: Token) -> Any:
-    return token.doc.user_data.get(attribute_key(name, token.idx))
+def _probability(name: str, token: Token) -> Any:
+    data = token.doc.user_data
+    component = data.get(attribute_key(_UNCALIBRATED, token.idx))
+    if component is not None:
+        # Python shows a text that it has shown from here no second time.
+        warnings.warn(
+            f"The component '{component}' has not learned how sure it can be: 'head_prob', 'tag_prob' and 'label_prob' are not "
+            "calibrated, and most of them are too high. See 'Alternatives and confidence' in docs/parser.md.",
+            stacklevel=1,
+        )
+    return data.get(attribute_key(name, token.idx)) if name == _LABEL else _value(name, token)
 
 
 def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
@@ -59,8 +72,10 @@ _ATTRIBUTES: dict[tuple[type, str], dict[str, Any]] = {
     (Token, "state"): {"default": None},
     (Doc, "guide"): {"default": None},
     (Doc, "parses"): {"getter": kept_parses},
-    **{(Token, name): {"getter": partial(_value, name)} for name in WRITTEN},
-    (Token, _LABEL): {"getter": partial(_value_alone, _LABEL)},
+    **{
+        (Token, name): {"getter": partial(_probability if name in _PROBABILITIES else _value, name)}
+        for name in (*WRITTEN, _LABEL)
+    },
     (Token, "surprisal"): {"getter": _surprisal},
     **{
         (owner, name): {"getter": partial(_sum_of_tokens, name)}
@@ -153,8 +168,14 @@ def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> N
     token (int64[words]): The positions of the words among the tokens.
     values (float64[words]): Probabilities; what is not a number is not known.
     """
-    _forget(doc, (_LABEL,))
+    _forget(doc, (_LABEL, _UNCALIBRATED))
     _write(doc, token, "head_prob", values)
+
+
+def mark_uncalibrated(docs: Iterable[Doc], component: str) -> None:
+    """Have those who read the probabilities of arcs and tags warned: who has written them has not learned how sure it can be."""
+    for doc in docs:
+        doc.user_data.update({attribute_key(_UNCALIBRATED, offset): component for offset in doc.to_array(IDX).tolist()})
 
 
 def write_tag_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
@@ -179,7 +200,7 @@ def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarra
     starts (int64[sentences]): The first token of each; white space belongs to the sentence before it.
     values (float64[sentences]): In nats.
     """
-    kept = ("head_prob", "tag_prob")
+    kept = ("head_prob", "tag_prob", _UNCALIBRATED)
     for key in [key for key in doc.user_data if _is_written(key) and key[1] not in kept]:
         del doc.user_data[key]
     lengths = np.diff(np.append(starts, len(doc))).tolist()
@@ -206,7 +227,7 @@ def forget_tag_probability(doc: Doc) -> None:
 
 def forget_probabilities(doc: Doc) -> None:
     """Take back what the parser has said of its arcs and its tags."""
-    _forget(doc, ("head_prob", "tag_prob", _LABEL))
+    _forget(doc, (*_PROBABILITIES, _UNCALIBRATED))
 
 
 def _forget(doc: Doc, names: tuple[str, ...]) -> None:
@@ -223,7 +244,7 @@ def _is_written(key: Any) -> bool:
         isinstance(key, tuple)
         and len(key) == 4
         and key[0] == "._."
-        and key[1] in (TOGETHER, _SENTENCE, _LABEL, *WRITTEN)
+        and key[1] in (TOGETHER, _SENTENCE, _LABEL, _UNCALIBRATED, *WRITTEN)
         and key[3] is None
     )
 

@@ -32,13 +32,14 @@ from ..annotation.documents import (
 from ..annotation.extensions import register_extensions
 from ..annotation.words import Words
 from ..compiled import NONE
-from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, join
+from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, Report, join
 from ..easy_first.parsing import Sentences, Trees
 from ..models.easy_first import TREE_MODEL
 from ..models.tree_model import UNLEARNED, TreeModel, confidence_features
 from ..models.tree_storage import tree_model_from_bytes
 from ..settings import attributes, taking, whole
 from ..text.vocabulary import Vocabulary
+from ..training.leave_out import deal_out
 from ..training.treebank import GoldCorpus
 from .alignment import gold_documents
 from .base import TrainableComponent, listed, reading_parts
@@ -50,6 +51,11 @@ register_extensions()
 # Confidence is learned from about so many sentences that nothing else is learned from, and from no more than one in so many.
 _HELD_OUT = 250
 _LEAST_PARTS = 30
+# In a treebank of fewer sentences those would be too few: it is learned from all of them, as so many other parsers find them, each of
+# which has passed so often over what the others have not.
+_CROSS_FITTED_BELOW = 1000
+_FOLDS = 5
+_FOLD_PASSES = 5
 
 
 _DEFAULTS = default_config(EasyFirstParserSettings, "easy_first_parser")
@@ -220,6 +226,8 @@ class EasyFirstParser(TrainableComponent):
             )
         for key, lesson in self._lessons.items():
             self._hold_out(key, lesson)
+        if self._is_cross_fitted:
+            self._cross_fit([key for key, lesson in self._lessons.items() if lesson is not None])
 
     @property
     def _tokens(self) -> str:
@@ -303,7 +311,15 @@ class EasyFirstParser(TrainableComponent):
             offsets,
         )
 
+    @property
+    def _is_cross_fitted(self) -> bool:
+        """Whether the treebank is too small for a part of it to be held out."""
+        progress = self.parser.progress
+        return progress.sentences < _CROSS_FITTED_BELOW and not progress.held_out
+
     def _is_held_out(self, key: bytes) -> bool:
+        if self._is_cross_fitted:
+            return False
         every = max(_LEAST_PARTS, self.parser.progress.sentences // _HELD_OUT)
         return int.from_bytes(key[:4], "big") % every == 0
 
@@ -353,16 +369,7 @@ class EasyFirstParser(TrainableComponent):
         progress = self.parser.progress
         if learned:
             rng = np.random.default_rng([self.seed, progress.steps])
-            learning = Learning(
-                self.beam,
-                self.merge,
-                self.learning == "early",
-                self.margin,
-                self.label_margin,
-                progress.passes > 0,
-                drop,
-            )
-            report = self.parser.learn(join([self._lessons[key] for key in learned]), learning, rng)
+            report = self._learn(self.parser, learned, progress.passes, drop, rng)
             self._updates += report.counts
             updates = int(report.counts[EARLY] + report.counts[FULL])
             self._loss = (self._loss[0] + updates, self._loss[1] + len(learned))
@@ -380,19 +387,45 @@ class EasyFirstParser(TrainableComponent):
             self._updates[:] = 0
         return is_passed
 
+    def _learn(
+        self, parser: TreeModel, keys: Sequence[bytes], passes: int, drop: float, rng: np.random.Generator
+    ) -> Report:
+        """Have a parser that has made so many passes learn from sentences."""
+        early = self.learning == "early"
+        learning = Learning(self.beam, self.merge, early, self.margin, self.label_margin, passes > 0, drop)
+        return parser.learn(join([self._lessons[key] for key in keys]), learning, rng)
+
     def _learn_confidence(self) -> None:
         """Learn how sure to be of arcs from the sentences that nothing else is learned from."""
         held_out = self.parser.progress.held_out
-        if not held_out:
-            return
-        lessons = join([held_out[key] for key in sorted(held_out)])
+        if held_out:
+            observed, right = self._observe(self.parser, join([held_out[key] for key in sorted(held_out)]))
+            self.parser.confidence = learn_confidence(observed, right, UNLEARNED)
+
+    def _cross_fit(self, keys: list[bytes]) -> None:
+        """Learn how sure to be of arcs from all sentences, each of which a parser finds that has learned from others."""
+        fold_of = deal_out(keys, _FOLDS)
+        found = []
+        for fold in range(_FOLDS):
+            own, others = ([key for key in keys if (fold_of[key] == fold) == is_own] for is_own in (True, False))
+            if not own or not others:
+                continue
+            parser, rng = self.parser.untrained(), np.random.default_rng([self.seed, fold, 6])
+            parser.initialize(self.parser.vocabulary, self.parser.labels)
+            for passes in range(_FOLD_PASSES):
+                self._learn(parser, [others[i] for i in rng.permutation(len(others))], passes, 0.0, rng)
+            found.append(self._observe(parser, join([self._lessons[key] for key in own])))
+        if found:
+            self.parser.confidence = learn_confidence(*map(np.concatenate, zip(*found)), UNLEARNED)
+
+    def _observe(self, parser: TreeModel, lessons: Lessons) -> tuple[np.ndarray, np.ndarray]:
+        """What confidence is learned from: the arcs that a parser finds, as `confidence_features`, and which of them are right."""
         sentences = Sentences(*lessons[:5], lessons.offsets)
-        trees = self.parser.parse(sentences, width=self.beam, merge=self.merge, threads=self.threads)
-        observed = confidence_features(trees, sentences.offsets, guided=self.parser.is_guided)
-        names = [*self.parser.labels, ""]
+        trees = parser.parse(sentences, width=self.beam, merge=self.merge, threads=self.threads)
+        observed = confidence_features(trees, sentences.offsets, guided=parser.is_guided)
+        names = [*parser.labels, ""]
         counted = np.array([names[label].lower() not in PUNCTUATION for label in lessons.gold_labels])
-        right = trees.heads == lessons.gold_heads
-        self.parser.confidence = learn_confidence(observed[counted], right[counted], UNLEARNED)
+        return observed[counted], (trees.heads == lessons.gold_heads)[counted]
 
     def get_loss(self, examples: Iterable[Example], scores: tuple[Words, Trees, np.ndarray]) -> tuple[float, None]:
         """The part of the words whose head is wrong. There is no gradient: perceptrons learn by their own updates.

@@ -17,7 +17,7 @@ from thinc.api import Model, Optimizer
 from ..annotation.alternatives import Alternative, best_combinations
 from ..annotation.candidates import Candidates, trees_of
 from ..annotation.documents import UNLABELLED, join, raw_sentences, read_gold, write_trees
-from ..annotation.extensions import register_extensions, write_sentence_probabilities
+from ..annotation.extensions import mark_uncalibrated, register_extensions, write_sentence_probabilities
 from ..annotation.words import Words
 from ..compiled import NONE
 from ..head_outward.parsing import Trees, best_trees, head_marginals, parse
@@ -236,6 +236,8 @@ class HeadOutwardParser(HeadOutwardComponent):
         docs, (words, offsets, trees) = list(docs), scores
         heads, labels = _one_tree_each(trees.heads, trees.labels, offsets, words.layout.offsets)
         write_trees(docs, words.layout, heads, labels, self._label_names, trees.head_probability)
+        # What is exactly what the model says is not what can be relied on.
+        mark_uncalibrated(docs, self.name)
         layout = words.layout
         of_sentence = np.add.reduceat(np.append(trees.log_probability, 0.0), np.searchsorted(offsets, layout.offsets))
         for doc, start, end in zip(docs, layout.docs, layout.docs[1:]):

@@ -18,7 +18,6 @@ from thinc.api import Model, Optimizer
 from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
 from ..annotation.arrays import Parses, with_letters
 from ..annotation.candidates import Candidates, lowered
-from ..annotation.confidence import confidence
 from ..annotation.documents import (
     ROOT_LABEL,
     GoldDocument,
@@ -31,7 +30,7 @@ from ..annotation.documents import (
     write_parses,
     written_labels,
 )
-from ..annotation.extensions import register_extensions
+from ..annotation.extensions import mark_uncalibrated, register_extensions
 from ..annotation.guides import write_guides
 from ..compiled import NONE
 from ..inference.division import Search
@@ -451,10 +450,9 @@ class HPYPParser(TrainableComponent):
         model, docs = self._initialized(), list(docs)
         blocks, layout = encode_docs(docs, model.encoder, given_tags=self.tags == "given")
         parses = self.model.predict((blocks, self.search if search is None else search, self.threads))
-        sure = confidence(parses, blocks.offsets, model.confidence)
-        return layout, with_letters(
-            parses._replace(head_probability=sure), model.spell_docs(docs, layout, blocks.words)
-        )
+        if model.confidence is not None:
+            parses = model.confidence.of(parses, blocks.offsets, model.vocabulary.is_known(blocks.words))
+        return layout, with_letters(parses, model.spell_docs(docs, layout, blocks.words))
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Parses]) -> None:
         """Write parses into documents.
@@ -464,6 +462,8 @@ class HPYPParser(TrainableComponent):
         """
         docs, (layout, parses) = list(docs), scores
         write_parses(docs, layout, parses, self.joint.encoder)
+        if self.joint.confidence is None and not np.isnan(parses.head_probability).all():
+            mark_uncalibrated(docs, self.name)
         if len(parses.guides.heads) == len(layout.token) and self.guides:
             write_guides(docs, layout, parses.guides, self.joint.encoder)
 

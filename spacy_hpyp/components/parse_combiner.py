@@ -14,7 +14,7 @@ from thinc.api import Model, Optimizer
 
 from ..annotation.ballots import ABSENT, Ballots, Gold, Names, join_ballots, read_ballots, read_gold_votes
 from ..annotation.documents import ROOT_LABEL, UNLABELLED, Layout, write_trees
-from ..annotation.extensions import register_extensions, write_tag_probability
+from ..annotation.extensions import mark_uncalibrated, register_extensions, write_tag_probability
 from ..annotation.words import write_tags
 from ..models.vote_architecture import VOTES, votes_from_bytes
 from ..models.votes import Result, Votes
@@ -281,6 +281,8 @@ class ParseCombiner(TrainableComponent):
         for i, doc in enumerate(docs):
             words = slice(layout.docs[i], layout.docs[i + 1])
             write_tag_probability(doc, layout.token[words], elected.tag_probability[words])
+        if not self.votes.are_learned:
+            mark_uncalibrated(docs, self.name)
 
     # Storage
 

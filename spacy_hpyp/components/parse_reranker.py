@@ -26,7 +26,7 @@ from ..annotation.documents import (
     unannotated,
     write_trees,
 )
-from ..annotation.extensions import register_extensions
+from ..annotation.extensions import mark_uncalibrated, register_extensions
 from ..annotation.words import write_tags
 from ..compiled import NONE
 from ..models.head_outward import HEAD_OUTWARD
@@ -475,6 +475,8 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
                 names,
                 np.concatenate([each.head_probability for each in found]),
             )
+            if not self.model.attrs[RANKING].is_learned:
+                mark_uncalibrated([doc], self.name)
 
     # Storage
 

@@ -8,7 +8,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..annotation.arrays import Sentences
-from ..annotation.confidence import UNLEARNED
+from ..annotation.confidence import Confidence
 from ..annotation.documents import Encoder, Layout, forms_of
 from ..arc_standard.configuration import FIRST_SYMBOL
 from ..arc_standard.distributions import (
@@ -48,7 +48,7 @@ class JointModel:
     spelling (Spelling | None): How rare words are spelled, if they are. No derivation depends on it.
     progress (Progress): How far training is.
     guard (Guard): Lets one thread at a time read the seating and what else is learned, or change it.
-    confidence (float64[4]): How the posterior probabilities of arcs are to be taken, see `spacy_hpyp.annotation.confidence`.
+    confidence (Confidence | None): How posterior probabilities are to be taken; None until it has been learned.
     weights (Mapping[str, Weights]): The weights of the pools. Inside a thinc Model they are its parameters.
     """
 
@@ -76,7 +76,7 @@ class JointModel:
         self.weights: Mapping[str, Weights] = self.first_weights()
         self.progress = Progress()
         self.guard = Guard()
-        self.confidence = UNLEARNED
+        self.confidence: Confidence | None = None
         self.spelling: Spelling | None = None
         self._seating: Seating | None = None
 
@@ -160,7 +160,7 @@ class JointModel:
         self.tags, self.labels = list(vocabulary.tags), list(labels)
         self.weights = self.first_weights()
         self.progress = Progress()
-        self.confidence = UNLEARNED
+        self.confidence = None
         self.spelling = None
         sizes = self.alphabets(vocabulary)
         root_tag = root_tag_of(sizes["tag"], root_last=self.root_last)

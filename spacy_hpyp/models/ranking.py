@@ -52,6 +52,11 @@ class Ranking:
     held_out: set[bytes] = field(default_factory=set)
     sweeps: int = 0
 
+    @property
+    def is_learned(self) -> bool:
+        """Whether the weights have been learned."""
+        return not np.array_equal(self.weights, UNLEARNED)
+
 
 def ranking_to_bytes(ranking: Ranking) -> bytes:
     """A ranking as bytes."""

@@ -14,7 +14,7 @@ from ..arc_standard.distributions import DISTRIBUTIONS, Distributions, has_label
 from ..arc_standard.events import Derivations, Generated, static_derivations
 from ..arc_standard.latent import visit_latent
 from ..compiled import NONE
-from ..hpyp.franchise import Franchise, reserve
+from ..hpyp.franchise import DISH, N_SERVINGS, RESTAURANT, SERVED, TIER, Franchise, reserve
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
 from ..inference.gibbs import remove_sentences, visit_sentences
@@ -125,6 +125,15 @@ class Seating:
         if isinstance(self._seated, Packed):
             return self._seated.distributions
         return {name: pack(franchise) for name, franchise in self._seated.items()}
+
+    def word_counts(self) -> np.ndarray:
+        """How often each word is seated, if words are generated (int64[words])."""
+        franchise = self.franchises["word"]
+        servings = franchise.servings[: franchise.used[N_SERVINGS]]
+        tier = franchise.restaurants[servings[:, RESTAURANT], TIER]
+        # Each customer of an expert sits in one of its most specific restaurants.
+        own = servings[tier == np.count_nonzero(franchise.columns[0] != NONE)]
+        return np.bincount(own[:, DISH], own[:, SERVED], len(self.vocabulary)).astype(np.int64)
 
     # Prediction
 

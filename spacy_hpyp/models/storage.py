@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import srsly
 
-from ..annotation.confidence import Passage, check_weights
+from ..annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence, Passage, check_weights
 from ..arc_standard.distributions import DISTRIBUTIONS, GATES
 from ..arc_standard.oracle import is_derivation
 from ..hpyp.franchise import NONE
@@ -35,6 +35,7 @@ _USUAL_PACE = PoolSettings().gate_pace
 
 def model_to_bytes(model: JointModel) -> bytes:
     """The whole model: alphabets, vocabulary, seating, which sentences are seated, and how far a sweep over them is."""
+    confidence = model.confidence or Confidence(UNLEARNED, UNLEARNED_TAGS)
     msg: dict[str, Any] = {
         "format": FORMAT,
         "contexts": _context_lists(model),
@@ -45,7 +46,8 @@ def model_to_bytes(model: JointModel) -> bytes:
         "tokens": model.progress.tokens,
         "sweeps": model.progress.sweeps,
         "awaits_contrast": model.progress.awaits_contrast,
-        "confidence": model.confidence.tolist(),
+        "confidence": confidence.heads.tolist(),
+        "tag_confidence": confidence.tags.tolist(),
     }
     if model.is_initialized:
         vocabulary, progress = model.vocabulary, model.progress
@@ -119,7 +121,10 @@ def _read(model: JointModel, msg: dict[str, Any]) -> None:
     if model.spelled and "spelling" in msg:
         model.spelling = Spelling.from_message(msg["spelling"])
     if msg["format"] > 1:
-        model.confidence = check_weights(part(msg, "confidence", list))
+        heads = check_weights(part(msg, "confidence", list), UNLEARNED)
+        # Files of earlier versions do not have it: for them, that of tags is their posterior probability.
+        tags = check_weights(msg.get("tag_confidence", UNLEARNED_TAGS), UNLEARNED_TAGS)
+        model.confidence = None if np.array_equal(heads, UNLEARNED) else Confidence(heads, tags)
     for name in ("steps", "tokens", "sweeps"):
         setattr(model.progress, name, check_count(part(msg, name, int)))
     # Files of earlier versions do not have it.

@@ -208,6 +208,11 @@ class Votes:
             if self.weights[name].shape != each.shape or not np.all(np.abs(self.weights[name]) <= _HIGHEST):
                 raise ValueError("the weights of its votes are damaged")
 
+    @property
+    def are_learned(self) -> bool:
+        """Whether what votes are worth has been learned."""
+        return not np.array_equal(self.weights["elected"], _AS_VOTED)
+
     def learn(self, ballots: Ballots, gold: Gold, *, longest: int, root: int) -> None:
         """Learn from words whose annotation is known.
 

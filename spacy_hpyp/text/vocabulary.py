@@ -162,8 +162,9 @@ class Vocabulary:
     def _number(self, word: str, elsewhere: Sequence[int]) -> int:
         """The number of a word that had some tags elsewhere."""
         number = self._known.get(word)
-        if number is not None:
-            return number
+        return self._class_number(word, elsewhere) if number is None else number
+
+    def _class_number(self, word: str, elsewhere: Sequence[int]) -> int:
         lower = word.lower()
         known = self._known.get(lower) if lower != word else None
         lower_tag = "" if known is None else self.tags[self.candidate_tags[self.tag_offsets[known]]]
@@ -184,6 +185,25 @@ class Vocabulary:
         tags (Sequence[int]): Their tags.
         """
         return [self._number(word, _without(self.rare.get(word, ()), tag)) for word, tag in zip(words, tags)]
+
+    def numbers_by_counts(self, numbers: np.ndarray, counts: np.ndarray, min_count: int) -> np.ndarray:
+        """The numbers that words would have if they had been seen only so often: too rare ones those of their classes.
+
+        numbers (int32[*]): Those that they have.
+        counts (int64[len]): How often each has been seen elsewhere.
+        min_count (int): As in `VocabularySettings`.
+        """
+        found = np.arange(len(self), dtype=np.int32)
+        for number in np.unique(numbers[self.is_known(numbers)]).tolist():
+            word = self.words[number]
+            if counts[number] < min_count + int(bool(self.rare) and _teaches(word)):
+                usual = self.candidate_tags[self.tag_offsets[number]]
+                found[number] = self._class_number(word, [usual] if self.rare and counts[number] else ())
+        return found[numbers]
+
+    def is_known(self, numbers: np.ndarray) -> np.ndarray:
+        """Which numbers are those of words, and not of classes (bool[*])."""
+        return numbers < len(self.words)
 
     def name(self, number: int) -> str:
         """The word with a number, or its class in angle brackets."""

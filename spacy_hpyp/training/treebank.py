@@ -5,14 +5,23 @@ which sentences are seated, how they are derived, and when a sweep over the corp
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import numpy as np
 
 from ..annotation.arrays import Sentences
 from ..annotation.calibration import PUNCTUATION
-from ..annotation.confidence import Passage, features, learn, running_text
+from ..annotation.confidence import (
+    UNLEARNED_TAGS,
+    Confidence,
+    Passage,
+    features,
+    learn,
+    running_text,
+    tag_features,
+)
 from ..annotation.documents import UNLABELLED, GoldDocument, GoldSentence, join, read_gold
 from ..arc_standard.events import static_derivations
 from ..compiled import NONE
@@ -22,9 +31,10 @@ from ..models.spelling import Spelling
 from ..pools.pool import Weights
 from ..text.vocabulary import Vocabulary
 
-# Confidence is learned from about so many tokens, and from no more than this part of the treebank: one in five.
+# Confidence is learned from about so many tokens that are visited: from some of a sweep, or from all of a small treebank after several
+# sweeps. Of the treebank no more than one token in so many is taken out at a time, unless a sentence is longer than that.
 _PASSAGE_TOKENS = 5000
-_FEWEST_PARTS = 5
+_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -195,14 +205,24 @@ class Treebank:
                 if batch.seated[-1]:
                     passage.keys.append(key)
                     passage.rows.append(rows)
-            if self._is_sample(passage):
-                batch.passages.append(passage)
+            batch.passages += self._sampled(passage)
         return batch
 
-    def _is_sample(self, passage: Passage) -> bool:
-        """Whether a passage is one of some that their content chooses to learn confidence from."""
-        every = max(_FEWEST_PARTS, self.model.progress.tokens // _PASSAGE_TOKENS)
-        return bool(passage.keys) and int.from_bytes(passage.keys[0][:4], "big") % every == 0
+    def _sampled(self, passage: Passage) -> list[Passage]:
+        """What confidence is to be learned from of a passage: parts that their content chooses, others in each sweep."""
+        model, progress = self.model, self.model.progress
+        if not passage.keys:
+            return []
+        if model.confidence is not None and progress.sweeps % -(-_PASSAGE_TOKENS // progress.tokens):
+            return []
+        every = -(-progress.tokens // _PASSAGE_TOKENS)
+        longest = max(1, min(progress.tokens, _PASSAGE_TOKENS) // _FOLDS)
+        own = sum(rows.shape[1] for rows in passage.rows)
+        return [
+            Passage(passage.keys[run], passage.rows[run])
+            for run in _runs([[rows] for rows in passage.rows], own // max(1, own // longest))
+            if (int.from_bytes(passage.keys[run.start][:4], "big") + progress.sweeps) % every == 0
+        ]
 
     def passages(self) -> list[Passage]:
         """The passages that have been kept; a sentence that is seated once is in one of them only."""
@@ -235,14 +255,37 @@ def learn_confidence(
     """
     if not passages:
         return
-    sentences = join([rows for passage in passages for rows in passage.rows])
-    blocks, heads = running_text(passages)
-    if given_tags:
-        blocks = blocks._replace(tags=sentences.tags)
-    parses = model.without(sentences, rng, threads).frozen.decode(blocks, search, threads)
+    vocabulary = model.vocabulary
+    seen = model.seating.word_counts() if model.is_lexicalised else None
     punctuation = [number for number, label in enumerate(model.labels) if label.lower() in PUNCTUATION]
-    counted = ~np.isin(sentences.labels, punctuation)
-    model.confidence = learn(features(parses, blocks.offsets)[counted], (parses.heads == heads)[counted])
+    arcs, tags = [], []
+    for run in _runs([passage.rows for passage in passages], model.progress.tokens // _FOLDS):
+        fold = passages[run]
+        sentences = join([rows for passage in fold for rows in passage.rows])
+        blocks, heads = running_text(fold)
+        if given_tags:
+            blocks = blocks._replace(tags=sentences.tags)
+        if seen is not None:
+            # What is seen nowhere else is new to what is left.
+            elsewhere = seen - np.bincount(blocks.words, minlength=len(seen))
+            words = vocabulary.numbers_by_counts(blocks.words, elsewhere, model.vocabulary_settings.min_count)
+            blocks = blocks._replace(words=words)
+        parses = model.without(sentences, rng, threads).frozen.decode(blocks, search, threads)
+        counted = ~np.isin(sentences.labels, punctuation)
+        arcs.append((features(parses, blocks.offsets)[counted], (parses.heads == heads)[counted]))
+        tags.append((tag_features(parses, vocabulary.is_known(blocks.words)), parses.tags == sentences.tags))
+    model.confidence = Confidence(
+        learn(*map(np.concatenate, zip(*arcs))),
+        UNLEARNED_TAGS if given_tags else learn(*map(np.concatenate, zip(*tags)), UNLEARNED_TAGS),
+    )
+
+
+def _runs(sentences: Sequence[Sequence[np.ndarray]], longest: int) -> Iterator[slice]:
+    """Runs of consecutive lists of sentences, of about so many tokens each, of one list at least."""
+    ends = np.cumsum([sum(rows.shape[1] for rows in each) for each in sentences])
+    for _, run in groupby(range(len(ends)), key=lambda i: (ends[i] - 1) // max(1, longest)):
+        places = list(run)
+        yield slice(places[0], places[-1] + 1)
 
 
 def visit(

@@ -1,19 +1,24 @@
 """Confidence: learned from sentences that are taken out of the model and put back as they were."""
 
+import warnings
+
 import numpy as np
 import pytest
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.annotation.arrays import Parses
+from spacy_hpyp.annotation.calibration import calibrate_heads, calibrate_tags
 from spacy_hpyp.annotation.confidence import (
     UNLEARNED,
+    UNLEARNED_TAGS,
+    Confidence,
     Passage,
     check_weights,
-    confidence,
     features,
     learn,
     running_text,
+    tag_features,
 )
 from spacy_hpyp.compiled import NONE
 
@@ -38,9 +43,17 @@ def test_features_are_log_odds_length_and_whether_it_is_a_root():
     assert np.isfinite(found).all()
 
 
-def test_unlearned_confidence_is_the_posterior_probability():
-    parses = parses_with([1, NONE], [0.3, 1.0])
-    assert confidence(parses, np.array([0, 2]), UNLEARNED).tolist() == [0.3, 1.0]
+def test_features_of_a_tag_are_log_odds_and_whether_the_word_is_not_known():
+    parses = parses_with([1, NONE], [0.3, 1.0])._replace(tag_probability=np.array([0.9, 0.5]))
+    expected = [[1.0, np.log(9.0), 0.0], [1.0, 0.0, 1.0]]
+    assert tag_features(parses, np.array([True, False])) == pytest.approx(np.array(expected))
+
+
+def test_weights_of_nothing_learned_leave_posterior_probabilities_as_they_are():
+    parses = parses_with([1, NONE], [0.3, 1.0])._replace(tag_probability=np.array([0.9, 0.5]))
+    found = Confidence(UNLEARNED, UNLEARNED_TAGS).of(parses, np.array([0, 2]), np.array([True, False]))
+    assert found.head_probability == pytest.approx([0.3, 1.0], abs=1e-4)
+    assert found.tag_probability == pytest.approx([0.9, 0.5])
 
 
 def test_weights_are_found_again():
@@ -73,20 +86,20 @@ def test_a_passage_is_running_text_with_the_words_of_its_sentences():
     assert heads.tolist() == [1, NONE, NONE, 2, 3, 1, NONE]
 
 
-def documents(toy, nlp):
-    sentences = toy.sentences(60)
-    return [toy.doc(nlp.vocab, *sentences[i : i + 3]) for i in range(0, len(sentences), 3)]
+def documents(toy, nlp, count=60, length=3):
+    sentences = toy.sentences(count)
+    return [toy.doc(nlp.vocab, *sentences[i : i + length]) for i in range(0, len(sentences), length)]
 
 
-def trained_on(toy, **settings):
+def trained_on(toy, sweeps=4, count=60, length=3, **settings):
 
     nlp = toy.nlp(**toy.pools, particles=20, temperature=1.0, **settings)
 
     def examples():
-        return [Example(nlp.make_doc(doc.text), doc) for doc in documents(toy, nlp)]
+        return [Example(nlp.make_doc(doc.text), doc) for doc in documents(toy, nlp, count, length)]
 
     nlp.initialize(examples)
-    for _ in range(4):
+    for _ in range(sweeps):
         nlp.update(examples())
     return nlp
 
@@ -97,8 +110,8 @@ def learned(toy):
 
 
 def test_confidence_is_learned_in_training_where_probabilities_are_found(toy, learned):
-    assert not np.array_equal(toy.parser(learned).joint.confidence, UNLEARNED)
-    assert np.array_equal(toy.parser(trained_on(toy, decoding="best")).joint.confidence, UNLEARNED)
+    assert toy.parser(learned).joint.confidence is not None
+    assert toy.parser(trained_on(toy, decoding="best")).joint.confidence is None
 
 
 def test_learning_confidence_leaves_the_model_as_it_is(toy, learned):
@@ -117,10 +130,42 @@ def test_confidence_is_less_extreme_than_the_posterior_and_is_saved(toy, learned
         assert all(0.0 < t._.head_prob < 1.0 for t in doc)
 
 
+@pytest.mark.parametrize(("count", "length"), [(24, 24), (24, 12), (6, 2), (2, 1)])
+def test_confidence_is_learned_from_few_documents_too(toy, count, length):
+    nlp = trained_on(toy, sweeps=2, count=count, length=length, decoding="mbr")
+    found = toy.parser(nlp).joint.confidence
+    assert found is not None
+    fresh = toy.examples(nlp, toy.sentences(80, seed=1)[40:])
+    for example, doc in zip(fresh, nlp.pipe(example.predicted for example in fresh)):
+        example.predicted = doc
+    for calibration in (calibrate_heads(fresh), calibrate_tags(fresh)):
+        assert calibration.mean_confidence < calibration.mean_accuracy + 0.15
+
+
+def test_whoever_reads_what_was_not_calibrated_is_warned_once(toy, learned):
+    unlearned = toy.copy(learned)
+    toy.parser(unlearned).joint.confidence = None
+    doc = unlearned(TEXTS[0])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for part in (doc, doc[3:6].as_doc(copy_user_data=True)):
+            assert all(token._.head_prob is not None and token._.tag_prob is not None for token in part)
+    assert [str(each.message) for each in caught] == [
+        "The component 'hpyp_parser' has not learned how sure it can be: 'head_prob', 'tag_prob' and 'label_prob' are not calibrated, "
+        "and most of them are too high. See 'Alternatives and confidence' in docs/parser.md."
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert all(token._.log_prob is not None for token in unlearned(TEXTS[0]))
+        assert all(token._.head_prob is not None for token in learned(TEXTS[0]))
+        # What another component has written since is its own.
+        assert all(token._.head_prob is not None for token in learned.get_pipe("hpyp_parser")(doc))
+
+
 @pytest.mark.parametrize("weights", [[1.0], [0.0, float("nan"), 0.0, 0.0], [0.0, 1e9, 0.0, 0.0], None, "abcd"])
 def test_damaged_weights_are_refused(weights):
     with pytest.raises(ValueError, match="the weights of its confidence are damaged"):
-        check_weights(weights)
+        check_weights(weights, UNLEARNED)
 
 
 def test_a_sentence_without_words_to_learn_from_is_left_alone(toy):

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import spacy
 
+from spacy_hpyp.annotation.confidence import Confidence
+
 TEXT = "the dog sees a cat near the old bird . Ada sleeps ."
 
 
@@ -72,7 +74,7 @@ def test_a_pickle_has_the_whole_model_where_no_file_has_it_or_it_may_go_anywhere
     if change == "file":
         (tmp_path / "model" / "hpyp_parser" / "model").write_bytes(b"another one")
     elif change == "model":
-        toy.parser(loaded).joint.confidence = np.array([0.5, 1.0, 0.0, 0.0])
+        toy.parser(loaded).joint.confidence = Confidence(np.array([0.5, 1.0, 0.0, 0.0]), np.array([0.2, 1.0, 0.0]))
     sent = pickle.dumps(loaded) if change == "nothing" else spawn(loaded)
     shutil.rmtree(tmp_path / "model")
     assert annotation(pickle.loads(sent)(TEXT)) == expected

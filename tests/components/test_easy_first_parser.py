@@ -16,6 +16,7 @@ from spacy.util import minibatch
 
 from spacy_hpyp.annotation.calibration import calibrate_heads
 from spacy_hpyp.annotation.guides import Guide, write_guide
+from spacy_hpyp.components import easy_first_parser
 from spacy_hpyp.components.easy_first_parser import EasyFirstParser
 from spacy_hpyp.components.easy_first_tagger import EasyFirstTagger
 from spacy_hpyp.components.settings import EasyFirstParserSettings
@@ -493,7 +494,25 @@ def test_arcs_have_probabilities_after_training(toy, nlp, sentences):
     assert np.isfinite(calibrate_heads(examples).error)
 
 
-def test_before_the_first_pass_is_over_there_are_no_probabilities(toy, sentences):
+@pytest.mark.parametrize("guided", [False, True])
+def test_of_a_small_treebank_confidence_is_learned_from_all_sentences(toy, guided):
+    sentences = random_sentences(toy, 30, seed=0)
+    nlp = pipeline(tagger=False, folds=0, **(GUIDED if guided else {}))
+    examples = guided_examples if guided else tagged_examples
+    nlp.initialize(lambda: examples(toy, nlp, sentences))
+    found = parser_of(nlp).parser.confidence
+    for _ in range(5):
+        nlp.update(examples(toy, nlp, sentences))
+    assert np.array_equal(parser_of(nlp).parser.confidence, found)
+    assert not parser_of(nlp).held_out
+    fresh = examples(toy, nlp, random_sentences(toy, 60, seed=1))
+    for example in fresh:
+        example.predicted = parser_of(nlp)(example.reference if guided else example.predicted)
+    assert calibrate_heads(fresh).error < 0.15
+
+
+def test_before_the_first_pass_is_over_there_are_no_probabilities(toy, sentences, monkeypatch):
+    monkeypatch.setattr(easy_first_parser, "_CROSS_FITTED_BELOW", 0)
     nlp = pipeline(tagger=False, folds=0)
     nlp.initialize(lambda: toy.examples(nlp, sentences))
     nlp.update(toy.examples(nlp, sentences[:50]))
@@ -510,7 +529,10 @@ def test_probabilities_take_the_place_of_those_that_were_there(nlp):
     assert [token._.head_prob for token in shorter] == [token._.head_prob for token in doc[:4]]
 
 
-def test_sentences_that_confidence_is_learned_from_are_not_learned_from(toy, nlp, sentences):
+def test_sentences_that_confidence_is_learned_from_are_not_learned_from(toy, sentences, monkeypatch):
+    monkeypatch.setattr(easy_first_parser, "_CROSS_FITTED_BELOW", 0)
+    nlp = pipeline(beam=1)
+    train(toy, nlp, sentences, passes=1)
     parser = parser_of(nlp)
     held_out = [sentence for sentence in parser.parser.progress.held_out.values()]
     assert 0 < len(held_out) <= len(sentences) / 10

@@ -5,8 +5,8 @@ import spacy
 from spacy.training import Example
 from spacy.util import minibatch
 
-import spacy_hpyp.components.easy_first_parser
 import spacy_hpyp.components.easy_first_tagger  # noqa: F401
+from spacy_hpyp.components import easy_first_parser
 
 PASSES = 3
 SMALL = {"arc_places": 2**12, "label_places": 2**10}
@@ -36,14 +36,17 @@ def states(toy, nlp, first=0):
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("settings", "small_below"),
     [
-        pytest.param({"beam": 1}, id="greedy"),
-        pytest.param({"beam": 3, "learning": "early"}, id="early", marks=pytest.mark.slow),
-        pytest.param({"beam": 3, "learning": "max-violation", "folds": 0}, id="gold tags", marks=pytest.mark.slow),
+        pytest.param({"beam": 1}, 0, id="greedy"),
+        pytest.param({"beam": 3, "learning": "early"}, 1000, id="early", marks=pytest.mark.slow),
+        pytest.param({"beam": 3, "learning": "max-violation", "folds": 0}, 0, id="gold tags", marks=pytest.mark.slow),
     ],
 )
-def test_training_that_was_stopped_anywhere_in_a_pass_goes_on_as_if_it_had_not_been(toy, tmp_path, settings):
+def test_training_that_was_stopped_anywhere_in_a_pass_goes_on_as_if_it_had_not_been(
+    toy, tmp_path, monkeypatch, settings, small_below
+):
+    monkeypatch.setattr(easy_first_parser, "_CROSS_FITTED_BELOW", small_below)
     nlp = pipeline(**settings)
     nlp.initialize(lambda: examples_of(toy, nlp))
     parser = nlp.get_pipe("easy_first_parser")

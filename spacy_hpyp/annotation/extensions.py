@@ -107,9 +107,8 @@ def register_extensions() -> None:
     `outlook` is 0, which derivations are in the sums depends on the words to come, too.
 
     `head_prob` and `tag_prob` of tokens: how probable it is that the arc (without its label) and the tag that were chosen are
-    right. The first is the posterior probability in the final beam as training has learned to take it
-    (`spacy_hpyp.annotation.confidence`), the second the posterior itself. None unless the parser is set to find them, and for white
-    space. Where an arc was lifted to make a tree projective, the probability is that of the lifted arc.
+    right: posterior probabilities in the final beam as training has learned to take them (`spacy_hpyp.annotation.confidence`). If it has
+    not, who reads them is warned. None unless the parser is set to find them, and for white space. Where an arc was lifted to make a tree projective, the probability is that of the lifted arc.
 
     `label_prob` of tokens: how probable it is that the arc and its label are right, `head_prob` times the probability of the label given
     the arc. None unless `spacy_hpyp.components.rating.rate_labels` has been asked for it, as `hpyp rank` does.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..head_outward.states import BACK_OFFS, KINDS
 from ..settings import Number, OneOf, Settings, Truth, Whole, setting
-from ..text.vocabulary import AUTO, RARE_WORDS, SMALL_TREEBANK
+from ..text.vocabulary import AUTO, RARE_WORDS
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,9 @@ class ModelSettings(PoolSettings):
     rare_words: str = setting(
         AUTO,
         RARE_WORDS,
-        'what rare words are known by: `"classes"`, their class; `"tags"`, the usual tag that they had elsewhere, too, and classes '
-        f'may be as small as 2; `"auto"`: `"tags"` if the treebank has less than {SMALL_TREEBANK:,} tokens, else `"classes"`',
+        'what rare words are known by: `"classes"`, the class of their form; `"tags"`, the usual tag that they had elsewhere if they had '
+        'one, and classes may be as small as 2; `"auto"`, both together, and where they were seen together less than `min_class_count` '
+        "times a more general class with the tag, then the tag alone",
     )
     spelling: bool = setting(
         False,

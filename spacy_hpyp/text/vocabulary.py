@@ -16,12 +16,11 @@ UNKNOWN = "UNKNOWN"
 #: A tag is an open class if at least this part of the rare words have it.
 _OPEN_CLASS_SHARE = 0.002
 
-#: What rare words can be known by: their classes alone, the tags that they had besides, or what suits the size of a treebank.
+#: What rare words can be known by: the classes of their form alone, the tags that they had elsewhere before these, or both together as
+#: far as they were seen together.
 CLASSES, TAGS, AUTO = "classes", "tags", "auto"
 RARE_WORDS = OneOf((AUTO, CLASSES, TAGS))
-#: A treebank of fewer tokens is a small one: there a large part of the words of a new text are rare.
-SMALL_TREEBANK = 25_000
-# In a small one, classes that were seen so often are kept, even where `min_class_count` is higher.
+# Where tags come first, classes that were seen so often are kept, even where `min_class_count` is higher.
 _SMALL_CLASS = 2
 # What a rare word's tag elsewhere says is learned from one in so many of the words that are just frequent enough to be known.
 _TEACHERS = 2
@@ -36,8 +35,9 @@ class VocabularySettings:
     min_class_count (int): Classes seen less often than this give way to more general ones.
     open_class_below (int): Words seen less often than this may have every open-class tag, and not only those that they
         were seen with.
-    rare_words (str): "classes": words that are too rare are known by their class. "tags": by the usual tag that they had
-        elsewhere, too, and classes may be as small as 2. "auto": "tags" in treebanks of less than `SMALL_TREEBANK` tokens.
+    rare_words (str): "classes": words that are too rare are known by the class of their form. "tags": by the usual tag that they had
+        elsewhere if they had one, and classes may be as small as 2. "auto": by the class of their form together with that tag; where
+        the two were seen together less often than `min_class_count` says, with a more general class, then by the tag alone.
     RAISES (ValueError): If a threshold is not a whole number, 0 or more, `rare_words` is something else, or the rule does not take
         what a rule is given.
     """
@@ -111,9 +111,8 @@ class Vocabulary:
         seen: Counter[tuple[str, int]] = Counter()
         for words, numbers in sentences:
             seen.update(zip(words, numbers))
-        is_small = settings.rare_words == AUTO and seen.total() < SMALL_TREEBANK
-        by_tags = settings.rare_words == TAGS or is_small
-        min_class_count = min(settings.min_class_count, _SMALL_CLASS) if by_tags else settings.min_class_count
+        by_tags, tags_first = settings.rare_words != CLASSES, settings.rare_words == TAGS
+        min_class_count = min(settings.min_class_count, _SMALL_CLASS) if tags_first else settings.min_class_count
         counts: dict[str, Counter[int]] = {}
         for (word, tag), count in seen.items():
             counts.setdefault(word, Counter())[tag] += count
@@ -130,7 +129,9 @@ class Vocabulary:
             lower = word.lower()
             usual = by_word.get(lower) if lower != word else None
             lower_tag = tags[_by_frequency(usual)[0]] if usual else ""
-            return _class_names(settings.rule(word, lower_tag), _without(tags_of.get(word, ()), tag), tags)
+            names = settings.rule(word, lower_tag)
+            elsewhere = _without(tags_of.get(word, ()), tag)
+            return _class_names(names, elsewhere, tags, of_form=names[-1:] if tags_first else names)
 
         sizes: Counter[str] = Counter()
         for (word, tag), count in rare:
@@ -230,13 +231,17 @@ def _without(seen: Sequence[int], tag: int) -> list[int]:
     return left
 
 
-def _class_names(names: list[str], elsewhere: Sequence[int], tags: Sequence[str]) -> list[str]:
-    """The classes of a word, the most telling first: the usual tag that it had elsewhere tells more than its form.
+def _class_names(
+    names: list[str], elsewhere: Sequence[int], tags: Sequence[str], of_form: list[str] | None = None
+) -> list[str]:
+    """The classes of a word, the most telling first: those of its form together with the usual tag that it had elsewhere tell more than
+    that tag alone, and this more than its form.
 
     names (list[str]): Those of its form, the most general last.
     elsewhere (Sequence[int]): Tags that it had.
+    of_form (list[str] | None): Those that there are together with tags, if not all.
     """
     if not elsewhere:
         return names
-    usual = tags[_by_frequency(Counter(elsewhere))[0]]
-    return [*(f"{general}~SEEN~{usual}" for general in names[-1:]), f"SEEN~{usual}", *names]
+    seen = f"SEEN~{tags[_by_frequency(Counter(elsewhere))[0]]}"
+    return [*(f"{name}~{seen}" for name in (names if of_form is None else of_form)), seen, *names]

@@ -202,7 +202,7 @@ def test_the_studies_of_the_project_read_figures_that_commands_write(trained, to
         "rerank": {each.name for each in fields(Choice)},
         "perplexity": set(dir(Perplexity)),
     }
-    for path in (PROJECT / "configs" / "papers.cfg", PROJECT / "configs" / "accuracy.cfg"):
+    for path in (PROJECT / "configs" / f"{name}.cfg" for name in ("papers", "accuracy", "rare_words")):
         _assert_read(read_study(path), written)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_hpyp.text.unknown_words import english_unknown_words, one_unknown_word, universal_unknown_words
-from spacy_hpyp.text.vocabulary import SMALL_TREEBANK, UNKNOWN, Vocabulary, VocabularySettings
+from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
 
 TAGS = ["DT", "NN", "VB", "NNP", "."]
 DT, NN, VB, NNP, STOP = range(5)
@@ -263,16 +263,31 @@ def test_some_of_the_words_that_are_just_frequent_enough_teach_and_the_others_ar
     assert {*vocabulary.rare, *vocabulary.words} == {*words, "the"}
 
 
-@pytest.mark.parametrize(("tokens", "is_small"), [(SMALL_TREEBANK - 1, True), (SMALL_TREEBANK, False)])
-def test_the_size_of_a_treebank_chooses_what_rare_words_are_known_by(tokens, is_small):
-    rare = [("dog", NN), ("call", VB), *((word, NN) for word in TEACHERS[:4] * 2)]
-    sentences = [rare, [("the", DT)] * (tokens - len(rare))]
-    classes, tags, auto = (
-        collect(*sentences, rare_words=each, min_class_count=5) for each in ("classes", "tags", "auto")
+def test_a_rare_word_is_known_by_its_form_together_with_the_tag_that_it_had_as_far_as_they_were_seen_together():
+    words = [*(f"b{i}" for i in range(10)), "da", "ea", "fa"]
+    nouns = [(word, NN) for word in words for _ in range(2)]
+    verbs = [(f"b{i}", VB) for i in range(10, 13) for _ in range(2)]
+    vocabulary = collect(
+        [*nouns, *verbs, ("bat", NN), ("bid", VB), ("cat", NN)],
+        rule=lambda form, _: [form[:1]],
+        min_count=3,
+        min_class_count=6,
+        rare_words="auto",
     )
-    assert content(auto) == content(tags if is_small else classes)
-    assert auto.rare == (tags.rare if is_small else {})
-    assert content(tags) != content(classes)
+    found = {word: class_of(vocabulary, word) for word in ("bat", "bid", "cat")}
+    assert found == {"bat": "<b~SEEN~NN>", "bid": "<b~SEEN~VB>", "cat": "<SEEN~NN>"}
+
+
+def test_a_class_of_form_and_tag_that_is_too_small_gives_way_to_a_more_general_one_with_the_tag():
+    words = ["aab", "aac", "ada", "aea", "ba", "ca", "da", "ea"]
+    sentence = [(word, NN) for word in words for _ in range(2)]
+    vocabulary = collect([*sentence, ("aaz", NN), ("ayz", NN), ("xyz", NN)], min_count=3, min_class_count=4)
+    assert class_of(vocabulary, "aaz") == "<aa*>"
+    vocabulary = collect(
+        [*sentence, ("aaz", NN), ("ayz", NN), ("xyz", NN)], min_count=3, min_class_count=4, rare_words="auto"
+    )
+    names = ["<aa*~SEEN~NN>", "<a*~SEEN~NN>", "<lower~SEEN~NN>"]
+    assert [class_of(vocabulary, word) for word in ("aaz", "ayz", "xyz")] == names
 
 
 def test_what_rare_words_are_known_by_is_checked():
@@ -290,7 +305,7 @@ OPTIONS = st.fixed_dictionaries(
         "min_count": st.integers(1, 3),
         "min_class_count": st.integers(1, 4),
         "open_class_below": st.integers(0, 4),
-        "rare_words": st.sampled_from(["classes", "tags"]),
+        "rare_words": st.sampled_from(["classes", "tags", "auto"]),
     }
 )
 

@@ -27,15 +27,19 @@ class Whole:
     """Whole numbers, NumPy's too, in a range; the ends belong to it."""
 
     least: int = 1
-    highest: int | None = None
+    highest: float = _HIGHEST
 
     def __str__(self) -> str:
-        limit = "" if self.highest is None else f" and at most {self.highest:,}"
+        limit = "" if self.highest >= _HIGHEST else f" and at most {self.highest:,}"
         return f"a whole number of at least {self.least:,}{limit}"
 
     def __contains__(self, value: object) -> bool:
         is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-        return is_whole and self.least <= int(value) <= (_HIGHEST if self.highest is None else self.highest)
+        return is_whole and self.least <= int(value) <= self.highest
+
+
+#: NumPy takes seeds of any size.
+SEED = Whole(0, inf)
 
 
 @dataclass(frozen=True)
@@ -103,12 +107,12 @@ def check(name: str, value: Any, possible: Possible) -> None:
         raise ValueError(f"'{name}' must be {possible}, not {value!r}.")
 
 
-def whole(name: str, value: int, *, least: int = 1, highest: int | None = None) -> int:
+def whole(name: str, value: int, *, least: int = 1, highest: float = _HIGHEST) -> int:
     """A setting that has to be a whole number in a range.
 
     name (str): Its name.
     value (int): What it is set to; NumPy's whole numbers are whole numbers, too.
-    least, highest (int | None): The range.
+    least, highest: The range.
     RETURNS (int): The value.
     RAISES (ValueError): If it is not in the range.
     """

@@ -369,7 +369,7 @@ class EasyFirstParser(TrainableComponent):
         progress = self.parser.progress
         if learned:
             rng = np.random.default_rng([self.seed, progress.steps])
-            report = self._learn(self.parser, learned, progress.passes, drop, rng)
+            report = self._teach(self.parser, learned, progress.passes, drop, rng)
             self._updates += report.counts
             updates = int(report.counts[EARLY] + report.counts[FULL])
             self._loss = (self._loss[0] + updates, self._loss[1] + len(learned))
@@ -387,7 +387,7 @@ class EasyFirstParser(TrainableComponent):
             self._updates[:] = 0
         return is_passed
 
-    def _learn(
+    def _teach(
         self, parser: TreeModel, keys: Sequence[bytes], passes: int, drop: float, rng: np.random.Generator
     ) -> Report:
         """Have a parser that has made so many passes learn from sentences."""
@@ -413,7 +413,7 @@ class EasyFirstParser(TrainableComponent):
             parser, rng = self.parser.untrained(), np.random.default_rng([self.seed, fold, 6])
             parser.initialize(self.parser.vocabulary, self.parser.labels)
             for passes in range(_FOLD_PASSES):
-                self._learn(parser, [others[i] for i in rng.permutation(len(others))], passes, 0.0, rng)
+                self._teach(parser, [others[i] for i in rng.permutation(len(others))], passes, 0.0, rng)
             found.append(self._observe(parser, join([self._lessons[key] for key in own])))
         if found:
             self.parser.confidence = learn_confidence(*map(np.concatenate, zip(*found)), UNLEARNED)

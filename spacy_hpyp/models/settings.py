@@ -50,7 +50,8 @@ class ModelSettings(PoolSettings):
         RARE_WORDS,
         'what rare words are known by: `"classes"`, the class of their form; `"tags"`, the usual tag that they had elsewhere if they had '
         'one, and classes may be as small as 2; `"auto"`, both together, and where they were seen together less than `min_class_count` '
-        "times a more general class with the tag, then the tag alone",
+        "times a more general class with the tag, then the tag alone; but the class of their form where fewer than 7 % of the tokens are "
+        "words seen once",
     )
     spelling: bool = setting(
         False,

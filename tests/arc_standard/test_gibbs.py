@@ -113,14 +113,14 @@ def test_what_is_predicted_without_sentences_takes_them_out_of_a_copy(name):
     model, rows = make_model(POOLS[name]), sentence()
     for i in range(20):
         model.seating.visit(rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(i))
-    before, predicted = model.seating.pack(), model.frozen.tree_log_probabilities(rows)
+    before, predicted = model.seating.pack(), model.frozen.tree_log_probs(rows).log_prob
     several = join([np.stack(list(rows[:4]))] * 8)
     others = model.without(several, np.random.default_rng(1))
-    assert others.frozen.tree_log_probabilities(rows) < predicted
+    assert others.frozen.tree_log_probs(rows).log_prob < predicted
     with pytest.raises(ValueError, match="cannot be removed"):
         model.without(join([np.stack(list(rows[:4]))] * 21), np.random.default_rng(1))
     assert model.seating.pack() == before
-    assert model.frozen.tree_log_probabilities(rows) == predicted
+    assert model.frozen.tree_log_probs(rows).log_prob == predicted
 
 
 def test_a_distribution_that_cannot_be_resampled_is_named():

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -190,8 +191,12 @@ def interrupt_by_signals(toy, name, seconds):
         timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         try:
+            # Python drops an interrupt that it notices where nothing can be raised, as in a finalizer.
             for number in itertools.count():
                 training.step(number)
+                if not timer.is_alive():
+                    time.sleep(0.1)
+                    break
         except KeyboardInterrupt:
             pass
         timer.join()

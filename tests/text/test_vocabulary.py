@@ -290,6 +290,15 @@ def test_a_class_of_form_and_tag_that_is_too_small_gives_way_to_a_more_general_o
     assert [class_of(vocabulary, word) for word in ("aaz", "ayz", "xyz")] == names
 
 
+def test_where_few_words_are_new_rare_ones_are_known_by_the_class_of_their_form():
+    often = [(word, NN) for word in ("aab", "aac", "aad", "aae") for _ in range(10)]
+    few, many = ([*often, *((f"aa{i}", NN) for i in range(10, 10 + count))] for count in (2, 4))
+    for rare_words in ("classes", "auto"):
+        assert class_of(collect(few, min_class_count=1, rare_words=rare_words), "aa10") == "<aa*>"
+    assert len(collect(few, rare_words="auto").rare) == 0
+    assert len(collect(many, rare_words="auto").rare) == 4
+
+
 def test_what_rare_words_are_known_by_is_checked():
     with pytest.raises(ValueError, match="'rare_words' must be"):
         VocabularySettings(by_shape, rare_words="letters")

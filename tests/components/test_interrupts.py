@@ -23,7 +23,7 @@ from spacy_hpyp.components.keep_parse import current_parse
 #: Where a thread is when it reads what is to be learned, or waits until it has been.
 WHERE = ("spacy_hpyp", os.path.join("concurrent", "futures"), os.path.basename(threading.__file__))
 #: About how many of these lines are tried in each update; the slow test tries all.
-POINTS = 10
+POINTS = 4
 #: A step is tried for sentences that are added, for some of which that are seated, and at the end of a sweep.
 STEPS = (0, 2, 3)
 RERANKED = {

@@ -213,10 +213,12 @@ class Treebank:
         model, progress = self.model, self.model.progress
         if not passage.keys:
             return []
-        if model.confidence is not None and progress.sweeps % -(-_PASSAGE_TOKENS // progress.tokens):
+        # A file can say anything.
+        tokens = max(1, progress.tokens)
+        if model.confidence is not None and progress.sweeps % -(-_PASSAGE_TOKENS // tokens):
             return []
-        every = -(-progress.tokens // _PASSAGE_TOKENS)
-        longest = max(1, min(progress.tokens, _PASSAGE_TOKENS) // _FOLDS)
+        every = -(-tokens // _PASSAGE_TOKENS)
+        longest = max(1, min(tokens, _PASSAGE_TOKENS) // _FOLDS)
         own = sum(rows.shape[1] for rows in passage.rows)
         return [
             Passage(passage.keys[run], passage.rows[run])

@@ -474,8 +474,8 @@ def keys_of_the_model(model_file):
 def test_every_part_is_needed(victim, model_file):
     for key in keys_of_the_model(model_file):
         # A model without distributions is one that has not been trained; earlier versions did not save how far a sweep was, nor what
-        # gates are, nor where ROOT stands.
-        if key not in ("distributions", "sweep", "gates", "gate_pace", "root_last"):
+        # gates are, where ROOT stands, or how sure to be of tags.
+        if key not in ("distributions", "sweep", "gates", "gate_pace", "root_last", "tag_confidence"):
             assert victim.refuses(edited(model_file, lambda inner, key=key: inner.pop(key) and None)), key
 
 

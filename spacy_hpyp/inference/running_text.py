@@ -40,13 +40,13 @@ def read(task, division, records):
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
     # The beams of all sentences are parts of one, between two bounds each. The first is that of the sentence that the next word begins.
     bounds, shifted_bounds = np.arange(_MOST), np.arange(_MOST)
-    append(beam, 0, top, 0.0, search.particles * search.spread, 1, 0.0)
+    append(beam, 0, top, 0.0, search.particles, 1, 0.0)
     sentences = 1
     path = Path(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32))
     none, start = np.int64(NONE), np.int64(0)
     for word in range(task.passes):
         ended[0] = 0.0 if word == 0 else -inf
-        shifted_size = append(shifted, 0, top, -inf, search.particles * search.spread, 1, 0.0)
+        shifted_size = append(shifted, 0, top, -inf, search.particles, 1, 0.0)
         begun = 1
         # The last one first: what it is followed by is entered behind it. When it is the first one's turn, all others have ended.
         for sentence in range(sentences - 1, -1, -1):

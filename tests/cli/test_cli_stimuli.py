@@ -2,7 +2,6 @@
 
 import csv
 import io
-import itertools
 import json
 from functools import partial
 from pathlib import Path
@@ -337,20 +336,19 @@ def test_a_text_may_be_stdin(models, write):
 
 
 def test_what_is_done_is_kept_where_a_command_is_interrupted(models, write, tmp_path, monkeypatch):
-    def read_rows(*arguments, **settings):
-        yield from itertools.islice(all_rows(*arguments, **settings), 4)
+    def batches_of(passages):
+        yield [next(passages)]
         raise KeyboardInterrupt
 
-    all_rows = cli_surprisal.read_rows
-    path, output = write("the dog sees a cat.\n"), tmp_path / "table.csv"
+    path, output = write("the dog sees a cat.\n\nAda sleeps.\n"), tmp_path / "table.csv"
     output.write_text("old")
     run(models / "pipeline", path, "-o", tmp_path / "whole.csv")
-    monkeypatch.setattr(cli_surprisal, "read_rows", read_rows)
+    monkeypatch.setattr(cli_surprisal, "batches_of", batches_of)
     done = CliRunner().invoke(hpyp, ["surprisal", str(models / "pipeline"), str(path), "-o", str(output)])
     assert done.exit_code != 0
     assert f"kept in '{tmp_path / 'table.partial.csv'}'" in done.stderr
     kept = (tmp_path / "table.partial.csv").read_text().splitlines()
-    assert kept == (tmp_path / "whole.csv").read_text().splitlines()[:5]
+    assert kept == (tmp_path / "whole.csv").read_text().splitlines()[:7]
     assert output.read_text() == "old"
 
 

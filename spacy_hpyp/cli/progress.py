@@ -22,7 +22,7 @@ class Bar(tqdm):
     """
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        self._on_screen, self._shown = sys.stderr.isatty(), monotonic()
+        self._on_screen, self._shown, self._lines = sys.stderr.isatty(), monotonic(), 0
         super().__init__(*arguments, **{"leave": False, "file": sys.stderr, **settings})
 
     def display(self, *arguments: Any, **settings: Any) -> None:
@@ -30,8 +30,11 @@ class Bar(tqdm):
         if self._on_screen:
             super().display(*arguments, **settings)
         elif monotonic() - self._shown > _LINES:
-            self._shown = monotonic()
-            print(self, file=sys.stderr, flush=True)
+            self._say()
+
+    def _say(self) -> None:
+        self._shown, self._lines = monotonic(), self._lines + 1
+        print(self, file=sys.stderr, flush=True)
 
     def clear(self, *arguments: Any, **settings: Any) -> None:
         """Take the bar away; of lines there is nothing to take back."""
@@ -39,7 +42,9 @@ class Bar(tqdm):
             super().clear(*arguments, **settings)
 
     def close(self) -> None:
-        """End the bar."""
+        """End the bar; where there were lines, with how it ended."""
+        if self._lines and not self.disable:
+            self._say()
         self.disable = self.disable or not self._on_screen
         super().close()
 

@@ -85,7 +85,6 @@ def test_what_is_missing_is_said(pipeline):
     [
         (("--output", "best.txt"), "should end in .jsonl or .spacy"),
         (("--min-length", 61), "No sentence has 61 words or more"),
-        (("--best", 0), "--best must be at least 1"),
         (("--number", 0), "'count' must be a whole number"),
         (("--seed", -1), "'seed' must be a whole number"),
         (("--particles", 0), "'particles' must be a whole number"),
@@ -94,6 +93,10 @@ def test_what_is_missing_is_said(pipeline):
 def test_what_is_wrong_is_said_without_a_traceback(pipeline, arguments, problem):
     done = run(pipeline, *arguments, exit_code=1)
     assert problem in " ".join(done.output.split())
+
+
+def test_the_number_of_the_best_has_a_range(pipeline):
+    assert "'--best'" in run(pipeline, "--best", 0, exit_code=2).output
 
 
 def test_a_pipeline_that_is_not_there_or_has_no_parser_is_said(tmp_path):

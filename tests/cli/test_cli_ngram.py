@@ -9,6 +9,7 @@ import spacy
 from spacy import registry
 from spacy.tokens import DocBin
 
+from spacy_hpyp.cli import progress
 from spacy_hpyp.cli.raw_text import read_sentences
 from spacy_hpyp.language_model.ngram import NGramModel, train_ngram_model
 from spacy_hpyp.text.unknown_words import english_unknown_words
@@ -54,7 +55,8 @@ def test_several_files_are_one_text(files, saved, tmp_path):
     assert (tmp_path / "model").read_bytes() == saved.read_bytes()
 
 
-def test_training_shows_speed_time_left_and_likelihood(files, tmp_path):
+def test_training_shows_speed_time_left_and_likelihood(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "_LINES", -1.0)
     shown = run("ngram", files / "train.spacy", tmp_path / "new" / "model", *SHORT).output
     assert "words/s" in shown
     assert "sweep 4/4" in shown

@@ -23,6 +23,7 @@ The symbols of a word are its `word` (or class of unknown words), its `tag`, and
 `lower`, `suffix` (its last three characters), `usual` (the most frequent tag of the word).
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -40,9 +41,9 @@ from .partial_trees import (
     RIGHT,
     RIGHT2,
     RIGHT_COUNT,
-    RIGHT_SHARE,
     RIGHT_TAGS,
     WHOLE,
+    bit_of,
 )
 from .templates import Templates, find_features
 
@@ -56,7 +57,8 @@ NULL = 0
 #: The partial trees that features of a pair read: so many, of which these are `l` and `r`.
 WINDOW, L, R = 6, 2, 3
 _PLACES = ("l2", "l1", "l", "r", "r1", "r2")
-_SYMBOL, _NEAR, _FIELD, _MISSING, _SIZE, _PAIR = range(6)
+#: Kinds of elements: a symbol of a word of a tree, or of one near its head; a field of a record; what is read of `l` and `r` together.
+SYMBOL, NEAR, FIELD, PAIR, _MISSING, _SIZE = range(6)
 _STEPS = {"": HEAD, "left": LEFT, "right": RIGHT, "left2": LEFT2, "right2": RIGHT2}
 _NEIGHBOURS = {"before2": -2, "before": -1, "after": 1, "after2": 2}
 _FIELDS = {
@@ -65,33 +67,50 @@ _FIELDS = {
     "left.tags": LEFT_TAGS,
     "right.tags": RIGHT_TAGS,
 }
-_DISTANCE, _BETWEEN, _EDGE, _SHARE_L, _SHARE_R, _OTHER_L, _OTHER_R, _LABEL_L, _LABEL_R = range(9)
+#: What can be read of a pair; the last three of a child and its head only, see `labels`.
+DISTANCE, BETWEEN, EDGE, SHARE_L, SHARE_R, OTHER_L, OTHER_R, LABEL_L, LABEL_R, DIRECTION, REACH, SIDE = range(12)
 _PAIRS = {
-    "distance": _DISTANCE,
-    "between": _BETWEEN,
-    "edge": _EDGE,
-    "guide.l": _SHARE_L,
-    "guide.r": _SHARE_R,
-    "guide.l.other": _OTHER_L,
-    "guide.r.other": _OTHER_R,
-    "guide.l.label": _LABEL_L,
-    "guide.r.label": _LABEL_R,
+    "distance": DISTANCE,
+    "between": BETWEEN,
+    "edge": EDGE,
+    "guide.l": SHARE_L,
+    "guide.r": SHARE_R,
+    "guide.l.other": OTHER_L,
+    "guide.r.other": OTHER_R,
+    "guide.l.label": LABEL_L,
+    "guide.r.label": LABEL_R,
 }
 
+#: The row that compiled code reads of an element: its kind, the place in the window, what is read there (a column, or how far from the
+#: head), and which symbol.
+Element = tuple[int, int, int, int]
 
-def _elements() -> dict[str, tuple[int, int, int, int]]:
-    known = {name: (_PAIR, code, 0, 0) for name, code in _PAIRS.items()}
+
+def word_elements(
+    tree: str, place: int, near: Mapping[str, int] = _NEIGHBOURS, *, alone: bool = False
+) -> dict[str, Element]:
+    """What can be read of the head of a partial tree, by name.
+
+    tree (str), place (int): What the tree is called, and its place in the window.
+    near (Mapping[str, int]): The words near it whose symbols are read, and how far behind it they stand.
+    alone (bool): Whether nothing but its own symbols is read.
+    """
+    known = {}
+    for number, symbol in enumerate((*SYMBOLS, *GUIDE_SYMBOLS)):
+        for step, column in _STEPS.items():
+            known[".".join(part for part in (tree, step, symbol) if part)] = (SYMBOL, place, column, number)
+        for name, offset in near.items():
+            known[f"{tree}.{name}.{symbol}"] = (NEAR, place, offset, number)
+    known |= {f"{tree}.{name}": (FIELD, place, column, 0) for name, column in _FIELDS.items()}
+    return {name: row for name, row in known.items() if not alone or row[:3] == (SYMBOL, place, HEAD)}
+
+
+def _elements() -> dict[str, Element]:
+    known = {name: (PAIR, code, 0, 0) for name, code in _PAIRS.items()}
     for place, tree in enumerate(_PLACES):
+        known |= word_elements(tree, place)
         known[f"{tree}.size"] = (_SIZE, place, 0, 0)
-        for side, name in enumerate(("left", "right")):
-            known[f"{tree}.missing.{name}"] = (_MISSING, place, side, 0)
-        for name, column in _FIELDS.items():
-            known[f"{tree}.{name}"] = (_FIELD, place, column, 0)
-        for number, symbol in enumerate((*SYMBOLS, *GUIDE_SYMBOLS)):
-            for step, column in _STEPS.items():
-                known[".".join(part for part in (tree, step, symbol) if part)] = (_SYMBOL, place, column, number)
-            for name, offset in _NEIGHBOURS.items():
-                known[f"{tree}.{name}.{symbol}"] = (_NEAR, place, offset, number)
+        known |= {f"{tree}.missing.{name}": (_MISSING, place, side, 0) for side, name in enumerate(("left", "right"))}
     return known
 
 
@@ -171,12 +190,6 @@ def share_of(sentence, child, head):
 
 
 @borrowing
-def share_of_root(sentence, word):
-    """How probable a guide takes a word for the root."""
-    return share_of(sentence, word, NONE)
-
-
-@borrowing
 def share_of_others(sentence, child, head):
     """The probability of the most probable other head; ROOT is one."""
     highest = np.float32(0.0)
@@ -198,33 +211,41 @@ def label_of(sentence, child, head):
 @borrowing
 def tags_between(sentence, left, right):
     """The set of the tags between two words, as bits."""
-    bits = 0
+    bits = np.int32(0)
     for position in range(left + 1, right):
-        bits |= 1 << (sentence.symbols[position, TAG] % 31)
+        bits |= bit_of(sentence.symbols[position, TAG])
     return bits
 
 
 @borrowing
 def _read_pair(code, records, sentence, window):
-    """An element of two neighbours together."""
+    """An element of two neighbours, or of a child and its head, together."""
     left, right = records[window[L], HEAD], records[window[R], HEAD]
-    if code == _DISTANCE:
+    if code == DISTANCE:
         return class_of_distance(right - left)
-    if code == _BETWEEN:
+    if code == BETWEEN:
         return tags_between(sentence, left, right)
-    if code == _EDGE:
+    if code == EDGE:
         return (1 if window[L - 1] == 0 else 0) + (2 if window[R + 1] == 0 else 0)
-    if code == _SHARE_L:
+    if code == SHARE_L:
         return class_of_probability(share_of(sentence, left, right))
-    if code == _SHARE_R:
+    if code == SHARE_R:
         return class_of_probability(share_of(sentence, right, left))
-    if code == _OTHER_L:
+    if code == OTHER_L:
         return class_of_probability(share_of_others(sentence, left, right))
-    if code == _OTHER_R:
+    if code == OTHER_R:
         return class_of_probability(share_of_others(sentence, right, left))
-    if code == _LABEL_L:
+    if code == LABEL_L:
         return label_of(sentence, left, right)
-    return label_of(sentence, right, left)
+    if code == LABEL_R:
+        return label_of(sentence, right, left)
+    if code == DIRECTION:
+        return 1 if left < right else 2
+    if code == REACH:
+        return class_of_distance(right - left) if left < right else 10 + class_of_distance(left - right)
+    # Beside a child and its head stand the children before and after it.
+    first = window[L - 1] == 0 or records[window[L - 1], HEAD] < right < left
+    return (1 if first else 0) + (2 if window[R + 1] == 0 else 0) + (4 if left < right else 0)
 
 
 @borrowing
@@ -232,7 +253,7 @@ def _missing(records, sentence, record, side):
     """How many children a partial tree lacks on a side, in classes."""
     if record == 0:
         return NONE
-    shares = records[record, LEFT_SHARE if side == 0 else RIGHT_SHARE]
+    shares = records[record, LEFT_SHARE + side]
     lacking = sentence.expected[records[record, HEAD], side] - shares / WHOLE
     place = 0
     while place < len(_EXPECTATIONS) and lacking >= _EXPECTATIONS[place]:
@@ -250,14 +271,14 @@ def read_elements(elements, records, sentence, window, row):
     n = len(sentence.symbols)
     for i in range(len(elements)):
         kind, first, second, column = elements[i, 0], elements[i, 1], elements[i, 2], elements[i, 3]
-        if kind == _SYMBOL:
+        if kind == SYMBOL:
             position = records[window[first], second]
             row[i] = sentence.symbols[position, column] if position >= 0 else NULL
-        elif kind == _PAIR:
+        elif kind == PAIR:
             row[i] = _read_pair(first, records, sentence, window)
-        elif kind == _FIELD:
+        elif kind == FIELD:
             row[i] = records[window[first], second]
-        elif kind == _NEAR:
+        elif kind == NEAR:
             position = records[window[first], HEAD]
             near = position + second
             row[i] = sentence.symbols[near, column] if position >= 0 and 0 <= near < n else NULL

@@ -26,65 +26,43 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, compiled, generic, implements
 from .arcs import (
-    GUIDE_SYMBOLS,
-    NULL,
-    SYMBOLS,
+    DIRECTION,
+    FIELD,
+    LABEL_L,
+    PAIR,
+    REACH,
+    SHARE_L,
+    SIDE,
     TAG,
+    WINDOW,
+    Element,
     Scorer,
-    class_of_distance,
-    class_of_probability,
-    label_of,
-    share_of,
+    read_elements,
+    word_elements,
 )
+from .partial_trees import COLUMNS, LEFT_ARC, RIGHT_ARC, add_child, begin_records, bit_of
 from .perceptron import Averages, change_kept, tick
 from .templates import Templates, find_features
 
-# Columns of what is known of each word's place in the tree: positions, `NONE` where there is none.
-_HEAD, _PREV, _NEXT, _LEFT, _RIGHT, _LEFT2, _RIGHT2 = range(7)
-# Numbers, sets as bits, and labels as symbols.
-_LEFT_COUNT, _RIGHT_COUNT, _LEFT_TAGS, _RIGHT_TAGS, _LABEL, _LABELS, _FIRST, _LAST = range(7, 15)
-_COLUMNS = 15
-_BITS = 31
-
-_SYMBOL, _NEAR, _FIELD, _ARC = range(4)
-_WORDS = {
-    "child": (NONE, NONE),
-    "head": (_HEAD, NONE),
-    "grand": (_HEAD, _HEAD),
-    "prev": (_PREV, NONE),
-    "next": (_NEXT, NONE),
-}
-_STEPS = {"left": _LEFT, "right": _RIGHT, "left2": _LEFT2, "right2": _RIGHT2}
+# Columns of a record besides those of partial trees: the records of the head, of the children before and after it, and of the first and
+# the last child, 0 where there is none; its label as a symbol, and the set of its children's so far.
+_PARENT, _PREV, _NEXT, _OLDEST, _YOUNGEST, _LABEL, _LABELS = range(COLUMNS, COLUMNS + 7)
+# What an arc's elements read, in the order of a window: of two neighbours, the child is in the place of `l`, and its head of `r`.
+_GRAND, _BEFORE, _CHILD, _HEAD, _AFTER, _BEFORE2 = range(WINDOW)
 _NEIGHBOURS = {"before": -1, "after": 1}
-_FIELDS = {
-    "left.count": _LEFT_COUNT,
-    "right.count": _RIGHT_COUNT,
-    "left.tags": _LEFT_TAGS,
-    "right.tags": _RIGHT_TAGS,
-}
-_DIRECTION, _DISTANCE, _SIDE, _GUIDE_LABEL, _GUIDE = range(5)
-_ARCS = {"direction": _DIRECTION, "distance": _DISTANCE, "side": _SIDE, "guide.label": _GUIDE_LABEL, "guide": _GUIDE}
 
 
-def _elements() -> dict[str, tuple[int, int, int, int]]:
-    known = {name: (_ARC, code, 0, 0) for name, code in _ARCS.items()}
-    known["prev.label"] = (_FIELD, _PREV, NONE, _LABEL)
-    known["prev2.label"] = (_FIELD, _PREV, _PREV, _LABEL)
-    known["head.label"] = (_FIELD, _HEAD, NONE, _LABEL)
-    known["head.labels"] = (_FIELD, _HEAD, NONE, _LABELS)
-    for number, symbol in enumerate((*SYMBOLS, *GUIDE_SYMBOLS)):
-        for word, steps in _WORDS.items():
-            known[f"{word}.{symbol}"] = (_SYMBOL, *steps, number)
-        for word in ("child", "head"):
-            first, _ = _WORDS[word]
-            for name, offset in _NEIGHBOURS.items():
-                known[f"{word}.{name}.{symbol}"] = (_NEAR, first, offset, number)
-            for name, column in _STEPS.items():
-                steps = (column, NONE) if first == NONE else (first, column)
-                known[f"{word}.{name}.{symbol}"] = (_SYMBOL, *steps, number)
-    for word in ("child", "head"):
-        for name, column in _FIELDS.items():
-            known[f"{word}.{name}"] = (_FIELD, *_WORDS[word], column)
+def _elements() -> dict[str, Element]:
+    arc = {"direction": DIRECTION, "distance": REACH, "side": SIDE, "guide.label": LABEL_L, "guide": SHARE_L}
+    known = {name: (PAIR, code, 0, 0) for name, code in arc.items()}
+    known["prev.label"] = (FIELD, _BEFORE, _LABEL, 0)
+    known["prev2.label"] = (FIELD, _BEFORE2, _LABEL, 0)
+    known["head.label"] = (FIELD, _HEAD, _LABEL, 0)
+    known["head.labels"] = (FIELD, _HEAD, _LABELS, 0)
+    for word, place in (("child", _CHILD), ("head", _HEAD)):
+        known |= word_elements(word, place, _NEIGHBOURS)
+    for word, place in (("grand", _GRAND), ("prev", _BEFORE), ("next", _AFTER)):
+        known |= word_elements(word, place, alone=True)
     return known
 
 
@@ -155,14 +133,15 @@ def _add_found(scorer, workbench):
 class Workbench(NamedTuple):
     """What labelling writes on.
 
-    places (int32[longest, columns]): Where each word stands in the tree.
-    queue (int32[longest]): Words whose children are to be labelled.
-    row (int32[elements]), features (int64[templates]), scores (float32[labels]): Of one arc.
+    records (int32[longest + 1, columns]): What is known of each word's place in the tree; that of word i is record i + 1.
+    queue (int32[longest]): The records in the order in which they are labelled; the root is the first.
+    window (int32[6]), row (int32[elements]), features (int64[templates]), scores (float32[labels]): Of one arc.
     bounds (int64[templates, 2]): Where the weights of its features begin and end.
     """
 
-    places: np.ndarray
+    records: np.ndarray
     queue: np.ndarray
+    window: np.ndarray
     row: np.ndarray
     features: np.ndarray
     scores: np.ndarray
@@ -172,96 +151,66 @@ class Workbench(NamedTuple):
 @compiled
 def new_workbench(scorer, longest):
     """Room for labelling sentences with a Scorer or Labeller of a number of words at the most."""
+    templates = len(scorer.templates.offsets) - 1
     return Workbench(
-        np.empty((longest, _COLUMNS), dtype=np.int32),
+        np.empty((longest + 1, _LABELS + 1), dtype=np.int32),
         np.empty(longest, dtype=np.int32),
+        np.empty(WINDOW, dtype=np.int32),
         np.empty(len(scorer.elements), dtype=np.int32),
-        np.empty(len(scorer.templates.offsets) - 1, dtype=np.int64),
+        np.empty(templates, dtype=np.int64),
         np.empty(shape_of(scorer)[1], dtype=np.float32),
-        np.empty((len(scorer.templates.offsets) - 1, 2), dtype=np.int64),
+        np.empty((templates, 2), dtype=np.int64),
     )
 
 
 @borrowing
-def _find_places(sentence, heads, places):
-    """Find where each word stands in a tree. Returns the position of the root."""
-    root = 0
-    for word in range(len(heads)):
-        for column in range(_COLUMNS):
-            places[word, column] = NONE if column <= _RIGHT2 or column >= _FIRST else 0
-    for word in range(len(heads)):
-        head = heads[word]
-        if head == NONE:
-            root = word
+def _find_places(sentence, heads, workbench):
+    """Find where each word stands in a tree, and in which order the words are labelled."""
+    records, queue = workbench.records, workbench.queue
+    n = len(heads)
+    begin_records(records, n)
+    records[0, _LABEL] = NONE
+    # Children are added from the inside to the outside, as they are in partial trees.
+    for word in range(n - 1, -1, -1):
+        if word < heads[word]:
+            add_child(records, heads[word] + 1, LEFT_ARC, word, sentence.symbols[word, TAG], 0)
+    for word in range(n):
+        record, head = np.int32(word + 1), heads[word] + 1
+        if heads[word] == NONE:
+            queue[0] = record
             continue
-        bit = np.int32(1 << (sentence.symbols[word, TAG] % _BITS))
-        places[word, _HEAD] = head
-        if word < head:
-            if places[head, _LEFT] == NONE:
-                places[head, _LEFT] = word
-            elif places[head, _LEFT2] == NONE:
-                places[head, _LEFT2] = word
-            places[head, _LEFT_COUNT] += 1
-            places[head, _LEFT_TAGS] |= bit
+        if head < record:
+            add_child(records, head, RIGHT_ARC, word, sentence.symbols[word, TAG], 0)
+        before = records[head, _YOUNGEST]
+        if before == 0:
+            records[head, _OLDEST] = record
         else:
-            places[head, _RIGHT2] = places[head, _RIGHT]
-            places[head, _RIGHT] = word
-            places[head, _RIGHT_COUNT] += 1
-            places[head, _RIGHT_TAGS] |= bit
-        before = places[head, _LAST]
-        if before == NONE:
-            places[head, _FIRST] = word
-        else:
-            places[before, _NEXT] = word
-            places[word, _PREV] = before
-        places[head, _LAST] = word
-    return root
+            records[before, _NEXT] = record
+        records[head, _YOUNGEST] = record
+        records[record, _PARENT], records[record, _PREV] = head, before
+    size = 1
+    for i in range(n):
+        child = records[queue[i], _OLDEST]
+        while child != 0:
+            queue[size] = child
+            size += 1
+            child = records[child, _NEXT]
 
 
 @borrowing
-def _step(places, word, column):
-    return word if word == NONE or column == NONE else places[word, column]
+def _read_arc(scorer, sentence, child, workbench):
+    """The symbols of the elements of the arc to a word, into the workbench."""
+    records, window = workbench.records, workbench.window
+    head, before = records[child, _PARENT], records[child, _PREV]
+    window[_GRAND], window[_HEAD], window[_CHILD] = records[head, _PARENT], head, child
+    window[_BEFORE], window[_BEFORE2], window[_AFTER] = before, records[before, _PREV], records[child, _NEXT]
+    read_elements(scorer.elements, records, sentence, window, workbench.row)
 
 
 @borrowing
-def _read_arc(code, sentence, places, head, child):
-    """An element of the arc itself."""
-    if code == _DIRECTION:
-        return 1 if child < head else 2
-    if code == _DISTANCE:
-        return class_of_distance(head - child) if child < head else 10 + class_of_distance(child - head)
-    if code == _SIDE:
-        before, after = places[child, _PREV], places[child, _NEXT]
-        first = before == NONE or (before < head < child)
-        return (1 if first else 0) + (2 if after == NONE else 0) + (4 if child < head else 0)
-    if code == _GUIDE_LABEL:
-        return label_of(sentence, child, head)
-    return class_of_probability(share_of(sentence, child, head))
-
-
-@borrowing
-def _read_elements(elements, sentence, places, head, child, row):
-    """The symbols of the elements of an arc, into `row` (int32[elements])."""
-    n = len(sentence.symbols)
-    for i in range(len(elements)):
-        kind, first, second, column = elements[i, 0], elements[i, 1], elements[i, 2], elements[i, 3]
-        if kind == _SYMBOL:
-            word = _step(places, _step(places, child, first), second)
-            row[i] = NULL if word == NONE else sentence.symbols[word, column]
-        elif kind == _ARC:
-            row[i] = _read_arc(first, sentence, places, head, child)
-        elif kind == _FIELD:
-            word = _step(places, _step(places, child, first), second)
-            row[i] = NONE if word == NONE else places[word, column]
-        else:
-            word = (child if first == NONE else head) + second
-            row[i] = sentence.symbols[word, column] if 0 <= word < n else NULL
-
-
-@borrowing
-def _score_labels(scorer, sentence, head, child, workbench):
-    """Find the features of an arc and the score of each label. Returns the best label."""
-    _read_elements(scorer.elements, sentence, workbench.places, head, child, workbench.row)
+def _score_labels(scorer, sentence, child, workbench):
+    """Find the features of the arc to a word and the score of each label. Returns the best label."""
+    _read_arc(scorer, sentence, child, workbench)
     find_features(scorer.templates, workbench.row, shape_of(scorer)[0], workbench.features)
     scores = workbench.scores
     scores[:] = 0.0
@@ -274,9 +223,9 @@ def _score_labels(scorer, sentence, head, child, workbench):
 
 
 @borrowing
-def _set_label(places, head, child, label):
-    places[child, _LABEL] = label + 1
-    places[head, _LABELS] |= np.int32(1 << (label % _BITS))
+def _set_label(records, child, label):
+    records[child, _LABEL] = label + 1
+    records[records[child, _PARENT], _LABELS] |= bit_of(label)
 
 
 @borrowing
@@ -289,19 +238,13 @@ def label_tree(scorer, sentence, heads, labels, workbench):
     labels (int32[n]): Overwritten; `NONE` for the root.
     workbench (Workbench): Written on.
     """
-    places, queue = workbench.places, workbench.queue
-    queue[0] = _find_places(sentence, heads, places)
-    labels[queue[0]] = NONE
-    size = 1
-    for i in range(len(heads)):
-        head = queue[i]
-        child = places[head, _FIRST]
-        while child != NONE:
-            queue[size] = child
-            size += 1
-            labels[child] = _score_labels(scorer, sentence, head, child, workbench)
-            _set_label(places, head, child, labels[child])
-            child = places[child, _NEXT]
+    _find_places(sentence, heads, workbench)
+    labels[workbench.queue[0] - 1] = NONE
+    for i in range(1, len(heads)):
+        child = workbench.queue[i]
+        label = _score_labels(scorer, sentence, child, workbench)
+        _set_label(workbench.records, child, label)
+        labels[child - 1] = label
 
 
 @borrowing
@@ -313,29 +256,23 @@ def learn_labels(perceptron, scorer, sentence, heads, labels, margin, workbench)
     heads, labels (int32[n]): The tree.
     RETURNS (int): How many labels were wrong.
     """
-    places, queue, scores = workbench.places, workbench.queue, workbench.scores
-    queue[0] = _find_places(sentence, heads, places)
-    size, wrong = 1, 0
-    for i in range(len(heads)):
-        head = queue[i]
-        child = places[head, _FIRST]
-        while child != NONE:
-            queue[size] = child
-            size += 1
-            found = _score_labels(scorer, sentence, head, child, workbench)
-            right = labels[child]
-            rival = found
-            if found == right:
-                rival = 0 if right != 0 or len(scores) == 1 else 1
-                for label in range(len(scores)):
-                    if label != right and scores[label] > scores[rival]:
-                        rival = label
-            else:
-                wrong += 1
-            tick(perceptron)
-            if rival != right and (found != right or scores[right] - scores[rival] < margin):
-                change_kept(perceptron, workbench.features, scorer.kept, right, np.float32(1.0))
-                change_kept(perceptron, workbench.features, scorer.kept, rival, np.float32(-1.0))
-            _set_label(places, head, child, found)
-            child = places[child, _NEXT]
+    scores = workbench.scores
+    _find_places(sentence, heads, workbench)
+    wrong = 0
+    for i in range(1, len(heads)):
+        child = workbench.queue[i]
+        found = _score_labels(scorer, sentence, child, workbench)
+        right, rival = labels[child - 1], found
+        if found == right:
+            rival = 0 if right != 0 or len(scores) == 1 else 1
+            for label in range(len(scores)):
+                if label != right and scores[label] > scores[rival]:
+                    rival = label
+        else:
+            wrong += 1
+        tick(perceptron)
+        if rival != right and (found != right or scores[right] - scores[rival] < margin):
+            change_kept(perceptron, workbench.features, scorer.kept, right, np.float32(1.0))
+            change_kept(perceptron, workbench.features, scorer.kept, rival, np.float32(-1.0))
+        _set_label(workbench.records, child, found)
     return wrong

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, inner_maker
-from .arcs import L, R, Scorer, Sentence, share_of, share_of_root
+from ..compiled import borrowing, compiled, inner_maker
+from .arcs import L, R, Scorer, Sentence, share_of
 from .labels import Labeller, label_tree, new_workbench
 from .partial_trees import HEAD, LEFT_ARC, read_heads
 from .search import BEFORE, FROM, MARGIN, WHAT, new_states, search
@@ -116,10 +116,7 @@ def parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, trees)
                     share[word] += weight
         for word in range(end - start):
             share[word] /= whole
-            head = heads[word]
-            trees.guide[start + word] = (
-                share_of_root(sentence, word) if head == NONE else share_of(sentence, word, head)
-            )
+            trees.guide[start + word] = share_of(sentence, word, heads[word])
         label_tree(label_scorer, sentence, heads, trees.labels[start:end], workbench)
 
 

@@ -16,13 +16,14 @@ from ..compiled import NONE, borrowing, compiled
 
 #: Columns of a record: positions of words, `NONE` where there is none: the head and its children (outermost and next, on each side).
 HEAD, LEFT, RIGHT, LEFT2, RIGHT2 = range(5)
-#: The number of children on each side, and the set of their tags as bits (two tags may share one).
+#: The number of children on each side, and the set of their tags, see `bit_of`.
 LEFT_COUNT, RIGHT_COUNT, LEFT_TAGS, RIGHT_TAGS = range(5, 9)
 #: What a guide expected of the children that are there, on each side, in thousandths.
 LEFT_SHARE, RIGHT_SHARE = range(9, 11)
 #: The record before the last child was attached, and that child's; the words that it covers, from FIRST to END - 1.
 BASE, CHILD, FIRST, END = range(11, 15)
-_COLUMNS = 15
+#: How many columns there are. Of two that are there for each side, that of the right stands behind that of the left.
+COLUMNS = 15
 
 #: What an action does with two neighbours: the left one becomes a child of the right one, or the right one of the left one.
 LEFT_ARC, RIGHT_ARC = 0, 1
@@ -60,7 +61,7 @@ def new_forest(most):
     while slots < 2 * most:
         slots *= 2
     return Forest(
-        np.empty((most, _COLUMNS), dtype=np.int32),
+        np.empty((most, COLUMNS), dtype=np.int32),
         np.empty(most, dtype=np.uint64),
         np.empty(slots, dtype=np.int32),
         np.zeros(1, dtype=np.int64),
@@ -77,10 +78,14 @@ def mark_of_arc(head, child):
 
 
 @borrowing
-def begin_forest(forest, n):
-    """Make a partial tree of each of n words. Record i + 1 is that of word i."""
-    records = forest.records
-    forest.slots[:] = 0
+def bit_of(symbol):
+    """What stands for a symbol in a set, which two may share."""
+    return np.int32(1 << (symbol % _BITS))
+
+
+@borrowing
+def begin_records(records, n):
+    """Write the records of n words without children, and before them that of what is beyond the ends."""
     for record in range(n + 1):
         records[record, :] = 0
         for column in range(HEAD, RIGHT2 + 1):
@@ -88,6 +93,30 @@ def begin_forest(forest, n):
         records[record, HEAD] = record - 1
         records[record, FIRST] = record - 1
         records[record, END] = record
+
+
+@borrowing
+def add_child(records, record, side, child, tag, share):
+    """Write down the outermost child on a side.
+
+    record (int): Whose child it is.
+    side (int): 0 for the left, 1 for the right.
+    child, tag (int): Its position and its tag.
+    share (int): What the guide expected of it, in thousandths.
+    """
+    records[record, LEFT2 + side] = records[record, LEFT + side]
+    records[record, LEFT + side] = child
+    records[record, LEFT_COUNT + side] += 1
+    records[record, LEFT_TAGS + side] |= bit_of(tag)
+    records[record, LEFT_SHARE + side] += share
+
+
+@borrowing
+def begin_forest(forest, n):
+    """Make a partial tree of each of n words. Record i + 1 is that of word i."""
+    forest.slots[:] = 0
+    begin_records(forest.records, n)
+    for record in range(n + 1):
         forest.marks[record] = mark_of_arc(record, record)
     forest.size[0] = n + 1
 
@@ -115,23 +144,11 @@ def attach(forest, head, child, action, tag, share):
     forest.size[0] += 1
     forest.slots[slot] = record
     forest.marks[record] = mark
-    for column in range(_COLUMNS):
+    for column in range(COLUMNS):
         records[record, column] = records[head, column]
-    bit = np.int32(1 << (tag % _BITS))
-    if action == LEFT_ARC:
-        records[record, LEFT2] = records[head, LEFT]
-        records[record, LEFT] = position
-        records[record, LEFT_COUNT] += 1
-        records[record, LEFT_TAGS] |= bit
-        records[record, LEFT_SHARE] += share
-        records[record, FIRST] = records[child, FIRST]
-    else:
-        records[record, RIGHT2] = records[head, RIGHT]
-        records[record, RIGHT] = position
-        records[record, RIGHT_COUNT] += 1
-        records[record, RIGHT_TAGS] |= bit
-        records[record, RIGHT_SHARE] += share
-        records[record, END] = records[child, END]
+    # The side of a child is the number of the action.
+    add_child(records, record, action, position, tag, share)
+    records[record, FIRST + action] = records[child, FIRST + action]
     records[record, BASE] = head
     records[record, CHILD] = child
     return record

@@ -173,8 +173,8 @@ def test_only_what_a_guide_fills_in_reads_guides():
     settings = VocabularySettings(universal_unknown_words())
     for name, (kind, first, *_) in ELEMENTS.items():
         model = TreeModel([[name]], [["child.tag"]], settings, arc_places=16, label_places=16)
-        guided = kind == arcs._MISSING or (kind == arcs._PAIR and first > arcs._EDGE)
-        guided |= kind in (arcs._SYMBOL, arcs._NEAR) and ELEMENTS[name][3] >= len(SYMBOLS)
+        guided = kind == arcs._MISSING or (kind == arcs.PAIR and first > arcs.EDGE)
+        guided |= kind in (arcs.SYMBOL, arcs.NEAR) and ELEMENTS[name][3] >= len(SYMBOLS)
         assert model.is_guided == reads_guides({name}) == guided
 
 

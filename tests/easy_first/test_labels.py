@@ -139,16 +139,17 @@ def arcs_read():
     for seed in range(25):
         sentence, heads, rng = random_tree(seed)
         scorer = label_scorer([[name] for name in NAMES], np.zeros((16, LABELS), dtype=np.float32))
-        places = new_workbench(scorer, len(heads)).places
-        arc_labels._find_places(sentence, heads, places)
+        workbench = new_workbench(scorer, len(heads))
+        arc_labels._find_places(sentence, heads, workbench)
+        assert (workbench.queue[1:] - 1).tolist() == order_of(heads)
         labels = {}
         for child in order_of(heads):
-            row = np.full(len(NAMES), -99, dtype=np.int32)
-            arc_labels._read_elements(scorer.elements, sentence, places, heads[child], child, row)
+            workbench.row[:] = -99
+            arc_labels._read_arc(scorer, sentence, child + 1, workbench)
             reader = Reader(sentence, heads, labels)
-            found.append((row.tolist(), [reader.read(child, name) for name in NAMES]))
+            found.append((workbench.row.tolist(), [reader.read(child, name) for name in NAMES]))
             labels[child] = int(rng.integers(LABELS))
-            arc_labels._set_label(places, heads[child], child, labels[child])
+            arc_labels._set_label(workbench.records, child + 1, labels[child])
     return found
 
 

@@ -37,7 +37,7 @@ from ..storage.checksum import DAMAGE
 from ..storage.files import replace_file
 from ..text.vocabulary import Vocabulary
 from .ngram import NGramModel
-from .perplexity import Perplexity, ScoredSentence, perplexity_of
+from .perplexity import Perplexity, perplexity_of
 from .scoring import scored_sentence
 
 KIND = "spacy-hpyp weights of an interpolation"
@@ -194,7 +194,7 @@ class Interpolation:
         threads (int): How many threads do so; the result does not depend on it.
         RAISES (ValueError): If there are no sentences.
         """
-        scored: list[list[ScoredSentence]] = [[], [], []]
+        scored: list[list[Perplexity]] = [[], [], []]
         for batch, blocks, found in _predict(self.model, self.ngrams, sentences, search, threads):
             starts = blocks.offsets[:-1]
             numbers = np.split(blocks.words, starts[1:])

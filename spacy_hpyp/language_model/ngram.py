@@ -31,7 +31,7 @@ from ..text.unknown_words import RULES, UnknownWordRule, check_rule, plain_rule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, LONGEST, unfound
 from .ngram_seating import draw_stream, next_distributions, score_block, score_stream, visit_stream
-from .perplexity import Perplexity, ScoredSentence, perplexity_of
+from .perplexity import Perplexity, perplexity_of
 
 FORMAT = 1
 KIND = "spacy-hpyp n-gram model"
@@ -220,7 +220,7 @@ class NGramModel:
         next_distributions(self._average, np.array(vocabulary.numbers(words), dtype=np.int32), found)
         return found
 
-    def score(self, sentences: Iterable[Sequence[str]]) -> Iterator[ScoredSentence]:
+    def score(self, sentences: Iterable[Sequence[str]]) -> Iterator[Perplexity]:
         """The log-probability of each sentence.
 
         sentences (Iterable[Sequence[str]]): The words of each sentence; some are held in memory at a time.
@@ -234,7 +234,7 @@ class NGramModel:
             for words, stream, log_probs in zip(batch, numbers, np.split(values, bounds)):
                 unknown = sum(number >= len(vocabulary.words) for number in stream[:-1])
                 letters = float(self._spell(words, stream[:-1]).sum())
-                yield ScoredSentence(
+                yield Perplexity(
                     float(log_probs.sum()) + letters,
                     len(words),
                     unknown,

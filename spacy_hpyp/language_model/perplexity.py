@@ -11,7 +11,6 @@ of its characters. The end of each word is one of these, as the space between tw
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from math import exp, log, sqrt
 from typing import Any, NamedTuple
 
@@ -22,44 +21,24 @@ OPEN_CONVENTION = (
 )
 
 
-class ScoredSentence(NamedTuple):
-    """What a model says about a sentence.
+class Perplexity(NamedTuple):
+    """What a model says of a text, or of one of its sentences.
 
-    log_prob (float): The log-probability of its words and its end, in nats.
-    words (int): The number of its words.
-    unknown (int): How many of them the model knows by their class only.
-    variance (float): Of the log-probability where that is an estimate, else 0.
-    characters (int): The number of characters of its words, their ends left out.
-    spelling (float | None): The log-probability of the letters of those words, which is a part of `log_prob`, in nats; None if the
-        vocabulary is a closed one.
-    """
-
-    log_prob: float
-    words: int
-    unknown: int
-    variance: float = 0.0
-    characters: int = 0
-    spelling: float | None = None
-
-
-@dataclass(frozen=True)
-class Perplexity:
-    """The perplexity of a text, and what it is made of.
-
-    sentences, words, unknown (int): Numbers of sentences, of words, and of words known by their class only.
-    log_prob (float): The log-probability of the text in nats.
+    log_prob (float): The log-probability of the words and of the ends of the sentences, in nats.
+    words, unknown (int): Numbers of words, and of those that the model knows by their class only.
     variance (float): Of the log-probability where that is an estimate, else 0.
     characters (int): The number of characters of the words, their ends left out.
-    spelling (float | None): The part of `log_prob` that letters have, None if the vocabulary is a closed one.
+    spelling (float | None): The part of `log_prob` that the letters of those words have; None if the vocabulary is a closed one.
+    sentences (int): The number of sentences.
     """
 
-    sentences: int
+    log_prob: float
     words: int
     unknown: int
-    log_prob: float
     variance: float = 0.0
     characters: int = 0
     spelling: float | None = None
+    sentences: int = 1
 
     @property
     def predictions(self) -> int:
@@ -105,40 +84,28 @@ class Perplexity:
         """What is predicted."""
         return CONVENTION if self.spelling is None else OPEN_CONVENTION
 
+    def _plus(self, other: "Perplexity") -> "Perplexity":
+        spelled = [each.spelling for each in (self, other) if each.spelling is not None]
+        sums = {name: getattr(self, name) + getattr(other, name) for name in self._fields if name != "spelling"}
+        return Perplexity(**sums, spelling=sum(spelled) if spelled else None)
+
     def to_dict(self) -> dict[str, Any]:
         """All figures by name, and the convention."""
         figures = ("predictions", "log_prob_per_prediction", "perplexity", "closed_perplexity", "bits_per_character")
         figures += ("standard_error", "bias", "convention")
-        return asdict(self) | {name: getattr(self, name) for name in figures}
+        return self._asdict() | {name: getattr(self, name) for name in figures}
 
 
-def perplexity_of(sentences: Iterable[ScoredSentence]) -> Perplexity:
-    """The perplexity of scored sentences.
+def perplexity_of(sentences: Iterable[Perplexity]) -> Perplexity:
+    """The perplexity of a text.
 
-    sentences (Iterable[ScoredSentence]): What a model says about each sentence of a text.
-    RETURNS (Perplexity): exp of minus the mean log-probability of a prediction, and what it is made of.
+    sentences (Iterable[Perplexity]): What a model says of each of its sentences.
+    RETURNS (Perplexity): Their sums: exp of minus the mean log-probability of a prediction, and what it is made of.
     RAISES (ValueError): If there are no sentences.
     """
-    count = words = unknown = characters = 0
-    log_prob = variance = 0.0
-    spelling: float | None = None
-    for sentence in sentences:
-        count += 1
-        words += sentence.words
-        unknown += sentence.unknown
-        log_prob += sentence.log_prob
-        variance += sentence.variance
-        characters += sentence.characters
-        if sentence.spelling is not None:
-            spelling = (spelling or 0.0) + sentence.spelling
-    if count == 0:
+    total: Perplexity | None = None
+    for each in sentences:
+        total = each if total is None else total._plus(each)
+    if total is None:
         raise ValueError("There is no sentence in the text, and so it has no perplexity.")
-    return Perplexity(
-        sentences=count,
-        words=words,
-        unknown=unknown,
-        log_prob=log_prob,
-        variance=variance,
-        characters=characters,
-        spelling=spelling,
-    )
+    return total

@@ -12,7 +12,7 @@ from ..inference.division import Search
 from ..models.joint_model import JointModel
 from ..settings import HIGHEST_PARTICLES, whole
 from ..text.vocabulary import Vocabulary
-from .perplexity import ScoredSentence
+from .perplexity import Perplexity
 
 _BATCH = 256
 # With fewer particles, surprisals of long sentences are further than a few tenths of a bit from those with very many.
@@ -64,7 +64,7 @@ def search_for_reading(search: Search, particles: int | None = None) -> Search:
 
 def score_by_beam(
     model: JointModel, sentences: Iterable[Sequence[str]], search: Search, *, threads: int = 1
-) -> Iterator[ScoredSentence]:
+) -> Iterator[Perplexity]:
     """The log-probability of each sentence as the sum over the final beam, a lower bound.
 
     model (JointModel): A trained model that generates words.
@@ -90,7 +90,7 @@ def score_by_particles(
     replicates: int,
     seed: int = 0,
     threads: int = 1,
-) -> Iterator[ScoredSentence]:
+) -> Iterator[Perplexity]:
     """The log-probability of each sentence, estimated by particle filters that are independent of each other.
 
     The mean of the filters' estimates is an unbiased estimate of the probability. Its log has the variance s² / (R p²), where
@@ -112,7 +112,7 @@ def score_by_particles(
     _vocabulary(model)
     distributions = model.frozen.distributions
 
-    def score(job: tuple[int, Sequence[str], np.ndarray]) -> ScoredSentence:
+    def score(job: tuple[int, Sequence[str], np.ndarray]) -> Perplexity:
         number, forms, words = job
         estimates = np.empty(replicates)
         rng = np.random.default_rng([seed, number])
@@ -146,17 +146,17 @@ def _numbers(model: JointModel, words: Sequence[str]) -> np.ndarray:
 
 def scored_sentence(
     model: JointModel, words: Sequence[str], numbers: np.ndarray, log_prob: float, variance: float = 0.0
-) -> ScoredSentence:
+) -> Perplexity:
     """A sentence with the log-probability of its known words and classes, to which that of letters is added.
 
     model (JointModel): A trained model that generates words.
     words (Sequence[str]): Its words.
     numbers (int32[n]): Their numbers in the model's vocabulary.
-    log_prob, variance (float): Without letters, in nats, see `ScoredSentence`.
+    log_prob, variance (float): Without letters, in nats, see `Perplexity`.
     """
     unknown = int(np.sum(numbers >= len(_vocabulary(model).words)))
     characters = sum(map(len, words))
     if model.spelling is None:
-        return ScoredSentence(log_prob, len(words), unknown, variance, characters)
+        return Perplexity(log_prob, len(words), unknown, variance, characters)
     letters = float(model.spell(words, numbers).sum())
-    return ScoredSentence(log_prob + letters, len(words), unknown, variance, characters, letters)
+    return Perplexity(log_prob + letters, len(words), unknown, variance, characters, letters)

@@ -17,7 +17,7 @@ from spacy_hpyp.language_model.ngram import (
     resolve_rule,
     train_ngram_model,
 )
-from spacy_hpyp.language_model.perplexity import ScoredSentence, perplexity_of
+from spacy_hpyp.language_model.perplexity import Perplexity, perplexity_of
 from spacy_hpyp.storage.checksum import unpack_message, with_checksum, without_checksum
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 
@@ -111,7 +111,7 @@ def test_scores_are_the_sums_of_the_log_probabilities(model, unseen, monkeypatch
 
 
 def test_perplexity_counts_words_and_ends():
-    scored = [ScoredSentence(-3.0, 2, 1), ScoredSentence(-5.0, 4, 0)]
+    scored = [Perplexity(-3.0, 2, 1), Perplexity(-5.0, 4, 0)]
     found = perplexity_of(iter(scored))
     assert (found.sentences, found.words, found.unknown, found.predictions) == (2, 6, 1, 8)
     assert found.log_prob_per_prediction == -1.0
@@ -120,12 +120,12 @@ def test_perplexity_counts_words_and_ends():
 
 def test_the_perplexity_of_a_uniform_model_is_the_number_of_outcomes():
     outcomes = 17
-    scored = (ScoredSentence(-(n + 1) * np.log(outcomes), n, 0) for n in range(5))
+    scored = (Perplexity(-(n + 1) * np.log(outcomes), n, 0) for n in range(5))
     assert perplexity_of(scored).perplexity == pytest.approx(outcomes)
 
 
 def test_bits_a_character_count_the_ends_of_words_and_need_letters_of_all_words():
-    sentences = [ScoredSentence(-10.0, 2, 1, 0.0, 7, -4.0), ScoredSentence(-5.0, 1, 0, 0.0, 3, 0.0)]
+    sentences = [Perplexity(-10.0, 2, 1, 0.0, 7, -4.0), Perplexity(-5.0, 1, 0, 0.0, 3, 0.0)]
     found = perplexity_of(sentences)
     assert found.bits_per_character == pytest.approx(15.0 / np.log(2.0) / 13)
     assert found.perplexity == pytest.approx(np.exp(15.0 / 5))

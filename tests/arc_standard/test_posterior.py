@@ -1,5 +1,6 @@
 """What final beams say together, against enumeration and against sums over the parses."""
 
+from itertools import product
 from math import exp, log
 
 import numpy as np
@@ -60,18 +61,15 @@ def sums(pairs):
     return total
 
 
-@pytest.mark.parametrize("words", SENTENCES)
-def test_with_enough_particles_the_beam_holds_all_derivations(model, words):
-    expected, found = enumerated(model, words), posterior_of(model, words)
-    assert sorted(found.log_weight) == pytest.approx(sorted(log(p) for p, _ in expected), abs=ROUNDING)
-    assert sums(zip(np.exp(found.log_weight), parses_of(found))) == pytest.approx(sums(expected), rel=ROUNDING)
-
-
-@pytest.mark.parametrize("particles", [1, 10, 1000])
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize("may_start", [False, True])
-def test_posterior_probabilities_sum_to_one(model, particles, temperature, may_start):
+def test_with_enough_particles_the_beam_holds_all_derivations(model):
     for words in SENTENCES:
+        expected, found = enumerated(model, words), posterior_of(model, words)
+        assert sorted(found.log_weight) == pytest.approx(sorted(log(p) for p, _ in expected), abs=ROUNDING)
+        assert sums(zip(np.exp(found.log_weight), parses_of(found))) == pytest.approx(sums(expected), rel=ROUNDING)
+
+
+def test_posterior_probabilities_sum_to_one(model):
+    for words, particles, temperature, may_start in product(SENTENCES, (1, 10, 1000), (0.5, 3.0), (False, True)):
         found = posterior_of(model, words, temperature, particles, may_start)
         assert found.probability.sum() == pytest.approx(1.0, abs=1e-12)
         assert np.all(found.probability >= 0.0)
@@ -94,16 +92,16 @@ def test_selection_for_marginals_keeps_more_of_the_sum(model):
 
 
 @pytest.mark.parametrize("consensus", [False, True])
-@pytest.mark.parametrize("words", SENTENCES)
-def test_marginals_are_those_of_all_derivations(model, words, consensus):
-    expected = enumerated(model, words)
-    total = sum(p for p, _ in expected)
-    parses = model.frozen.decode(blocks_of(words), Search(EVERYTHING, 0.0, marginals=True, consensus=consensus))
-    for word in range(len(words)):
-        heads = sum(p for p, (_, heads, _) in expected if heads[word] == parses.heads[word])
-        tags = sum(p for p, (tags, _, _) in expected if tags[word] == parses.tags[word])
-        assert parses.head_probability[word] == pytest.approx(heads / total, rel=ROUNDING)
-        assert parses.tag_probability[word] == pytest.approx(tags / total, rel=ROUNDING)
+def test_marginals_are_those_of_all_derivations(model, consensus):
+    for words in SENTENCES:
+        expected = enumerated(model, words)
+        total = sum(p for p, _ in expected)
+        parses = model.frozen.decode(blocks_of(words), Search(EVERYTHING, 0.0, marginals=True, consensus=consensus))
+        for word in range(len(words)):
+            heads = sum(p for p, (_, heads, _) in expected if heads[word] == parses.heads[word])
+            tags = sum(p for p, (tags, _, _) in expected if tags[word] == parses.tags[word])
+            assert parses.head_probability[word] == pytest.approx(heads / total, rel=ROUNDING)
+            assert parses.tag_probability[word] == pytest.approx(tags / total, rel=ROUNDING)
 
 
 def test_marginals_are_not_numbers_where_they_are_not_asked_for(model):
@@ -111,8 +109,7 @@ def test_marginals_are_not_numbers_where_they_are_not_asked_for(model):
     assert np.all(np.isnan([parses.head_probability, parses.tag_probability]))
 
 
-def random_posterior(seed):
-    rng = np.random.default_rng(seed)
+def random_posterior(rng):
     m, n = int(rng.integers(1, 12)), int(rng.integers(1, 6))
     heads = rng.integers(-1, 3, (m, n)).astype(np.int32)
     labels = np.where(heads < 0, -1, rng.integers(0, 2, (m, n))).astype(np.int32)
@@ -133,37 +130,41 @@ def expected_right(posterior, heads, labels):
     return float(posterior.probability @ right.sum(axis=1))
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_consensus_has_the_most_expected_arcs_of_all_parses_and_the_most_probable_tags(seed):
-    posterior = random_posterior(seed)
-    heads, labels, tags = chosen(posterior, True)
-    scores = [expected_right(posterior, *tree) for tree in zip(posterior.heads, posterior.labels)]
-    assert expected_right(posterior, heads, labels) == pytest.approx(max(scores), abs=1e-12)
-    assert any(
-        np.array_equal(heads, h) and np.array_equal(labels, tree) for h, tree in zip(posterior.heads, posterior.labels)
-    )
-    for word, tag in enumerate(tags):
-        masses = [posterior.probability[posterior.tags[:, word] == other].sum() for other in range(3)]
-        assert masses[tag] == pytest.approx(max(masses), abs=1e-12)
+@pytest.fixture(scope="module")
+def posteriors():
+    rng = np.random.default_rng(0)
+    return [random_posterior(rng) for _ in range(50)]
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_without_consensus_the_best_derivation_is_chosen(seed):
-    posterior = random_posterior(seed)
-    best = int(np.argmax(posterior.probability))
-    expected = posterior.heads[best], posterior.labels[best], posterior.tags[best]
-    assert all(np.array_equal(found, wanted) for found, wanted in zip(chosen(posterior, False), expected))
+def test_consensus_has_the_most_expected_arcs_of_all_parses_and_the_most_probable_tags(posteriors):
+    for posterior in posteriors:
+        heads, labels, tags = chosen(posterior, True)
+        scores = [expected_right(posterior, *tree) for tree in zip(posterior.heads, posterior.labels)]
+        assert expected_right(posterior, heads, labels) == pytest.approx(max(scores), abs=1e-12)
+        assert any(
+            np.array_equal(heads, h) and np.array_equal(labels, tree)
+            for h, tree in zip(posterior.heads, posterior.labels)
+        )
+        for word, tag in enumerate(tags):
+            masses = [posterior.probability[posterior.tags[:, word] == other].sum() for other in range(3)]
+            assert masses[tag] == pytest.approx(max(masses), abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_marginals_are_sums_over_the_derivations(seed):
-    posterior = random_posterior(seed)
-    n = posterior.heads.shape[1]
-    heads, _, tags = chosen(posterior, True)
-    head_probability, tag_probability = np.empty(n), np.empty(n)
-    find_marginals(posterior, heads, tags, head_probability, tag_probability)
-    assert head_probability == pytest.approx(posterior.probability @ (posterior.heads == heads))
-    assert tag_probability == pytest.approx(posterior.probability @ (posterior.tags == tags))
+def test_without_consensus_the_best_derivation_is_chosen(posteriors):
+    for posterior in posteriors:
+        best = int(np.argmax(posterior.probability))
+        expected = posterior.heads[best], posterior.labels[best], posterior.tags[best]
+        assert all(np.array_equal(found, wanted) for found, wanted in zip(chosen(posterior, False), expected))
+
+
+def test_marginals_are_sums_over_the_derivations(posteriors):
+    for posterior in posteriors:
+        n = posterior.heads.shape[1]
+        heads, _, tags = chosen(posterior, True)
+        head_probability, tag_probability = np.empty(n), np.empty(n)
+        find_marginals(posterior, heads, tags, head_probability, tag_probability)
+        assert head_probability == pytest.approx(posterior.probability @ (posterior.heads == heads))
+        assert tag_probability == pytest.approx(posterior.probability @ (posterior.tags == tags))
 
 
 @pytest.mark.parametrize("marginals", [False, True])
@@ -205,27 +206,27 @@ def prefix_sums(model, words):
     return with_word, with_tag
 
 
-@pytest.mark.parametrize("words", SENTENCES)
-def test_surprisal_and_its_parts_are_ratios_of_sums_over_all_prefixes(model, words):
-    with_word, with_tag = prefix_sums(model, words)
-    before = np.concatenate([[1.0], with_word[:-1]])
-    parses = decode(model, words)
-    assert parses.syntactic == pytest.approx(np.log(with_tag / before), abs=ROUNDING)
-    assert parses.lexical == pytest.approx(np.log(with_word / with_tag), abs=ROUNDING)
-    assert exp((parses.syntactic + parses.lexical).sum()) == pytest.approx(with_word[-1], rel=ROUNDING)
-
-
-@pytest.mark.parametrize("particles", [1, 2, 5])
-def test_the_parts_of_surprisal_do_not_depend_on_how_many_tags_are_tried(model, particles):
-    # What leads to the first word is one configuration, whatever the beam can hold.
-    all_tags, some_tags = decode(model, [1, 0]), decode(model, [1, 0], particles)
-    assert some_tags.syntactic[0] == pytest.approx(all_tags.syntactic[0], abs=1e-12)
-    assert some_tags.lexical[0] <= all_tags.lexical[0]
-
-
-@pytest.mark.parametrize("particles", [1, 5, 100, EVERYTHING])
-def test_parts_of_surprisal_add_up_to_the_log_probability_but_for_the_end(model, particles):
+def test_surprisal_and_its_parts_are_ratios_of_sums_over_all_prefixes(model):
     for words in SENTENCES:
+        with_word, with_tag = prefix_sums(model, words)
+        before = np.concatenate([[1.0], with_word[:-1]])
+        parses = decode(model, words)
+        assert parses.syntactic == pytest.approx(np.log(with_tag / before), abs=ROUNDING)
+        assert parses.lexical == pytest.approx(np.log(with_word / with_tag), abs=ROUNDING)
+        assert exp((parses.syntactic + parses.lexical).sum()) == pytest.approx(with_word[-1], rel=ROUNDING)
+
+
+def test_the_parts_of_surprisal_do_not_depend_on_how_many_tags_are_tried(model):
+    # What leads to the first word is one configuration, whatever the beam can hold.
+    all_tags = decode(model, [1, 0])
+    for particles in (1, 2, 5):
+        some_tags = decode(model, [1, 0], particles)
+        assert some_tags.syntactic[0] == pytest.approx(all_tags.syntactic[0], abs=1e-12)
+        assert some_tags.lexical[0] <= all_tags.lexical[0]
+
+
+def test_parts_of_surprisal_add_up_to_the_log_probability_but_for_the_end(model):
+    for words, particles in product(SENTENCES, (1, 5, 100, EVERYTHING)):
         parses = decode(model, words, particles)
         parts = parses.syntactic + parses.lexical
         assert np.array_equal(parts[:-1], parses.log_probability[:-1])
@@ -248,32 +249,31 @@ def leading(pairs, most):
     return sorted(((p, number) for number, p in sums(pairs).items()), key=lambda pair: (-pair[0], pair[1]))[:most]
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_guides_are_the_most_probable_heads_labels_and_tags(seed):
-    posterior = random_posterior(seed)
-    n = posterior.heads.shape[1]
-    posterior = posterior._replace(heads=np.minimum(posterior.heads, n - 1))
-    guides = no_guides(n)
-    find_guides(posterior, guides)
-    p = posterior.probability.tolist()
-    for word in range(n):
-        own, names = posterior.heads[:, word].tolist(), posterior.labels[:, word].tolist()
-        for numbers, shares, values in (
-            (guides.heads[word], guides.head_probability[word], own),
-            (guides.tags[word], guides.tag_probability[word], posterior.tags[:, word].tolist()),
-        ):
-            expected = leading(zip(p, values), len(numbers))
-            missing = len(numbers) - len(expected)
-            assert numbers.tolist() == [number for _, number in expected] + [NONE] * missing
-            assert shares == pytest.approx([share for share, _ in expected] + [0.0] * missing, rel=1e-6)
-        for head, share, label in zip(
-            guides.heads[word].tolist(), guides.head_probability[word], guides.head_labels[word].tolist()
-        ):
-            if share == 0.0:
-                assert label == NONE
-            else:
-                of_head = [(own_p, name) for own_p, name, its in zip(p, names, own) if its == head]
-                assert label == leading(of_head, 1)[0][1]
+def test_guides_are_the_most_probable_heads_labels_and_tags(posteriors):
+    for posterior in posteriors:
+        n = posterior.heads.shape[1]
+        posterior = posterior._replace(heads=np.minimum(posterior.heads, n - 1))
+        guides = no_guides(n)
+        find_guides(posterior, guides)
+        p = posterior.probability.tolist()
+        for word in range(n):
+            own, names = posterior.heads[:, word].tolist(), posterior.labels[:, word].tolist()
+            for numbers, shares, values in (
+                (guides.heads[word], guides.head_probability[word], own),
+                (guides.tags[word], guides.tag_probability[word], posterior.tags[:, word].tolist()),
+            ):
+                expected = leading(zip(p, values), len(numbers))
+                missing = len(numbers) - len(expected)
+                assert numbers.tolist() == [number for _, number in expected] + [NONE] * missing
+                assert shares == pytest.approx([share for share, _ in expected] + [0.0] * missing, rel=1e-6)
+            for head, share, label in zip(
+                guides.heads[word].tolist(), guides.head_probability[word], guides.head_labels[word].tolist()
+            ):
+                if share == 0.0:
+                    assert label == NONE
+                else:
+                    of_head = [(own_p, name) for own_p, name, its in zip(p, names, own) if its == head]
+                    assert label == leading(of_head, 1)[0][1]
 
 
 def test_guides_are_not_there_where_they_are_not_asked_for(model):

@@ -1,7 +1,7 @@
 """Parsed documents as sentences in CoNLL-U, and sentences in CoNLL-U as documents to parse.
 
-The library `conllu` reads and writes the lines. What makes a sentence valid is checked here, since it takes much for valid: numbers,
-the one root, and what labels, parts of speech and features look like (https://universaldependencies.org/format.html).
+What makes a sentence valid is checked here: the one root, and what labels, parts of speech and features look like
+(https://universaldependencies.org/format.html).
 """
 
 import re
@@ -13,16 +13,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
 from ..compat.spacy import nonproj
-
-try:
-    from conllu.exceptions import ParseException
-    from conllu.models import Metadata, TokenList
-    from conllu.models import Token as Line
-    from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_pair_value
-except ImportError as error:
-    raise ImportError(
-        "CoNLL-U is read and written by the library 'conllu', which is not installed: pip install 'spacy-hpyp[conllu]'."
-    ) from error
+from ..treebanks.conllu import COLUMNS, Block, blocks_of
 
 #: The universal parts of speech.
 UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
@@ -36,7 +27,10 @@ _FOUND = {"lemma": "LEMMA", "upos": "POS", "xpos": "TAG", "feats": "MORPH"}
 # What is written into MISC here, and what is replaced of it in a sentence that has it already.
 _WRITTEN = ("Label", *_PROBABILITIES.values())
 _SPACE_AFTER = "SpaceAfter=No"
-_BYTE_ORDER_MARK = "\ufeff"
+
+
+#: The columns of a line, by name.
+Line = dict[str, Any]
 
 
 @dataclass
@@ -45,13 +39,13 @@ class Sentence:
 
     comments (dict[str, str | None]): By what stands before the sign "=".
     words (list[Line]): Its words.
-    ranges (dict[int, Line]): Its multiword tokens, by the number of their first word.
+    ranges (dict[int, tuple[int, Line]]): Its multiword tokens, by the number of their first word, with that of their last one.
     empty_nodes (int): How many empty nodes have been left out.
     """
 
     comments: dict[str, str | None] = field(default_factory=dict)
-    words: list[Any] = field(default_factory=list)
-    ranges: dict[int, Any] = field(default_factory=dict)
+    words: list[Line] = field(default_factory=list)
+    ranges: dict[int, tuple[int, Line]] = field(default_factory=dict)
     empty_nodes: int = 0
 
 
@@ -63,79 +57,44 @@ def read_sentences(lines: Iterable[str], name: str, *, tagged: bool = False) -> 
     tagged (bool): Whether parts of speech and features have to be valid: they will be written again.
     RAISES (ValueError): If something is not CoNLL-U, with the line.
     """
-    sentence, last = Sentence(), 0
-    for number, text in enumerate(lines, 1):
-        line = (text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text).rstrip("\r\n")
-        last = number
-        try:
-            if line.strip():
-                _read_line(sentence, line, tagged=tagged)
-            elif sentence.words or sentence.comments:
-                yield _complete(sentence)
-                sentence = Sentence()
-        except (ValueError, ParseException) as error:
-            raise ValueError(f"'{name}', line {number}: {error}") from error
-    if sentence.words or sentence.comments:
-        try:
-            yield _complete(sentence)
-        except ValueError as error:
-            raise ValueError(f"'{name}', line {last}: {error}") from error
+    for block in blocks_of(lines, name):
+        sentence = Sentence(_comments_of(block))
+        for i, row in enumerate(block.rows):
+            line = dict(zip(COLUMNS, row))
+            for column, value in line.items():
+                if not value.strip():
+                    problem = f"the column {column.upper()} is empty; what is not there is written as '_'"
+                    raise block.wrong(i, name, problem)
+            first, dash, last = row[0].partition("-")
+            if dash:
+                sentence.ranges[int(first)] = int(last), line
+            elif "." in first:
+                sentence.empty_nodes += 1
+            elif tagged and (problem := _wrong_tags(line)):
+                raise block.wrong(i, name, problem)
+            else:
+                sentence.words.append(line)
+        yield sentence
 
 
-def _read_line(sentence: Sentence, line: str, *, tagged: bool) -> None:
-    """RAISES (ValueError | ParseException): If the line does not go on with the sentence."""
-    if line.startswith("#"):
-        if sentence.words or sentence.ranges:
-            raise ValueError("a comment stands among the words of a sentence. Is an empty line missing before it?")
-        key, value = parse_pair_value(line[1:])
-        sentence.comments[key if key not in sentence.comments else line[1:].strip()] = value
-        return
-    columns = line.split("\t")
-    if len(columns) != len(DEFAULT_FIELDS):
-        raise ValueError(
-            f"a line of CoNLL-U has {len(DEFAULT_FIELDS)} columns with tabs between them, but this one has {len(columns)}"
-        )
-    for column, value in zip(DEFAULT_FIELDS, columns):
-        if not value.strip():
-            raise ValueError(f"the column {column.upper()} is empty; what is not there is written as '_'")
-    found = Line(zip(DEFAULT_FIELDS, columns))
-    place = found["id"] = parse_id_value(columns[0])
-    expected = len(sentence.words) + 1
-    match place:
-        case (before, ".", _):
-            if before != len(sentence.words):
-                raise ValueError(f"the empty node {columns[0]} does not stand behind the word {before}")
-            sentence.empty_nodes += 1
-        case (first, "-", last):
-            if first != expected or last == first or any(first <= each["id"][2] for each in sentence.ranges.values()):
-                raise ValueError(f"the multiword token {columns[0]} does not stand before its words, or shares them")
-            sentence.ranges[first] = found
-        case _:
-            if place != expected:
-                raise ValueError(f"the number of this word should be {expected}, but it is '{columns[0]}'")
-            if tagged:
-                _check_tags(found)
-            sentence.words.append(found)
+def _comments_of(block: Block) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for comment in block.comments:
+        key, equals, value = (part.strip() for part in comment.partition("="))
+        if key in found:
+            found[comment] = None
+        else:
+            found[key] = value if equals else None
+    return found
 
 
-def _check_tags(word: Any) -> None:
+def _wrong_tags(word: Line) -> str | None:
+    """What keeps a word's part of speech or features from being written again, if anything does."""
     if word["upos"] not in UPOS | {"_"}:
-        raise ValueError(f"'{word['upos']}' is not a universal part of speech")
+        return f"'{word['upos']}' is not a universal part of speech"
     if word["feats"] != "_" and _features(word["feats"]) is None:
-        raise ValueError(f"'{word['feats']}' are not features in the form of Name=Value|Name=Value")
-
-
-def _complete(sentence: Sentence) -> Sentence:
-    """RAISES (ValueError): If something is missing at the end of the sentence."""
-    if not sentence.words:
-        raise ValueError("the sentence that ends here has no words")
-    for each in sentence.ranges.values():
-        if each["id"][2] > len(sentence.words):
-            first, _, last = each["id"]
-            raise ValueError(
-                f"the multiword token {first}-{last} has words that are not there at the end of the sentence"
-            )
-    return sentence
+        return f"'{word['feats']}' are not features in the form of Name=Value|Name=Value"
+    return None
 
 
 def to_doc(sentence: Sentence, vocab: Vocab, *, tagged: bool = False) -> Doc:
@@ -144,9 +103,8 @@ def to_doc(sentence: Sentence, vocab: Vocab, *, tagged: bool = False) -> Doc:
     tagged (bool): Whether it has the tags of the sentence.
     """
     spaces = [_SPACE_AFTER not in word["misc"].split("|") for word in sentence.words]
-    for each in sentence.ranges.values():
-        first, _, last = each["id"]
-        spaces[first - 1 : last] = [False] * (last - first) + [_SPACE_AFTER not in each["misc"].split("|")]
+    for first, (last, line) in sentence.ranges.items():
+        spaces[first - 1 : last] = [False] * (last - first) + [_SPACE_AFTER not in line["misc"].split("|")]
     return Doc(
         vocab,
         words=[word["form"] for word in sentence.words],
@@ -170,15 +128,16 @@ def write_again(sentence: Sentence, doc: Doc, sent_id: str, *, tagged: bool = Fa
     tagged (bool): Whether it keeps its tags, features and lemmas in any case.
     RAISES (ValueError): If the document has no tree.
     """
-    lines: list[Any] = []
+    lines: list[Line] = []
     kept = ["form", *(column for column, attribute in _FOUND.items() if tagged or not doc.has_annotation(attribute))]
     for word, found in zip(sentence.words, _words(list(doc)), strict=True):
         found |= {name: _valid(name, word[name], found[name]) for name in kept}
         misc = [part for part in word["misc"].split("|") if part != "_" and part.split("=")[0] not in _WRITTEN]
         found["misc"] = _joined([*misc, *found["misc"]])
-        if (each := sentence.ranges.get(found["id"])) is not None:
+        if found["id"] in sentence.ranges:
+            _, line = sentence.ranges[found["id"]]
             # FORM and MISC; a multiword token has no more, but perhaps the feature Typo.
-            lines.append({**each, **dict.fromkeys(("lemma", "upos", "xpos", "head", "deprel", "deps"), "_")})
+            lines.append({**line, **dict.fromkeys(("lemma", "upos", "xpos", "head", "deprel", "deps"), "_")})
         lines.append(found)
     comments = dict(sentence.comments)
     comments.setdefault("sent_id", sent_id)
@@ -211,21 +170,22 @@ def _text_of(sentence: Sentence) -> str:
     for number, word in enumerate(sentence.words, 1):
         if number <= end:
             continue
-        whole = sentence.ranges.get(number, word)
-        end = whole["id"][2] if whole is not word else number
+        end, whole = sentence.ranges.get(number, (number, word))
         text += whole["form"] + " " * (_SPACE_AFTER not in whole["misc"].split("|"))
     return text.strip()
 
 
-def _serialized(lines: list[Any], comments: dict[str, str | None], found: Doc | Span) -> str:
+def _serialized(lines: list[Line], comments: dict[str, str | None], found: Doc | Span) -> str:
     comments.pop("log_prob", None)
     log_prob = found._.log_prob if found.has_extension("log_prob") else None
     if log_prob is not None:
         comments["log_prob"] = f"{log_prob:.4f}"
-    return TokenList([Line(line) for line in lines], Metadata(comments)).serialize()
+    written = [f"# {key} = {value}" if value else f"# {key}" for key, value in comments.items()]
+    written += ["\t".join(str(line[column]) for column in COLUMNS) for line in lines]
+    return "\n".join(written) + "\n\n"
 
 
-def _words(tokens: list[Token]) -> list[dict[str, Any]]:
+def _words(tokens: list[Token]) -> list[Line]:
     """The lines of some words, which are a sentence. MISC is a list.
 
     RAISES (ValueError): If they have no tree.

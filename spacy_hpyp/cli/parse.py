@@ -19,6 +19,7 @@ from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
 from .app import MOST, hpyp, load_pipeline, note, prepare_output, set_threads
+from .conllu_format import read_sentences, tags_of, to_doc, write_again, write_sentence
 from .output import check_ending, is_shown, writing
 from .progress import Bar
 from .raw_text import STDIN, decoded_lines, is_conllu, locate_paragraphs, opened
@@ -76,9 +77,6 @@ def parse_cli(
         )
     if per_line and any(source.is_conllu for source in sources):
         raise ValueError("--per-line is for texts: CoNLL-U says itself where sentences are.")
-    # The library that it needs may not be there.
-    from . import conllu_format as _  # noqa: F401
-
     nlp = load_pipeline(model)
     set_threads(nlp, 1 if threads is None and n_process > 1 else threads)
     left_out: Counter[str] = Counter()
@@ -137,8 +135,6 @@ def _given_tags(nlp: Language) -> list[str]:
 
 
 def _parse_text(nlp: Language, source: _Source, n_process: int, *, per_line: bool) -> Iterator[str]:
-    from .conllu_format import write_sentence
-
     number = paragraph = 0
     for paragraphs in minibatch(locate_paragraphs(source.path, per_line=per_line), _forget(n_process)):
         with nlp.memory_zone():
@@ -162,8 +158,6 @@ def _parse_text(nlp: Language, source: _Source, n_process: int, *, per_line: boo
 def _parse_conllu(
     nlp: Language, source: _Source, n_process: int, left_out: Counter[str], *, tagged: bool
 ) -> Iterator[str]:
-    from .conllu_format import read_sentences, tags_of, to_doc, write_again
-
     number = 0
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
     known = {*parsers[-1].joint.vocabulary.tags} if tagged and parsers else None

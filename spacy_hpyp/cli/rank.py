@@ -19,6 +19,7 @@ from ..components.corpus import mark_sentence
 from ..components.hpyp_parser import HPYPParser
 from ..components.rating import rate_labels
 from .app import MOST, hpyp, load_pipeline, parsers_of, prepare_output, set_threads
+from .conllu_format import Sentence, read_sentences, to_doc, write_again, write_sentence
 from .documents import parse_documents, read_documents
 from .output import check_ending, json_line, writing
 from .progress import Bar
@@ -79,9 +80,6 @@ def rank_cli(
     if output is not None:
         check_ending(output, f".{form.value}", ".txt")
         prepare_output(output, texts)
-    if form == Format.conllu or any(map(is_conllu, texts)):
-        # The library that it needs may not be there.
-        from . import conllu_format as _  # noqa: F401
     nlp = load_pipeline(model)
     found = parsers_of(nlp, model)
     for parser in found.hpyp:
@@ -195,8 +193,6 @@ def _parsed(nlp: Language, path: Path, *, per_line: bool, conllu: bool) -> Itera
 
 def _parsed_conllu(nlp: Language, path: Path, *, conllu: bool) -> Iterator[tuple[list[Doc], _Write | None]]:
     """Sentences of CoNLL-U, which needs no trees; written again they keep their multiword tokens, comments and MISC."""
-    from .conllu_format import Sentence, read_sentences, to_doc, write_again
-
     with path.open(encoding="utf8", newline="") as file:
         for sentences in minibatch(read_sentences(decoded_lines(file, path), str(path)), _BATCH):
             with nlp.memory_zone():
@@ -214,8 +210,6 @@ def _parsed_conllu(nlp: Language, path: Path, *, conllu: bool) -> Iterator[tuple
 
 
 def _written(rated: Rated, found: Span) -> str:
-    from .conllu_format import write_sentence
-
     return write_sentence(found, {"sent_id": _name(rated), **_comments(rated)})
 
 

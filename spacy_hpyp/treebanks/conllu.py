@@ -1,20 +1,26 @@
 """Sentences in CoNLL-U, as far as dependency parsing needs them: words, tags, heads and labels."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from ..storage.files import replacing
 from .lines import numbered_lines
 
+#: The columns of a line, by name.
+COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 #: What stands in a column without a value.
 EMPTY = "_"
 # Comments that stay true when words are changed or left out.
 _KEPT = ("newdoc", "newpar", "sent_id")
-_COLUMNS = 10
-_HEAD, _LABEL = 6, 7
+_HEAD, _LABEL = COLUMNS.index("head"), COLUMNS.index("deprel")
 _MISSING = -1
+_RANGE = re.compile(r"([0-9]+)-([0-9]+)")
+_EMPTY_NODE = re.compile(r"([0-9]+)\.[0-9]+")
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 class Word(NamedTuple):
@@ -43,18 +49,29 @@ class Sentence:
 
 @dataclass
 class Block:
-    """The lines of a sentence.
+    """The lines of a sentence: comments, and after them rows of words, multiword tokens and empty nodes.
 
     line (int): The number of the first one.
     comments (list[str]): Without their number signs.
-    rows (list[list[str]]): The columns of words, multiword tokens and empty nodes.
-    words (list[Word]): The words.
+    rows (list[list[str]]): Columns, see `COLUMNS`.
+    size (int): How many words there are.
+    span (tuple[int, int]): The first and the last word of the last multiword token.
     """
 
     line: int
     comments: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
-    words: list[Word] = field(default_factory=list)
+    size: int = 0
+    span: tuple[int, int] = (0, 0)
+
+    @property
+    def words(self) -> list[Word]:
+        """The words. RAISES (ValueError): If a head is no number, see `read_blocks`."""
+        return [
+            Word(form, upos, xpos, _MISSING if head == EMPTY else int(head), deprel)
+            for index, form, _, upos, xpos, _, head, deprel, *_ in self.rows
+            if index.isdigit()
+        ]
 
     @property
     def problem(self) -> str | None:
@@ -72,6 +89,41 @@ class Block:
             ]
         return "\n".join("\t".join(row) for row in rows)
 
+    def wrong(self, row: int, name: str, problem: str) -> ValueError:
+        """The error that something is wrong with a row, by its index, in the file of a name."""
+        return ValueError(f"'{name}', line {self.line + len(self.comments) + row}: {problem}")
+
+
+def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
+    """The sentences of CoNLL-U as their lines, one after the other. What stands in columns besides numbers is not looked at.
+
+    lines (Iterable[str]): Of a file; a byte order mark, line ends, and empty lines with white space in them are put up with.
+    name (str): Of the file, for errors.
+    RAISES (ValueError): If something is not CoNLL-U, with the line.
+    """
+    block: Block | None = None
+    number = 0
+    # At the end there is an empty line, or that is put up with.
+    for number, text in enumerate(chain(lines, [""]), 1):
+        line = (text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text).rstrip("\r\n")
+        try:
+            if line.strip():
+                block = Block(number) if block is None else block
+                _read_line(block, line)
+                continue
+            if block is not None and block.span[1] > block.size:
+                first, last = block.span
+                raise ValueError(
+                    f"the multiword token {first}-{last} has words that are not there at the end of the sentence."
+                )
+        except ValueError as error:
+            raise ValueError(f"'{name}', line {number}: {error}") from error
+        if block is not None:
+            if not block.size:
+                raise ValueError(f"'{name}', line {block.line}: the sentence that begins here has no words.")
+            yield block
+            block = None
+
 
 def read_blocks(path: Path) -> Iterator[Block]:
     """The sentences of a CoNLL-U file as their lines, with trees or without.
@@ -80,27 +132,18 @@ def read_blocks(path: Path) -> Iterator[Block]:
     RAISES (ValueError): If it has no sentences, or a line is not one of CoNLL-U, with the line.
     """
     block: Block | None = None
-    found = False
-    # At the end there is an empty line, or that is put up with.
-    for number, line in (*numbered_lines(path), (0, "")):
-        if line.strip():
-            block = Block(number) if block is None else block
-            try:
-                _read_line(block, line)
-            except ValueError as error:
-                raise ValueError(f"'{path}', line {number}: {error}") from error
-        elif block is not None:
-            heads = [word.head for word in block.words]
-            if not heads:
-                raise ValueError(f"'{path}', line {block.line}: the sentence that begins here has no words.")
-            if max(heads) > len(heads):
-                raise ValueError(
-                    f"'{path}', line {block.line}: the head {max(heads)} is none of the {len(heads)} words in the sentence that begins "
-                    "here."
-                )
-            yield block
-            block, found = None, True
-    if not found:
+    for block in blocks_of((line for _, line in numbered_lines(path)), str(path)):
+        for i, row in enumerate(block.rows):
+            head = row[_HEAD]
+            if row[0].isdigit() and head != EMPTY and not (head.isascii() and head.isdigit()):
+                raise block.wrong(i, str(path), f"the head of '{row[1]}' should be a number, but it is '{head}'.")
+        highest = max(word.head for word in block.words)
+        if highest > block.size:
+            raise ValueError(
+                f"'{path}', line {block.line}: the head {highest} is none of the {block.size} words in the sentence that begins here."
+            )
+        yield block
+    if block is None:
         raise ValueError(f"'{path}' has no sentences in CoNLL-U.")
 
 
@@ -144,18 +187,22 @@ def _read_line(block: Block, line: str) -> None:
         block.comments.append(line[1:].strip())
         return
     columns = line.split("\t")
-    if len(columns) != _COLUMNS:
-        raise ValueError(f"a word has {_COLUMNS} columns with a tab between them, but here are {len(columns)}.")
+    if len(columns) != len(COLUMNS):
+        raise ValueError(f"a word has {len(COLUMNS)} columns with a tab between them, but here are {len(columns)}.")
+    index, following = columns[0], block.size + 1
+    if found := _RANGE.fullmatch(index):
+        first, last = int(found[1]), int(found[2])
+        if not block.span[1] < first == following < last:
+            raise ValueError(f"the multiword token {index} does not stand before its words, or shares them.")
+        block.span = first, last
+    elif found := _EMPTY_NODE.fullmatch(index):
+        if int(found[1]) != block.size:
+            raise ValueError(f"the empty node {index} does not stand behind the word {found[1]}.")
+    elif index == str(following):
+        block.size = following
+    else:
+        raise ValueError(f"the number of this word should be {following}, but it is '{index}'.")
     block.rows.append(columns)
-    index, form, _, upos, xpos, _, head, deprel, _, _ = columns
-    if "-" in index or "." in index:
-        return
-    number = len(block.words) + 1
-    if index != str(number):
-        raise ValueError(f"this should be word {number} of its sentence, but its number is '{index}'.")
-    if head != EMPTY and not (head.isascii() and head.isdigit()):
-        raise ValueError(f"the head of '{form}' should be a number, but it is '{head}'.")
-    block.words.append(Word(form, upos, xpos, _MISSING if head == EMPTY else int(head), deprel))
 
 
 def _not_a_tree(heads: Sequence[int]) -> str | None:

@@ -251,7 +251,7 @@ def test_words_without_heads_that_spacy_has_made_roots_are_no_trees(write, tmp_p
         (conllu(0) + conllu(0).replace("\t", "   "), "line 3: a word has 10 columns with a tab between them"),
         (conllu(0) + "# only a comment\n\n" + conllu(0), "line 3: the sentence that begins here has no words"),
         (
-            conllu(0).replace("\tNN\t_", "\tNN\tSing", 1).replace("1\tw", "1-1\tw\t" + "_\t" * 7 + "_\n1\tw"),
+            conllu(2, 0).replace("\tNN\t_", "\tNN\tSing", 1).replace("1\tw", "1-2\tw\t" + "_\t" * 7 + "_\n1\tw"),
             "line 1: spaCy",
         ),
     ],

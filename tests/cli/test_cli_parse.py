@@ -9,8 +9,6 @@ from command_line import run
 from spacy.tokens import Doc
 from spacy.training.converters import conllu_to_docs
 
-pytest.importorskip("conllu", reason="the extra 'conllu' is not installed")
-
 from spacy_hpyp.cli.conllu_format import UPOS, read_sentences, to_doc, write_again, write_sentence
 from spacy_hpyp.cli.documents import read_documents
 
@@ -202,16 +200,16 @@ def test_it_does_not_matter_how_many_processes_there_are(model, write):
 @pytest.mark.parametrize(
     ("line", "written", "problem"),
     [
-        (5, "1 Ada Ada PROPN NNP _ 0 root _ _", "has 10 columns with tabs between them, but this one has 1"),
-        (5, "1\tAda\tAda", "but this one has 3"),
+        (5, "1 Ada Ada PROPN NNP _ 0 root _ _", "has 10 columns with a tab between them, but here are 1"),
+        (5, "1\tAda\tAda", "but here are 3"),
         (5, "1\tAda\t\tPROPN\tNNP\t_\t0\troot\t_\t_", "the column LEMMA is empty"),
         (5, "2\tAda\tAda\tPROPN\tNNP\t_\t0\troot\t_\t_", "the number of this word should be 1, but it is '2'"),
-        (5, "one\tAda\tAda\tPROPN\tNNP\t_\t0\troot\t_\t_", "'one' is not a valid ID"),
+        (5, "one\tAda\tAda\tPROPN\tNNP\t_\t0\troot\t_\t_", "the number of this word should be 1, but it is 'one'"),
         (6, "3-4\tsees\t_\t_\t_\t_\t_\t_\t_\t_", "multiword token 3-4 does not stand before its words"),
         (9, "7.1\te\t_\t_\t_\t_\t_\t_\t_\t_", "empty node 7.1 does not stand behind the word 7"),
         (8, "# sent_id = x", "a comment stands among the words"),
         (14, "", "the multiword token 5-9 has words that are not there"),
-        (15, "# only a comment", "the sentence that ends here has no words"),
+        (15, "# only a comment", "the sentence that begins here has no words"),
     ],
 )
 def test_what_is_wrong_with_a_treebank_is_said_with_file_and_line(line, written, problem, model, write):
@@ -223,6 +221,12 @@ def test_what_is_wrong_with_a_treebank_is_said_with_file_and_line(line, written,
     message = " ".join(done.stderr.split())
     assert f"bad.conllu', line {line}:" in message
     assert problem in message
+
+
+def test_comments_that_are_there_twice_are_written_twice(model, write):
+    bank = TREEBANK.replace("# note\n", "# note = one\n# note = two\n# note = two\n")
+    done = run("hpyp", "parse", model, write(bank, "bank.conllu"))
+    assert re.findall("# note.*", done.stdout) == ["# note = one", "# note = two"]
 
 
 @pytest.mark.parametrize(

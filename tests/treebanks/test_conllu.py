@@ -50,8 +50,8 @@ def test_multiword_tokens_empty_nodes_and_comments_on_the_text_are_left_out(writ
     ("text", "number", "problem"),
     [
         ("1\tno columns\n", 1, "10 columns"),
-        (line(1, "a", 0) + "\n" + line(2, "b", 0), 3, "should be word 1"),
-        (line(1, "a", 0) + line(3, "b", 1), 2, "should be word 2"),
+        (line(1, "a", 0) + "\n" + line(2, "b", 0), 3, "number of this word should be 1"),
+        (line(1, "a", 0) + line(3, "b", 1), 2, "number of this word should be 2"),
         (line(1, "a", 2) + line(2, "b", "_"), 1, "a head is missing"),
         (line(1, "a", "-1"), 1, "the head of 'a' should be a number"),
         (line(1, "x", 0) + "\n# sent_id = 2\n" + line(1, "a", 2) + line(2, "b", 1), 3, "there are 0 roots"),

@@ -12,6 +12,7 @@ from spacy.tokens import Doc, Span, Token
 
 from ..compat.spacy import attribute_key
 from .kept import kept_parses
+from .syntactic_words import words_of_doc, words_of_token
 from .written import TOGETHER, WRITTEN, value_at
 
 # A Doc of so many tokens has one entry for each of them, see `TOGETHER`.
@@ -20,6 +21,8 @@ _LONG = 100_000
 _SENTENCE = "sentence_log_prob"
 # What is written by request, and not together with the rest.
 _LABEL = "label_prob"
+# What a tokenizer believes.
+_SENT_END = "sent_end_prob"
 # The component that has written a probability without having learned how sure it can be.
 _UNCALIBRATED = "uncalibrated_by"
 _PROBABILITIES = ("head_prob", "tag_prob", _LABEL)
@@ -77,6 +80,9 @@ _ATTRIBUTES: dict[tuple[type, str], dict[str, Any]] = {
         for name in (*WRITTEN, _LABEL)
     },
     (Token, "surprisal"): {"getter": _surprisal},
+    (Token, _SENT_END): {"default": None},
+    (Token, "words"): {"getter": words_of_token},
+    (Doc, "words"): {"getter": words_of_doc},
     **{
         (owner, name): {"getter": partial(_sum_of_tokens, name)}
         for owner in (Doc, Span)
@@ -116,6 +122,11 @@ def register_extensions() -> None:
     `guide` of documents: what a parser believes about their tokens, see `spacy_hpyp.annotation.guides`.
 
     `parses` of documents: what `keep_parse` has kept, see `spacy_hpyp.annotation.kept`.
+
+    `words` of tokens and documents: the syntactic words, see `spacy_hpyp.annotation.syntactic_words`.
+
+    `sent_end_prob` of tokens: how probable it is that a sentence ends with the token, as a learned tokenizer believes. None for white
+    space.
 
     `state` of tokens: the number of the latent state that `head_outward_states` has found. None for white space.
 
@@ -175,6 +186,11 @@ def mark_uncalibrated(docs: Iterable[Doc], component: str) -> None:
     """Have those who read the probabilities of arcs and tags warned: who has written them has not learned how sure it can be."""
     for doc in docs:
         doc.user_data.update({attribute_key(_UNCALIBRATED, offset): component for offset in doc.to_array(IDX).tolist()})
+
+
+def write_sentence_ends(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
+    """Write how probable it is that a sentence ends with each word, see `write_head_probability`."""
+    _write(doc, token, _SENT_END, values)
 
 
 def write_tag_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:

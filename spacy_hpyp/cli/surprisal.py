@@ -82,7 +82,7 @@ def surprisal_cli(
         help="Of an n-gram model that was trained with a rule for rare words of your own: the registered function",
     ),
     particles: int | None = typer.Option(
-        None, "--particles", "-K", help="Particles, instead of the pipeline's setting, or of 3,000 if that is less"
+        None, "--particles", "-K", help="Particles, instead of the pipeline's setting, or of 1,000 if that is less"
     ),
     threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
     interpolate: Path | None = typer.Option(None, "--interpolate", "-i", help=INTERPOLATE, dir_okay=False, exists=True),

@@ -1,0 +1,188 @@
+"""A tokenizer that is learned from a treebank: tokens, the words of multiword tokens, and where sentences may end."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import srsly
+from spacy.attrs import IDX, IS_SPACE, LENGTH, SENT_START
+from spacy.language import Language
+from spacy.tokenizer import Tokenizer
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import registry
+from spacy.vocab import Vocab
+
+from ..annotation.extensions import write_sentence_ends
+from ..annotation.syntactic_words import Analysis, multiword_tokens, write_words
+from ..settings import SEED, check
+from ..storage.checksum import DAMAGE, unpack_message, with_checksum
+from ..storage.files import replace_file
+from ..text.multiword import MultiwordTokens
+from ..text.segmentation import AnnotatedText, Segmenter, Segments
+
+
+@registry.tokenizers("spacy-hpyp.LearnedTokenizer.v1")
+def create_learned_tokenizer(sentences: bool = False, seed: int = 0) -> Callable[[Language], "LearnedTokenizer"]:
+    """Create a tokenizer that learns from the training data, in `nlp.initialize`. Until then it is spaCy's own for the language.
+
+    sentences (bool): Whether it sets sentence boundaries, instead of leaving them to components that come after it.
+    seed (int): Fixes what it learns.
+    RETURNS (Callable): Makes the tokenizer of a pipeline.
+    RAISES (ValueError): If the seed is none.
+    """
+    check("seed", seed, SEED)
+
+    def create(nlp: Language) -> LearnedTokenizer:
+        return LearnedTokenizer(nlp.vocab, spacy_tokenizer(nlp), sentences=sentences, seed=seed)
+
+    return create
+
+
+def spacy_tokenizer(nlp: Language) -> Tokenizer:
+    """The tokenizer that spaCy has for the language of a pipeline."""
+    return registry.tokenizers.get("spacy.Tokenizer.v1")()(nlp)
+
+
+class LearnedTokenizer:
+    """Cuts a text into tokens as a treebank does, and tokens into words. `doc.text` is the text, character for character.
+
+    vocab (Vocab): The shared vocabulary.
+    rules (Tokenizer): What is used until something has been learned.
+    sentences (bool): Whether to set sentence boundaries. How probable it is that a sentence ends with a token is
+        `token._.sent_end_prob` in either case.
+    seed (int): Fixes what is learned.
+    """
+
+    def __init__(self, vocab: Vocab, rules: Tokenizer, *, sentences: bool = False, seed: int = 0) -> None:
+        self.vocab = vocab
+        self.rules = rules
+        self.sentences = sentences
+        self.seed = seed
+        self.segmenter: Segmenter | None = None
+        self.multiword_tokens = MultiwordTokens([], np.zeros(1, dtype=np.float32))
+
+    def __call__(self, text: str) -> Doc:
+        """Make a Doc of a text.
+
+        text (str): The text.
+        """
+        if self.segmenter is None:
+            return self.rules(text)
+        segments = self.segmenter.segment(text)
+        doc = Doc(self.vocab, *_words_and_spaces(text, segments))
+        token = np.flatnonzero(doc.to_array(IS_SPACE) == 0)
+        write_sentence_ends(doc, token, segments.probability)
+        if self.sentences and len(token):
+            starts = np.full((len(doc), 1), -1, dtype=np.int64)
+            starts[token[1:][segments.last[:-1]]] = 1
+            starts[0] = 1
+            doc.from_array([SENT_START], starts.view(np.uint64))
+        if self.multiword_tokens.rules:
+            forms = [doc[i].text for i in token.tolist()]
+            for i, words in zip(token.tolist(), self.multiword_tokens.words(forms)):
+                if len(words) > 1 or words[0] != doc[i].text:
+                    write_words(doc, i, [Analysis(word, head_word=min(j, 0)) for j, word in enumerate(words)])
+        return doc
+
+    def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:
+        """Make a Doc of each text.
+
+        texts (Iterable[str]): The texts.
+        batch_size (int): Is not needed: texts are tokenized one by one.
+        """
+        return map(self, texts)
+
+    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
+        """Learn from the gold tokens, words and sentence boundaries of examples.
+
+        get_examples (Callable): Returns the training examples.
+        nlp (Language | None): The pipeline.
+        RAISES (ValueError): If they have no tokens.
+        """
+        docs = [example.reference for example in get_examples()]
+        self.segmenter = Segmenter.learn([_annotated(doc) for doc in docs], seed=self.seed)
+        self.multiword_tokens = MultiwordTokens.learn(map(_tokens_and_words, docs), seed=self.seed)
+
+    # Storage
+
+    def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
+        """What has been learned, and spaCy's tokenizer."""
+        learned = None
+        if self.segmenter is not None:
+            learned = {"characters": self.segmenter.to_dict(), "words": self.multiword_tokens.to_dict()}
+        message = {"learned": learned, "rules": self.rules.to_bytes(exclude=["vocab"])}
+        return with_checksum(srsly.msgpack_dumps(message))
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Sequence[str] = ()) -> "LearnedTokenizer":
+        """Read what `to_bytes` wrote; on an error the tokenizer stays as it was.
+
+        RAISES (ValueError): If it is damaged, or something else.
+        """
+        try:
+            message = unpack_message(bytes_data)
+            found = _read_learned(message["learned"])
+            rules = message["rules"]
+        except DAMAGE as error:
+            raise ValueError(f"The tokenizer cannot be read: {error}.") from error
+        self.rules.from_bytes(rules, exclude=["vocab"])
+        self.segmenter, self.multiword_tokens = found
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
+        """Save the tokenizer to a file."""
+        replace_file(Path(path), self.to_bytes(exclude=exclude))
+
+    def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> "LearnedTokenizer":
+        """Load the tokenizer from a file; on an error it stays as it was.
+
+        RAISES (ValueError): If it is damaged, or something else.
+        """
+        try:
+            return self.from_bytes(Path(path).read_bytes(), exclude=exclude)
+        except ValueError as error:
+            raise ValueError(f"{error} It was read from '{path}'.") from error
+
+
+def _read_learned(learned: Any) -> tuple[Segmenter | None, MultiwordTokens]:
+    if learned is None:
+        return None, MultiwordTokens([], np.zeros(1, dtype=np.float32))
+    return Segmenter.from_dict(learned["characters"]), MultiwordTokens.from_dict(learned["words"])
+
+
+def _words_and_spaces(text: str, segments: Segments) -> tuple[list[str], list[bool]]:
+    """The tokens of a Doc, white space among them, and whether a space stands behind each."""
+    words: list[str] = []
+    spaces: list[bool] = []
+    end = 0
+    for start, stop in (*zip(segments.starts.tolist(), segments.ends.tolist()), (len(text), len(text))):
+        between = text[end:start]
+        if between.startswith(" ") and words:
+            spaces[-1] = True
+            between = between[1:]
+        if between:
+            words.append(between)
+            spaces.append(False)
+        if stop > start:
+            words.append(text[start:stop])
+            spaces.append(False)
+        end = stop
+    return words, spaces
+
+
+def _annotated(doc: Doc) -> AnnotatedText:
+    """The text of a Doc and its tokens."""
+    rows = doc.to_array([IDX, LENGTH, IS_SPACE, SENT_START]).view(np.int64)
+    token = np.flatnonzero(rows[:, 2] == 0)
+    last = None
+    if doc.has_annotation("SENT_START"):
+        starts = np.cumsum(rows[:, 3] == 1)[token]
+        last = np.append(np.diff(starts) > 0, True)[: len(token)]
+    return AnnotatedText(doc.text, rows[token, 0], rows[token, 0] + rows[token, 1], last)
+
+
+def _tokens_and_words(doc: Doc) -> list[tuple[str, list[str]]]:
+    """The tokens of a Doc, each with its words."""
+    several = {token.i: [word.form for word in words] for token, words in multiword_tokens(doc)}
+    return [(token.text, several.get(token.i, [token.text])) for token in doc if not token.is_space]

@@ -1,0 +1,253 @@
+"""The words of a token: one as a rule; several where the token is a multiword one, as French *du* is *de le*.
+
+How a token comes apart is a rule: one of its words, the stem, shares a part of its characters with it, from some prefix to some suffix;
+the other words are always the same. *evdeki* is *evde ki* by a rule that takes the suffix *ki* away and puts the word *ki* behind the
+rest. So tokens come apart that were never seen. Which of the rules that a token allows is used, if any, is chosen by a log-linear model
+of its characters and of the tokens around it; what was seen of it is one of its features.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+from math import exp
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+# Places of hashed features, and how often all decisions are gone over.
+_PLACES = 1 << 18
+_EPOCHS = 8
+_RATE = 0.2
+# Probabilities that are nearly right are not changed.
+_NEGLIGIBLE = 1e-3
+_LONGEST_SUFFIX, _LONGEST_PREFIX = 7, 4
+# A token that was seen so often, and always as one word, is one.
+_OFTEN = 3
+#: In the place of a rule: the token is one word.
+_WHOLE = -1
+
+
+class Rule(NamedTuple):
+    """How a token comes apart. All characters are in lower case.
+
+    prefix, suffix (str): What is taken away from the token's ends to find the stem; of a token without a stem, all of it is the prefix.
+    stem (int): Which of its words the stem is, or -1 if none is.
+    before, after (str): What the stem gets in their place.
+    others (tuple[str, ...]): The other words.
+    """
+
+    prefix: str
+    suffix: str
+    stem: int
+    before: str
+    after: str
+    others: tuple[str, ...]
+
+    @classmethod
+    def of(cls, token: str, words: Sequence[str]) -> "Rule":
+        """The rule by which a token has some words, the longest common part being the stem."""
+        token, words = token.lower(), [word.lower() for word in words]
+        matches = [SequenceMatcher(None, token, word, autojunk=False).find_longest_match() for word in words]
+        # Of several the first.
+        stem = max(range(len(words)), key=lambda i: (matches[i].size, -i))
+        begin, own, size = matches[stem]
+        if size == 0:
+            return cls(token, "", -1, "", "", tuple(words))
+        word = words[stem]
+        others = tuple(other for i, other in enumerate(words) if i != stem)
+        return cls(token[:begin], token[begin + size :], stem, word[:own], word[own + size :], others)
+
+    def apply(self, token: str) -> list[str] | None:
+        """The words of a token, or None if it is not one that the rule is for.
+
+        The stem keeps its capitals. The first word begins with one if the token does, and all words are in capitals if it is.
+        """
+        lower = token.lower()
+        words = list(self.others)
+        if self.stem < 0:
+            if lower != self.prefix:
+                return None
+        else:
+            begin, end = len(self.prefix), len(token) - len(self.suffix)
+            if begin >= end or len(lower) != len(token):
+                return None
+            if not (lower.startswith(self.prefix) and lower.endswith(self.suffix)):
+                return None
+            words.insert(self.stem, self.before + token[begin:end] + self.after)
+        if len(token) > 1 and token.isupper():
+            return [word.upper() for word in words]
+        if token[:1].isupper():
+            words[0] = words[0][:1].upper() + words[0][1:]
+        return words
+
+
+class MultiwordTokens:
+    """Finds the words of tokens.
+
+    rules (Sequence[Rule]): How tokens come apart.
+    weights (float32[places]): Of hashed features of a token together with a rule.
+    whole (Iterable[str]): Tokens in lower case that are one word, whatever the rules allow.
+    """
+
+    def __init__(self, rules: Sequence[Rule], weights: np.ndarray, whole: Iterable[str] = ()) -> None:
+        self.rules = list(rules)
+        self.weights = weights
+        self.whole = frozenset(whole)
+        # Rules by the end that a token must have.
+        self._by_end: dict[str, list[int]] = {}
+        for number, rule in enumerate(self.rules):
+            self._by_end.setdefault(rule.suffix if rule.stem >= 0 else rule.prefix, []).append(number)
+        self._lengths = sorted(set(map(len, self._by_end)))
+
+    @classmethod
+    def learn(cls, sentences: Iterable[Sequence[tuple[str, Sequence[str]]]], *, seed: int = 0) -> "MultiwordTokens":
+        """Learn from tokens whose words are known.
+
+        sentences (Iterable[Sequence[tuple[str, Sequence[str]]]]): Each token with its words, which are itself or several.
+        seed (int): Fixes what is learned.
+        """
+        sentences = list(sentences)
+        everything = [each for sentence in sentences for each in sentence]
+        several = {token.lower() for token, words in everything if list(words) != [token]}
+        rules = dict.fromkeys(Rule.of(token, words) for token, words in everything if list(words) != [token])
+        found = cls(list(rules), np.zeros(_PLACES, dtype=np.float32))
+        number = {rule: i for i, rule in enumerate(found.rules)}
+        whole: Counter[str] = Counter()
+        decisions = []
+        for sentence in sentences:
+            tokens = [token for token, _ in sentence]
+            for i, (token, words) in enumerate(sentence):
+                lower = token.lower()
+                # What is always one word need not be learned from each time.
+                if whole[lower] < _OFTEN and (possible := found._possible(token)):
+                    right = _WHOLE if list(words) == [token] else number[Rule.of(token, words)]
+                    decisions.append((found._places(tokens, i, possible), [each == right for each in possible]))
+                    whole[lower] += lower not in several
+        square = np.full(_PLACES, 1e-6, dtype=np.float32)
+        rng = np.random.default_rng(seed)
+        for _ in range(_EPOCHS):
+            for i in rng.permutation(len(decisions)).tolist():
+                places, right = decisions[i]
+                for own, is_right, share in zip(places, right, _shares(found.weights[places].sum(axis=1).tolist())):
+                    gradient = is_right - share
+                    if abs(gradient) > _NEGLIGIBLE:
+                        square[own] += gradient * gradient
+                        found.weights[own] += _RATE * gradient / np.sqrt(square[own])
+        # As they are stored.
+        weights = found.weights.astype(np.float16).astype(np.float32)
+        return cls(found.rules, weights, (token for token, count in whole.items() if count >= _OFTEN))
+
+    def words(self, tokens: Sequence[str]) -> list[list[str]]:
+        """The words of each token.
+
+        tokens (Sequence[str]): Tokens of running text.
+        RETURNS (list[list[str]]): Of a token that is one word, that is the token.
+        """
+        found = [[token] for token in tokens]
+        for i, token in enumerate(tokens):
+            possible = self._possible(token) if token.lower() not in self.whole else ()
+            if possible:
+                scores = self.weights[self._places(tokens, i, possible)].sum(axis=1)
+                # The first counts 0: that the token is one word.
+                best = int(np.argmax(np.append(0.0, scores)))
+                if best:
+                    found[i] = self.rules[possible[best - 1]].apply(token)  # type: ignore[assignment]
+        return found
+
+    def _possible(self, token: str) -> list[int]:
+        """The rules that a token allows."""
+        lower = token.lower()
+        ends = (lower[len(lower) - length :] for length in self._lengths if length <= len(lower))
+        found = []
+        for end in ends:
+            for number in self._by_end.get(end, ()):
+                rule = self.rules[number]
+                if lower.startswith(rule.prefix) and rule.apply(token) is not None:
+                    found.append(number)
+        return found
+
+    def _places(self, tokens: Sequence[str], i: int, possible: Sequence[int]) -> np.ndarray:
+        """The places of the features of a token together with each rule (int64[rules, features]): each by itself, and for all rules."""
+        features = np.array([crc32(each.encode("utf8", "surrogatepass")) for each in _features(tokens, i)])
+        for_all = features & (_PLACES - 1)
+        own = [(features ^ _hash_of(self.rules[number])) * 0x9E3779B1 >> 7 & (_PLACES - 1) for number in possible]
+        return np.array([np.append(for_all, each) for each in own])
+
+    def to_dict(self) -> dict[str, Any]:
+        """What has been learned, by name."""
+        place = np.flatnonzero(self.weights)
+        return {
+            "rules": [list(rule[:-1]) + [list(rule.others)] for rule in self.rules],
+            "places": place.astype(np.uint32),
+            "weights": self.weights[place].astype(np.float16),
+            "whole": sorted(self.whole),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> "MultiwordTokens":
+        """What `to_dict` has stored.
+
+        RAISES (ValueError | TypeError | LookupError): If it is something else.
+        """
+        rules = [
+            Rule(*map(_string, row[:2]), int(row[2]), *map(_string, row[3:5]), tuple(map(_string, row[5])))
+            for row in stored["rules"]
+        ]
+        place, found = np.asarray(stored["places"]), np.asarray(stored["weights"])
+        if any(not -1 <= rule.stem <= len(rule.others) or (rule.stem < 0 and not rule.others) for rule in rules):
+            raise ValueError("the rules of multiword tokens are none")
+        if place.dtype != np.uint32 or found.dtype != np.float16 or place.shape != found.shape or place.ndim != 1:
+            raise ValueError("the weights of multiword tokens are none")
+        if max([0, *place]) >= _PLACES or not np.isfinite(found).all():
+            raise ValueError("the weights of multiword tokens are none")
+        weights = np.zeros(_PLACES, dtype=np.float32)
+        weights[place] = found
+        return cls(rules, weights, map(_string, stored["whole"]))
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is no word")
+    return value
+
+
+def _hash_of(rule: Rule) -> int:
+    return crc32(repr(rule).encode("utf8", "surrogatepass"))
+
+
+def _shares(scores: Sequence[float]) -> list[float]:
+    """The probabilities of rules, where that the token is one word scores 0."""
+    highest = max(0.0, *scores)
+    weights = [exp(score - highest) for score in scores]
+    total = sum(weights) + exp(-highest)
+    return [weight / total for weight in weights]
+
+
+def _features(tokens: Sequence[str], i: int) -> list[str]:
+    """What is known of a token, as strings."""
+    token = tokens[i]
+    lower = token.lower()
+    before = tokens[i - 1].lower() if i else ""
+    after, second = ((tokens[j].lower() if j < len(tokens) else "") for j in (i + 1, i + 2))
+    return [
+        "",
+        f"token {token}",
+        f"lower {lower}",
+        f"before {before}",
+        f"after {after}",
+        f"before, lower {before} {lower}",
+        f"lower, after {lower} {after}",
+        f"all {before} {lower} {after}",
+        f"ends before {before[-3:]} {lower[-3:]}",
+        f"ends after {after[-3:]} {lower[-3:]}",
+        f"end after {after[-1:]} {lower}",
+        f"end after 2 {after[-2:]} {lower}",
+        f"second {lower} {second}",
+        f"length {min(len(token), 8)}",
+        f"capital {token[:1].isupper()} {lower[-2:]}",
+        *(f"suffix {lower[-length:]}" for length in range(1, min(_LONGEST_SUFFIX, len(lower)) + 1)),
+        *("" for _ in range(_LONGEST_SUFFIX - len(lower))),
+        *(f"prefix {lower[:length]}" for length in range(1, min(_LONGEST_PREFIX, len(lower)) + 1)),
+        *("" for _ in range(_LONGEST_PREFIX - len(lower))),
+    ]

@@ -1,0 +1,72 @@
+"""Tokens come apart into words by rules that hold for tokens that were not seen."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_hpyp.text.multiword import MultiwordTokens, Rule
+
+FRENCH = [
+    [("Il", ["Il"]), ("va", ["va"]), ("au", ["à", "le"]), ("lit", ["lit"])],
+    [("Au", ["À", "le"]), ("port", ["port"]), ("du", ["de", "le"]), ("roi", ["roi"])],
+    [("Il", ["Il"]), ("mange", ["mange"]), ("des", ["des"]), ("pommes", ["pommes"])],
+    [("le", ["le"]), ("roi", ["roi"]), ("des", ["de", "les"]), ("mers", ["mers"])],
+] * 4
+STEMS = ("ev", "deniz", "liman", "orman", "kent", "masa")
+TURKISH = [[(stem + "deki", [stem + "de", "ki"]), (stem, [stem]), (stem + "de", [stem + "de"])] for stem in STEMS]
+
+
+@given(
+    st.text("abcdé", min_size=1, max_size=8), st.lists(st.text("abcdé", min_size=1, max_size=6), min_size=2, max_size=4)
+)
+def test_a_rule_of_a_token_gives_its_words(token, words):
+    assert Rule.of(token, words).apply(token) == words
+
+
+@pytest.mark.parametrize(
+    ("token", "words"), [("Au", ["À", "le"]), ("AU", ["À", "LE"]), ("au", ["à", "le"]), ("mau", None), ("a", None)]
+)
+def test_words_have_capitals_where_the_token_has(token, words):
+    assert Rule.of("au", ["à", "le"]).apply(token) == words
+
+
+def test_tokens_that_were_not_seen_come_apart_as_others_did():
+    learned = MultiwordTokens.learn(TURKISH)
+    assert learned.words(["Köydeki", "gölde"]) == [["Köyde", "ki"], ["gölde"]]
+
+
+def test_what_stands_around_decides_where_a_token_may_be_both():
+    learned = MultiwordTokens.learn(FRENCH)
+    for sentence in FRENCH:
+        assert learned.words([token for token, _ in sentence]) == [words for _, words in sentence]
+
+
+def test_the_seed_fixes_what_is_learned_and_it_is_stored():
+    one, same = (MultiwordTokens.learn(FRENCH, seed=3) for _ in range(2))
+    stored = MultiwordTokens.from_dict(one.to_dict())
+    for other in (same, stored):
+        assert np.array_equal(one.weights, other.weights)
+        assert (one.rules, one.whole) == (other.rules, other.whole)
+
+
+def test_without_multiword_tokens_all_tokens_are_words():
+    learned = MultiwordTokens.learn([[("a", ["a"]), ("b", ["b"])]])
+    assert learned.rules == []
+    assert learned.words(["a", "c"]) == [["a"], ["c"]]
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("rules", [["a", "", -1, "", "", []]]),
+        ("rules", [["a", "", 3, "", "", ["b"]]]),
+        ("rules", [["a", 1, 0, "", "", ["b"]]]),
+        ("places", np.array([1 << 30], np.uint32)),
+        ("weights", np.array([np.inf], np.float16)),
+        ("whole", [7]),
+    ],
+)
+def test_what_is_damaged_is_an_error(part, value):
+    with pytest.raises(ValueError, match=r"none|no word"):
+        MultiwordTokens.from_dict({**MultiwordTokens.learn(FRENCH).to_dict(), part: value})

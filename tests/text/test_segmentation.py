@@ -1,0 +1,141 @@
+"""Tokens and sentences are found as a treebank has them, in any text, the same way each time."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_hpyp.text.segmentation import Segmenter, Segments, annotated
+
+
+def text_of(sentences, between=" "):
+    """A text of sentences whose tokens are separated by blanks, where "+" stands for nothing and "_" for a blank within a token."""
+    text, tokens, last = "", [], []
+    for sentence in sentences:
+        text += between if text else ""
+        for i, token in enumerate(sentence.split()):
+            if token.startswith("+"):
+                token = token[1:]
+            elif i:
+                text += " "
+            token = token.replace("_", " ")
+            tokens.append((len(text), len(text) + len(token)))
+            text += token
+            last.append(False)
+        last[-1] = True
+    return annotated(text, tokens, last)
+
+
+NOUNS = ("ferry", "harbour", "captain", "bread", "island", "rope", "storm", "light")
+SENTENCES = [
+    sentence
+    for i, noun in enumerate(NOUNS)
+    for sentence in (
+        f"The {noun} can +not wait +.",
+        f"Mr. Lind +, who saw the {noun} +'s keeper +, left at {i + 1} p.m. +.",
+        f"Is 1_00{i} a {noun} +?",
+        f"She can see ( +the {noun} +) +!",
+    )
+]
+TRAINING = [text_of(SENTENCES[i::4]) for i in range(4)]
+
+
+@pytest.fixture(scope="module")
+def segmenter():
+    return Segmenter.learn(TRAINING)
+
+
+def found(segments: Segments, text: str):
+    tokens = [text[a:b] for a, b in zip(segments.starts.tolist(), segments.ends.tolist())]
+    return tokens, np.flatnonzero(segments.last).tolist()
+
+
+def test_a_treebank_that_was_learned_is_found_again(segmenter):
+    for each in TRAINING:
+        segments = segmenter.segment(each.text)
+        assert segments.starts.tolist() == each.starts.tolist()
+        assert segments.ends.tolist() == each.ends.tolist()
+        assert segments.last.tolist() == each.last.tolist()
+
+
+def test_words_that_were_not_seen_come_apart_as_others_do(segmenter):
+    text = "The willow cannot wait. Mr. Voss, who saw the anchor's keeper, left at 9 p.m. Is 1 007 a buoy?"
+    tokens, last = found(segmenter.segment(text), text)
+    assert tokens[:5] == ["The", "willow", "can", "not", "wait"]
+    assert "'s" in tokens
+    assert "1 007" in tokens
+    assert last[-1] == len(tokens) - 1
+
+
+def test_a_token_ends_between_letters_only_where_one_did(segmenter):
+    text = "cannot snot cabinet"
+    tokens, _ = found(segmenter.segment(text), text)
+    # "n" and "n" is the pair at which "can|not" ends.
+    assert tokens[-1] == "cabinet"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
+def test_every_character_that_is_no_white_space_is_in_one_token(segmenter, text):
+    segments = segmenter.segment(text)
+    covered = np.zeros(len(text), dtype=int)
+    end = 0
+    for a, b in zip(segments.starts.tolist(), segments.ends.tolist()):
+        assert end <= a < b
+        assert not text[a].isspace()
+        assert not text[b - 1].isspace()
+        covered[a:b] += 1
+        end = b
+    for i, character in enumerate(text):
+        assert covered[i] == 1 or (character.isspace() and covered[i] == 0) or character.isspace()
+    if len(segments.last):
+        assert segments.last[-1]
+    assert ((segments.probability >= 0) & (segments.probability <= 1)).all()
+
+
+def test_a_text_without_spaces_or_sentence_ends_is_segmented(segmenter):
+    for text in ("x" * 200_000, "a " * 100_000, "\u200b" * 10_000, " \n\t" * 1000, "\U0001f600" * 1000):
+        segments = segmenter.segment(text)
+        assert len(segments.starts) == len(segments.ends) == len(segments.last) == len(segments.probability)
+
+
+def test_the_seed_fixes_what_is_learned():
+    one, same, other = (Segmenter.learn(TRAINING, seed=seed).weights.weight for seed in (1, 1, 2))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+def test_tokens_are_learned_where_sentences_are_not_known(segmenter):
+    unknown = [each._replace(last=None) for each in TRAINING]
+    learned = Segmenter.learn(unknown)
+    segments = learned.segment(TRAINING[0].text)
+    assert segments.ends.tolist() == TRAINING[0].ends.tolist()
+
+
+def test_what_was_stored_decides_the_same(segmenter):
+    again = Segmenter.from_dict(segmenter.to_dict())
+    for a, b in zip(again.weights, segmenter.weights):
+        assert np.array_equal(np.sort(a, axis=0), np.sort(b, axis=0))
+    text = "Neither the willow nor the Mr. Lind can wait (at all)!"
+    assert all(np.array_equal(a, b) for a, b in zip(again.segment(text), segmenter.segment(text)))
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("weights", np.zeros((1, 3), np.float32)),
+        ("weights", np.full((1, 3), np.nan, np.float16)),
+        ("places", np.array([1 << 30], np.uint32)),
+        ("pairs", np.array([1 << 20], np.uint32)),
+        ("words", np.zeros(3, np.uint64)),
+        ("often", np.zeros((1, 1), np.int8)),
+    ],
+)
+def test_what_is_damaged_is_an_error(segmenter, part, value):
+    with pytest.raises(ValueError, match="none"):
+        Segmenter.from_dict({**segmenter.to_dict(), part: value})
+
+
+def test_nothing_to_learn_from_is_an_error():
+    with pytest.raises(ValueError, match="no tokens"):
+        Segmenter.learn([annotated("", [], [])])

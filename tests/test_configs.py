@@ -1,5 +1,6 @@
 """The configs that come with the project are complete, and what the factory does without them."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -121,16 +122,11 @@ def component(config, name="hpyp_parser"):
 
 
 @pytest.mark.parametrize("lang", ["en", "fr"])
-def test_what_is_not_told_otherwise_is_the_pool(lang, tmp_path):
-    pool = component(load_config(PROJECT / "configs" / "pool.cfg", overrides={"nlp.lang": lang}))
+def test_the_rule_for_unknown_words_is_that_of_the_language(lang):
     nlp = spacy.blank(lang)
     nlp.add_pipe("hpyp_parser")
-    run("init", "config", tmp_path / "new.cfg", "--lang", lang, "--pipeline", "hpyp_parser")
-    for config in (nlp.config, load_config(tmp_path / "new.cfg")):
-        found = component(config)
-        # The rule for unknown words is the same for all languages but English.
-        assert found["model"]["unknown_words"].pop("lang") == (lang if lang == "en" else "xx")
-        assert found == {**pool, "model": {**pool["model"], "unknown_words": found["model"]["unknown_words"]}}
+    # The rule is the same for all languages but English.
+    assert component(nlp.config)["model"]["unknown_words"]["lang"] == (lang if lang == "en" else "xx")
     vocabulary_settings = nlp.get_pipe("hpyp_parser").joint.vocabulary_settings
     for word in ("unthinkingly", "1984", "Zenobias"):
         assert vocabulary_settings.rule(word, "") == unknown_words(lang)(word, "")
@@ -166,18 +162,29 @@ def test_base_config_of_the_docs_is_filled_in_to_the_training_of_the_pool(tmp_pa
 def test_an_installed_wheel_has_the_defaults(tmp_path):
     source, wheel = tmp_path / "source", tmp_path / "wheel"
     source.mkdir()
-    for name in ("README.md", "LICENSE", "pyproject.toml", "setup.cfg"):
+    for name in ("README.md", "LICENSE", "pyproject.toml", "setup.cfg", "setup.py"):
         shutil.copy(PROJECT / name, source)
-    shutil.copytree(PROJECT / "spacy_hpyp", source / "spacy_hpyp", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("spacy_hpyp", "configs"):
+        shutil.copytree(PROJECT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", wheel, source]
     done = subprocess.run(build, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     (file,) = wheel.glob("*.whl")
     with ZipFile(file) as archive:
-        assert (
-            archive.read("spacy_hpyp/components/defaults.cfg")
-            == (PROJECT / "spacy_hpyp" / "components" / "defaults.cfg").read_bytes()
-        )
+        archive.extractall(tmp_path / "installed")
+    installed = tmp_path / "installed" / "spacy_hpyp"
+    assert (installed / "configs" / "pool.cfg").read_bytes() == (PROJECT / "configs" / "pool.cfg").read_bytes()
+    assert (installed / "report" / "page.html").is_file()
+    program = "from spacy_hpyp.components import factories; print(factories.__file__); factories._config('pool')"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(installed.parent)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(installed))
 
 
 def test_pools_are_made_by_add_pipe_with_lists_alone(toy, assert_forest):

@@ -1,27 +1,25 @@
 """`hpyp annotate`: a training corpus with guides that have not seen it."""
 
 from pathlib import Path
+from typing import Annotated
 
-import typer
 from spacy.training import Corpus
 from wasabi import msg
 
 from ..components.corpus import reading
-from .app import MOST, hpyp, load_parser, prepare_docs, save_docs
+from .app import hpyp, load_parser, prepare_docs, save_docs
+from .options import DocsFile, Generative, Threads, argument, option
 from .progress import Bar
 
 
 @hpyp.command("annotate")
-def annotate_cli(
-    model: str = typer.Argument(..., help="Name or path of a pipeline with an hpyp_parser"),
-    corpus: Path = typer.Argument(
-        ..., help="The .spacy file that it was trained on, or a directory of them", exists=True
-    ),
-    output: Path = typer.Argument(..., help="The .spacy file to write", dir_okay=False),
-    folds: int = typer.Option(
-        10, "--folds", help="How many parts of the corpus are left out, one after the other", min=2, max=MOST
-    ),
-    threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
+def annotate(
+    model: Generative,
+    corpus: Annotated[Path, argument("The .spacy file that it was trained on, or a directory of them", exists=True)],
+    output: DocsFile,
+    *,
+    folds: Annotated[int, option("How many parts of the corpus are left out, one after the other", least=2)] = 10,
+    threads: Threads = None,
 ) -> None:
     """Write the corpus that a parser was trained on with what it believes about it, for components that read guides to learn from.
 
@@ -29,26 +27,13 @@ def annotate_cli(
     parser that has not seen them. The documents have the gold annotation on the tokens that the parser has learned, and the guides
     in `doc._.guide`.
     """
-    annotate(model, corpus, output, folds=folds, threads=threads)
-
-
-def annotate(model: str | Path, corpus: Path, output: Path, *, folds: int = 10, threads: int | None = None) -> None:
-    """Write a parser's training corpus with its guides.
-
-    model (str | Path): Name or path of the pipeline.
-    corpus (Path): A .spacy file or a directory of them.
-    output (Path): The .spacy file to write.
-    folds (int): How many parts of the corpus are left out, at least 2.
-    threads (int | None): Instead of the pipeline's setting.
-    RAISES (ValueError): If the parser has not been trained on the corpus, or something cannot be read.
-    """
     prepare_docs(output)
     nlp, parser = load_parser(model, threads=threads)
     with reading(corpus):
         examples = list(Corpus(corpus)(nlp))
-    if not any(len(example.predicted) for example in examples):
-        raise ValueError(f"There is nothing to annotate in '{corpus}'.")
     words = sum(len(example.predicted) for example in examples)
+    if not words:
+        raise ValueError(f"There is nothing to annotate in '{corpus}'.")
     with Bar(total=words, desc="Annotating", unit=" words") as bar:
         docs, learned = parser.leave_out(examples, folds=folds, progress=bar.update)
     save_docs(output, docs)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import spacy
 import typer
 from spacy.language import Language
+from spacy.pipeline import DependencyParser, Tagger
 from spacy.tokens import Doc, DocBin
 from typer.core import TyperGroup
 from wasabi import msg
@@ -20,6 +21,7 @@ from ..about import __version__
 from ..compat.cli import app
 from ..components.base import TrainableComponent
 from ..components.easy_first_parser import EasyFirstParser
+from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
@@ -28,9 +30,8 @@ from ..storage.files import prepare_folder, replace_file
 from .progress import telling_of_compilation
 
 HELP = "Commands of the generative parser, the component hpyp_parser."
-#: The highest whole number that an option takes which no setting of a component has a limit for.
-MOST = 1_000_000_000
 _DEBUG = "--debug"
+_OTHERS = DependencyParser, Tagger, EasyFirstTagger
 
 
 class Commands(TyperGroup):
@@ -124,25 +125,50 @@ class Parsers(NamedTuple):
     combiners: list[ParseCombiner]
 
 
-def parsers_of(nlp: Language, name: str | Path) -> Parsers:
+def parsers_of(nlp: Language, name: str | Path, *, others: bool = False) -> Parsers:
     """The parsers of this package in a pipeline.
 
     name (str | Path): Its name or path, for errors.
+    others (bool): Whether spaCy's own parser, or a tagger by itself, will do instead.
     RAISES (ValueError): If there is none, or one that has not been trained.
     """
     pipes = [pipe for _, pipe in nlp.pipeline]
-    found = Parsers(
-        [pipe for pipe in pipes if isinstance(pipe, HPYPParser)],
-        [pipe for pipe in pipes if isinstance(pipe, EasyFirstParser)],
-        [pipe for pipe in pipes if isinstance(pipe, HeadOutwardParser)],
-        [pipe for pipe in pipes if isinstance(pipe, ParseCombiner)],
-    )
-    if not any(found):
-        raise ValueError(f"The pipeline '{name}' should have a parser of this package, but it has {nlp.pipe_names}")
+    kinds = HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner
+    found = Parsers(*([pipe for pipe in pipes if isinstance(pipe, kind)] for kind in kinds))
+    if not any(found) and not (others and any(isinstance(pipe, _OTHERS) for pipe in pipes)):
+        wanted = "a parser or tagger" if others else "a parser of this package"
+        raise ValueError(f"The pipeline '{name}' should have {wanted}, but it has {nlp.pipe_names}")
     for parser in [parser for kind in found for parser in kind]:
         if not parser.is_trained:
             raise ValueError(f"The {parser.factory} of the pipeline '{name}' has not been trained.")
     return found
+
+
+def prepared(
+    model: str | Path, *, threads: int | None, others: bool = False, **settings: Any
+) -> tuple[Language, Parsers]:
+    """Load a pipeline, and set what is to be another setting than its own.
+
+    model (str | Path): Its name or path.
+    threads (int | None): Of all components of this package that have several.
+    others (bool): Whether spaCy's own parser, or a tagger by itself, will do.
+    settings: Those of parsers, by their names; None leaves them as they are.
+    RETURNS (tuple[Language, Parsers]): The pipeline, and its parsers of this package.
+    RAISES (ValueError): If there is no parser, or a setting is out of its range or of a component that is not there.
+    """
+    nlp = load_pipeline(model)
+    found = parsers_of(nlp, model, others=others)
+    owners = {"decoding": ("hpyp", "head_outward"), "beam": ("easy_first",)}
+    for name, value in settings.items():
+        kinds_with = owners.get(name, ("hpyp",))
+        parsers = [parser for kind in kinds_with for parser in getattr(found, kind)]
+        if value is not None and not parsers:
+            owner = " and ".join(f"{kind}_parser" for kind in kinds_with)
+            raise ValueError(f"'{name}' is a setting of {owner}, which the pipeline '{model}' does not have.")
+        for parser in parsers:
+            parser.change(**({} if value is None else {name: value}))
+    set_threads(nlp, threads)
+    return nlp, found
 
 
 def set_threads(nlp: Language, threads: int | None) -> None:

@@ -3,30 +3,31 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-import typer
-from spacy.tokens import DocBin
 from spacy.util import get_lang_class
 from wasabi import msg
 
-from ..storage.files import prepare_folder, replace_file
+from ..storage.files import prepare_folder
 from ..treebanks.conllu import Block, read_blocks
-from .app import MOST, hpyp, note
+from .app import hpyp, note, save_docs
 from .documents import treebank_documents
+from .options import argument, option
 
 # So many lines are named of each problem.
 _NAMED = 3
 
 
 @hpyp.command("convert")
-def convert_cli(
-    treebanks: list[Path] = typer.Argument(..., help="Treebanks in CoNLL-U"),
-    output: Path = typer.Argument(..., help="Directory for the .spacy files", file_okay=False),
-    n_sents: int = typer.Option(10, "--n-sents", "-n", help="Sentences to a document", min=1, max=MOST),
-    merge_subtokens: bool = typer.Option(
-        False, "--merge-subtokens", "-T", help="Multiword tokens become one token, as they are written"
-    ),
-    lang: str | None = typer.Option(None, "--lang", "-l", help="See that spaCy has this language"),
+def convert(
+    treebanks: Annotated[list[Path], argument("Treebanks in CoNLL-U")],
+    output: Annotated[Path, argument("Directory for the .spacy files", file_okay=False)],
+    *,
+    n_sents: Annotated[int, option("Sentences to a document", "--n-sents -n", least=1)] = 10,
+    merge_subtokens: Annotated[
+        bool, option("Multiword tokens become one token, as they are written", "--merge-subtokens -T")
+    ] = False,
+    lang: Annotated[str | None, option("See that spaCy has this language", "--lang -l")] = None,
 ) -> None:
     """Convert treebanks as 'spacy convert --converter conllu' does, and say in which line something is wrong.
 
@@ -44,7 +45,7 @@ def convert_cli(
     for path in dict.fromkeys(treebanks):
         blocks = list(read_blocks(path))
         docs = list(treebank_documents(blocks, path, sentences=n_sents, merge_subtokens=merge_subtokens))
-        replace_file(output / f"{path.stem}.spacy", DocBin(docs=docs, store_user_data=True).to_bytes())
+        save_docs(output / f"{path.stem}.spacy", docs)
         _tell_of_incomplete(blocks, path)
         msg.good(f"Converted {len(blocks):,} sentences in {len(docs):,} documents: {output / path.stem}.spacy")
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
-import typer
 from wasabi import msg
 
 from ..storage.files import prepare_folder
@@ -14,40 +14,31 @@ from ..treebanks.penn import dependencies
 from ..treebanks.sections import LANGUAGE_MODELLING, PARSING, bracketed_files, check_once, listed, section_of
 from .app import hpyp
 from .convert_lm import VOCABULARY_SIZE, save_limited, simplified
+from .options import argument, option
 
 
 @hpyp.command("convert-ptb")
-def convert_ptb_cli(
-    sources: list[Path] = typer.Argument(
-        ..., metavar="INPUT", help="Directories such as wsj/, with wsj/02/wsj_0200.mrg, or files", exists=True
-    ),
-    output: Path = typer.Argument(..., metavar="OUTPUT_DIR", help="The directory to write to", file_okay=False),
-    parts: bool = typer.Option(
-        True,
-        "--parts/--whole",
-        help="Divide the sections of the WSJ into the standard parts, or write a file for each input",
-    ),
+def convert_ptb(
+    sources: Annotated[
+        list[Path],
+        argument("Directories such as wsj/, with wsj/02/wsj_0200.mrg, or files", metavar="INPUT", exists=True),
+    ],
+    output: Annotated[Path, argument("The directory to write to", metavar="OUTPUT_DIR", file_okay=False)],
+    *,
+    parts: Annotated[
+        bool,
+        option(
+            "Divide the sections of the WSJ into the standard parts, or write a file for each input", "--parts/--whole"
+        ),
+    ] = True,
 ) -> None:
     """Convert trees in brackets, as in the Penn Treebank, to dependency trees in CoNLL-U.
 
     Heads are found by the rules of Yamada and Matsumoto (2003), labels and punctuation are as of Penn2Malt. Where the names of files say
     which sections of the WSJ they are, the standard parts are written: wsj-train (02-21), wsj-dev (22) and wsj-test (23) for parsing, and
-    wsj-lm-train (00-20), wsj-lm-dev (21-22) and wsj-lm-test (23-24) for language modelling, these as `hpyp convert-lm` writes them.
+    wsj-lm-train (00-20), wsj-lm-dev (21-22) and wsj-lm-test (23-24) for language modelling, these as `hpyp papers convert-lm` writes them.
     Other inputs become a file each. Words are as in the treebank, -LRB- for a bracket. The results can be converted with
     `spacy convert --converter conllu`.
-    """
-    convert_ptb(sources, output, parts=parts)
-
-
-def convert_ptb(sources: Sequence[Path], output: Path, *, parts: bool = True) -> list[Path]:
-    """Write dependency trees for trees in brackets.
-
-    sources (Sequence[Path]): Directories and files.
-    output (Path): The directory to write to.
-    parts (bool): Whether sections of the WSJ are divided into the standard parts.
-    RETURNS (list[Path]): The files that were written.
-    RAISES (ValueError): If something is not text in brackets, only some of the files of a directory have sections, something of a section
-        would be read twice, or two inputs would have the same output.
     """
     prepare_folder(output)
     by_section: dict[int, list[Path]] = {}
@@ -72,14 +63,11 @@ def convert_ptb(sources: Sequence[Path], output: Path, *, parts: bool = True) ->
         check_once(files)
     # All is read before anything is written.
     sections = {section: _convert(files) for section, files in sorted(by_section.items())}
-    written = []
     for path, sentences in {path: _convert(files) for path, files in wholes.items()}.items():
         _save(path, sentences)
-        written.append(path)
     if sections:
-        written += _save_parsing(output, sections)
-        written += _save_language_modelling(output, sections)
-    return written
+        _save_parsing(output, sections)
+        _save_language_modelling(output, sections)
 
 
 def _convert(files: Sequence[Path]) -> list[Sentence]:
@@ -108,18 +96,14 @@ def _save(path: Path, sentences: list[Sentence]) -> None:
     msg.good(f"Saved {len(sentences):,} sentences with {words:,} words: {path}")
 
 
-def _save_parsing(output: Path, sections: Mapping[int, list[Sentence]]) -> list[Path]:
-    written = []
+def _save_parsing(output: Path, sections: Mapping[int, list[Sentence]]) -> None:
     for name, numbers in PARSING.items():
         if found := _gather(name, numbers, sections):
             _save(output / f"{name}.conllu", found)
-            written.append(output / f"{name}.conllu")
-    return written
 
 
-def _save_language_modelling(output: Path, sections: Mapping[int, list[Sentence]]) -> list[Path]:
+def _save_language_modelling(output: Path, sections: Mapping[int, list[Sentence]]) -> None:
     forms = WordForms()
-    written: list[Path] = []
     vocabulary: set[str] | None = None
     for name, numbers in LANGUAGE_MODELLING.items():
         if found := _gather(name, numbers, sections):
@@ -130,8 +114,6 @@ def _save_language_modelling(output: Path, sections: Mapping[int, list[Sentence]
                 msg.warn(f"Without the training part, which has its vocabulary, {name} is not written")
                 continue
             save_limited(output / f"{name}.conllu", found, vocabulary, forms)
-            written.append(output / f"{name}.conllu")
-    return written
 
 
 def _gather(name: str, numbers: Sequence[int], sections: Mapping[int, list[Sentence]]) -> list[Sentence]:

@@ -1,30 +1,23 @@
-"""`hpyp evaluate`: tags, trees and speed on gold tokens and gold sentence boundaries."""
+"""`hpyp evaluate`: tags, trees and speed on gold tokens and gold sentence boundaries; what is wrong, and how well that is known."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import srsly
-import typer
 from spacy.language import Language
-from spacy.pipeline import DependencyParser, Tagger
 from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
 
 from ..annotation.calibration import PUNCTUATION
+from ..annotation.errors import find_errors
 from ..components.corpus import create_gold_corpus, mark_sentence
-from ..components.easy_first_parser import EasyFirstParser
-from ..components.easy_first_tagger import EasyFirstTagger
-from ..components.head_outward_parser import HeadOutwardParser
-from ..components.hpyp_parser import HPYPParser
-from ..components.parse_combiner import ParseCombiner
-from ..storage.files import prepare_folder, replace_file
-from .app import MOST, Parsers, hpyp, load_pipeline, parsers_of, set_threads
-
-OWN = HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner
-OTHERS = DependencyParser, Tagger, EasyFirstTagger
+from .app import hpyp, load_pipeline, prepared
+from .calibration import Bins, calibrations, print_calibrations
+from .errors import Examples, Rows, TrainingWords, known_words, print_errors
+from .options import Data, GoldTags, Json, Particles, Punctuation, Threads, argument, option
+from .output import percent, save_json
 
 _ROWS = {
     "TAG": "tag_acc",
@@ -36,106 +29,64 @@ _ROWS = {
     "MATCH": "complete_match",
 }
 
+Temperature = Annotated[float | None, option("Temperature, instead of the pipeline's setting", "--temperature -T")]
+
 
 @hpyp.command("evaluate")
-def evaluate_cli(
-    model: str = typer.Argument(..., help="Name or path of a trained pipeline that parses or tags"),
-    data_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
-    output: Path | None = typer.Option(None, "--output", "-o", help="JSON file for the metrics", dir_okay=False),
-    particles: int | None = typer.Option(
-        None, "--particles", "-K", help="Particles, instead of the pipeline's setting"
-    ),
-    algorithm: str | None = typer.Option(
-        None,
-        "--algorithm",
-        help="particles or beam, which keeps -K derivations after each word, instead of the pipeline's setting",
-    ),
-    beam: int | None = typer.Option(
-        None, "--beam", "-b", help="Beam width of easy_first_parser, instead of the pipeline's setting"
-    ),
-    threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
-    gold_tags: bool = typer.Option(False, "--gold-tags", help="Give the gold tags to the parser"),
-    tags_from: str | None = typer.Option(
-        None, "--tags-from", help="Give the parser the tags of this pipeline's tagger; its time is not measured"
-    ),
-    decoding: str | None = typer.Option(None, "--decoding", help="best or mbr, instead of the pipeline's setting"),
-    repeat: int = typer.Option(
-        1, "--repeat", min=1, max=MOST, help="Parse so many times, and take the speed of the fastest"
-    ),
-) -> None:
+def evaluate(
+    model: Annotated[str, argument("Name or path of a trained pipeline that parses or tags")],
+    data_path: Data,
+    *,
+    output: Json = None,
+    particles: Particles = None,
+    algorithm: Annotated[
+        str | None,
+        option("particles or beam, which keeps -K derivations after each word, instead of the pipeline's setting"),
+    ] = None,
+    beam: Annotated[
+        int | None, option("Beam width of easy_first_parser, instead of the pipeline's setting", "--beam -b")
+    ] = None,
+    decoding: Annotated[str | None, option("best or mbr, instead of the pipeline's setting")] = None,
+    temperature: Temperature = None,
+    threads: Threads = None,
+    gold_tags: GoldTags = False,
+    tags_from: Annotated[
+        str | None, option("Give the parser the tags of this pipeline's tagger; its time is not measured")
+    ] = None,
+    repeat: Annotated[int, option("Parse so many times, and take the speed of the fastest", least=1)] = 1,
+    errors: Annotated[bool, option("Print what the parser gets wrong, too", "--errors")] = False,
+    train: TrainingWords = None,
+    rows: Rows = 15,
+    examples: Examples = 1,
+    calibration: Annotated[
+        bool, option("Print how well probabilities of heads and tags are calibrated, too", "--calibration")
+    ] = False,
+    bins: Bins = 10,
+    punctuation: Punctuation = False,
+) -> dict[str, Any]:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries, as parsers are compared in the literature.
 
     For raw documents, whose boundaries the model has to find, use 'spacy evaluate'.
+
+    With --errors: scores by label, tag, length of arc, length of sentence, and for known and unknown words; then which labels and tags
+    are confused, with examples: the word in brackets, its predicted and its gold head. Arcs of punctuation are left out, tags are not.
+    Words are unknown that an hpyp_parser knows by their class only, or those that --train does not have.
+
+    With --calibration: reliability tables of token._.head_prob and token._.tag_prob, their expected calibration error and their AUROC,
+    first on raw documents, whose tokens and sentences the pipeline finds. A head is right whatever its label, and punctuation is left out.
+    The expected calibration error is the mean over all tokens of the distance between confidence and accuracy in their bins; AUROC is how
+    probable it is that a right choice is surer than a wrong one. Then how many choices are wrong among the surest of them.
     """
-    if output is not None:
-        prepare_folder(output.parent)
-    scores = evaluate(
+    nlp, found = prepared(
         model,
-        data_path,
+        others=True,
+        threads=threads,
         particles=particles,
         algorithm=algorithm,
-        beam=beam,
-        threads=threads,
-        gold_tags=gold_tags,
-        tags_from=tags_from,
         decoding=decoding,
-        repeat=repeat,
+        beam=beam,
+        temperature=temperature,
     )
-    rows = {name: f"{100 * scores[key]:.2f}" for name, key in _ROWS.items() if scores.get(key) is not None}
-    if scores.get("token_log_prob") is not None:
-        rows["LOG PROB"] = f"{scores['token_log_prob']:.4f}"
-    rows["SPEED"] = f"{scores['speed']:.0f}"
-    rows["SENTENCES/S"] = f"{scores['sentences_per_second']:.0f}"
-    msg.table(rows, title="Results (gold sentences)")
-    if output is not None:
-        replace_file(output, srsly.json_dumps(scores, indent=2).encode())
-        msg.good(f"Saved results to {output}")
-
-
-def evaluate(
-    model: str | Path,
-    data_path: Path,
-    *,
-    particles: int | None = None,
-    algorithm: str | None = None,
-    beam: int | None = None,
-    threads: int | None = None,
-    gold_tags: bool = False,
-    tags_from: str | Path | None = None,
-    decoding: str | None = None,
-    repeat: int = 1,
-) -> dict[str, Any]:
-    """Evaluate a pipeline on gold tokens and gold sentence boundaries.
-
-    model (str | Path): Name or path of the pipeline.
-    data_path (Path): A .spacy file or a directory of them.
-    particles, beam, threads (int | None): Instead of the pipeline's settings.
-    algorithm (str | None): "particles" or "beam", instead of the pipeline's setting.
-    gold_tags (bool): Whether the parsers use the gold tags; no other component comes before them then.
-    tags_from (str | Path | None): Name or path of a pipeline whose tags they use instead, in the same way.
-    decoding (str | None): "best" or "mbr", instead of the pipeline's setting.
-    repeat (int): How many times to parse, at least 1; the speed is that of the fastest, as other processes only slow it down.
-    RETURNS (dict[str, Any]): The scores of `nlp.evaluate`, "sentences_per_second" beside its "speed", in words, and "complete_match",
-        the part of the sentences whose heads are all right, punctuation left out.
-    RAISES (ValueError): If there is no parser, nothing to evaluate or to compare with, or a setting is out of its range or of
-        a component that is not there.
-    """
-    nlp = load_pipeline(model)
-    # spaCy's own parser, and a tagger by itself, can be evaluated in the same way, but have no settings of ours.
-    others = any(isinstance(pipe, OTHERS) for _, pipe in nlp.pipeline)
-    own = any(isinstance(pipe, OWN) for _, pipe in nlp.pipeline)
-    found = Parsers([], [], [], []) if others and not own else parsers_of(nlp, model)
-    for name, value, parsers, owner in (
-        ("particles", particles, found.hpyp, "hpyp_parser"),
-        ("algorithm", algorithm, found.hpyp, "hpyp_parser"),
-        ("decoding", decoding, [*found.hpyp, *found.head_outward], "hpyp_parser and head_outward_parser"),
-        ("beam", beam, found.easy_first, "easy_first_parser"),
-    ):
-        if value is not None and not parsers:
-            raise ValueError(f"'{name}' is a setting of {owner}, which the pipeline '{model}' does not have.")
-        for parser in parsers:
-            parser.change(**({} if value is None else {name: value}))
-    set_threads(nlp, threads)
     if gold_tags and tags_from is not None:
         raise ValueError("The parser is given either the gold tags or those of a tagger, not both.")
     given = gold_tags or tags_from is not None
@@ -143,34 +94,53 @@ def evaluate(
         raise ValueError(f"Tags can be given to a parser, but the pipeline '{model}' has none.")
     for parser in found.hpyp:
         parser.tags = "given" if given else parser.tags
-    examples = read_examples(nlp, data_path, gold_tags=gold_tags)
+    gold = read_examples(nlp, data_path, gold_tags=gold_tags, heads=errors)
     if tags_from is not None:
-        give_tags(examples, tags_from)
+        give_tags(gold, tags_from)
+    known = known_words(nlp, train)
     parsers = [name for name, pipe in nlp.pipeline if any(pipe in kind for kind in found)]
     before = nlp.pipe_names[: nlp.pipe_names.index(parsers[-1])] if given else []
+    scorer = ParsedScorer(nlp)
     with nlp.select_pipes(disable=[name for name in before if name not in parsers]):
         # What is compiled or read the first time is no part of the speed.
-        nlp(examples[0].predicted.copy())
-        copies = ([Example(each.predicted.copy(), each.reference) for each in examples] for _ in range(repeat))
-        scores = max((nlp.evaluate(copy, scorer=MatchScorer(nlp)) for copy in copies), key=lambda found: found["speed"])
-    words = sum(len(example.predicted) for example in examples)
-    return {**scores, "sentences_per_second": scores["speed"] * len(examples) / words}
+        nlp(gold[0].predicted.copy())
+        copies = ([Example(each.predicted.copy(), each.reference) for each in gold] for _ in range(repeat))
+        scores = max((nlp.evaluate(copy, scorer=scorer) for copy in copies), key=lambda found: found["speed"])
+    words = sum(len(example.predicted) for example in gold)
+    scores["sentences_per_second"] = scores["speed"] * len(gold) / words
+    shown = {name: percent(scores[key]) for name, key in _ROWS.items() if scores.get(key) is not None}
+    if scores.get("token_log_prob") is not None:
+        shown["LOG PROB"] = f"{scores['token_log_prob']:.4f}"
+    shown |= {"SPEED": f"{scores['speed']:.0f}", "SENTENCES/S": f"{scores['sentences_per_second']:.0f}"}
+    msg.table(shown, title="Results (gold sentences)")
+    if errors:
+        wrong = find_errors(scorer.parsed(model), known=known, punctuation=punctuation, show=examples)
+        print_errors(wrong, rows=rows)
+        scores["errors"] = wrong.to_dict()
+    if calibration:
+        raw, exact = calibrations(nlp, found, data_path, bins=bins, punctuation=punctuation)
+        print_calibrations(raw, exact)
+        scores["calibration"] = {**exact.to_dict(), "raw": raw.to_dict()}
+    save_json(output, scores, "results")
+    return scores
 
 
-def read_examples(nlp: Language, data_path: Path, *, gold_tags: bool = False) -> list[Example]:
+def read_examples(nlp: Language, data_path: Path, *, gold_tags: bool = False, heads: bool = False) -> list[Example]:
     """Read sentences to evaluate a pipeline on, with gold tokens.
 
     nlp (Language): The pipeline.
     data_path (Path): A .spacy file or a directory of them.
     gold_tags (bool): Whether the documents to be parsed have the gold tags.
+    heads (bool): Whether tags are not enough.
     RETURNS (list[Example]): One sentence in each, at least one.
     RAISES (ValueError): If there is nothing to evaluate or to compare with.
     """
     examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
     if not examples:
         raise ValueError(f"There is nothing to evaluate in '{data_path}'.")
-    if not any(gold.tag or gold.has_dep() for example in examples for gold in example.reference):
-        raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold tag or a gold head.")
+    if not any(gold.has_dep() or (gold.tag and not heads) for example in examples for gold in example.reference):
+        missing = "head" if heads else "tag or a gold head"
+        raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold {missing}.")
     return examples
 
 
@@ -193,13 +163,46 @@ def give_tags(examples: Sequence[Example], model: str | Path) -> None:
             token.tag_ = found.tag_
 
 
-class MatchScorer(Scorer):
-    """spaCy's scores, and the part of the sentences whose heads are all right."""
+class ParsedScorer(Scorer):
+    """spaCy's scores, and the part of the sentences whose heads are all right. It remembers what it was given: `nlp.evaluate` parses
+    copies of the examples.
+    """
+
+    def __init__(self, nlp: Language) -> None:
+        super().__init__(nlp)
+        self._nlp = nlp
+        self._examples: list[Example] = []
 
     def score(self, examples: Iterable[Example], *, per_component: bool = False) -> dict[str, Any]:
         """Score parsed examples, each of them a sentence."""
-        examples = list(examples)
-        return {**super().score(examples, per_component=per_component), "complete_match": _complete_match(examples)}
+        self._examples = list(examples)
+        scores = super().score(self._examples, per_component=per_component)
+        return {**scores, "complete_match": _complete_match(self._examples)}
+
+    def parsed(self, name: str | Path) -> list[Example]:
+        """What has been scored last.
+
+        name (str | Path): The pipeline's, for errors.
+        RAISES (ValueError): If it has no parser.
+        """
+        if not any(example.predicted.has_annotation("DEP") for example in self._examples):
+            raise ValueError(f"The pipeline '{name}' finds no trees: it has no parser. It has {self._nlp.pipe_names}")
+        return self._examples
+
+
+def parse_examples(
+    nlp: Language, examples: Sequence[Example], name: str | Path
+) -> tuple[dict[str, Any], list[Example]]:
+    """Parse sentences and score the parses.
+
+    nlp (Language): A pipeline with a parser of any kind.
+    examples (Sequence[Example]): One sentence in each; they are not changed.
+    name (str | Path): The pipeline's, for errors.
+    RETURNS (tuple[dict[str, Any], list[Example]]): The scores of `nlp.evaluate` and "complete_match", and the parsed examples.
+    RAISES (ValueError): If there is no parser in the pipeline.
+    """
+    scorer = ParsedScorer(nlp)
+    return nlp.evaluate(examples, scorer=scorer), scorer.parsed(name)
 
 
 def _complete_match(examples: Sequence[Example]) -> float | None:

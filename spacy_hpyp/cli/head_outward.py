@@ -3,20 +3,18 @@
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import srsly
-import typer
 from spacy.training import Corpus
 from spacy.util import get_lang_class
-from wasabi import msg
 
 from ..components.corpus import create_gold_corpus, reading
 from ..components.head_outward_parser import HeadOutwardParser
 from ..settings import whole
-from ..storage.files import prepare_folder, replace_file
 from .app import hpyp
 from .evaluate import give_tags
+from .options import Data, Json, Lang, TrainData, option
+from .output import print_table, save_json
 from .progress import Bar
 
 _FACTORY = "head_outward_parser"
@@ -65,47 +63,32 @@ class Accuracy:
 
 
 @hpyp.command("head-outward")
-def head_outward_cli(
-    train_path: Path = typer.Argument(..., help="Training data in .spacy format", exists=True),
-    dev_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
-    output: Path | None = typer.Option(None, "--output", "-o", help="JSON file for the figures", dir_okay=False),
-    lang: str = typer.Option("en", "--lang", "-l", help="Language of the treebank, for the classes of rare words"),
-    sweeps: int = typer.Option(10, "--sweeps", help="Gibbs sweeps over the training data, where anything is sampled"),
-    decoding: str = typer.Option("best", "--decoding", help="best, the paper's, or mbr"),
-    tags_from: str | None = typer.Option(
-        None,
-        "--tags-from",
-        help="Parse with the tags of this pipeline's tagger, as the paper does, instead of gold tags",
-    ),
-    seed: int = typer.Option(0, "--seed", help="Fixes the figures"),
-    threads: int = typer.Option(1, "--threads", "-t", help="Threads; the figures do not depend on it"),
-) -> None:
+def head_outward(
+    train_path: TrainData,
+    dev_path: Data,
+    *,
+    output: Json = None,
+    lang: Lang = "en",
+    sweeps: Annotated[int, option("Gibbs sweeps over the training data, where anything is sampled")] = 10,
+    decoding: Annotated[str, option("best, the paper's, or mbr")] = "best",
+    tags_from: Annotated[
+        str | None, option("Parse with the tags of this pipeline's tagger, as the paper does, instead of gold tags")
+    ] = None,
+    seed: Annotated[int, option("Fixes the figures")] = 0,
+    threads: Annotated[int, option("Threads; the figures do not depend on it", "--threads -t")] = 1,
+) -> list[Accuracy]:
     """Compare the estimators of Wallach, Sutton & McCallum (2008): Eisner's, and hierarchical Dirichlet and Pitman-Yor processes.
 
     Each is trained on gold tokens, tags and trees, with the paper's context lists, and parses gold sentences with gold tags, or those of
     a tagger. UAS leaves punctuation out; "errors" is by how much wrong heads are fewer than with Eisner's estimator.
     """
-    if output is not None:
-        prepare_folder(output.parent)
-    figures = compare_estimators(
-        train_path,
-        dev_path,
-        lang=lang,
-        sweeps=sweeps,
-        decoding=decoding,
-        tags_from=tags_from,
-        seed=seed,
-        threads=threads,
-    )
+    how = {"decoding": decoding, "seed": seed}
+    figures = _compared(train_path, dev_path, lang, whole("sweeps", sweeps), tags_from, {**how, "threads": threads})
     found = list(Bar(figures, total=len(ESTIMATORS), unit=" models"))
-    rows = [_row(each) for each in found]
     header = ("prior", "counts", "hyperparameters", "UAS", "errors", "log prob")
-    msg.table(rows, header=header, divider=True, aligns=("l", "l", "l", "r", "r", "r"), title="Gold sentences")
-    if output is not None:
-        how = {"sweeps": sweeps, "decoding": decoding, "seed": seed}
-        models = [_flat(each) for each in found]
-        replace_file(output, srsly.json_dumps({**how, "models": models}, indent=2).encode())
-        msg.good(f"Saved results to {output}")
+    print_table(header, map(_row, found), "Gold sentences", left=3)
+    save_json(output, {"sweeps": sweeps, **how, "models": list(map(_flat, found))}, "results")
+    return found
 
 
 def _row(accuracy: Accuracy) -> tuple[str, ...]:
@@ -123,28 +106,10 @@ def _flat(accuracy: Accuracy) -> dict[str, Any]:
     return {**figures.pop("estimator"), **figures}
 
 
-def compare_estimators(
-    train_path: Path,
-    dev_path: Path,
-    *,
-    lang: str = "en",
-    sweeps: int = 10,
-    decoding: str = "best",
-    tags_from: str | Path | None = None,
-    seed: int = 0,
-    threads: int = 1,
+def _compared(
+    train_path: Path, dev_path: Path, lang: str, sweeps: int, tags_from: str | None, settings: dict[str, Any]
 ) -> Iterator[Accuracy]:
-    """Train and evaluate a head-outward model with each of `ESTIMATORS`, one after the other.
-
-    train_path, dev_path (Path): `.spacy` files or directories of them.
-    lang (str): The language, for the classes of rare words.
-    sweeps (int): How many, at least 1, where anything is sampled.
-    decoding, seed, threads (str | int): Settings of the component.
-    tags_from (str | Path | None): Name or path of a pipeline whose tags are parsed; None: the gold tags.
-    RETURNS (Iterator[Accuracy]): That of each, Eisner's first.
-    RAISES (ValueError): If there is nothing to learn from, to parse or to compare with, or a setting is out of its range.
-    """
-    sweeps = whole("sweeps", sweeps, least=1)
+    """Train and evaluate a head-outward model with each of `ESTIMATORS`, one after the other."""
     nlp = get_lang_class(lang)()
     with reading(train_path):
         examples = list(Corpus(train_path)(nlp))
@@ -155,14 +120,7 @@ def compare_estimators(
         raise ValueError(f"There is nothing to parse in '{dev_path}'.")
     wrong_before = None
     for estimator in ESTIMATORS:
-        settings = {
-            "decoding": decoding,
-            "tokens": "gold",
-            "seed": seed,
-            "threads": threads,
-            "model": asdict(estimator),
-        }
-        parser = nlp.add_pipe(_FACTORY, config=settings)
+        parser = nlp.add_pipe(_FACTORY, config={**settings, "tokens": "gold", "model": asdict(estimator)})
         assert isinstance(parser, HeadOutwardParser)
         parser.initialize(lambda: examples, nlp=nlp)
         for _ in range(1 if estimator.is_fixed else sweeps):

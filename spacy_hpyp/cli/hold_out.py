@@ -1,10 +1,10 @@
 """`hpyp hold-out` and `hpyp keep`: what parsers say of sentences that they were not trained on, for a combiner to learn from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import spacy
-import typer
 from spacy.tokens import Doc
 from spacy.training import Corpus
 from wasabi import msg
@@ -12,36 +12,24 @@ from wasabi import msg
 from ..annotation.kept import current_parse, keep
 from ..components.corpus import create_gold_corpus, reading
 from ..settings import whole
-from .app import MOST, hpyp, load_pipeline, prepare_docs, save_docs
+from .app import hpyp, load_pipeline, prepare_docs, save_docs
+from .options import DocsFile, argument, option
 from .progress import Bar
 
 
 @hpyp.command("hold-out")
-def hold_out_cli(
-    corpus: Path = typer.Argument(..., help="A .spacy file, or a directory of them", exists=True),
-    output: Path = typer.Argument(..., help="The directory to write to", file_okay=False),
-    parts: int = typer.Option(8, "--parts", "-n", help="How many parts the corpus is divided into", min=2, max=MOST),
-    first: int = typer.Option(1, "--first", help="Hold out so many of the parts, one after the other", min=1, max=MOST),
+def hold_out(
+    corpus: Annotated[Path, argument("A .spacy file, or a directory of them", exists=True)],
+    output: Annotated[Path, argument("The directory to write to", file_okay=False)],
+    *,
+    parts: Annotated[int, option("How many parts the corpus is divided into", "--parts -n", least=2)] = 8,
+    first: Annotated[int, option("Hold out so many of the parts, one after the other", least=1)] = 1,
 ) -> None:
     """Divide a corpus into documents to train parsers on, and others that they have not seen.
 
     For each part that is held out there are two files, `1-train.spacy` and `1-held-out.spacy`. A part is every n-th document, so that
     parts are alike.
     """
-    hold_out(corpus, output, parts=parts, first=first)
-
-
-def hold_out(corpus: Path, output: Path, *, parts: int = 8, first: int = 1) -> list[tuple[Path, Path]]:
-    """Write what is left of a corpus without a part of it, and that part.
-
-    corpus (Path): A .spacy file or a directory of them.
-    output (Path): The directory to write to.
-    parts (int): How many parts there are, at least 2.
-    first (int): How many of them are held out, one after the other.
-    RETURNS (list[tuple[Path, Path]]): The two files of each.
-    RAISES (ValueError): If there are fewer documents than parts, or something cannot be read.
-    """
-    whole("parts", parts, least=2)
     whole("first", first, highest=parts)
     nlp = spacy.blank("xx")
     with reading(corpus):
@@ -52,59 +40,32 @@ def hold_out(corpus: Path, output: Path, *, parts: int = 8, first: int = 1) -> l
             "document ('python -m spacy convert --n-sents')."
         )
     output.mkdir(parents=True, exist_ok=True)
-    files = []
     for part in range(first):
         two = output / f"{part + 1}-train.spacy", output / f"{part + 1}-held-out.spacy"
         for path, held in zip(two, (False, True)):
             chosen = [doc for i, doc in enumerate(docs) if (i % parts == part) == held]
             save_docs(path, chosen)
             msg.good(f"Saved {len(chosen):,} documents with {sum(map(len, chosen)):,} tokens: {path}")
-        files.append(two)
-    return files
 
 
 @hpyp.command("keep")
-def keep_cli(
-    corpus: Path = typer.Argument(..., help="Gold documents that the parsers were not trained on", exists=True),
-    output: Path = typer.Argument(..., help="The .spacy file to write", dir_okay=False),
-    parsers: list[str] = typer.Argument(
-        ..., help="Name of a voter and the pipeline whose parses are its, as parser=training/cnn; two at least"
-    ),
+def keep_parses(
+    corpus: Annotated[Path, argument("Gold documents that the parsers were not trained on", exists=True)],
+    output: DocsFile,
+    parsers: Annotated[
+        list[str],
+        argument("Name of a voter and the pipeline whose parses are its, as parser=training/cnn; two at least"),
+    ],
 ) -> None:
     """Write gold sentences with the parses of several pipelines in `doc._.parses`, for a parse_combiner to learn from.
 
-    The files of several parts, each by pipelines that were trained without it, can be put into one directory.
+    The last guide that one of the pipelines writes is kept, too. The files of several parts, each by pipelines that were trained without
+    it, can be put into one directory.
     """
-    keep_parses(corpus, output, read_parsers(parsers))
-
-
-def read_parsers(given: Sequence[str]) -> dict[str, str]:
-    """Names and pipelines.
-
-    given (Sequence[str]): As `name=pipeline`.
-    RAISES (ValueError): If one is not, or there are not two at least.
-    """
-    pairs = [each.partition("=") for each in given]
-    for each, (name, _, pipeline) in zip(given, pairs):
-        if not name or not pipeline:
-            raise ValueError(f"A voter is given as NAME=PIPELINE, as parser=training/cnn, not as '{each}'.")
-    parsers = {name: pipeline for name, _, pipeline in pairs}
-    if len(parsers) < 2 or len(parsers) < len(pairs):
-        raise ValueError(f"There should be two voters at least, each with a name of its own, not {', '.join(given)}.")
-    return parsers
-
-
-def keep_parses(corpus: Path, output: Path, parsers: Mapping[str, str | Path]) -> None:
-    """Write gold sentences with the parses of several pipelines, and the last guide that one of them writes.
-
-    corpus (Path): A .spacy file or a directory of them.
-    output (Path): The .spacy file to write.
-    parsers (Mapping[str, str | Path]): Pipelines by the names of their parses.
-    RAISES (ValueError): If a pipeline does not parse, or something cannot be read.
-    """
+    voters = read_voters(parsers)
     prepare_docs(output)
     references: list[Doc] = []
-    for name, pipeline in parsers.items():
+    for name, pipeline in voters.items():
         nlp = load_pipeline(pipeline)
         examples = list(create_gold_corpus(corpus)(nlp))
         references = references or [example.reference for example in examples]
@@ -121,4 +82,20 @@ def keep_parses(corpus: Path, output: Path, parsers: Mapping[str, str | Path]) -
                 f"The pipeline '{pipeline}', which is to be '{name}', has not parsed anything of '{corpus}'."
             )
     save_docs(output, references)
-    msg.good(f"Saved {len(references):,} sentences with the parses of {', '.join(parsers)}: {output}")
+    msg.good(f"Saved {len(references):,} sentences with the parses of {', '.join(voters)}: {output}")
+
+
+def read_voters(given: Sequence[str]) -> dict[str, str]:
+    """Names and pipelines.
+
+    given (Sequence[str]): As `name=pipeline`.
+    RAISES (ValueError): If one is not, or there are not two at least.
+    """
+    pairs = [each.partition("=") for each in given]
+    for each, (name, _, pipeline) in zip(given, pairs):
+        if not name or not pipeline:
+            raise ValueError(f"A voter is given as NAME=PIPELINE, as parser=training/cnn, not as '{each}'.")
+    parsers = {name: pipeline for name, _, pipeline in pairs}
+    if len(parsers) < 2 or len(parsers) < len(pairs):
+        raise ValueError(f"There should be two voters at least, each with a name of its own, not {', '.join(given)}.")
+    return parsers

@@ -8,12 +8,6 @@ from ..inference.division import Search
 from ..language_model.interpolation import Interpolation
 from ..language_model.ngram import NGramModel, UnknownRuleError
 
-INTERPOLATE = "Mix the parser with this model of 'hpyp ngram', trained with --vocab-from and the pipeline: both need the same words"
-WEIGHTS_FROM = (
-    "Where the mixture has its weights from: held-out sentences, that neither model has learned from, as a .spacy file or text with "
-    "one sentence a line; or weights that --save-weights of 'hpyp perplexity' wrote (.json)"
-)
-
 
 def load_interpolation(
     parser: HPYPParser,
@@ -45,3 +39,13 @@ def load_interpolation(
     if weights_from.suffix == ".json":
         return Interpolation.from_disk(weights_from, parser.joint, model)
     return Interpolation.learn(parser.joint, model, read(weights_from), search, threads=parser.threads)
+
+
+def refuse(settings: dict[str, object], owner: str, other: str) -> None:
+    """See that nothing is set that only another model or method has.
+
+    RAISES (ValueError): If something is.
+    """
+    for name, value in settings.items():
+        if value is not None:
+            raise ValueError(f"--{name} is a setting of {owner}, but here is {other}.")

@@ -5,14 +5,14 @@ from contextlib import closing
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
+from typing import Annotated
 
-import typer
-from spacy.language import Language
 from wasabi import msg
 
 from ..components.hpyp_parser import HPYPParser
 from ..training.raw_training import Progress, last_checkpoint, learn_from_text
 from .app import hpyp, load_parser
+from .options import Threads, argument, option
 from .progress import Bar
 from .raw_text import read_paragraphs, read_sentences
 
@@ -25,26 +25,27 @@ class Learning(str, Enum):
 
 
 @hpyp.command("learn")
-def learn_cli(
-    model: Path = typer.Argument(..., help="Path of a trained pipeline with an hpyp_parser", exists=True),
-    text: Path = typer.Argument(..., help="Text in UTF-8, or a .conllu file", exists=True, dir_okay=False),
-    output: Path = typer.Argument(..., help="Directory for the pipeline (model-last) and checkpoints", file_okay=False),
-    learning: Learning = typer.Option(
-        Learning.words, "--learning", help="What learns from the best parses: the word distribution, or all of them"
-    ),
-    running: bool = typer.Option(
-        False, "--running", help="The text is running text, whose sentences the parser finds; else a line is a sentence"
-    ),
-    tokenized: bool = typer.Option(
-        False, "--tokenized", help="Words are separated by spaces already, instead of by the pipeline's tokenizer"
-    ),
-    particles: int = typer.Option(100, "--particles", "-K", help="Particles that a sentence is parsed with"),
-    threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
-    batch_words: int = typer.Option(
-        50_000, "--batch-words", help="Words that are parsed before what they say is added"
-    ),
-    checkpoint_words: int = typer.Option(1_000_000, "--checkpoint-words", help="Words between two checkpoints"),
-    resume: bool = typer.Option(False, "--resume", help="Go on from the last checkpoint in the output directory"),
+def learn(
+    model: Annotated[Path, argument("Path of a trained pipeline with an hpyp_parser", exists=True)],
+    text: Annotated[Path, argument("Text in UTF-8, or a .conllu file", exists=True, dir_okay=False)],
+    output: Annotated[Path, argument("Directory for the pipeline (model-last) and checkpoints", file_okay=False)],
+    *,
+    learning: Annotated[
+        Learning, option("What learns from the best parses: the word distribution, or all of them")
+    ] = Learning.words,
+    running: Annotated[
+        bool,
+        option("The text is running text, whose sentences the parser finds; else a line is a sentence", "--running"),
+    ] = False,
+    tokenized: Annotated[
+        bool,
+        option("Words are separated by spaces already, instead of by the pipeline's tokenizer", "--tokenized"),
+    ] = False,
+    particles: Annotated[int, option("Particles that a sentence is parsed with", "--particles -K")] = 100,
+    threads: Threads = None,
+    batch_words: Annotated[int, option("Words that are parsed before what they say is added")] = 50_000,
+    checkpoint_words: Annotated[int, option("Words between two checkpoints")] = 1_000_000,
+    resume: Annotated[bool, option("Go on from the last checkpoint in the output directory", "--resume")] = False,
 ) -> None:
     """Let a pipeline learn from raw text: parse a batch, take the best parses for trees, and add them to the model.
 
@@ -63,10 +64,11 @@ def learn_cli(
     # The model is the saved parser's, but how the text is parsed is not what the pipeline is to be saved with.
     parser = HPYPParser(nlp.vocab, saved.model, saved.name, **asdict(saved.settings))
     parser.change(particles=particles, threads=saved.threads if threads is None else threads)
+    read = read_paragraphs if running else read_sentences
     with closing(FileBar(text, done)) as bar:
         steps = learn_from_text(
             parser.joint,
-            bar.follow(read_words(text, nlp, running=running, tokenized=tokenized)),
+            bar.follow(read(text, None if tokenized else nlp)),
             output,
             save=nlp.to_disk,
             search=parser.search,
@@ -80,13 +82,6 @@ def learn_cli(
         for done in steps:
             bar.show(done)
     msg.good(f"Learned from {done.words:,} words in {done.sentences:,} sentences; saved {output / 'model-last'}")
-
-
-def read_words(text: Path, nlp: Language, *, running: bool, tokenized: bool) -> Iterator[list[str]]:
-    """The words of each line, or of each paragraph of running text."""
-    if running:
-        return read_paragraphs(text, None if tokenized else nlp)
-    return read_sentences(text, None if tokenized else nlp)
 
 
 class FileBar:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import spacy
 import srsly
@@ -24,9 +24,10 @@ from wasabi import msg
 from ..compat.cli import parse_config_overrides
 from ..components.corpus import reading, spacy_files
 from ..storage.files import prepare_folder, replace_file
-from .app import MOST, hpyp, load_pipeline
-from .errors import parse_examples
-from .evaluate import read_examples
+from .app import hpyp, load_pipeline
+from .evaluate import parse_examples, read_examples
+from .options import Data, TrainData, argument, option
+from .output import percent, print_table
 
 #: Which parts of a treebank are learned from.
 PARTS = ("1/10", "1/3", "2/3", "1")
@@ -49,19 +50,18 @@ class Which(str, Enum):
 
 
 @hpyp.command("learning-curve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def learning_curve_cli(
+def learning_curve(
     ctx: typer.Context,
-    config_path: Path = typer.Argument(..., help="Config of a pipeline with a parser", exists=True, dir_okay=False),
-    train_path: Path = typer.Argument(..., help="Training data in .spacy format", exists=True),
-    dev_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
-    output: Path = typer.Option(..., "--output", "-o", help="Folder for the figures", file_okay=False),
-    parts: list[str] = typer.Option(
-        list(PARTS), "--part", "-p", help="A part of the treebank, as 1/3; may be repeated"
-    ),
-    unit: Unit = typer.Option(Unit.documents, "--unit", "-u", help="What the parts are made of"),
-    seed: int = typer.Option(0, "--seed", "-s", min=0, max=MOST, help="Fixes which documents or sentences these are"),
-    model: Which = typer.Option(Which.best, "--model", help="Evaluate the best or the last model of a training"),
-    keep: bool = typer.Option(False, "--keep", help="Keep the trained pipelines and the parts"),
+    config_path: Annotated[Path, argument("Config of a pipeline with a parser", exists=True, dir_okay=False)],
+    train_path: TrainData,
+    dev_path: Data,
+    *,
+    output: Annotated[Path, option("Folder for the figures", "--output -o", file_okay=False)],
+    parts: Annotated[list[str], option("A part of the treebank, as 1/3; may be repeated", "--part -p")] = list(PARTS),  # noqa: B006
+    unit: Annotated[Unit, option("What the parts are made of", "--unit -u")] = Unit.documents,
+    seed: Annotated[int, option("Fixes which documents or sentences these are", "--seed -s", least=0)] = 0,
+    model: Annotated[Which, option("Evaluate the best or the last model of a training")] = Which.best,
+    keep: Annotated[bool, option("Keep the trained pipelines and the parts", "--keep")] = False,
 ) -> None:
     """Train on parts of a treebank, each of which is in the next one, and evaluate each pipeline on gold tokens and sentences.
 
@@ -71,78 +71,6 @@ def learning_curve_cli(
     shares = read_parts(parts)
     overrides = parse_config_overrides(ctx.args)
     prepare_folder(output)
-    points = learning_curve(
-        config_path,
-        train_path,
-        dev_path,
-        output,
-        shares=shares,
-        unit=unit,
-        seed=seed,
-        overrides=overrides,
-        model=model,
-        keep=keep,
-    )
-    rows = [
-        (
-            point["part"],
-            point["sentences"],
-            point["words"],
-            *("-" if point[key] is None else f"{100 * point[key]:.2f}" for key in _SCORES.values()),
-        )
-        for point in points
-    ]
-    header = ("part", "sentences", "words", *_SCORES)
-    msg.table(rows, header=header, divider=True, aligns=("l", "r", "r", "r", "r", "r"), title="Learning curve")
-    msg.good(f"Saved the figures to {output / _POINTS}")
-
-
-def read_parts(parts: Sequence[str]) -> list[Fraction]:
-    """Parts of a treebank as numbers, the smallest first.
-
-    parts (Sequence[str]): As "1/3" or "0.5".
-    RAISES (ValueError): If one is none.
-    """
-    found = set()
-    for part in parts:
-        try:
-            share = Fraction(part)
-        except (ValueError, ZeroDivisionError):
-            share = Fraction(0)
-        if not 0 < share <= 1:
-            raise ValueError(f"A part of a treebank is above 0 and at most 1, as 1/3 or 0.5, not '{part}'.")
-        found.add(share)
-    return sorted(found)
-
-
-def learning_curve(
-    config_path: Path,
-    train_path: Path,
-    dev_path: Path,
-    output: Path,
-    *,
-    shares: Sequence[Fraction],
-    unit: Unit = Unit.documents,
-    seed: int = 0,
-    overrides: dict[str, Any] | None = None,
-    model: Which = Which.best,
-    keep: bool = False,
-) -> list[dict[str, Any]]:
-    """Train on parts of a treebank and evaluate what comes out.
-
-    config_path (Path): A config with `paths.train` and `paths.dev`.
-    train_path, dev_path (Path): .spacy files or directories of them.
-    output (Path): A folder. Points that stand there and were made in the same way are not made again.
-    shares (Sequence[Fraction]): How large the parts are, in sentences.
-    unit (Unit): Whether parts are made of whole documents.
-    seed (int): Fixes which ones.
-    overrides (dict[str, Any] | None): Settings of the config, by their names with dots.
-    model (Which): Whether the best or the last model of a training is evaluated.
-    keep (bool): Whether trained pipelines are kept.
-    RETURNS (list[dict[str, Any]]): Of each part: "part", "share", "documents", "sentences", "words", "dep_uas", "dep_las" and "tag_acc",
-        and "made_of", what identifies how the point was made.
-    RAISES (ValueError): If there is nothing to learn from or to evaluate on, or two parts are the same.
-    """
     docs = _read_docs(train_path, unit)
     read_examples(spacy.blank("xx"), dev_path)
     chosen = nested_parts(docs, shares, seed)
@@ -168,7 +96,7 @@ def learning_curve(
         size = {"documents": len(own), "sentences": _sentences(own), "words": sum(map(len, own))}
         msg.divider(f"{share} of the treebank: {size['sentences']} sentences")
         folder = output / f"part-{str(share).replace('/', '-of-')}"
-        scores = _train(config_path, folder, corpus, dev_path, overrides or {}, model)
+        scores = _train(config_path, folder, corpus, dev_path, overrides, model)
         point = {
             "part": str(share),
             "share": float(share),
@@ -181,7 +109,31 @@ def learning_curve(
         if not keep:
             shutil.rmtree(folder)
     wanted = {str(share) for share in shares}
-    return sorted((point for point in points if point["part"] in wanted), key=lambda point: point["share"])
+    shown = sorted((point for point in points if point["part"] in wanted), key=lambda point: point["share"])
+    rows = [
+        [point["part"], point["sentences"], point["words"], *(percent(point[key]) for key in _SCORES.values())]
+        for point in shown
+    ]
+    print_table(("part", "sentences", "words", *_SCORES), rows, "Learning curve")
+    msg.good(f"Saved the figures to {output / _POINTS}")
+
+
+def read_parts(parts: Sequence[str]) -> list[Fraction]:
+    """Parts of a treebank as numbers, the smallest first.
+
+    parts (Sequence[str]): As "1/3" or "0.5".
+    RAISES (ValueError): If one is none.
+    """
+    found = set()
+    for part in parts:
+        try:
+            share = Fraction(part)
+        except (ValueError, ZeroDivisionError):
+            share = Fraction(0)
+        if not 0 < share <= 1:
+            raise ValueError(f"A part of a treebank is above 0 and at most 1, as 1/3 or 0.5, not '{part}'.")
+        found.add(share)
+    return sorted(found)
 
 
 def nested_parts(docs: Sequence[Doc], shares: Sequence[Fraction], seed: int) -> list[list[Doc]]:

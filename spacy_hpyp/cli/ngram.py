@@ -4,54 +4,55 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Annotated
 
 import spacy
-import typer
 from spacy.language import Language
 from wasabi import msg
 
 from ..language_model.ngram import NGramVocabulary, Progress, collect_vocabulary, train_ngram_model
-from ..storage.files import prepare_folder
 from .app import hpyp, load_parser, load_pipeline
+from .options import MinClassCount, MinCount, SegmentWith, Tokenized, argument, option, writable
 from .progress import Bar
 from .raw_text import read_sentences
 
-TOKENIZED = "The words of text are separated by spaces already, instead of by the tokenizer of the language"
-SEGMENT_WITH = "Pipeline that finds the words and sentences of running text, instead of one sentence a line"
-
 
 @hpyp.command("ngram")
-def ngram_cli(
-    train: list[Path] = typer.Argument(
-        ...,
-        help="Training data: .spacy or .conllu files with gold sentences, or text in UTF-8 with one sentence a line",
-        exists=True,
-    ),
-    output: Path = typer.Argument(..., help="File for the model", dir_okay=False),
-    order: int = typer.Option(5, "--order", "-n", help="Length of the longest n-gram"),
-    sweeps: int = typer.Option(20, "--sweeps", help="Gibbs sweeps over the training data"),
-    samples: int = typer.Option(10, "--samples", help="Samples to average over, from the second half of the sweeps"),
-    min_count: int = typer.Option(2, "--min-count", help="Rarer words are known by their class only"),
-    min_class_count: int = typer.Option(5, "--min-class-count", help="Rarer classes give way to more general ones"),
-    lang: str = typer.Option("en", "--lang", "-l", help="Language: of the tokenizer, and of the classes of rare words"),
-    unknown_words: str | None = typer.Option(
-        None,
-        "--unknown-words",
-        help="Registered function that maps rare words to classes, as spacy-hpyp.EnglishSignatures.v1; by default that of "
-        "the language",
-    ),
-    spelling: bool = typer.Option(
-        False, "--spelling", help="Spell rare words out in letters, so that the vocabulary is an open one"
-    ),
-    seed: int = typer.Option(0, "--seed", help="Fixes the model bit for bit"),
-    tokenized: bool = typer.Option(False, "--tokenized", help=TOKENIZED),
-    segment_with: str | None = typer.Option(None, "--segment-with", help=SEGMENT_WITH),
-    vocab_from: str | None = typer.Option(
-        None,
-        "--vocab-from",
-        help="Take the vocabulary from this: data as for training, or a trained pipeline with an hpyp_parser, whose own "
-        "rule, thresholds and spelling hold then. Perplexities can only be compared between models with the same vocabulary",
-    ),
+def ngram(
+    train: Annotated[
+        list[Path],
+        argument(
+            "Training data: .spacy or .conllu files with gold sentences, or text in UTF-8 with one sentence a line",
+            exists=True,
+        ),
+    ],
+    output: Annotated[Path, argument("File for the model", dir_okay=False, callback=writable)],
+    *,
+    order: Annotated[int, option("Length of the longest n-gram", "--order -n")] = 5,
+    sweeps: Annotated[int, option("Gibbs sweeps over the training data")] = 20,
+    samples: Annotated[int, option("Samples to average over, from the second half of the sweeps")] = 10,
+    min_count: MinCount = 2,
+    min_class_count: MinClassCount = 5,
+    lang: Annotated[str, option("Language: of the tokenizer, and of the classes of rare words", "--lang -l")] = "en",
+    unknown_words: Annotated[
+        str | None,
+        option(
+            "Registered function that maps rare words to classes, as spacy-hpyp.EnglishSignatures.v1; by default that of the language"
+        ),
+    ] = None,
+    spelling: Annotated[
+        bool, option("Spell rare words out in letters, so that the vocabulary is an open one", "--spelling")
+    ] = False,
+    seed: Annotated[int, option("Fixes the model bit for bit")] = 0,
+    tokenized: Tokenized = False,
+    segment_with: SegmentWith = None,
+    vocab_from: Annotated[
+        str | None,
+        option(
+            "Take the vocabulary from this: data as for training, or a trained pipeline with an hpyp_parser, whose own rule, thresholds "
+            "and spelling hold then. Perplexities can only be compared between models with the same vocabulary"
+        ),
+    ] = None,
 ) -> None:
     """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
 
@@ -67,7 +68,6 @@ def ngram_cli(
         spelling=spelling,
         seed=seed,
     )
-    prepare_folder(output.parent)
     nlp = reader_of(lang, tokenized=tokenized, segment_with=segment_with)
 
     def read(path: str | Path) -> Iterator[list[str]]:

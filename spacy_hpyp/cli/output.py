@@ -3,14 +3,17 @@
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+import srsly
 import typer
+from wasabi import msg
 
-from ..storage.files import replacing
+from ..settings import whole
+from ..storage.files import replace_file, replacing
 from .app import note
 
 
@@ -53,3 +56,45 @@ def is_shown(path: Path | None) -> bool:
 def json_line(value: Any) -> str:
     """A value as a line of JSON, with the letters of every language as they are."""
     return json.dumps(value, ensure_ascii=False) + "\n"
+
+
+def save_json(path: Path | None, value: Any, what: str) -> None:
+    """Write a value to a file, if there is to be one, and say so.
+
+    what (str): What it is called.
+    """
+    if path is not None:
+        replace_file(path, srsly.json_dumps(value, indent=2).encode())
+        msg.good(f"Saved {what} to {path}")
+
+
+def print_table(
+    header: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None, *, left: int = 1, **settings: Any
+) -> None:
+    """Print a table whose first columns are words, and the others figures.
+
+    left (int): How many of them are words.
+    settings: Others of wasabi's tables.
+    """
+    aligns = ["l"] * left + ["r"] * (len(header) - left)
+    msg.table(list(rows), header=header, divider=True, aligns=aligns, title=title, **settings)
+
+
+def percent(value: float | None) -> str:
+    """A proportion as it is shown."""
+    return "-" if value is None else f"{100 * value:.2f}"
+
+
+def read_numbers(name: str, text: str, highest: int) -> list[int]:
+    """Whole numbers from 1 with commas between them.
+
+    name (str): Of the setting, for errors.
+    RAISES (ValueError): If they are none, or out of their range.
+    """
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ValueError(
+            f"'{name}' must be whole numbers with commas between them, as 1,10,100, not '{text}'."
+        ) from error
+    return [whole(name, number, highest=highest) for number in numbers]

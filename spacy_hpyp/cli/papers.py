@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from typing import Annotated
 
 import spacy
 import srsly
@@ -17,32 +18,30 @@ from ..storage.files import prepare_folder, replace_file
 from ..studies.page import to_json, to_markdown
 from ..studies.runner import Runner, minutes, only_one, program_version, wall_seconds
 from ..studies.study import Study, Table, read_study
-from .app import MOST, fail, hpyp
+from .app import fail, hpyp
+from .options import argument, option
 
 _STUDY = Path("configs/papers.cfg")
 
 
 @hpyp.command("papers", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def papers_cli(
+def tables(
     ctx: typer.Context,
-    names: list[str] = typer.Argument(
-        None, help=f"The study, a .cfg file, by default {_STUDY}; and the tables to fill, by default all"
-    ),
-    show: bool = typer.Option(False, "--list", help="Show the tables and how long each will take, and run nothing"),
-    quick: bool = typer.Option(False, "--quick", help="Less of everything, for a first look"),
-    jobs: int = typer.Option(
-        1, "--jobs", "-j", min=1, max=MOST, help="Commands at a time; those that measure speed run alone"
-    ),
-    output: Path | None = typer.Option(
-        None,
-        "--output",
-        "-o",
-        help="Directory to write to, instead of the study's; --quick has one in it",
-        file_okay=False,
-    ),
-    any_version: bool = typer.Option(
-        False, "--any-version", help="Keep what other versions of the program have made; the page says which"
-    ),
+    names: Annotated[
+        list[str] | None,
+        argument(f"The study, a .cfg file, by default {_STUDY}; and the tables to fill, by default all"),
+    ] = None,
+    *,
+    show: Annotated[bool, option("Show the tables and how long each will take, and run nothing", "--list")] = False,
+    quick: Annotated[bool, option("Less of everything, for a first look", "--quick")] = False,
+    jobs: Annotated[int, option("Commands at a time; those that measure speed run alone", "--jobs -j", least=1)] = 1,
+    output: Annotated[
+        Path | None,
+        option("Directory to write to, instead of the study's; --quick has one in it", "--output -o", file_okay=False),
+    ] = None,
+    any_version: Annotated[
+        bool, option("Keep what other versions of the program have made; the page says which", "--any-version")
+    ] = False,
 ) -> None:
     """Fill the tables of papers, or of another study, with figures of a treebank, and write a page that shows them.
 
@@ -63,7 +62,7 @@ def papers_cli(
     if show:
         return
     prepare_folder(study.output)
-    runs = list({run.name: run for table in tables for run in study.runs_of(table)}.values())
+    runs = study.runs_of(*tables)
     with only_one(study.output):
         try:
             failures = runner.run(runs, jobs=jobs, report=partial(print, flush=True))
@@ -95,21 +94,22 @@ def separate(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _has_figures(study: Study, runner: Runner, table: Table) -> bool:
-    return any(runner.stamp(study.runs[name]) is not None for name in table.runs)
+    return any(runner.made(study.runs[name]) is not None for name in table.runs)
 
 
 def _share(study: Study) -> float:
     """How large what is learned from is beside the treebank that the study's seconds are given for."""
-    if study.train is None or not study.train.exists():
-        return study.part
-    if study.train.suffix == ".conllu":
-        tokens = sum(line[:1].isdigit() for line in study.train.read_text(encoding="utf8").splitlines())
+    train = None if study.head.train is None else Path(study.head.train)
+    if train is None or not train.exists():
+        return study.head.part
+    if train.suffix == ".conllu":
+        tokens = sum(line[:1].isdigit() for line in train.read_text(encoding="utf8").splitlines())
     else:
         vocab = spacy.blank("xx").vocab
-        with reading(study.train):
-            docs = chain.from_iterable(DocBin().from_disk(file).get_docs(vocab) for file in spacy_files(study.train))
+        with reading(train):
+            docs = chain.from_iterable(DocBin().from_disk(file).get_docs(vocab) for file in spacy_files(train))
             tokens = sum(map(len, docs))
-    return study.part * tokens / study.tokens
+    return study.head.part * tokens / study.head.tokens
 
 
 def _show(study: Study, runner: Runner, tables: list[Table], jobs: int) -> None:

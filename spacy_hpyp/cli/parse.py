@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-import typer
 from spacy.language import Language
 from spacy.util import minibatch
 from wasabi import msg
@@ -18,8 +17,9 @@ from ..components.easy_first_parser import EasyFirstParser
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
-from .app import MOST, hpyp, load_pipeline, note, prepare_output, set_threads
+from .app import hpyp, load_pipeline, note, prepare_output, set_threads
 from .conllu_format import read_sentences, tags_of, to_doc, write_again, write_sentence
+from .options import PerLine, argument, option
 from .output import check_ending, is_shown, writing
 from .progress import Bar
 from .raw_text import STDIN, decoded_lines, is_conllu, locate_paragraphs, opened
@@ -40,24 +40,23 @@ class _Source(NamedTuple):
 
 
 @hpyp.command("parse")
-def parse_cli(
-    model: str = typer.Argument(..., help="Name or path of a trained pipeline with a parser"),
-    texts: list[Path] | None = typer.Argument(
-        None, help="Texts in UTF-8, or files .conllu; stdin without any, or for '-'"
-    ),
-    output: Path | None = typer.Option(None, "--output", "-o", help="CoNLL-U file, instead of stdout", dir_okay=False),
-    conllu: bool = typer.Option(False, "--conllu", "-c", help="All texts are CoNLL-U, whatever their names are"),
-    keep_tags: bool = typer.Option(
-        False, "--keep-tags", help="Of CoNLL-U: keep tags, features and lemmas, and parse with these tags"
-    ),
-    per_line: bool = typer.Option(False, "--per-line", "-l", help="Each line of a text is one sentence"),
-    n_process: int = typer.Option(1, "--n-process", "-n", help="Processes", min=1, max=MOST),
-    threads: int | None = typer.Option(
-        None,
-        "--threads",
-        "-t",
-        help="Threads of each process, instead of the pipeline's setting; 1 with several processes",
-    ),
+def parse(
+    model: Annotated[str, argument("Name or path of a trained pipeline with a parser")],
+    texts: Annotated[
+        list[Path] | None, argument("Texts in UTF-8, or files .conllu; stdin without any, or for '-'")
+    ] = None,
+    *,
+    output: Annotated[Path | None, option("CoNLL-U file, instead of stdout", "--output -o", dir_okay=False)] = None,
+    conllu: Annotated[bool, option("All texts are CoNLL-U, whatever their names are", "--conllu -c")] = False,
+    keep_tags: Annotated[
+        bool, option("Of CoNLL-U: keep tags, features and lemmas, and parse with these tags", "--keep-tags")
+    ] = False,
+    per_line: PerLine = False,
+    n_process: Annotated[int, option("Processes", "--n-process -n", least=1)] = 1,
+    threads: Annotated[
+        int | None,
+        option("Threads of each process, instead of the pipeline's setting; 1 with several processes", "--threads -t"),
+    ] = None,
 ) -> None:
     """Write the trees that a pipeline finds, in CoNLL-U.
 
@@ -89,12 +88,12 @@ def parse_cli(
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter("ignore", UnknownTagWarning)
         for source in sources:
-            parse = (
+            found = (
                 _parse_conllu(nlp, source, n_process, left_out, tagged=keep_tags)
                 if source.is_conllu
                 else _parse_text(nlp, source, n_process, per_line=per_line)
             )
-            for sentence in parse:
+            for sentence in found:
                 file.write(sentence)
                 bar.update()
     if left_out["empty nodes"]:

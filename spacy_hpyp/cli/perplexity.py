@@ -1,59 +1,56 @@
 """`hpyp perplexity`: how well a model predicts text."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import srsly
-import typer
 from wasabi import msg
 
+from ..components.hpyp_parser import HPYPParser
 from ..language_model.interpolation import Interpolation, Perplexities
 from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.perplexity import Perplexity, perplexity_of
 from ..language_model.scoring import score_by_beam, score_by_particles, search_for_sums
 from ..storage.files import prepare_folder
 from .app import hpyp, load_parser
-from .interpolation import INTERPOLATE, WEIGHTS_FROM, load_interpolation
-from .ngram import SEGMENT_WITH, TOKENIZED, reader_of
+from .interpolation import load_interpolation, refuse
+from .ngram import reader_of
+from .options import (
+    Interpolate,
+    Output,
+    SegmentWith,
+    Tokenized,
+    UnknownWords,
+    WeightsFrom,
+    argument,
+    option,
+)
+from .output import print_table
 from .progress import Bar
 from .raw_text import read_sentences
 
+# What figures are called, and how they are shown.
 _ROWS = {
-    "perplexity": "PERPLEXITY",
-    "closed_perplexity": "PERPLEXITY WITHOUT LETTERS",
-    "bits_per_character": "BITS A CHARACTER",
-    "log_prob_per_prediction": "LOG PROB (nats a prediction)",
-    "standard_error": "STANDARD ERROR (nats a prediction)",
-    "bias": "BIAS, ABOUT (nats a prediction)",
-    "log_prob": "LOG PROB (nats)",
-    "sentences": "SENTENCES",
-    "words": "WORDS",
-    "characters": "CHARACTERS OF WORDS",
-    "predictions": "WORDS AND ENDS",
-    "unknown": "WORDS KNOWN BY THEIR CLASS ONLY",
+    "perplexity": ("PERPLEXITY", ".2f"),
+    "closed_perplexity": ("PERPLEXITY WITHOUT LETTERS", ".2f"),
+    "bits_per_character": ("BITS A CHARACTER", ".4f"),
+    "log_prob_per_prediction": ("LOG PROB (nats a prediction)", ".4f"),
+    "standard_error": ("STANDARD ERROR (nats a prediction)", ".5f"),
+    "bias": ("BIAS, ABOUT (nats a prediction)", ".5f"),
+    "log_prob": ("LOG PROB (nats)", ".1f"),
+    "sentences": ("SENTENCES", "d"),
+    "words": ("WORDS", "d"),
+    "characters": ("CHARACTERS OF WORDS", "d"),
+    "predictions": ("WORDS AND ENDS", "d"),
+    "unknown": ("WORDS KNOWN BY THEIR CLASS ONLY", "d"),
 }
-_FORMATS = {
-    "perplexity": ".2f",
-    "closed_perplexity": ".2f",
-    "bits_per_character": ".4f",
-    "log_prob_per_prediction": ".4f",
-    "standard_error": ".5f",
-    "bias": ".5f",
-    "log_prob": ".1f",
-}
+_OF_AN_ESTIMATE = ("standard_error", "bias")
 
 # Of the particle estimate, unless something else is asked for.
 _PARTICLES = 100
 _REPLICATES = 5
-
-
-class Output(str, Enum):
-    """How to print."""
-
-    table = "table"
-    json = "json"
 
 
 class Method(str, Enum):
@@ -64,49 +61,47 @@ class Method(str, Enum):
 
 
 @hpyp.command("perplexity")
-def perplexity_cli(
-    model: str = typer.Argument(
-        ..., help="Model saved by 'hpyp ngram', or name or path of a trained pipeline with an hpyp_parser"
-    ),
-    data: Path = typer.Argument(
-        ..., help="A .spacy or .conllu file with gold sentences, or text in UTF-8 with one sentence a line", exists=True
-    ),
-    output: Output = typer.Option(Output.table, "--output", "-o", help="Print a table, or JSON"),
-    tokenized: bool = typer.Option(False, "--tokenized", help=TOKENIZED),
-    segment_with: str | None = typer.Option(None, "--segment-with", help=SEGMENT_WITH),
-    unknown_words: str | None = typer.Option(
-        None,
-        "--unknown-words",
-        help="Of an n-gram model that was trained with a rule for rare words of your own: the registered function",
-    ),
-    method: Method | None = typer.Option(
-        None,
-        "--method",
-        "-m",
-        help="Of a parser: 'beam' sums over the beam, which leaves derivations out, so that the perplexity is an upper bound; "
-        "'particles' estimates the whole sum of each sentence without bias, with a standard error",
-    ),
-    particles: int | None = typer.Option(
-        None,
-        "--particles",
-        "-K",
-        help=f"Of a parser: by default the pipeline's setting for the beam, and {_PARTICLES} for the estimate",
-    ),
-    replicates: int | None = typer.Option(
-        None,
-        "--replicates",
-        "-R",
-        help=f"Independent particle filters for each sentence, by default {_REPLICATES}",
-    ),
-    threads: int | None = typer.Option(
-        None, "--threads", "-t", help="Of a parser: threads, instead of the pipeline's setting"
-    ),
-    seed: int | None = typer.Option(None, "--seed", help="Fixes the particle estimate; by default 0"),
-    interpolate: Path | None = typer.Option(None, "--interpolate", "-i", help=INTERPOLATE, exists=True, dir_okay=False),
-    weights_from: Path | None = typer.Option(None, "--weights-from", help=WEIGHTS_FROM, exists=True),
-    save_weights: Path | None = typer.Option(
-        None, "--save-weights", help="File for the weights of the mixture (.json)", dir_okay=False
-    ),
+def perplexity(
+    model: Annotated[
+        str, argument("Model saved by 'hpyp ngram', or name or path of a trained pipeline with an hpyp_parser")
+    ],
+    data: Annotated[
+        Path,
+        argument(
+            "A .spacy or .conllu file with gold sentences, or text in UTF-8 with one sentence a line", exists=True
+        ),
+    ],
+    *,
+    output: Annotated[Output, option("Print a table, or JSON", "--output -o")] = Output.table,
+    tokenized: Tokenized = False,
+    segment_with: SegmentWith = None,
+    unknown_words: UnknownWords = None,
+    method: Annotated[
+        Method | None,
+        option(
+            "Of a parser: 'beam' sums over the beam, which leaves derivations out, so that the perplexity is an upper bound; 'particles' "
+            "estimates the whole sum of each sentence without bias, with a standard error",
+            "--method -m",
+        ),
+    ] = None,
+    particles: Annotated[
+        int | None,
+        option(
+            f"Of a parser: by default the pipeline's setting for the beam, and {_PARTICLES} for the estimate",
+            "--particles -K",
+        ),
+    ] = None,
+    replicates: Annotated[
+        int | None,
+        option(f"Independent particle filters for each sentence, by default {_REPLICATES}", "--replicates -R"),
+    ] = None,
+    threads: Annotated[
+        int | None, option("Of a parser: threads, instead of the pipeline's setting", "--threads -t")
+    ] = None,
+    seed: Annotated[int | None, option("Fixes the particle estimate; by default 0")] = None,
+    interpolate: Interpolate = None,
+    weights_from: WeightsFrom = None,
+    save_weights: Annotated[Path | None, option("File for the weights of the mixture (.json)", dir_okay=False)] = None,
 ) -> None:
     """Print the perplexity of a text: exp of minus the mean log-probability of a word or end of sentence.
 
@@ -119,137 +114,58 @@ def perplexity_cli(
     With --interpolate the perplexities are those of the parser, of an n-gram model, and of both mixed word by word; if the parser spells
     rare words out, all three have its letters.
     """
-    if interpolate is not None or weights_from is not None or save_weights is not None:
-        estimated = {"method": None if method == Method.beam else method, "replicates": replicates, "seed": seed}
-        _refuse({"unknown-words": unknown_words, **estimated}, "a single model", "a mixture")
-        _print_mixture(
-            *interpolated_perplexity(
-                model,
-                data,
-                interpolate,
-                weights_from,
-                save_weights=save_weights,
-                tokenized=tokenized,
-                segment_with=segment_with,
-                particles=particles,
-                threads=threads,
-            ),
-            output,
-        )
-        return
-    found = perplexity(
-        model,
-        data,
-        tokenized=tokenized,
-        segment_with=segment_with,
-        unknown_words=unknown_words,
-        method=method and method.value,
-        particles=particles,
-        replicates=replicates,
-        threads=threads,
-        seed=seed,
-    )
-    figures = found.to_dict()
-    if output == Output.json:
-        print(srsly.json_dumps(figures, indent=2))
-        return
-    if method != Method.particles:
-        del figures["standard_error"], figures["bias"]
-    rows = {label: _formatted(figures, name) for name, label in _rows_of(found).items() if name in figures}
-    msg.table(rows, title="Perplexity")
-    _explain(found)
-    if method == Method.particles:
-        error = found.perplexity * found.standard_error
-        msg.info(f"An estimate: {found.perplexity:.2f} ± {error:.2f}, by about {-found.bias:.2%} too high on average")
-    elif not Path(model).is_file():
-        msg.info("Summed over the beam, which leaves derivations out: the perplexity is an upper bound")
-
-
-def perplexity(
-    model: str | Path,
-    data: str | Path,
-    *,
-    tokenized: bool = False,
-    segment_with: str | None = None,
-    unknown_words: str | None = None,
-    method: str | None = None,
-    particles: int | None = None,
-    replicates: int | None = None,
-    threads: int | None = None,
-    seed: int | None = None,
-) -> Perplexity:
-    """The perplexity of a text.
-
-    model (str | Path): The file of an n-gram model, or the name or path of a pipeline with a parser.
-    data (str | Path): The text, see `read_sentences`.
-    tokenized (bool): Whether the words of text are separated by spaces already; else the tokenizer of the n-gram model's
-        language or of the pipeline finds them.
-    segment_with (str | None): Name or path of a pipeline that finds words and sentences of running text, instead.
-    unknown_words (str | None): Of an n-gram model whose rule for unknown words is not one of this package: the name of the rule, a
-        function in `spacy.registry.misc` that can be called without arguments.
-    method (str | None): Of a parser: "beam", the default, or "particles"; see `spacy_hpyp.language_model.scoring`.
-    particles (int | None): Of a parser: K.
-    replicates (int | None): Of the particle estimate: how many filters.
-    threads (int | None): Of a parser: how many threads, instead of the pipeline's setting.
-    seed (int | None): Of the particle estimate.
-    RETURNS (Perplexity): The perplexity.
-    RAISES (ValueError): If the model or the text cannot be read, there are no sentences, or a setting does not belong to the
-        model.
-    """
-    estimated = {"replicates": replicates, "seed": seed}
-    if Path(model).is_file():
-        _refuse(
-            {"method": method, "particles": particles, "threads": threads, **estimated}, "a parser", "an n-gram model"
-        )
+    is_mixture = any(path is not None for path in (interpolate, weights_from, save_weights))
+    is_ngrams = not is_mixture and Path(model).is_file()
+    is_estimate = method == Method.particles
+    of_estimate = {"replicates": replicates, "seed": seed}
+    if is_mixture:
+        own = {"unknown-words": unknown_words, "method": method if is_estimate else None, **of_estimate}
+        refuse(own, "a single model", "a mixture")
+        _check_mixture(model, data, interpolate, weights_from, save_weights)
+    elif is_ngrams:
+        own = {"method": method, "particles": particles, "threads": threads, **of_estimate}
+        refuse(own, "a parser", "an n-gram model")
+    else:
+        refuse({"unknown-words": unknown_words}, "an n-gram model", "a parser")
+        if not is_estimate:
+            refuse(of_estimate, "the method 'particles'", "the method 'beam'")
+    if is_ngrams:
         rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
         ngrams = NGramModel.from_disk(model, unknown_words=rule)
-        nlp = reader_of(ngrams.words.lang, tokenized=tokenized, segment_with=segment_with)
-        return ngrams.perplexity(read_sentences(data, nlp, per_line=segment_with is None))
-    _refuse({"unknown-words": unknown_words}, "an n-gram model", "a parser")
-    if method != "particles":
-        _refuse(estimated, "the method 'particles'", "the method 'beam'")
-    nlp, parser = load_parser(model, particles=None if method == "particles" else particles, threads=threads)
-    reader = reader_of(nlp.lang, tokenized=tokenized, segment_with=segment_with) if tokenized or segment_with else nlp
-    sentences = read_sentences(data, reader, per_line=segment_with is None)
-    with Bar(sentences, desc="Scoring", unit=" sentences") as sentences:
-        if method == "particles":
-            scores = score_by_particles(
-                parser.joint,
-                sentences,
-                particles=_PARTICLES if particles is None else particles,
-                replicates=_REPLICATES if replicates is None else replicates,
-                seed=seed or 0,
-                threads=parser.threads,
-            )
-        else:
-            scores = score_by_beam(parser.joint, sentences, search_for_sums(parser.search), threads=parser.threads)
-        return perplexity_of(scores)
+        reader = reader_of(ngrams.words.lang, tokenized=tokenized, segment_with=segment_with)
+    else:
+        nlp, parser = load_parser(model, particles=None if is_estimate else particles, threads=threads)
+        own_words = not tokenized and segment_with is None
+        reader = nlp if own_words else reader_of(nlp.lang, tokenized=tokenized, segment_with=segment_with)
+
+    def read(path: Path) -> Iterator[list[str]]:
+        return read_sentences(path, reader, per_line=segment_with is None)
+
+    if interpolate is not None:
+        _print_mixture(*_mixed(parser, read, data, interpolate, weights_from, save_weights), output)
+    elif is_ngrams:
+        _print(ngrams.perplexity(read(data)), output, None)
+    else:
+        with Bar(read(data), desc="Scoring", unit=" sentences") as sentences:
+            if is_estimate:
+                scores = score_by_particles(
+                    parser.joint,
+                    sentences,
+                    particles=_PARTICLES if particles is None else particles,
+                    replicates=_REPLICATES if replicates is None else replicates,
+                    seed=seed or 0,
+                    threads=parser.threads,
+                )
+            else:
+                scores = score_by_beam(parser.joint, sentences, search_for_sums(parser.search), threads=parser.threads)
+            found = perplexity_of(scores)
+        _print(found, output, method or Method.beam)
 
 
-def interpolated_perplexity(
-    model: str | Path,
-    data: Path,
-    interpolate: Path | None,
-    weights_from: Path | None,
-    *,
-    save_weights: Path | None = None,
-    tokenized: bool = False,
-    segment_with: str | None = None,
-    particles: int | None = None,
-    threads: int | None = None,
-) -> tuple[Perplexities, Interpolation]:
-    """The perplexity of a text by a parser, an n-gram model and both mixed.
-
-    model (str | Path): The name or path of a pipeline with a parser.
-    data (Path): The text, see `read_sentences`.
-    interpolate (Path | None): The file of an n-gram model with the parser's vocabulary.
-    weights_from (Path | None): Held-out sentences to learn the weights of the mixture from, or a file of weights.
-    save_weights (Path | None): Where the weights are saved.
-    tokenized, segment_with, particles, threads: As for `perplexity`, and for the held-out sentences, too.
-    RETURNS (tuple[Perplexities, Interpolation]): The perplexities, and the mixture.
-    RAISES (ValueError): If a file is not given or cannot be read, the models have not the same vocabulary, the weights are to be
-        learned from the text itself, or a setting is out of its range.
-    """
+def _check_mixture(
+    model: str, data: Path, interpolate: Path | None, weights_from: Path | None, save_weights: Path | None
+) -> None:
+    """RAISES (ValueError): If the options of a mixture do not make one."""
     if interpolate is None:
         raise ValueError("--weights-from and --save-weights are settings of a mixture, but there is no --interpolate.")
     if Path(model).is_file():
@@ -262,13 +178,18 @@ def interpolated_perplexity(
         if save_weights.suffix != ".json":
             raise ValueError(f"The name of the file for the weights must end with .json, but it is '{save_weights}'.")
         prepare_folder(save_weights.parent)
-    nlp, parser = load_parser(model, particles=particles, threads=threads)
-    reader = reader_of(nlp.lang, tokenized=tokenized, segment_with=segment_with) if tokenized or segment_with else nlp
-    search, per_line = search_for_sums(parser.search, predictive=True), segment_with is None
 
-    def read(path: Path) -> Iterator[list[str]]:
-        return read_sentences(path, reader, per_line=per_line)
 
+def _mixed(
+    parser: HPYPParser,
+    read: Callable[[Path], Iterator[list[str]]],
+    data: Path,
+    interpolate: Path,
+    weights_from: Path | None,
+    save_weights: Path | None,
+) -> tuple[Perplexities, Interpolation]:
+    """The perplexities of a text by a parser, an n-gram model and both mixed."""
+    search = search_for_sums(parser.search, predictive=True)
     mixture = load_interpolation(parser, interpolate, weights_from, read, search=search)
     with Bar(read(data), desc="Scoring", unit=" sentences") as sentences:
         found = mixture.perplexities(sentences, search, threads=parser.threads)
@@ -277,31 +198,39 @@ def interpolated_perplexity(
     return found, mixture
 
 
+def _print(found: Perplexity, output: Output, method: Method | None) -> None:
+    """Print a perplexity.
+
+    method (Method | None): Of a parser.
+    """
+    figures = found.to_dict()
+    if output == Output.json:
+        print(srsly.json_dumps(figures, indent=2))
+        return
+    names = [name for name in _names_of(found) if method == Method.particles or name not in _OF_AN_ESTIMATE]
+    msg.table({_ROWS[name][0]: _formatted(figures, name) for name in names}, title="Perplexity")
+    _explain(found)
+    if method == Method.particles:
+        error = found.perplexity * found.standard_error
+        msg.info(f"An estimate: {found.perplexity:.2f} ± {error:.2f}, by about {-found.bias:.2%} too high on average")
+    elif method == Method.beam:
+        msg.info("Summed over the beam, which leaves derivations out: the perplexity is an upper bound")
+
+
 def _print_mixture(found: Perplexities, mixture: Interpolation, output: Output) -> None:
     figures = {name: one.to_dict() for name, one in found._asdict().items()}
+    shares = mixture.shares.tolist()
     if output == Output.json:
-        print(srsly.json_dumps({**figures, "weights": mixture.shares.tolist()}, indent=2))
+        print(srsly.json_dumps({**figures, "weights": shares}, indent=2))
         return
-    shown = {name: label for name, label in _rows_of(found.mixture).items() if name not in ("standard_error", "bias")}
-    rows = [(label, *(_formatted(one, name) for one in figures.values())) for name, label in shown.items()]
-    msg.table(
-        rows,
-        header=("", "parser", "n-gram model", "mixture"),
-        divider=True,
-        aligns=("l", "r", "r", "r"),
-        title="Perplexity",
-    )
+    names = [name for name in _names_of(found.mixture) if name not in _OF_AN_ESTIMATE]
+    rows = [(_ROWS[name][0], *(_formatted(one, name) for one in figures.values())) for name in names]
+    models = ("", "parser", "n-gram model")
+    print_table((*models, "mixture"), rows, "Perplexity")
     weights = [
-        (f"at most {0.5**level:.3g}", f"{share:.4f}", f"{1.0 - share:.4f}")
-        for level, share in enumerate(mixture.shares.tolist())
+        (f"at most {0.5**level:.3g}", f"{share:.4f}", f"{1.0 - share:.4f}") for level, share in enumerate(shares)
     ]
-    msg.table(
-        weights,
-        header=("", "parser", "n-gram model"),
-        divider=True,
-        aligns=("l", "r", "r"),
-        title="Weights by what the n-gram model leaves to its uniform distribution",
-    )
+    print_table(models, weights, "Weights by what the n-gram model leaves to its uniform distribution")
     _explain(found.mixture)
     msg.info(
         "The parser's is that of each word given the derivations left in the beam before it: all words together have at most 1, but "
@@ -309,17 +238,17 @@ def _print_mixture(found: Perplexities, mixture: Interpolation, output: Output) 
     )
 
 
-def _rows_of(found: Perplexity) -> dict[str, str]:
-    """The figures that there are of a perplexity, and what they are called."""
+def _names_of(found: Perplexity) -> list[str]:
+    """The figures that there are of a perplexity."""
     missing = {
         "closed_perplexity": found.spelling is None,
         "bits_per_character": found.bits_per_character is None,
     }
-    return {name: label for name, label in _ROWS.items() if not missing.get(name, False)}
+    return [name for name in _ROWS if not missing.get(name, False)]
 
 
 def _formatted(figures: dict[str, Any], name: str) -> str:
-    return format(figures[name], _FORMATS.get(name, "d"))
+    return format(figures[name], _ROWS[name][1])
 
 
 def _explain(found: Perplexity) -> None:
@@ -327,10 +256,3 @@ def _explain(found: Perplexity) -> None:
     msg.info(found.convention[0].upper() + found.convention[1:])
     if found.bits_per_character is not None:
         msg.info("Bits a character count the end of each word as a character")
-
-
-def _refuse(settings: dict[str, object], owner: str, other: str) -> None:
-    """Raise a ValueError if something is set that only another model or method has."""
-    for name, value in settings.items():
-        if value is not None:
-            raise ValueError(f"--{name} is a setting of {owner}, but here is {other}.")

@@ -7,9 +7,8 @@ from heapq import nlargest
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
-import typer
 from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.util import minibatch
@@ -18,9 +17,10 @@ from wasabi import msg
 from ..components.corpus import mark_sentence
 from ..components.hpyp_parser import HPYPParser
 from ..components.rating import rate_labels
-from .app import MOST, hpyp, load_pipeline, parsers_of, prepare_output, set_threads
+from .app import hpyp, prepare_output, prepared
 from .conllu_format import Sentence, read_sentences, to_doc, write_again, write_sentence
 from .documents import parse_documents, read_documents
+from .options import PerLine, Pipeline, Threads, argument, option
 from .output import check_ending, json_line, writing
 from .progress import Bar
 from .raw_text import decoded_lines, existing, is_conllu, locate_paragraphs
@@ -49,25 +49,24 @@ class Format(str, Enum):
 
 
 @hpyp.command("rank")
-def rank_cli(
-    model: str = typer.Argument(..., help="Name or path of a trained pipeline with a parser of this package"),
-    texts: list[Path] = typer.Argument(
-        ..., help="Text files in UTF-8, '-' for stdin, or .spacy or .conllu files", callback=existing
-    ),
-    output: Path | None = typer.Option(None, "--output", "-o", help="File to write, instead of stdout", dir_okay=False),
-    top: int | None = typer.Option(None, "--top", "-n", help="Only so many sentences", min=1, max=MOST),
-    by: By = typer.Option(
-        By.arcs, "--by", help="Rank by expected wrong arcs, wrong tags, both together, or wrong arcs for each word"
-    ),
-    form: Format = typer.Option(Format.jsonl, "--format", "-f", help="A JSON object a line, or CoNLL-U with comments"),
-    per_line: bool = typer.Option(False, "--per-line", "-l", help="Each line of a text is one sentence"),
-    labels_per_arc: int = typer.Option(
-        2, "--labels-per-arc", help="How many labels of an arc an hpyp_parser compares", min=1, max=MOST
-    ),
-    particles: int | None = typer.Option(
-        None, "--particles", "-K", help="Particles of an hpyp_parser, instead of the pipeline's setting"
-    ),
-    threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
+def rank(
+    model: Pipeline,
+    texts: Annotated[
+        list[Path], argument("Text files in UTF-8, '-' for stdin, or .spacy or .conllu files", callback=existing)
+    ],
+    *,
+    output: Annotated[Path | None, option("File to write, instead of stdout", "--output -o", dir_okay=False)] = None,
+    top: Annotated[int | None, option("Only so many sentences", "--top -n", least=1)] = None,
+    by: Annotated[
+        By, option("Rank by expected wrong arcs, wrong tags, both together, or wrong arcs for each word")
+    ] = By.arcs,
+    form: Annotated[Format, option("A JSON object a line, or CoNLL-U with comments", "--format -f")] = Format.jsonl,
+    per_line: PerLine = False,
+    labels_per_arc: Annotated[int, option("How many labels of an arc an hpyp_parser compares", least=1)] = 2,
+    particles: Annotated[
+        int | None, option("Particles of an hpyp_parser, instead of the pipeline's setting", "--particles -K")
+    ] = None,
+    threads: Threads = None,
 ) -> None:
     """Rank sentences by how many wrong arcs the parser expects in them: which to correct next, when a treebank is to grow.
 
@@ -80,13 +79,9 @@ def rank_cli(
     if output is not None:
         check_ending(output, f".{form.value}", ".txt")
         prepare_output(output, texts)
-    nlp = load_pipeline(model)
-    found = parsers_of(nlp, model)
+    nlp, found = prepared(model, threads=threads, particles=particles)
     for parser in found.hpyp:
-        parser.change(marginals=True, **({} if particles is None else {"particles": particles}))
-    if particles is not None and not found.hpyp:
-        raise ValueError(f"'particles' is a setting of hpyp_parser, which the pipeline '{model}' does not have.")
-    set_threads(nlp, threads)
+        parser.marginals = True
     sentences = chain.from_iterable(
         rank_sentences(nlp, path, per_line=per_line, labels_per_arc=labels_per_arc, conllu=form == Format.conllu)
         for path in texts

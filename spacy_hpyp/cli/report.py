@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
-import typer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -34,10 +34,11 @@ from ..report.sections import (
 )
 from ..report.training_log import read_training_log
 from ..report.trees import worst_trees
-from ..storage.files import prepare_folder, replace_file
-from .app import MOST, hpyp, load_pipeline, set_threads
-from .errors import known_words, parse_examples
-from .evaluate import read_examples
+from ..storage.files import replace_file
+from .app import hpyp, load_pipeline, set_threads
+from .errors import known_words
+from .evaluate import parse_examples, read_examples
+from .options import AnyPipeline, Data, Threads, argument, option, writable
 from .raw_text import locate_paragraphs
 
 # How many tokens surprisal is shown of: what can be read.
@@ -45,26 +46,23 @@ _TOKENS = 80
 
 
 @hpyp.command("report")
-def report_cli(
-    model: str = typer.Argument(..., help="Name or path of a trained pipeline with a parser, spaCy's own or another"),
-    data_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
-    output: Path = typer.Argument(..., help="HTML file to write", dir_okay=False),
-    log: Path | None = typer.Option(
-        None, "--log", help="What 'spacy train' printed, or its logger's output_file", exists=True, dir_okay=False
-    ),
-    text: Path | None = typer.Option(
-        None,
-        "--text",
-        help="Text in UTF-8 to show the surprisal of, instead of the data's",
-        exists=True,
-        dir_okay=False,
-    ),
-    sentences: int = typer.Option(
-        5, "--sentences", "-n", help="How many of the worst sentences are shown", min=0, max=MOST
-    ),
-    resamples: int = typer.Option(1000, "--resamples", help="Bootstrap samples of the sentences", min=1, max=MOST),
-    seed: int = typer.Option(0, "--seed", help="Of the bootstrap samples", min=0, max=MOST),
-    threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
+def report(
+    model: AnyPipeline,
+    data_path: Data,
+    output: Annotated[Path, argument("HTML file to write", dir_okay=False, callback=writable)],
+    *,
+    log: Annotated[
+        Path | None,
+        option("What 'spacy train' printed, or its logger's output_file", exists=True, dir_okay=False),
+    ] = None,
+    text: Annotated[
+        Path | None,
+        option("Text in UTF-8 to show the surprisal of, instead of the data's", exists=True, dir_okay=False),
+    ] = None,
+    sentences: Annotated[int, option("How many of the worst sentences are shown", "--sentences -n", least=0)] = 5,
+    resamples: Annotated[int, option("Bootstrap samples of the sentences", least=1)] = 1000,
+    seed: Annotated[int, option("Of the bootstrap samples", least=0)] = 0,
+    threads: Threads = None,
 ) -> None:
     """Write a page about a pipeline: one HTML file, which loads nothing else.
 
@@ -72,46 +70,12 @@ def report_cli(
     sentences with the most wrong arcs, and surprisal along a text. What a pipeline has not is left out, and the page says so. Sentences
     are parsed with gold tokens and gold boundaries, as in 'hpyp evaluate'. Figures need the extra 'report' (matplotlib).
     """
-    prepare_folder(output.parent)
-    page = report(
-        model, data_path, log=log, text=text, sentences=sentences, resamples=resamples, seed=seed, threads=threads
-    )
-    replace_file(output, page.encode())
-    msg.good(f"Saved the report to {output}")
-
-
-def report(
-    model: str | Path,
-    data_path: Path,
-    *,
-    log: Path | None = None,
-    text: Path | None = None,
-    sentences: int = 5,
-    resamples: int = 1000,
-    seed: int = 0,
-    threads: int | None = None,
-) -> str:
-    """Make a page about a pipeline; the same of the same pipeline and data.
-
-    model (str | Path): Name or path of a pipeline with a parser, spaCy's own or another.
-    data_path (Path): A .spacy file or a directory of them.
-    log (Path | None): The log of the training run, see `read_training_log`; without it there are no learning curves.
-    text (Path | None): A text whose surprisal is shown; by default the first sentences of the data, each for itself.
-    sentences (int): How many sentences with wrong arcs are shown.
-    resamples, seed (int): Of the intervals, see `bootstrap`.
-    threads (int | None): Instead of the pipeline's settings.
-    RETURNS (str): HTML.
-    RAISES (ValueError): If there is no parser, nothing to compare with, or no word in the text, or the log is none.
-    RAISES (ImportError): If there is no matplotlib.
-    """
     check_library()
     checks = None if log is None else read_training_log(log)
     nlp = load_pipeline(model)
     set_threads(nlp, threads)
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser) and pipe.is_trained]
-    gold = read_examples(nlp, data_path)
-    if not any(token.has_dep() for example in gold for token in example.reference):
-        raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold head.")
+    gold = read_examples(nlp, data_path, heads=True)
     for parser in parsers:
         parser.marginals = True
     _, parsed = parse_examples(nlp, gold, model)
@@ -135,7 +99,9 @@ def report(
         ("Sentences", f"{len(parsed):,}"),
         ("Tokens", f"{sum(len(example.reference) for example in parsed):,}"),
     ]
-    return write_page(f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}", facts, sections)
+    page = write_page(f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}", facts, sections)
+    replace_file(output, page.encode())
+    msg.good(f"Saved the report to {output}")
 
 
 def _parameters(nlp: Language) -> list[Parameters]:

@@ -1,12 +1,10 @@
 """`hpyp rerank`: what there is to be gained by choosing among the trees of a parser, and what is gained."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from typing import Annotated
 
 import numpy as np
-import srsly
-import typer
 from spacy.tokens import Doc
 from wasabi import msg
 
@@ -14,13 +12,13 @@ from ..annotation.documents import problem_of, raw_sentences
 from ..components.corpus import create_gold_corpus
 from ..components.parse_reranker import ParseReranker, agreement
 from ..models.ranking import UNLEARNED
-from ..settings import whole
-from ..storage.files import prepare_folder, replace_file
 from .app import hpyp, load_pipeline
+from .options import Data, GoldTags, Json, Threads, argument, option
+from .output import print_table, read_numbers, save_json
 from .progress import Bar
 
 #: Those of Sangati, Zuidema & Bod (2009, table 2).
-LENGTHS = (*range(1, 11), 100, 1000)
+LENGTHS = "1,2,3,4,5,6,7,8,9,10,100,1000"
 
 
 @dataclass(frozen=True)
@@ -48,88 +46,33 @@ class Choice:
 
 
 @hpyp.command("rerank")
-def rerank_cli(
-    model: str = typer.Argument(..., help="Name or path of a trained pipeline with a parse_reranker"),
-    data_path: Path = typer.Argument(..., help="Evaluation data in .spacy format", exists=True),
-    lengths: str = typer.Option(
-        ",".join(map(str, LENGTHS)), "--k", "-k", help="How many trees of a sentence to choose among, as 1,10,100"
-    ),
-    sources: list[str] = typer.Option(
-        [], "--source", "-s", help="The parser that finds them, instead of the component's; can be given several times"
-    ),
-    gold_tags: bool = typer.Option(False, "--gold-tags", help="Give the gold tags to the parser"),
-    threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the component's setting"),
-    output: Path | None = typer.Option(None, "--output", "-o", help="JSON file for the figures", dir_okay=False),
+def rerank(
+    model: Annotated[str, argument("Name or path of a trained pipeline with a parse_reranker")],
+    data_path: Data,
+    *,
+    lengths: Annotated[str, option("How many trees of a sentence to choose among, as 1,10,100", "--k -k")] = LENGTHS,
+    sources: Annotated[
+        list[str] | None,
+        option("The parser that finds them, instead of the component's; can be given several times", "--source -s"),
+    ] = None,
+    gold_tags: GoldTags = False,
+    threads: Threads = None,
+    output: Json = None,
 ) -> None:
     """Compare the k best trees of a parser with what a generative model chooses among them (Sangati, Zuidema & Bod 2009, table 2).
 
     On gold tokens and gold sentences. UAS leaves punctuation out; "generative" is the generative model alone, as in the paper,
     "reranked" what the component chooses. The first of the k trees is that of the parser itself.
     """
-    if output is not None:
-        prepare_folder(output.parent)
-    figures = rerank(
-        model, data_path, lengths=read_lengths(lengths), sources=sources, gold_tags=gold_tags, threads=threads
-    )
-    found = list(figures)
-    for source in dict.fromkeys(each.source for each in found):
-        rows = [_row(each) for each in found if each.source == source]
-        header = ("k", "trees", "oracle best", "oracle worst", "generative", "reranked", "LAS")
-        msg.table(
-            rows, header=header, divider=True, aligns=("r",) * len(header), title=f"The k best trees of '{source}', UAS"
-        )
-    msg.table(
-        [(name, f"{weight:.3f}") for name, weight in found[-1].weights.items()], aligns=("l", "r"), title="Weights"
-    )
-    if output is not None:
-        replace_file(output, srsly.json_dumps([asdict(each) for each in found], indent=2).encode())
-        msg.good(f"Saved results to {output}")
-
-
-def _row(each: Choice) -> tuple[str, ...]:
-    figures = each.oracle_best, each.oracle_worst, each.generative, each.reranked_uas, each.reranked_las
-    return str(each.k), f"{each.candidates:.1f}", *(f"{100 * figure:.2f}" for figure in figures)
-
-
-def read_lengths(text: str) -> list[int]:
-    """Numbers with commas between them.
-
-    RAISES (ValueError): If they are none, or one is not at least 1.
-    """
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--k is whole numbers with commas between them, as 1,10,100, not '{text}'.") from None
-    return [whole("k", number, highest=1_000_000) for number in numbers]
-
-
-def rerank(
-    model: str | Path,
-    data_path: Path,
-    *,
-    lengths: Sequence[int] = LENGTHS,
-    sources: Sequence[str] = (),
-    gold_tags: bool = False,
-    threads: int | None = None,
-) -> Iterator[Choice]:
-    """Rerank the k best trees of gold sentences.
-
-    model (str | Path): Name or path of a pipeline with one parse_reranker.
-    data_path (Path): A .spacy file or a directory of them.
-    lengths (Sequence[int]): How many trees there are to choose among.
-    sources (Sequence[str]): The parsers that find them; none: the component's source.
-    gold_tags (bool): Whether they are given the gold tags, and no other component comes before them.
-    threads (int | None): Instead of the component's setting.
-    RETURNS (Iterator[Choice]): Of each source, for each k.
-    RAISES (ValueError): If there is no such component or parser, or no gold tree.
-    """
+    counts = read_numbers("k", lengths, 1_000_000)
     nlp = load_pipeline(model)
     rerankers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, ParseReranker)]
     if len(rerankers) != 1:
         raise ValueError(f"The pipeline '{model}' should have one parse_reranker, but it has {nlp.pipe_names}.")
     (reranker,) = rerankers
     reranker.change(**({} if threads is None else {"threads": threads}))
-    for source in sources or [reranker.source_name]:
+    found: list[Choice] = []
+    for source in dict.fromkeys(sources or [reranker.source_name]):
         reranker.source = source
         examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
         golds = [next(raw_sentences(example.reference), None) for example in examples]
@@ -148,8 +91,19 @@ def rerank(
         for pipe in components[place if gold_tags else 0 : place + 1]:
             docs = pipe.pipe(docs)
         parsed = [(doc, gold) for doc, (_, gold) in zip(docs, pairs)]
-        for k in lengths:
-            yield _choose(reranker, parsed, k)
+        for k in counts:
+            found.append(_choose(reranker, parsed, k))
+        header = ("k", "trees", "oracle best", "oracle worst", "generative", "reranked", "LAS")
+        rows = [_row(each) for each in found if each.source == source]
+        print_table(header, rows, f"The k best trees of '{source}', UAS", left=0)
+    weights = [(name, f"{weight:.3f}") for name, weight in found[-1].weights.items()]
+    msg.table(weights, aligns=("l", "r"), title="Weights")
+    save_json(output, [asdict(each) for each in found], "results")
+
+
+def _row(each: Choice) -> tuple[str, ...]:
+    figures = each.oracle_best, each.oracle_worst, each.generative, each.reranked_uas, each.reranked_las
+    return str(each.k), f"{each.candidates:.1f}", *(f"{100 * figure:.2f}" for figure in figures)
 
 
 def _choose(reranker: ParseReranker, parsed: Sequence[tuple[Doc, object]], k: int) -> Choice:

@@ -7,7 +7,7 @@ from functools import partial
 from io import BytesIO, TextIOWrapper
 from itertools import chain
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 from spacy.tokens import Doc
@@ -18,8 +18,9 @@ from ..language_model.increments import ENTROPIES, Increment
 from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.stimuli import check_prose, is_table, read_stimuli
 from ..language_model.surprisal import REGION, TOKEN, WORD, Passage, Row
-from .app import MOST, hpyp, load_parser, load_pipeline, prepare_output
-from .interpolation import INTERPOLATE, WEIGHTS_FROM, load_interpolation
+from .app import hpyp, load_parser, load_pipeline, prepare_output
+from .interpolation import load_interpolation, refuse
+from .options import Interpolate, Threads, UnknownWords, WeightsFrom, argument, option
 from .output import check_ending, is_shown, json_line, writing
 from .progress import Bar
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
@@ -32,61 +33,56 @@ _OF_TEXT = ["file", "paragraph", "sentence"]
 
 
 @hpyp.command("surprisal")
-def surprisal_cli(
-    model: str = typer.Argument(
-        ..., help="Name or path of a trained pipeline with an hpyp_parser, or a model saved by 'hpyp ngram'"
-    ),
-    texts: list[Path] = typer.Argument(
-        ..., help="Text files in UTF-8, '-' for stdin, or tables of stimuli (.csv, .tsv)", callback=existing
-    ),
-    output: Path | None = typer.Option(
-        None,
-        "--output",
-        "-o",
-        help="File for the table, instead of stdout: .csv with commas, else (.tsv, .txt) with tabs",
-        dir_okay=False,
-    ),
-    words: bool = typer.Option(False, "--words", "-w", help="One row a word between white space: sums over its tokens"),
-    regions: bool = typer.Option(False, "--regions", "-r", help="One row a region of a table of stimuli"),
-    no_punctuation: bool = typer.Option(
-        False, "--no-punctuation", help="Punctuation has no rows, and is no part of words and regions"
-    ),
-    entropy: bool = typer.Option(
-        False,
-        "--entropy",
-        "-e",
-        help="Columns of entropies over next words and analyses, and of what a word reduces them by",
-    ),
-    parses: int | None = typer.Option(
-        None,
-        "--parses",
-        min=1,
-        max=MOST,
-        help="Write so many parses that the beam holds after each word, as JSONL, instead of a table",
-    ),
-    escape: bool = typer.Option(
-        False, "--escape", help="Write an apostrophe before cells that a spreadsheet would take for formulas, as =A1"
-    ),
-    per_line: bool = typer.Option(False, "--per-line", "-l", help="Each line of text is one sentence, without context"),
-    running: bool = typer.Option(
-        False, "--running", help="A text in a table may have several sentences, which the parser finds"
-    ),
-    segment_with: str | None = typer.Option(
-        None,
-        "--segment-with",
-        help="Of an n-gram model: name or path of a pipeline that finds words and sentences of running text",
-    ),
-    unknown_words: str | None = typer.Option(
-        None,
-        "--unknown-words",
-        help="Of an n-gram model that was trained with a rule for rare words of your own: the registered function",
-    ),
-    particles: int | None = typer.Option(
-        None, "--particles", "-K", help="Particles, instead of the pipeline's setting, or of 1,000 if that is less"
-    ),
-    threads: int | None = typer.Option(None, "--threads", "-t", help="Threads, instead of the pipeline's setting"),
-    interpolate: Path | None = typer.Option(None, "--interpolate", "-i", help=INTERPOLATE, dir_okay=False, exists=True),
-    weights_from: Path | None = typer.Option(None, "--weights-from", help=WEIGHTS_FROM, exists=True),
+def surprisal(
+    model: Annotated[
+        str, argument("Name or path of a trained pipeline with an hpyp_parser, or a model saved by 'hpyp ngram'")
+    ],
+    texts: Annotated[
+        list[Path],
+        argument("Text files in UTF-8, '-' for stdin, or tables of stimuli (.csv, .tsv)", callback=existing),
+    ],
+    *,
+    output: Annotated[
+        Path | None,
+        option(
+            "File for the table, instead of stdout: .csv with commas, else (.tsv, .txt) with tabs",
+            "--output -o",
+            dir_okay=False,
+        ),
+    ] = None,
+    words: Annotated[bool, option("One row a word between white space: sums over its tokens", "--words -w")] = False,
+    regions: Annotated[bool, option("One row a region of a table of stimuli", "--regions -r")] = False,
+    no_punctuation: Annotated[
+        bool, option("Punctuation has no rows, and is no part of words and regions", "--no-punctuation")
+    ] = False,
+    entropy: Annotated[
+        bool,
+        option("Columns of entropies over next words and analyses, and of what a word reduces them by", "--entropy -e"),
+    ] = False,
+    parses: Annotated[
+        int | None,
+        option("Write so many parses that the beam holds after each word, as JSONL, instead of a table", least=1),
+    ] = None,
+    escape: Annotated[
+        bool,
+        option("Write an apostrophe before cells that a spreadsheet would take for formulas, as =A1", "--escape"),
+    ] = False,
+    per_line: Annotated[bool, option("Each line of text is one sentence, without context", "--per-line -l")] = False,
+    running: Annotated[
+        bool, option("A text in a table may have several sentences, which the parser finds", "--running")
+    ] = False,
+    segment_with: Annotated[
+        str | None,
+        option("Of an n-gram model: name or path of a pipeline that finds words and sentences of running text"),
+    ] = None,
+    unknown_words: UnknownWords = None,
+    particles: Annotated[
+        int | None,
+        option("Particles, instead of the pipeline's setting, or of 1,000 if that is less", "--particles -K"),
+    ] = None,
+    threads: Threads = None,
+    interpolate: Interpolate = None,
+    weights_from: WeightsFrom = None,
 ) -> None:
     """Write a table of surprisals in bits, one row a token, with a header.
 
@@ -131,15 +127,20 @@ def surprisal_cli(
         raise ValueError(f"There are no regions in '{texts[0]}': only a table of stimuli has some.")
     passages = chain.from_iterable(found)
     running = running if any(tables) else not per_line
-    reader = _load(
-        model,
-        segment_with=segment_with,
-        unknown_words=unknown_words,
-        particles=particles,
-        threads=threads,
-        interpolate=interpolate,
-        weights_from=weights_from,
-    )
+    reader: Reader
+    if Path(model).is_file():
+        own = {"particles": particles, "threads": threads, "interpolate": interpolate}
+        refuse(own, "a parser", "an n-gram model")
+        rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
+        segmenter = None if segment_with is None else load_pipeline(segment_with)
+        reader = NGramReader(NGramModel.from_disk(model, unknown_words=rule), segmenter)
+    else:
+        refuse({"segment-with": segment_with, "unknown-words": unknown_words}, "an n-gram model", "a parser")
+        nlp, parser = load_parser(model, threads=threads)
+        reader = ParserReader(nlp, particles=particles)
+        if interpolate is not None:
+            read = partial(read_sentences, nlp=nlp)
+            reader.mixture = load_interpolation(parser, interpolate, weights_from, read, search=reader.search)
     if parses is not None:
         if isinstance(reader, NGramReader):
             raise ValueError("--parses is a setting of a parser, but here is an n-gram model.")
@@ -149,10 +150,10 @@ def surprisal_cli(
                 bar.update()
     else:
         by = WORD if words else REGION if regions else TOKEN
-        read = partial(read_rows, reader, by=by, punctuation=not no_punctuation, entropy=entropy, running=running)
+        to_rows = partial(read_rows, reader, by=by, punctuation=not no_punctuation, entropy=entropy, running=running)
         dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
         header = _header(reader, by, entropy=entropy)
-        rows = _rows(reader, passages, read)
+        rows = _rows(reader, passages, to_rows)
         unit = " regions" if regions else " words"
         with writing(output) as file, Bar(rows, unit=unit, disable=is_shown(output)) as bar:
             write_table(file, bar, dialect=dialect, header=header, escape=escape)
@@ -168,35 +169,6 @@ def _rows(
         with reader.nlp.memory_zone():
             rows = list(read(batch))
         yield from rows
-
-
-def _load(
-    model: str,
-    *,
-    segment_with: str | None,
-    unknown_words: str | None,
-    particles: int | None,
-    threads: int | None,
-    interpolate: Path | None,
-    weights_from: Path | None,
-) -> Reader:
-    of_parser = {"particles": particles, "threads": threads, "interpolate": interpolate}
-    of_ngrams = {"segment-with": segment_with, "unknown-words": unknown_words}
-    is_file = Path(model).is_file()
-    for name, value in (of_parser if is_file else of_ngrams).items():
-        if value is not None:
-            owner, other = ("a parser", "an n-gram model") if is_file else ("an n-gram model", "a parser")
-            raise ValueError(f"--{name} is a setting of {owner}, but here is {other}.")
-    if is_file:
-        rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
-        segmenter = None if segment_with is None else load_pipeline(segment_with)
-        return NGramReader(NGramModel.from_disk(model, unknown_words=rule), segmenter)
-    nlp, parser = load_parser(model, threads=threads)
-    reader = ParserReader(nlp, particles=particles)
-    if interpolate is not None:
-        read = partial(read_sentences, nlp=nlp)
-        reader.mixture = load_interpolation(parser, interpolate, weights_from, read, search=reader.search)
-    return reader
 
 
 def _read(path: Path, *, per_line: bool) -> Iterable[Passage]:

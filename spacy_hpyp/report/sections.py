@@ -250,27 +250,46 @@ def calibration_section(heads: Calibration, tags: Calibration) -> Section:
     return section
 
 
+class ErrorTable(NamedTuple):
+    """What a table of errors shows.
+
+    title (str): What it is called.
+    rows (list[dict]): See `Errors`.
+    columns (list[str]): What is shown of them.
+    """
+
+    title: str
+    rows: list[dict[str, Any]]
+    columns: list[str]
+
+    @property
+    def by_name(self) -> bool:
+        """Whether there may be many rows: one for each label or tag."""
+        return self.columns[0] == "name"
+
+
+def error_tables(found: Errors) -> list[ErrorTable]:
+    """The tables of errors that there are: by length, of known and unknown words, by label and by tag."""
+    by_length = ["length", "gold", "predicted", "precision", "recall", "las"]
+    of_sentences = ["sentences", "tokens", "uas", "las", "tag_acc", "complete_match"]
+    by_name = ["name", "gold", "predicted", "precision", "recall", "f"]
+    tables = [
+        ErrorTable("By length of the arc", found.arc_lengths, by_length),
+        ErrorTable("By length of the sentence", found.sentence_lengths, ["length", *of_sentences]),
+        ErrorTable("By whether the word is known", found.words, ["words", *of_sentences[1:-1]]),
+        ErrorTable("By label", found.labels, [*by_name, "uas"]),
+        ErrorTable("By tag", found.tags if any(row["predicted"] for row in found.tags) else [], by_name),
+    ]
+    return [table for table in tables if table.rows]
+
+
 def errors_section(found: Errors) -> Section:
     """Scores by label, by length, and of known and unknown words."""
     section = Section("errors", "Where the errors are", ["In percent; arcs of punctuation are left out."])
-    tables = (
-        ("By length of the arc", found.arc_lengths, ["length", "gold", "predicted", "precision", "recall", "las"]),
-        (
-            "By length of the sentence",
-            found.sentence_lengths,
-            ["length", "sentences", "tokens", "uas", "las", "tag_acc", "complete_match"],
-        ),
-        ("By whether the word is known", found.words, ["words", "tokens", "uas", "las", "tag_acc"]),
-        ("By label", found.labels, ["name", "gold", "predicted", "precision", "recall", "f", "uas"]),
-        ("By tag", found.tags, ["name", "gold", "predicted", "precision", "recall", "f"]),
-    )
-    for title, rows, names in tables:
-        if rows:
-            columns = [name.replace("_", " ") for name in names]
-            folded = names[0] == "name"
-            section.tables.append(
-                make_table(title, columns, [[row[name] for name in names] for row in rows], folded=folded)
-            )
+    for table in error_tables(found):
+        columns = [name.replace("_", " ") for name in table.columns]
+        rows = [[row[name] for name in table.columns] for row in table.rows]
+        section.tables.append(make_table(table.title, columns, rows, folded=table.by_name))
     if not found.words:
         section.texts.append("Which words are known, no component of the pipeline says.")
     return section

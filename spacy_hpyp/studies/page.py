@@ -4,7 +4,6 @@ figures.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,63 +11,53 @@ from .runner import Runner, machine, minutes
 from .study import Claim, Column, Row, Run, Sample, Study, Table
 
 _NONE = "–"
+_SAID = {None: "not known yet", True: "holds", False: "does not hold"}
 
 
-@dataclass(frozen=True)
-class Figures:
-    """What a row shows.
+def to_json(study: Study, runner: Runner, tables: Iterable[Table]) -> dict[str, Any]:
+    """All figures of some tables, for programs.
 
-    published, found (dict[str, float]): By the names of columns; what there is not is not there.
-    problem (str | None): Why there is nothing found, though there is a run.
+    RETURNS (dict[str, Any]): "machine", "variables", and "tables": of each "title", "paper"; "rows", with "published" and "found" figures
+        by column, the "command", and the "problem" if there is nothing found though there is a run; "claims", with what each "says",
+        whether it "holds" (None where a figure is not there) and its "steps" from row to row; and "samples", lines "published" and
+        "found".
     """
-
-    published: dict[str, float]
-    found: dict[str, float]
-    problem: str | None
+    found = {table.name: _of_table(study, runner, table) for table in tables}
+    return {"machine": dict(machine()), "variables": dict(study.variables), "tables": found}
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a claim holds.
-
-    claim (Claim): What is claimed.
-    holds (bool | None): None where a figure is not there.
-    steps (list[tuple[str, str, float | None, float | None]]): From which row to which, and the difference or factor, published and
-        found.
-    """
-
-    claim: Claim
-    holds: bool | None
-    steps: list[tuple[str, str, float | None, float | None]]
+def _of_table(study: Study, runner: Runner, table: Table) -> dict[str, Any]:
+    rows = {name: _of_row(study, runner, table, row) for name, row in table.rows.items()}
+    samples = {
+        name: {"published": list(each.published), "found": _lines(study, runner, table, each)}
+        for name, each in table.samples.items()
+    }
+    claims = [_judged(claim, rows) for claim in table.claims]
+    return {"title": table.title, "paper": table.paper, "rows": rows, "claims": claims, "samples": samples}
 
 
-def figures_of(study: Study, runner: Runner, table: Table) -> dict[str, Figures]:
-    """The figures of each row of a table, as far as they are there."""
-    found = {}
-    for name, row in table.rows.items():
-        published = {key: value for key, value in zip(table.columns, row.published) if value is not None}
-        figures, problem = _own_figures(study, runner, table, row)
-        found[name] = Figures(published, figures, problem)
-    return found
+def _of_row(study: Study, runner: Runner, table: Table, row: Row) -> dict[str, Any]:
+    found, command, problem = {}, None, None
+    if row.run is not None:
+        run = study.runs[row.run]
+        command = runner.command(run)
+        if runner.made(run) is None:
+            problem = runner.problem(run) or f"'{run.name}' has not been run"
+        else:
+            record = _pick(_read_output(run.output), table.records, row.pick)
+            values = {name: _find(record, study.columns[name].key) for name in table.columns}
+            found = {
+                name: value * study.columns[name].scale
+                for name, value in values.items()
+                if isinstance(value, (int, float))
+            }
+            # Whatever has been found in hours is shown, so that this is no error.
+            problem = None if found else f"'{run.output}' has no such figures"
+    published = {key: value for key, value in zip(table.columns, row.published) if value is not None}
+    return {"published": published, "found": found, "command": command, "problem": problem}
 
 
-def _own_figures(study: Study, runner: Runner, table: Table, row: Row) -> tuple[dict[str, float], str | None]:
-    if row.run is None:
-        return {}, None
-    run = study.runs[row.run]
-    if runner.stamp(run) is None:
-        return {}, runner.problem(run) or f"'{run.name}' has not been run"
-    record = _pick(read_output(run.output), table.records, row.pick)
-    figures = {}
-    for name in table.columns:
-        value = _find(record, study.columns[name].key)
-        if isinstance(value, (int, float)):
-            figures[name] = value * study.columns[name].scale
-    # Whatever has been found in hours is shown, so that this is no error.
-    return figures, None if figures else f"'{run.output}' has no such figures"
-
-
-def read_output(path: Path) -> Any:
+def _read_output(path: Path) -> Any:
     """What a run has written as JSON, or as JSON lines."""
     text = path.read_text(encoding="utf8")
     if path.suffix == ".jsonl":
@@ -90,152 +79,12 @@ def _find(record: Any, key: str) -> Any:
     return record
 
 
-def judge(table: Table, figures: Mapping[str, Figures]) -> list[Verdict]:
-    """Whether the claims of a table hold."""
-    verdicts = []
-    for claim in table.claims:
-        steps = [
-            (
-                below,
-                above,
-                _change(claim, figures[below].published, figures[above].published),
-                _change(claim, figures[below].found, figures[above].found),
-            )
-            for below, above in zip(claim.order, claim.order[1:])
-        ]
-        here = [found for _, _, _, found in steps]
-        holds = None if None in here else all(_as_claimed(claim, change) for change in here if change is not None)
-        verdicts.append(Verdict(claim, holds, steps))
-    return verdicts
-
-
-def _change(claim: Claim, below: Mapping[str, float], above: Mapping[str, float]) -> float | None:
-    if claim.column not in below or claim.column not in above:
-        return None
-    if claim.factor != 1.0:
-        return above[claim.column] / below[claim.column] if below[claim.column] else None
-    return above[claim.column] - below[claim.column]
-
-
-def _as_claimed(claim: Claim, change: float) -> bool:
-    if claim.factor != 1.0:
-        return change >= claim.factor
-    return change > 0.0 if claim.within is None else abs(change) <= claim.within
-
-
-def to_json(study: Study, runner: Runner, tables: Iterable[Table]) -> dict[str, Any]:
-    """All figures of some tables, for programs."""
-    found = {}
-    for table in tables:
-        figures = figures_of(study, runner, table)
-        found[table.name] = {
-            "title": table.title,
-            "paper": table.paper,
-            "rows": {
-                name: {
-                    "published": each.published,
-                    "found": each.found,
-                    "command": _command(study, runner, table.rows[name].run),
-                    "problem": each.problem,
-                }
-                for name, each in figures.items()
-            },
-            "claims": [
-                {
-                    "says": verdict.claim.says,
-                    "holds": verdict.holds,
-                    "steps": [dict(zip(("from", "to", "published", "found"), step)) for step in verdict.steps],
-                }
-                for verdict in judge(table, figures)
-            ],
-            "samples": {
-                name: {"published": list(each.published), "found": _lines(study, runner, table, each)}
-                for name, each in table.samples.items()
-            },
-        }
-    return {"machine": dict(machine()), "variables": dict(study.variables), "tables": found}
-
-
-def _command(study: Study, runner: Runner, name: str | None) -> str | None:
-    return None if name is None else runner.command(study.runs[name])
-
-
-def to_markdown(study: Study, runner: Runner, tables: Sequence[Table]) -> str:
-    """The page: published figures beside those found, what was claimed, and which command printed what."""
-    runs = list({run.name: run for table in tables for run in study.runs_of(table)}.values())
-    numbers = {run.name: number for number, run in enumerate(runs, start=1)}
-    where = machine()
-    first = "A figure is the published one, then ours; the" if any(table.paper for table in tables) else "The"
-    lines = [f"# {study.title}", "", study.note, ""] if study.note else [f"# {study.title}", ""]
-    lines += [
-        f"{first} number in brackets is that of the command that printed a figure, see [Commands](#commands). Measured on "
-        f"{where['processor']}, {where['cores']} cores, {where['system']}, Python {where['python']}.",
-        "",
-        *_rows(["variable", "value"], [[f"`{name}`", f"`{value}`"] for name, value in _told(study).items()]),
-        "",
-    ]
-    for table in tables:
-        lines += _section(study, runner, table, numbers)
-    lines += ["## Commands", ""]
-    for run in runs:
-        lines += [f"{numbers[run.name]}. `{runner.command(run)}`  ", f"   {_state(runner, run)}"]
-    return "\n".join(lines) + "\n"
-
-
-def _told(study: Study) -> dict[str, Any]:
-    """The variables that say what the figures are of: not lists of context elements, which the commands show."""
-    return {
-        name: value
-        for name, value in study.variables.items()
-        if value is not None and not str(value).startswith(("[", "{"))
-    }
-
-
-def _state(runner: Runner, run: Run) -> str:
-    stamp = runner.stamp(run)
-    if stamp is None:
-        return f"`{run.name}`: not run" + (f", {problem}" if (problem := runner.problem(run)) else "")
-    return f"`{run.name}`: {minutes(stamp.seconds)}, ended {stamp.ended}, version {', '.join(stamp.versions)}"
-
-
-def _section(study: Study, runner: Runner, table: Table, numbers: Mapping[str, int]) -> list[str]:
-    about = f"{table.paper} (`{table.name}`). {table.note}" if table.paper else table.note
-    lines = [f"## {table.title}", "", *([about.rstrip(), ""] if about else [])]
-    figures = figures_of(study, runner, table)
-    if figures:
-        kinds = (", paper", "") if table.paper else ("",)
-        header = ["", *(f"{key}{kind}" for key in table.columns for kind in kinds), ""]
-        cells = []
-        for name, each in figures.items():
-            sources = (each.published, each.found) if table.paper else (each.found,)
-            shown = [_shown(study.columns[key], source.get(key)) for key in table.columns for source in sources]
-            run = table.rows[name].run
-            cells.append([name, *shown, f"[{numbers[run]}]" if run is not None else ""])
-        lines += [*_rows(header, cells), ""]
-        problems = dict.fromkeys(f"{name}: {each.problem}." for name, each in figures.items() if each.problem)
-        lines += [f"Not there yet: {problem}  " for problem in problems]
-        lines += [""] if problems else []
-    for verdict in judge(table, figures):
-        lines += _verdict(study, table, verdict)
-    lines += [""] if table.claims else []
-    for name, sample in table.samples.items():
-        found = _lines(study, runner, table, sample)
-        lines += [f"**{name}** [{numbers[sample.run]}]", ""]
-        if found is None:
-            lines += [f"Not there yet: {runner.problem(study.runs[sample.run]) or 'it has not been run'}.", ""]
-        else:
-            lines += [f"* {line}" for line in found] + [""]
-        if sample.published:
-            lines += ["In the paper:", "", *(f"* {line}" for line in sample.published), ""]
-    return lines
-
-
 def _lines(study: Study, runner: Runner, table: Table, sample: Sample) -> list[str] | None:
     """The lines of a sample; None if they are not there."""
     run = study.runs[sample.run]
-    if runner.stamp(run) is None:
+    if runner.made(run) is None:
         return None
-    output = read_output(run.output)
+    output = _read_output(run.output)
     if sample.pick:
         found = _find(_pick(output, table.records, sample.pick), sample.key)
     else:
@@ -247,18 +96,110 @@ def _word(word: Any) -> str:
     return word["word"] if isinstance(word, dict) else str(word)
 
 
-def _verdict(study: Study, table: Table, verdict: Verdict) -> list[str]:
-    claim = verdict.claim
-    said = {None: "not known yet", True: "holds", False: "does not hold"}[verdict.holds]
-    column = study.columns[claim.column]
+def _judged(claim: Claim, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Whether a claim holds."""
     steps = []
-    for below, above, published, found in verdict.steps:
-        paper = f", paper {_changed(claim, column, published)}" if table.paper else ""
-        steps.append(f"{below} → {above} {_changed(claim, column, found)}{paper}")
-    lines = [f"* **{said}**: {claim.says} ({claim.column}: {'; '.join(steps)})"]
-    if verdict.holds is False and claim.otherwise:
-        lines.append(f"  {claim.otherwise}")
+    for before, after in zip(claim.order, claim.order[1:]):
+        changes = {of: _change(claim, rows[before][of], rows[after][of]) for of in ("published", "found")}
+        steps.append({"from": before, "to": after, **changes})
+    here = [step["found"] for step in steps]
+    holds = None if None in here else all(_as_claimed(claim, change) for change in here)
+    return {"says": claim.says, "holds": holds, "steps": steps}
+
+
+def _change(claim: Claim, before: Mapping[str, float], after: Mapping[str, float]) -> float | None:
+    if claim.column not in before or claim.column not in after:
+        return None
+    if claim.factor != 1.0:
+        return after[claim.column] / before[claim.column] if before[claim.column] else None
+    return after[claim.column] - before[claim.column]
+
+
+def _as_claimed(claim: Claim, change: float) -> bool:
+    if claim.factor != 1.0:
+        return change >= claim.factor
+    return change > 0.0 if claim.within is None else abs(change) <= claim.within
+
+
+def to_markdown(study: Study, runner: Runner, tables: Sequence[Table]) -> str:
+    """The page: published figures beside those found, what was claimed, and which command printed what."""
+    runs = study.runs_of(*tables)
+    numbers = {run.name: f"[{number}]" for number, run in enumerate(runs, start=1)}
+    where = machine()
+    first = "A figure is the published one, then ours; the" if any(table.paper for table in tables) else "The"
+    # Variables that say what the figures are of: not lists of context elements, which the commands show.
+    lists = {name for name, value in study.variables.items() if str(value).startswith(("[", "{"))}
+    told = {name: each for name, each in study.variables.items() if each is not None and name not in lists}
+    lines = [
+        *(f"# {study.head.title}", ""),
+        *([study.head.note, ""] if study.head.note else []),
+        f"{first} number in brackets is that of the command that printed a figure, see [Commands](#commands). Measured on "
+        f"{where['processor']}, {where['cores']} cores, {where['system']}, Python {where['python']}.",
+        "",
+        *_rows(["variable", "value"], [[f"`{name}`", f"`{value}`"] for name, value in told.items()]),
+        "",
+    ]
+    found = to_json(study, runner, tables)["tables"]
+    for table in tables:
+        lines += _section(study, runner, table, found[table.name], numbers)
+    lines += ["## Commands", ""]
+    for number, run in enumerate(runs, start=1):
+        lines += [f"{number}. `{runner.command(run)}`  ", f"   {_state(runner, run)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _state(runner: Runner, run: Run) -> str:
+    noted = runner.made(run)
+    if noted is None:
+        return f"`{run.name}`: not run" + (f", {problem}" if (problem := runner.problem(run)) else "")
+    return f"`{run.name}`: {minutes(noted['seconds'])}, ended {noted['ended']}, version {noted['script'][1]}"
+
+
+def _section(
+    study: Study, runner: Runner, table: Table, found: Mapping[str, Any], numbers: Mapping[str | None, str]
+) -> list[str]:
+    """The part of the page that a table has.
+
+    found (Mapping[str, Any]): Its figures, see `to_json`.
+    numbers (Mapping[str, str]): Of commands.
+    """
+    about = f"{table.paper} (`{table.name}`). {table.note}" if table.paper else table.note
+    lines = [f"## {table.title}", "", *([about.rstrip(), ""] if about else [])]
+    sources = ("published", "found") if table.paper else ("found",)
+    if table.rows:
+        kinds = (", paper", "") if table.paper else ("",)
+        header = ["", *(f"{key}{kind}" for key in table.columns for kind in kinds), ""]
+        cells = []
+        for name, each in found["rows"].items():
+            shown = [_shown(study.columns[key], each[source].get(key)) for key in table.columns for source in sources]
+            cells.append([name, *shown, numbers.get(table.rows[name].run, "")])
+        lines += [*_rows(header, cells), ""]
+        problems = [
+            f"Not there yet: {name}: {each['problem']}.  " for name, each in found["rows"].items() if each["problem"]
+        ]
+        lines += [*problems, ""] if problems else []
+    for claim, judged in zip(table.claims, found["claims"]):
+        lines += _verdict(study.columns[claim.column], claim, judged, of_paper=bool(table.paper))
+    lines += [""] if table.claims else []
+    for name, sample in table.samples.items():
+        own = found["samples"][name]["found"]
+        lines += [f"**{name}** {numbers[sample.run]}", ""]
+        if own is None:
+            lines += [f"Not there yet: {runner.problem(study.runs[sample.run]) or 'it has not been run'}.", ""]
+        else:
+            lines += [f"* {line}" for line in own] + [""]
+        if sample.published:
+            lines += ["In the paper:", "", *(f"* {line}" for line in sample.published), ""]
     return lines
+
+
+def _verdict(column: Column, claim: Claim, judged: Mapping[str, Any], *, of_paper: bool) -> list[str]:
+    steps = []
+    for step in judged["steps"]:
+        paper = f", paper {_changed(claim, column, step['published'])}" if of_paper else ""
+        steps.append(f"{step['from']} → {step['to']} {_changed(claim, column, step['found'])}{paper}")
+    lines = [f"* **{_SAID[judged['holds']]}**: {claim.says} ({claim.column}: {'; '.join(steps)})"]
+    return [*lines, f"  {claim.otherwise}"] if judged["holds"] is False and claim.otherwise else lines
 
 
 def _changed(claim: Claim, column: Column, change: float | None) -> str:

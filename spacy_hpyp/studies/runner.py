@@ -1,7 +1,6 @@
 """Runs of a study: what is done already, what there is to do, and how long it takes."""
 
 import hashlib
-import json
 import os
 import platform
 import shutil
@@ -11,11 +10,15 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 from shlex import join
+from typing import Any
+
+import srsly
+from weasel.cli.main import PROJECT_LOCK
+from weasel.cli.run import get_lock_entry
 
 from ..about import __version__
 from ..storage.files import replace_file
@@ -28,24 +31,6 @@ _PAUSE = 0.2
 _LAST_LINES = 15
 # What stands for the program of commands that use nothing of this package.
 _SPACY = f"spaCy {version('spacy')}"
-
-
-@dataclass(frozen=True)
-class Stamp:
-    """What stands beside an output.
-
-    key (str): Of the command and everything that was read; see `Runner.key`.
-    command (str): As it is typed.
-    versions (list[str]): Of the program that made it, and of those that made what it was made of; mostly one.
-    seconds (float): How long it took.
-    ended (str): When.
-    """
-
-    key: str
-    command: str
-    versions: list[str]
-    seconds: float
-    ended: str
 
 
 @dataclass(frozen=True)
@@ -74,7 +59,7 @@ def program_version(package: Path) -> str:
 
 
 class Runner:
-    """Runs what a study needs, and leaves a stamp beside each output, so that nothing is run twice.
+    """Runs what a study needs. As spaCy's projects do, it notes in a lock file what each output was made of, so that nothing is run twice.
 
     study (Study): The study.
     version (str): Of the program, see `program_version`.
@@ -94,45 +79,54 @@ class Runner:
     ) -> None:
         self._study, self._version, self._share, self._any_version = study, version, share, any_version
         self._program = [*program]
-        self._keys: dict[str, str] = {}
-        self._checksums: dict[Path, str] = {}
+        self._lock = study.output / PROJECT_LOCK
+        try:
+            self._noted: dict[str, Any] = dict(srsly.read_yaml(self._lock)) if self._lock.exists() else {}
+        except (ValueError, TypeError):
+            self._noted = {}
+        self._made: dict[str, bool] = {}
 
     def command(self, run: Run) -> str:
         """A run's command line as it is typed."""
         typed = join(["python", *self._program[1:], *run.arguments])
-        return f"{typed} > {run.output}" if run.prints else typed
+        return f"{typed} > {run.output}" if run.of.prints else typed
 
-    def key(self, run: Run) -> str:
-        """What is the same where a run of the same program would make the same output: its command, the files that it reads, and the
-        keys of the runs whose outputs it reads.
+    def made(self, run: Run) -> Mapping[str, Any] | None:
+        """What was noted when the output of a run was made: "script", which is its command and the version of the program, "seconds" and
+        "ended"; None if there is no output that the run would make now of what is there.
         """
-        if run.name not in self._keys:
-            said = {
-                "command": run.arguments,
-                "inputs": {str(path): self._checksum(path) for path in run.inputs},
-                "needs": {name: self.key(self._study.runs[name]) for name in run.needs},
-            }
-            self._keys[run.name] = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
-        return self._keys[run.name]
+        if run.name not in self._made:
+            noted = self._noted.get(run.name)
+            needed = all(self.made(self._study.runs[name]) for name in run.needs)
+            self._made[run.name] = (
+                needed and noted is not None and run.output.exists() and self._is_as_noted(run, noted)
+            )
+        return self._noted[run.name] if self._made[run.name] else None
 
-    def stamp(self, run: Run) -> Stamp | None:
-        """What was noted when the output of a run was made; None if there is no output that the run would make now."""
-        noted = self._noted(run)
-        if noted is None or not run.output.exists() or noted.key != self.key(run):
-            return None
-        return noted if self._any_version or noted.versions == self._versions(run) else None
+    def _is_as_noted(self, run: Run, noted: Mapping[str, Any]) -> bool:
+        now = self._entry(run)
+        if self._any_version:
+            now["script"][1:] = noted["script"][1:]
+        return all(noted.get(name) == value for name, value in now.items())
+
+    def _entry(self, run: Run) -> dict[str, Any]:
+        """What is noted: the command, the version, and checksums of what is read and of what is written."""
+        deps = [*run.inputs, *(self._study.runs[name].output for name in run.needs)]
+        version = _SPACY if run.of.foreign else self._version
+        script = [self.command(run), version]
+        command = {"name": run.name, "script": script, "deps": list(map(str, deps)), "outputs": [str(run.output)]}
+        return get_lock_entry(Path(), command)
 
     def seconds(self, run: Run) -> float:
         """How long a run takes: as long as the last time, or as long as the study says on so large a treebank."""
-        noted = self._noted(run)
-        if noted is not None:
-            return noted.seconds
-        start = min(_START, run.seconds)
-        return start + (run.seconds - start) * self._share
+        if run.name in self._noted:
+            return self._noted[run.name]["seconds"]
+        start = min(_START, run.line.seconds)
+        return start + (run.line.seconds - start) * self._share
 
     def to_do(self, runs: Iterable[Run]) -> list[Run]:
         """Those of some runs that have to be run, each after those that it needs."""
-        return [run for run in runs if not self.problem(run) and self.stamp(run) is None]
+        return [run for run in runs if not self.problem(run) and self.made(run) is None]
 
     def problem(self, run: Run) -> str | None:
         """Why a run cannot be run, if it cannot."""
@@ -142,10 +136,8 @@ class Runner:
             # Whatever has a point in its name may be a file, but only what is in a directory that is there must be one.
             if "/" in str(path) and not path.exists():
                 return f"there is no '{path}'"
-        for name in run.needs:
-            if problem := self.problem(self._study.runs[name]):
-                return problem
-        return None
+        problems = (self.problem(self._study.runs[name]) for name in run.needs)
+        return next(filter(None, problems), None)
 
     def run(self, runs: Sequence[Run], *, jobs: int, report: Callable[[str], None]) -> list[Failure]:
         """Run what has to be run. What does not need the output of one that fails is run all the same.
@@ -161,19 +153,23 @@ class Runner:
 
     def _run(self, runs: Sequence[Run], jobs: int, report: Callable[[str], None]) -> list[Failure]:
         waiting = self.to_do(runs)
-        pending = {run.name for run in waiting}
         running: dict[str, tuple[Run, subprocess.Popen, float]] = {}
         failures: dict[str, Failure] = {}
         try:
             while waiting or running:
-                for run in [run for run in waiting if any(name in failures for name in run.needs)]:
-                    waiting.remove(run)
-                    (name, *_) = [name for name in run.needs if name in failures]
-                    failures[run.name] = Failure(run, f"it needs '{name}'")
+                pending = {run.name for run in waiting} | running.keys()
+                for run in waiting[:]:
+                    failed = [name for name in run.needs if name in failures]
+                    if failed:
+                        failures[run.name] = Failure(run, f"it needs '{failed[0]}'")
+                    # What it reads may have been made again as it was.
+                    if failed or (not pending & set(run.needs) and self.made(run) is not None):
+                        waiting.remove(run)
+                        pending.discard(run.name)
                 while (run := _next(waiting, pending, [run for run, _, _ in running.values()], jobs)) is not None:
-                    waiting.remove(run)
-                    left = wall_seconds(self, [run, *waiting], jobs)
+                    left = wall_seconds(self, waiting, jobs)
                     report(f"{run.name}, about {minutes(self.seconds(run))} of {minutes(left)}\n{self.command(run)}")
+                    waiting.remove(run)
                     running[run.name] = run, self._start(run), time.monotonic()
                 for name, (run, process, start) in list(running.items()):
                     if process.poll() is not None:
@@ -181,11 +177,10 @@ class Runner:
                         if problem := self._end(run, process.returncode, time.monotonic() - start):
                             failures[name] = Failure(run, problem)
                             report(f"{name} failed: {problem}")
-                        pending.discard(name)
                 if running:
                     time.sleep(_PAUSE)
         finally:
-            # After Ctrl-C, or an error of our own: what is not complete has no stamp, and is begun again.
+            # After Ctrl-C, or an error of our own: what is not complete is not noted, and is begun again.
             for _, process, _ in running.values():
                 process.terminate()
             for _, process, _ in running.values():
@@ -193,15 +188,15 @@ class Runner:
         return list(failures.values())
 
     def _start(self, run: Run) -> subprocess.Popen:
-        for path in (run.output, self._stamp_path(run)):
-            _remove(path)
-        for path in (run.output, self._log_path(run), self._stamp_path(run)):
+        _remove(run.output)
+        for path in (run.output, self._log_path(run)):
             path.parent.mkdir(parents=True, exist_ok=True)
-        if run.fills:
+        self._note(run, None)
+        if run.of.fills:
             run.output.mkdir()
         line = [*self._program, *run.arguments]
         with self._log_path(run).open("wb") as log:
-            if not run.prints:
+            if not run.of.prints:
                 return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
             with run.output.open("wb") as output:
                 return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=output, stderr=log)
@@ -209,11 +204,7 @@ class Runner:
     def _end(self, run: Run, code: int, seconds: float) -> str | None:
         """Note that a run has made its output, or say why it has not."""
         if code == 0 and run.output.exists():
-            ended = time.strftime("%Y-%m-%d %H:%M")
-            others = [self._noted(self._study.runs[name]) for name in run.needs]
-            versions = {self._own_version(run), *(version for each in others if each for version in each.versions)}
-            stamp = Stamp(self.key(run), self.command(run), sorted(versions), seconds, ended)
-            replace_file(self._stamp_path(run), json.dumps(asdict(stamp), indent=2).encode())
+            self._note(run, {**self._entry(run), "seconds": seconds, "ended": time.strftime("%Y-%m-%d %H:%M")})
             return None
         log = self._log_path(run).read_text(encoding="utf8", errors="replace")
         # A progress bar overwrites its own line.
@@ -222,33 +213,13 @@ class Runner:
         why = f"it ended with {code}" if code else f"it has not written '{run.output}'"
         return f"{why}; the last lines of {self._log_path(run)}:\n{last}"
 
-    def _noted(self, run: Run) -> Stamp | None:
-        try:
-            return Stamp(**json.loads(self._stamp_path(run).read_text(encoding="utf8")))
-        except (OSError, ValueError, TypeError):
-            return None
-
-    def _own_version(self, run: Run) -> str:
-        return _SPACY if run.foreign else self._version
-
-    def _versions(self, run: Run) -> list[str]:
-        """Those of the programs that would make it now."""
-        others = (self._versions(self._study.runs[name]) for name in run.needs)
-        return sorted({self._own_version(run), *chain.from_iterable(others)})
-
-    def _checksum(self, path: Path) -> str:
-        if path not in self._checksums:
-            found = hashlib.sha256()
-            for file in _files(path):
-                found.update(str(file.relative_to(path)).encode() + b"\0")
-                with file.open("rb") as opened:
-                    while block := opened.read(2**20):
-                        found.update(block)
-            self._checksums[path] = found.hexdigest()
-        return self._checksums[path]
-
-    def _stamp_path(self, run: Run) -> Path:
-        return self._study.output / "stamps" / f"{run.name}.json"
+    def _note(self, run: Run, entry: dict[str, Any] | None) -> None:
+        """Write to the lock file what an output was made of, or that there is none."""
+        self._noted = {name: noted for name, noted in self._noted.items() if name != run.name}
+        self._noted |= {} if entry is None else {run.name: entry}
+        # What other runs read may be as it was now.
+        self._made = {name: True for name, is_made in self._made.items() if is_made and name != run.name}
+        replace_file(self._lock, srsly.yaml_dumps(self._noted).encode())
 
     def _log_path(self, run: Run) -> Path:
         return self._study.output / "logs" / f"{run.name}.log"
@@ -312,13 +283,6 @@ def _next(waiting: Sequence[Run], pending: set[str], running: Sequence[Run], job
     if beside:
         return beside[0]
     return ready[0] if ready and not running else None
-
-
-def _files(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        yield path
-    elif path.is_dir():
-        yield from sorted(file for file in path.rglob("*") if file.is_file())
 
 
 def _remove(path: Path) -> None:

@@ -8,18 +8,79 @@ It is read from a config:
     [columns.NAME]              where in an output a figure is
     [tables.NAME]               rows of figures, the published ones beside those of runs, and claims about them
     [quick]                     settings that are different in a study that is to be over soon, by their names with dots
+
+What a section may have are the fields of a class below.
 """
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from thinc.api import Config, ConfigValidationError
 
 _PLACE = re.compile(r"\{([\w.-]+)\}")
+_SECTIONS = ("study", "vars", "commands", "runs", "columns", "tables")
+
+Section = TypeVar("Section")
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a study is about.
+
+    title (str), note (str): What its page begins with.
+    tokens (int): How many tokens the training part has that seconds are given for.
+    train (str | None), part (float): The training part here, and how much of it is used.
+    """
+
+    title: str
+    tokens: int
+    note: str = ""
+    train: str | None = None
+    part: float = 1.0
+
+
+@dataclass(frozen=True)
+class Command:
+    """What runs have in common.
+
+    command (tuple[str, ...]): What comes after `python -m spacy`.
+    options (Mapping[str, Any]): Of all runs.
+    suffix (str): How the name of an output ends.
+    prints (bool): Whether the output is what it prints.
+    fills (bool): Whether the output is a directory that has to be there before.
+    foreign (bool): Whether nothing of this package is used, so that its outputs are those of any version of it.
+    alone (bool): Whether nothing else may run beside it, because speed is measured.
+    """
+
+    command: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    suffix: str = ""
+    prints: bool = False
+    fills: bool = False
+    foreign: bool = False
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a run is told.
+
+    command (str): Which one it is of.
+    seconds (float): About how long it takes on the treebank that the study was made for.
+    arguments (tuple), options (Mapping[str, Any]): Its own.
+    alone (bool): See `Command`.
+    """
+
+    command: str
+    seconds: float
+    arguments: tuple[Any, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -27,29 +88,27 @@ class Run:
     """One command line.
 
     name (str): What the study calls it.
+    of (Command), line (Line): What it is of, and what it is told.
     arguments (tuple[str, ...]): What comes after `python -m spacy`.
     output (Path): The file or directory that it makes.
-    prints (bool): Whether the output is what it prints.
-    fills (bool): Whether the output is a directory that has to be there before.
-    alone (bool): Whether nothing else may run beside it, because speed is measured.
-    foreign (bool): Whether nothing of this package is used, so that its outputs are those of any version of it.
-    seconds (float): About how long it takes on the treebank that the study was made for.
     needs (tuple[str, ...]): The runs whose outputs it reads.
     inputs (tuple[Path, ...]): Other files that it may read.
     missing (tuple[str, ...]): Variables that it needs and that are null.
     """
 
     name: str
+    of: Command
+    line: Line
     arguments: tuple[str, ...]
     output: Path
-    prints: bool
-    fills: bool
-    alone: bool
-    foreign: bool
-    seconds: float
     needs: tuple[str, ...]
     inputs: tuple[Path, ...]
     missing: tuple[str, ...]
+
+    @property
+    def alone(self) -> bool:
+        """Whether nothing else may run beside it."""
+        return self.of.alone or self.line.alone
 
 
 @dataclass(frozen=True)
@@ -76,7 +135,7 @@ class Row:
     """
 
     run: str | None = None
-    published: tuple[float | None, ...] = ()
+    published: tuple[Any, ...] = ()
     pick: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -120,8 +179,8 @@ class Sample:
 class Table:
     """A table of a paper, or one of our own.
 
-    name (str), title (str), paper (str), note (str): What it is called, in which paper it is if it is one's, and what there is to say
-        of it.
+    title (str), name (str): What it is called, for readers and for commands.
+    paper (str), note (str): In which paper it is if it is one's, and what there is to say of it.
     columns (tuple[str, ...]): Names of `Study.columns`.
     records (str): Where the records of an output are that has several; "" is the output itself.
     rows (Mapping[str, Row]): By what they are called.
@@ -129,8 +188,8 @@ class Table:
     samples (Mapping[str, Sample]): Text instead of figures, by what it is called.
     """
 
-    name: str
     title: str
+    name: str = ""
     paper: str = ""
     note: str = ""
     columns: tuple[str, ...] = ()
@@ -151,20 +210,14 @@ class Study:
     """Runs and tables.
 
     name (str): That of its config, and of its page.
-    title (str), note (str): What the page begins with.
-    tokens (int): How many tokens the training part has that seconds are given for.
-    train (Path | None), part (float): The training part here, and how much of it is used.
+    head (Head): What it is about; its training part has its names replaced.
     output (Path): The directory that everything is written to.
     variables (Mapping[str, Any]): `vars`.
     runs (Mapping[str, Run]), columns (Mapping[str, Column]), tables (Mapping[str, Table]): By their names.
     """
 
     name: str
-    title: str
-    note: str
-    tokens: int
-    train: Path | None
-    part: float
+    head: Head
     output: Path
     variables: Mapping[str, Any]
     runs: Mapping[str, Run]
@@ -182,8 +235,8 @@ class Study:
                 raise ValueError(f"There is no table '{name}'. There are {', '.join(self.tables)}.")
         return [self.tables[name] for name in names or self.tables]
 
-    def runs_of(self, table: Table) -> list[Run]:
-        """The runs that a table needs, those that others need before these."""
+    def runs_of(self, *tables: Table) -> list[Run]:
+        """The runs that tables need, each after those that it needs."""
         found: dict[str, Run] = {}
 
         def add(name: str) -> None:
@@ -192,7 +245,7 @@ class Study:
                     add(other)
                 found[name] = self.runs[name]
 
-        for name in table.runs:
+        for name in (name for table in tables for name in table.runs):
             add(name)
         return list(found.values())
 
@@ -214,29 +267,40 @@ def read_study(path: Path, overrides: Mapping[str, Any] | None = None, *, quick:
         config = Config().from_disk(path, interpolate=False, overrides=changed)
     except ConfigValidationError as error:
         raise ValueError(f"'{path}': {error}") from error
-    for section in ("study", "vars", "commands", "runs", "columns", "tables"):
+    for section in _SECTIONS:
         if not isinstance(config.get(section), dict):
             raise ValueError(f"'{path}' has no section [{section}].")
-    head = _Section("study", config["study"])
-    output = Path(str(config["vars"].get("folder", "papers"))) / ("quick" if quick else "")
-    names = _Names(config["vars"], config["runs"], config["commands"], output)
-    train = names.resolve("study", head.take("train", str, None))
+    variables = config["vars"]
+    commands = {name: _read(Command, f"commands.{name}", given) for name, given in config["commands"].items()}
+    lines = {name: _read(Line, f"runs.{name}", given) for name, given in config["runs"].items()}
+    output = Path(str(variables.get("folder", "papers"))) / ("quick" if quick else "")
+    for name, line in lines.items():
+        if name in variables:
+            raise ValueError(f"[runs.{name}] has the name of a variable.")
+        if line.command not in commands:
+            raise ValueError(f"[runs.{name}] is one of a command that has no section: {line.command}.")
+    outputs = {name: output / f"{name}{commands[line.command].suffix}" for name, line in lines.items()}
+    train = _Names("study", variables, outputs).text(config["study"].get("train"))
     study = Study(
         name=path.stem,
-        title=head.take("title", str),
-        note=head.take("note", str, ""),
-        tokens=head.take("tokens", int),
-        train=None if train is None else Path(train),
-        part=head.take("part", float, 1.0),
+        head=_read(Head, "study", {**config["study"], "train": train}),
         output=output,
-        variables={name: names.resolve("vars", f"{{{name}}}") for name in config["vars"]},
-        runs={name: _read_run(name, given, names) for name, given in config["runs"].items()},
-        columns={name: _read_column(f"columns.{name}", given) for name, given in config["columns"].items()},
-        tables={name: _read_table(name, given) for name, given in config["tables"].items()},
+        variables={name: _Names("vars", variables, outputs).text(f"{{{name}}}") for name in variables},
+        runs={
+            name: _make_run(name, commands[line.command], line, _Names(f"runs.{name}", variables, outputs))
+            for name, line in lines.items()
+        },
+        columns={name: _read(Column, f"columns.{name}", given) for name, given in config["columns"].items()},
+        tables={
+            name: replace(_read(Table, f"tables.{name}", given), name=name) for name, given in config["tables"].items()
+        },
     )
-    head.end()
     _check_names(study)
-    _check_circles(study)
+    try:
+        TopologicalSorter({name: run.needs for name, run in study.runs.items()}).prepare()
+    except CycleError as error:
+        names = error.args[1]
+        raise ValueError(f"[runs.{names[0]}] needs its own output: {' needs '.join(names)}.") from error
     return study
 
 
@@ -249,56 +313,50 @@ def _check_setting(config: Config, name: str) -> None:
         found = found[part]
 
 
-class _Section:
-    """The settings of a section, taken one by one so that what is left is known to be nothing."""
+def _read(kind: type[Section], name: str, given: Any) -> Section:
+    """What a section says, as an object of a class with fields for its settings."""
+    if not isinstance(given, dict):
+        raise ValueError(f"[{name}] should be settings, not {given!r}.")
+    hints = get_type_hints(kind)
+    for declared in fields(kind):  # type: ignore[arg-type]
+        if declared.name not in given and declared.default is declared.default_factory is MISSING:
+            raise ValueError(f"[{name}] has no '{declared.name}'.")
+    for key in given:
+        if key not in hints:
+            raise ValueError(f"[{name}] has no setting '{key}'.")
+    return kind(**{key: _value(hints[key], name, key, value) for key, value in given.items()})
 
-    def __init__(self, name: str, settings: Any) -> None:
-        if not isinstance(settings, dict):
-            raise ValueError(f"[{name}] should be settings, not {settings!r}.")
-        self._name, self._settings = name, dict(settings)
 
-    def take(self, key: str, kind: Any, *default: Any) -> Any:
-        if key not in self._settings:
-            if default:
-                return default[0]
-            raise ValueError(f"[{self._name}] has no '{key}'.")
-        value = self._settings.pop(key)
-        value = float(value) if kind is float and isinstance(value, int) else value
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise ValueError(f"'{key}' of [{self._name}] must not be {value!r}.")
-        return value
-
-    def end(self) -> None:
-        if self._settings:
-            raise ValueError(f"[{self._name}] has no setting '{next(iter(self._settings))}'.")
+def _value(hint: Any, name: str, key: str, value: Any) -> Any:
+    """The value of a setting, if it is what it may be."""
+    kind, parts = get_origin(hint), get_args(hint)
+    if kind is tuple and isinstance(value, list):
+        return tuple(_read(parts[0], f"{name}.{key}", each) if is_dataclass(parts[0]) else each for each in value)
+    if kind is Mapping and isinstance(value, dict):
+        own = is_dataclass(parts[1])
+        return {each: _read(parts[1], f"{name}.{key}.{each}", found) if own else found for each, found in value.items()}
+    if float in (hint, *parts) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if kind in (tuple, Mapping) or not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+        raise ValueError(f"'{key}' of [{name}] must not be {value!r}.")
+    return value
 
 
 class _Names:
-    """What names in braces stand for."""
+    """What names in braces stand for in a section; notes runs that it needs, and variables that are null."""
 
-    def __init__(self, variables: Mapping[str, Any], runs: Any, commands: Any, folder: Path) -> None:
-        self._variables, self.commands = variables, commands
-        self.outputs: dict[str, Path] = {}
-        for name, run in runs.items():
-            if name in variables:
-                raise ValueError(f"[runs.{name}] has the name of a variable.")
-            command = commands.get(_Section(f"runs.{name}", run).take("command", str))
-            if command is None:
-                raise ValueError(f"[runs.{name}] is one of a command that has no section: {run['command']}.")
-            self.outputs[name] = folder / f"{name}{command.get('suffix', '')}"
+    def __init__(self, section: str, variables: Mapping[str, Any], outputs: Mapping[str, Path]) -> None:
+        self._section, self._variables, self.outputs = section, variables, outputs
+        self.needs: set[str] = set()
+        self.missing: set[str] = set()
 
-    def resolve(self, section: str, value: Any, own: Path | None = None) -> Any:
-        """What a value is with all names replaced; None if one of them is null."""
-        needs: set[str] = set()
-        missing: set[str] = set()
-        return self.text(section, value, own, needs, missing)
+    def text(self, value: Any, own: Path | None = None, depth: int = 0) -> Any:
+        """What a value is with all names replaced; None if it is null.
 
-    def text(
-        self, section: str, value: Any, own: Path | None, needs: set[str], missing: set[str], depth: int = 0
-    ) -> Any:
-        """The same, and notes runs that it needs, and variables that are null."""
+        own (Path | None): What "{output}" is.
+        """
         if depth > 10:
-            raise ValueError(f"[{section}] has a name that stands for itself: {value!r}.")
+            raise ValueError(f"[{self._section}] has a name that stands for itself: {value!r}.")
         if isinstance(value, bool) or value is None:
             return value
         if not isinstance(value, str):
@@ -306,40 +364,28 @@ class _Names:
         if (whole := _PLACE.fullmatch(value)) and whole[1] in self._variables:
             found = self._variables[whole[1]]
             if found is None:
-                missing.add(whole[1])
-            return self.text(section, found, own, needs, missing, depth + 1)
+                self.missing.add(whole[1])
+            return self.text(found, own, depth + 1)
 
-        def replace(match: re.Match[str]) -> str:
+        def found_for(match: re.Match[str]) -> str:
             name = match[1]
             if name == "output" and own is not None:
                 return str(own)
             if name in self.outputs:
-                needs.add(name)
+                self.needs.add(name)
                 return str(self.outputs[name])
             if name not in self._variables:
-                raise ValueError(f"[{section}] names '{name}', but there is no such variable and no such run.")
-            if self._variables[name] is None:
-                missing.add(name)
-            return str(self.text(section, self._variables[name], own, needs, missing, depth + 1))
+                raise ValueError(f"[{self._section}] names '{name}', but there is no such variable and no such run.")
+            return str(self.text(f"{{{name}}}", own, depth + 1))
 
-        return _PLACE.sub(replace, value)
+        return _PLACE.sub(found_for, value)
 
 
-def _read_run(name: str, given: Any, names: _Names) -> Run:
-    section = _Section(f"runs.{name}", given)
-    kind = section.take("command", str)
-    common = _Section(f"commands.{kind}", names.commands[kind])
-    common.take("suffix", str, "")
-    options = {**common.take("options", dict, {}), **section.take("options", dict, {})}
-    own, needs, missing = names.outputs[name], set[str](), set[str]()
-
-    def text(value: Any) -> Any:
-        return names.text(f"runs.{name}", value, own, needs, missing)
-
-    line = [*common.take("command", list)]
-    values = [text(argument) for argument in section.take("arguments", list, [])]
-    for option, given_value in options.items():
-        value = text(given_value)
+def _make_run(name: str, of: Command, line: Line, names: _Names) -> Run:
+    own = names.outputs[name]
+    values = [names.text(argument, own) for argument in line.arguments]
+    for option, given in {**of.options, **line.options}.items():
+        value = names.text(given, own)
         # What is null is left to the command, and so is a flag that is not set; a setting of a config can be true where this is not.
         is_setting = "." in option
         if value is None or (value is False and not is_setting):
@@ -347,94 +393,21 @@ def _read_run(name: str, given: Any, names: _Names) -> Run:
         values.append(f"--{option}")
         if value is not True or is_setting:
             values.append(str(value).lower() if isinstance(value, bool) else value)
-    run = Run(
-        name=name,
-        arguments=tuple([*line, *map(str, values)]),
-        output=own,
-        prints=common.take("prints", bool, False),
-        fills=common.take("fills", bool, False),
-        alone=section.take("alone", bool, common.take("alone", bool, False)),
-        foreign=common.take("foreign", bool, False),
-        seconds=section.take("seconds", float),
-        needs=tuple(sorted(needs)),
-        inputs=tuple(_files([*line, *values], own, [names.outputs[other] for other in needs])),
-        missing=tuple(sorted(missing)),
-    )
-    common.end()
-    section.end()
-    return run
+    made = [own, *(names.outputs[other] for other in names.needs)]
+    arguments = [*of.command, *values]
+    inputs = tuple(_files(arguments, made))
+    needs, missing = tuple(sorted(names.needs)), tuple(sorted(names.missing))
+    return Run(name, of, line, tuple(map(str, arguments)), own, needs, inputs, missing)
 
 
-def _files(values: Iterable[Any], own: Path, made: Iterable[Path]) -> Iterator[Path]:
+def _files(values: Iterable[Any], made: Iterable[Path]) -> Iterator[Path]:
     """What arguments may be files that no run makes, also behind a name, as in `parser=training/cnn`."""
-    theirs = (own, *made)
     for value in values:
         looks_like_one = isinstance(value, str) and value and not value.startswith(("-", "[", "{"))
         if looks_like_one and ("/" in value or Path(value).suffix):
             path = Path(value.rpartition("=")[2])
-            if not any(path == other or other in path.parents for other in theirs):
+            if not any(path == other or other in path.parents for other in made):
                 yield path
-
-
-def _read_column(name: str, given: Any) -> Column:
-    section = _Section(name, given)
-    column = Column(section.take("key", str), section.take("scale", float, 1.0), section.take("digits", int, 2))
-    section.end()
-    return column
-
-
-def _read_table(name: str, given: Any) -> Table:
-    section = _Section(f"tables.{name}", given)
-    table = Table(
-        name=name,
-        title=section.take("title", str),
-        paper=section.take("paper", str, ""),
-        note=section.take("note", str, ""),
-        columns=tuple(section.take("columns", list, [])),
-        records=section.take("records", str, ""),
-        rows={row: _read_row(name, row, each) for row, each in section.take("rows", dict, {}).items()},
-        claims=tuple(_read_claim(name, each) for each in section.take("claims", list, [])),
-        samples={each: _read_sample(name, each, value) for each, value in section.take("samples", dict, {}).items()},
-    )
-    section.end()
-    return table
-
-
-def _read_row(table: str, name: str, given: Any) -> Row:
-    section = _Section(f"tables.{table}.rows.{name}", given)
-    row = Row(
-        section.take("run", (str, type(None)), None),
-        tuple(section.take("published", list, [])),
-        section.take("pick", dict, {}),
-    )
-    section.end()
-    return row
-
-
-def _read_claim(table: str, given: Any) -> Claim:
-    section = _Section(f"tables.{table}.claims", given)
-    claim = Claim(
-        section.take("says", str),
-        section.take("column", str),
-        tuple(section.take("order", list)),
-        section.take("factor", float, 1.0),
-        section.take("within", float, None),
-        section.take("otherwise", str, ""),
-    )
-    section.end()
-    return claim
-
-
-def _read_sample(table: str, name: str, given: Any) -> Sample:
-    section = _Section(f"tables.{table}.samples.{name}", given)
-    sample = Sample(
-        section.take("run", str),
-        section.take("key", str),
-        section.take("pick", dict, {}),
-        tuple(section.take("published", list, [])),
-    )
-    section.end()
-    return sample
 
 
 def _check_names(study: Study) -> None:
@@ -458,19 +431,3 @@ def _check_names(study: Study) -> None:
                 raise ValueError(
                     f"{where} claims '{claim.says}' of '{(unknown or [claim.column])[0]}', which it does not have."
                 )
-
-
-def _check_circles(study: Study) -> None:
-    """See that no run needs its own output."""
-    done: set[str] = set()
-
-    def visit(name: str, above: tuple[str, ...]) -> None:
-        if name in above:
-            raise ValueError(f"[runs.{name}] needs its own output: {' needs '.join((*above, name))}.")
-        if name not in done:
-            for other in study.runs[name].needs:
-                visit(other, (*above, name))
-            done.add(name)
-
-    for name in study.runs:
-        visit(name, ())

@@ -6,7 +6,7 @@ import srsly
 from command_line import run
 from spacy.tokens import DocBin
 
-from spacy_hpyp.cli.head_outward import compare_estimators
+from spacy_hpyp.cli.head_outward import head_outward
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_its_probabilities_can_be_calibrated(folder):
     assert "head_prob, gold sentences" in table
     assert "tag_prob" not in table
     done = run("hpyp", "calibrate", folder / "trained", folder / "dev.spacy", "-T", 2, exit_code=1)
-    assert "should have one hpyp_parser" in " ".join(done.output.split())
+    assert "'temperature' is a setting of hpyp_parser" in " ".join(done.output.split())
 
 
 def test_the_figure_of_the_paper_has_a_row_for_each_estimator(folder, tmp_path):
@@ -88,7 +88,7 @@ def test_the_figure_of_the_paper_has_a_row_for_each_estimator(folder, tmp_path):
 def test_the_figure_is_fixed_by_its_seed_whatever_the_number_of_threads(folder):
     # The last of them samples all that there is.
     found = [
-        list(compare_estimators(folder / "train.spacy", folder / "dev.spacy", sweeps=2, seed=seed, threads=threads))
+        list(head_outward(folder / "train.spacy", folder / "dev.spacy", sweeps=2, seed=seed, threads=threads))
         for seed, threads in ((1, 1), (1, 2), (2, 1))
     ]
     assert found[0] == found[1]

@@ -177,7 +177,9 @@ def test_what_is_wrong_is_said_without_a_traceback(files, saved, tmp_path):
         "ngram", files / "train.txt", tmp_path / "model", "--sweeps", 2, "--samples", 3, exit_code=1
     ).output.replace("\n", " ")
     assert "no sentence" in run("perplexity", saved, tmp_path / "empty.txt", exit_code=1).output
-    assert "cannot be read" in run("perplexity", files / "dev.txt", files / "dev.txt", exit_code=1).output
+    assert "cannot be read" in run("perplexity", files / "dev.txt", files / "dev.txt", exit_code=1).output.replace(
+        "\n", " "
+    )
     for wrong in (("--lang", "zzz"), ("--vocab-from", "no_such_pipeline"), ("--segment-with", "no_such_pipeline")):
         assert wrong[1] in run("ngram", files / "train.txt", tmp_path / "model", *wrong, exit_code=1).output
     assert not (tmp_path / "model").exists()

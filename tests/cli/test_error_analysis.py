@@ -83,7 +83,7 @@ def test_unknown_words_are_those_of_the_vocabulary(folder):
         ("pipeline", "bare.spacy", "nothing to compare with"),
         ("pipeline", "tagged.spacy", "no token has a gold head"),
         ("pipeline", "none.spacy", "There is nothing to evaluate"),
-        ("blank", "dev.spacy", "it has no parser"),
+        ("blank", "dev.spacy", "should have a parser"),
         ("nowhere", "dev.spacy", "nowhere"),
     ],
 )

@@ -5,8 +5,9 @@ import signal
 import sys
 
 import pytest
+import srsly
 
-from spacy_hpyp.studies.page import figures_of, judge, to_json, to_markdown
+from spacy_hpyp.studies.page import to_json, to_markdown
 from spacy_hpyp.studies.runner import Runner, program_version, wall_seconds
 from spacy_hpyp.studies.study import read_study
 
@@ -231,18 +232,39 @@ def test_what_fails_says_why_and_keeps_the_others(start, tmp_path):
     assert order(tmp_path) == ["write", "fail"]
     study, runner = start()
     assert runner.problem(study.runs["without"]) == "'train' of [vars] is null"
-    assert figures_of(study, runner, study.tables["bad"])["without"].problem == "'train' of [vars] is null"
-    assert [
-        verdict.holds for verdict in judge(study.tables["bad"], figures_of(study, runner, study.tables["bad"]))
-    ] == [None]
+    found = to_json(study, runner, [study.tables["bad"]])["tables"]["bad"]
+    assert found["rows"]["without"]["problem"] == "'train' of [vars] is null"
+    assert [claim["holds"] for claim in found["claims"]] == [None]
 
 
-def test_an_output_without_a_stamp_is_that_of_a_run_that_was_interrupted(start, tmp_path):
+def test_an_output_that_the_lock_file_does_not_know_is_that_of_a_run_that_was_interrupted(start, tmp_path):
     run(start())
     order(tmp_path)
-    (tmp_path / "out" / "stamps" / "printed.json").write_text('{"key": ')
+    lock = tmp_path / "out" / "project.lock"
+    noted = srsly.read_yaml(lock)
+    del noted["printed"]
+    srsly.write_yaml(lock, noted)
     run(start())
     assert order(tmp_path) == ["print"]
+    lock.write_text("low: [")
+    run(start())
+    assert sorted(order(tmp_path)) == ["add", "print", "write"]
+
+
+def test_the_lock_file_is_that_of_spacys_projects(start, tmp_path):
+    run(start())
+    noted = srsly.read_yaml(tmp_path / "out" / "project.lock")["high"]
+    assert noted["deps"][-1]["path"] == "out/low.json"
+    assert [each["path"] for each in noted["outs"]] == ["out/high.json"]
+    assert noted["script"] == ["python program.py add out/high.json out/low.json 80.5", "1"]
+
+
+def test_what_reads_an_output_that_was_made_again_as_it_was_is_not_run_again(start, tmp_path):
+    run(start())
+    order(tmp_path)
+    (tmp_path / "out" / "low.json").write_text("another one")
+    run(start())
+    assert order(tmp_path) == ["write"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")

@@ -15,7 +15,7 @@ from spacy_hpyp.arc_standard.contexts import ELEMENTS, compile_contexts
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.arc_standard.observations import observe
 from spacy_hpyp.cli import hpyp
-from spacy_hpyp.cli.select import _Journal
+from spacy_hpyp.cli.select_contexts import _Journal
 from spacy_hpyp.hpyp.franchise import TIER, deepest, predictive_distribution
 from spacy_hpyp.hpyp.leave_one_out import leave_one_out, seat_observations
 from spacy_hpyp.pools.fitting import Predictions, added_gains, fit_weights

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from spacy import util
@@ -23,9 +23,10 @@ from ..compat.cli import parse_config_overrides, show_validation_error
 from ..components.alignment import SENTENCES
 from ..components.corpus import reading
 from ..components.hpyp_parser import HPYPParser
-from ..storage.files import prepare_folder, replace_file
+from ..storage.files import replace_file
 from ..training.selection import Selection, select_experts
-from .app import MOST, hpyp
+from .app import hpyp
+from .options import TrainData, argument, option, writable
 from .progress import Bar
 
 _FACTORY = "hpyp_parser"
@@ -37,33 +38,32 @@ INTERRUPTED = 130
 
 
 @hpyp.command("select", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def select_cli(
+def select_contexts(
     ctx: typer.Context,
-    config_path: Path = typer.Argument(..., help="Config with an hpyp_parser", exists=True, dir_okay=False),
-    data_path: Path = typer.Argument(..., help="Training data in .spacy format", exists=True),
-    output: Path = typer.Argument(..., help="Where to write the config with the selected experts", dir_okay=False),
-    max_experts: list[str] = typer.Option(
-        [],
-        "--max-experts",
-        "-m",
-        help="The most experts of every distribution, as 12, or of one, as tag=12; otherwise as many as the config has",
-    ),
-    min_gain: float = typer.Option(
-        0.0005, "--min-gain", "-g", help="What another expert has to add to the log-likelihood, in nats for each word"
-    ),
-    sentences: int = typer.Option(
-        1000, "--sentences", "-n", min=1, max=MOST, help="How many sentences are left out and predicted"
-    ),
-    seed: int = typer.Option(0, "--seed", "-s", min=0, max=MOST, help="Fixes which sentences these are"),
-    threads: int = typer.Option(
-        os.cpu_count() or 1,
-        "--threads",
-        "-t",
-        min=1,
-        max=MOST,
-        help="Threads; the result does not depend on it",
-        show_default=False,
-    ),
+    config_path: Annotated[Path, argument("Config with an hpyp_parser", exists=True, dir_okay=False)],
+    data_path: TrainData,
+    output: Annotated[
+        Path, argument("Where to write the config with the selected experts", dir_okay=False, callback=writable)
+    ],
+    *,
+    max_experts: Annotated[
+        list[str] | None,
+        option(
+            "The most experts of every distribution, as 12, or of one, as tag=12; otherwise as many as the config has",
+            "--max-experts -m",
+        ),
+    ] = None,
+    min_gain: Annotated[
+        float,
+        option("What another expert has to add to the log-likelihood, in nats for each word", "--min-gain -g"),
+    ] = 0.0005,
+    sentences: Annotated[
+        int, option("How many sentences are left out and predicted", "--sentences -n", least=1)
+    ] = 1000,
+    seed: Annotated[int, option("Fixes which sentences these are", "--seed -s", least=0)] = 0,
+    threads: Annotated[
+        int, option("Threads; the result does not depend on it", "--threads -t", least=1, show_default=False)
+    ] = os.cpu_count() or 1,
 ) -> None:
     """Select the context lists of an hpyp_parser for a treebank, and write a config that has them.
 
@@ -76,12 +76,11 @@ def select_cli(
     """
     if not 0.0 < min_gain < float("inf"):
         raise ValueError(f"--min-gain must be a number above 0, but it is {min_gain}.")
-    prepare_folder(output.parent)
     # What is wrong with them, spaCy prints to stdout.
     with redirect_stdout(sys.stderr), show_validation_error(config_path):
         task = read_task(config_path, data_path, parse_config_overrides(ctx.args))
     own = {name: len(each.experts) for name, each in task.parser.joint.conditionals.items()}
-    limits = _limits(max_experts, own)
+    limits = _limits(max_experts or [], own)
     msg.info(f"{len(task.sentences.offsets) - 1} sentences, {len(task.sentences.words)} words")
     journal = _Journal.at(output, task, limits, {"min_gain": min_gain, "sentences": sentences, "seed": seed})
     try:

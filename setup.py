@@ -1,0 +1,13 @@
+"""Puts the configs into the package: components have their defaults from them."""
+
+from setuptools import find_packages, setup
+
+setup(
+    packages=[*find_packages(include=["spacy_hpyp*"]), "spacy_hpyp.configs"],
+    package_dir={"spacy_hpyp.configs": "configs"},
+    package_data={
+        "spacy_hpyp.components": ["defaults.cfg"],
+        "spacy_hpyp.configs": ["*.cfg"],
+        "spacy_hpyp.report": ["page.html"],
+    },
+)

@@ -1,0 +1,101 @@
+"""Options and arguments of commands: each is declared once, with its type, its names and what it means.
+
+A command is a function whose parameters are annotated with what `option` and `argument` make; whoever calls it from Python gives it the
+same values. What several commands have is declared here.
+"""
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..storage.files import prepare_folder
+
+#: The highest whole number that an option takes which no setting of a component has a limit for.
+MOST = 1_000_000_000
+
+
+class Output(str, Enum):
+    """How to print."""
+
+    table = "table"
+    json = "json"
+
+
+def option(meaning: str, names: str = "", *, least: int | None = None, most: int = MOST, **settings: Any) -> Any:
+    """Declare an option.
+
+    meaning (str): What it means.
+    names (str): Its names with a space between them, where the parameter's is not the only one.
+    least, most (int): What it may be, if it is a whole number; without `least`, that is checked elsewhere.
+    settings: Others of `typer.Option`.
+    """
+    limits = {} if least is None else {"min": least, "max": most}
+    return typer.Option(*names.split(), help=meaning, **limits, **settings)
+
+
+def argument(meaning: str, **settings: Any) -> Any:
+    """Declare an argument.
+
+    meaning (str): What it means.
+    settings: Others of `typer.Argument`.
+    """
+    return typer.Argument(help=meaning, **settings)
+
+
+def writable(path: Path | None) -> Path | None:
+    """See that the folder of a file to write is there.
+
+    RAISES (OSError): If it cannot be made.
+    """
+    if path is not None:
+        prepare_folder(path.parent)
+    return path
+
+
+Pipeline = Annotated[str, argument("Name or path of a trained pipeline with a parser of this package")]
+AnyPipeline = Annotated[str, argument("Name or path of a trained pipeline with a parser, spaCy's own or another")]
+Generative = Annotated[str, argument("Name or path of a trained pipeline with an hpyp_parser")]
+TrainData = Annotated[Path, argument("Training data in .spacy format", exists=True)]
+Data = Annotated[Path, argument("Evaluation data in .spacy format", exists=True)]
+Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", dir_okay=False, callback=writable)]
+DocsFile = Annotated[Path, argument("The .spacy file to write", dir_okay=False)]
+Particles = Annotated[int | None, option("Particles, instead of the pipeline's setting", "--particles -K")]
+Threads = Annotated[int | None, option("Threads, instead of the pipeline's setting", "--threads -t")]
+Lang = Annotated[str, option("Language of the data, for the classes of rare words", "--lang -l")]
+MinCount = Annotated[int, option("Rarer words are known by their class only")]
+MinClassCount = Annotated[int, option("Rarer classes give way to more general ones")]
+Punctuation = Annotated[bool, option("Count the arcs of punctuation", "--punctuation")]
+GoldTags = Annotated[bool, option("Give the gold tags to the parser", "--gold-tags")]
+PerLine = Annotated[bool, option("Each line of a text is one sentence", "--per-line -l")]
+Tokenized = Annotated[
+    bool,
+    option(
+        "The words of text are separated by spaces already, instead of by the tokenizer of the language", "--tokenized"
+    ),
+]
+SegmentWith = Annotated[
+    str | None, option("Pipeline that finds the words and sentences of running text, instead of one sentence a line")
+]
+UnknownWords = Annotated[
+    str | None,
+    option("Of an n-gram model that was trained with a rule for rare words of your own: the registered function"),
+]
+Interpolate = Annotated[
+    Path | None,
+    option(
+        "Mix the parser with this model of 'hpyp ngram', trained with --vocab-from and the pipeline: both need the same words",
+        "--interpolate -i",
+        exists=True,
+        dir_okay=False,
+    ),
+]
+WeightsFrom = Annotated[
+    Path | None,
+    option(
+        "Where the mixture has its weights from: held-out sentences, that neither model has learned from, as a .spacy file or text with "
+        "one sentence a line; or weights that --save-weights of 'hpyp perplexity' wrote (.json)",
+        exists=True,
+    ),
+]

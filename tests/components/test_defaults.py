@@ -1,0 +1,33 @@
+"""What components are made of that no config says anything about."""
+
+import hashlib
+import json
+
+import pytest
+import spacy
+
+#: Checksums of what `add_pipe` makes of a name alone, in English and in French.
+DEFAULTS = {
+    "hpyp_parser": ("c21baed94b78cc25", "e88966c8d488133c"),
+    "easy_first_tagger": ("f3a86944ce21f4cc", "217fd4eae026a1a5"),
+    "easy_first_senter": ("9e8802ffb2923ece", "9e8802ffb2923ece"),
+    "easy_first_parser": ("3358a6a7355da703", "c9d1418ca04ab049"),
+    "head_outward_parser": ("6ec9bb1fad378b7d", "0f39a58918711fe5"),
+    "head_outward_states": ("bd8513443f82fe66", "26ef1f955166e99b"),
+    "parse_combiner": ("ee819b66ae403a40", "ee819b66ae403a40"),
+    "parse_reranker": ("86d59d2d0c90e5e5", "de86220f3444d14b"),
+    "keep_parse": ("ffcc6590aeafd7b8", "ffcc6590aeafd7b8"),
+}
+
+
+def settings_of(lang, factory):
+    """What a config says of a component that has been added by its name."""
+    nlp = spacy.blank(lang)
+    nlp.add_pipe(factory)
+    return nlp.config.interpolate()["components"][factory]
+
+
+@pytest.mark.parametrize("factory", DEFAULTS)
+def test_defaults_are_what_they_always_were(factory):
+    found = [json.dumps(settings_of(lang, factory), sort_keys=True) for lang in ("en", "fr")]
+    assert tuple(hashlib.sha256(each.encode()).hexdigest()[:16] for each in found) == DEFAULTS[factory]

@@ -24,7 +24,7 @@ SAMPLE = PROJECT / "assets" / "sample"
 #: These take components from trained pipelines.
 SOURCED = {"guided", "combined", "reranked", "generative_reranker"}
 #: These are what `hpyp papers` reads.
-STUDIES = {"accuracy", "papers", "rare_words"}
+STUDIES = {"accuracy", "confidence", "papers", "rare_words"}
 CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem not in SOURCED | STUDIES)
 
 

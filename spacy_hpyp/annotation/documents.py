@@ -29,6 +29,11 @@ class UnknownTagWarning(UserWarning):
     """A tag that a parser is given was not in its training data."""
 
 
+def content_key(content: bytes) -> bytes:
+    """What identifies some content, as models store it of what they have learned from."""
+    return hashlib.blake2b(content, digest_size=12).digest()
+
+
 @dataclass(frozen=True)
 class GoldSentence:
     """A sentence with complete annotation, made projective.
@@ -56,7 +61,7 @@ class RawSentence:
     @property
     def key(self) -> bytes:
         """What identifies the sentence by its content."""
-        return hashlib.blake2b(self.rows.tobytes(), digest_size=12).digest()
+        return content_key(self.rows.tobytes())
 
 
 @dataclass(frozen=True)

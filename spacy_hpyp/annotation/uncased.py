@@ -1,6 +1,5 @@
 """The words of Docs in lower case with their parents, as models of untagged, uncased words read them."""
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +7,7 @@ from spacy.attrs import DEP, HEAD, IS_SPACE, LOWER, SENT_START
 from spacy.tokens import Doc
 
 from ..compiled import NONE
+from .documents import content_key
 
 
 @dataclass(frozen=True)
@@ -71,4 +71,4 @@ def read_uncased(doc: Doc) -> UncasedWords:
 
 def uncased_key(doc: Doc) -> bytes:
     """What identifies a Doc by all that `read_uncased` reads."""
-    return hashlib.blake2b(doc.to_array([LOWER, HEAD, DEP, SENT_START, IS_SPACE]).tobytes(), digest_size=12).digest()
+    return content_key(doc.to_array([LOWER, HEAD, DEP, SENT_START, IS_SPACE]).tobytes())

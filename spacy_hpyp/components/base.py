@@ -7,19 +7,24 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from multiprocessing.context import get_spawning_popen
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from spacy import util
+from spacy.language import Language
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
+from thinc.model import deserialize_attr
 
 from ..models.guard import Guard, whole
 from ..settings import Settings
 from ..storage.checksum import DAMAGE, identity, identity_of_file, unpack_message, with_checksum
 from ..storage.files import replace_file
+
+# In the place of a scorer: none was given.
+_USUAL: Any = object()
 
 
 class TrainableComponent(TrainablePipe):
@@ -29,51 +34,80 @@ class TrainableComponent(TrainablePipe):
     says wins if it is not what it was when the component was saved: so `spacy.load(path, config=...)` overrides a setting.
     `nlp.config` goes on to show what the component was made with.
 
-    A subclass is decorated with `attributes` of its settings, its `__init__` and its factory with `taking`, and it defines
+    A subclass is made known to spaCy by `factories.register`, and it defines
 
     * `factory` (str): The name under which spaCy knows the component, for what errors tell people to do.
     * `settings_type` (type[Settings]): The dataclass of its settings.
     * `attribute` (str): The attribute of the thinc Model that holds what learns, which has a `guard`.
-    * `is_trained` (bool): Whether there is anything to predict with; `_check_trained` raises the error otherwise.
-    * `_load_model`: Makes the model of what was stored, and checks it, without changing the component.
-    * `_replace_model`: Puts what `_load_model` made in the place of the component's own, which cannot fail; `_use` calls it.
-    * `labels`, `label_data`, `initialize`, `update`, `get_loss`, `predict` and `set_annotations`, with spaCy's signatures.
+    * `default_scorer` (Callable | None): What `score` calls where nothing else is said.
+    * `initialize`, `get_loss`, `predict` and `set_annotations`, with spaCy's signatures; and `_learn_from`, which `update` calls.
 
-    Where it needs to, it overrides `_check_settings` (what the model cannot do) and `_known_labels` (what is a label besides
-    `labels`).
+    Where it needs to, it overrides `labels` and `label_data`, `_check_settings` (what the model cannot do), `_known_labels` (what is a
+    label besides `labels`), `_reset_training` (what else to forget), `_load_model` and `_replace_model`.
 
     vocab (Vocab): The shared vocabulary.
     model (Model): A thinc Model of one layer.
-    name (str): The name of the component instance.
-    scorer (Callable | None): What `score` calls.
-    settings (dict[str, Any]): Those of `settings_type` that are not to have their defaults.
+    name (str): The name of the component instance; that of its factory if there is none.
+    scorer (Callable | None): What `score` calls; if it is not given, the usual one.
+    **settings: Those of `settings_type`, see `spacy_hpyp.components.settings`.
     RAISES (ValueError): If a setting is not what it may be.
     """
 
     factory: ClassVar[str]
     settings_type: ClassVar[type[Settings]]
     attribute: ClassVar[str]
+    default_scorer: ClassVar[Callable | None] = None
 
     def __init__(
-        self, vocab: Vocab, model: Model, name: str, scorer: Callable | None, settings: dict[str, Any]
+        self, vocab: Vocab, model: Model, name: str = "", *, scorer: Callable | None = _USUAL, **settings: Any
     ) -> None:
         self.vocab = vocab
         self.model = model
-        self.name = name
+        self.name = name or self.factory
         self.cfg: dict[str, Any] = {}
-        self.scorer = scorer
+        self.scorer = self.default_scorer if scorer is _USUAL else scorer
         self._settings = self.settings_type()
         self.change(**settings)
         self._given = self.settings
         # Where the model was read from, if it was read from a file.
         self._source: Path | None = None
+        self._reset_training()
 
-    # What a subclass defines
+    @classmethod
+    def settings_in(cls, nlp: Language, settings: dict[str, Any]) -> dict[str, Any]:
+        """The settings of a component that is being made for the end of a pipeline."""
+        return settings
+
+    # What a subclass defines, and may define otherwise
+
+    @property
+    def learned(self) -> Any:
+        """What learns, and has learned: the model itself."""
+        return self.model.attrs[self.attribute]
 
     @property
     def is_trained(self) -> bool:
         """Whether the component has learned, or been given, anything that it can predict with."""
+        return self.learned.is_initialized
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """There are none."""
+        return ()
+
+    @property
+    def label_data(self) -> Any:
+        """There is none."""
+
+    def _learn_from(
+        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
+    ) -> None:
+        """Learn from some examples; see `update`. What has been lost `_count_loss` writes down."""
         raise NotImplementedError
+
+    def _reset_training(self) -> None:
+        """Forget what has come by in training: another model begins."""
+        self._loss = (0.0, 0)
 
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
         """Make a model of what was stored, and check all of it. The component stays as it is.
@@ -84,7 +118,13 @@ class TrainableComponent(TrainablePipe):
         RAISES (ValueError): If something is damaged or belongs to another model. Other errors have other causes: the file is
             not blamed for them.
         """
-        raise NotImplementedError
+        with reading_parts():
+            stored = attributes[self.attribute]
+        return self._deserialize(stored)
+
+    def _deserialize(self, stored: bytes) -> Any:
+        """What learns, of what was stored of it; see `_load_model`."""
+        return deserialize_attr(self.learned, stored, self.attribute, self.model)
 
     def _complete_model(self, loaded: Any, data: bytes, source: Path | None) -> None:
         """Check what `_load_model` has left, or read what else was saved of the model.
@@ -110,8 +150,9 @@ class TrainableComponent(TrainablePipe):
         raise NotImplementedError
 
     def _replace_model(self, loaded: Any) -> None:
-        """Put what `_load_model` made in the place of what the component has, and forget how far training was."""
-        raise NotImplementedError
+        """Put what `_load_model` made in the place of what the component has, which cannot fail, and forget how far training was."""
+        self.model.attrs[self.attribute] = loaded
+        self._reset_training()
 
     def _check_settings(self, settings: Settings) -> None:
         """See that settings, each of which may be what it is, are together something that the model can do.
@@ -151,7 +192,40 @@ class TrainableComponent(TrainablePipe):
     @property
     def guard(self) -> Guard:
         """Lets one thread at a time read what has been learned, or change it."""
-        return self.model.attrs[self.attribute].guard
+        return self.learned.guard
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | Literal[False] | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from some examples.
+
+        examples (Iterable[Example]): What is learned are the reference documents.
+        drop (float): What is left out at random, for components that leave something out; count models have no dropout.
+        sgd (Optimizer | Literal[False] | None): Updates the parameters of the model, if they are learned by a gradient. Without one
+            the gradient is kept for `finish_update`.
+        losses (dict[str, float] | None): Gets, under the component's name, the mean loss of all updates since the name was last
+            missing; what it is of, the class says.
+        RETURNS (dict[str, float]): The losses.
+        RAISES (ValueError): If the component has not been initialized.
+        """
+        losses = {} if losses is None else losses
+        if self.name not in losses:
+            self._loss = (0.0, 0)
+            losses[self.name] = 0.0
+        examples = self._examples(examples, "update")
+        self._check_trained()
+        self._learn_from(examples, drop, sgd, losses)
+        return losses
+
+    def _count_loss(self, losses: dict[str, float], loss: float, count: int) -> None:
+        """Add to the losses what an update has lost in all, of so many."""
+        self._loss = (self._loss[0] + loss, self._loss[1] + count)
+        losses[self.name] = self._loss[0] / max(1, self._loss[1])
 
     def finish_update(self, sgd: Optimizer) -> None:
         """Update the parameters of the model by the gradients that `update` has kept.
@@ -196,6 +270,15 @@ class TrainableComponent(TrainablePipe):
                 f"spacy init config --pipeline {self.factory}' writes a config), load a trained pipeline with 'spacy.load', or "
                 "call 'nlp.initialize' and 'nlp.update'."
             )
+
+    def _nothing_to_learn(self, what: str) -> ValueError:
+        """The error that none of the training examples has what it takes.
+
+        what (str): That, with an article.
+        """
+        return ValueError(
+            f"The component '{self.name}' cannot be initialized: none of the training examples has {what}. Is the right file in the corpus?"
+        )
 
     def _examples(self, examples: Iterable[Example], method: str) -> list[Example]:
         """What a method of this name is given, as a list.

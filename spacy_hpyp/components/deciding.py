@@ -1,47 +1,35 @@
 """What the easy-first tagger and senter have in common: each word gets an outcome."""
 
-import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Literal
 
 import numpy as np
 from spacy import util
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.vocab import Vocab
-from thinc.api import Model, Optimizer
+from thinc.api import Optimizer
 
+from ..annotation.documents import content_key
 from ..annotation.words import Words
 from ..easy_first.decisions import Search
 from ..models.decider import Decider, Lesson
-from ..models.decider_storage import decider_from_bytes
 from ..models.easy_first import DECIDER
 from ..training.outcomes import Corpus, Encoded, GoldWords
-from .base import TrainableComponent, reading_parts
-from .settings import DecisionSettings
+from ..training.treebank import Seen
+from .base import TrainableComponent
 
 
 class DecidingComponent(TrainableComponent):
-    """A component that decides words, the easiest first.
+    """A component that decides words, the easiest first, and learns sequence by sequence (Algorithm 2 of Ma et al. 2013).
 
-    A subclass defines, besides what `TrainableComponent` asks for, `_outcomes` (the names of the outcomes of some examples),
-    `_gold_words` (what is learned from an example), `_content` (what that depends on) and `set_annotations`.
+    The loss is the number of updates for each sequence. What is learned are the reference documents, on the tokens that `tokens` says.
 
-    vocab (Vocab): The shared vocabulary.
-    model (Model): A thinc Model that holds a `Decider`.
-    name (str): The name of the component instance.
-    scorer (Callable | None): What `score` calls.
-    settings (dict[str, Any]): Those of `DecisionSettings` that are not to have their defaults.
+    A subclass defines, besides what `TrainableComponent` asks for, `_gold_words` (what is learned from an example) and `_content` (what that
+    depends on).
     """
 
-    settings_type = DecisionSettings
     attribute = DECIDER
-
-    def __init__(
-        self, vocab: Vocab, model: Model, name: str, scorer: Callable | None, settings: dict[str, Any]
-    ) -> None:
-        super().__init__(vocab, model, name, scorer, settings)
-        self._reset_training()
 
     # What a subclass defines
 
@@ -64,11 +52,6 @@ class DecidingComponent(TrainableComponent):
         return self.model.attrs[DECIDER]
 
     @property
-    def is_trained(self) -> bool:
-        """Whether the model knows words and outcomes."""
-        return self.decider.is_initialized
-
-    @property
     def search(self) -> Search:
         """How outcomes are searched for."""
         return Search(self.settings.beam, self.settings.window)
@@ -76,8 +59,8 @@ class DecidingComponent(TrainableComponent):
     # Training
 
     def _reset_training(self) -> None:
-        self._encoded: dict[bytes, Encoded | None] = {}
-        self._loss = (0, 0)
+        super()._reset_training()
+        self._seen: Seen[Encoded] = Seen()
 
     def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str], missing: str) -> None:
         """Collect the vocabulary and forget what was learned before.
@@ -89,55 +72,26 @@ class DecidingComponent(TrainableComponent):
         numbers = {outcome: number for number, outcome in enumerate(outcomes)}
         found = [words for example in examples for words in self._gold_words(example, numbers)]
         if not any(np.any(words.gold >= 0) for words in found):
-            raise ValueError(
-                f"The component '{self.name}' cannot be initialized: none of the training examples has {missing}. Is the right "
-                "file in the corpus?"
-            )
+            raise self._nothing_to_learn(missing)
         model.initialize(Corpus(found).vocabulary(model, outcomes))
         model.training.size = len(found)
         self._use(model)
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | Literal[False] | None = None,
-        losses: dict[str, float] | None = None,
-    ) -> dict[str, float]:
-        """Learn from some examples, sequence by sequence (Algorithm 2 of Ma et al. 2013).
-
-        examples (Iterable[Example]): What is learned are the reference documents, on the tokens that `tokens` says.
-        drop (float): Not used.
-        sgd (Optimizer | Literal[False] | None): Not used: the perceptron's updates have no gradient.
-        losses (dict[str, float] | None): Gets, under the component's name, the number of updates for each sequence, in all
-            calls since the name was last missing.
-        RETURNS (dict[str, float]): The losses.
-        RAISES (ValueError): If the component has not been initialized.
-        """
-        losses = {} if losses is None else losses
-        if self.name not in losses:
-            self._loss = (0, 0)
-            losses[self.name] = 0.0
-        examples = self._examples(examples, "update")
-        self._check_trained()
-        outcomes = {outcome: number for number, outcome in enumerate(self.decider.outcomes)}
-        found = [self._encode(example, outcomes) for example in examples]
+    def _learn_from(
+        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
+    ) -> None:
+        keys = [content_key(self._content(example)) for example in examples]
+        found = [self._seen.take(key, partial(self._encode, example)) for key, example in zip(keys, examples)]
         parts = [encoded for encoded in found if encoded is not None]
         if parts:
             batch = Encoded.join(parts)
             lesson = self.guard.change(lambda: self._learn(batch))
-            self._loss = (self._loss[0] + lesson.early + lesson.full, self._loss[1] + lesson.sequences)
-            losses[self.name] = self._loss[0] / self._loss[1]
-        return losses
+            self._count_loss(losses, lesson.early + lesson.full, lesson.sequences)
 
-    def _encode(self, example: Example, outcomes: dict[str, int]) -> Encoded | None:
-        """An example as the model reads it, from memory if one of the same content has been read; None without words."""
-        key = hashlib.blake2b(self._content(example), digest_size=16).digest()
-        if key not in self._encoded:
-            words = self._gold_words(example, outcomes)
-            self._encoded[key] = Corpus(words).encode(self.decider) if words else None
-        return self._encoded[key]
+    def _encode(self, example: Example) -> Encoded | str:
+        """An example as the model reads it."""
+        words = self._gold_words(example, {outcome: number for number, outcome in enumerate(self.decider.outcomes)})
+        return Corpus(words).encode(self.decider) if words else "without words"
 
     def _learn(self, batch: Encoded) -> Lesson:
         lesson = self.decider.learn(batch.sequences, batch.gold, self.search, margin=self.margin)
@@ -168,14 +122,3 @@ class DecidingComponent(TrainableComponent):
         self._check_trained()
         sequences, words = self.decider.read_docs(list(docs), reader=self.name)
         return words, self.model.predict((sequences, self.search, self.threads))
-
-    # Storage
-
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Decider:
-        with reading_parts():
-            stored = attributes[DECIDER]
-        return decider_from_bytes(self.decider, stored)
-
-    def _replace_model(self, loaded: Decider) -> None:
-        self.model.attrs[DECIDER] = loaded
-        self._reset_training()

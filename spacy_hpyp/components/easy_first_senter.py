@@ -1,8 +1,6 @@
 """The trainable spaCy component `easy_first_senter`."""
 
-import hashlib
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 from spacy.attrs import HEAD, ORTH, SENT_START, SPACY
@@ -10,73 +8,30 @@ from spacy.language import Language
 from spacy.pipeline.senter import senter_score
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
-from spacy.vocab import Vocab
-from thinc.api import Model
 
+from ..annotation.documents import content_key
 from ..annotation.words import BEGINS, GOES_ON, Words, read_words, write_starts
 from ..compiled import NONE
-from ..settings import attributes, taking
 from ..training.outcomes import GoldWords
 from .deciding import DecidingComponent
-from .factories import default_config
+from .factories import register
 from .settings import SenterSettings
 
-_DEFAULTS = default_config(SenterSettings, "easy_first_senter")
 #: The names of the outcomes.
 _OUTCOMES = {GOES_ON: "goes on", BEGINS: "begins"}
 
 
-@Language.factory(
-    "easy_first_senter",
-    assigns=["token.is_sent_start", "doc.sents"],
-    default_config=_DEFAULTS,
-    default_score_weights={"sents_f": 1.0, "sents_p": 0.0, "sents_r": 0.0},
-)
-@taking(SenterSettings)
-def make_easy_first_senter(
-    nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
-) -> "EasyFirstSenter":
-    """Make an easy-first senter; see `EasyFirstSenter`."""
-    return EasyFirstSenter(nlp.vocab, model, name, scorer=scorer, **settings)
-
-
-@attributes(SenterSettings)
 class EasyFirstSenter(DecidingComponent):
     """Finds where sentences begin, the easiest word of a document first.
 
     It sets `token.is_sent_start` of every token. What is set already is kept. White space belongs to the sentence before it.
 
-    vocab (Vocab): The shared vocabulary.
-    model (Model): Made by `spacy-hpyp.EasyFirstSenter.v1`.
-    name (str): The name of the component instance.
-    scorer (Callable | None): What `score` calls.
-    **settings: See `spacy_hpyp.components.settings`.
-    RAISES (ValueError): If a setting is not what it may be.
+    Its model is made by `spacy-hpyp.EasyFirstSenter.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
     """
 
     factory = "easy_first_senter"
     settings_type = SenterSettings
-
-    @taking(SenterSettings)
-    def __init__(
-        self,
-        vocab: Vocab,
-        model: Model,
-        name: str = "easy_first_senter",
-        *,
-        scorer: Callable | None = senter_score,
-        **settings: Any,
-    ) -> None:
-        super().__init__(vocab, model, name, scorer, settings)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """There are none: the outcomes are fixed."""
-        return ()
-
-    @property
-    def label_data(self) -> None:
-        """There is none."""
+    default_scorer = staticmethod(senter_score)
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
         """Collect the words of the training data, and forget what was learned before.
@@ -127,7 +82,7 @@ class EasyFirstSenter(DecidingComponent):
         gold[0] = given[0] = BEGINS
         return [
             GoldWords(
-                key=hashlib.blake2b(self._content(example), digest_size=12).digest(),
+                key=content_key(self._content(example)),
                 forms=[words.forms[place] for place in words.place.tolist()],
                 gold=gold,
                 given=given,
@@ -139,3 +94,11 @@ class EasyFirstSenter(DecidingComponent):
         content = example.predicted.to_array([ORTH, SPACY]).tobytes()
         content += example.reference.to_array([ORTH, SPACY, SENT_START, HEAD]).tobytes()
         return content + self.tokens.encode()
+
+
+make_easy_first_senter = register(
+    EasyFirstSenter,
+    assigns=["token.is_sent_start", "doc.sents"],
+    scores={"sents_f": 1.0, "sents_p": 0.0, "sents_r": 0.0},
+    english=False,
+)

@@ -1,7 +1,6 @@
 """The trainable spaCy component `easy_first_tagger`."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, ORTH, SENT_START, SPACY, TAG
@@ -9,71 +8,34 @@ from spacy.language import Language
 from spacy.pipeline.tagger import tagger_score
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
-from spacy.vocab import Vocab
-from thinc.api import Model
 
 from ..annotation.documents import RawSentence, raw_sentences
 from ..annotation.extensions import register_extensions
 from ..annotation.words import Words, read_words, write_tags
 from ..compiled import NONE
 from ..easy_first.words import GUIDE_ATTRIBUTES
-from ..settings import attributes, taking, whole
+from ..settings import whole
 from ..training.outcomes import GoldWords, jackknife
 from .alignment import SENTENCES
 from .deciding import DecidingComponent
-from .factories import default_config, register_for_english
+from .factories import register
 from .settings import DecisionSettings
 
 register_extensions()
 
-_DEFAULTS = default_config(DecisionSettings, "easy_first_tagger")
 
-
-@Language.factory(
-    "easy_first_tagger",
-    assigns=["token.tag"],
-    default_config=_DEFAULTS,
-    default_score_weights={"tag_acc": 1.0},
-)
-@taking(DecisionSettings)
-def make_easy_first_tagger(
-    nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
-) -> "EasyFirstTagger":
-    """Make an easy-first tagger; see `EasyFirstTagger`."""
-    return EasyFirstTagger(nlp.vocab, model, name, scorer=scorer, **settings)
-
-
-register_for_english("easy_first_tagger", _DEFAULTS, make_easy_first_tagger)
-
-
-@attributes(DecisionSettings)
 class EasyFirstTagger(DecidingComponent):
     """A tagger that begins with the easiest word of a sentence (Ma et al. 2012, 2013). It sets `token.tag_`.
 
     If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true, and is trained on documents that
     'python -m spacy hpyp annotate' has written, on the tokens that they have.
 
-    vocab (Vocab): The shared vocabulary.
-    model (Model): Made by `spacy-hpyp.EasyFirstTagger.v1`.
-    name (str): The name of the component instance.
-    scorer (Callable | None): What `score` calls.
-    **settings: See `spacy_hpyp.components.settings`.
-    RAISES (ValueError): If a setting is not what it may be.
+    Its model is made by `spacy-hpyp.EasyFirstTagger.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
     """
 
     factory = "easy_first_tagger"
-
-    @taking(DecisionSettings)
-    def __init__(
-        self,
-        vocab: Vocab,
-        model: Model,
-        name: str = "easy_first_tagger",
-        *,
-        scorer: Callable | None = tagger_score,
-        **settings: Any,
-    ) -> None:
-        super().__init__(vocab, model, name, scorer, settings)
+    settings_type = DecisionSettings
+    default_scorer = staticmethod(tagger_score)
 
     @property
     def is_guided(self) -> bool:
@@ -187,3 +149,6 @@ def _gold(sentence: RawSentence, example: Example, outcomes: dict[str, int], mor
         given=np.full(len(orths), NONE, dtype=np.int32),
         more=more,
     )
+
+
+make_easy_first_tagger = register(EasyFirstTagger, assigns=["token.tag"], scores={"tag_acc": 1.0})

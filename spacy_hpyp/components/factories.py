@@ -1,15 +1,24 @@
-"""What the factories of components are registered with."""
+"""How components are made known to spaCy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 from spacy.lang.en import English
 from spacy.language import Language
-from thinc.api import Config
+from thinc.api import Config, Model
 
-from ..settings import Settings
+from ..settings import Settings, attributes, taking
+from .base import TrainableComponent
+
+_OF_TREES = {"dep_las_per_type": None, "sents_p": None, "sents_r": None, "sents_f": 0.0}
+#: How much the scores of a component count that finds trees, and of one that finds tags, too.
+TREE_SCORES = {"dep_uas": 0.5, "dep_las": 0.5, **_OF_TREES}
+TAG_AND_TREE_SCORES = {"tag_acc": 0.2, "dep_uas": 0.4, "dep_las": 0.4, **_OF_TREES}
+
 
 #: Which config that comes with the package says what a component is made of; `defaults.cfg` says it of the others.
 _SHIPPED = {
@@ -49,19 +58,40 @@ def default_config(settings: type[Settings], factory: str) -> Config:
     return Config({**asdict(settings()), **{name: shipped[name] for name in ("scorer", "model") if name in shipped}})
 
 
-def register_for_english(factory: str, default: Config, function: Callable) -> None:
-    """Register a factory for English once more. A default config cannot refer to the language, but what classes unknown words have depends
-    on it: the rule for English is another one than that for all other languages.
+def register(
+    component: type[TrainableComponent],
+    *,
+    assigns: Sequence[str],
+    requires: Sequence[str] = (),
+    scores: dict[str, float | None],
+    english: bool = True,
+) -> Callable[..., TrainableComponent]:
+    """Let `nlp.add_pipe` make a component, under the name that is its `factory`; and make its settings attributes.
 
-    factory (str): The name under which it is registered for all languages.
-    default (Config), function (Callable): With what it is.
+    What no config says anything about `default_config` does.
+
+    component (type[TrainableComponent]): Its class.
+    assigns, requires, scores: As `Language.factory` takes them.
+    english (bool): Whether it is registered for English once more. A default config cannot refer to the language, but what classes
+        unknown words have depends on it: the rule for English is another one than that for all other languages.
+    RETURNS (Callable): What makes it, as an entry point of the package names it.
     """
-    meta = Language.get_factory_meta(factory)
-    English.factory(
-        factory,
-        assigns=meta.assigns,
-        requires=meta.requires,
-        default_config=default.merge({"model": {"unknown_words": {"lang": "en"}}}),
-        default_score_weights=meta.default_score_weights,
-        func=function,
-    )
+    name, group = component.factory, component.settings_type
+    attributes(group)(component)
+    # What Python says of its class.
+    component.__signature__ = signature(taking(group)(partial(component)))  # type: ignore[attr-defined]
+    default = default_config(group, name)
+
+    def make(nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any) -> TrainableComponent:
+        return component(nlp.vocab, model, name, scorer=scorer, **component.settings_in(nlp, settings))
+
+    def make_unscored(nlp: Language, name: str, model: Model, **settings: Any) -> TrainableComponent:
+        return make(nlp, name, model, scorer=None, **settings)
+
+    function = taking(group)(make if "scorer" in default else make_unscored)
+    known = {"assigns": assigns, "requires": requires, "default_score_weights": scores, "func": function}
+    Language.factory(name, default_config=default, **known)
+    if english:
+        own = default.merge({"model": {"unknown_words": {"lang": "en"}}})
+        English.factory(name, default_config=own, **known)
+    return function

@@ -1,69 +1,38 @@
 """The trainable spaCy component `head_outward_parser`."""
 
-import warnings
-from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 from spacy import util
 from spacy.attrs import SENT_START
 from spacy.language import Language
-from spacy.pipeline.dep_parser import make_parser_scorer
 from spacy.tokens import Doc
-from spacy.training import Example, validate_get_examples
+from spacy.training import Example
 from spacy.vocab import Vocab
-from thinc.api import Model, Optimizer
+from thinc.api import Optimizer
 
 from ..annotation.alternatives import Alternative, best_combinations
 from ..annotation.candidates import Candidates, trees_of
-from ..annotation.documents import UNLABELLED, join, raw_sentences, read_gold, write_trees
+from ..annotation.documents import GoldSentence, RawSentence, join, raw_sentences, read_gold, write_trees
 from ..annotation.extensions import mark_uncalibrated, register_extensions, write_sentence_probabilities
 from ..annotation.words import Words
 from ..compiled import NONE
 from ..head_outward.parsing import Trees, best_trees, head_marginals, parse
 from ..head_outward.scoring import tree_log_probabilities
-from ..models.head_outward import HEAD_OUTWARD, read_docs
-from ..models.head_outward_model import HeadOutwardModel
-from ..models.parameters import set_pooled
-from ..settings import attributes, taking, whole
-from ..training.trees import Sampler, TreeCorpus
+from ..models.head_outward import read_docs
+from ..pools.pool import Weights
+from ..settings import whole
+from ..training.treebank import GoldCorpus, Treebank
+from ..training.trees import read_tree, visit
 from .alignment import gold_documents
-from .base import listed
-from .factories import default_config, register_for_english
+from .factories import TREE_SCORES, register
 from .head_outward_base import HeadOutwardComponent
 from .settings import HeadOutwardSettings
 
 register_extensions()
 
-_DEFAULTS = default_config(HeadOutwardSettings, "head_outward_parser")
 
-
-@Language.factory(
-    "head_outward_parser",
-    assigns=["token.dep", "token.head", "token.is_sent_start", "doc.sents", "token._.head_prob", "doc._.log_prob"],
-    requires=["token.tag"],
-    default_config=_DEFAULTS,
-    default_score_weights={
-        "dep_uas": 0.5,
-        "dep_las": 0.5,
-        "dep_las_per_type": None,
-        "sents_p": None,
-        "sents_r": None,
-        "sents_f": 0.0,
-    },
-)
-@taking(HeadOutwardSettings)
-def make_head_outward_parser(
-    nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
-) -> "HeadOutwardParser":
-    """Make a head-outward parser; see `HeadOutwardParser`."""
-    return HeadOutwardParser(nlp.vocab, model, name, scorer=scorer, **settings)
-
-
-register_for_english("head_outward_parser", _DEFAULTS, make_head_outward_parser)
-
-
-@attributes(HeadOutwardSettings)
 class HeadOutwardParser(HeadOutwardComponent):
     """A generative parser that finds trees by dynamic programming (Eisner 1996; Wallach, Sutton & McCallum 2008).
 
@@ -71,37 +40,16 @@ class HeadOutwardParser(HeadOutwardComponent):
     probability of the arc given the sentence, and `_.log_prob` of sentences and documents: the log-probability of their words and tags
     summed over all projective trees, in nats.
 
-    Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+    Where trees are latent, examples may have tags only. Such trees are drawn by Metropolis-Hastings after `latent_after` sweeps; the log says
+    how many were accepted. The loss is the negative log-likelihood for each token, in nats.
 
-    vocab (Vocab): The shared vocabulary.
-    model (Model): Made by `spacy-hpyp.HeadOutwardModel.v1`.
-    name (str): The name of the component instance.
-    scorer (Callable | None): What `score` calls.
-    **settings: See `spacy_hpyp.components.settings`.
-    RAISES (ValueError): If a setting is not what it may be.
+    Its model is made by `spacy-hpyp.HeadOutwardModel.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent`
+    says.
     """
 
     factory = "head_outward_parser"
     settings_type = HeadOutwardSettings
     instead_of_score = " For the log-probability of its words, tags and trees, call 'tree_log_prob(doc)'."
-
-    @taking(HeadOutwardSettings)
-    def __init__(
-        self,
-        vocab: Vocab,
-        model: Model,
-        name: str = "head_outward_parser",
-        *,
-        scorer: Callable | None = None,
-        **settings: Any,
-    ) -> None:
-        super().__init__(vocab, model, name, make_parser_scorer() if scorer is None else scorer, settings)
-        self._reset_training()
-
-    @property
-    def _label_names(self) -> list[str]:
-        # Parts of sentences that were too long hang on each other; so do the words of a model that has seen no arc.
-        return [*self.head_outward.labels, UNLABELLED]
 
     def _check_settings(self, settings: HeadOutwardSettings) -> None:
         problem = self.head_outward.unchartable
@@ -113,84 +61,44 @@ class HeadOutwardParser(HeadOutwardComponent):
     # Training
 
     def _reset_training(self) -> None:
-        self._sampler: Sampler | None = None
-        self._loss = (0.0, 0)
-        self._warned = False
+        super()._reset_training()
+        self._latent = self.latent, self.longest
 
-    def _corpus(self) -> TreeCorpus:
-        return TreeCorpus(self.latent, self.longest)
+    def _read(self, sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
+        return read_tree(sentence, vocab, latent=self.latent, longest=self.longest)
 
-    def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Language | None = None,
-        labels: dict[str, list[str]] | None = None,
+    def _begin(
+        self, corpus: GoldCorpus, labels: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None
     ) -> None:
-        """Collect the vocabulary, the tags and the labels of the training data, and forget what was learned before.
+        treebank = self._treebank_of(corpus, labels)
+        self._use(treebank.model)
+        self._treebank = treebank
+        self._warn_of_skipped(treebank.skipped)
 
-        get_examples (Callable): Returns examples with gold annotation; where trees are latent, some may have tags only.
-        nlp (Language | None): The pipeline.
-        labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
-        RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
-        """
-        validate_get_examples(get_examples, "HeadOutwardParser.initialize")
-        corpus = self._corpus()
-        corpus.read(gold_documents(get_examples(), self.tokens))
-        sampler = self._begin(corpus, labels)
-        self._use(sampler.model)
-        self._sampler = sampler
-        self._warn_of_skipped()
+    def _learn_from(
+        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
+    ) -> None:
+        # What could not be learned from may be by now.
+        if self._latent != (self.latent, self.longest):
+            self._treebank, self._latent = Treebank(self.head_outward, self._read), (self.latent, self.longest)
+        batch = self._treebank.rows(gold_documents(examples, self.tokens))
+        if not batch:
+            return
+        if self._step(batch, losses):
+            draws = self.head_outward.draws
+            if draws[0]:
+                util.logger.info("%s: %d of %d new trees accepted", self.name, *draws[::-1])
+                draws[:] = 0
+            self._warn_of_skipped(self._treebank.skipped)
+        if sgd:
+            self.finish_update(sgd)
 
-    def _warn_of_skipped(self) -> None:
-        skipped = self._sampler.corpus.skipped if self._sampler is not None else None
-        if skipped and not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"The component '{self.name}' skips {skipped.total()} training sentences{listed(skipped)}.",
-                stacklevel=3,
-            )
-
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | Literal[False] | None = None,
-        losses: dict[str, float] | None = None,
-    ) -> dict[str, float]:
-        """One Gibbs step for each customer of some sentences; sentences that are not seated yet are added.
-
-        When every sentence that the corpus is known to have has been visited, the hyperparameters are resampled. Latent trees are drawn
-        by Metropolis-Hastings after `latent_after` sweeps; the log says how many were accepted.
-
-        examples (Iterable[Example]): What is learned are the reference documents, on the tokens that `tokens` says.
-        drop (float): Not used: a Bayesian model has no dropout.
-        sgd (Optimizer | Literal[False] | None): Updates the weights of pools, by the gradient of the log-likelihood. Without one the
-            gradient is kept for `finish_update`.
-        losses (dict[str, float] | None): Gets, under the component's name, the negative log-likelihood for each token in nats, of all
-            updates since the name was last missing.
-        RETURNS (dict[str, float]): The losses.
-        """
-        losses = self._losses(losses)
-        examples = self._examples(examples, "update")
-        self._check_trained()
+    def _visit(
+        self, batch: list[tuple[bytes, np.ndarray]], rng: np.random.Generator
+    ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
         model = self.head_outward
-        if self._sampler is None:
-            self._sampler = Sampler(model, self._corpus())
-        # They may have been changed since then.
-        self._sampler.corpus.latent, self._sampler.corpus.longest = self.latent, self.longest
-        batch = self._sampler.rows(gold_documents(examples, self.tokens))
-        if batch:
-            drawn = self.latent if model.progress.sweeps >= self.latent_after else "nothing"
-            if self._visit(self._sampler, batch, losses, drawn=drawn):
-                if model.draws[0]:
-                    util.logger.info("%s: %d of %d new trees accepted", self.name, *model.draws[::-1])
-                    model.draws[:] = 0
-                self._warn_of_skipped()
-            if sgd:
-                self.finish_update(sgd)
-        return losses
+        drawn = self.latent if model.progress.sweeps >= self.latent_after else "nothing"
+        return visit(model, batch, rng, drawn=drawn, longest=self.longest, threads=self.threads)
 
     def get_loss(self, examples: Iterable[Example], scores: tuple[Words, np.ndarray, Trees]) -> tuple[float, None]:
         """The negative log-likelihood of parsed documents for each token, in nats, summed over all projective trees.
@@ -342,12 +250,6 @@ class HeadOutwardParser(HeadOutwardComponent):
             for a, b in zip(sentences.offsets, sentences.offsets[1:])
         )
 
-    # Storage
-
-    def _replace_model(self, loaded: HeadOutwardModel) -> None:
-        set_pooled(self.model, HEAD_OUTWARD, loaded)
-        self._reset_training()
-
 
 def _one_tree_each(
     heads: np.ndarray, labels: np.ndarray, parts: np.ndarray, sentences: np.ndarray
@@ -372,3 +274,11 @@ def _one_tree_each(
         else:
             heads[root], labels[root] = main, -2
     return heads, labels
+
+
+make_head_outward_parser = register(
+    HeadOutwardParser,
+    assigns=["token.dep", "token.head", "token.is_sent_start", "doc.sents", "token._.head_prob", "doc._.log_prob"],
+    requires=["token.tag"],
+    scores=TREE_SCORES,
+)

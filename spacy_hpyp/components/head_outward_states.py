@@ -1,6 +1,7 @@
 """The trainable spaCy component `head_outward_states`."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from math import log
 from typing import Any, Literal
 
@@ -9,42 +10,23 @@ from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
-from spacy.vocab import Vocab
-from thinc.api import Model, Optimizer
+from thinc.api import Optimizer
 from wasabi import table
 
 from ..annotation.extensions import register_extensions, write_states
 from ..annotation.uncased import UncasedWords, read_uncased, uncased_key
 from ..models.latent_states import LatentStates, StateWord
-from ..models.latent_states_storage import latent_states_from_bytes
 from ..models.state_architecture import LATENT_STATES
-from ..settings import attributes, taking
-from .base import TrainableComponent, reading_parts
-from .factories import default_config, register_for_english
+from ..training.treebank import Seen
+from .base import TrainableComponent
+from .factories import register
 from .settings import StateSettings
 
 register_extensions()
 
-_DEFAULTS = default_config(StateSettings, "head_outward_states")
 _SCORE = "words_log_prob"
 
 
-@Language.factory(
-    "head_outward_states",
-    assigns=["token._.state"],
-    default_config=_DEFAULTS,
-    default_score_weights={_SCORE: 1.0},
-)
-@taking(StateSettings)
-def make_head_outward_states(nlp: Language, name: str, model: Model, **settings: Any) -> "HeadOutwardStates":
-    """Make a finder of latent states; see `HeadOutwardStates`."""
-    return HeadOutwardStates(nlp.vocab, model, name, **settings)
-
-
-register_for_english("head_outward_states", _DEFAULTS, make_head_outward_states)
-
-
-@attributes(StateSettings)
 class HeadOutwardStates(TrainableComponent):
     """Finds the latent states of words, which make words predictable from their parents or from their documents (Wallach, Sutton &
     McCallum 2008), and writes them as `token._.state`.
@@ -52,40 +34,20 @@ class HeadOutwardStates(TrainableComponent):
     It learns from the trees of the reference documents on their own tokens, and reads the trees of documents that a parser
     before it has parsed. A document is a Doc. Documents of the same content are learned from once.
 
-    vocab (Vocab): The shared vocabulary.
-    model (Model): Made by `spacy-hpyp.LatentStates.v1`.
-    name (str): The name of the component instance.
-    **settings: See `spacy_hpyp.components.settings`.
-    RAISES (ValueError): If a setting is not what it may be.
+    Each word of documents is visited by a Gibbs step. When as many words have been visited as the corpus has, the strengths of the priors are
+    sampled, and the top words of the states are logged. The loss are the bits a word: each predicted from all others that are seated.
+
+    Its model is made by `spacy-hpyp.LatentStates.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
     """
 
     factory = "head_outward_states"
     settings_type = StateSettings
     attribute = LATENT_STATES
 
-    @taking(StateSettings)
-    def __init__(self, vocab: Vocab, model: Model, name: str = "head_outward_states", **settings: Any) -> None:
-        super().__init__(vocab, model, name, None, settings)
-        self._reset_training()
-
     @property
     def latent_states(self) -> LatentStates:
         """The model itself."""
         return self.model.attrs[LATENT_STATES]
-
-    @property
-    def is_trained(self) -> bool:
-        """Whether the model knows words."""
-        return self.latent_states.is_initialized
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """There are none: states have numbers."""
-        return ()
-
-    @property
-    def label_data(self) -> None:
-        """There is none."""
 
     def _check_settings(self, settings: StateSettings) -> None:
         if settings.trees == "sampled" and not self.latent_states.reads_parents:
@@ -96,8 +58,8 @@ class HeadOutwardStates(TrainableComponent):
     # Training
 
     def _reset_training(self) -> None:
-        self._read: dict[bytes, UncasedWords] = {}
-        self._loss = (0.0, 0)
+        super()._reset_training()
+        self._seen: Seen[UncasedWords] = Seen()
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
         """Collect the words of the training data, and forget what was learned before.
@@ -113,10 +75,7 @@ class HeadOutwardStates(TrainableComponent):
         usable = [model.usable(words) for words in read.values()]
         size = sum(len(words.forms) for words in usable)
         if size == 0:
-            raise ValueError(
-                f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence"
-                f"{' with a complete tree' if model.reads_parents else ''}. Is the right file in the corpus?"
-            )
+            raise self._nothing_to_learn(f"a sentence{' with a complete tree' if model.reads_parents else ''}")
         model.initialize(model.collect(usable))
         model.training.size = size
         self._use(model)
@@ -124,49 +83,22 @@ class HeadOutwardStates(TrainableComponent):
         if skipped:
             util.logger.info("%s: %d words are in sentences without complete trees and left out", self.name, skipped)
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | Literal[False] | None = None,
-        losses: dict[str, float] | None = None,
-    ) -> dict[str, float]:
-        """One Gibbs step for each word of some documents; documents that are not seated yet are added.
-
-        When as many words have been visited as the corpus has, the strengths of the priors are sampled, and the top words of
-        the states are logged.
-
-        examples (Iterable[Example]): What is learned are the reference documents.
-        drop (float): Not used: a Bayesian model has no dropout.
-        sgd (Optimizer | Literal[False] | None): Not used: Gibbs sampling has no gradient.
-        losses (dict[str, float] | None): Gets, under the component's name, the bits a word of all calls since the name was
-            last missing: each word predicted from all others that are seated.
-        RETURNS (dict[str, float]): The losses.
-        RAISES (ValueError): If the component has not been initialized.
-        """
-        losses = {} if losses is None else losses
-        if self.name not in losses:
-            self._loss = (0.0, 0)
-            losses[self.name] = 0.0
-        examples = self._examples(examples, "update")
-        self._check_trained()
-        model = self.latent_states
+    def _learn_from(
+        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
+    ) -> None:
         documents = {uncased_key(example.reference): example.reference for example in examples}
-        for key, doc in documents.items():
-            if key not in self._read:
-                self._read[key] = model.usable(read_uncased(doc))
-        texts = [(key, self._read[key]) for key in documents]
-        model.guard.change(lambda: self._visit(texts, losses))
-        return losses
+        texts = [(key, self._seen.take(key, partial(self._read, doc))) for key, doc in documents.items()]
+        self.guard.change(lambda: self._visit(texts, losses))
+
+    def _read(self, doc: Doc) -> UncasedWords:
+        return self.latent_states.usable(read_uncased(doc))
 
     def _visit(self, texts: list[tuple[bytes, UncasedWords]], losses: dict[str, float]) -> None:
         """A step for some documents, see `update`."""
         model = self.latent_states
         rng = np.random.default_rng([self.seed, model.training.steps])
         probability = model.visit(texts, rng, draw_trees=self.settings.trees == "sampled")
-        self._loss = (self._loss[0] - float(np.log2(probability).sum()), self._loss[1] + len(probability))
-        losses[self.name] = self._loss[0] / max(1, self._loss[1])
+        self._count_loss(losses, -float(np.log2(probability).sum()), len(probability))
         if model.training.visited >= model.training.size:
             if self.settings.trees == "sampled":
                 util.logger.debug("%s: %d of %d new trees accepted", self.name, *model.training.draws[::-1])
@@ -236,17 +168,6 @@ class HeadOutwardStates(TrainableComponent):
         scores = self.predict([example.predicted for example in self._examples(examples, "score")])
         return {_SCORE: _mean([log_probability for _, _, log_probability in scores])}
 
-    # Storage
-
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> LatentStates:
-        with reading_parts():
-            stored = attributes[LATENT_STATES]
-        return latent_states_from_bytes(self.latent_states, stored)
-
-    def _replace_model(self, loaded: LatentStates) -> None:
-        self.model.attrs[LATENT_STATES] = loaded
-        self._reset_training()
-
 
 def state_table(states: list[list[StateWord]]) -> str:
     """The top words of states as a table, a row for each state."""
@@ -256,3 +177,6 @@ def state_table(states: list[list[StateWord]]) -> str:
 def _mean(parts: list[np.ndarray]) -> float:
     values = np.concatenate([np.empty(0), *parts])
     return float(values.mean()) if len(values) else 0.0
+
+
+make_head_outward_states = register(HeadOutwardStates, assigns=["token._.state"], scores={_SCORE: 1.0})

@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example, validate_get_examples
-from spacy.vocab import Vocab
+from spacy.training import Example
 from thinc.api import Model, Optimizer
 
 from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
@@ -28,7 +27,6 @@ from ..annotation.documents import (
     raw_sentences,
     read_gold,
     write_parses,
-    written_labels,
 )
 from ..annotation.extensions import mark_uncalibrated, register_extensions
 from ..annotation.guides import write_guides
@@ -39,62 +37,25 @@ from ..language_model.increments import Increment, find_increments
 from ..models.architectures import JOINT_MODEL, thinc_model
 from ..models.frozen import TreeLogProbs
 from ..models.joint_model import JointModel
-from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
+from ..models.parameters import set_pooled, weights_from
 from ..models.storage import model_from_bytes
 from ..models.view_storage import read_views, write_views
-from ..settings import attributes, taking, whole
+from ..pools.pool import Weights
+from ..settings import whole
 from ..storage.checksum import identity
+from ..training.confidence import learn_confidence
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
+from ..training.derivations import Batch, JointTreebank, initialize, visit
 from ..training.leave_out import leave_out, without
-from ..training.treebank import Batch, GoldCorpus, Treebank, learn_confidence, visit
+from ..training.treebank import GoldCorpus
 from .alignment import annotated_document, gold_documents
-from .base import TrainableComponent, listed, reading_parts
-from .factories import default_config, register_for_english
+from .base import TrainableComponent
+from .factories import TAG_AND_TREE_SCORES, register
+from .parsers import GibbsParser
 from .scorer import score
 from .settings import ParserSettings
 
 register_extensions()
-
-_DEFAULTS = default_config(ParserSettings, "hpyp_parser")
-
-
-@Language.factory(
-    "hpyp_parser",
-    assigns=[
-        "token.tag",
-        "token.dep",
-        "token.head",
-        "token.is_sent_start",
-        "doc.sents",
-        "token._.log_prob",
-        "token._.surprisal",
-        "token._.head_prob",
-        "token._.tag_prob",
-        "span._.log_prob",
-        "doc._.log_prob",
-        "doc._.guide",
-    ],
-    default_config=_DEFAULTS,
-    default_score_weights={
-        "tag_acc": 0.2,
-        "dep_uas": 0.4,
-        "dep_las": 0.4,
-        "dep_las_per_type": None,
-        "sents_p": None,
-        "sents_r": None,
-        "sents_f": 0.0,
-    },
-)
-@taking(ParserSettings)
-def make_hpyp_parser(
-    nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
-) -> "HPYPParser":
-    """Make a generative tagger and parser; see `HPYPParser`."""
-    return HPYPParser(nlp.vocab, model, name, scorer=scorer, **settings)
-
-
-register_for_english("hpyp_parser", _DEFAULTS, make_hpyp_parser)
-
 
 # Where the views stand, beside the model.
 _VIEWS = "view.bin"
@@ -102,40 +63,23 @@ _VIEWS = "view.bin"
 _LATENT_INTERVAL = 5
 
 
-@attributes(ParserSettings)
-class HPYPParser(TrainableComponent):
+class HPYPParser(GibbsParser):
     """A joint tagger and parser with a generative model (Buys & Blunsom 2015).
 
     It sets `token.tag_`, `token.head`, `token.dep_` and sentence boundaries, and `_.log_prob` of tokens, sentences and
     documents (see `spacy_hpyp.annotation.extensions`).
 
-    Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+    The loss is the negative log-likelihood for each token in nats. What is predicted is predicted from other sentences and what comes
+    before it in its own; with sampled seatings of single experts from all the rest, see `Seating.visit`.
 
-    vocab (Vocab): The shared vocabulary.
-    model (Model): Made by `spacy-hpyp.HPYPModel.v1`.
-    name (str): The name of the component instance.
-    scorer (Callable | None): What `score` calls.
-    **settings: See `spacy_hpyp.components.settings`.
-    RAISES (ValueError): If a setting is not what it may be.
+    Its model is made by `spacy-hpyp.HPYPModel.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
     """
 
     factory = "hpyp_parser"
     settings_type = ParserSettings
     attribute = JOINT_MODEL
+    default_scorer = staticmethod(score)
     instead_of_score = " For the log-probability of its words with its tags and trees, call 'tree_log_prob(doc)'."
-
-    @taking(ParserSettings)
-    def __init__(
-        self,
-        vocab: Vocab,
-        model: Model,
-        name: str = "hpyp_parser",
-        *,
-        scorer: Callable | None = score,
-        **settings: Any,
-    ) -> None:
-        super().__init__(vocab, model, name, scorer, settings)
-        self._reset_training()
 
     # Settings
 
@@ -157,74 +101,31 @@ class HPYPParser(TrainableComponent):
         return self.model.attrs[JOINT_MODEL]
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """What `token.dep_` may be: the labels of arcs, those of roots ("ROOT") and of white space ("dep").
-
-        The labels that arcs have in trees which were made projective are in `label_data` alone.
-        """
-        return written_labels(self.joint.labels) if self.joint.is_initialized else ()
-
-    @property
-    def label_data(self) -> dict[str, list[str]]:
-        """Tags and labels of the model, as `spacy init labels` writes them and `initialize` takes them."""
-        return {"tags": list(self.joint.tags), "labels": list(self.joint.labels)}
-
-    @property
     def _known_labels(self) -> set[str]:
         return {*self.labels, *self.joint.tags}
 
     # Training
 
-    def _reset_training(self, treebank: Treebank | None = None) -> None:
-        self._treebank = treebank or Treebank(self.joint)
-        self._warned = self._warned_of_new = self._contrast_is_due = False
-        self._loss = (0.0, 0)
+    def _reset_training(self, treebank: JointTreebank | None = None) -> None:
+        super()._reset_training()
+        self._treebank = treebank or JointTreebank(self.joint)
+        self._warned_of_new = self._contrast_is_due = False
 
-    def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Language | None = None,
-        labels: dict[str, list[str]] | None = None,
+    def _begin(
+        self, corpus: GoldCorpus, labels: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None
     ) -> None:
-        """Collect the vocabulary, the tags and the labels of the training data, and forget what was learned before.
-
-        get_examples (Callable): Returns examples with gold annotation.
-        nlp (Language | None): The pipeline.
-        labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
-        RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
-        """
-        validate_get_examples(get_examples, "HPYPParser.initialize")
-        corpus = GoldCorpus.read(gold_documents(get_examples(), self.tokens))
-        if not corpus.sentences:
-            raise ValueError(
-                f"The component '{self.name}' cannot be initialized: none of the training examples has a sentence with "
-                f"a tag for every token and a complete tree{listed(corpus.skipped)}. Is the right file in the corpus?"
-            )
         model = self.joint.untrained()
-        corpus.initialize(model, corpus.label_data() if labels is None else labels, seed=self.seed)
-        treebank = Treebank.of_corpus(model, corpus)
-        if not treebank.copies:
-            raise ValueError(
-                f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and "
-                f"labels{listed(treebank.skipped)}. Make them of the same data with 'python -m spacy init labels'."
-            )
+        initialize(model, corpus, labels, seed=self.seed)
+        treebank = JointTreebank(model)
+        treebank.begin(corpus)
+        if not treebank.usable:
+            raise self._nothing_fits(treebank.skipped)
         if model.vocabulary.rare:
             rare = len(model.vocabulary.rare)
             util.logger.info("%s: %d words that are rare are known by the tags that they had", self.name, rare)
         self._use(model)
         self._reset_training(treebank)
-        self._warn_of_skipped()
-
-    def _warn_of_skipped(self) -> None:
-        skipped = self._treebank.skipped
-        if skipped and not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"The component '{self.name}' skips {skipped.total()} of {self._treebank.size} training "
-                f"sentences{listed(skipped)}.",
-                stacklevel=3,
-            )
+        self._warn_of_skipped(treebank.skipped, treebank.size)
 
     def _warn_of_new(self) -> None:
         model, new = self._initialized(), self._treebank.new
@@ -246,77 +147,46 @@ class HPYPParser(TrainableComponent):
             stacklevel=3,
         )
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | Literal[False] | None = None,
-        losses: dict[str, float] | None = None,
-    ) -> dict[str, float]:
-        """One Gibbs step for each customer of some sentences; sentences that are not seated yet are added.
-
-        When every sentence that the corpus is known to have has been visited, the discounts and strengths are resampled.
-        A sentence is recognised by its content, so it does not matter who made the Example.
-
-        examples (Iterable[Example]): What is learned are the reference documents, on the tokens that `tokens` says.
-        drop (float): Not used: a Bayesian model has no dropout.
-        sgd (Optimizer | Literal[False] | None): Updates the weights of pools, by the gradient of the log-likelihood of
-            sentences that were removed and not yet added again. Without one the gradient is kept for `finish_update`.
-        losses (dict[str, float] | None): Gets, under the component's name, the negative log-likelihood for each token in
-            nats, of all updates since the name was last missing. What is predicted is predicted from other sentences and what
-            comes before it in its own; with sampled seatings of single experts from all the rest, see `Seating.visit`.
-        RETURNS (dict[str, float]): The losses.
-        """
-        losses = {} if losses is None else losses
-        if self.name not in losses:
-            self._loss = (0.0, 0)
-            losses[self.name] = 0.0
-        examples = self._examples(examples, "update")
-        model = self._initialized()
+    def _learn_from(
+        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
+    ) -> None:
         batch = self._treebank.batch(gold_documents(examples, self.tokens))
         # What is new is known when everything has been seen once.
         if batch.met:
             self._warn_of_new()
-        if batch.keys:
-            swept = model.guard.change(lambda: self._visit(batch, losses))
-            if swept:
-                self._warn_of_skipped()
-            learns_confidence = swept and not self._contrast_is_due
-            if sgd:
-                self.finish_update(sgd)
-            if learns_confidence:
-                self._learn_confidence()
-        return losses
-
-    def _visit(self, batch: Batch, losses: dict[str, float]) -> bool:
-        """A step for a batch, see `update`. Returns whether a sweep is complete with it."""
-        model = self.joint
-        rng = np.random.default_rng([self.seed, model.progress.steps])
-        model.progress.steps += 1
-        tokens = sum(rows.shape[1] for rows in batch.rows)
-        is_latent = self.latent != "nothing" and model.progress.sweeps > self.latent_after
-        latent = self.latent if is_latent else "nothing"
-        log_probabilities, gradient = visit(
-            model, batch, rng, latent=latent, particles=self.latent_particles, threads=self.threads
-        )
-        # What is learned from sentences that the model has not seen before is not what it will need to know.
-        if all(batch.seated) and not self._has_contrasted:
-            add_gradients(self.model, JOINT_MODEL, gradient, tokens)
-        self._loss = (self._loss[0] - sum(log_probabilities.values()), self._loss[1] + tokens)
-        losses[self.name] = self._loss[0] / self._loss[1]
-        swept = model.progress.sweep.count(len(batch.keys))
+        if not batch:
+            return
+        swept = self._step(batch, losses)
         if swept:
-            if not is_latent or model.progress.sweeps % _LATENT_INTERVAL == 0:
-                model.seating.resample(rng)
-            model.progress.sweeps += 1
-            if is_latent:
-                util.logger.debug("%s: %d of %d new derivations accepted", self.name, *model.seating.draws[::-1])
-                model.seating.draws[:] = 0
-            # An interrupt may have come before weights were contrasted at the end of an earlier sweep.
-            model.progress.awaits_contrast |= self._is_to_contrast and model.progress.sweeps == self.contrast
-            self._contrast_is_due = model.progress.awaits_contrast and self._is_to_contrast
-        return swept
+            self._warn_of_skipped(self._treebank.skipped, self._treebank.size)
+        learns_confidence = swept and not self._contrast_is_due
+        if sgd:
+            self.finish_update(sgd)
+        if learns_confidence:
+            self._learn_confidence()
+
+    def _visit(self, batch: Batch, rng: np.random.Generator) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
+        model, latent = self.joint, self.latent if self._is_latent else "nothing"
+        found = visit(model, batch, rng, latent=latent, particles=self.latent_particles, threads=self.threads)
+        # What is learned from sentences that the model has not seen before is not what it will need to know.
+        are_learned = all(batch.seated) and not self._has_contrasted
+        return *found, sum(rows.shape[1] for rows in batch.rows), are_learned
+
+    @property
+    def _is_latent(self) -> bool:
+        return self.latent != "nothing" and self.joint.progress.sweeps > self.latent_after
+
+    def _end_sweep(self, rng: np.random.Generator) -> None:
+        model, progress, is_latent = self.joint, self.joint.progress, self._is_latent
+        if not is_latent or progress.sweeps % _LATENT_INTERVAL == 0:
+            model.seating.resample(rng)
+        progress.sweeps += 1
+        if is_latent:
+            util.logger.debug("%s: %d of %d new derivations accepted", self.name, *model.seating.draws[::-1])
+            model.seating.draws[:] = 0
+        # An interrupt may have come before weights were contrasted at the end of an earlier sweep.
+        progress.awaits_contrast |= self._is_to_contrast and progress.sweeps == self.contrast
+        self._contrast_is_due = progress.awaits_contrast and self._is_to_contrast
 
     @property
     def _has_contrasted(self) -> bool:
@@ -355,7 +225,7 @@ class HPYPParser(TrainableComponent):
         }
         learned, likelihood = learn_contrasts(
             model,
-            {key: rows for key, rows in self._treebank.encoded.items() if rows is not None},
+            self._treebank.usable,
             weights_from(model, parameters),
             self.search,
             np.random.default_rng([self.seed, model.progress.steps, 5]),
@@ -378,14 +248,8 @@ class HPYPParser(TrainableComponent):
         model = self._initialized()
         # Sentences with latent derivations are not seated as the static oracle derives them.
         if self.search.marginals and not model.progress.derivations:
-            learn_confidence(
-                model,
-                self._treebank.passages(),
-                self.search,
-                np.random.default_rng([self.seed, model.progress.steps, 1]),
-                threads=self.threads,
-                given_tags=self.tags == "given",
-            )
+            rng, given = np.random.default_rng([self.seed, model.progress.steps, 1]), self.tags == "given"
+            learn_confidence(model, self.search, rng, threads=self.threads, given_tags=given)
         model.progress.sweep.passages = []
 
     def get_loss(self, examples: Iterable[Example], scores: tuple[Layout, Parses]) -> tuple[float, None]:
@@ -415,11 +279,6 @@ class HPYPParser(TrainableComponent):
         self.guard.read(lambda: TrainableComponent.to_disk(self, path, exclude=exclude))
 
     # Prediction
-
-    @property
-    def is_trained(self) -> bool:
-        """Whether the model has its vocabulary and labels."""
-        return self.joint.is_initialized
 
     def _initialized(self) -> JointModel:
         self._check_trained()
@@ -709,13 +568,9 @@ class HPYPParser(TrainableComponent):
 
     # Storage
 
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> JointModel:
-        with reading_parts():
-            stored, weights = attributes[JOINT_MODEL], weights_from(self.joint, parameters)
-        loaded = model_from_bytes(self.joint, stored)
-        check_weights(loaded, weights)
-        loaded.weights = weights
-        return loaded
+    def _deserialize(self, stored: bytes) -> JointModel:
+        # What follows from the seating is checked by `_complete_model`.
+        return model_from_bytes(self.joint, stored)
 
     def _complete_model(self, loaded: JointModel, data: bytes, source: Path | None) -> None:
         if not loaded.is_initialized:
@@ -740,6 +595,22 @@ class HPYPParser(TrainableComponent):
     def _untrained_model(self) -> Model:
         return thinc_model(self.joint.untrained())
 
-    def _replace_model(self, loaded: JointModel) -> None:
-        set_pooled(self.model, JOINT_MODEL, loaded)
-        self._reset_training()
+
+make_hpyp_parser = register(
+    HPYPParser,
+    assigns=[
+        "token.tag",
+        "token.dep",
+        "token.head",
+        "token.is_sent_start",
+        "doc.sents",
+        "token._.log_prob",
+        "token._.surprisal",
+        "token._.head_prob",
+        "token._.tag_prob",
+        "span._.log_prob",
+        "doc._.log_prob",
+        "doc._.guide",
+    ],
+    scores=TAG_AND_TREE_SCORES,
+)

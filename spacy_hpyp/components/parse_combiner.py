@@ -1,6 +1,5 @@
 """The trainable spaCy component `parse_combiner`."""
 
-import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
@@ -9,62 +8,23 @@ from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
-from spacy.vocab import Vocab
-from thinc.api import Model, Optimizer
+from thinc.api import Optimizer
 
 from ..annotation.ballots import ABSENT, Ballots, Gold, Names, join_ballots, read_ballots, read_gold_votes
-from ..annotation.documents import ROOT_LABEL, UNLABELLED, Layout, write_trees
+from ..annotation.documents import ROOT_LABEL, UNLABELLED, Layout, content_key, write_trees
 from ..annotation.extensions import mark_uncalibrated, register_extensions, write_tag_probability
 from ..annotation.words import write_tags
-from ..models.vote_architecture import VOTES, votes_from_bytes
+from ..models.vote_architecture import VOTES
 from ..models.votes import Result, Votes
-from ..settings import attributes, taking
-from .base import TrainableComponent, reading_parts
-from .factories import default_config
+from .base import TrainableComponent
+from .factories import TAG_AND_TREE_SCORES, register
 from .keep_parse import KeepParse
 from .scorer import make_scorer
 from .settings import CombinerSettings
 
 register_extensions()
 
-_DEFAULTS = default_config(CombinerSettings, "parse_combiner")
 
-
-@Language.factory(
-    "parse_combiner",
-    assigns=[
-        "token.tag",
-        "token.dep",
-        "token.head",
-        "token.is_sent_start",
-        "doc.sents",
-        "token._.head_prob",
-        "token._.tag_prob",
-    ],
-    requires=["doc._.parses"],
-    default_config=_DEFAULTS,
-    default_score_weights={
-        "tag_acc": 0.2,
-        "dep_uas": 0.4,
-        "dep_las": 0.4,
-        "dep_las_per_type": None,
-        "sents_p": None,
-        "sents_r": None,
-        "sents_f": 0.0,
-    },
-)
-@taking(CombinerSettings)
-def make_parse_combiner(
-    nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
-) -> "ParseCombiner":
-    """Make a combiner of parses; see `ParseCombiner`."""
-    if not settings["last"] and nlp.component_names:
-        # While the pipeline is being made, the last component is the one before this one.
-        settings["last"] = nlp.component_names[-1]
-    return ParseCombiner(nlp.vocab, model, name, scorer=scorer, **settings)
-
-
-@attributes(CombinerSettings)
 class ParseCombiner(TrainableComponent):
     """Makes of the parses of several parsers the best tree, by a vote in which each arc has the weight that it has earned.
 
@@ -77,29 +37,25 @@ class ParseCombiner(TrainableComponent):
 
     Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
 
-    vocab (Vocab): The shared vocabulary.
-    model (Model): Made by `spacy-hpyp.ParseVotes.v1`.
-    name (str): The name of the component instance.
-    scorer (Callable | None): What `score` calls.
-    **settings: See `spacy_hpyp.components.settings`.
-    RAISES (ValueError): If a setting is not what it may be.
+    They are learned by Newton's method. The loss is minus the mean log-probability of what is right about heads, in nats, of the last
+    examples.
+
+    Its model is made by `spacy-hpyp.ParseVotes.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
     """
 
     factory = "parse_combiner"
     settings_type = CombinerSettings
     attribute = VOTES
+    default_scorer = staticmethod(make_scorer())
 
-    @taking(CombinerSettings)
-    def __init__(
-        self,
-        vocab: Vocab,
-        model: Model,
-        name: str = "parse_combiner",
-        *,
-        scorer: Callable | None = None,
-        **settings: Any,
-    ) -> None:
-        super().__init__(vocab, model, name, make_scorer() if scorer is None else scorer, settings)
+    @classmethod
+    def settings_in(cls, nlp: Language, settings: dict[str, Any]) -> dict[str, Any]:
+        """The settings with the component before it as `last`, if that is not said."""
+        # While the pipeline is being made, the last component is the one before this one.
+        return {**settings, "last": settings["last"] or (nlp.component_names or [""])[-1]}
+
+    def _reset_training(self) -> None:
+        super()._reset_training()
         self._seen: dict[bytes, tuple[Ballots, Gold]] = {}
 
     @property
@@ -152,10 +108,7 @@ class ParseCombiner(TrainableComponent):
                 "labels": sorted({token.dep_ for token in tokens if token.dep_}),
             }
         if not labels["labels"]:
-            raise ValueError(
-                f"The component '{self.name}' cannot be initialized: none of the training examples has labels of arcs. Is the "
-                "right file in the corpus?"
-            )
+            raise self._nothing_to_learn("labels of arcs")
         self._use(Votes(voters, labels["tags"], labels["labels"]))
 
     def _voters_before(self, nlp: Language | None) -> list[str]:
@@ -172,35 +125,16 @@ class ParseCombiner(TrainableComponent):
         component = dict(nlp.components).get(self.last) if nlp is not None else None
         return bool(self.last) and not isinstance(component, KeepParse)
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | Literal[False] | None = None,
-        losses: dict[str, float] | None = None,
-    ) -> dict[str, float]:
-        """Learn the weights anew from all examples that it has been given.
-
-        examples (Iterable[Example]): Their predicted documents have the parses of all voters, or their references have.
-        drop (float): Not used.
-        sgd (Optimizer | Literal[False] | None): Not used: weights are learned by Newton's method.
-        losses (dict[str, float] | None): Gets, under the component's name, minus the mean log-probability of what is right about heads,
-            in nats, of these examples.
-        RETURNS (dict[str, float]): The losses.
-        RAISES (ValueError): If it has not been initialized, or the parse of a voter is missing.
-        """
-        losses = {} if losses is None else losses
-        losses.setdefault(self.name, 0.0)
-        examples = self._examples(examples, "update")
-        self._check_trained()
+    def _learn_from(
+        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
+    ) -> None:
         found = [self._read(example) for example in examples if len(example.predicted)]
         if not found:
-            return losses
+            return
         seen = dict(self._seen)
         for parts in found:
             content = b"".join(part.tobytes() for part in (*parts[0], *parts[1]))
-            seen.setdefault(hashlib.blake2b(content, digest_size=16).digest(), parts)
+            seen.setdefault(content_key(content), parts)
         if len(seen) > len(self._seen):
             votes = self.votes
             learned = Votes(votes.voters, votes.tags, votes.labels, votes.weights)
@@ -208,7 +142,6 @@ class ParseCombiner(TrainableComponent):
             # What has been learned from counts as seen, and not what an interrupt came before.
             self.model.attrs[VOTES], self._seen = learned, seen
         losses[self.name] = self.votes.loss(*join_ballots(found))
-        return losses
 
     def _read(self, example: Example) -> tuple[Ballots, Gold]:
         """What voters say of an example and what is right: on the reference's own tokens, if only that has parses."""
@@ -284,14 +217,23 @@ class ParseCombiner(TrainableComponent):
         if not self.votes.are_learned:
             mark_uncalibrated(docs, self.name)
 
-    # Storage
-
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Votes:
-        with reading_parts():
-            stored = attributes[VOTES]
-        return votes_from_bytes(stored)
-
     def _replace_model(self, loaded: Votes) -> None:
-        self.model.attrs[VOTES] = loaded
-        self._seen = {}
+        super()._replace_model(loaded)
         util.logger.debug("%s: voters are %s", self.name, loaded.voters)
+
+
+make_parse_combiner = register(
+    ParseCombiner,
+    assigns=[
+        "token.tag",
+        "token.dep",
+        "token.head",
+        "token.is_sent_start",
+        "doc.sents",
+        "token._.head_prob",
+        "token._.tag_prob",
+    ],
+    requires=["doc._.parses"],
+    scores=TAG_AND_TREE_SCORES,
+    english=False,
+)

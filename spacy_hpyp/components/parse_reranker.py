@@ -1,6 +1,5 @@
 """The trainable spaCy component `parse_reranker`."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -10,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from spacy import util
 from spacy.language import Language
-from spacy.pipeline.dep_parser import DependencyParser, make_parser_scorer
+from spacy.pipeline.dep_parser import DependencyParser
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Model, Optimizer
+from thinc.api import Optimizer
 
 from ..annotation.calibration import PUNCTUATION
 from ..annotation.candidates import Candidates, candidates_of, parsed_candidates
@@ -43,47 +42,21 @@ from ..models.ranking import (
     right_of_chosen,
 )
 from ..models.reranker import RANKING, tree_features
-from ..settings import attributes, taking
-from ..training.trees import Sampler, TreeCorpus
+from ..pools.pool import Weights
+from ..training.trees import visit
 from .alignment import annotated_document, gold_documents
-from .base import listed, reading_parts
+from .base import reading_parts
 from .corpus import reading
-from .factories import default_config, register_for_english
+from .factories import TREE_SCORES, register
 from .head_outward_base import HeadOutwardComponent
 from .neighbours import NeighbouringComponent, Place
 from .settings import RerankerSettings
 
 register_extensions()
 
-_DEFAULTS = default_config(RerankerSettings, "parse_reranker")
 # Fewer sentences than this that another parser has not learned from are too few to learn weights from.
 _LEAST_HELD_OUT = 30
 _OWN, _SOURCE, _TREE, _LABELS, _GENERATIVE = range(len(FEATURES))
-
-
-@Language.factory(
-    "parse_reranker",
-    assigns=["token.dep", "token.head", "token.is_sent_start", "doc.sents", "token._.head_prob"],
-    requires=["token.tag", "token.head", "token.dep"],
-    default_config=_DEFAULTS,
-    default_score_weights={
-        "dep_uas": 0.5,
-        "dep_las": 0.5,
-        "dep_las_per_type": None,
-        "sents_p": None,
-        "sents_r": None,
-        "sents_f": 0.0,
-    },
-)
-@taking(RerankerSettings)
-def make_parse_reranker(
-    nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
-) -> "ParseReranker":
-    """Make a reranker; see `ParseReranker`."""
-    return ParseReranker(nlp.vocab, model, name, scorer=scorer, **settings)
-
-
-register_for_english("parse_reranker", _DEFAULTS, make_parse_reranker)
 
 
 @dataclass(frozen=True)
@@ -107,7 +80,6 @@ class Reranked:
     exact: np.ndarray
 
 
-@attributes(RerankerSettings)
 class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
     """Chooses among the trees of a parser before it, by what that says of them and what a generative model says (Sangati, Zuidema &
     Bod 2009).
@@ -122,31 +94,14 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
 
     The source and the generative parser are looked for in the pipeline that the component stands in, wherever it was made.
 
-    Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+    When every sentence of the corpus has been visited, the weights are learned before they are used or saved the next time, see `ranking`; the
+    log says what each is worth. The loss is the negative log-likelihood for each token, in nats.
 
-    vocab (Vocab): The shared vocabulary.
-    model (Model): Made by `spacy-hpyp.Reranker.v1`.
-    name (str): The name of the component instance.
-    scorer (Callable | None): What `score` calls.
-    **settings: See `spacy_hpyp.components.settings`.
-    RAISES (ValueError): If a setting is not what it may be.
+    Its model is made by `spacy-hpyp.Reranker.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
     """
 
     factory = "parse_reranker"
     settings_type = RerankerSettings
-
-    @taking(RerankerSettings)
-    def __init__(
-        self,
-        vocab: Vocab,
-        model: Model,
-        name: str = "parse_reranker",
-        *,
-        scorer: Callable | None = None,
-        **settings: Any,
-    ) -> None:
-        super().__init__(vocab, model, name, make_parser_scorer() if scorer is None else scorer, settings)
-        self._reset_training()
 
     @property
     def ranking(self) -> Ranking:
@@ -197,9 +152,8 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
     # Training
 
     def _reset_training(self) -> None:
-        self._sampler: Sampler | None = None
+        super()._reset_training()
         self._held: dict[bytes, tuple[Doc, RawSentence]] = {}
-        self._loss = (0.0, 0)
 
     def initialize(
         self,
@@ -231,16 +185,11 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
             places = np.linspace(0, len(held), num=min(self.held_out, len(held)), endpoint=False, dtype=np.int64)
             known = list(held.items())
             held = dict(known[place] for place in places.tolist())
-        corpus = TreeCorpus("nothing", 1)
-        corpus.read(_without(documents, keys))
-        sampler = self._begin(corpus, labels)
-        self._use((sampler.model, Ranking(held_out=keys)))
-        self._sampler, self._held = sampler, held
-        if corpus.skipped:
-            warnings.warn(
-                f"The component '{self.name}' skips {corpus.skipped.total()} training sentences{listed(corpus.skipped)}.",
-                stacklevel=2,
-            )
+        corpus = self._read_corpus(_without(documents, keys))
+        treebank = self._treebank_of(corpus, corpus.label_data() if labels is None else labels)
+        self._use((treebank.model, Ranking(held_out=keys)))
+        self._treebank, self._held = treebank, held
+        self._warn_of_skipped(treebank.skipped)
 
     def _hold_out(self, keys: Sequence[bytes]) -> set[bytes]:
         """What identifies the sentences that weights are learned from."""
@@ -256,41 +205,22 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         # Of a small treebank most has to be learned from.
         return set(distinct[len(distinct) - min(self.held_out, len(distinct) // 5) :])
 
-    def update(
-        self,
-        examples: Iterable[Example],
-        *,
-        drop: float = 0.0,
-        sgd: Optimizer | Literal[False] | None = None,
-        losses: dict[str, float] | None = None,
-    ) -> dict[str, float]:
-        """One Gibbs step for each customer of some sentences; sentences that are not seated yet are added.
-
-        When every sentence that the corpus is known to have has been visited, the hyperparameters are resampled, and the weights are
-        learned before they are used or saved the next time, see `ranking`; the log says what each is worth.
-
-        examples (Iterable[Example]): What is learned are the reference documents, on the tokens that `tokens` says.
-        drop (float): Not used: a Bayesian model has no dropout.
-        sgd (Optimizer | Literal[False] | None): Updates the weights of pools, by the gradient of the log-likelihood. Without one the
-            gradient is kept for `finish_update`.
-        losses (dict[str, float] | None): Gets, under the component's name, the negative log-likelihood for each token in nats, of all
-            updates since the name was last missing.
-        RETURNS (dict[str, float]): The losses.
-        """
-        losses = self._losses(losses)
-        examples = self._examples(examples, "update")
-        self._check_trained()
-        if self._sampler is None:
-            self._sampler = Sampler(self.head_outward, TreeCorpus("nothing", 1))
+    def _learn_from(
+        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
+    ) -> None:
         held_out = self._learned.held_out
         for key, sentence in _sentences(examples, self.tokens, held_out):
             self._held.setdefault(key, sentence)
-        batch = self._sampler.rows(_without(gold_documents(examples, self.tokens), held_out))
+        batch = self._treebank.rows(_without(gold_documents(examples, self.tokens), held_out))
         if batch:
-            self._visit(self._sampler, batch, losses)
+            self._step(batch, losses)
             if sgd:
                 self.finish_update(sgd)
-        return losses
+
+    def _visit(
+        self, batch: list[tuple[bytes, np.ndarray]], rng: np.random.Generator
+    ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
+        return visit(self.head_outward, batch, rng, threads=self.threads)
 
     def learn_weights(self, examples: Iterable[Example]) -> dict[str, float]:
         """Learn the weights of what is known of trees from some sentences, each by itself. The generative model stays as it is.
@@ -546,3 +476,11 @@ def _sentences(
         for raw, place in zip(sentences, places):
             if (keys is None or raw.key in keys) and len(place):
                 yield raw.key, (doc[int(place[0]) : int(place[-1]) + 1].as_doc(), raw)
+
+
+make_parse_reranker = register(
+    ParseReranker,
+    assigns=["token.dep", "token.head", "token.is_sent_start", "doc.sents", "token._.head_prob"],
+    requires=["token.tag", "token.head", "token.dep"],
+    scores=TREE_SCORES,
+)

@@ -45,10 +45,10 @@ def test_latent_derivations_keep_the_trees(toy):
     static, latent = toy.parser(toy.trained(few)), toy.parser(trained(toy, "derivations", sweeps=12, sentences=few))
     orders = 0
     for key, paths in latent.joint.progress.derivations.items():
-        words, tags, heads, labels = static._treebank.encoded[key]
+        words, tags, heads, labels = static._treebank.made[key]
         for path in paths:
             assert tree(path) == (heads.tolist(), labels.tolist(), tags.tolist())
-            sentence = static_derivations(_sentences(static._treebank.encoded[key]))
+            sentence = static_derivations(_sentences(static._treebank.made[key]))
             orders += sentence.actions.tolist() != path[: 2 * len(words)].tolist()
     assert orders > 0
 
@@ -62,7 +62,7 @@ def _sentences(rows):
 def test_latent_parses_leave_the_trees(toy):
     static, latent = toy.parser(toy.trained()), toy.parser(trained(toy, "parses"))
     changed = [
-        tree(path)[0] != static._treebank.encoded[key][2].tolist()
+        tree(path)[0] != static._treebank.made[key][2].tolist()
         for key, paths in latent.joint.progress.derivations.items()
         for path in paths
     ]

@@ -212,7 +212,7 @@ def test_every_setting_is_described_in_the_docs_as_it_is_declared(of, settings):
 def test_every_setting_is_an_attribute_and_is_checked_and_described_to_python(toy, declared):
     assert declared.default in declared.metadata["possible"]
     assert inspect.getdoc(getattr(HPYPParser, declared.name)).startswith(declared.metadata["meaning"])
-    assert inspect.signature(HPYPParser.__init__).parameters[declared.name].default == declared.default
+    assert inspect.signature(HPYPParser).parameters[declared.name].default == declared.default
     parser = toy.parser(toy.nlp())
     value = getattr(parser, declared.name)
     for impossible in (None, [value], -1.5, "of this kind there is none"):

@@ -16,10 +16,10 @@ from spacy.util import minibatch
 
 from spacy_hpyp.annotation.calibration import calibrate_heads
 from spacy_hpyp.annotation.guides import Guide, write_guide
-from spacy_hpyp.components import easy_first_parser
 from spacy_hpyp.components.easy_first_parser import EasyFirstParser
 from spacy_hpyp.components.easy_first_tagger import EasyFirstTagger
 from spacy_hpyp.components.settings import EasyFirstParserSettings
+from spacy_hpyp.training import confidence
 
 TEXT = "the dog sees a cat near Kim . Zenobia sleeps ."
 #: Tables of weights that are small enough to be made for every test.
@@ -195,7 +195,7 @@ def test_tags_are_those_of_taggers_that_have_not_seen_the_sentence(toy, sentence
     assert parser.progress.tags.keys() == given[0].keys()
     assert all(np.all(tags == verb) for tags in parser.progress.tags.values())
     # What is learned is what was given.
-    train_again = parser_of(nlp)._lessons.values()
+    train_again = parser_of(nlp)._seen.made.values()
     assert all(np.all(lesson.symbols[:, 1] == verb + 1) for lesson in train_again)
 
 
@@ -208,7 +208,7 @@ def test_without_folds_the_tags_are_the_gold_ones_and_nobody_is_asked(toy, sente
         nlp.initialize(lambda: toy.examples(nlp, sentences))
     parser = parser_of(nlp)
     assert not parser.parser.progress.tags
-    found = {tuple(lesson.symbols[:, 1] - 1) for lesson in parser._lessons.values()}
+    found = {tuple(lesson.symbols[:, 1] - 1) for lesson in parser._seen.made.values()}
     numbers = {tag: number for number, tag in enumerate(parser.parser.tags)}
     assert found == {tuple(numbers[tag] for tag in sentence.tags) for sentence in sentences}
 
@@ -319,7 +319,7 @@ def test_what_a_treebank_has_on_other_tokens_is_learned_on_those_that_are_asked_
     for tokens in ("gold", "tokenizer"):
         nlp = pipeline(tagger=False, folds=0, tokens=tokens)
         nlp.initialize(lambda: toy.examples(nlp, [*sentences, other]))  # noqa: B023
-        lengths = [len(lesson.gold_heads) for lesson in parser_of(nlp)._lessons.values()]
+        lengths = [len(lesson.gold_heads) for lesson in parser_of(nlp)._seen.made.values()]
         found[tokens] = sum(lengths)
     assert found["tokenizer"] == found["gold"] + 1
 
@@ -512,7 +512,7 @@ def test_of_a_small_treebank_confidence_is_learned_from_all_sentences(toy, guide
 
 
 def test_before_the_first_pass_is_over_there_are_no_probabilities(toy, sentences, monkeypatch):
-    monkeypatch.setattr(easy_first_parser, "_CROSS_FITTED_BELOW", 0)
+    monkeypatch.setattr(confidence, "_CROSS_FITTED_BELOW", 0)
     nlp = pipeline(tagger=False, folds=0)
     nlp.initialize(lambda: toy.examples(nlp, sentences))
     nlp.update(toy.examples(nlp, sentences[:50]))
@@ -530,7 +530,7 @@ def test_probabilities_take_the_place_of_those_that_were_there(nlp):
 
 
 def test_sentences_that_confidence_is_learned_from_are_not_learned_from(toy, sentences, monkeypatch):
-    monkeypatch.setattr(easy_first_parser, "_CROSS_FITTED_BELOW", 0)
+    monkeypatch.setattr(confidence, "_CROSS_FITTED_BELOW", 0)
     nlp = pipeline(beam=1)
     train(toy, nlp, sentences, passes=1)
     parser = parser_of(nlp)
@@ -783,7 +783,7 @@ def test_a_guided_parser_learns_on_the_tokens_that_the_guide_is_about(toy, guide
     examples[0] = Example(nlp.make_doc("cannot la"), examples[0].reference)
     assert len(examples[0].predicted) == 3
     nlp.initialize(lambda: examples)
-    assert min(len(lesson.gold_heads) for lesson in parser_of(nlp)._lessons.values()) == 2
+    assert min(len(lesson.gold_heads) for lesson in parser_of(nlp)._seen.made.values()) == 2
 
 
 def test_guides_of_documents_of_several_sentences_and_with_white_space_are_those_of_their_words(toy):

@@ -23,17 +23,17 @@ from test_easy_first_parser import (
     train,
 )
 
-from spacy_hpyp.components import easy_first_parser
 from spacy_hpyp.easy_first.storage import pack_table, unpack_table
 from spacy_hpyp.hpyp.storage import pack_integers, unpack_integers
 from spacy_hpyp.language_model.ngram import train_ngram_model
+from spacy_hpyp.training import confidence
 
 
 @pytest.fixture(scope="module", autouse=True)
 def holding_out():
     """Sentences are held out, as from a treebank that is not small."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(easy_first_parser, "_CROSS_FITTED_BELOW", 0)
+        patch.setattr(confidence, "_CROSS_FITTED_BELOW", 0)
         yield
 
 

@@ -184,7 +184,7 @@ def test_another_guide_is_another_sentence(toy, sentences):
     nlp.initialize(lambda: right)
     for examples in (right, wrong, right):
         nlp.update(examples)
-    assert len(tagger_of(nlp)._encoded) == 2 * len(sentences)
+    assert len(tagger_of(nlp)._seen.made) == 2 * len(sentences)
 
 
 # Jack-knifing

@@ -6,7 +6,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 import spacy_hpyp.components.easy_first_tagger  # noqa: F401
-from spacy_hpyp.components import easy_first_parser
+from spacy_hpyp.training import confidence
 
 PASSES = 3
 SMALL = {"arc_places": 2**12, "label_places": 2**10}
@@ -46,7 +46,7 @@ def states(toy, nlp, first=0):
 def test_training_that_was_stopped_anywhere_in_a_pass_goes_on_as_if_it_had_not_been(
     toy, tmp_path, monkeypatch, settings, small_below
 ):
-    monkeypatch.setattr(easy_first_parser, "_CROSS_FITTED_BELOW", small_below)
+    monkeypatch.setattr(confidence, "_CROSS_FITTED_BELOW", small_below)
     nlp = pipeline(**settings)
     nlp.initialize(lambda: examples_of(toy, nlp))
     parser = nlp.get_pipe("easy_first_parser")

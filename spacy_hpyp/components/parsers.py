@@ -1,0 +1,170 @@
+"""What the components have in common that learn trees from a treebank; and those of them that learn by Gibbs sampling."""
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.pipeline.dep_parser import make_parser_scorer
+from spacy.training import Example, validate_get_examples
+from spacy.vocab import Vocab
+
+from ..annotation.documents import UNLABELLED, GoldDocument, GoldSentence, RawSentence, read_gold, written_labels
+from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
+from ..pools.pool import Weights
+from ..training.treebank import GoldCorpus
+from .alignment import gold_documents
+from .base import TrainableComponent, listed, reading_parts
+
+
+class Parser(TrainableComponent):
+    """A component whose model has tags and labels, and that learns from sentences with complete trees.
+
+    Its settings have `tokens`. A subclass defines `_begin`.
+    """
+
+    default_scorer = staticmethod(make_parser_scorer())
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What `token.dep_` may be: the labels of arcs, those of roots ("ROOT") and of white space ("dep").
+
+        The labels that arcs have in trees which were made projective are in `label_data` alone.
+        """
+        return written_labels(self.learned.labels) if self.is_trained else ()
+
+    @property
+    def label_data(self) -> dict[str, list[str]]:
+        """Tags and labels of the model, as `spacy init labels` writes them and `initialize` takes them."""
+        return {"tags": list(self.learned.tags), "labels": list(self.learned.labels)}
+
+    @property
+    def _label_names(self) -> list[str]:
+        # Where no arc has been seen in training there is no label, but trees have arcs all the same.
+        return [*self.learned.labels, UNLABELLED]
+
+    @property
+    def _tokens(self) -> str:
+        """Whose tokens are learned, see `alignment.SENTENCES`."""
+        return self.settings.tokens
+
+    def _reset_training(self) -> None:
+        super()._reset_training()
+        self._has_warned = False
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: dict[str, list[str]] | None = None,
+    ) -> None:
+        """Collect the vocabulary, the tags and the labels of the training data, and forget what was learned before.
+
+        get_examples (Callable): Returns examples with gold annotation.
+        nlp (Language | None): The pipeline.
+        labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
+        RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
+        """
+        validate_get_examples(get_examples, f"{type(self).__name__}.initialize")
+        examples = list(get_examples())
+        corpus = self._read_corpus(gold_documents(examples, self._tokens))
+        self._begin(corpus, corpus.label_data() if labels is None else labels, examples, nlp)
+
+    def _begin(
+        self, corpus: GoldCorpus, labels: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None
+    ) -> None:
+        """Put a model that knows a corpus, and has learned nothing of it, in the place of the component's own.
+
+        labels (dict[str, list[str]]): Tags and labels, as `label_data`.
+        examples (Sequence[Example]): What the corpus was read from.
+        RAISES (ValueError): If nothing can be learned; the component stays as it is.
+        """
+        raise NotImplementedError
+
+    def _read(self, sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
+        """What can be learned from a sentence, or what keeps it from being used."""
+        return read_gold(sentence, vocab)
+
+    def _read_corpus(self, documents: Iterable[GoldDocument]) -> GoldCorpus:
+        """What can be learned from documents.
+
+        RAISES (ValueError): If nothing can.
+        """
+        corpus = GoldCorpus(documents, self._read)
+        if not corpus.usable:
+            problems = listed(corpus.skipped)
+            raise self._nothing_to_learn(f"a sentence with a tag for every token and a complete tree{problems}")
+        return corpus
+
+    def _nothing_fits(self, skipped: Counter[str]) -> ValueError:
+        """The error that no sentence has only tags and labels that there are to be."""
+        return ValueError(
+            f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and "
+            f"labels{listed(skipped)}. Make them of the same data with 'python -m spacy init labels'."
+        )
+
+    def _warn_of_skipped(self, skipped: Counter[str], size: int | None = None) -> None:
+        """Say once how many sentences are skipped, of so many."""
+        if skipped and not self._has_warned:
+            self._has_warned = True
+            of_all = "" if size is None else f" of {size}"
+            warnings.warn(
+                f"The component '{self.name}' skips {skipped.total()}{of_all} training sentences{listed(skipped)}.",
+                stacklevel=4,
+            )
+
+
+class GibbsParser(Parser):
+    """A parser that learns by Gibbs sampling, whose model is made of pools: their weights are the parameters of the thinc Model.
+
+    The loss is the negative log-likelihood for each token, in nats. A sentence is recognised by its content, so it does not matter who made
+    the Example. Sentences that are not seated yet are added. When every sentence that the corpus is known to have has been visited,
+    hyperparameters are resampled.
+
+    Its settings have `seed`. A subclass defines `_visit`, and `_end_sweep` if more is to be done then.
+    """
+
+    def _visit(self, batch: Any, rng: np.random.Generator) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
+        """One Gibbs step for each customer of some sentences.
+
+        RETURNS (tuple): Their log-probabilities, and the gradient of these, by distribution; how many tokens were visited; and whether
+            weights are to be learned from them.
+        """
+        raise NotImplementedError
+
+    def _end_sweep(self, rng: np.random.Generator) -> None:
+        """Begin another sweep."""
+        self.learned.resample(rng)
+        self.learned.progress.sweeps += 1
+
+    def _step(self, batch: Any, losses: dict[str, float]) -> bool:
+        """A step for a batch of sentences, one at least. Returns whether a sweep is complete with it."""
+        return self.guard.change(lambda: self._sample(batch, losses))
+
+    def _sample(self, batch: Any, losses: dict[str, float]) -> bool:
+        progress = self.learned.progress
+        rng = np.random.default_rng([self.settings.seed, progress.steps])
+        progress.steps += 1
+        log_probabilities, gradient, tokens, are_learned = self._visit(batch, rng)
+        if gradient and are_learned:
+            add_gradients(self.model, self.attribute, gradient, tokens)
+        self._count_loss(losses, -sum(log_probabilities.values()), tokens)
+        swept = progress.sweep.count(len(batch))
+        if swept:
+            self._end_sweep(rng)
+        return swept
+
+    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
+        with reading_parts():
+            weights = weights_from(self.learned, parameters)
+        loaded = super()._load_model(attributes, parameters)
+        check_weights(loaded, weights)
+        loaded.weights = weights
+        return loaded
+
+    def _replace_model(self, loaded: Any) -> None:
+        set_pooled(self.model, self.attribute, loaded)
+        self._reset_training()

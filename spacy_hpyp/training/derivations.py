@@ -1,0 +1,186 @@
+"""The training sentences of a joint model, and the steps that visit them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from ..annotation.arrays import Sentences
+from ..annotation.confidence import Passage
+from ..annotation.documents import UNLABELLED, GoldDocument, GoldSentence, join
+from ..arc_standard.events import static_derivations
+from ..models.joint_model import JointModel
+from ..models.spelling import Spelling
+from ..pools.pool import Weights
+from ..text.vocabulary import Vocabulary
+from .confidence import sampled
+from .treebank import GoldCorpus, Treebank
+
+
+def initialize(model: JointModel, corpus: GoldCorpus, label_data: dict[str, list[str]], *, seed: int) -> None:
+    """Give a model its alphabets: tags and labels, and the vocabulary of the sentences that have no other tags.
+
+    If rare words are to be spelled out, their spelling is learned.
+
+    seed (int): Fixes the spelling.
+    """
+    vocabulary = corpus.vocabulary(label_data["tags"], model.vocabulary_settings)
+    model.initialize(label_data["labels"] if model.labelled else [UNLABELLED], vocabulary)
+    if model.spelled and model.is_lexicalised:
+        types = {word for sentence in corpus.with_tags(label_data["tags"]).values() for word in sentence.words}
+        model.spelling = Spelling.learn(vocabulary, types, np.random.default_rng([seed, 0, 4]))
+
+
+@dataclass
+class Batch:
+    """Sentences to be visited.
+
+    keys (list[bytes]): What identifies them.
+    rows (list[int32[4, *]]): Their words, tags, heads and labels.
+    seated (list[bool]): Whether they are seated.
+    passages (list[Passage]): Those of them that confidence is to be learned from.
+    met (bool): Whether all of them, and those that are skipped, have been met before.
+    """
+
+    keys: list[bytes] = field(default_factory=list)
+    rows: list[np.ndarray] = field(default_factory=list)
+    seated: list[bool] = field(default_factory=list)
+    passages: list[Passage] = field(default_factory=list)
+    met: bool = True
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass
+class NewSentences:
+    """Sentences that a model is trained on although it was not initialized with them.
+
+    sentences (int): How many.
+    skipped (int): How many of them have tags or labels that the model does not have.
+    words (Counter[str]): Their words.
+    """
+
+    sentences: int = 0
+    skipped: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+
+    def add(self, sentence: GoldSentence, *, skipped: bool) -> None:
+        """Count a sentence."""
+        self.sentences += 1
+        self.skipped += skipped
+        self.words.update(sentence.words)
+
+    def lost(self, vocabulary: Vocabulary, min_count: int) -> int:
+        """How many tokens, at least, are unknown words that would be known in a vocabulary made with these sentences."""
+        known = set(vocabulary.words)
+        return sum(count for word, count in self.words.items() if count >= min_count and word not in known)
+
+
+class JointTreebank(Treebank):
+    """The sentences that a joint model is trained on.
+
+    new (NewSentences): Those that it was not initialized with.
+    """
+
+    def __init__(self, model: JointModel) -> None:
+        super().__init__(model)
+        self.new = NewSentences()
+
+    def _encode(self, sentence: GoldSentence | str) -> np.ndarray | str:
+        return sentence if isinstance(sentence, str) else self.model.encoder.encode(sentence, learned=True)
+
+    def _meet(self, key: bytes, read: Callable[[], GoldSentence | str]) -> np.ndarray | str:
+        """What is made of a sentence that comes by for the first time."""
+        sentence = read()
+        encoded = self._encode(sentence)
+        if not isinstance(sentence, str) and self.model.progress.sweep.copies[key] == 0:
+            self.new.add(sentence, skipped=isinstance(encoded, str))
+        return encoded
+
+    def batch(self, documents: Iterable[GoldDocument]) -> Batch:
+        """The sentences of documents, to be visited; those that are not seated are then, see `visit`."""
+        batch = Batch()
+        progress, added = self.model.progress, Counter[bytes]()
+        for document in documents:
+            passage = Passage([], [])
+            for raw in document.sentences:
+                key = raw.key
+                batch.met &= key in self.made
+                rows = self.take(key, partial(self._meet, key, partial(self._read, raw, document.vocab)))
+                if rows is None:
+                    continue
+                batch.seated.append(progress.seated.get(key, 0) + added[key] >= max(1, progress.sweep.copies[key]))
+                added[key] += not batch.seated[-1]
+                batch.rows.append(rows)
+                batch.keys.append(key)
+                if batch.seated[-1]:
+                    passage.keys.append(key)
+                    passage.rows.append(rows)
+            batch.passages += sampled(self.model, passage)
+        return batch
+
+
+def visit(
+    model: JointModel,
+    batch: Batch,
+    rng: np.random.Generator,
+    *,
+    latent: str = "nothing",
+    particles: int = 1,
+    threads: int = 1,
+) -> tuple[dict[str, float], dict[str, Weights]]:
+    """A Gibbs step for each sentence of a batch, and for its derivation if that is latent; those that are not seated are from now on.
+
+    A sentence has the derivation of the static oracle until another one has been drawn.
+
+    latent (str): "nothing"; "derivations", given the trees and tags; or "parses", given the words.
+    particles (int): How many particles a derivation is drawn with.
+    threads (int): How many threads share the distributions where nothing is latent.
+    RETURNS (tuple): See `Seating.visit`.
+    RAISES (ValueError): If the model has not seated the sentences as it says.
+    """
+    sentences = join(batch.rows)
+    derivations = static_derivations(sentences)
+    seated = np.array(batch.seated)
+    drawn = []
+    for i, path in _stored_paths(model, batch, sentences):
+        start, end = sentences.offsets[i], sentences.offsets[i + 1]
+        derivations.actions[2 * start : 2 * end] = path[: 2 * (end - start)]
+        derivations.tags[start:end] = path[2 * (end - start) :]
+        drawn.append(i)
+    if latent == "nothing":
+        found = model.seating.visit(sentences, derivations, seated, model.weights, rng, threads)
+    else:
+        given_trees = latent == "derivations"
+        found = model.seating.visit_latent(
+            sentences, derivations, seated, model.weights, rng, given_trees=given_trees, particles=particles
+        )
+        drawn = np.flatnonzero(seated).tolist()
+    progress = model.progress
+    for key, was_seated in zip(batch.keys, batch.seated):
+        if not was_seated:
+            progress.seated[key] = progress.seated.get(key, 0) + 1
+            progress.sweep.copies[key] = max(progress.sweep.copies[key], progress.seated[key])
+    progress.tokens += int(np.diff(sentences.offsets)[~seated].sum())
+    progress.sweep.passages += batch.passages
+    for i in drawn:
+        start, end = sentences.offsets[i], sentences.offsets[i + 1]
+        path = np.concatenate([derivations.actions[2 * start : 2 * end], derivations.tags[start:end]])
+        progress.derivations.setdefault(batch.keys[i], []).append(path)
+    return found
+
+
+def _stored_paths(model: JointModel, batch: Batch, sentences: Sentences) -> list[tuple[int, np.ndarray]]:
+    """Take the derivations that have been drawn for seated sentences out of the model."""
+    found = []
+    for i, (key, length) in enumerate(zip(batch.keys, np.diff(sentences.offsets))):
+        paths = model.progress.derivations.get(key)
+        if batch.seated[i] and paths:
+            path = paths.pop()
+            if len(path) != 3 * length:
+                raise ValueError("The model has a derivation of another sentence in place of a training sentence's.")
+            found.append((i, path))
+    return found

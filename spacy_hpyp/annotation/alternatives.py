@@ -7,8 +7,10 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..compiled import NONE
-from .arrays import Parses, Posterior, Share
-from .documents import Encoder, Layout, write_parses
+from .arrays import Posterior, Share
+from .candidates import Candidates, write_candidates
+from .documents import Encoder, Layout
+from .extensions import forget_all
 
 
 @dataclass(frozen=True)
@@ -68,21 +70,21 @@ def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
     return [(float(sums[i]), int(first[i])) for i in order]
 
 
-def k_best(doc: Doc, layout: Layout, posteriors: Sequence[Posterior], k: int, encoder: Encoder) -> list[Alternative]:
-    """The k best parses of a document whose blocks have been parsed one by one.
+def k_best(doc: Doc, candidates: Sequence[Candidates], k: int, *, with_tags: bool = False) -> list[tuple[Doc, float]]:
+    """The k best parses of a document whose sentences have been parsed one by one.
 
-    layout (Layout): Where the words of the blocks stand.
-    posteriors (Sequence[Posterior]): The final beam of each block.
+    candidates (Sequence[Candidates]): Of each sentence.
     k (int): How many.
-    encoder (Encoder): What the numbers of the parses stand for.
+    with_tags (bool): Whether their tags are written, too; else those of the document stay.
+    RETURNS (list[tuple[Doc, float]]): Copies of the document with the sums of the scores, the best first.
     """
-    parses = [distinct_parses(posterior)[:k] for posterior in posteriors]
     found = []
-    for log_prob, chosen in best_combinations([[score for score, _ in each] for each in parses], k):
+    for score, chosen in best_combinations([each.score[:k].tolist() for each in candidates], k):
         copy = doc.copy()
-        places = [each[i][1] for each, i in zip(parses, chosen)]
-        write_parses([copy], layout, _parses(posteriors, places), encoder)
-        found.append(Alternative(copy, log_prob))
+        if with_tags:
+            forget_all(copy)
+        write_candidates(copy, list(zip(candidates, chosen)), with_tags=with_tags)
+        found.append((copy, score))
     return found
 
 
@@ -98,15 +100,6 @@ def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[f
         longer = [(total + score, [*chosen, i]) for total, chosen in best for i, score in enumerate(each)]
         best = sorted(longer, key=lambda pair: -pair[0])[:k]
     return best
-
-
-def _parses(posteriors: Sequence[Posterior], chosen: Sequence[int]) -> Parses:
-    heads, labels, tags = (
-        np.concatenate([np.empty(0, dtype=np.int32), *(getattr(p, name)[i] for p, i in zip(posteriors, chosen))])
-        for name in ("heads", "labels", "tags")
-    )
-    unknown = np.full(len(heads), np.nan)
-    return Parses(heads, labels, tags, unknown, unknown, unknown, unknown, unknown)
 
 
 def marginals(doc: Doc, layout: Layout, shares: Sequence[Share], encoder: Encoder) -> Marginals:

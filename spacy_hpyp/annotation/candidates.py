@@ -13,8 +13,8 @@ from spacy.tokens import Doc
 
 from ..compat.spacy import beam_parses, nonproj
 from ..compiled import NONE
-from .documents import ROOT_LABEL, UNLABELLED, GoldSentence, Layout, projective_tree
-from .words import read_words
+from .documents import ROOT_LABEL, UNLABELLED, GoldSentence, Layout, layout_of, projective_tree, write_trees
+from .words import read_words, write_tags
 
 # Less than this a beam does not tell from nothing.
 _LEAST = 1e-30
@@ -195,38 +195,67 @@ def trees_of(
     score: np.ndarray,
     names: Sequence[str],
     source: str,
+    tags: list[list[str]] | None = None,
 ) -> Candidates:
-    """Candidates of a parser that reads tags.
+    """Candidates of a parser.
 
-    doc (Doc): With tags.
+    doc (Doc): With tags, if the parser finds none.
     token (int64[n]): Where the words stand in it.
     heads, labels (int32[k, n]): Trees, projective, with numbers for labels.
     score (float64[k]): The best first.
     names (Sequence[str]): What the numbers of labels stand for; lifted arcs have decorated ones.
     source (str): The name of the parser.
+    tags (list[list[str]] | None): The tags of each candidate; if there are none, those of the document.
     """
-    strings = doc.vocab.strings
-    tags = [strings[tag] for tag in doc.to_array([TAG]).ravel()[token].tolist()]
+    if tags is None:
+        tags = [_tags(doc, token)] * len(heads)
     labelled = [*names, ROOT_LABEL]
     trees = [lowered(each, [labelled[label] for label in own], doc, token) for each, own in zip(heads, labels.tolist())]
-    return Candidates(
-        token,
-        np.array([each for each, _ in trees], dtype=np.int32),
-        [own for _, own in trees],
-        [tags] * len(trees),
-        score,
-        source,
-    )
+    places = np.array([each for each, _ in trees], dtype=np.int32)
+    return Candidates(token, places, [own for _, own in trees], tags, score, source)
+
+
+def _tags(doc: Doc, token: np.ndarray) -> list[str]:
+    return [doc.vocab.strings[tag] for tag in doc.to_array([TAG]).ravel()[token].tolist()]
+
+
+def write_candidates(
+    doc: Doc,
+    chosen: Sequence[tuple[Candidates, int]],
+    head_probability: np.ndarray | None = None,
+    *,
+    with_tags: bool,
+) -> None:
+    """Write trees into a Doc.
+
+    chosen (Sequence[tuple[Candidates, int]]): The candidates of each sentence that has a word, and which of them is written.
+    head_probability (float64[words] | None): How probable it is that each arc is right, if anything is said of that.
+    with_tags (bool): Whether their tags are written, too.
+    """
+    layout = layout_of([[candidates.token for candidates, _ in chosen]])
+    if with_tags:
+        names, tags = _numbered([tag for candidates, i in chosen for tag in candidates.tags[i]])
+        write_tags([doc], layout, tags, names)
+    names, labels = _numbered([label for candidates, i in chosen for label in candidates.labels[i]])
+    heads = np.concatenate([np.empty(0, dtype=np.int32), *(candidates.heads[i] for candidates, i in chosen)])
+    sure = np.full(len(heads), np.nan) if head_probability is None else head_probability
+    write_trees([doc], layout, heads, labels, names, sure)
+
+
+def _numbered(values: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """Different strings, and which of them each is (int32[*])."""
+    names = sorted(set(values))
+    numbers = {name: number for number, name in enumerate(names)}
+    return names, np.array([numbers[value] for value in values], dtype=np.int32)
 
 
 def _of_beam(parser: Any, doc: Doc, k: int, source: str) -> list[Candidates]:
     """The parses in the final beam of spaCy's parser, each summed over its derivations there."""
     parts = tokens_of(read_words([doc]).layout)
     beams = beam_parses(parser, [_alone(doc, token) for token in parts], k)
-    strings = doc.vocab.strings
     found = []
     for token, beam in zip(parts, beams):
-        tags = [strings[tag] for tag in doc.to_array([TAG]).ravel()[token].tolist()]
+        tags = _tags(doc, token)
         sums: dict[tuple[tuple[int, ...], tuple[str, ...]], float] = {}
         place = token - token[0]
         # What spaCy leaves without a head is a root; a sentence of one word has no arc, and such a parse is not in the beam. Nor is there

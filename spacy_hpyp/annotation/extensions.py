@@ -153,8 +153,7 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
     token (int64[words]): The positions of the words among the tokens.
     values (dict[str, float64[words]]): By the names of the attributes; what is not a number is not written.
     """
-    for key in [key for key in doc.user_data if _is_written(key)]:
-        del doc.user_data[key]
+    forget_all(doc)
     columns = []
     for name in WRITTEN:
         unknown = name in ("head_prob", "tag_prob") or bool(np.isnan(values[name]).any())
@@ -233,6 +232,12 @@ def write_states(doc: Doc, token: np.ndarray, states: np.ndarray) -> None:
         del doc.user_data[key]
     offsets = doc.to_array(IDX)[token].tolist()
     doc.user_data.update({attribute_key("state", at): state for at, state in zip(offsets, states.tolist())})
+
+
+def forget_all(doc: Doc) -> None:
+    """Take back all that parsers have said of the probabilities of tokens and sentences."""
+    for key in [key for key in doc.user_data if _is_written(key)]:
+        del doc.user_data[key]
 
 
 def forget_tag_probability(doc: Doc) -> None:

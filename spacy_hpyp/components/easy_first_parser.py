@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Optimizer
 
-from ..annotation.alternatives import ScoredParse, best_combinations
+from ..annotation.alternatives import ScoredParse, k_best
 from ..annotation.arrays import Guides
 from ..annotation.candidates import Candidates, trees_of
 from ..annotation.confidence import logistic
@@ -287,18 +287,7 @@ class EasyFirstParser(Parser):
             actions, of all sentences.
         RAISES (ValueError): If k is not a whole number of at least 1.
         """
-        k = whole("k", k, least=1)
-        self._check_trained()
-        sentences, words = self.parser.read_docs([doc], reader=self.name)
-        beams = [self.parser.k_best(sentences, i, max(self.beam, k)) for i in range(len(sentences.offsets) - 1)]
-        found = []
-        for score, chosen in best_combinations([scores[:k].tolist() for _, _, scores in beams], k):
-            copy = doc.copy()
-            heads = _of_all([beam[0][i] for beam, i in zip(beams, chosen)])
-            labels = _of_all([beam[1][i] for beam, i in zip(beams, chosen)])
-            write_trees([copy], words.layout, heads, labels, self._label_names, np.full(len(heads), np.nan))
-            found.append(ScoredParse(copy, score))
-        return found
+        return [ScoredParse(*each) for each in k_best(doc, self.candidates(doc, k), k)]
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """The best trees of each sentence of a document, without changing it, see `k_best`.
@@ -320,10 +309,6 @@ class EasyFirstParser(Parser):
 
 def _sentences(doc: Doc) -> list[Any]:
     return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
-
-
-def _of_all(rows: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.empty(0, dtype=np.int32), *rows])
 
 
 make_easy_first_parser = register(

@@ -12,7 +12,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Optimizer
 
-from ..annotation.alternatives import Alternative, best_combinations
+from ..annotation.alternatives import Alternative, best_combinations, k_best
 from ..annotation.candidates import Candidates, trees_of
 from ..annotation.documents import GoldSentence, RawSentence, join, raw_sentences, read_gold, write_trees
 from ..annotation.extensions import mark_uncalibrated, register_extensions, write_sentence_probabilities
@@ -166,21 +166,7 @@ class HeadOutwardParser(HeadOutwardComponent):
             nats, the best first.
         RAISES (ValueError): If k is not a whole number of at least 1.
         """
-        k = whole("k", k, least=1, highest=1_000_000)
-        self._check_chart()
-        model = self.head_outward
-        words, tags, offsets, found = read_docs(model, [doc], longest=self.longest)
-        parts = [best_trees(model.frozen, words[a:b], tags[a:b], k) for a, b in zip(offsets, offsets[1:])]
-        alternatives = []
-        nothing = [np.empty(0, dtype=np.int32)]
-        for log_prob, chosen in best_combinations([scores.tolist() for _, _, scores in parts], k):
-            copy = doc.copy()
-            heads = np.concatenate(nothing + [part[0][i] for part, i in zip(parts, chosen)])
-            labels = np.concatenate(nothing + [part[1][i] for part, i in zip(parts, chosen)])
-            heads, labels = _one_tree_each(heads, labels, offsets, found.layout.offsets)
-            write_trees([copy], found.layout, heads, labels, self._label_names, np.full(len(heads), np.nan))
-            alternatives.append(Alternative(copy, log_prob))
-        return alternatives
+        return [Alternative(*each) for each in k_best(doc, self.candidates(doc, k), k)]
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """The most probable trees of each sentence of a document, without changing it, see `k_best`.

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -16,9 +16,8 @@ from thinc.api import Model, Optimizer
 
 from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
 from ..annotation.arrays import Parses, with_letters
-from ..annotation.candidates import Candidates, lowered
+from ..annotation.candidates import Candidates, trees_of
 from ..annotation.documents import (
-    ROOT_LABEL,
     GoldDocument,
     Layout,
     encode_docs,
@@ -338,13 +337,8 @@ class HPYPParser(GibbsParser):
         RETURNS (list[Alternative]): Copies of the document with their log-probabilities, the best parse first.
         RAISES (ValueError): If k or `labels_per_arc` is not a whole number of at least 1.
         """
-        k = whole("k", k, least=1)
-        model = self._initialized()
-        blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
-        sentences, posteriors = model.frozen.posteriors(blocks, self._search_of_all(labels_per_arc), self.threads)
-        letters = float(model.spell_docs([doc], layout, blocks.words).sum())
-        found = k_best(doc, replace(layout, offsets=sentences.offsets), posteriors, k, model.encoder)
-        return [replace(each, log_prob=each.log_prob + letters) for each in found]
+        found = self.candidates(doc, k, labels_per_arc=labels_per_arc)
+        return [Alternative(*each) for each in k_best(doc, found, k, with_tags=True)]
 
     def increments(self, doc: Doc, k: int = 5) -> list[Increment]:
         """What the beam holds after each word: parses of the words so far, and what is expected next, without changing the document.
@@ -360,37 +354,28 @@ class HPYPParser(GibbsParser):
         given = self.tags == "given"
         return find_increments(model, [doc], self.search, k, threads=self.threads, given_tags=given)[0]
 
-    def candidates(self, doc: Doc, k: int) -> list[Candidates]:
+    def candidates(self, doc: Doc, k: int, *, labels_per_arc: int | None = None) -> list[Candidates]:
         """The best parses of each sentence of a document, without changing it, see `k_best`.
 
         doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them.
         k (int): How many, at least 1; there are fewer if the final beam has no more.
+        labels_per_arc (int | None): How many labels of an arc are tried, instead of the setting.
         RETURNS (list[Candidates]): Of each sentence, with log-probabilities in nats.
-        RAISES (ValueError): If k is not a whole number of at least 1.
+        RAISES (ValueError): If k or `labels_per_arc` is not a whole number of at least 1.
         """
         k = whole("k", k, least=1)
         model = self._initialized()
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
-        sentences, posteriors = model.frozen.posteriors(blocks, self._search_of_all(None), self.threads)
+        sentences, posteriors = model.frozen.posteriors(blocks, self._search_of_all(labels_per_arc), self.threads)
         letters = model.spell_docs([doc], layout, blocks.words)
-        labels = [*model.labels, ROOT_LABEL]
         found = []
         for start, end, posterior in zip(sentences.offsets, sentences.offsets[1:], posteriors):
-            best, token = distinct_parses(posterior)[:k], layout.token[start:end]
-            trees = [
-                lowered(posterior.heads[i], [labels[label] for label in posterior.labels[i]], doc, token)
-                for _, i in best
-            ]
-            found.append(
-                Candidates(
-                    token,
-                    np.array([heads for heads, _ in trees], dtype=np.int32),
-                    [names for _, names in trees],
-                    [[model.tags[tag] for tag in posterior.tags[i]] for _, i in best],
-                    np.array([score for score, _ in best]) + letters[start:end].sum(),
-                    self.name,
-                )
-            )
+            best = distinct_parses(posterior)[:k]
+            rows = [i for _, i in best]
+            tags = [[model.tags[tag] for tag in own] for own in posterior.tags[rows].tolist()]
+            score = np.array([score for score, _ in best]) + letters[start:end].sum()
+            trees = posterior.heads[rows], posterior.labels[rows], score
+            found.append(trees_of(doc, layout.token[start:end], *trees, model.labels, self.name, tags))
         return found
 
     def candidate_log_probs(self, doc: Doc, candidates: Candidates) -> TreeLogProbs:

@@ -16,17 +16,14 @@ from spacy.vocab import Vocab
 from thinc.api import Optimizer
 
 from ..annotation.calibration import PUNCTUATION
-from ..annotation.candidates import Candidates, candidates_of, parsed_candidates
+from ..annotation.candidates import Candidates, candidates_of, parsed_candidates, write_candidates
 from ..annotation.documents import (
     GoldDocument,
     RawSentence,
-    layout_of,
     problem_of,
     unannotated,
-    write_trees,
 )
 from ..annotation.extensions import mark_uncalibrated, register_extensions
-from ..annotation.words import write_tags
 from ..compiled import NONE
 from ..models.head_outward import HEAD_OUTWARD
 from ..models.head_outward_model import HeadOutwardModel
@@ -387,24 +384,10 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         for doc, found in zip(docs, scores):
             if not found:
                 continue
-            layout = layout_of([[each.candidates.token for each in found]])
             chosen = [(each.candidates, each.chosen) for each in found]
-            tags = [tag for candidates, i in chosen for tag in candidates.tags[i]]
-            before = [tag for candidates, _ in chosen for tag in candidates.tags[0]]
-            if tags != before:
-                names = sorted(set(tags))
-                write_tags([doc], layout, np.array([names.index(tag) for tag in tags], dtype=np.int32), names)
-            labels = [label for candidates, i in chosen for label in candidates.labels[i]]
-            names = sorted(set(labels))
-            numbers = {label: number for number, label in enumerate(names)}
-            write_trees(
-                [doc],
-                layout,
-                np.concatenate([candidates.heads[i] for candidates, i in chosen]),
-                np.array([numbers[label] for label in labels], dtype=np.int32),
-                names,
-                np.concatenate([each.head_probability for each in found]),
-            )
+            with_tags = any(candidates.tags[i] != candidates.tags[0] for candidates, i in chosen)
+            sure = np.concatenate([each.head_probability for each in found])
+            write_candidates(doc, chosen, sure, with_tags=with_tags)
             if not self.model.attrs[RANKING].is_learned:
                 mark_uncalibrated([doc], self.name)
 

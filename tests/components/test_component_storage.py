@@ -540,7 +540,7 @@ def in_a_sweep(toy, small):
     nlp = toy.copy(small)
     nlp.update(toy.examples(nlp, toy.sentences(20)[:12]))
     parser = toy.parser(nlp)
-    encoded = [(key, rows) for key, rows in parser._treebank.encoded.items() if rows is not None]
+    encoded = list(parser._treebank.usable.items())
     parser.joint.progress.sweep.passages = [
         Passage(*map(list, zip(*encoded[:2]))),
         Passage(*map(list, zip(*encoded[4:7]))),

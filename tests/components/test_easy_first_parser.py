@@ -806,14 +806,14 @@ def test_guides_of_documents_of_several_sentences_and_with_white_space_are_those
     for doc in (together, spaced):
         guide_of(doc, doc, [*names, "dep"])
     nlp.initialize(lambda: alone)
-    expected = parser_of(nlp)._lessons
+    expected = parser_of(nlp)._seen.made
     for doc in (together, spaced):
         parser_of(nlp)._reset_training()
         keys = parser_of(nlp)._read([Example(doc, doc)])
         assert keys == list(expected)
         # Alone, the second head that the guide names may be another one.
         for key in keys:
-            own, other = parser_of(nlp)._lessons[key], expected[key]
+            own, other = parser_of(nlp)._seen.made[key], expected[key]
             assert np.array_equal(own.heads[:, 0], other.heads[:, 0])
             assert np.array_equal(own.probability[:, 0], other.probability[:, 0])
             assert np.array_equal(own.labels[:, 0], other.labels[:, 0])

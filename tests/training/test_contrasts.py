@@ -19,7 +19,7 @@ def nlp(toy):
 
 def learned(parser, weights=None, threads=1):
     model = parser.joint
-    sentences = {key: rows for key, rows in parser._treebank.encoded.items() if rows is not None}
+    sentences = parser._treebank.usable
     given = {name: model.weights[name] for name in DISTRIBUTIONS} if weights is None else weights
     return learn_contrasts(
         model, sentences, given, parser.search, np.random.default_rng(0), threads=threads, given_tags=False

@@ -9,8 +9,8 @@ from spacy.attrs import IS_SPACE, SENT_START
 from spacy.tokens import Doc
 
 from ..compiled import NONE
-from .documents import Layout, layout_of
 from .kept import KeptParse, current_parse, kept_parses, noted_starts
+from .words import Layout, layout_of
 
 #: In the place of what a voter says, if it says nothing of a word; `NONE` is the head of a root.
 ABSENT = -2

@@ -13,8 +13,8 @@ from spacy.tokens import Doc
 
 from ..compat.spacy import beam_parses, nonproj
 from ..compiled import NONE
-from .documents import ROOT_LABEL, UNLABELLED, GoldSentence, Layout, layout_of, projective_tree, write_trees
-from .words import read_words, write_tags
+from .documents import ROOT_LABEL, UNLABELLED, GoldSentence, projective_tree, write_trees
+from .words import Layout, layout_of, read_words, write_tags
 
 # Less than this a beam does not tell from nothing.
 _LEAST = 1e-30

@@ -16,9 +16,9 @@ from ..compiled import NONE
 from ..text.vocabulary import Vocabulary
 from .arrays import Blocks, Parses, Sentences, is_tree
 from .extensions import bits, write_extensions, write_head_probability
+from .words import SPACE_TAG, Layout, read_words
 
 ROOT_LABEL = "ROOT"
-SPACE_TAG = "_SP"
 SPACE_LABEL = "dep"
 _NO_LABEL = np.array(get_string_id("_"), dtype=np.uint64).view(np.int64)
 #: The label of all arcs of a model that does not tell labels apart.
@@ -242,34 +242,6 @@ def join(encoded: Sequence[np.ndarray]) -> Sentences:
     return Sentences(words, tags, heads, labels, offsets)
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Where the words of some blocks stand in their Docs.
-
-    token (int64[words]): The position of each word in its Doc.
-    docs (int64[docs + 1]): Where each Doc's words begin.
-    offsets (int64[blocks + 1]): Where each block's words begin.
-    """
-
-    token: np.ndarray
-    docs: np.ndarray
-    offsets: np.ndarray
-
-
-def layout_of(places: Sequence[Sequence[np.ndarray]]) -> Layout:
-    """The layout of blocks that are known.
-
-    places (Sequence[Sequence[int64[*]]]): For each Doc, where the words of each block stand in it.
-    """
-    blocks = [place for doc in places for place in doc]
-    docs = [sum(len(place) for place in doc) for doc in places]
-    return Layout(
-        token=np.concatenate([np.empty(0, dtype=np.int64), *blocks]),
-        docs=np.cumsum([0, *docs]),
-        offsets=np.cumsum([0, *map(len, blocks)]).astype(np.int64),
-    )
-
-
 def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> tuple[Blocks, Layout]:
     """Docs as blocks to decode.
 
@@ -280,36 +252,14 @@ def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> t
     RETURNS (tuple[Blocks, Layout]): What to decode, and how to find the tokens again.
     RAISES (ValueError): If tags are to be used and a token has none that the model knows.
     """
-    words: list[np.ndarray] = []
-    tags: list[int] = []
-    tokens: list[np.ndarray] = []
-    may_start: list[np.ndarray] = []
-    starts: list[np.ndarray] = []
-    counts = [0]
-    for doc in docs:
-        rows = doc.to_array([SENT_START, IS_SPACE, ORTH]).view(np.int64)
-        token = np.flatnonzero(rows[:, 1] == 0)
-        # The first word after a boundary begins a block, even when the boundary was set on white space before it.
-        blocks = np.cumsum(rows[:, 0] == 1)[token]
-        is_start = np.ones(len(token), dtype=bool)
-        is_start[1:] = np.diff(blocks) > 0
-        forms, place = np.unique(rows[token, 2].view(np.uint64), return_inverse=True)
-        numbers = encoder.vocabulary.numbers([doc.vocab.strings[form] for form in forms.tolist()])
-        words.append(np.array(numbers, dtype=np.int32)[place.ravel()])
-        if given_tags:
-            tags.extend(_tag_number(encoder, doc, int(i)) for i in token)
-        tokens.append(token)
-        may_start.append(rows[token, 0] == 0)
-        starts.append(counts[-1] + np.flatnonzero(is_start[: len(token)]))
-        counts.append(counts[-1] + len(token))
-    blocks = Blocks(
-        words=np.concatenate(words) if docs else np.empty(0, dtype=np.int32),
-        tags=np.array(tags, dtype=np.int32) if given_tags else np.full(counts[-1], NONE, dtype=np.int32),
-        may_start=np.concatenate(may_start) if docs else np.empty(0, dtype=bool),
-        offsets=np.concatenate([*starts, [counts[-1]]]).astype(np.int64),
-    )
-    token = np.concatenate(tokens) if docs else np.empty(0, dtype=np.int64)
-    return blocks, Layout(token=token, docs=np.array(counts), offsets=blocks.offsets)
+    words = read_words(docs)
+    numbers = np.array(encoder.vocabulary.numbers(words.forms), dtype=np.int32)[words.place]
+    tags = np.full(len(numbers), NONE, dtype=np.int32)
+    if given_tags:
+        tags[:] = [
+            _tag_number(encoder, doc, i) for doc, token in zip(docs, words.layout.tokens) for i in token.tolist()
+        ]
+    return Blocks(numbers, tags, words.starts == NONE, words.layout.offsets), words.layout
 
 
 def forms_of(docs: Sequence[Doc], layout: Layout, places: np.ndarray) -> list[str]:
@@ -345,8 +295,7 @@ def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: E
     encoder (Encoder): What the numbers of the parses stand for.
     """
     _write_arcs(docs, layout, parses.heads, parses.labels, list(encoder.labels), (parses.tags, list(encoder.tags)))
-    for i, doc in enumerate(docs):
-        words = slice(layout.docs[i], layout.docs[i + 1])
+    for doc, words in zip(docs, layout.words):
         values = {
             "log_prob": parses.log_probability[words],
             "surprisal_lexical": bits(parses.lexical[words]),
@@ -373,8 +322,7 @@ def write_trees(
     head_probability (float64[words]): How probable it is that each arc is right; what is not a number is not written.
     """
     _write_arcs(docs, layout, heads, labels, names, None)
-    for i, doc in enumerate(docs):
-        words = slice(layout.docs[i], layout.docs[i + 1])
+    for doc, words in zip(docs, layout.words):
         write_head_probability(doc, layout.token[words], head_probability[words])
 
 
@@ -396,8 +344,7 @@ def _write_arcs(
     within = np.arange(len(layout.token))
     heads = np.where(heads == NONE, within, heads + layout.offsets[:-1][block])
     decorated = any(nonproj.is_decorated(label) for label in names)
-    for i, doc in enumerate(docs):
-        words = slice(layout.docs[i], layout.docs[i + 1])
+    for doc, words in zip(docs, layout.words):
         token = layout.token[words]
         rows = rows_of_spaces(doc, token)
         rows[token, 1] = label_ids[labels[words]]

@@ -62,8 +62,7 @@ def write_guides(docs: Sequence[Doc], layout: Layout, guides: Guides, encoder: E
     own = np.arange(len(layout.token))[:, None]
     heads = np.where(guides.heads == NONE, own, guides.heads + block_starts(layout.offsets)[:, None])
     places = np.where(is_none, NONE, layout.token[heads])
-    for i, doc in enumerate(docs):
-        words = slice(layout.docs[i], layout.docs[i + 1])
+    for doc, words in zip(docs, layout.words):
         token = layout.token[words]
         found = no_guides(len(doc))
         found.heads[token] = places[words]

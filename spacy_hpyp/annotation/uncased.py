@@ -7,6 +7,7 @@ from spacy.attrs import DEP, HEAD, IS_SPACE, LOWER, SENT_START
 from spacy.tokens import Doc
 
 from ..compiled import NONE
+from .candidates import past_spaces
 from .documents import content_key
 
 
@@ -51,14 +52,11 @@ def read_uncased(doc: Doc) -> UncasedWords:
     is_word = rows[:, 4] == 0
     places = np.arange(len(rows))
     heads = np.clip(places + rows[:, 1], 0, max(0, len(rows) - 1))
-    is_root = heads == places
-    # Of white space nothing is ever the child of more tokens than there are.
-    while np.any(climbing := ~is_word[heads] & ~is_root[heads]):
-        heads[climbing] = heads[heads[climbing]]
-    is_root |= ~is_word[heads]
+    token = np.flatnonzero(is_word)
+    heads = past_spaces(heads, token)
+    is_root = (heads == places) | ~is_word[heads]
     number = np.cumsum(is_word) - 1
     begins = np.cumsum(rows[:, 3] == 1)[is_word]
-    token = np.flatnonzero(is_word)
     starts = np.flatnonzero(np.diff(begins, prepend=-1))
     return UncasedWords(
         forms=[doc.vocab.strings[lower] for lower in rows[token, 0].view(np.uint64).tolist()],

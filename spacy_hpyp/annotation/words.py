@@ -8,13 +8,52 @@ from spacy.attrs import IS_SPACE, ORTH, SENT_START, SPACY, TAG
 from spacy.tokens import Doc
 
 from ..compiled import NONE
-from .documents import SPACE_TAG, Layout
 from .extensions import forget_tag_probability
 
+#: The tag of white space.
+SPACE_TAG = "_SP"
 #: What stands between two words.
 NOTHING, SPACE, SPACES, LINE_END, EMPTY_LINE = range(5)
 #: Outcomes of words that sentence boundaries are to be found between.
 GOES_ON, BEGINS = 0, 1
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the words of some blocks stand in their Docs.
+
+    token (int64[words]): The position of each word in its Doc.
+    docs (int64[docs + 1]): Where each Doc's words begin.
+    offsets (int64[blocks + 1]): Where each block's words begin.
+    """
+
+    token: np.ndarray
+    docs: np.ndarray
+    offsets: np.ndarray
+
+    @property
+    def words(self) -> list[slice]:
+        """The words of each Doc."""
+        return [slice(start, end) for start, end in zip(self.docs.tolist(), self.docs[1:].tolist())]
+
+    @property
+    def tokens(self) -> list[np.ndarray]:
+        """Where the words of each Doc stand in it (int64[*])."""
+        return [self.token[words] for words in self.words]
+
+
+def layout_of(places: Sequence[Sequence[np.ndarray]]) -> Layout:
+    """The layout of blocks that are known.
+
+    places (Sequence[Sequence[int64[*]]]): For each Doc, where the words of each block stand in it.
+    """
+    blocks = [place for doc in places for place in doc]
+    docs = [sum(len(place) for place in doc) for doc in places]
+    return Layout(
+        token=np.concatenate([np.empty(0, dtype=np.int64), *blocks]),
+        docs=np.cumsum([0, *docs]),
+        offsets=np.cumsum([0, *map(len, blocks)]).astype(np.int64),
+    )
 
 
 @dataclass(frozen=True)
@@ -97,8 +136,7 @@ def write_tags(docs: Sequence[Doc], layout: Layout, outcomes: np.ndarray, tags: 
     strings = docs[0].vocab.strings
     numbers = np.array([strings.add(tag) for tag in tags], dtype=np.uint64)
     space = np.uint64(strings.add(SPACE_TAG))
-    for i, doc in enumerate(docs):
-        words = slice(layout.docs[i], layout.docs[i + 1])
+    for doc, words in zip(docs, layout.words):
         row = np.full((len(doc), 1), space, dtype=np.uint64)
         row[layout.token[words], 0] = numbers[outcomes[words]]
         if len(doc):
@@ -112,8 +150,7 @@ def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> Non
     words (Words): The words, as they were read from the Docs.
     outcomes (int32[words]): `BEGINS` or `GOES_ON` for each, or `NONE` where nothing is to be set.
     """
-    for i, doc in enumerate(docs):
-        own = slice(words.layout.docs[i], words.layout.docs[i + 1])
+    for doc, own in zip(docs, words.layout.words):
         token = words.layout.token[own]
         given = doc.to_array([SENT_START]).view(np.int64).ravel()
         starts = np.full(len(doc), -1, dtype=np.int64)
@@ -136,9 +173,6 @@ def read_tags(docs: Sequence[Doc], layout: Layout) -> tuple[list[str], np.ndarra
     layout (Layout): Where the words stand.
     RETURNS (tuple[list[str], int64[words]]): The different tags, "" where there is none, and which of them each word has.
     """
-    rows = [
-        doc.to_array([TAG]).ravel()[layout.token[start:end]]
-        for doc, start, end in zip(docs, layout.docs, layout.docs[1:])
-    ]
+    rows = [doc.to_array([TAG]).ravel()[token] for doc, token in zip(docs, layout.tokens)]
     distinct, place = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *rows]), return_inverse=True)
     return [docs[0].vocab.strings[tag] for tag in distinct.tolist()], place.ravel()

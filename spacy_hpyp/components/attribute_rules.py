@@ -16,7 +16,7 @@ from spacy.errors import Errors
 from spacy.tokens import Doc, DocBin
 from spacy.util import logger, registry
 
-from ..annotation.documents import SPACE_TAG
+from ..annotation.words import SPACE_TAG
 from .corpus import reading, spacy_files
 
 # A rule for words that would have been right so many times more often in training than the rule for their tag, or more.

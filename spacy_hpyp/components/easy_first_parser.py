@@ -17,9 +17,9 @@ from ..annotation.alternatives import ScoredParse, k_best
 from ..annotation.arrays import Guides
 from ..annotation.candidates import Candidates, trees_of
 from ..annotation.confidence import logistic
-from ..annotation.documents import RawSentence, layout_of, write_trees
+from ..annotation.documents import RawSentence, write_trees
 from ..annotation.extensions import register_extensions
-from ..annotation.words import Words
+from ..annotation.words import Words, layout_of
 from ..compiled import NONE
 from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, join
 from ..easy_first.parsing import Trees

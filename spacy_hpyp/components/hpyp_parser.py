@@ -22,13 +22,13 @@ from ..annotation.documents import (
     Layout,
     encode_docs,
     join,
-    layout_of,
     raw_sentences,
     read_gold,
     write_parses,
 )
 from ..annotation.extensions import mark_uncalibrated, register_extensions
 from ..annotation.guides import write_guides
+from ..annotation.words import layout_of
 from ..compiled import NONE
 from ..inference.division import Search
 from ..language_model.generation import LONGEST, generate_docs

@@ -211,8 +211,7 @@ class ParseCombiner(TrainableComponent):
         tags = np.where(elected.tags == ABSENT, len(names.tags), elected.tags)
         write_tags(docs, layout, tags, [*names.tags, ""])
         write_trees(docs, layout, elected.heads, labels, list(names.labels), elected.head_probability)
-        for i, doc in enumerate(docs):
-            words = slice(layout.docs[i], layout.docs[i + 1])
+        for doc, words in zip(docs, layout.words):
             write_tag_probability(doc, layout.token[words], elected.tag_probability[words])
         if not self.votes.are_learned:
             mark_uncalibrated(docs, self.name)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from spacy.tokens import Doc
 
-from ..annotation.documents import ROOT_LABEL, encode_docs
+from ..annotation.documents import ROOT_LABEL, Layout, encode_docs
 from ..annotation.extensions import write_label_probability
 from ..annotation.written import values_of
 from ..compat.spacy import nonproj
@@ -37,7 +37,7 @@ def rate_labels(parser: HPYPParser, docs: Sequence[Doc], *, labels_per_arc: int 
     search = parser.search._replace(marginals=True, labels_per_arc=labels_per_arc)
     names = np.array([*(label.split(nonproj.DELIMITER)[0] for label in encoder.labels), ROOT_LABEL], dtype=object)
     found = np.zeros(len(layout.token))
-    heads, labels = _arcs(docs, layout.token, layout.docs)
+    heads, labels = _arcs(docs, layout)
     for words, posterior, weight in parser.joint.frozen.mixture(blocks, search, parser.threads):
         # The last name is that of `NONE`, which roots have.
         has_label = names[posterior.labels] == labels[words]
@@ -46,19 +46,19 @@ def rate_labels(parser: HPYPParser, docs: Sequence[Doc], *, labels_per_arc: int 
         head, both = with_head.sum(axis=0), (with_head * has_label).sum(axis=0)
         share = np.where(head > _NEVER, both / np.maximum(head, _NEVER), posterior.probability @ has_label)
         found[words] += weight * np.minimum(share, 1.0)
-    for i, doc in enumerate(docs):
-        token = layout.token[layout.docs[i] : layout.docs[i + 1]]
+    for doc, words in zip(docs, layout.words):
+        token = layout.token[words]
         sure = np.array(values_of(doc, "head_prob"), dtype=np.float64)[token]
-        write_label_probability(doc, token, sure * found[layout.docs[i] : layout.docs[i + 1]])
+        write_label_probability(doc, token, sure * found[words])
 
 
-def _arcs(docs: Sequence[Doc], token: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _arcs(docs: Sequence[Doc], layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     """Of each word, the place of its head among the words of all documents, a root's own; and its label."""
-    heads, labels = np.empty(len(token), dtype=np.int64), np.empty(len(token), dtype=object)
-    for i, doc in enumerate(docs):
+    heads, labels = np.empty(len(layout.token), dtype=np.int64), np.empty(len(layout.token), dtype=object)
+    for doc, words in zip(docs, layout.words):
+        token = layout.token[words].tolist()
         place = np.full(len(doc), -1, dtype=np.int64)
-        words = slice(starts[i], starts[i + 1])
-        place[token[words]] = np.arange(starts[i], starts[i + 1])
-        heads[words] = place[[doc[k].head.i for k in token[words].tolist()]]
-        labels[words] = [doc[k].dep_ for k in token[words].tolist()]
+        place[token] = np.arange(words.start, words.stop)
+        heads[words] = place[[doc[k].head.i for k in token]]
+        labels[words] = [doc[k].dep_ for k in token]
     return heads, labels

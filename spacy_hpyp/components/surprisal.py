@@ -126,7 +126,7 @@ class ParserReader:
         # Which boundaries the parser is given, and where it has to find them, nobody knows afterwards.
         blocks, layout = encode_docs(docs, self.mixture.model.encoder, given_tags=False)
         docs = list(self._pipe(docs, disable=before))
-        places = [layout.token[start:end] for start, end in zip(layout.docs, layout.docs[1:])]
+        places = layout.tokens
         parts = [_column(doc, "surprisal_lexical") + _column(doc, "surprisal_syntactic") for doc in docs]
         own = np.concatenate([part[place] for part, place in zip(parts, places)])
         letters = self.mixture.model.spell_docs(docs, layout, blocks.words)

@@ -222,6 +222,10 @@ class TrainableComponent(TrainablePipe):
         self._learn_from(examples, drop, sgd, losses)
         return losses
 
+    def _loss_of(self, examples: list[Example], scores: Any) -> float:
+        """See `get_loss`."""
+        raise NotImplementedError
+
     def _count_loss(self, losses: dict[str, float], loss: float, count: int) -> None:
         """Add to the losses what an update has lost in all, of so many."""
         self._loss = (self._loss[0] + loss, self._loss[1] + count)
@@ -246,6 +250,15 @@ class TrainableComponent(TrainablePipe):
             self._source = None if source is None else source.absolute()
 
         whole(replace_it)
+
+    def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, None]:
+        """The mean loss of what was predicted. There is no gradient: what learns here has other ways.
+
+        examples (Iterable[Example]): Predicted and reference documents.
+        scores (Any): What `predict` returned for the predicted ones.
+        RETURNS (tuple[float, None]): The loss; what it is of, the class says.
+        """
+        return self._loss_of(self._examples(examples, "get_loss"), scores), None
 
     def add_label(self, label: str) -> int:
         """Labels cannot be added to a model: they are fixed by `initialize`.
@@ -326,28 +339,28 @@ class TrainableComponent(TrainablePipe):
 
         RAISES (ValueError): If the bytes are damaged or belong to another model.
         """
-        settings: dict[str, Any] = {}
-        readers = {
-            "cfg": lambda data: settings.update(self._read_settings(data)),
-            # What is damaged fails here, and not in the component's own.
-            "vocab": lambda data: Vocab().from_bytes(data, exclude=exclude),
-        }
-        try:
-            message = unpack_message(bytes_data)
-            if "model" not in message and "model" not in exclude:
+        with self._reading():
+            parts = {part: data for part, data in unpack_message(bytes_data).items() if part not in exclude}
+            if "model" not in parts and "model" not in exclude:
                 raise ValueError("there is no model in it")
-            parts = {part: data for part, data in message.items() if part not in exclude}
-            for part in readers.keys() & parts.keys():
-                readers[part](parts[part])
-        except DAMAGE as error:
-            raise ValueError(f"The component '{self.name}' cannot be read: {error}.") from error
+            settings = self._read_settings(parts["cfg"]) if "cfg" in parts else {}
         loaded = [self._read_model(parts["model"])] if "model" in parts else []
+        # Whatever else is damaged has failed by now.
         if "vocab" in parts:
-            self.vocab.from_bytes(parts["vocab"], exclude=exclude)
+            with self._reading():
+                self.vocab.from_bytes(parts["vocab"], exclude=exclude)
         for model in loaded:
             self._use(model)
         self.change(**settings)
         return self
+
+    @contextmanager
+    def _reading(self, where: str = "") -> Iterator[None]:
+        """What is damaged of what is read here is an error that names the component, and where it was read from."""
+        try:
+            yield
+        except DAMAGE as error:
+            raise ValueError(f"The component '{self.name}' cannot be read{where}: {error}.") from error
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
         """Save the component to a directory.
@@ -376,24 +389,21 @@ class TrainableComponent(TrainablePipe):
         RAISES (ValueError): If the model file is damaged or belongs to another model.
         """
         settings: dict[str, Any] = {}
+        loaded: list[Any] = []
 
         def read_settings(file: Path) -> None:
             # Pipelines of earlier versions have no such file.
             if file.exists():
-                try:
+                with self._reading(f" from {file}"):
                     settings.update(self._read_settings(file.read_bytes()))
-                except ValueError as error:
-                    raise ValueError(f"The component '{self.name}' cannot be read from {file}: {error}.") from error
 
-        loaded: list[Any] = []
         readers = {
             "cfg": read_settings,
             "model": lambda file: loaded.append(self._read_model(file.read_bytes(), file)),
-            # What is damaged fails here, and not in the component's own.
-            "vocab": lambda folder: Vocab().from_disk(folder, exclude=exclude),
+            # Whatever else is damaged has failed by now.
+            "vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude),
         }
         util.from_disk(path, readers, exclude)
-        util.from_disk(path, {"vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude)}, exclude)
         for model in loaded:
             self._use(model, Path(path, "model"))
         self.change(**settings)

@@ -44,7 +44,8 @@ class EasyFirstParser(Parser):
 
     The tags of the training sentences are jack-knifed by `initialize`, by the tagger that stands before the component. Sentences are learned
     from one after the other; `drop` is the part of the templates that is left out at random for each. One sentence in thirty, or fewer
-    where there are many, is not learned from: confidence in arcs is, after each pass. The loss is the number of updates for each sentence.
+    where there are many, is not learned from: confidence in arcs is, after each pass. The loss of an update is the
+    number of changes for each sentence, that of what was predicted the part of the words whose head is wrong.
 
     Its model is made by `spacy-hpyp.EasyFirstParser.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent`
     says.
@@ -230,22 +231,16 @@ class EasyFirstParser(Parser):
             self._updates[:] = 0
         return is_passed
 
-    def get_loss(self, examples: Iterable[Example], scores: tuple[Words, Trees, np.ndarray]) -> tuple[float, None]:
-        """The part of the words whose head is wrong. There is no gradient: perceptrons learn by their own updates.
-
-        examples (Iterable[Example]): Predicted and reference documents.
-        scores (tuple): What `predict` returned for the predicted ones.
-        """
-        found = self._examples(examples, "get_loss")
-        docs = [example.predicted.copy() for example in found]
+    def _loss_of(self, examples: list[Example], scores: tuple[Words, Trees, np.ndarray]) -> float:
+        docs = [example.predicted.copy() for example in examples]
         self.set_annotations(docs, scores)
         wrong = total = 0
-        for doc, example in zip(docs, found):
+        for doc, example in zip(docs, examples):
             heads, _ = Example(doc, example.reference).get_aligned_parse(projectivize=False)
             pairs = [(token.head.i, head) for token, head in zip(doc, heads) if head is not None and not token.is_space]
             wrong += sum(mine != head for mine, head in pairs)
             total += len(pairs)
-        return wrong / max(total, 1), None
+        return wrong / max(total, 1)
 
     # Prediction
 

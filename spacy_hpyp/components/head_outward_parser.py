@@ -100,16 +100,9 @@ class HeadOutwardParser(HeadOutwardComponent):
         drawn = self.latent if model.progress.sweeps >= self.latent_after else "nothing"
         return visit(model, batch, rng, drawn=drawn, longest=self.longest, threads=self.threads)
 
-    def get_loss(self, examples: Iterable[Example], scores: tuple[Words, np.ndarray, Trees]) -> tuple[float, None]:
-        """The negative log-likelihood of parsed documents for each token, in nats, summed over all projective trees.
-
-        examples (Iterable[Example]): Not needed: what the model predicts is the text itself.
-        scores (tuple): What `predict` returned for the examples.
-        RETURNS (tuple[float, None]): The loss. There is no gradient: the model learns by Gibbs sampling.
-        """
-        self._examples(examples, "get_loss")
+    def _loss_of(self, examples: list[Example], scores: tuple[Words, np.ndarray, Trees]) -> float:
         _, _, trees = scores
-        return (-float(trees.log_probability.sum()) / len(trees.heads) if len(trees.heads) else 0.0), None
+        return -float(trees.log_probability.sum()) / len(trees.heads) if len(trees.heads) else 0.0
 
     # Prediction
 

@@ -106,15 +106,8 @@ class HeadOutwardStates(TrainableComponent):
             if self.settings.shown_words:
                 util.logger.debug("%s: %s", self.name, state_table(model.top_words(self.settings.shown_words)))
 
-    def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, None]:
-        """The bits a word of documents.
-
-        examples (Iterable[Example]): Not needed: what the model predicts is the text itself.
-        scores (list[tuple]): What `predict` returned for the examples.
-        RETURNS (tuple[float, None]): The loss. There is no gradient: the model learns by Gibbs sampling.
-        """
-        self._examples(examples, "get_loss")
-        return -_mean([log_probability for _, _, log_probability in scores]) / log(2.0), None
+    def _loss_of(self, examples: list[Example], scores: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> float:
+        return -_mean([log_probability for _, _, log_probability in scores]) / log(2.0)
 
     # Prediction
 

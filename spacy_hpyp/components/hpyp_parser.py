@@ -251,16 +251,9 @@ class HPYPParser(GibbsParser):
             learn_confidence(model, self.search, rng, threads=self.threads, given_tags=given)
         model.progress.sweep.passages = []
 
-    def get_loss(self, examples: Iterable[Example], scores: tuple[Layout, Parses]) -> tuple[float, None]:
-        """The negative log-likelihood of parsed documents for each token, in nats, as the beam sums it up.
-
-        examples (Iterable[Example]): Not needed: what the model predicts is the text itself.
-        scores (tuple[Layout, Parses]): What `predict` returned for the examples.
-        RETURNS (tuple[float, None]): The loss. There is no gradient: the model learns by Gibbs sampling.
-        """
-        self._examples(examples, "get_loss")
+    def _loss_of(self, examples: list[Example], scores: tuple[Layout, Parses]) -> float:
         values = scores[1].log_probability
-        return (-float(values.mean()) if len(values) else 0.0), None
+        return -float(values.mean()) if len(values) else 0.0
 
     # Storage
 

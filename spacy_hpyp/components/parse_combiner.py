@@ -168,16 +168,10 @@ class ParseCombiner(TrainableComponent):
         ballots, layout = read_ballots(docs, self.votes.voters, names, last=last, reader=self.name)
         return ballots, layout, names
 
-    def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, None]:
-        """Minus the mean log-probability of what is right about heads, in nats. There is no gradient.
-
-        examples (Iterable[Example]): Predicted and reference documents.
-        scores (tuple): Not used: it depends on the votes.
-        RAISES (ValueError): If it has not been trained.
-        """
+    def _loss_of(self, examples: list[Example], scores: Any) -> float:
         self._check_trained()
-        found = [self._read(example) for example in self._examples(examples, "get_loss") if len(example.predicted)]
-        return (self.votes.loss(*join_ballots(found)) if found else 0.0), None
+        found = [self._read(example) for example in examples if len(example.predicted)]
+        return self.votes.loss(*join_ballots(found)) if found else 0.0
 
     # Prediction
 

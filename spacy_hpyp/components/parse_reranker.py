@@ -92,7 +92,8 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
     The source and the generative parser are looked for in the pipeline that the component stands in, wherever it was made.
 
     When every sentence of the corpus has been visited, the weights are learned before they are used or saved the next time, see `ranking`; the
-    log says what each is worth. The loss is the negative log-likelihood for each token, in nats.
+    log says what each is worth. The loss of an update is the negative log-likelihood for each token, that of what was
+    predicted the negative log-probability of the chosen trees among the candidates, for each sentence, in nats.
 
     Its model is made by `spacy-hpyp.Reranker.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
     """
@@ -291,16 +292,9 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
             np.cumsum([0, *map(len, features)]).astype(np.int64),
         )
 
-    def get_loss(self, examples: Iterable[Example], scores: list[list[Reranked]]) -> tuple[float, None]:
-        """The negative log-probability of the chosen trees among the candidates, for each sentence, in nats.
-
-        examples (Iterable[Example]): Not needed.
-        scores (list[list[Reranked]]): What `predict` returned for the examples.
-        RETURNS (tuple[float, None]): The loss. There is no gradient: what learns has other ways.
-        """
-        self._examples(examples, "get_loss")
+    def _loss_of(self, examples: list[Example], scores: list[list[Reranked]]) -> float:
         chosen = [float(each.probability[each.chosen]) for found in scores for each in found]
-        return (-float(np.mean(np.log(chosen))) if chosen else 0.0), None
+        return -float(np.mean(np.log(chosen))) if chosen else 0.0
 
     # Prediction
 

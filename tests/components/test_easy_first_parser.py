@@ -809,7 +809,7 @@ def test_guides_of_documents_of_several_sentences_and_with_white_space_are_those
     expected = parser_of(nlp)._seen.made
     for doc in (together, spaced):
         parser_of(nlp)._reset_training()
-        keys = parser_of(nlp)._read([Example(doc, doc)])
+        keys = parser_of(nlp)._remember([Example(doc, doc)])
         assert keys == list(expected)
         # Alone, the second head that the guide names may be another one.
         for key in keys:

@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span, Token
 from ..compat.spacy import attribute_key
 from .kept import kept_parses
 from .syntactic_words import words_of_doc, words_of_token
-from .written import TOGETHER, WRITTEN, value_at
+from .written import TOGETHER, WRITTEN, value_at, write_entries
 
 # A Doc of so many tokens has one entry for each of them, see `TOGETHER`.
 _LONG = 100_000
@@ -184,7 +184,7 @@ def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> N
 def mark_uncalibrated(docs: Iterable[Doc], component: str) -> None:
     """Have those who read the probabilities of arcs and tags warned: who has written them has not learned how sure it can be."""
     for doc in docs:
-        doc.user_data.update({attribute_key(_UNCALIBRATED, offset): component for offset in doc.to_array(IDX).tolist()})
+        write_entries(doc, _UNCALIBRATED, [component] * len(doc))
 
 
 def write_sentence_ends(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
@@ -203,9 +203,7 @@ def write_label_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> 
 
 
 def _write(doc: Doc, token: np.ndarray, name: str, values: np.ndarray) -> None:
-    offsets = doc.to_array(IDX)[token].tolist()
-    for offset, value in zip(offsets, np.where(np.isnan(values), None, values).tolist()):
-        doc.user_data[attribute_key(name, offset)] = value
+    write_entries(doc, name, np.where(np.isnan(values), None, values).tolist(), token)
 
 
 def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarray) -> None:
@@ -230,8 +228,7 @@ def write_states(doc: Doc, token: np.ndarray, states: np.ndarray) -> None:
     """
     for key in [key for key in doc.user_data if isinstance(key, tuple) and key[:2] == ("._.", "state")]:
         del doc.user_data[key]
-    offsets = doc.to_array(IDX)[token].tolist()
-    doc.user_data.update({attribute_key("state", at): state for at, state in zip(offsets, states.tolist())})
+    write_entries(doc, "state", states.tolist(), token)
 
 
 def forget_all(doc: Doc) -> None:

@@ -13,11 +13,10 @@ processes.
 from typing import NamedTuple
 
 import numpy as np
-from spacy.attrs import DEP, HEAD, IDX, SENT_START, TAG
+from spacy.attrs import DEP, HEAD, SENT_START, TAG
 from spacy.tokens import Doc
 
-from ..compat.spacy import attribute_key
-from .written import values_of
+from .written import entries_of, values_of, write_entries
 
 PARSES, GIVEN_START = "parses", "given_start"
 _PARTS = 6
@@ -45,8 +44,7 @@ def kept_parses(doc: Doc) -> dict[str, KeptParse]:
 
     RAISES (ValueError): If something else is in their place in its user data.
     """
-    data = doc.user_data
-    rows = [data.get(attribute_key(PARSES, offset)) or {} for offset in doc.to_array(IDX).tolist()]
+    rows = [row or {} for row in entries_of(doc, PARSES)]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: _columns([row.get(name) for row in rows]) for name in names}
 
@@ -83,22 +81,19 @@ def keep(doc: Doc, name: str, parse: KeptParse) -> None:
     """Write a parse into the user data of a Doc, under a name; one of this name is replaced."""
     columns = [parse.heads.tolist(), parse.labels, parse.tags]
     columns += [[None if p != p else p for p in each.tolist()] for each in (parse.head_prob, parse.tag_prob)]
-    for offset, row in zip(doc.to_array(IDX).tolist(), zip(*columns, parse.starts.tolist())):
-        key = attribute_key(PARSES, offset)
-        # A copy of the Doc may have the same dictionary.
-        doc.user_data[key] = {**(doc.user_data.get(key) or {}), name: list(row)}
+    # A copy of the Doc may have the same dictionaries.
+    rows = zip(entries_of(doc, PARSES), zip(*columns, parse.starts.tolist()))
+    write_entries(doc, PARSES, [{**(before or {}), name: list(row)} for before, row in rows])
 
 
 def note_starts(doc: Doc) -> None:
     """Note which sentence boundaries are set in a Doc before it is parsed."""
-    starts = doc.to_array(SENT_START).view(np.int64).tolist()
-    for offset, start in zip(doc.to_array(IDX).tolist(), starts):
-        doc.user_data[attribute_key(GIVEN_START, offset)] = start
+    write_entries(doc, GIVEN_START, doc.to_array(SENT_START).view(np.int64).tolist())
 
 
 def noted_starts(doc: Doc) -> np.ndarray | None:
     """What `note_starts` has noted (int64[tokens]): 1, -1, or 0 where nothing was set. None if it has not been called."""
-    found = [doc.user_data.get(attribute_key(GIVEN_START, offset)) for offset in doc.to_array(IDX).tolist()]
+    found = entries_of(doc, GIVEN_START)
     return None if None in found else np.array(found, dtype=np.int64)
 
 

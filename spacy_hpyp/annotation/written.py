@@ -1,8 +1,9 @@
 """Where a Doc's user data have what components have written about tokens."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 from spacy.attrs import IDX
 from spacy.tokens import Doc
 
@@ -34,3 +35,18 @@ def values_of(doc: Doc, name: str) -> list[Any]:
     """What is written about each token of a Doc, see `value_at`."""
     data = doc.user_data
     return [value_at(data, name, offset) for offset in doc.to_array(IDX).tolist()]
+
+
+def entries_of(doc: Doc, name: str) -> list[Any]:
+    """What the user data of a Doc have for each token, None where there is nothing."""
+    return [doc.user_data.get(attribute_key(name, offset)) for offset in doc.to_array(IDX).tolist()]
+
+
+def write_entries(doc: Doc, name: str, values: Iterable[Any], token: np.ndarray | None = None) -> None:
+    """Write into the user data of a Doc what `entries_of` reads.
+
+    values (Iterable[Any]): Of each token.
+    token (int64[*] | None): Which tokens they are about, if not all.
+    """
+    offsets = doc.to_array(IDX) if token is None else doc.to_array(IDX)[token]
+    doc.user_data.update({attribute_key(name, at): value for at, value in zip(offsets.tolist(), values)})

@@ -86,7 +86,7 @@ def register(
         return component(nlp.vocab, model, name, scorer=scorer, **component.settings_in(nlp, settings))
 
     def make_unscored(nlp: Language, name: str, model: Model, **settings: Any) -> TrainableComponent:
-        return make(nlp, name, model, scorer=None, **settings)
+        return component(nlp.vocab, model, name, **component.settings_in(nlp, settings))
 
     function = taking(group)(make if "scorer" in default else make_unscored)
     known = {"assigns": assigns, "requires": requires, "default_score_weights": scores, "func": function}

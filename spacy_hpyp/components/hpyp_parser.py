@@ -298,9 +298,9 @@ class HPYPParser(GibbsParser):
         RETURNS (tuple[Layout, Parses]): The best trees, and where their words stand.
         RAISES (ValueError): If the component has not been trained, or should use tags that are not there.
         """
-        model, docs = self._initialized(), list(docs)
-        blocks, layout = encode_docs(docs, model.encoder, given_tags=self.tags == "given")
-        parses = self.model.predict((blocks, self.search if search is None else search, self.threads))
+        model, docs, settings = self._initialized(), list(docs), self.settings
+        blocks, layout = encode_docs(docs, model.encoder, given_tags=settings.tags == "given")
+        parses = self.model.predict((blocks, settings.search if search is None else search, settings.threads))
         if model.confidence is not None:
             parses = model.confidence.of(parses, blocks.offsets, model.vocabulary.is_known(blocks.words))
         return layout, with_letters(parses, model.spell_docs(docs, layout, blocks.words))
@@ -315,7 +315,7 @@ class HPYPParser(GibbsParser):
         write_parses(docs, layout, parses, self.joint.encoder)
         if self.joint.confidence is None and not np.isnan(parses.head_probability).all():
             mark_uncalibrated(docs, self.name)
-        if len(parses.guides.heads) == len(layout.token) and self.guides:
+        if len(parses.guides.heads) == len(layout.token) and self.settings.guides:
             write_guides(docs, layout, parses.guides, self.joint.encoder)
 
     def k_best(self, doc: Doc, k: int, *, labels_per_arc: int | None = None) -> list[Alternative]:

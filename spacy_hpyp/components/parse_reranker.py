@@ -42,12 +42,12 @@ from ..models.reranker import RANKING, tree_features
 from ..pools.pool import Weights
 from ..training.trees import visit
 from .alignment import annotated_document, gold_documents
-from .base import reading_parts
 from .corpus import reading
 from .factories import TREE_SCORES, register
 from .head_outward_base import HeadOutwardComponent
 from .neighbours import NeighbouringComponent, Place
 from .settings import RerankerSettings
+from .stored import reading_parts
 
 register_extensions()
 

@@ -215,8 +215,6 @@ def read_rows(
 ) -> Iterator[Row]:
     """The rows of some passages, which are not all held in memory; see `surprisal`."""
     check("by", by, OneOf(ROWS))
-    """The rows of some passages, which are not all held in memory; see `surprisal`."""
-    check("by", by, OneOf(ROWS))
     for batch in batches_of(passages):
         for passage, (doc, scores) in zip(batch, reader.read(batch, running=running, entropy=entropy)):
             yield from passage_rows(doc, scores, passage, by=by, punctuation=punctuation)

@@ -1,6 +1,6 @@
 """Calibration: whether of what the parser is sure of by p, the part p is right (Guo et al. 2017)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,17 +141,12 @@ def calibrate_heads(examples: Iterable[Example], bins: int = 10, *, punctuation:
     punctuation (bool): Whether punctuation counts.
     RETURNS (Calibration): The table.
     """
-    sure, right = [], []
-    for example in examples:
-        gold_of = _gold_tokens(example)
-        for token, gold in zip(example.predicted, gold_of):
-            if token._.head_prob is None or gold is None or not gold.has_dep():
-                continue
-            if punctuation or gold.dep_.lower() not in PUNCTUATION:
-                head = gold_of[token.head.i]
-                sure.append(token._.head_prob)
-                right.append(head is not None and head.i == gold.head.i)
-    return calibrate(sure, right, bins)
+    found = [
+        (token._.head_prob, head is not None and head.i == gold.head.i)
+        for token, gold, head in _with_gold(examples)
+        if token._.head_prob is not None and gold.has_dep() and (punctuation or gold.dep_.lower() not in PUNCTUATION)
+    ]
+    return calibrate([sure for sure, _ in found], [right for _, right in found], bins)
 
 
 def calibrate_tags(examples: Iterable[Example], bins: int = 10) -> Calibration:
@@ -161,19 +156,23 @@ def calibrate_tags(examples: Iterable[Example], bins: int = 10) -> Calibration:
     bins (int): The number of bins.
     RETURNS (Calibration): The table.
     """
-    sure, right = [], []
-    for example in examples:
-        for token, gold in zip(example.predicted, _gold_tokens(example)):
-            if token._.tag_prob is not None and gold is not None and gold.tag_:
-                sure.append(token._.tag_prob)
-                right.append(token.tag_ == gold.tag_)
-    return calibrate(sure, right, bins)
-
-
-def _gold_tokens(example: Example) -> list[Token | None]:
-    """The gold token of each token, where there is one that is neither a part of it nor has it as a part."""
-    held, holding = example.alignment.x2y, example.alignment.y2x
-    places = [held[i] if held.lengths[i] == 1 else () for i in range(len(example.predicted))]
-    return [
-        example.reference[int(place[0])] if len(place) and holding.lengths[place[0]] == 1 else None for place in places
+    found = [
+        (token._.tag_prob, token.tag_ == gold.tag_)
+        for token, gold, _ in _with_gold(examples)
+        if token._.tag_prob is not None and gold.tag_
     ]
+    return calibrate([sure for sure, _ in found], [right for _, right in found], bins)
+
+
+def _with_gold(examples: Iterable[Example]) -> Iterator[tuple[Token, Token, Token | None]]:
+    """Each token that is a gold token, neither a part of one nor with one as a part; that; and the one that its head is, if it is any."""
+    for example in examples:
+        held, holding = example.alignment.x2y, example.alignment.y2x
+        places = [held[i] if held.lengths[i] == 1 else () for i in range(len(example.predicted))]
+        gold = [
+            example.reference[int(place[0])] if len(place) and holding.lengths[place[0]] == 1 else None
+            for place in places
+        ]
+        for token, own in zip(example.predicted, gold):
+            if own is not None:
+                yield token, own, gold[token.head.i]

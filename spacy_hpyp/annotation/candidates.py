@@ -4,7 +4,7 @@ A parser of this package says what it would choose among by its method `candidat
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class Candidates:
 
     def first(self, k: int) -> "Candidates":
         """The k best of them, or all if there are fewer."""
-        return Candidates(self.token, self.heads[:k], self.labels[:k], self.tags[:k], self.score[:k], self.source)
+        return replace(self, heads=self.heads[:k], labels=self.labels[:k], tags=self.tags[:k], score=self.score[:k])
 
     def chosen_first(self, other: "Candidates") -> "Candidates":
         """With the first candidate of others in the first place; if it is not there yet, with the score of the worst one.
@@ -55,13 +55,12 @@ class Candidates:
         heads, labels, tags = other.heads[0], other.labels[0], other.tags[0]
         kept = [i for i in range(len(self)) if i != place]
         score = self.score.min(initial=np.inf) if place == NONE else self.score[place]
-        return Candidates(
-            self.token,
-            np.concatenate([heads[None], self.heads[kept]]),
-            [labels, *(self.labels[i] for i in kept)],
-            [tags, *(self.tags[i] for i in kept)],
-            np.append(score if np.isfinite(score) else 0.0, self.score[kept]),
-            self.source,
+        return replace(
+            self,
+            heads=np.concatenate([heads[None], self.heads[kept]]),
+            labels=[labels, *(self.labels[i] for i in kept)],
+            tags=[tags, *(self.tags[i] for i in kept)],
+            score=np.append(score if np.isfinite(score) else 0.0, self.score[kept]),
         )
 
     def sentences(self, doc: Doc) -> list[GoldSentence]:
@@ -102,8 +101,7 @@ def candidates_of(component: Any, doc: Doc, k: int, *, source: str = "") -> list
     """
     name = source or str(getattr(component, "name", type(component).__name__))
     if hasattr(component, "candidates"):
-        found = component.candidates(doc, k)
-        return [Candidates(each.token, each.heads, each.labels, each.tags, each.score, name) for each in found]
+        return [replace(each, source=name) for each in component.candidates(doc, k)]
     if hasattr(component, "beam_parse"):
         return _of_beam(component, doc, k, name)
     raise ValueError(

@@ -232,31 +232,16 @@ def _by_name(gold: np.ndarray, predicted: np.ndarray) -> list[str]:
     return [*names[np.lexsort((names, -counts))].tolist(), *only]
 
 
-def _label_scores(arcs: Rows, predicted: Rows) -> list[dict[str, Any]]:
-    table = []
-    for name in _by_name(arcs.gold_label, predicted.label):
-        own, others = _of(arcs, arcs.gold_label == name), _of(predicted, predicted.label == name)
-        precision, recall = _part(_has_arc(others)), _part(_has_arc(own))
-        table.append(
-            {
-                "name": name,
-                "gold": len(own.head),
-                "predicted": len(others.head),
-                "precision": precision,
-                "recall": recall,
-                "f": _f(precision, recall),
-                "uas": _part(_has_head(own)),
-            }
-        )
-    return table
+def _scores(gold: np.ndarray, found: np.ndarray, predicted: np.ndarray, right: np.ndarray) -> list[dict[str, Any]]:
+    """A row for each name.
 
-
-def _tag_scores(tagged: Rows) -> list[dict[str, Any]]:
+    gold (str[n]), found (bool[n]): Gold names, and whether they have been found.
+    predicted (str[m]), right (bool[m]): Predicted ones, and whether they are right.
+    """
     table = []
-    right = tagged.tag == tagged.gold_tag
-    for name in _by_name(tagged.gold_tag, tagged.tag):
-        own, others = tagged.gold_tag == name, tagged.tag == name
-        precision, recall = _part(right[others]), _part(right[own])
+    for name in _by_name(gold, predicted):
+        own, others = gold == name, predicted == name
+        precision, recall = _part(right[others]), _part(found[own])
         table.append(
             {
                 "name": name,
@@ -268,6 +253,16 @@ def _tag_scores(tagged: Rows) -> list[dict[str, Any]]:
             }
         )
     return table
+
+
+def _label_scores(arcs: Rows, predicted: Rows) -> list[dict[str, Any]]:
+    table = _scores(arcs.gold_label, _has_arc(arcs), predicted.label, _has_arc(predicted))
+    return [{**row, "uas": _part(_has_head(arcs)[arcs.gold_label == row["name"]])} for row in table]
+
+
+def _tag_scores(tagged: Rows) -> list[dict[str, Any]]:
+    right = tagged.tag == tagged.gold_tag
+    return _scores(tagged.gold_tag, right, tagged.tag, right)
 
 
 def _bins(values: np.ndarray, starts: Sequence[int]) -> list[tuple[str, np.ndarray]]:
@@ -336,13 +331,5 @@ def _confusions(wrong: Rows, name: str, words: Sequence[tuple[str, ...]], show: 
 
 
 def _found(rows: Rows, i: int, words: Sequence[tuple[str, ...]]) -> Found:
-    return Found(
-        words[rows.sentence[i]],
-        int(rows.place[i]),
-        int(rows.head[i]),
-        int(rows.gold_head[i]),
-        rows.label[i],
-        rows.gold_label[i],
-        rows.tag[i],
-        rows.gold_tag[i],
-    )
+    sentence, *places = (int(column[i]) for column in rows[:4])
+    return Found(words[sentence], *places, *(column[i] for column in rows[4:8]))

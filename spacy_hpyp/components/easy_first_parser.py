@@ -29,7 +29,7 @@ from ..settings import whole
 from ..training.confidence import is_cross_fitted, is_held_out, learn_from_all, learn_from_held_out
 from ..training.treebank import GoldCorpus, Seen
 from .alignment import gold_documents
-from .factories import TREE_SCORES, register
+from .factories import TREE_SCORES, TREES, register
 from .parsers import Parser
 from .settings import EasyFirstParserSettings
 
@@ -308,7 +308,7 @@ def _sentences(doc: Doc) -> list[Any]:
 
 make_easy_first_parser = register(
     EasyFirstParser,
-    assigns=["token.dep", "token.head", "token.is_sent_start", "doc.sents", "token._.head_prob"],
+    assigns=TREES,
     requires=["token.tag"],
     scores=TREE_SCORES,
 )

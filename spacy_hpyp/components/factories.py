@@ -14,6 +14,8 @@ from thinc.api import Config, Model
 from ..settings import Settings, attributes, taking
 from .base import TrainableComponent
 
+#: What a component sets that finds trees.
+TREES = ("token.dep", "token.head", "token.is_sent_start", "doc.sents", "token._.head_prob")
 _OF_TREES = {"dep_las_per_type": None, "sents_p": None, "sents_r": None, "sents_f": 0.0}
 #: How much the scores of a component count that finds trees, and of one that finds tags, too.
 TREE_SCORES = {"dep_uas": 0.5, "dep_las": 0.5, **_OF_TREES}

@@ -14,7 +14,7 @@ from thinc.api import Optimizer
 
 from ..annotation.alternatives import Alternative, best_combinations, k_best
 from ..annotation.candidates import Candidates, trees_of
-from ..annotation.documents import GoldSentence, RawSentence, join, raw_sentences, read_gold, write_trees
+from ..annotation.documents import GoldSentence, RawSentence, join, write_trees
 from ..annotation.extensions import mark_uncalibrated, register_extensions, write_sentence_probabilities
 from ..annotation.words import Words
 from ..compiled import NONE
@@ -26,7 +26,7 @@ from ..settings import whole
 from ..training.treebank import GoldCorpus, Treebank
 from ..training.trees import read_tree, visit
 from .alignment import gold_documents
-from .factories import TREE_SCORES, register
+from .factories import TREE_SCORES, TREES, register
 from .head_outward_base import HeadOutwardComponent
 from .settings import HeadOutwardSettings
 
@@ -211,21 +211,12 @@ class HeadOutwardParser(HeadOutwardComponent):
             (Nivre & Nilsson 2005).
         RAISES (ValueError): If a sentence has no complete tree, or a label that the model does not have.
         """
-        self._check_trained()
-        model, rows = self.head_outward, []
-        for number, raw in enumerate(raw_sentences(doc)):
-            sentence = read_gold(raw, doc.vocab)
-            encoded = sentence if isinstance(sentence, str) else model.encoder.encode(sentence)
-            if isinstance(encoded, str):
-                raise ValueError(
-                    f"The component '{self.name}' cannot say how probable the document is: its sentence {number + 1} is {encoded}."
-                )
-            rows.append(encoded)
-        if not rows:
+        found = [rows for _, rows in self._encoded(doc)]
+        if not found:
             return 0.0
-        sentences = join(rows)
+        sentences = join(found)
         return sum(
-            float(tree_log_probabilities(model.frozen, *(part[a:b] for part in sentences[:4]), True).sum())
+            float(tree_log_probabilities(self.head_outward.frozen, *(part[a:b] for part in sentences[:4]), True).sum())
             for a, b in zip(sentences.offsets, sentences.offsets[1:])
         )
 
@@ -257,7 +248,7 @@ def _one_tree_each(
 
 make_head_outward_parser = register(
     HeadOutwardParser,
-    assigns=["token.dep", "token.head", "token.is_sent_start", "doc.sents", "token._.head_prob", "doc._.log_prob"],
+    assigns=[*TREES, "doc._.log_prob"],
     requires=["token.tag"],
     scores=TREE_SCORES,
 )

@@ -22,8 +22,6 @@ from ..annotation.documents import (
     Layout,
     encode_docs,
     join,
-    raw_sentences,
-    read_gold,
     write_parses,
 )
 from ..annotation.extensions import mark_uncalibrated, register_extensions
@@ -49,7 +47,7 @@ from ..training.leave_out import leave_out, without
 from ..training.treebank import GoldCorpus
 from .alignment import annotated_document, gold_documents
 from .base import TrainableComponent
-from .factories import TAG_AND_TREE_SCORES, register
+from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .parsers import GibbsParser
 from .scorer import score
 from .settings import ParserSettings
@@ -58,6 +56,7 @@ register_extensions()
 
 # Where the views stand, beside the model.
 _VIEWS = "view.bin"
+_PROBABILITIES = ("token._.log_prob", "token._.surprisal", "span._.log_prob", "doc._.log_prob")
 # While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
 _LATENT_INTERVAL = 5
 
@@ -527,21 +526,11 @@ class HPYPParser(GibbsParser):
         RETURNS (TreeLogProbs): In nats, and for which sentences it is an exact sum.
         RAISES (ValueError): If a sentence has not all tags and a tree, or some that the model does not have.
         """
-        model = self._initialized()
-        encoder = model.encoder
-        rows, letters = [], []
-        for number, raw in enumerate(raw_sentences(doc)):
-            sentence = read_gold(raw, doc.vocab)
-            encoded = sentence if isinstance(sentence, str) else encoder.encode(sentence)
-            if isinstance(sentence, str) or isinstance(encoded, str):
-                raise ValueError(
-                    f"The component '{self.name}' cannot say how probable the document is: its sentence {number + 1} is {encoded}."
-                )
-            rows.append(encoded)
-            letters.append(float(model.spell(sentence.words, encoded[0]).sum()))
-        if not rows:
+        sentences, model = self._encoded(doc), self.joint
+        if not sentences:
             return TreeLogProbs(np.empty(0), np.empty(0, dtype=bool))
-        found = model.frozen.tree_log_probs(join(rows), seed=self.seed)
+        letters = [float(model.spell(sentence.words, rows[0]).sum()) for sentence, rows in sentences]
+        found = model.frozen.tree_log_probs(join([rows for _, rows in sentences]), seed=self.seed)
         return found._replace(log_prob=found.log_prob + np.array(letters))
 
     # Storage
@@ -576,19 +565,6 @@ class HPYPParser(GibbsParser):
 
 make_hpyp_parser = register(
     HPYPParser,
-    assigns=[
-        "token.tag",
-        "token.dep",
-        "token.head",
-        "token.is_sent_start",
-        "doc.sents",
-        "token._.log_prob",
-        "token._.surprisal",
-        "token._.head_prob",
-        "token._.tag_prob",
-        "span._.log_prob",
-        "doc._.log_prob",
-        "doc._.guide",
-    ],
+    assigns=["token.tag", *TREES, "token._.tag_prob", *_PROBABILITIES, "doc._.guide"],
     scores=TAG_AND_TREE_SCORES,
 )

@@ -17,7 +17,7 @@ from ..annotation.words import write_tags
 from ..models.vote_architecture import VOTES
 from ..models.votes import Result, Votes
 from .base import TrainableComponent
-from .factories import TAG_AND_TREE_SCORES, register
+from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .keep_parse import KeepParse
 from .scorer import make_scorer
 from .settings import CombinerSettings
@@ -217,15 +217,7 @@ class ParseCombiner(TrainableComponent):
 
 make_parse_combiner = register(
     ParseCombiner,
-    assigns=[
-        "token.tag",
-        "token.dep",
-        "token.head",
-        "token.is_sent_start",
-        "doc.sents",
-        "token._.head_prob",
-        "token._.tag_prob",
-    ],
+    assigns=["token.tag", *TREES, "token._.tag_prob"],
     requires=["doc._.parses"],
     scores=TAG_AND_TREE_SCORES,
     english=False,

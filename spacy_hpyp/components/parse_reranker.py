@@ -43,7 +43,7 @@ from ..pools.pool import Weights
 from ..training.trees import visit
 from .alignment import annotated_document, gold_documents
 from .corpus import reading
-from .factories import TREE_SCORES, register
+from .factories import TREE_SCORES, TREES, register
 from .head_outward_base import HeadOutwardComponent
 from .neighbours import NeighbouringComponent, Place
 from .settings import RerankerSettings
@@ -457,7 +457,7 @@ def _sentences(
 
 make_parse_reranker = register(
     ParseReranker,
-    assigns=["token.dep", "token.head", "token.is_sent_start", "doc.sents", "token._.head_prob"],
+    assigns=TREES,
     requires=["token.tag", "token.head", "token.dep"],
     scores=TREE_SCORES,
 )

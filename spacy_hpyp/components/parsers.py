@@ -8,10 +8,19 @@ from typing import Any
 import numpy as np
 from spacy.language import Language
 from spacy.pipeline.dep_parser import make_parser_scorer
+from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
 
-from ..annotation.documents import UNLABELLED, GoldDocument, GoldSentence, RawSentence, read_gold, written_labels
+from ..annotation.documents import (
+    UNLABELLED,
+    GoldDocument,
+    GoldSentence,
+    RawSentence,
+    raw_sentences,
+    read_gold,
+    written_labels,
+)
 from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
 from ..pools.pool import Weights
 from ..training.treebank import GoldCorpus
@@ -157,6 +166,23 @@ class GibbsParser(Parser):
         if swept:
             self._end_sweep(rng)
         return swept
+
+    def _encoded(self, doc: Doc) -> list[tuple[GoldSentence, np.ndarray]]:
+        """The sentences of an annotated document, and what the model reads of them.
+
+        RAISES (ValueError): If one has not all tags and a tree, or some that the model does not have.
+        """
+        self._check_trained()
+        encoder, found = self.learned.encoder, []
+        for number, raw in enumerate(raw_sentences(doc), 1):
+            sentence = read_gold(raw, doc.vocab)
+            rows = sentence if isinstance(sentence, str) else encoder.encode(sentence)
+            if isinstance(sentence, str) or isinstance(rows, str):
+                raise ValueError(
+                    f"The component '{self.name}' cannot say how probable the document is: its sentence {number} is {rows}."
+                )
+            found.append((sentence, rows))
+        return found
 
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
         with reading_parts():

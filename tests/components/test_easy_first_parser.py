@@ -540,7 +540,7 @@ def test_sentences_that_confidence_is_learned_from_are_not_learned_from(toy, sen
     other = copy_of(nlp)
     keys = list(parser.parser.progress.held_out)
     before = parser_of(other).parser.arc_perceptron.clock[0]
-    chosen = [example for example in toy.examples(other, sentences) if parser_of(other)._read([example])[0] in keys]
+    chosen = [example for example in toy.examples(other, sentences) if parser_of(other)._remember([example])[0] in keys]
     assert len(chosen) == len(keys)
     other.update(chosen, exclude=["easy_first_tagger"])
     assert parser_of(other).parser.arc_perceptron.clock[0] == before

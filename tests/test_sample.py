@@ -184,7 +184,7 @@ def test_the_speed_is_that_of_the_fastest_time_and_the_scores_are_those_of_any(t
 @pytest.mark.parametrize("trained", ["pool"], indirect=True)
 def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(trained, tmp_path, assert_forest):
     data, annotated = (trained / f"en_sample-ud-train{end}.spacy" for end in ("", "-guided"))
-    run("hpyp", "annotate", trained / "model-best", data, annotated)
+    run("hpyp", "guides", trained / "model-best", data, annotated)
     overrides = {
         "paths.train": str(annotated),
         "paths.dev": str(trained / "en_sample-ud-dev.spacy"),

@@ -239,7 +239,7 @@ def block_guides(
             raise ValueError(
                 f"The component '{reader}' reads guides, but a document has none (doc._.guide): the component that writes them is "
                 "missing. In a pipeline put an 'hpyp_parser' with guides = true before it; to train and evaluate, use documents "
-                "that 'python -m spacy hpyp annotate' has written."
+                "that 'python -m spacy hpyp guides' has written."
             )
         read.append(guide)
     if not read:

@@ -1,19 +1,23 @@
-"""Commands under `python -m spacy hpyp`."""
+"""Commands under `python -m spacy hpyp`, by what they are for."""
+
+from collections.abc import Callable
+from inspect import signature
+
+import typer
 
 from . import (
-    annotate,
+    combine,
     convert,
     convert_lm,
     convert_ptb,
     evaluate,
     former,
     generate,
+    guides,
     head_outward,
-    hold_out,
-    learn,
+    learn_text,
     learning_curve,
     ngram,
-    papers,
     parse,
     perplexity,
     rank,
@@ -22,30 +26,78 @@ from . import (
     select_contexts,
     states,
     surprisal,
+    tables,
 )
-from .app import hpyp
+from .app import Listed, OfPapers, hpyp
 
-__all__ = [
-    "annotate",
-    "convert",
-    "convert_lm",
-    "convert_ptb",
-    "evaluate",
-    "former",
-    "generate",
-    "head_outward",
-    "hold_out",
-    "hpyp",
-    "learn",
-    "learning_curve",
-    "ngram",
-    "papers",
-    "parse",
-    "perplexity",
-    "rank",
-    "report",
-    "rerank",
-    "select_contexts",
-    "states",
-    "surprisal",
-]
+__all__ = ["hpyp"]
+
+_EVERY_DAY, _TRAINING, _PAPERS = "Every day", "For training", "For the papers"
+
+voters = typer.Typer(
+    help="Make a treebank from which a parse_combiner learns how far to believe parsers.",
+    no_args_is_help=True,
+    cls=Listed,
+)
+papers = typer.Typer(
+    help="Fill the tables of the papers, and do what only they need.", no_args_is_help=True, cls=OfPapers
+)
+
+
+def _add(group: typer.Typer, commands: dict[str, Callable], panel: str | None = None, *, hidden: bool = False) -> None:
+    """Add commands to a group.
+
+    commands (dict[str, Callable]): By their names, the common ones first.
+    panel (str | None): Under which heading they are listed.
+    hidden (bool): Whether they are not.
+    """
+    for name, function in commands.items():
+        # What reads the context reads from it the settings of a config that are overridden.
+        others = (
+            {"allow_extra_args": True, "ignore_unknown_options": True}
+            if "ctx" in signature(function).parameters
+            else {}
+        )
+        group.command(name, rich_help_panel=panel, context_settings=others, hidden=hidden)(function)
+
+
+_add(
+    hpyp,
+    {
+        "parse": parse.parse,
+        "surprisal": surprisal.surprisal,
+        "evaluate": evaluate.evaluate,
+        "report": report.report,
+        "rank": rank.rank,
+        "learning-curve": learning_curve.learning_curve,
+        "perplexity": perplexity.perplexity,
+        "generate": generate.generate,
+    },
+    _EVERY_DAY,
+)
+_add(
+    hpyp,
+    {
+        "convert": convert.convert,
+        "guides": guides.guides,
+        "learn-text": learn_text.learn_text,
+        "ngram": ngram.ngram,
+        "select-contexts": select_contexts.select_contexts,
+    },
+    _TRAINING,
+)
+_add(voters, {"hold-out": combine.hold_out, "keep": combine.keep_parses})
+hpyp.add_typer(voters, name="combine", rich_help_panel=_TRAINING)
+_add(
+    papers,
+    {
+        "tables": tables.tables,
+        "convert-ptb": convert_ptb.convert_ptb,
+        "convert-lm": convert_lm.convert_lm,
+        "head-outward": head_outward.head_outward,
+        "states": states.states,
+        "rerank": rerank.rerank,
+    },
+)
+hpyp.add_typer(papers, name="papers", rich_help_panel=_PAPERS)
+_add(hpyp, {"errors": former.errors, "calibrate": former.calibrate}, hidden=True)

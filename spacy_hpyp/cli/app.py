@@ -34,7 +34,42 @@ _DEBUG = "--debug"
 _OTHERS = DependencyParser, Tagger, EasyFirstTagger
 
 
-class Commands(TyperGroup):
+#: What commands are called now that had other names in the version before. Of those that are options of another one, `former` has the
+#: old output.
+FORMER = {
+    "annotate": "guides",
+    "calibrate": "evaluate --calibration",
+    "convert-lm": "papers convert-lm",
+    "convert-ptb": "papers convert-ptb",
+    "errors": "evaluate --errors",
+    "head-outward": "papers head-outward",
+    "hold-out": "combine hold-out",
+    "keep": "combine keep",
+    "learn": "learn-text",
+    "rerank": "papers rerank",
+    "select": "select-contexts",
+    "states": "papers states",
+}
+
+
+class Listed(TyperGroup):
+    """Commands that are listed under the headings of what they are for, each with a whole sentence."""
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:
+        """List the commands, in the order in which they were added."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            if not command.hidden:
+                sentence = " ".join((command.help or "").split("\n\n")[0].split())
+                sections.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append(
+                    (name, sentence)
+                )
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
+class Commands(Listed):
     """Commands that end with one message, and not with a traceback, where a file, a pipeline or a language is not there or is
     damaged, a place cannot be written to, or a setting is out of its range. With `--debug` the traceback comes before it.
     """
@@ -42,6 +77,13 @@ class Commands(TyperGroup):
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         """Read the options of the group; who has seen a message adds `--debug` at the end of the line."""
         return super().parse_args(ctx, sorted(args, key=lambda each: each != _DEBUG))
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> tuple:
+        """Find a command, by its name or by that which it had in the version before."""
+        if (name := args[0]) in FORMER:
+            _note_new_name(name, FORMER[name])
+            args = args if name in self.commands else [*FORMER[name].split(), *args[1:]]
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> Any:
         """Run a command."""
@@ -57,6 +99,21 @@ class Commands(TyperGroup):
             if isinstance(error, OSError) and error.filename is not None:
                 fail(f"{error.strerror}: '{error.filename2 or error.filename}'")
             fail(error)
+
+
+class OfPapers(Listed):
+    """What only the papers need. In the version before, the name of the group was that of the command `tables`."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        """Read the options of the group, of which there are none but `--help`."""
+        if args and args[0] not in self.commands and args[0] != "--help":
+            _note_new_name("papers", "papers tables")
+            args = ["tables", *args]
+        return super().parse_args(ctx, args)
+
+
+def _note_new_name(old: str, new: str) -> None:
+    note(f"'hpyp {old}' is called 'hpyp {new}' now; the old name goes on working in this version.")
 
 
 hpyp = typer.Typer(name="hpyp", help=HELP, no_args_is_help=True, cls=Commands)
@@ -90,7 +147,7 @@ def fail(problem: object) -> NoReturn:
 
 
 def pipeline_at(name: str | Path) -> str | Path:
-    """Where the pipeline is that is meant by a name: of the directory that `spacy train` or `hpyp learn` writes, the best or the last one."""
+    """Where the pipeline is that is meant by a name: of the directory that `spacy train` or `hpyp learn-text` writes, the best or the last one."""
     if not (Path(name) / "config.cfg").exists():
         for each in ("model-best", "model-last"):
             if (Path(name) / each / "config.cfg").exists():

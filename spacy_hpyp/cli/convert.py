@@ -10,7 +10,7 @@ from wasabi import msg
 
 from ..storage.files import prepare_folder
 from ..treebanks.conllu import Block, read_blocks
-from .app import hpyp, note, save_docs
+from .app import note, save_docs
 from .documents import treebank_documents
 from .options import argument, option
 
@@ -18,7 +18,6 @@ from .options import argument, option
 _NAMED = 3
 
 
-@hpyp.command("convert")
 def convert(
     treebanks: Annotated[list[Path], argument("Treebanks in CoNLL-U")],
     output: Annotated[Path, argument("Directory for the .spacy files", file_okay=False)],

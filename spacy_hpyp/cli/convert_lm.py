@@ -1,4 +1,4 @@
-"""`hpyp convert-lm`: a treebank in the form in which language models are compared on it."""
+"""`hpyp papers convert-lm`: a treebank in the form in which language models are compared on it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,14 +7,12 @@ from wasabi import msg
 
 from ..treebanks.conllu import Sentence, read_conllu, write_conllu
 from ..treebanks.language_modelling import WordForms, frequent_words, limit, simplify
-from .app import hpyp
 from .options import argument, option, writable
 
 #: How many words there are by custom (Buys and Blunsom 2015, section 5.4).
 VOCABULARY_SIZE = 10_000
 
 
-@hpyp.command("convert-lm")
 def convert_lm(
     source: Annotated[
         Path, argument("A treebank in CoNLL-U, or a part of it", metavar="INPUT", exists=True, dir_okay=False)

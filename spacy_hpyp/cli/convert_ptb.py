@@ -1,4 +1,4 @@
-"""`hpyp convert-ptb`: the Penn Treebank as dependency trees in CoNLL-U."""
+"""`hpyp papers convert-ptb`: the Penn Treebank as dependency trees in CoNLL-U."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,12 +12,10 @@ from ..treebanks.conllu import Sentence, write_conllu
 from ..treebanks.language_modelling import WordForms, frequent_words
 from ..treebanks.penn import dependencies
 from ..treebanks.sections import LANGUAGE_MODELLING, PARSING, bracketed_files, check_once, listed, section_of
-from .app import hpyp
 from .convert_lm import VOCABULARY_SIZE, save_limited, simplified
 from .options import argument, option
 
 
-@hpyp.command("convert-ptb")
 def convert_ptb(
     sources: Annotated[
         list[Path],

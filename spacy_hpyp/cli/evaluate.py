@@ -13,7 +13,7 @@ from wasabi import msg
 from ..annotation.calibration import PUNCTUATION
 from ..annotation.errors import find_errors
 from ..components.corpus import create_gold_corpus, mark_sentence
-from .app import hpyp, load_pipeline, prepared
+from .app import load_pipeline, prepared
 from .calibration import Bins, calibrations, print_calibrations
 from .errors import Examples, Rows, TrainingWords, known_words, print_errors
 from .options import Data, GoldTags, Json, Particles, Punctuation, Threads, argument, option
@@ -32,7 +32,6 @@ _ROWS = {
 Temperature = Annotated[float | None, option("Temperature, instead of the pipeline's setting", "--temperature -T")]
 
 
-@hpyp.command("evaluate")
 def evaluate(
     model: Annotated[str, argument("Name or path of a trained pipeline that parses or tags")],
     data_path: Data,

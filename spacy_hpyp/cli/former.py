@@ -4,7 +4,7 @@ from typing import Annotated
 
 import srsly
 
-from .app import hpyp, prepared
+from .app import prepared
 from .calibration import calibrations, print_calibrations
 from .errors import Examples, Rows, TrainingWords
 from .evaluate import Temperature, evaluate
@@ -12,8 +12,7 @@ from .options import AnyPipeline, Data, Json, Output, Particles, Pipeline, Punct
 from .output import save_json
 
 
-@hpyp.command("errors", hidden=True)
-def errors_cli(
+def errors(
     model: AnyPipeline,
     data_path: Data,
     *,
@@ -38,8 +37,7 @@ def errors_cli(
     save_json(output, {"scores": scores, **scores.pop("errors")}, "the errors")
 
 
-@hpyp.command("calibrate", hidden=True)
-def calibrate_cli(
+def calibrate(
     model: Pipeline,
     data_path: Data,
     *,

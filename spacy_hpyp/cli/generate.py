@@ -11,13 +11,12 @@ from wasabi import msg
 from ..language_model.ngram import Drawn, NGramModel
 from ..storage.files import replace_file
 from ..text.spacing import spaces_between
-from .app import hpyp, load_parser, save_docs
+from .app import load_parser, save_docs
 from .options import Particles, Threads, argument, option, writable
 from .output import json_line
 from .progress import Bar
 
 
-@hpyp.command("generate")
 def generate(
     model: Annotated[
         str, argument("Name or path of a trained pipeline with an hpyp_parser, or model saved by 'hpyp ngram'")

@@ -1,4 +1,4 @@
-"""`hpyp head-outward`: what estimators of head-outward models are worth on a treebank."""
+"""`hpyp papers head-outward`: what estimators of head-outward models are worth on a treebank."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -11,7 +11,6 @@ from spacy.util import get_lang_class
 from ..components.corpus import create_gold_corpus, reading
 from ..components.head_outward_parser import HeadOutwardParser
 from ..settings import whole
-from .app import hpyp
 from .evaluate import give_tags
 from .options import Data, Json, Lang, TrainData, option
 from .output import print_table, save_json
@@ -62,7 +61,6 @@ class Accuracy:
     token_log_prob: float
 
 
-@hpyp.command("head-outward")
 def head_outward(
     train_path: TrainData,
     dev_path: Data,

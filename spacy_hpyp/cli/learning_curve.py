@@ -24,7 +24,7 @@ from wasabi import msg
 from ..compat.cli import parse_config_overrides
 from ..components.corpus import reading, spacy_files
 from ..storage.files import prepare_folder, replace_file
-from .app import hpyp, load_pipeline
+from .app import load_pipeline
 from .evaluate import parse_examples, read_examples
 from .options import Data, TrainData, argument, option
 from .output import percent, print_table
@@ -49,7 +49,6 @@ class Which(str, Enum):
     last = "last"
 
 
-@hpyp.command("learning-curve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def learning_curve(
     ctx: typer.Context,
     config_path: Annotated[Path, argument("Config of a pipeline with a parser", exists=True, dir_okay=False)],

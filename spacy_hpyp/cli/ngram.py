@@ -11,13 +11,12 @@ from spacy.language import Language
 from wasabi import msg
 
 from ..language_model.ngram import NGramVocabulary, Progress, collect_vocabulary, train_ngram_model
-from .app import hpyp, load_parser, load_pipeline
+from .app import load_parser, load_pipeline
 from .options import MinClassCount, MinCount, SegmentWith, Tokenized, argument, option, writable
 from .progress import Bar
 from .raw_text import read_sentences
 
 
-@hpyp.command("ngram")
 def ngram(
     train: Annotated[
         list[Path],

@@ -17,7 +17,7 @@ from ..components.easy_first_parser import EasyFirstParser
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
-from .app import hpyp, load_pipeline, note, prepare_output, set_threads
+from .app import load_pipeline, note, prepare_output, set_threads
 from .conllu_format import read_sentences, tags_of, to_doc, write_again, write_sentence
 from .options import PerLine, argument, option
 from .output import check_ending, is_shown, writing
@@ -39,7 +39,6 @@ class _Source(NamedTuple):
     is_conllu: bool
 
 
-@hpyp.command("parse")
 def parse(
     model: Annotated[str, argument("Name or path of a trained pipeline with a parser")],
     texts: Annotated[

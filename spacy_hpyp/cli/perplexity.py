@@ -14,7 +14,7 @@ from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.perplexity import Perplexity, perplexity_of
 from ..language_model.scoring import score_by_beam, score_by_particles, search_for_sums
 from ..storage.files import prepare_folder
-from .app import hpyp, load_parser
+from .app import load_parser
 from .interpolation import load_interpolation, refuse
 from .ngram import reader_of
 from .options import (
@@ -60,7 +60,6 @@ class Method(str, Enum):
     particles = "particles"
 
 
-@hpyp.command("perplexity")
 def perplexity(
     model: Annotated[
         str, argument("Model saved by 'hpyp ngram', or name or path of a trained pipeline with an hpyp_parser")

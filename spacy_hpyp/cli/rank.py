@@ -17,7 +17,7 @@ from wasabi import msg
 from ..components.corpus import mark_sentence
 from ..components.hpyp_parser import HPYPParser
 from ..components.rating import rate_labels
-from .app import hpyp, prepare_output, prepared
+from .app import prepare_output, prepared
 from .conllu_format import Sentence, read_sentences, to_doc, write_again, write_sentence
 from .documents import parse_documents, read_documents
 from .options import PerLine, Pipeline, Threads, argument, option
@@ -48,7 +48,6 @@ class Format(str, Enum):
     conllu = "conllu"
 
 
-@hpyp.command("rank")
 def rank(
     model: Pipeline,
     texts: Annotated[

@@ -35,7 +35,7 @@ from ..report.sections import (
 from ..report.training_log import read_training_log
 from ..report.trees import worst_trees
 from ..storage.files import replace_file
-from .app import hpyp, load_pipeline, set_threads
+from .app import load_pipeline, set_threads
 from .errors import known_words
 from .evaluate import parse_examples, read_examples
 from .options import AnyPipeline, Data, Threads, argument, option, writable
@@ -45,7 +45,6 @@ from .raw_text import locate_paragraphs
 _TOKENS = 80
 
 
-@hpyp.command("report")
 def report(
     model: AnyPipeline,
     data_path: Data,

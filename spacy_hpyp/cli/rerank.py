@@ -1,4 +1,4 @@
-"""`hpyp rerank`: what there is to be gained by choosing among the trees of a parser, and what is gained."""
+"""`hpyp papers rerank`: what there is to be gained by choosing among the trees of a parser, and what is gained."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ from ..annotation.documents import problem_of, raw_sentences
 from ..components.corpus import create_gold_corpus
 from ..components.parse_reranker import ParseReranker, agreement
 from ..models.ranking import UNLEARNED
-from .app import hpyp, load_pipeline
+from .app import load_pipeline
 from .options import Data, GoldTags, Json, Threads, argument, option
 from .output import print_table, read_numbers, save_json
 from .progress import Bar
@@ -45,7 +45,6 @@ class Choice:
     weights: dict[str, float]
 
 
-@hpyp.command("rerank")
 def rerank(
     model: Annotated[str, argument("Name or path of a trained pipeline with a parse_reranker")],
     data_path: Data,

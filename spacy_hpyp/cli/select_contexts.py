@@ -1,4 +1,4 @@
-"""`hpyp select`: the experts that a treebank asks for."""
+"""`hpyp select-contexts`: the experts that a treebank asks for."""
 
 import json
 import os
@@ -25,7 +25,6 @@ from ..components.corpus import reading
 from ..components.hpyp_parser import HPYPParser
 from ..storage.files import replace_file
 from ..training.selection import Selection, select_experts
-from .app import hpyp
 from .options import TrainData, argument, option, writable
 from .progress import Bar
 
@@ -37,7 +36,6 @@ _BAR = "{n}/{total} experts |{bar:30}| {elapsed}{postfix}"
 INTERRUPTED = 130
 
 
-@hpyp.command("select", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def select_contexts(
     ctx: typer.Context,
     config_path: Annotated[Path, argument("Config with an hpyp_parser", exists=True, dir_okay=False)],

@@ -1,4 +1,4 @@
-"""`hpyp states`: what latent states make of words, and words of latent states."""
+"""`hpyp papers states`: what latent states make of words, and words of latent states."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from ..settings import OneOf, check, whole
 from ..text.unknown_words import unknown_words
 from ..text.vocabulary import VocabularySettings
 from ..training.state_study import StateFigures, study_states
-from .app import hpyp, load_pipeline
+from .app import load_pipeline
 from .documents import parse_documents, read_documents
 from .options import Json, Lang, MinClassCount, MinCount, argument, option
 from .output import percent, read_numbers, save_json
@@ -23,7 +23,6 @@ from .progress import Bar
 _ORDER = (LDA, DEPENDENCIES, SYNTACTIC, SEMANTIC)
 
 
-@hpyp.command("states")
 def states(
     corpus: Annotated[
         Path,

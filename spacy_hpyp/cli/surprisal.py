@@ -18,7 +18,7 @@ from ..language_model.increments import ENTROPIES, Increment
 from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.stimuli import check_prose, is_table, read_stimuli
 from ..language_model.surprisal import REGION, TOKEN, WORD, Passage, Row
-from .app import hpyp, load_parser, load_pipeline, prepare_output
+from .app import load_parser, load_pipeline, prepare_output
 from .interpolation import load_interpolation, refuse
 from .options import Interpolate, Threads, UnknownWords, WeightsFrom, argument, option
 from .output import check_ending, is_shown, json_line, writing
@@ -32,7 +32,6 @@ _NUMBER = re.compile(r"[+-]\d+(\.\d+)?")
 _OF_TEXT = ["file", "paragraph", "sentence"]
 
 
-@hpyp.command("surprisal")
 def surprisal(
     model: Annotated[
         str, argument("Name or path of a trained pipeline with an hpyp_parser, or a model saved by 'hpyp ngram'")

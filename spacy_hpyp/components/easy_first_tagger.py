@@ -28,7 +28,7 @@ class EasyFirstTagger(DecidingComponent):
     """A tagger that begins with the easiest word of a sentence (Ma et al. 2012, 2013). It sets `token.tag_`.
 
     If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true, and is trained on documents that
-    'python -m spacy hpyp annotate' has written, on the tokens that they have.
+    'python -m spacy hpyp guides' has written, on the tokens that they have.
 
     Its model is made by `spacy-hpyp.EasyFirstTagger.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
     """

@@ -43,7 +43,7 @@ def spacy_docs(path, folder, n_sents=1):
 
 def test_sections_are_divided_into_the_standard_parts(wsj, tmp_path):
     out = tmp_path / "out"
-    done = run("hpyp", "convert-ptb", wsj(*range(25)), out)
+    done = run("hpyp", "papers", "convert-ptb", wsj(*range(25)), out)
     parts = {
         "wsj-train": range(2, 22),
         "wsj-dev": [22],
@@ -64,7 +64,7 @@ def test_sections_are_divided_into_the_standard_parts(wsj, tmp_path):
 
 
 def test_sections_that_are_missing_are_reported(wsj, tmp_path):
-    done = run("hpyp", "convert-ptb", wsj(2, 22, 24), tmp_path / "out")
+    done = run("hpyp", "papers", "convert-ptb", wsj(2, 22, 24), tmp_path / "out")
     text = " ".join(done.output.split())
     assert "wsj-train lacks sections: 03, 04," in text
     assert "wsj-test is not written, there is nothing of its sections: 23" in text
@@ -78,7 +78,7 @@ def test_sections_that_are_missing_are_reported(wsj, tmp_path):
 
 
 def test_without_the_training_part_there_is_no_vocabulary(wsj, tmp_path):
-    done = run("hpyp", "convert-ptb", wsj(23), tmp_path / "out")
+    done = run("hpyp", "papers", "convert-ptb", wsj(23), tmp_path / "out")
     assert "wsj-lm-test is not written" in " ".join(done.output.split())
     assert [path.stem for path in (tmp_path / "out").iterdir()] == ["wsj-test"]
 
@@ -87,14 +87,14 @@ def test_files_may_be_a_section_each_and_others_are_converted_as_they_are(tmp_pa
     for name in ("wsj_22.mrg", "wsj_23.mrg", "tales.ptb"):
         (tmp_path / name).write_text(TREE.format(noun="boat"))
     files = [tmp_path / "wsj_22.mrg", tmp_path / "wsj_23.mrg", tmp_path / "tales.ptb"]
-    run("hpyp", "convert-ptb", *files, tmp_path / "out")
+    run("hpyp", "papers", "convert-ptb", *files, tmp_path / "out")
     assert sorted(path.stem for path in (tmp_path / "out").iterdir()) == ["tales", "wsj-dev", "wsj-test"]
-    run("hpyp", "convert-ptb", *files, tmp_path / "whole", "--whole")
+    run("hpyp", "papers", "convert-ptb", *files, tmp_path / "whole", "--whole")
     assert sorted(path.stem for path in (tmp_path / "whole").iterdir()) == ["tales", "wsj_22", "wsj_23"]
 
 
 def test_a_directory_can_be_converted_as_a_whole(wsj, tmp_path):
-    run("hpyp", "convert-ptb", wsj(0, 1), tmp_path / "out", "--whole")
+    run("hpyp", "papers", "convert-ptb", wsj(0, 1), tmp_path / "out", "--whole")
     (path,) = (tmp_path / "out").iterdir()
     assert path.name == "wsj.conllu"
     documents = [c for sentence in read_conllu(path) for c in sentence.comments if c.startswith("newdoc")]
@@ -103,7 +103,7 @@ def test_a_directory_can_be_converted_as_a_whole(wsj, tmp_path):
 
 def test_spacy_reads_the_trees(tmp_path):
     (tmp_path / "tales.mrg").write_text(TREE.format(noun="boat") + "( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *))) )")
-    done = run("hpyp", "convert-ptb", tmp_path / "tales.mrg", tmp_path)
+    done = run("hpyp", "papers", "convert-ptb", tmp_path / "tales.mrg", tmp_path)
     assert "Dropped 1 trees" in done.output
     (doc,) = spacy_docs(tmp_path / "tales.conllu", tmp_path)
     assert [(token.text, token.tag_, token.dep_, token.head.text) for token in doc] == [
@@ -132,7 +132,17 @@ def test_spacy_reads_the_form_for_language_models(tmp_path):
     source, train = tmp_path / "some.conllu", tmp_path / "train.conllu"
     source.write_text("\n".join(columns))
     train.write_text(source.read_text().replace("Rows", "Nets").replace("\tmend", "\tMEND"))
-    done = run("hpyp", "convert-lm", source, tmp_path / "lm.conllu", "--vocab-from", train, "--vocab-size", 6)
+    done = run(
+        "hpyp",
+        "papers",
+        "convert-lm",
+        source,
+        tmp_path / "lm.conllu",
+        "--vocab-from",
+        train,
+        "--vocab-size",
+        6,
+    )
     assert "Dropped 1 sentences" in done.output
     assert "25.0%" in done.output
     (doc,) = spacy_docs(tmp_path / "lm.conllu", tmp_path)
@@ -156,7 +166,15 @@ def test_spacy_reads_the_form_for_language_models(tmp_path):
 def test_brackets_that_cannot_be_read_are_reported_and_nothing_is_written(tmp_path, content, message):
     (tmp_path / "bad.mrg").write_bytes(content)
     (tmp_path / "good.mrg").write_text(TREE)
-    done = run("hpyp", "convert-ptb", tmp_path / "good.mrg", tmp_path / "bad.mrg", tmp_path / "out", exit_code=1)
+    done = run(
+        "hpyp",
+        "papers",
+        "convert-ptb",
+        tmp_path / "good.mrg",
+        tmp_path / "bad.mrg",
+        tmp_path / "out",
+        exit_code=1,
+    )
     text = " ".join(done.stderr.split())
     assert message in text
     assert "bad.mrg" in text
@@ -166,16 +184,16 @@ def test_brackets_that_cannot_be_read_are_reported_and_nothing_is_written(tmp_pa
 def test_inputs_that_cannot_be_divided_or_told_apart_are_reported(wsj, tmp_path):
     folder = wsj(2)
     (folder / "other.mrg").write_text(TREE)
-    done = run("hpyp", "convert-ptb", folder, tmp_path / "out", exit_code=1)
+    done = run("hpyp", "papers", "convert-ptb", folder, tmp_path / "out", exit_code=1)
     assert "other.mrg" in "".join(done.stderr.split())
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "tales.mrg").write_text(TREE)
     twins = [tmp_path / name / "tales.mrg" for name in ("a", "b")]
-    done = run("hpyp", "convert-ptb", *twins, tmp_path / "out", exit_code=1)
+    done = run("hpyp", "papers", "convert-ptb", *twins, tmp_path / "out", exit_code=1)
     assert "Two inputs would be written" in done.stderr
     (folder / "other.mrg").unlink()
-    done = run("hpyp", "convert-ptb", folder, folder / "02", tmp_path / "out", exit_code=1)
+    done = run("hpyp", "papers", "convert-ptb", folder, folder / "02", tmp_path / "out", exit_code=1)
     assert "have the same name and section" in " ".join(done.stderr.split())
 
 
@@ -189,7 +207,15 @@ def test_inputs_that_cannot_be_divided_or_told_apart_are_reported(wsj, tmp_path)
 )
 def test_conllu_that_cannot_be_converted_is_reported(tmp_path, content, options, message):
     (tmp_path / "bad.conllu").write_text(content)
-    done = run("hpyp", "convert-lm", tmp_path / "bad.conllu", tmp_path / "out.conllu", *options, exit_code=1)
+    done = run(
+        "hpyp",
+        "papers",
+        "convert-lm",
+        tmp_path / "bad.conllu",
+        tmp_path / "out.conllu",
+        *options,
+        exit_code=1,
+    )
     assert message in " ".join(done.stderr.split())
     assert not (tmp_path / "out.conllu").exists()
 

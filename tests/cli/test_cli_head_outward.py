@@ -70,7 +70,7 @@ def test_its_probabilities_can_be_calibrated(folder):
 def test_the_figure_of_the_paper_has_a_row_for_each_estimator(folder, tmp_path):
     output = tmp_path / "new" / "figure.json"
     options = ["--sweeps", 2, "--seed", 1, "--threads", 2, "--output", output]
-    printed = run("hpyp", "head-outward", folder / "few.spacy", folder / "hard.spacy", *options).output
+    printed = run("hpyp", "papers", "head-outward", folder / "few.spacy", folder / "hard.spacy", *options).output
     found = srsly.read_json(output)
     assert (found["sweeps"], found["seed"], found["decoding"]) == (2, 1, "best")
     models = found["models"]

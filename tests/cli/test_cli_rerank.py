@@ -30,7 +30,7 @@ def folder(toy, tmp_path_factory):
 def test_the_table_of_the_paper_has_a_row_for_each_k(folder):
     output = folder / "new" / "table.json"
     options = ["--k", "1,2,5", "--source", "head_outward_parser", "--output", output, "--threads", 2]
-    printed = run("hpyp", "rerank", folder / "trained", folder / "dev.spacy", *options).output
+    printed = run("hpyp", "papers", "rerank", folder / "trained", folder / "dev.spacy", *options).output
     one, two, five = srsly.read_json(output)
     assert [each["k"] for each in (one, two, five)] == [1, 2, 5]
     assert one["candidates"] == 1.0
@@ -45,7 +45,7 @@ def test_the_table_of_the_paper_has_a_row_for_each_k(folder):
 
 
 def test_gold_tags_take_the_tagger_out(folder):
-    run("hpyp", "rerank", folder / "trained", folder / "dev.spacy", "--k", "2", "--gold-tags")
+    run("hpyp", "papers", "rerank", folder / "trained", folder / "dev.spacy", "--k", "2", "--gold-tags")
 
 
 @pytest.mark.parametrize(
@@ -57,5 +57,5 @@ def test_gold_tags_take_the_tagger_out(folder):
     ],
 )
 def test_what_is_wrong_is_said(folder, options, problem):
-    done = run("hpyp", "rerank", folder / "trained", folder / "dev.spacy", *options, exit_code=1)
+    done = run("hpyp", "papers", "rerank", folder / "trained", folder / "dev.spacy", *options, exit_code=1)
     assert problem in " ".join(done.output.split())

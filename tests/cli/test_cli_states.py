@@ -20,7 +20,7 @@ from spacy_hpyp.training.state_study import study_states
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample"
 TRAIN, DEV = (SAMPLE / f"en_sample-ud-{part}.conllu" for part in ("train", "dev"))
 
-run = partial(command_line.run, "hpyp", "states")
+run = partial(command_line.run, "hpyp", "papers", "states")
 
 
 def documents(path, **settings):

@@ -145,7 +145,7 @@ def kill_learning(pipeline: Path, text: Path, folder: Path, count: int, seed: in
 def _start_learning(pipeline: Path, text: Path, output: Path) -> subprocess.Popen:
     settings = "--tokenized --learning all --particles 5 --batch-words 40 --checkpoint-words 80".split()
     resume = ["--resume"] if last_checkpoint(output)[0] else []
-    command = ["-m", "spacy", "hpyp", "learn", str(pipeline), str(text), str(output), *settings, *resume]
+    command = ["-m", "spacy", "hpyp", "learn-text", str(pipeline), str(text), str(output), *settings, *resume]
     return subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 

@@ -39,7 +39,7 @@ def words_of(text):
 
 
 def run(*arguments):
-    return CliRunner().invoke(hpyp, ["learn", *map(str, arguments)])
+    return CliRunner().invoke(hpyp, ["learn-text", *map(str, arguments)])
 
 
 def said(*arguments):

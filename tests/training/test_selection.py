@@ -265,7 +265,7 @@ def config_and_data(toy, tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(hpyp, ["select", *map(str, arguments)])
+    return CliRunner().invoke(hpyp, ["select-contexts", *map(str, arguments)])
 
 
 def test_the_written_config_differs_in_its_context_lists_only(files, tmp_path):

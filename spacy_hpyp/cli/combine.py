@@ -1,4 +1,4 @@
-"""`hpyp hold-out` and `hpyp keep`: what parsers say of sentences that they were not trained on, for a combiner to learn from."""
+"""`hpyp combine`: what parsers say of sentences that they were not trained on, for a combiner to learn from."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +12,11 @@ from wasabi import msg
 from ..annotation.kept import current_parse, keep
 from ..components.corpus import create_gold_corpus, reading
 from ..settings import whole
-from .app import hpyp, load_pipeline, prepare_docs, save_docs
+from .app import load_pipeline, prepare_docs, save_docs
 from .options import DocsFile, argument, option
 from .progress import Bar
 
 
-@hpyp.command("hold-out")
 def hold_out(
     corpus: Annotated[Path, argument("A .spacy file, or a directory of them", exists=True)],
     output: Annotated[Path, argument("The directory to write to", file_okay=False)],
@@ -48,7 +47,6 @@ def hold_out(
             msg.good(f"Saved {len(chosen):,} documents with {sum(map(len, chosen)):,} tokens: {path}")
 
 
-@hpyp.command("keep")
 def keep_parses(
     corpus: Annotated[Path, argument("Gold documents that the parsers were not trained on", exists=True)],
     output: DocsFile,

@@ -43,7 +43,7 @@ def texts(path):
 
 
 def test_each_part_is_held_out_once_and_the_rest_is_for_training(folder):
-    run("hpyp", "hold-out", folder / "train.spacy", folder / "parts", "--parts", 3, "--first", 3)
+    run("hpyp", "combine", "hold-out", folder / "train.spacy", folder / "parts", "--parts", 3, "--first", 3)
     every, held = texts(folder / "train.spacy"), []
     for part in (1, 2, 3):
         out, rest = (texts(folder / "parts" / f"{part}-{name}.spacy") for name in ("held-out", "train"))
@@ -60,13 +60,21 @@ def test_each_part_is_held_out_once_and_the_rest_is_for_training(folder):
     [(["--parts", 21], "has 20 documents"), (["--parts", 2, "--first", 3], "'first' must be a whole number")],
 )
 def test_what_cannot_be_held_out_is_an_error(folder, options, message):
-    found = run("hpyp", "hold-out", folder / "train.spacy", folder / "no", *options, exit_code=1)
+    found = run("hpyp", "combine", "hold-out", folder / "train.spacy", folder / "no", *options, exit_code=1)
     assert message in " ".join(found.stderr.split())
 
 
 def test_a_combiner_learns_from_what_pipelines_say(toy, folder):
     output = folder / "votes" / "1.spacy"
-    run("hpyp", "keep", folder / "train.spacy", output, f"one={folder / 'chain1'}", f"two={folder / 'chain2'}")
+    run(
+        "hpyp",
+        "combine",
+        "keep",
+        folder / "train.spacy",
+        output,
+        f"one={folder / 'chain1'}",
+        f"two={folder / 'chain2'}",
+    )
     nlp = spacy.blank("en")
     references = [example.reference for example in Corpus(output.parent)(nlp)]
     assert len(references) == 60
@@ -96,6 +104,6 @@ def test_a_combiner_learns_from_what_pipelines_say(toy, folder):
 )
 def test_wrong_voters_are_errors(folder, parsers, message):
     given = [each.format(folder) for each in parsers]
-    found = run("hpyp", "keep", folder / "train.spacy", folder / "no.spacy", *given, exit_code=1)
+    found = run("hpyp", "combine", "keep", folder / "train.spacy", folder / "no.spacy", *given, exit_code=1)
     assert message in " ".join(found.stderr.split())
     assert not (folder / "no.spacy").exists()

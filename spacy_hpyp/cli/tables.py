@@ -1,4 +1,4 @@
-"""`hpyp papers`: the tables of the papers, or of another study, filled with figures of a treebank."""
+"""`hpyp papers tables`: the tables of the papers, or of another study, filled with figures of a treebank."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,13 +18,12 @@ from ..storage.files import prepare_folder, replace_file
 from ..studies.page import to_json, to_markdown
 from ..studies.runner import Runner, minutes, only_one, program_version, wall_seconds
 from ..studies.study import Study, Table, read_study
-from .app import fail, hpyp
+from .app import fail
 from .options import argument, option
 
 _STUDY = Path("configs/papers.cfg")
 
 
-@hpyp.command("papers", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def tables(
     ctx: typer.Context,
     names: Annotated[

@@ -1,4 +1,4 @@
-"""`hpyp learn`: a trained pipeline learns from raw text."""
+"""`hpyp learn-text`: a trained pipeline learns from raw text."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -11,7 +11,7 @@ from wasabi import msg
 
 from ..components.hpyp_parser import HPYPParser
 from ..training.raw_training import Progress, last_checkpoint, learn_from_text
-from .app import hpyp, load_parser
+from .app import load_parser
 from .options import Threads, argument, option
 from .progress import Bar
 from .raw_text import read_paragraphs, read_sentences
@@ -24,8 +24,7 @@ class Learning(str, Enum):
     all = "all"
 
 
-@hpyp.command("learn")
-def learn(
+def learn_text(
     model: Annotated[Path, argument("Path of a trained pipeline with an hpyp_parser", exists=True)],
     text: Annotated[Path, argument("Text in UTF-8, or a .conllu file", exists=True, dir_okay=False)],
     output: Annotated[Path, argument("Directory for the pipeline (model-last) and checkpoints", file_okay=False)],

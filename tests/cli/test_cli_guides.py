@@ -24,7 +24,7 @@ def folder(toy, trained, tmp_path_factory):
 
 
 def annotated(folder, corpus, output, *options):
-    done = command_line.run("hpyp", "annotate", folder / "pipeline", folder / corpus, folder / output, *options)
+    done = command_line.run("hpyp", "guides", folder / "pipeline", folder / corpus, folder / output, *options)
     assert done.stdout.count("✔") == 1
     return list(DocBin().from_disk(folder / output).get_docs(spacy.blank("en").vocab)), " ".join(done.stdout.split())
 

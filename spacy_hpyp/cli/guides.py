@@ -1,4 +1,4 @@
-"""`hpyp annotate`: a training corpus with guides that have not seen it."""
+"""`hpyp guides`: a training corpus with guides that have not seen it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,13 +7,12 @@ from spacy.training import Corpus
 from wasabi import msg
 
 from ..components.corpus import reading
-from .app import hpyp, load_parser, prepare_docs, save_docs
+from .app import load_parser, prepare_docs, save_docs
 from .options import DocsFile, Generative, Threads, argument, option
 from .progress import Bar
 
 
-@hpyp.command("annotate")
-def annotate(
+def guides(
     model: Generative,
     corpus: Annotated[Path, argument("The .spacy file that it was trained on, or a directory of them", exists=True)],
     output: DocsFile,

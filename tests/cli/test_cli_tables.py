@@ -43,7 +43,7 @@ key = "bits"
 [commands]
 
 [commands.states]
-command = ["hpyp","states"]
+command = ["hpyp","papers","states"]
 suffix = ".json"
 
 [commands.states.options]
@@ -85,27 +85,27 @@ def study(tmp_path, write):
 
 
 def test_a_study_is_listed_run_and_not_run_again(study, tmp_path):
-    listed = run("hpyp", "papers", study, "--list").output
+    listed = run("hpyp", "papers", "tables", study, "--list").output
     assert "bits" in listed
     assert not (tmp_path / "out").exists()
-    first = run("hpyp", "papers", study, "bits", "--jobs", 2, "--vars.states", 3).output
-    assert "spacy hpyp states" in first
+    first = run("hpyp", "papers", "tables", study, "bits", "--jobs", 2, "--vars.states", 3).output
+    assert "spacy hpyp papers states" in first
     page = (tmp_path / "out" / "tiny.md").read_text(encoding="utf8")
     found = srsly.read_json(tmp_path / "out" / "tiny.json")["tables"]["bits"]["rows"]["LDA"]
     assert f"| LDA | 9.08 | {found['found']['bits']:.2f} | [1] |" in page
     assert "--states 3" in found["command"]
-    again = run("hpyp", "papers", study, "bits", "--vars.states", 3).output
-    assert "spacy hpyp states" not in again
+    again = run("hpyp", "papers", "tables", study, "bits", "--vars.states", 3).output
+    assert "spacy hpyp papers states" not in again
     assert (tmp_path / "out" / "tiny.md").read_text(encoding="utf8") == page
     assert "Others' bits" not in page
-    run("hpyp", "papers", study, "--vars.states", 3, "others")
+    run("hpyp", "papers", "tables", study, "--vars.states", 3, "others")
     whole = (tmp_path / "out" / "tiny.md").read_text(encoding="utf8")
     assert f"| LDA | 9.08 | {found['found']['bits']:.2f} | [1] |" in whole
     assert "Others' bits" in whole
 
 
 def test_a_study_is_written_elsewhere(study, tmp_path):
-    run("hpyp", "papers", study, "--output", tmp_path / "else")
+    run("hpyp", "papers", "tables", study, "--output", tmp_path / "else")
     assert (tmp_path / "else" / "tiny.md").exists()
 
 
@@ -119,12 +119,12 @@ def test_a_study_is_written_elsewhere(study, tmp_path):
 )
 def test_what_is_wrong_is_said(study, arguments, problem):
     missing = "--vars.documents" in arguments
-    done = run("hpyp", "papers", study, *arguments, exit_code=0 if missing else 1)
+    done = run("hpyp", "papers", "tables", study, *arguments, exit_code=0 if missing else 1)
     assert problem in " ".join(done.output.split())
 
 
 def test_a_run_that_fails_is_shown_with_its_last_lines(study):
-    done = run("hpyp", "papers", study, "--vars.states", 0, exit_code=1)
+    done = run("hpyp", "papers", "tables", study, "--vars.states", 0, exit_code=1)
     assert "1 of 1 runs failed: latent_states." in " ".join(done.output.split())
     assert done.output.count("at least 1") == 1
 
@@ -134,17 +134,20 @@ def test_two_do_not_fill_tables_in_one_directory(study, tmp_path):
     running = tmp_path / "out" / "running.txt"
     running.parent.mkdir()
     running.write_text(str(os.getppid()))
-    done = run("hpyp", "papers", study, "others", exit_code=1)
+    done = run("hpyp", "papers", "tables", study, "others", exit_code=1)
     assert f"Process {os.getppid()} is filling tables" in " ".join(done.output.split())
     # The number of one that has been killed.
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     running.write_text(str(ended.pid))
-    run("hpyp", "papers", study, "others")
+    run("hpyp", "papers", "tables", study, "others")
     assert not running.exists()
 
 
-@pytest.mark.parametrize(("name", "quick"), [("papers", False), ("papers", True), ("accuracy", False)])
+@pytest.mark.parametrize(
+    ("name", "quick"),
+    [("papers", False), ("papers", True), ("accuracy", False), ("confidence", False), ("rare_words", False)],
+)
 def test_the_studies_of_the_project_set_what_there_is(name, quick, monkeypatch):
     monkeypatch.chdir(PROJECT)
     path = PROJECT / "configs" / f"{name}.cfg"

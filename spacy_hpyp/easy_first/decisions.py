@@ -15,8 +15,6 @@ states have the same outcomes, and each has one correct sequence of actions: the
 decided in windows, from left to right: words in a window see the outcomes of those before it. With windows of one word, words are
 decided from left to right.
 
-In training, wrong outcomes are given a head start, so that right ones come to be ahead of them by a margin.
-
 Weights stand in one row: the place of a feature is where its weight for the outcome 0 is, the others follow. So a table takes no
 more room where there are many outcomes, most of which most features are never seen with.
 """
@@ -26,15 +24,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled
-from .perceptron import change_weight, tick
 from .templates import Templates, begin_feature, place_of, read_symbol, shift_for
 
 #: What features read beyond the first and last word of a sequence.
 BOUNDARY = -2
 # The two halves of the states that a step reads and writes.
 _HALVES = 2
-#: Positions in the counts of updates.
-EARLY, FULL = 0, 1
 
 
 class Search(NamedTuple):
@@ -51,9 +46,8 @@ class Search(NamedTuple):
 class Reading(NamedTuple):
     """What the features of a word read.
 
-    templates (Templates): First those that read no outcome, then those that do; in each the elements that are no outcomes first.
+    templates (Templates): In each the elements that are no outcomes first.
     fixed (int32[templates]): How many elements of each template are no outcomes.
-    simple (int): How many templates read no outcome.
     distance (int32[elements]): How far behind the word each element's word stands.
     attribute (int32[elements]): Which of the word's symbols it is, `NONE` for the outcome.
     reach (int): The largest distance, either way, of an outcome that is read.
@@ -62,7 +56,6 @@ class Reading(NamedTuple):
 
     templates: Templates
     fixed: np.ndarray
-    simple: int
     distance: np.ndarray
     attribute: np.ndarray
     reach: int
@@ -101,7 +94,7 @@ class Board(NamedTuple):
     slots (int64[window + 1]): Where the scores of each word's outcomes begin in a state's row.
     outcomes (int32[*]): The outcome of each slot.
     head_start (float64[*]): What the score of each slot is before any feature is read.
-    codes (uint64[window, templates]): The hash of what features that read outcomes read besides.
+    codes (uint64[window, templates]): The hash of what features read besides outcomes.
     decided (int32[2, beam, window + 2 * reach]): The outcomes of each state, with those of the words around the window.
     scores (float64[2, beam, *]): Of each slot, as far as the features exist.
     lead (float64[2, beam, window]), choice (int64[2, beam, window]): For each word that is not decided, by how much its best
@@ -143,7 +136,7 @@ def new_board(reading, possible, search):
         np.zeros(window + 1, dtype=np.int64),
         np.zeros(size, dtype=np.int32),
         np.zeros(size),
-        np.zeros((window, len(reading.fixed) - reading.simple), dtype=np.uint64),
+        np.zeros((window, len(reading.fixed)), dtype=np.uint64),
         np.zeros((_HALVES, beam, padded), dtype=np.int32),
         np.zeros((_HALVES, beam, size)),
         np.zeros((_HALVES, beam, window)),
@@ -163,35 +156,30 @@ def new_board(reading, possible, search):
 
 
 @borrowing
-def _symbol(reading, sequences, start, end, word, element):
-    """What an element that is no outcome reads, in the sequence from `start` to `end`."""
-    at = word + reading.distance[element]
-    if at < start or at >= end:
-        return np.int32(BOUNDARY)
-    return sequences.symbols[at, reading.attribute[element]]
-
-
-@borrowing
-def _fixed_code(reading, sequences, start, end, word, template):
-    """The hash of what a template's feature reads besides outcomes."""
+def _code(reading, sequences, start, end, word, template):
+    """The hash of what a template's feature reads besides outcomes, in the sequence from `start` to `end`."""
     templates = reading.templates
     code = begin_feature(template)
     first = templates.offsets[template]
     for i in range(first, first + reading.fixed[template]):
-        code = read_symbol(code, _symbol(reading, sequences, start, end, word, templates.columns[i]))
+        element = templates.columns[i]
+        at = word + reading.distance[element]
+        within = start <= at < end
+        code = read_symbol(code, sequences.symbols[at, reading.attribute[element]] if within else np.int32(BOUNDARY))
     return code
 
 
 @borrowing
-def _place(reading, template, code, decided, at, shift):
-    """Where the weights of a feature that reads outcomes are, or `NONE` while it does not exist.
+def place_of_feature(reading, board, word, template, decided, shift):
+    """Where the weights of a feature are, or `NONE` while it does not exist.
 
+    word (int): Its position in the window.
     decided (int32[window + 2 * reach]): The outcomes.
-    at (int): The word's position there.
     """
     templates = reading.templates
+    code = board.codes[word, template]
     for i in range(templates.offsets[template] + reading.fixed[template], templates.offsets[template + 1]):
-        outcome = decided[at + reading.distance[templates.columns[i]]]
+        outcome = decided[word + reading.reach + reading.distance[templates.columns[i]]]
         if outcome == NONE:
             return np.int64(NONE)
         code = read_symbol(code, outcome)
@@ -225,7 +213,7 @@ def _compare(board, half, state, word):
 
 
 @borrowing
-def _open_window(reading, sequences, possible, bounds, outcomes, board):
+def open_window(reading, sequences, possible, bounds, outcomes, board):
     """Put a window on the board, as it is before anything in it is decided.
 
     bounds (tuple[int, int, int, int]): Where the sequence and the window begin and end.
@@ -245,9 +233,8 @@ def _open_window(reading, sequences, possible, bounds, outcomes, board):
                 board.outcomes[slot], board.head_start[slot] = outcome, 0.0
                 slot += 1
         board.slots[i + 1] = slot
-        for template in range(reading.simple, len(reading.fixed)):
-            code = _fixed_code(reading, sequences, start, end, first + i, template)
-            board.codes[i, template - reading.simple] = code
+        for template in range(len(reading.fixed)):
+            board.codes[i, template] = _code(reading, sequences, start, end, first + i, template)
     for i in range(last - first + 2 * reach):
         word = first + i - reach
         if word < start or word >= end:
@@ -258,22 +245,17 @@ def _open_window(reading, sequences, possible, bounds, outcomes, board):
 
 
 @borrowing
-def _score_all(reading, sequences, weights, bounds, board, half, state):
+def _score_all(reading, weights, board, half, state, length):
     """Score a state's words that are not decided with all features that exist."""
-    start, end, first, last = bounds
     shift = shift_for(len(weights))
     scores, decided = board.scores[half, state], board.decided[half, state]
-    for i in range(last - first):
-        at = i + reading.reach
-        if decided[at] != NONE:
+    for i in range(length):
+        if decided[i + reading.reach] != NONE:
             continue
         for slot in range(board.slots[i], board.slots[i + 1]):
             scores[slot] = board.head_start[slot]
-        for template in range(reading.simple):
-            code = _fixed_code(reading, sequences, start, end, first + i, template)
-            _add(board, weights, place_of(code, shift), i, scores)
-        for template in range(reading.simple, len(reading.fixed)):
-            place = _place(reading, template, board.codes[i, template - reading.simple], decided, at, shift)
+        for template in range(len(reading.fixed)):
+            place = place_of_feature(reading, board, i, template, decided, shift)
             if place != NONE:
                 _add(board, weights, place, i, scores)
         _compare(board, half, state, i)
@@ -292,9 +274,7 @@ def _decide(reading, weights, board, half, state, word, slot, length):
             continue
         changed = False
         for i in range(reading.reader_offsets[distance + reach], reading.reader_offsets[distance + reach + 1]):
-            template = reading.readers[i]
-            code = board.codes[other, template - reading.simple]
-            place = _place(reading, template, code, decided, other + reach, shift)
+            place = place_of_feature(reading, board, other, reading.readers[i], decided, shift)
             if place != NONE:
                 _add(board, weights, place, other, scores)
                 changed = True
@@ -306,14 +286,13 @@ def _decide(reading, weights, board, half, state, word, slot, length):
 
 
 @borrowing
-def _begin(reading, sequences, weights, bounds, board, half):
+def begin_beam(reading, weights, board, half, length):
     """A beam of the one state in which nothing but `first` is decided."""
-    length = bounds[3] - bounds[2]
     for i in range(length + 2 * reading.reach):
         board.decided[half, 0, i] = board.first[i]
     board.total[half, 0] = 0.0
     board.correct[half, 0] = True
-    _score_all(reading, sequences, weights, bounds, board, half, 0)
+    _score_all(reading, weights, board, half, 0, length)
 
 
 @borrowing
@@ -331,7 +310,7 @@ def _enter(board, kept, beam, score, state, word, slot):
 
 
 @borrowing
-def _easiest(reading, board, half, state, length):
+def easiest(reading, board, half, state, length):
     """The word of a state to be decided next, the first of several."""
     easiest, lead = NONE, -np.inf
     for word in range(length):
@@ -341,11 +320,11 @@ def _easiest(reading, board, half, state, length):
 
 
 @borrowing
-def _find_extensions(reading, board, half, states, search, length):
+def find_extensions(reading, board, half, states, search, length):
     """Find the best extensions of the states by one action; returns how many there are."""
     kept = 0
     for state in range(states):
-        total, word = board.total[half, state], _easiest(reading, board, half, state, length)
+        total, word = board.total[half, state], easiest(reading, board, half, state, length)
         for slot in range(board.slots[word], board.slots[word + 1]):
             score = total + board.scores[half, state, slot]
             if kept < search.beam or score > board.found[kept - 1]:
@@ -354,8 +333,11 @@ def _find_extensions(reading, board, half, states, search, length):
 
 
 @borrowing
-def _extend(reading, weights, board, half, kept, step, length):
-    """Make the states that have been found; returns the half of the board where they are."""
+def extend(reading, weights, board, half, kept, step, length, goals):
+    """Make the states that have been found; returns the half of the board where they are.
+
+    goals (int64[window]): The slots of the right outcomes; `NONE` where any is right.
+    """
     # The only child of the only state may take its place.
     other = half if board.scores.shape[1] == 1 else 1 - half
     reach = reading.reach
@@ -371,6 +353,7 @@ def _extend(reading, weights, board, half, kept, step, length):
                     for k in range(board.slots[j], board.slots[j + 1]):
                         board.scores[other, i, k] = board.scores[half, state, k]
         board.total[other, i] = board.found[i]
+        board.correct[other, i] = board.correct[half, state] and (goals[word] == NONE or goals[word] == slot)
         board.parent[step, i], board.word[step, i], board.slot[step, i] = state, word, slot
         _decide(reading, weights, board, other, i, word, slot, length)
     return other
@@ -386,17 +369,18 @@ def decide(reading, weights, sequences, possible, begin, end, search, outcomes):
     outcomes (int32[words]): Overwritten at the words of these sequences.
     """
     board = new_board(reading, possible, search)
+    goals = np.full(search.window, NONE, dtype=np.int64)
     for i in range(begin, end):
         start, stop = sequences.offsets[i], sequences.offsets[i + 1]
         for first in range(start, stop, search.window):
             bounds = (start, stop, first, min(first + search.window, stop))
             length = bounds[3] - first
-            steps = _open_window(reading, sequences, possible, bounds, outcomes, board)
+            steps = open_window(reading, sequences, possible, bounds, outcomes, board)
             half, states = 0, 1
-            _begin(reading, sequences, weights, bounds, board, half)
+            begin_beam(reading, weights, board, half, length)
             for step in range(steps):
-                states = _find_extensions(reading, board, half, states, search, length)
-                half = _extend(reading, weights, board, half, states, step, length)
+                states = find_extensions(reading, board, half, states, search, length)
+                half = extend(reading, weights, board, half, states, step, length, goals)
             for j in range(length):
                 outcomes[first + j] = board.decided[half, 0, j + reading.reach]
 
@@ -416,169 +400,9 @@ def find_leads(reading, weights, sequences, outcomes, leads):
         for word in range(start, end):
             leads[word] = 0.0
             for template in range(len(reading.fixed)):
-                code = _fixed_code(reading, sequences, start, end, word, template)
+                code = _code(reading, sequences, start, end, word, template)
                 for j in range(templates.offsets[template] + reading.fixed[template], templates.offsets[template + 1]):
                     at = word + reading.distance[templates.columns[j]]
                     code = read_symbol(code, outcomes[at] if start <= at < end else np.int32(BOUNDARY))
                 place = place_of(code, shift)
                 leads[word] += weights[(place + 1) & mask, 0] - weights[place & mask, 0]
-
-
-# Training
-
-
-@borrowing
-def _change(reading, sequences, perceptron, bounds, board, decided, word, outcome, amount):
-    """Add to the weights of the features that an action has."""
-    start, end, first, _ = bounds
-    size = len(perceptron.weights)
-    mask, shift = size - 1, shift_for(size)
-    for template in range(len(reading.fixed)):
-        if template < reading.simple:
-            place = place_of(_fixed_code(reading, sequences, start, end, first + word, template), shift)
-        else:
-            code = board.codes[word, template - reading.simple]
-            place = _place(reading, template, code, decided, word + reading.reach, shift)
-        if place != NONE:
-            change_weight(perceptron, (place + outcome) & mask, 0, amount)
-
-
-@borrowing
-def _set_goals(gold, bounds, margin, board, goals):
-    """Find the slots of the right outcomes of a window's words, and give the others a head start.
-
-    gold (int32[words]): The right outcomes, `NONE` where they are not known.
-    goals (int64[window]): Overwritten; `NONE` where the right outcome is not known or not possible: any is right then.
-    """
-    for i in range(bounds[3] - bounds[2]):
-        goals[i] = NONE
-        for slot in range(board.slots[i], board.slots[i + 1]):
-            if board.outcomes[slot] == gold[bounds[2] + i]:
-                goals[i] = slot
-        if goals[i] != NONE:
-            for slot in range(board.slots[i], board.slots[i + 1]):
-                board.head_start[slot] = 0.0 if slot == goals[i] else margin
-
-
-@borrowing
-def _find_correct(reading, board, half, states, goals, length, action):
-    """Find the best correct extension of the correct states by one action (TOPC of Algorithm 2).
-
-    action (int64[3]): Overwritten with its state, word and slot.
-    RETURNS (float): Its score.
-    """
-    best = -np.inf
-    for state in range(states):
-        if not board.correct[half, state]:
-            continue
-        word = _easiest(reading, board, half, state, length)
-        slot = goals[word] if goals[word] != NONE else board.choice[half, state, word]
-        score = board.total[half, state] + board.scores[half, state, slot]
-        if score > best:
-            best = score
-            action[0], action[1], action[2] = state, word, slot
-    return best
-
-
-@borrowing
-def _check_extensions(board, half, kept, goals):
-    """See which of the extensions that have been found are correct; returns whether one is."""
-    other = half if board.scores.shape[1] == 1 else 1 - half
-    some = False
-    for i in range(kept):
-        state, word, slot = board.found_action[i, 0], board.found_action[i, 1], board.found_action[i, 2]
-        board.correct[other, i] = board.correct[half, state] and (goals[word] == NONE or goals[word] == slot)
-        some = some or board.correct[other, i]
-    return some
-
-
-@borrowing
-def _trace(board, steps, state, path):
-    """Write the actions that led to a state, as words and slots.
-
-    path (int64[window, 2]): Overwritten.
-    """
-    for i in range(steps - 1, -1, -1):
-        path[i, 0], path[i, 1] = board.word[i, state], board.slot[i, state]
-        state = board.parent[i, state]
-
-
-@borrowing
-def _replay(reading, sequences, perceptron, bounds, board, path, shared, steps, amount, decided):
-    """Do some actions from `first` on, and add to the weights of the features of those that are not shared.
-
-    path (int64[window, 2]): The actions.
-    decided (int32[window + 2 * reach]): Overwritten with the outcomes after them.
-    """
-    for i in range(bounds[3] - bounds[2] + 2 * reading.reach):
-        decided[i] = board.first[i]
-    for i in range(steps):
-        word, outcome = path[i, 0], board.outcomes[path[i, 1]]
-        if i >= shared:
-            _change(reading, sequences, perceptron, bounds, board, decided, word, outcome, amount)
-        decided[word + reading.reach] = outcome
-
-
-@compiled
-def learn(reading, perceptron, sequences, possible, gold, begin, end, search, margin, counts):
-    """Learn from some sequences, one after the other (Algorithm 2 of Ma et al. 2013).
-
-    An early update does not end the work on a sequence: the search goes on with the new weights from the best correct state, which
-    is then the only one in the beam, so that nothing of a sequence is lost (Goldberg & Elhadad 2010 do so in a greedy search). The
-    averages are taken over all updates and sequences.
-
-    perceptron (Perceptron): With one column; it is changed.
-    gold (int32[words]): The right outcomes, `NONE` where they are not known: there any is right.
-    begin, end (int): Which sequences.
-    search (Search): How to search.
-    margin (float): The head start of wrong outcomes.
-    counts (int64[2]): The numbers of early and of full updates are added.
-    RETURNS (float): The least by which, in an update, the score of the predicted actions, with its head start, was above that of the
-        correct ones; infinite without updates. It is never negative: the updates are valid.
-    """
-    board = new_board(reading, possible, search)
-    outcomes = np.full(len(gold), NONE, dtype=np.int32)
-    goals = np.zeros(search.window, dtype=np.int64)
-    action = np.zeros(3, dtype=np.int64)
-    correct = np.zeros((search.window, 2), dtype=np.int64)
-    predicted = np.zeros((search.window, 2), dtype=np.int64)
-    decided = np.zeros(search.window + 2 * reading.reach, dtype=np.int32)
-    least = np.inf
-    for i in range(begin, end):
-        start, stop = sequences.offsets[i], sequences.offsets[i + 1]
-        for first in range(start, stop, search.window):
-            bounds = (start, stop, first, min(first + search.window, stop))
-            length = bounds[3] - first
-            remaining = _open_window(reading, sequences, possible, bounds, outcomes, board)
-            _set_goals(gold, bounds, margin, board, goals)
-            while remaining > 0:
-                half, states, steps, some, score = 0, 1, 0, True, 0.0
-                _begin(reading, sequences, perceptron.weights, bounds, board, half)
-                while some and steps < remaining:
-                    score = _find_correct(reading, board, half, states, goals, length, action)
-                    states = _find_extensions(reading, board, half, states, search, length)
-                    some = _check_extensions(board, half, states, goals)
-                    half = _extend(reading, perceptron.weights, board, half, states, steps, length)
-                    steps += 1
-                remaining -= steps
-                if some and board.correct[half, 0]:
-                    break
-                counts[FULL if some else EARLY] += 1
-                least = min(least, board.total[half, 0] - score)
-                _trace(board, steps, 0, predicted)
-                _trace(board, steps - 1, action[0], correct)
-                correct[steps - 1, 0], correct[steps - 1, 1] = action[1], action[2]
-                shared = 0
-                while predicted[shared, 0] == correct[shared, 0] and predicted[shared, 1] == correct[shared, 1]:
-                    shared += 1
-                tick(perceptron)
-                _replay(reading, sequences, perceptron, bounds, board, predicted, shared, steps, -1.0, decided)
-                _replay(reading, sequences, perceptron, bounds, board, correct, shared, steps, 1.0, decided)
-                for j in range(length + 2 * reading.reach):
-                    board.first[j] = decided[j]
-            for j in range(length):
-                given = sequences.given[first + j]
-                outcomes[first + j] = given if given != NONE else gold[first + j]
-        # Weights that are right for a long time are to count for more: time passes without updates, too.
-        tick(perceptron)
-    return least

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled, inner
-from .arcs import SYMBOLS, Sentence, find_arc_features
+from .arcs import SYMBOLS, WINDOW, L, Sentence, find_arc_features
 from .labels import learn_labels, new_workbench
 from .partial_trees import HEAD, LEFT_COUNT, RIGHT_COUNT, mark_of_arc
 from .perceptron import change_kept, tick
@@ -170,6 +170,13 @@ def mark_correct(states, half, count, heads, children):
 
 
 @inner
+def reward_one(perceptron, scorer, sentence, states, window, action, amount):
+    """Add to the weights of the features of an action."""
+    find_arc_features(scorer, states.forest.records, sentence, window, states.row, states.places)
+    change_kept(perceptron, states.places, scorer.kept, action, amount)
+
+
+@inner
 def reward(perceptron, scorer, sentence, states, last, amount):
     """Add to the weights of the features of a sequence of actions.
 
@@ -177,9 +184,7 @@ def reward(perceptron, scorer, sentence, states, last, amount):
     """
     while last != 0:
         action = states.actions[last]
-        window = action[FROM:WHAT]
-        find_arc_features(scorer, states.forest.records, sentence, window, states.row, states.places)
-        change_kept(perceptron, states.places, scorer.kept, action[WHAT], amount)
+        reward_one(perceptron, scorer, sentence, states, action[FROM:WHAT], action[WHAT], amount)
         last = action[BEFORE]
 
 
@@ -295,8 +300,10 @@ def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learni
             tick(perceptron)
             report.counts[EARLY if length > 2 else FULL] += 1
             report.violation[0] = min(report.violation[0], score_taken - right_score)
-            _reward_one(perceptron, scorer, sentence, states, trees, right_place, right_action, np.float32(1.0))
-            _reward_one(perceptron, scorer, sentence, states, trees, place_taken, action_taken, np.float32(-1.0))
+            right_window = trees[right_place - L : right_place - L + WINDOW]
+            taken_window = trees[place_taken - L : place_taken - L + WINDOW]
+            reward_one(perceptron, scorer, sentence, states, right_window, right_action, np.float32(1.0))
+            reward_one(perceptron, scorer, sentence, states, taken_window, action_taken, np.float32(-1.0))
             # What is left as it is has other scores now.
             score_pairs(scorer, sentence, states, half, 0, MARGIN, MARGIN + length - 1)
             if not learning.explore:
@@ -311,13 +318,6 @@ def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learni
         states.chosen_mark[0] = 0
         follow(scorer, sentence, states, half, length, 1)
         half = 1 - half
-
-
-@inner
-def _reward_one(perceptron, scorer, sentence, states, trees, place, action, amount):
-    window = trees[place - 2 : place + 4]
-    find_arc_features(scorer, states.forest.records, sentence, window, states.row, states.places)
-    change_kept(perceptron, states.places, scorer.kept, action, amount)
 
 
 @borrowing

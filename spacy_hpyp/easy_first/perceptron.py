@@ -89,13 +89,15 @@ def change_weight(perceptron, place, outcome, amount):
 
 
 @borrowing
-def change(perceptron, places, outcome, amount):
+def change_kept(perceptron, places, kept, outcome, amount):
     """Add to the weights that some features have for an outcome, as a part of the update that `tick` has begun.
 
     places (int64[features]): The features.
+    kept (bool[features]): Which of them count.
     """
-    for place in places:
-        change_weight(perceptron, place, outcome, amount)
+    for i in range(len(places)):
+        if kept[i]:
+            change_weight(perceptron, places[i], outcome, amount)
 
 
 @borrowing
@@ -169,14 +171,3 @@ def write_sums(perceptron, places, table):
         for outcome in range(table.shape[1]):
             if table[i, outcome] != 0.0:
                 _add_to_sum(perceptron, places[i], outcome, table[i, outcome])
-
-
-@borrowing
-def change_kept(perceptron, places, kept, outcome, amount):
-    """As `change`, for those of the features whose templates count.
-
-    kept (bool[features]): Which do.
-    """
-    for i in range(len(places)):
-        if kept[i]:
-            change_weight(perceptron, places[i], outcome, amount)

@@ -171,7 +171,6 @@ def compile_reading(templates: Sequence[Sequence[str]], task: Task) -> tuple[lis
     return attributes, Reading(
         templates=compiled,
         fixed=np.array([len(template) - len(outcomes(template)) for template in ordered], dtype=np.int32),
-        simple=sum(not outcomes(template) for template in ordered),
         distance=np.array([elements[name][0] for name in names], dtype=np.int32),
         attribute=np.array([column[elements[name][1]] for name in names], dtype=np.int32),
         reach=reach,

@@ -11,7 +11,8 @@ from ..annotation.documents import Layout
 from ..annotation.guides import block_guides
 from ..annotation.words import Words, read_words
 from ..compiled import NONE
-from ..easy_first.decisions import EARLY, FULL, Possible, Search, Sequences, decide, find_leads, learn
+from ..easy_first.decision_learning import EARLY, FULL, learn
+from ..easy_first.decisions import Possible, Search, Sequences, decide, find_leads
 from ..easy_first.perceptron import Perceptron, new_perceptron, set_average
 from ..easy_first.words import (
     GUIDE_ATTRIBUTES,
@@ -169,7 +170,7 @@ class Decider:
         return guide_symbols(guides)
 
     def learn(self, sequences: Sequences, gold: np.ndarray, search: Search, *, margin: float) -> Lesson:
-        """Learn from some sequences, one after the other, see `spacy_hpyp.easy_first.decisions.learn`.
+        """Learn from some sequences, one after the other, see `spacy_hpyp.easy_first.decision_learning.learn`.
 
         gold (int32[words]): The right outcomes, `NONE` where they are not known.
         margin (float): By how much right outcomes are to be ahead of wrong ones.

@@ -5,7 +5,8 @@ import pytest
 from plain_decisions import enumerate_all, features, random_task, scores, search
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first.decisions import EARLY, FULL, Search, Sequences, decide, find_leads, learn
+from spacy_hpyp.easy_first.decision_learning import EARLY, FULL, learn
+from spacy_hpyp.easy_first.decisions import Search, Sequences, decide, find_leads
 from spacy_hpyp.easy_first.perceptron import new_perceptron, set_average
 from spacy_hpyp.easy_first.words import STARTS, compile_reading
 

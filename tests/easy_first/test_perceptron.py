@@ -8,7 +8,7 @@ import pytest
 
 from spacy_hpyp.easy_first import storage
 from spacy_hpyp.easy_first.perceptron import (
-    change,
+    change_kept,
     change_weight,
     find_averages,
     new_perceptron,
@@ -28,7 +28,8 @@ def random_perceptron(updates, seed=0, outcomes=OUTCOMES):
     for _ in range(updates):
         tick(perceptron)
         for amount in (1.0, -1.0):
-            change(perceptron, rng.integers(PLACES // 2, size=4), int(rng.integers(outcomes)), amount)
+            places = rng.integers(PLACES // 2, size=4)
+            change_kept(perceptron, places, np.ones(4, dtype=bool), int(rng.integers(outcomes)), amount)
         history.append(perceptron.weights.copy())
     return perceptron, history
 
@@ -146,7 +147,7 @@ def test_a_few_bytes_cannot_ask_for_a_large_table():
 def test_places_that_were_never_used_take_no_room():
     perceptron = new_perceptron(1 << 20, 1)
     tick(perceptron)
-    change(perceptron, np.array([0, 5, (1 << 20) - 1]), 0, 1.0)
+    change_kept(perceptron, np.array([0, 5, (1 << 20) - 1]), np.ones(3, dtype=bool), 0, 1.0)
     message = perceptron_to_message(perceptron)
     assert sum(len(message[part]) for part in ("weights", "sums")) < 200
     assert np.array_equal(perceptron_from_message(message, 1 << 20, 1).weights, perceptron.weights)

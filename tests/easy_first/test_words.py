@@ -54,7 +54,7 @@ def test_reading_says_which_features_an_outcome_is_read_by():
     templates = [["prev.tag", "word"], ["suffix2", "next2.word"], ["next2.tag", "prev.tag"], ["lower"]]
     attributes, reading = compile_reading(templates, TAGS)
     assert attributes == ["lower", "suffix2", "word"]
-    assert (reading.simple, reading.reach) == (2, 2)
+    assert reading.reach == 2
     assert reading.fixed.tolist() == [2, 1, 1, 0]
     readers = np.split(reading.readers, reading.reader_offsets[1:-1])
     assert [each.tolist() for each in readers] == [[], [2, 3], [], [], [3]]
@@ -65,7 +65,7 @@ def test_reading_says_which_features_an_outcome_is_read_by():
 
 def test_templates_without_outcomes_need_no_reach():
     _, reading = compile_reading([["word"]], STARTS)
-    assert (reading.simple, reading.reach, len(reading.readers)) == (1, 0, 0)
+    assert (reading.reach, len(reading.readers)) == (0, 0)
 
 
 @pytest.mark.parametrize("templates", [[["prev.start"]], [["tag"]], [["wrod"]], [], [["word"], ["word"]]])

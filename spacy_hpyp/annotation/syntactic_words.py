@@ -4,17 +4,28 @@ A Doc of spaCy is a cut of its text, and UD's words are not always one: French *
 a token that is several words has these beside it, as user data of its own: spaCy takes them along where a Doc is cut, joined or stored
 with its user data. A token that is one word has nothing beside it, and is that word.
 
-What spaCy's attributes say of a token with several words is what is true of the highest of them, the one on which the others hang.
+What spaCy's attributes say of a token with several words is what is true of the highest of them, the one that is nearest to the root; so
+the tokens have a tree where the words have one. What components write besides is that of the highest, too, and the sum where it can be
+summed up.
+
+Components read and write Docs whose tokens are the words: `words_as_tokens` makes such a Doc, and `write_back` writes what they have found
+into the Doc that it was made of. A Doc without multiword tokens is its own.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+from spacy.attrs import DEP, HEAD, IDX, LEMMA, MORPH, POS, SENT_START, SPACY, TAG
+from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
 from ..compat.spacy import attribute_key
 
 _WORDS, _HEAD_WORD = "multiword", "head_word"
+#: What is written about words and can be summed up: of a token with several it is the sum.
+_SUMMED = ("log_prob", "surprisal_lexical", "surprisal_syntactic")
+_STRINGS = (TAG, POS, MORPH, LEMMA, DEP)
 
 
 class Analysis(NamedTuple):
@@ -141,7 +152,9 @@ def has_multiword_tokens(doc: Doc) -> bool:
 
 
 def highest_word(token: Token) -> int:
-    """Which word of a token the others hang on: the first whose head is not in the token, or that is the root."""
+    """Which word of a token its head is for those that hang on the token: the first whose own head is not in the token, or that is the
+    root. Where it is another one, that is written with what hangs on it.
+    """
     for i, each in enumerate(_analyses(token) or ()):
         analysis = Analysis(*each)
         if analysis.head_token or analysis.head_word == i:
@@ -161,10 +174,123 @@ def write_words(doc: Doc, token: int, words: Sequence[Analysis]) -> None:
         doc.user_data[key] = [list(word) for word in words]
 
 
-def write_head_word(doc: Doc, token: int, number: int) -> None:
-    """Write on which word of its head a token that is one word hangs.
+def words_as_tokens(doc: Doc) -> Doc:
+    """A Doc whose tokens are the words of another, with what is known of them; that one itself if none of its tokens is several words.
 
-    token (int): Its position.
-    number (int): Which word of the head it is.
+    Of what components have written about a token with several words, the last word has it.
     """
-    doc.user_data[attribute_key(_HEAD_WORD, doc[token].idx)] = number
+    if not has_multiword_tokens(doc):
+        return doc
+    count = _word_counts(doc)
+    first = np.cumsum(count) - count
+    own = np.repeat(np.arange(len(doc)), count)
+    several = {token.i: analyses for token, analyses in multiword_tokens(doc)}
+    texts = [text for token in doc for text in _forms(several.get(token.i), token.text)]
+    rows = doc.to_array([*_STRINGS, HEAD, SENT_START, SPACY]).view(np.int64)[own]
+    is_last = np.append(np.diff(own) > 0, True)
+    words = Doc(doc.vocab, words=texts, spaces=((rows[:, 7] == 1) & is_last).tolist())
+    # Of several words only the first may begin a sentence.
+    rows[~np.append(True, np.diff(own) > 0), 6] = -1
+    rows[:, 5] = first[own + rows[:, 5]] - np.arange(len(own))
+    for token, head in ((token, token.head) for token in doc if token.head.i in several):
+        number = doc.user_data.get(attribute_key(_HEAD_WORD, token.idx))
+        at = first[token.i]
+        rows[at, 5] = first[head.i] + (highest_word(head) if number is None else number) - at
+    strings, morphology = doc.vocab.strings, doc.vocab.morphology
+    for token, analyses in several.items():
+        for i, each in enumerate(analyses):
+            at = first[token] + i
+            found = (strings.add(each.tag), strings.add(each.pos), morphology.add(each.morph), strings.add(each.lemma))
+            rows[at, :5] = np.array([*found, strings.add(each.dep)], dtype=np.uint64).view(np.int64)
+            rows[at, 5] = first[token + each.head_token] + each.head_word - at
+    annotated = doc.has_annotation("DEP")
+    columns = [*range(4), 4, 5] if annotated else [*range(4), 6]
+    names = [*_STRINGS[:4], DEP, HEAD] if annotated else [*_STRINGS[:4], SENT_START]
+    words.from_array(names, np.ascontiguousarray(rows[:, columns]).view(np.uint64))
+    end = dict(zip(doc.to_array(IDX).tolist(), words.to_array(IDX)[first + np.maximum(count, 1) - 1].tolist()))
+    for key, value in doc.user_data.items():
+        if not _is_of_token(key):
+            words.user_data[key] = value
+        elif key[1] not in (_WORDS, _HEAD_WORD):
+            words.user_data[attribute_key(key[1], end[key[2]])] = value
+    return words
+
+
+def write_back(words: Doc, doc: Doc) -> None:
+    """Write what is known of words into the Doc that they are the words of.
+
+    words (Doc): What `words_as_tokens` has made of the other, and components have written on.
+    doc (Doc): The other.
+    """
+    if words is doc:
+        return
+    count = _word_counts(doc)
+    first = np.cumsum(count) - count
+    own = np.repeat(np.arange(len(doc)), count)
+    rows = words.to_array([*_STRINGS, HEAD, SENT_START]).view(np.int64)
+    parsed = words.has_annotation("DEP")
+    head = np.arange(len(words)) + rows[:, 5]
+    depth = _depths(head) if parsed else np.zeros(len(words), dtype=np.int64)
+    # The highest word of each token, of equally high ones the first.
+    order = np.lexsort((np.arange(len(words)), depth, own))
+    highest = order[np.searchsorted(own[order], np.arange(len(doc)))]
+    strings = words.vocab.strings
+    data = {key: value for key, value in words.user_data.items() if not _is_of_token(key)}
+    for token in np.flatnonzero(count > 1).tolist():
+        places = range(first[token], first[token] + count[token])
+        analyses = []
+        for at in places:
+            tag, pos, morph, lemma, dep = (strings[value] for value in rows[at, :5].view(np.uint64).tolist())
+            distance, number = (own[head[at]] - token, head[at] - first[own[head[at]]]) if parsed else (0, 0)
+            features = "" if morph == Morphology.EMPTY_MORPH else morph
+            analyses.append([words[at].text, lemma, tag, pos, features, dep, int(distance), int(number)])
+        data[attribute_key(_WORDS, doc[token].idx)] = analyses
+    if parsed:
+        for at in np.flatnonzero((count[own] == 1) & (count[own[head]] > 1)).tolist():
+            data[attribute_key(_HEAD_WORD, doc[int(own[at])].idx)] = int(head[at] - first[own[head[at]]])
+    begins = dict(zip(words.to_array(IDX).tolist(), range(len(words))))
+    for key, value in words.user_data.items():
+        if _is_of_token(key):
+            at = begins[key[2]]
+            place = attribute_key(key[1], doc[int(own[at])].idx)
+            if key[1] in _SUMMED and place in data:
+                data[place] += value
+            elif key[1] in _SUMMED or at == highest[own[at]] or place not in data:
+                data[place] = value
+    doc.user_data.clear()
+    doc.user_data.update(data)
+    chosen = rows[highest]
+    chosen[:, 5] = own[head[highest]] - np.arange(len(doc))
+    chosen[:, 6] = rows[first, 6]
+    columns, names = ([*range(4), 4, 5], (DEP, HEAD)) if parsed else ([*range(4), 6], (SENT_START,))
+    doc.from_array([*_STRINGS[:4], *names], np.ascontiguousarray(chosen[:, columns]).view(np.uint64))
+
+
+def _word_counts(doc: Doc) -> np.ndarray:
+    """How many words each token has (int64[tokens]); white space counts as one."""
+    count = np.ones(len(doc), dtype=np.int64)
+    for token, analyses in multiword_tokens(doc):
+        count[token.i] = len(analyses)
+    return count
+
+
+def _forms(analyses: Sequence[Analysis] | None, text: str) -> list[str]:
+    return [text] if analyses is None else [each.form for each in analyses]
+
+
+def _is_of_token(key: Any) -> bool:
+    return isinstance(key, tuple) and len(key) == 4 and key[0] == "._." and key[2] is not None and key[3] is None
+
+
+def _depths(head: np.ndarray) -> np.ndarray:
+    """How far each word is from its root (int64[words]), given the head of each, roots their own."""
+    depth = np.zeros(len(head), dtype=np.int64)
+    above = head.copy()
+    moved = above != np.arange(len(head))
+    for _ in range(len(head)):
+        if not moved.any():
+            break
+        depth += moved
+        moved = above != head[above]
+        above = np.where(moved, head[above], above)
+    return depth

@@ -1,6 +1,6 @@
 """Training data read from CoNLL-U as it is: documents and paragraphs, tokens, and the words under them."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -12,7 +12,13 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 
 from ..annotation.documents import ROOT_LABEL, SPACE_LABEL, SPACE_TAG, unannotated
-from ..annotation.syntactic_words import Analysis, highest_word, multiword_tokens, write_head_word, write_words
+from ..annotation.syntactic_words import (
+    Analysis,
+    has_multiword_tokens,
+    multiword_tokens,
+    write_back,
+    write_words,
+)
 from ..settings import OneOf, check, whole
 from ..treebanks.conllu import EMPTY, Block, read_blocks
 
@@ -53,7 +59,7 @@ def with_words(doc: Doc) -> Doc:
     """A new Doc with the tokens of another and the words under them, and no annotation."""
     new = unannotated(doc)
     for token, words in multiword_tokens(doc):
-        write_words(new, token.i, [Analysis(word.form, head_word=min(i, 0)) for i, word in enumerate(words)])
+        write_words(new, token.i, [Analysis(word.form) for word in words])
     return new
 
 
@@ -86,102 +92,63 @@ def _document(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
     """A Doc of the sentences of a document, each with the number of its paragraph."""
     texts: list[str] = []
     spaces: list[bool] = []
-    starts: list[bool] = []
-    # Of each token its words and the places of their heads among all words; of white space none.
-    words: list[list[tuple[Analysis, int]]] = []
-    place: list[tuple[int, int]] = []
+    # Of each token the forms of its words, and of all words what is known of them.
+    forms: list[list[str]] = []
+    columns: dict[str, list] = {name: [] for name in ("words", "tags", "pos", "morphs", "lemmas", "heads", "deps")}
+
+    def add(text: str, space: bool, rows: Sequence[Sequence[object]]) -> None:
+        texts.append(text)
+        spaces.append(space)
+        forms.append([str(row[0]) for row in rows])
+        for row in rows:
+            for column, value in zip(columns.values(), row):
+                column.append(value)
+
     for _, paragraph in groupby(placed, key=lambda each: each[0]):
         if texts:
             spaces[-1] = False
-            texts.append(_PARAGRAPH)
-            spaces.append(False)
-            starts.append(False)
-            words.append([])
+            last = len(columns["words"]) - 1
+            add(_PARAGRAPH, False, [(_PARAGRAPH, SPACE_TAG, "SPACE", "", _PARAGRAPH, last, SPACE_LABEL)])
         for _, block in paragraph:
-            first = len(place)
-            for number, (text, space, rows) in enumerate(_tokens(block)):
-                place.extend((len(texts), i) for i in range(len(rows)))
-                texts.append(text)
-                spaces.append(space)
-                starts.append(number == 0)
-                words.append([_analysis(row, block, first) for row in rows])
+            first = len(columns["words"])
+            for text, space, rows in _tokens(block):
+                add(text, space, [_annotation(row, block, first) for row in rows])
     spaces[-1] = False
     doc = Doc(vocab, words=texts, spaces=spaces)
-    return _annotate(doc, words, place, starts)
+    for i, own in enumerate(forms):
+        write_words(doc, i, [Analysis(form) for form in own])
+    if not has_multiword_tokens(doc):
+        return Doc(vocab, **{**columns, "words": texts, "spaces": spaces})
+    write_back(Doc(vocab, **columns), doc)
+    return doc
 
 
 def _tokens(block: Block) -> Iterator[tuple[str, bool, list[list[str]]]]:
     """The tokens of a sentence: their texts, whether a space stands behind each, and the rows of their words."""
-    end = 0
     found: list[tuple[str, bool, list[list[str]]]] = []
+    end = 0
     for row in block.rows:
         index = row[0]
-        if "." in index:
-            continue
+        space = "SpaceAfter=No" not in row[9].split("|")
         if "-" in index:
             end = int(index.split("-")[1])
-            found.append((row[1], "SpaceAfter=No" not in row[9].split("|"), []))
-        elif int(index) <= end:
+            found.append((row[1], space, []))
+        elif index.isdigit() and int(index) <= end:
             found[-1][2].append(row)
-        else:
-            found.append((row[1], "SpaceAfter=No" not in row[9].split("|"), [row]))
+        elif index.isdigit():
+            found.append((row[1], space, [row]))
     return iter(found)
 
 
-def _analysis(row: list[str], block: Block, first: int) -> tuple[Analysis, int]:
-    """A word, and the place of its head among all words; -1 if it is the root, -2 where the sentence has no tree."""
-    _, form, lemma, upos, xpos, feats, head, deprel = ("" if cell == EMPTY else cell for cell in row[:8])
-    form = row[1]
-    lemma = row[2] if row[2] != EMPTY or form == EMPTY else ""
-    analysis = Analysis(form, lemma, xpos or upos, upos, feats, deprel)
-    if block.problem is not None:
-        return analysis._replace(dep=""), -2
-    number = int(head)
-    return analysis._replace(dep=deprel if number else ROOT_LABEL), first + number - 1 if number else -1
-
-
-def _annotate(
-    doc: Doc, words: list[list[tuple[Analysis, int]]], place: list[tuple[int, int]], starts: list[bool]
-) -> Doc:
-    """Write words into a Doc and, into its tokens, what is true of the highest word of each.
-
-    words (list[list[tuple[Analysis, int]]]): Of each token, see `_analysis`; none for white space.
-    place (list[tuple[int, int]]): Of each word its token, and which word of it it is.
-    starts (list[bool]): Which tokens begin a sentence.
+def _annotation(row: list[str], block: Block, first: int) -> tuple[object, ...]:
+    """A word, its tags, features, lemma, the place of its head among all words, and label. In a sentence without a tree all words hang on
+    the first one, without labels.
     """
-    columns: dict[str, list] = {name: [] for name in ("tags", "pos", "morphs", "lemmas", "heads", "deps")}
-    begin = 0
-    for token, own in enumerate(words):
-        begin = token if starts[token] else begin
-        if not own:
-            row = (SPACE_TAG, "SPACE", "", doc[token].text, max(token - 1, 0), SPACE_LABEL)
-        else:
-            analyses = [_placed(each, head, token, i, place) for i, (each, head) in enumerate(own)]
-            write_words(doc, token, analyses)
-            highest = analyses[highest_word(doc[token])]
-            # In a sentence without a tree, all hang on the first token, without labels.
-            head = token + highest.head_token if highest.dep else begin
-            row = (highest.tag, highest.pos, highest.morph, highest.lemma, head, highest.dep)
-        for column, value in zip(columns.values(), row):
-            column.append(value)
-    annotated = Doc(
-        doc.vocab,
-        words=[token.text for token in doc],
-        spaces=[bool(token.whitespace_) for token in doc],
-        user_data=doc.user_data,
-        **columns,
-    )
-    for token, own in enumerate(words):
-        if len(own) == 1 and own[0][1] >= 0:
-            head_token, head_word = place[own[0][1]]
-            if len(words[head_token]) > 1:
-                write_head_word(annotated, token, head_word)
-    return annotated
-
-
-def _placed(analysis: Analysis, head: int, token: int, number: int, place: list[tuple[int, int]]) -> Analysis:
-    """A word whose head is known by its place among all words as one whose head is known by its token."""
-    if head < 0:
-        return analysis._replace(head_word=number if head == -1 else min(number, 0))
-    head_token, head_word = place[head]
-    return analysis._replace(head_token=head_token - token, head_word=head_word)
+    form, lemma = row[1], row[2]
+    _, _, _, upos, xpos, feats, head, deprel = ("" if cell == EMPTY else cell for cell in row[:8])
+    lemma = "" if lemma == EMPTY and form != EMPTY else lemma
+    known = form, xpos or upos, upos, feats, lemma
+    if block.problem is not None:
+        return *known, first, ""
+    root = head == "0"
+    return *known, first + int(row[0] if root else head) - 1, ROOT_LABEL if root else deprel

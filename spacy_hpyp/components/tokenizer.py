@@ -83,7 +83,7 @@ class LearnedTokenizer:
             forms = [doc[i].text for i in token.tolist()]
             for i, words in zip(token.tolist(), self.multiword_tokens.words(forms)):
                 if len(words) > 1 or words[0] != doc[i].text:
-                    write_words(doc, i, [Analysis(word, head_word=min(j, 0)) for j, word in enumerate(words)])
+                    write_words(doc, i, [Analysis(word) for word in words])
         return doc
 
     def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:

@@ -1,0 +1,132 @@
+"""Words under tokens: a Doc of the words, and back."""
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc
+
+from spacy_hpyp.annotation.extensions import register_extensions, write_extensions
+from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
+
+register_extensions()
+VOCAB = spacy.blank("xx").vocab
+
+
+@st.composite
+def documents(draw):
+    """A Doc some of whose tokens are several words, and a tree over all words."""
+    counts = draw(st.lists(st.integers(1, 3), min_size=1, max_size=8))
+    doc = Doc(VOCAB, words=[f"t{i}" for i in range(len(counts))])
+    for i, count in enumerate(counts):
+        if count > 1:
+            write_words(doc, i, [Analysis(f"t{i}w{j}") for j in range(count)])
+    total = sum(counts)
+    # A random tree: words in a random order, each hangs on one before it.
+    order = draw(st.permutations(range(total)))
+    heads = [0] * total
+    for rank, word in enumerate(order):
+        heads[word] = word if rank == 0 else order[draw(st.integers(0, rank - 1))]
+    return doc, counts, heads
+
+
+def annotated(words, heads):
+    return Doc(
+        words.vocab,
+        words=[token.text for token in words],
+        spaces=[bool(token.whitespace_) for token in words],
+        tags=[f"T{i}" for i in range(len(words))],
+        pos=["NOUN"] * len(words),
+        morphs=["Case=Nom" if i % 2 else "" for i in range(len(words))],
+        lemmas=[f"L{i}" for i in range(len(words))],
+        heads=heads,
+        deps=["ROOT" if head == i else f"d{i}" for i, head in enumerate(heads)],
+        user_data=words.user_data,
+    )
+
+
+@settings(deadline=None)
+@given(documents())
+def test_what_is_written_of_words_is_read_again_and_tokens_have_a_tree(given):
+    doc, counts, heads = given
+    words = words_as_tokens(doc)
+    assert len(words) == sum(counts)
+    words = annotated(words, heads)
+    if max(counts) == 1:
+        return
+    write_back(words, doc)
+    again = words_as_tokens(doc)
+    for name in ("text", "tag_", "pos_", "lemma_", "dep_", "whitespace_"):
+        assert [getattr(token, name) for token in again] == [getattr(token, name) for token in words]
+    assert [token.head.i for token in again] == heads
+    assert [str(token.morph) for token in again] == [str(token.morph) for token in words]
+    flat = doc._.words
+    assert [word.text for word in flat] == [token.text for token in words]
+    assert [flat.index(word.head) for word in flat] == heads
+    assert [(word.tag_, word.lemma_, word.morph, word.dep_) for word in flat] == [
+        (token.tag_, token.lemma_, str(token.morph), token.dep_) for token in words
+    ]
+    # The tokens have one root as the words have, and no cycle.
+    assert len(list(doc.sents)) == 1
+    assert sum(token.head.i == token.i for token in doc) == 1
+    for token in doc:
+        assert len(list(token.ancestors)) < len(doc)
+
+
+def test_a_document_without_multiword_tokens_is_its_own():
+    doc = Doc(VOCAB, words=["a", "b"])
+    assert words_as_tokens(doc) is doc
+    write_back(doc, doc)
+
+
+def test_sentence_boundaries_that_are_set_are_those_of_the_words():
+    doc = Doc(VOCAB, words=["a", "bc", "d"], sent_starts=[True, False, True])
+    write_words(doc, 1, [Analysis("b"), Analysis("c")])
+    words = words_as_tokens(doc)
+    assert [token.is_sent_start for token in words] == [True, False, False, True]
+    words[1].is_sent_start = True
+    write_back(words, doc)
+    assert [token.is_sent_start for token in doc] == [True, True, True]
+
+
+def test_what_is_not_set_stays_so():
+    doc = Doc(VOCAB, words=["a", "bc", "d"])
+    write_words(doc, 1, [Analysis("b"), Analysis("c")])
+    words = words_as_tokens(doc)
+    assert [token.is_sent_start for token in words] == [True, None, False, None]
+    write_back(words, doc)
+    assert not doc.has_annotation("TAG")
+    assert not doc.has_annotation("DEP")
+    assert [token.is_sent_start for token in doc] == [True, None, None]
+
+
+def test_log_probabilities_of_words_are_summed_up_and_confidence_is_that_of_the_highest():
+    doc = Doc(VOCAB, words=["a", "bc", "d"])
+    write_words(doc, 1, [Analysis("b"), Analysis("c")])
+    doc.user_data["other"] = 1
+    words = annotated(words_as_tokens(doc), [3, 3, 3, 3])
+    values = {
+        "log_prob": np.array([-1.0, -2.0, -4.0, -8.0]),
+        "surprisal_lexical": np.ones(4),
+        "surprisal_syntactic": np.ones(4),
+        "head_prob": np.array([0.1, 0.2, 0.3, 0.4]),
+        "tag_prob": np.array([0.1, 0.2, 0.3, 0.4]),
+    }
+    write_extensions(words, np.arange(4), values)
+    write_back(words, doc)
+    assert [token._.log_prob for token in doc] == [-1.0, -6.0, -8.0]
+    assert doc._.log_prob == pytest.approx(-15.0)
+    assert [token._.surprisal for token in doc] == [2.0, 4.0, 2.0]
+    assert [token._.head_prob for token in doc] == [0.1, 0.2, 0.4]
+    assert doc.user_data["other"] == 1
+
+
+def test_white_space_stays_where_it_is():
+    doc = Doc(VOCAB, words=["a", "\n\n", "bc"], spaces=[False] * 3)
+    write_words(doc, 2, [Analysis("b"), Analysis("c")])
+    words = words_as_tokens(doc)
+    assert [token.text for token in words] == ["a", "\n\n", "b", "c"]
+    write_back(annotated(words, [0, 0, 2, 2]), doc)
+    assert [token.head.i for token in doc] == [0, 0, 2]
+    assert [word.text for word in doc._.words] == ["a", "b", "c"]

@@ -13,12 +13,10 @@ from spacy.tokens import Doc, Span, Token
 from ..compat.spacy import attribute_key
 from .kept import kept_parses
 from .syntactic_words import words_of_doc, words_of_token
-from .written import TOGETHER, WRITTEN, value_at, write_entries
+from .written import SENTENCE, TOGETHER, WRITTEN, value_at, write_entries
 
 # A Doc of so many tokens has one entry for each of them, see `TOGETHER`.
 _LONG = 100_000
-# A sentence's log-probability and how many tokens it has, at its first token.
-_SENTENCE = "sentence_log_prob"
 # What is written by request, and not together with the rest.
 _LABEL = "label_prob"
 # What a tokenizer believes.
@@ -57,7 +55,7 @@ def _sum_of_sentences(tokens: Doc | Span) -> float | None:
     doc = tokens.doc if isinstance(tokens, Span) else tokens
     total, end = 0.0, None
     for token in tokens:
-        written = doc.user_data.get(attribute_key(_SENTENCE, token.idx))
+        written = doc.user_data.get(attribute_key(SENTENCE, token.idx))
         if end is None or token.i == end:
             # What is not the beginning of a sentence has none.
             if written is None:
@@ -217,7 +215,7 @@ def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarra
         del doc.user_data[key]
     lengths = np.diff(np.append(starts, len(doc))).tolist()
     for start, length, value in zip(starts.tolist(), lengths, values.tolist()):
-        doc.user_data[attribute_key(_SENTENCE, doc[start].idx)] = (value, length)
+        doc.user_data[attribute_key(SENTENCE, doc[start].idx)] = (value, length)
 
 
 def write_states(doc: Doc, token: np.ndarray, states: np.ndarray) -> None:
@@ -261,7 +259,7 @@ def _is_written(key: Any) -> bool:
         isinstance(key, tuple)
         and len(key) == 4
         and key[0] == "._."
-        and key[1] in (TOGETHER, _SENTENCE, _LABEL, _UNCALIBRATED, *WRITTEN)
+        and key[1] in (TOGETHER, SENTENCE, _LABEL, _UNCALIBRATED, *WRITTEN)
         and key[3] is None
     )
 

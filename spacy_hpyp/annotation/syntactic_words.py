@@ -21,8 +21,10 @@ from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
 from ..compat.spacy import attribute_key
+from .written import SENTENCE, TOGETHER, WRITTEN
 
-_WORDS, _HEAD_WORD = "multiword", "head_word"
+# The words of a token that is several; what components have written about each of them; and which word of the head a token hangs on.
+_WORDS, _ABOUT_WORDS, _HEAD_WORD = _OWN = "multiword", "about_words", "head_word"
 #: What is written about words and can be summed up: of a token with several it is the sum.
 _SUMMED = ("log_prob", "surprisal_lexical", "surprisal_syntactic")
 _STRINGS = (TAG, POS, MORPH, LEMMA, DEP)
@@ -207,12 +209,22 @@ def words_as_tokens(doc: Doc) -> Doc:
     columns = [*range(4), 4, 5] if annotated else [*range(4), 6]
     names = [*_STRINGS[:4], DEP, HEAD] if annotated else [*_STRINGS[:4], SENT_START]
     words.from_array(names, np.ascontiguousarray(rows[:, columns]).view(np.uint64))
-    end = dict(zip(doc.to_array(IDX).tolist(), words.to_array(IDX)[first + np.maximum(count, 1) - 1].tolist()))
+    place = words.to_array(IDX).tolist()
+    number = {idx: token for token, idx in enumerate(doc.to_array(IDX).tolist())}
     for key, value in doc.user_data.items():
         if not _is_of_token(key):
             words.user_data[key] = value
-        elif key[1] not in (_WORDS, _HEAD_WORD):
-            words.user_data[attribute_key(key[1], end[key[2]])] = value
+            continue
+        token = number[key[2]]
+        about = doc.user_data.get(attribute_key(_ABOUT_WORDS, key[2]))
+        if key[1] == _ABOUT_WORDS:
+            for i, known in enumerate(value):
+                words.user_data.update(
+                    {attribute_key(name, place[first[token] + i]): each for name, each in known.items()}
+                )
+        elif key[1] not in _OWN and not (about and any(key[1] in known for known in about)):
+            # The tokenizer has written about a token what is true of its end.
+            words.user_data[attribute_key(key[1], place[first[token] + count[token] - 1])] = value
     return words
 
 
@@ -249,21 +261,46 @@ def write_back(words: Doc, doc: Doc) -> None:
         for at in np.flatnonzero((count[own] == 1) & (count[own[head]] > 1)).tolist():
             data[attribute_key(_HEAD_WORD, doc[int(own[at])].idx)] = int(head[at] - first[own[head[at]]])
     begins = dict(zip(words.to_array(IDX).tolist(), range(len(words))))
+    about: dict[int, list[dict[str, Any]]] = {}
     for key, value in words.user_data.items():
-        if _is_of_token(key):
-            at = begins[key[2]]
-            place = attribute_key(key[1], doc[int(own[at])].idx)
-            if key[1] in _SUMMED and place in data:
-                data[place] += value
-            elif key[1] in _SUMMED or at == highest[own[at]] or place not in data:
-                data[place] = value
+        if not _is_of_token(key):
+            continue
+        at = begins[key[2]]
+        token = int(own[at])
+        if count[token] > 1:
+            about.setdefault(token, [{} for _ in range(count[token])])[at - first[token]][key[1]] = value
+        if key[1] == SENTENCE:
+            value = value[0], int(own[at + value[1] - 1]) - token + 1
+        _put(data, attribute_key(key[1], doc[token].idx), value, bool(at == highest[token]))
+    for token, known in about.items():
+        data[attribute_key(_ABOUT_WORDS, doc[token].idx)] = known
     doc.user_data.clear()
     doc.user_data.update(data)
     chosen = rows[highest]
     chosen[:, 5] = own[head[highest]] - np.arange(len(doc))
     chosen[:, 6] = rows[first, 6]
+    if doc.has_annotation("DEP") and not parsed:
+        doc.from_array([HEAD, DEP], np.zeros((len(doc), 2), dtype=np.uint64))
     columns, names = ([*range(4), 4, 5], (DEP, HEAD)) if parsed else ([*range(4), 6], (SENT_START,))
     doc.from_array([*_STRINGS[:4], *names], np.ascontiguousarray(chosen[:, columns]).view(np.uint64))
+
+
+def _put(data: dict[Any, Any], key: tuple, value: Any, is_highest: bool) -> None:
+    """Put what is written about a word into what is written about its token.
+
+    is_highest (bool): Whether the word is the highest of the token.
+    """
+    before = data.get(key)
+    if before is None:
+        data[key] = value
+    elif key[1] == TOGETHER:
+        sums = (None if None in each else sum(each) for each in zip(before, value))
+        chosen = value if is_highest else before
+        data[key] = tuple(total if name in _SUMMED else each for name, total, each in zip(WRITTEN, sums, chosen))
+    elif key[1] in _SUMMED:
+        data[key] = before + value
+    elif is_highest:
+        data[key] = value
 
 
 def _word_counts(doc: Doc) -> np.ndarray:

@@ -16,6 +16,8 @@ WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", 
 #: the parsed Doc four times over: it has one entry for each token, a tuple of all values. The key is that of an attribute, so that spaCy
 #: moves the entry with the token into documents that are made of this one.
 TOGETHER = "hpyp_parser"
+#: A sentence's log-probability and how many tokens it has, at its first token.
+SENTENCE = "sentence_log_prob"
 
 
 def value_at(data: Mapping[Any, Any], name: str, offset: int) -> Any:

@@ -1,15 +1,18 @@
 """What the trainable components of this package have in common: labels, learning, scores, and the errors for people."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, ClassVar, Literal
 
+from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example, validate_examples
+from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
+from ..annotation.documents import unannotated
+from ..annotation.syntactic_words import has_multiword_tokens, words_as_tokens, write_back
 from .stored import StoredComponent
 
 # In the place of a scorer: none was given.
@@ -81,6 +84,30 @@ class TrainableComponent(StoredComponent):
     def _known_labels(self) -> Collection[str]:
         """What `add_label` need not add."""
         return self.labels
+
+    # Prediction
+
+    def __call__(self, doc: Doc, **options: Any) -> Doc:
+        """Predict for a document, see `pipe`."""
+        return next(self.pipe([doc], **options), doc)
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128, **options: Any) -> Iterator[Doc]:
+        """Predict for documents, some at a time. What is read, and what something is found for, are their syntactic words.
+
+        stream (Iterable[Doc]): The documents; they are changed and yielded.
+        batch_size (int): How many at a time.
+        **options: What `predict` takes besides, as `component_cfg` of `nlp.pipe` has it.
+        """
+        for docs in util.minibatch(stream, size=batch_size):
+            words = list(map(words_as_tokens, docs))
+            try:
+                self.set_annotations(words, self.predict(words, **options))
+                for each, doc in zip(words, docs):
+                    write_back(each, doc)
+            except Exception as error:
+                self.get_error_handler()(self.name, self, docs, error)
+            else:
+                yield from docs
 
     # Labels, training and scores
 
@@ -171,13 +198,21 @@ class TrainableComponent(StoredComponent):
         )
 
     def _examples(self, examples: Iterable[Example], method: str) -> list[Example]:
-        """What a method of this name is given, as a list.
+        """What a method of this name is given, as a list of Examples whose tokens are syntactic words.
 
         RAISES (TypeError): If these are no Examples.
         """
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.{method}")
-        return examples
+        return list(map(example_of_words, examples))
+
+    def _initial_examples(self, get_examples: Callable[[], Iterable[Example]]) -> list[Example]:
+        """What `initialize` is given.
+
+        RAISES (TypeError): If that are no Examples, and no function that returns some.
+        """
+        validate_get_examples(get_examples, f"{type(self).__name__}.initialize")
+        return list(map(example_of_words, get_examples()))
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Compare predicted examples with their gold annotation, by the component's scorer.
@@ -195,6 +230,17 @@ class TrainableComponent(StoredComponent):
 
     #: What somebody who gives `score` a Doc may have been looking for; a sentence after a space.
     instead_of_score: ClassVar[str] = ""
+
+
+def example_of_words(example: Example) -> Example:
+    """An example whose tokens are the syntactic words of another's; that one itself if it has no multiword tokens.
+
+    In the place of the words that the tokenizer finds there are the gold words, since both must be made of the same characters.
+    """
+    if not (has_multiword_tokens(example.reference) or has_multiword_tokens(example.predicted)):
+        return example
+    reference = words_as_tokens(example.reference)
+    return Example(unannotated(reference), reference)
 
 
 def listed(problems: Counter[str]) -> str:

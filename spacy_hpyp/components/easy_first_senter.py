@@ -7,7 +7,7 @@ from spacy.attrs import HEAD, ORTH, SENT_START, SPACY
 from spacy.language import Language
 from spacy.pipeline.senter import senter_score
 from spacy.tokens import Doc
-from spacy.training import Example, validate_get_examples
+from spacy.training import Example
 
 from ..annotation.documents import content_key
 from ..annotation.words import BEGINS, GOES_ON, Words, read_words, write_starts
@@ -40,8 +40,9 @@ class EasyFirstSenter(DecidingComponent):
         nlp (Language | None): The pipeline.
         RAISES (ValueError): If no document has sentence boundaries.
         """
-        validate_get_examples(get_examples, "EasyFirstSenter.initialize")
-        self._initialize(get_examples(), [_OUTCOMES[GOES_ON], _OUTCOMES[BEGINS]], "sentence boundaries")
+        self._initialize(
+            self._initial_examples(get_examples), [_OUTCOMES[GOES_ON], _OUTCOMES[BEGINS]], "sentence boundaries"
+        )
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray]:
         """Decide the words of documents without changing them.

@@ -7,7 +7,7 @@ from spacy.attrs import DEP, HEAD, ORTH, SENT_START, SPACY, TAG
 from spacy.language import Language
 from spacy.pipeline.tagger import tagger_score
 from spacy.tokens import Doc
-from spacy.training import Example, validate_get_examples
+from spacy.training import Example
 
 from ..annotation.documents import RawSentence, raw_sentences
 from ..annotation.extensions import register_extensions
@@ -66,8 +66,7 @@ class EasyFirstTagger(DecidingComponent):
         labels (Sequence[str] | None): The tags; without them, those of the examples.
         RAISES (ValueError): If no token has a tag, or none has one of `labels`.
         """
-        validate_get_examples(get_examples, "EasyFirstTagger.initialize")
-        examples = list(get_examples())
+        examples = self._initial_examples(get_examples)
         tags = labels or sorted({token.tag_ for example in examples for token in example.reference} - {""})
         self._initialize(examples, list(tags), "a token with one of the tags" if labels else "a token with a tag")
 

@@ -9,7 +9,7 @@ import numpy as np
 from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example, validate_get_examples
+from spacy.training import Example
 from thinc.api import Optimizer
 from wasabi import table
 
@@ -68,9 +68,9 @@ class HeadOutwardStates(TrainableComponent):
         nlp (Language | None): The pipeline.
         RAISES (ValueError): If there is nothing to learn.
         """
-        validate_get_examples(get_examples, "HeadOutwardStates.initialize")
+        examples = self._initial_examples(get_examples)
         model = self.latent_states.untrained()
-        documents = {uncased_key(doc): doc for doc in (example.reference for example in get_examples())}
+        documents = {uncased_key(doc): doc for doc in (example.reference for example in examples)}
         read = {key: read_uncased(doc) for key, doc in documents.items()}
         usable = [model.usable(words) for words in read.values()]
         size = sum(len(words.forms) for words in usable)

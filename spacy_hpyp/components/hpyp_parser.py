@@ -275,20 +275,6 @@ class HPYPParser(GibbsParser):
         self._check_trained()
         return self.joint
 
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128, search: Search | None = None) -> Iterator[Doc]:
-        """Parse documents, some at a time.
-
-        stream (Iterable[Doc]): The documents; they are changed and yielded.
-        batch_size (int): How many at a time.
-        search (Search | None): How to search in these documents, instead of as the settings say: what `component_cfg` of `nlp.pipe` has.
-        """
-        for docs in util.minibatch(stream, size=batch_size):
-            try:
-                self.set_annotations(docs, self.predict(docs, search=search))
-                yield from docs
-            except Exception as error:
-                self.get_error_handler()(self.name, self, docs, error)
-
     def predict(self, docs: Iterable[Doc], *, search: Search | None = None) -> tuple[Layout, Parses]:
         """Parse documents without changing them.
 

@@ -14,6 +14,7 @@ from spacy.vocab import Vocab
 
 from ..annotation.extensions import forget_probabilities, register_extensions
 from ..annotation.kept import current_parse, keep, note_starts, noted_starts, take_back
+from ..annotation.syntactic_words import words_as_tokens, write_back
 from ..settings import OneOf, check
 from ..storage.files import replace_file
 
@@ -58,16 +59,21 @@ class KeepParse(Pipe):
         self.boundaries = boundaries
 
     def __call__(self, doc: Doc) -> Doc:
-        """Keep the parse of a Doc.
+        """Keep the parse of a Doc: that of its syntactic words.
 
         doc (Doc): The Doc, which is changed and returned.
         RAISES (ValueError): If there are to be the boundaries that were given, and nobody has noted them.
         """
-        if len(doc) == 0:
-            return doc
+        words = words_as_tokens(doc)
+        if len(words) > 0:
+            self._keep(words)
+            write_back(words, doc)
+        return doc
+
+    def _keep(self, doc: Doc) -> None:
         if not doc.has_annotation("DEP"):
             note_starts(doc)
-            return doc
+            return
         if not self.name_of_parse:
             raise ValueError(
                 f"The component '{self.name}' has to keep a parse, but not under which name: set 'name_of_parse'."
@@ -81,7 +87,6 @@ class KeepParse(Pipe):
             )
         take_back(doc, starts)
         forget_probabilities(doc)
-        return doc
 
     # Storage: the name may have been found out when the pipeline was made.
 

@@ -7,7 +7,7 @@ import numpy as np
 from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example, validate_get_examples
+from spacy.training import Example
 from thinc.api import Optimizer
 
 from ..annotation.ballots import ABSENT, Ballots, Gold, Names, join_ballots, read_ballots, read_gold_votes
@@ -94,7 +94,7 @@ class ParseCombiner(TrainableComponent):
         labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
         RAISES (ValueError): If there are fewer than two voters, or no labels.
         """
-        validate_get_examples(get_examples, "ParseCombiner.initialize")
+        examples = self._initial_examples(get_examples)
         voters = list(self.model.attrs["voters"]) or self._voters_before(nlp)
         if len(voters) < 2:
             raise ValueError(
@@ -102,7 +102,7 @@ class ParseCombiner(TrainableComponent):
                 f"{voters}. Put parsers before it, each but the last with a 'keep_parse' after it, or name them in 'voters'."
             )
         if labels is None:
-            tokens = [token for example in get_examples() for token in example.reference]
+            tokens = [token for example in examples for token in example.reference]
             labels = {
                 "tags": sorted({token.tag_ for token in tokens if token.tag_}),
                 "labels": sorted({token.dep_ for token in tokens if token.dep_}),

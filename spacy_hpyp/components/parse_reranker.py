@@ -11,7 +11,7 @@ from spacy import util
 from spacy.language import Language
 from spacy.pipeline.dep_parser import DependencyParser
 from spacy.tokens import Doc
-from spacy.training import Corpus, Example, validate_get_examples
+from spacy.training import Corpus, Example
 from spacy.vocab import Vocab
 from thinc.api import Optimizer
 
@@ -170,8 +170,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
             weights from, instead of the last ones of the examples. If there are more than `held_out`, of so many of them.
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """
-        validate_get_examples(get_examples, "ParseReranker.initialize")
-        documents = list(gold_documents(get_examples(), self.tokens))
+        documents = list(gold_documents(self._initial_examples(get_examples), self.tokens))
         held: dict[bytes, tuple[Doc, RawSentence]] = {}
         if held_out is None:
             keys = self._hold_out([raw.key for document in documents for raw in document.sentences])

@@ -9,7 +9,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.pipeline.dep_parser import make_parser_scorer
 from spacy.tokens import Doc
-from spacy.training import Example, validate_get_examples
+from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..annotation.documents import (
@@ -78,8 +78,7 @@ class Parser(TrainableComponent):
         labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """
-        validate_get_examples(get_examples, f"{type(self).__name__}.initialize")
-        examples = list(get_examples())
+        examples = self._initial_examples(get_examples)
         corpus = self._read_corpus(gold_documents(examples, self._tokens))
         self._begin(corpus, corpus.label_data() if labels is None else labels, examples, nlp)
 

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 
-from spacy_hpyp.annotation.extensions import register_extensions, write_extensions
+from spacy_hpyp.annotation.extensions import register_extensions, write_extensions, write_sentence_probabilities
+from spacy_hpyp.annotation.kept import current_parse, keep, take_back
 from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
 
 register_extensions()
@@ -130,3 +131,38 @@ def test_white_space_stays_where_it_is():
     write_back(annotated(words, [0, 0, 2, 2]), doc)
     assert [token.head.i for token in doc] == [0, 0, 2]
     assert [word.text for word in doc._.words] == ["a", "b", "c"]
+
+
+def test_what_was_written_about_each_word_is_there_for_the_next_component():
+    doc = Doc(VOCAB, words=["a", "bc", "d"])
+    write_words(doc, 1, [Analysis("b"), Analysis("c")])
+    doc.user_data[("._.", "sent_end_prob", doc[1].idx, None)] = 0.75
+    words = annotated(words_as_tokens(doc), [2, 2, 2, 2])
+    assert [token._.sent_end_prob for token in words] == [None, None, 0.75, None]
+    keep(words, "first", current_parse(words))
+    write_back(words, doc)
+    again = words_as_tokens(doc)
+    assert again._.parses["first"].heads.tolist() == [2, 1, 0, -1]
+    assert [token._.sent_end_prob for token in again] == [None, None, 0.75, None]
+
+
+def test_a_parse_that_is_taken_back_is_no_longer_there():
+    doc = Doc(VOCAB, words=["a", "bc"])
+    write_words(doc, 1, [Analysis("b"), Analysis("c")])
+    write_back(annotated(words_as_tokens(doc), [1, 1, 1]), doc)
+    words = words_as_tokens(doc)
+    take_back(words, np.array([1, 0, -1]))
+    write_back(words, doc)
+    assert not doc.has_annotation("DEP")
+    assert [token.is_sent_start for token in doc] == [True, None]
+
+
+def test_the_log_probability_of_a_sentence_is_that_of_its_tokens():
+    doc = Doc(VOCAB, words=["a", "bc", "d"])
+    write_words(doc, 1, [Analysis("b"), Analysis("c")])
+    words = annotated(words_as_tokens(doc), [1, 1, 1, 3])
+    write_sentence_probabilities(words, np.array([0, 3]), np.array([-5.0, -2.0]))
+    write_back(words, doc)
+    assert doc._.log_prob == -7.0
+    assert doc[:2]._.log_prob == -5.0
+    assert doc[:1]._.log_prob is None

@@ -19,6 +19,8 @@ from spacy.vocab import Vocab
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER
 
+pytest.register_assert_rewrite("damage")
+
 # Compiling makes many objects that stay, which Python would look through again and again: a tenth of the time.
 gc.set_threshold(100_000, 50, 50)
 
@@ -262,6 +264,13 @@ def trained_on_documents(toy: ToyTreebank) -> Language:
     for _ in range(5):
         nlp.update(examples())
     return nlp
+
+
+@pytest.fixture
+def victim(only_victim: Any) -> Any:
+    """The only `Victim` of a file, which is what it was again after each test."""
+    yield only_victim
+    only_victim.restore()
 
 
 @pytest.fixture

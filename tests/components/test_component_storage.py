@@ -7,11 +7,14 @@ import pickle
 import random
 import sys
 from dataclasses import asdict
+from functools import partial
 
+import damage
 import numpy as np
 import pytest
 import spacy
 import srsly
+from damage import Victim, files_below, interrupt, no_space
 from numba.core.errors import NumbaError, TypingError
 from thinc.api import Config
 
@@ -35,60 +38,38 @@ def small(toy):
 
 
 @pytest.fixture(scope="module")
+def others(toy):
+    """A pipeline trained on other sentences; tests do not change it."""
+    return toy.trained(toy.sentences(6, seed=9))
+
+
+@pytest.fixture(scope="module")
 def model_file(toy, small):
     """The content of its model file as it was before files had checksums: what is wrong with it has to be seen by itself."""
     return toy.parser(small).model.to_bytes()
 
 
-class Victim:
-    """A pipeline into which damaged models are loaded."""
+def victim_of(toy, nlp, annotation, assert_forest, **settings):
+    """A copy of a pipeline into which damaged models are loaded."""
+    copy = toy.copy(nlp, **settings)
 
-    def __init__(self, toy, nlp, annotation, assert_forest):
-        self.toy = toy
-        self.nlp = toy.copy(nlp)
-        self.parser = toy.parser(self.nlp)
-        self.good = self.parser.to_bytes(exclude=["vocab"])
-        self.annotation = annotation
-        self.assert_forest = assert_forest
-        self.expected = annotation(self.nlp(TEXT))
-
-    def load(self, model):
-        self.parser.from_bytes(srsly.msgpack_dumps({"model": model}))
-
-    def refuses(self, model):
-        """Whether a model is refused, leaving the component as it was; if not, it has to work."""
-        refusal = None
+    def work():
+        assert_forest(copy(TEXT))
         try:
-            self.load(model)
-        except ValueError as error:
-            refusal = str(error)
-        if refusal is not None:
-            assert "model" in refusal
-            assert self.annotation(self.nlp(TEXT)) == self.expected
-            return True
-        self.assert_forest(self.nlp(TEXT))
-        try:
-            self.nlp.update(self.toy.examples(self.nlp, self.toy.sentences(15)))
+            copy.update(toy.examples(copy, toy.sentences(15)))
         except ValueError:
-            pass
-        else:
-            self.assert_forest(self.nlp(TEXT))
-        self.parser.from_bytes(self.good)
-        return False
+            return
+        assert_forest(copy(TEXT))
+
+    return Victim(copy, toy.parser(copy), lambda: annotation(copy(TEXT)), work)
 
 
-@pytest.fixture
-def victim(toy, small, annotation, assert_forest):
-    return Victim(toy, small, annotation, assert_forest)
+@pytest.fixture(scope="module")
+def only_victim(toy, small, annotation, assert_forest):
+    return victim_of(toy, small, annotation, assert_forest)
 
 
-def edited(model_file, edit):
-    """A model file whose joint model was edited as a dictionary."""
-    outer = srsly.msgpack_loads(model_file)
-    inner = srsly.msgpack_loads(outer["attrs"][0]["joint_model"])
-    changed = edit(inner)
-    outer["attrs"][0]["joint_model"] = srsly.msgpack_dumps(inner if changed is None else changed)
-    return srsly.msgpack_dumps(outer)
+edited = partial(damage.edited, name="joint_model")
 
 
 # Round trips
@@ -253,48 +234,48 @@ def test_pipeline_of_a_version_with_fewer_settings_is_loaded_and_has_the_default
         lambda saved: saved.replace(b"parses", b"trees"),
     ],
 )
-def test_damaged_settings_are_refused_and_nothing_is_changed(toy, victim, small, tmp_path, edit):
-    other = changed(toy, toy.trained(toy.sentences(6, seed=9)))
+def test_damaged_settings_are_refused_and_nothing_is_changed(toy, victim, others, tmp_path, edit):
+    other = changed(toy, others)
     other.to_disk(tmp_path)
     file = tmp_path / "hpyp_parser" / "cfg"
     data = edit(file.read_bytes())
     assert data != file.read_bytes()
     file.write_bytes(data)
-    before = victim.parser.settings
+    before = victim.component.settings
     with pytest.raises(ValueError, match=r"'hpyp_parser' cannot be read from .*cfg: its settings are damaged"):
         spacy.load(tmp_path)
     with pytest.raises(ValueError, match=r"cannot be read from .*cfg"):
-        victim.parser.from_disk(tmp_path / "hpyp_parser")
+        victim.component.from_disk(tmp_path / "hpyp_parser")
     message = srsly.msgpack_loads(toy.parser(other).to_bytes())
     with pytest.raises(ValueError, match="component 'hpyp_parser' cannot be read: its settings are damaged"):
-        victim.parser.from_bytes(srsly.msgpack_dumps({**message, "cfg": data}))
-    assert victim.parser.settings == before
-    assert victim.annotation(victim.nlp(TEXT)) == victim.expected
+        victim.component.from_bytes(srsly.msgpack_dumps({**message, "cfg": data}))
+    assert victim.component.settings == before
+    assert victim.see() == victim.expected
 
 
 def test_refused_model_leaves_the_settings_as_they_were(toy, victim, small):
     message = srsly.msgpack_loads(toy.parser(changed(toy, small)).to_bytes())
-    before = victim.parser.settings
+    before = victim.component.settings
     with pytest.raises(ValueError, match="model"):
-        victim.parser.from_bytes(srsly.msgpack_dumps({**message, "model": message["model"][:-1]}))
-    assert victim.parser.settings == before
+        victim.component.from_bytes(srsly.msgpack_dumps({**message, "model": message["model"][:-1]}))
+    assert victim.component.settings == before
 
 
 @pytest.mark.parametrize("part", ["cfg", "model", "vocab"])
-def test_where_one_part_is_damaged_none_is_loaded(toy, victim, tmp_path, part):
-    other = toy.parser(changed(toy, toy.trained(toy.sentences(6, seed=9))))
+def test_where_one_part_is_damaged_none_is_loaded(toy, victim, others, tmp_path, part):
+    other = toy.parser(changed(toy, others))
     other.vocab.strings.add("a string that nobody else has")
     other.to_disk(tmp_path)
     message = srsly.msgpack_loads(other.to_bytes())
     file = tmp_path / "vocab" / "strings.json" if part == "vocab" else tmp_path / part
     file.write_bytes(file.read_bytes()[:-1])
-    before = victim.parser.settings, set(victim.nlp.vocab.strings)
+    before = victim.component.settings, set(victim.nlp.vocab.strings)
     with pytest.raises(ValueError):  # noqa: PT011
-        victim.parser.from_disk(tmp_path)
+        victim.component.from_disk(tmp_path)
     with pytest.raises(ValueError, match="cannot be read"):
-        victim.parser.from_bytes(srsly.msgpack_dumps({**message, part: message[part][:-1]}))
-    assert (victim.parser.settings, set(victim.nlp.vocab.strings)) == before
-    assert victim.annotation(victim.nlp(TEXT)) == victim.expected
+        victim.component.from_bytes(srsly.msgpack_dumps({**message, part: message[part][:-1]}))
+    assert (victim.component.settings, set(victim.nlp.vocab.strings)) == before
+    assert victim.see() == victim.expected
 
 
 def test_untrained_component_can_be_stored(toy, tmp_path):
@@ -310,8 +291,8 @@ def test_loading_an_untrained_model_makes_the_component_untrained(toy, small):
         nlp("the dog sleeps .")
 
 
-def test_loading_replaces_what_was_learned(toy, small, annotation):
-    nlp = toy.trained(toy.sentences(6, seed=9))
+def test_loading_replaces_what_was_learned(toy, small, others, annotation):
+    nlp = toy.copy(others)
     toy.parser(nlp).from_bytes(toy.parser(small).to_bytes())
     assert annotation(nlp(TEXT)) == annotation(small(TEXT))
     nlp.update(toy.examples(nlp, toy.sentences(15)))
@@ -333,14 +314,14 @@ def test_files_without_a_checksum_are_read_as_before(toy, small, model_file, ann
     assert toy.parser(loaded).to_bytes() == toy.parser(small).to_bytes()
 
 
-def test_classes_that_no_word_has_any_more_do_no_harm(victim, model_file):
+def test_classes_that_no_word_has_any_more_do_no_harm(victim, model_file, assert_forest):
     # Earlier versions had such a class for words that begin a sentence.
     def rename(inner):
         assert len(inner["classes"]) > 1
         inner["classes"] = [inner["classes"][0], *(f"FIRST-{name}" for name in inner["classes"][1:])]
 
-    victim.load(edited(model_file, rename))
-    victim.assert_forest(victim.nlp(f"Zenobia {TEXT} Zenobia sleeps ."))
+    victim.load(edited(model_file, edit=rename))
+    assert_forest(victim.nlp(f"Zenobia {TEXT} Zenobia sleeps ."))
 
 
 # Damage
@@ -359,8 +340,8 @@ def test_every_flipped_bit_of_a_model_file_is_seen(toy, small, victim, tmp_path)
             victim.load(bytes(damaged))
     (tmp_path / "model").write_bytes(data[:-1])
     with pytest.raises(ValueError, match="checksum"):
-        victim.parser.from_disk(tmp_path, exclude=["vocab"])
-    assert victim.annotation(victim.nlp(TEXT)) == victim.expected
+        victim.component.from_disk(tmp_path, exclude=["vocab"])
+    assert victim.see() == victim.expected
 
 
 def test_an_n_gram_model_is_no_model_of_a_parser(toy, victim, tmp_path):
@@ -368,38 +349,46 @@ def test_an_n_gram_model_is_no_model_of_a_parser(toy, victim, tmp_path):
         tmp_path / "model"
     )
     with pytest.raises(ValueError, match="cannot be read"):
-        victim.parser.from_disk(tmp_path, exclude=["vocab"])
-    assert victim.annotation(victim.nlp(TEXT)) == victim.expected
+        victim.component.from_disk(tmp_path, exclude=["vocab"])
+    assert victim.see() == victim.expected
 
 
-@pytest.mark.parametrize(
-    "error",
-    [NumbaError("x"), TypingError("x"), TypeError("can't unbox array"), RuntimeError("no locator available")]
-    + [RecursionError("x"), MemoryError(), KeyboardInterrupt(), OSError(errno.EMFILE, "Too many open files")],
-    ids=lambda error: type(error).__name__,
-)
+ERRORS = [
+    *(NumbaError("x"), TypingError("x"), TypeError("can't unbox array"), RuntimeError("no locator available")),
+    *(RecursionError("x"), MemoryError(), KeyboardInterrupt(), OSError(errno.EMFILE, "Too many open files")),
+]
+
+
+@pytest.fixture(scope="module")
+def with_derivations(toy):
+    """A pipeline whose model has derivations; tests do not change it."""
+    return toy.trained(toy.sentences(8), latent="derivations", latent_after=0, latent_particles=5, sweeps=3)
+
+
 @pytest.mark.parametrize(
     "place", ["hpyp.storage.fill_index", "hpyp.storage._link_above", "models.storage.is_derivation"]
 )
-def test_an_error_that_is_not_the_file_s_comes_through(toy, annotation, tmp_path, monkeypatch, place, error):
-    nlp = toy.trained(toy.sentences(8), latent="derivations", latent_after=0, latent_particles=5, sweeps=3)
+def test_an_error_that_is_not_the_file_s_comes_through(toy, with_derivations, annotation, tmp_path, monkeypatch, place):
+    nlp = toy.copy(with_derivations)
     nlp.to_disk(tmp_path)
     # With the views the seating is not read.
     (tmp_path / "hpyp_parser" / "view.bin").unlink()
     parser, expected = toy.parser(nlp), annotation(nlp(TEXT))
     data = parser.to_bytes()
 
-    def fail(*_):
-        raise error
+    for error in ERRORS:
 
-    monkeypatch.setattr(f"spacy_hpyp.{place}", fail)
-    for load in (
-        lambda: parser.from_bytes(data),
-        lambda: parser.from_disk(tmp_path / "hpyp_parser", exclude=["vocab"]),
-    ):
-        with pytest.raises(type(error)) as found:
-            load()
-        assert found.value is error
+        def fail(*_, error=error):
+            raise error
+
+        monkeypatch.setattr(f"spacy_hpyp.{place}", fail)
+        for load in (
+            lambda: parser.from_bytes(data),
+            lambda: parser.from_disk(tmp_path / "hpyp_parser", exclude=["vocab"]),
+        ):
+            with pytest.raises(type(error)) as found:
+                load()
+            assert found.value is error
     monkeypatch.undo()
     assert annotation(nlp(TEXT)) == expected
 
@@ -461,13 +450,13 @@ def test_anything_that_is_no_model_is_refused(victim, model):
 @pytest.mark.parametrize("data", [b"", b"\x00", b"not msgpack at all", srsly.msgpack_dumps([1, 2])])
 def test_bytes_that_are_no_component_are_refused(victim, data):
     with pytest.raises(ValueError, match="hpyp_parser"):
-        victim.parser.from_bytes(data)
-    assert victim.annotation(victim.nlp(TEXT)) == victim.expected
+        victim.component.from_bytes(data)
+    assert victim.see() == victim.expected
 
 
 def keys_of_the_model(model_file):
     keys = []
-    edited(model_file, lambda inner: keys.extend(inner))
+    edited(model_file, edit=lambda inner: keys.extend(inner))
     return keys
 
 
@@ -476,13 +465,13 @@ def test_every_part_is_needed(victim, model_file):
         # A model without distributions is one that has not been trained; earlier versions did not save how far a sweep was, nor what
         # gates are, where ROOT stands, or how sure to be of tags.
         if key not in ("distributions", "sweep", "gates", "gate_pace", "root_last", "tag_confidence"):
-            assert victim.refuses(edited(model_file, lambda inner, key=key: inner.pop(key) and None)), key
+            assert victim.refuses(edited(model_file, edit=lambda inner, key=key: inner.pop(key) and None)), key
 
 
 @pytest.mark.parametrize("value", [None, 0, -1, 1.5, float("inf"), "text", b"bytes", [], [None], {}, {"width": 1}])
 def test_parts_of_the_wrong_kind_are_refused_or_harmless(victim, model_file, value):
     for key in keys_of_the_model(model_file):
-        victim.refuses(edited(model_file, lambda inner, key=key: inner.update({key: value})))
+        victim.refuses(edited(model_file, edit=lambda inner, key=key: inner.update({key: value})))
 
 
 @pytest.mark.parametrize("value", [None, 0, -1, 10**12, float("nan"), "text", b"bytes", [], {}, [-1], [2**63]])
@@ -493,7 +482,7 @@ def test_parts_of_a_distribution_of_the_wrong_kind_are_refused(victim, model_fil
             def edit(inner, name=name, key=key):
                 inner["distributions"][name][key] = value
 
-            assert victim.refuses(edited(model_file, edit)), (name, key)
+            assert victim.refuses(edited(model_file, edit=edit)), (name, key)
 
 
 @pytest.mark.parametrize(
@@ -506,7 +495,7 @@ def test_impossible_arrays_are_refused(victim, model_file, value):
             def edit(inner, name=name, key=key):
                 inner["distributions"][name][key] = value
 
-            assert victim.refuses(edited(model_file, edit)), (name, key)
+            assert victim.refuses(edited(model_file, edit=edit)), (name, key)
 
 
 @pytest.mark.parametrize("name", FIRST_OF_ALL)
@@ -531,7 +520,7 @@ def test_edited_numbers_of_a_distribution_are_refused_or_harmless(victim, model_
             part = inner["distributions"][name]
             part[key] = pack_integers(change(unpack_integers(part[key])))
 
-        victim.refuses(edited(model_file, edit))
+        victim.refuses(edited(model_file, edit=edit))
 
 
 @pytest.fixture(scope="module")
@@ -549,10 +538,15 @@ def in_a_sweep(toy, small):
     return parser.model.to_bytes()
 
 
+@pytest.fixture(scope="module")
+def unsure_victim(toy, small, annotation, assert_forest):
+    return victim_of(toy, small, annotation, assert_forest, marginals=True)
+
+
 @pytest.mark.parametrize("key", ["copies", "sentences", "words", "rows"])
-def test_edited_numbers_of_a_sweep_are_refused_or_harmless(victim, in_a_sweep, key):
+def test_edited_numbers_of_a_sweep_are_refused_or_harmless(unsure_victim, in_a_sweep, key):
     rng = random.Random(key)
-    assert not victim.refuses(in_a_sweep)
+    assert not unsure_victim.refuses(in_a_sweep)
     for value in [0, 1, 2, 3, 4, 5, 20, 255, 2**31 - 2] * 4:
 
         def edit(inner, value=value):
@@ -561,18 +555,16 @@ def test_edited_numbers_of_a_sweep_are_refused_or_harmless(victim, in_a_sweep, k
             values[rng.randrange(len(values))] = value
             part[key] = pack_integers(values)
 
-        victim.parser.marginals = True
-        victim.expected = victim.annotation(victim.nlp(TEXT))
-        victim.refuses(edited(in_a_sweep, edit))
+        unsure_victim.refuses(edited(in_a_sweep, edit=edit))
 
 
 @pytest.mark.parametrize("value", [None, -1, 1.5, "text", [], {}, {"width": 1, "length": 1, "data": b""}])
 def test_parts_of_a_sweep_of_the_wrong_kind_are_refused(victim, in_a_sweep, value):
     for key in ("visited", "keys", "copies", "passages"):
-        assert victim.refuses(edited(in_a_sweep, lambda inner, key=key: inner["sweep"].update({key: value}))), key
+        assert victim.refuses(edited(in_a_sweep, edit=lambda inner, key=key: inner["sweep"].update({key: value}))), key
     for key in ("sentences", "keys", "words", "rows"):
         assert victim.refuses(
-            edited(in_a_sweep, lambda inner, key=key: inner["sweep"]["passages"].update({key: value}))
+            edited(in_a_sweep, edit=lambda inner, key=key: inner["sweep"]["passages"].update({key: value}))
         )
 
 
@@ -586,7 +578,7 @@ def test_edited_numbers_of_the_vocabulary_are_refused_or_harmless(victim, model_
             values[rng.randrange(len(values))] = value
             inner[key] = pack_integers(values)
 
-        victim.refuses(edited(model_file, edit))
+        victim.refuses(edited(model_file, edit=edit))
 
 
 @pytest.mark.parametrize(
@@ -607,7 +599,7 @@ def test_edited_alphabets_are_refused_or_harmless(victim, model_file, key, edit)
         "blank": lambda names: [*names[:-1], ""],
         "odd": lambda names: [*names[:-1], "a||b||c"],
     }
-    model = edited(model_file, lambda inner: inner.update({key: changes[edit](inner[key])}))
+    model = edited(model_file, edit=lambda inner: inner.update({key: changes[edit](inner[key])}))
     refused = victim.refuses(model)
     if edit == "twice" or (edit in ("shorter", "longer", "empty") and key in ("words", "classes")):
         assert refused
@@ -623,14 +615,14 @@ def test_impossible_hyperparameters_are_refused(victim, model_file, value):
             def edit(inner, name=name, key=key):
                 inner["distributions"][name][key][1] = value
 
-            refused = victim.refuses(edited(model_file, edit))
+            refused = victim.refuses(edited(model_file, edit=edit))
             assert refused or (key == "strength" and value is not None), (name, key)
 
 
 @pytest.fixture(scope="module")
-def pool(toy):
-    """A pipeline with pools, whose weights have been learned; tests do not change it."""
-    return toy.trained(toy.sentences(15), sweeps=3, **toy.pools)
+def pooled_victim(toy, annotation, assert_forest):
+    """One with pools, whose weights have been learned."""
+    return victim_of(toy, toy.trained(toy.sentences(15), sweeps=3, **toy.pools), annotation, assert_forest)
 
 
 @pytest.mark.parametrize(
@@ -650,20 +642,18 @@ def pool(toy):
 )
 @pytest.mark.parametrize("part", ["standing", "gate"])
 @pytest.mark.parametrize("name", FIRST_OF_ALL)
-def test_impossible_weights_are_refused(toy, pool, annotation, assert_forest, name, part, change):
-    victim = Victim(toy, pool, annotation, assert_forest)
-    outer = srsly.msgpack_loads(victim.parser.model.to_bytes())
+def test_impossible_weights_are_refused(pooled_victim, name, part, change):
+    outer = srsly.msgpack_loads(pooled_victim.component.model.to_bytes())
     outer["params"][0][f"{name}_{part}"] = change(outer["params"][0][f"{name}_{part}"])
-    assert victim.refuses(srsly.msgpack_dumps(outer))
+    assert pooled_victim.refuses(srsly.msgpack_dumps(outer))
 
 
 @pytest.mark.parametrize("value", [0.0, 99.0, -99.0])
-def test_odd_weights_are_harmless(toy, pool, annotation, assert_forest, value):
-    victim = Victim(toy, pool, annotation, assert_forest)
-    outer = srsly.msgpack_loads(victim.parser.model.to_bytes())
+def test_odd_weights_are_harmless(pooled_victim, value):
+    outer = srsly.msgpack_loads(pooled_victim.component.model.to_bytes())
     for name in DISTRIBUTIONS:
         outer["params"][0][f"{name}_standing"] = np.full_like(outer["params"][0][f"{name}_standing"], value)
-    assert not victim.refuses(srsly.msgpack_dumps(outer))
+    assert not pooled_victim.refuses(srsly.msgpack_dumps(outer))
 
 
 def test_missing_weights_are_refused(victim, model_file):
@@ -705,12 +695,12 @@ def test_missing_model_file_is_an_error(small, tmp_path):
         spacy.load(tmp_path)
 
 
-def test_damaged_vocabulary_leaves_the_component_as_it_was(toy, victim):
-    other = srsly.msgpack_loads(toy.parser(toy.trained(toy.sentences(6, seed=9))).to_bytes())
+def test_damaged_vocabulary_leaves_the_component_as_it_was(toy, victim, others):
+    other = srsly.msgpack_loads(toy.parser(others).to_bytes())
     other["vocab"] = other["vocab"][: len(other["vocab"]) // 2]
     with pytest.raises(ValueError, match="hpyp_parser"):
-        victim.parser.from_bytes(srsly.msgpack_dumps(other))
-    assert victim.annotation(victim.nlp(TEXT)) == victim.expected
+        victim.component.from_bytes(srsly.msgpack_dumps(other))
+    assert victim.see() == victim.expected
 
 
 def test_training_after_a_refused_model_goes_on(toy, victim, model_file):
@@ -726,7 +716,7 @@ def test_model_and_training_data_that_do_not_belong_together_are_an_error(toy, v
     def edit(inner):
         inner.update({name: trained_on_others[name] for name in ("seated", "copies")})
 
-    victim.load(edited(model_file, edit))
+    victim.load(edited(model_file, edit=edit))
     with pytest.raises(ValueError, match="do not belong together"):
         victim.nlp.update(toy.examples(victim.nlp, others))
 
@@ -734,29 +724,18 @@ def test_model_and_training_data_that_do_not_belong_together_are_an_error(toy, v
 # Failures while saving
 
 
-def files_below(path):
-    return {file.relative_to(path): file.read_bytes() for file in path.rglob("*") if file.is_file()}
-
-
-def no_space(*_, **__):
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def interrupt(*_, **__):
-    raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("failure", [no_space, interrupt])
 @pytest.mark.parametrize("call", ["replace", "fsync"])
-def test_failure_while_saving_leaves_the_previous_model(toy, small, annotation, tmp_path, monkeypatch, failure, call):
+def test_failure_while_saving_leaves_the_previous_model(
+    toy, small, others, annotation, tmp_path, monkeypatch, failure, call
+):
     small.to_disk(tmp_path)
     before = files_below(tmp_path / "hpyp_parser")
-    other = toy.trained(toy.sentences(6, seed=9))
     monkeypatch.setattr(os, call, failure)
     with pytest.raises((OSError, KeyboardInterrupt)):
-        toy.parser(other).to_disk(tmp_path / "hpyp_parser", exclude=["vocab"])
+        toy.parser(others).to_disk(tmp_path / "hpyp_parser", exclude=["vocab"])
     with pytest.raises((OSError, KeyboardInterrupt)):
-        other.to_disk(tmp_path)
+        others.to_disk(tmp_path)
     monkeypatch.undo()
     assert files_below(tmp_path / "hpyp_parser") == before
     assert annotation(spacy.load(tmp_path)(TEXT)) == annotation(small(TEXT))
@@ -773,13 +752,13 @@ def test_failure_while_packing_leaves_the_previous_model(toy, small, tmp_path, m
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs resource limits")
-def test_file_that_cannot_be_written_to_its_end_leaves_the_previous_model(toy, small, annotation, tmp_path):
+def test_file_that_cannot_be_written_to_its_end_leaves_the_previous_model(toy, small, others, tmp_path):
     import resource
 
     parser = toy.parser(small)
     parser.to_disk(tmp_path, exclude=["vocab"])
     before = files_below(tmp_path)
-    other = toy.parser(toy.trained(toy.sentences(6, seed=9)))
+    other = toy.parser(others)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:

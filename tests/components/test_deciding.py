@@ -1,23 +1,24 @@
 """What the easy-first tagger and senter share: training that can be resumed, storage that is checked, odd documents."""
 
-import errno
 import logging
 import os
 import pickle
 import random
 from dataclasses import asdict
+from functools import partial
 
+import damage
 import numpy as np
 import pytest
 import spacy
 import srsly
+from damage import Victim, interrupt, no_space
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Config
 
 from spacy_hpyp.components.deciding import DecidingComponent
 from spacy_hpyp.hpyp.storage import pack_integers
-from spacy_hpyp.storage.checksum import unpack_message
 
 TEXT = "the dog sees a cat . Zenobia sleeps near Kim ."
 NAMES = ("easy_first_tagger", "easy_first_senter")
@@ -274,58 +275,37 @@ def test_places_that_are_not_used_take_no_room(kind, small):
     assert len(kind.component(small).to_bytes(exclude=["vocab"])) < 2**13 * 6
 
 
-class Victim:
-    """A pipeline into which damaged models are loaded."""
+@pytest.fixture(scope="module")
+def only_victim(kind, small):
+    nlp = kind.copy(small)
 
-    def __init__(self, kind, small):
-        self.nlp = kind.copy(small)
-        self.component = kind.component(self.nlp)
-        self.good = self.component.to_bytes(exclude=["vocab"])
-        self.expected = annotation(self.nlp(TEXT))
-        self.model = srsly.msgpack_loads(self.good)["model"]
+    def work():
+        if kind.component(nlp).is_trained:
+            nlp(TEXT)
 
-    def edited(self, edit):
-        """The model with its decider edited as a dictionary, without a checksum."""
-        outer = unpack_message(self.model)
-        inner = unpack_message(outer["attrs"][0]["decider"])
-        changed = edit(inner)
-        outer["attrs"][0]["decider"] = srsly.msgpack_dumps(inner if changed is None else changed)
-        return srsly.msgpack_dumps(outer)
-
-    def refuses(self, model):
-        """Whether a model is refused, leaving the component as it was; if not, it has to work."""
-        try:
-            self.component.from_bytes(srsly.msgpack_dumps({"model": model}))
-        except ValueError as error:
-            problem = str(error)
-        else:
-            problem = ""
-        if problem:
-            assert "model" in problem
-            assert annotation(self.nlp(TEXT)) == self.expected
-            return True
-        if self.component.is_trained:
-            self.nlp(TEXT)
-        self.component.from_bytes(self.good)
-        return False
+    return Victim(nlp, kind.component(nlp), lambda: annotation(nlp(TEXT)), work)
 
 
-@pytest.fixture
-def victim(kind, small):
-    return Victim(kind, small)
+@pytest.fixture(scope="module")
+def model(kind, small):
+    """The model file."""
+    return srsly.msgpack_loads(model_of(kind, small))["model"]
 
 
-def test_every_flipped_bit_is_seen(victim):
+edited = partial(damage.edited, name="decider")
+
+
+def test_every_flipped_bit_is_seen(victim, model):
     rng = random.Random(3)
     for _ in range(60):
-        data = bytearray(victim.model)
+        data = bytearray(model)
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         assert victim.refuses(bytes(data))
 
 
-def test_truncated_models_are_refused(victim):
-    for end in (0, 1, 10, len(victim.model) // 2, len(victim.model) - 1):
-        assert victim.refuses(victim.model[:end])
+def test_truncated_models_are_refused(victim, model):
+    for end in (0, 1, 10, len(model) // 2, len(model) - 1):
+        assert victim.refuses(model[:end])
 
 
 @pytest.mark.parametrize(
@@ -355,21 +335,23 @@ def test_truncated_models_are_refused(victim):
         lambda inner: inner["training"].update(early="many"),
     ],
 )
-def test_damaged_parts_are_refused(victim, edit):
-    assert victim.refuses(victim.edited(edit))
+def test_damaged_parts_are_refused(victim, model, edit):
+    assert victim.refuses(edited(model, edit=edit))
 
 
 @pytest.mark.parametrize("value", [None, 0, -1, 1.5, "text", b"bytes", [], [None], {}, {"width": 1}])
-def test_parts_of_the_wrong_kind_are_refused_or_harmless(victim, value):
+def test_parts_of_the_wrong_kind_are_refused_or_harmless(victim, model, value):
     keys = []
-    victim.edited(lambda inner: keys.extend(inner))
+    edited(model, edit=lambda inner: keys.extend(inner))
     for key in keys:
-        victim.refuses(victim.edited(lambda inner, key=key: inner.update({key: value})))
+        victim.refuses(edited(model, edit=lambda inner, key=key: inner.update({key: value})))
 
 
-@pytest.mark.parametrize("model", [b"", b"model", srsly.msgpack_dumps({}), srsly.msgpack_dumps({"attrs": 3}), 7, None])
-def test_what_is_no_model_is_refused(victim, model):
-    assert victim.refuses(model)
+@pytest.mark.parametrize(
+    "content", [b"", b"model", srsly.msgpack_dumps({}), srsly.msgpack_dumps({"attrs": 3}), 7, None]
+)
+def test_what_is_no_model_is_refused(victim, content):
+    assert victim.refuses(content)
 
 
 def test_model_with_other_templates_is_refused(kind, small, tmp_path):
@@ -379,14 +361,6 @@ def test_model_with_other_templates_is_refused(kind, small, tmp_path):
     config.to_disk(tmp_path / "config.cfg")
     with pytest.raises(ValueError, match="its 'templates' are not those of the config"):
         spacy.load(tmp_path)
-
-
-def no_space(*_, **__):
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def interrupt(*_, **__):
-    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("failure", [no_space, interrupt])

@@ -1,13 +1,15 @@
 """Saving and loading easy-first parsers: nothing is lost, damage is seen, and a failure leaves what was there before."""
 
-import errno
 import os
 import random
+from functools import partial
 
+import damage
 import numpy as np
 import pytest
 import spacy
 import srsly
+from damage import Victim, files_below, interrupt, no_space
 from spacy.training import Example
 from test_easy_first_parser import (
     GUIDED,
@@ -58,55 +60,25 @@ def model_file(small):
     return parser_of(small).model.to_bytes()
 
 
-def edited(model_file, edit):
-    """A model file that was edited as a dictionary."""
-    outer = srsly.msgpack_loads(model_file)
-    inner = srsly.msgpack_loads(outer["attrs"][0]["tree_model"])
-    changed = edit(inner)
-    outer["attrs"][0]["tree_model"] = srsly.msgpack_dumps(inner if changed is None else changed)
-    return srsly.msgpack_dumps(outer)
+edited = partial(damage.edited, name="tree_model")
 
 
-class Victim:
-    """A pipeline into which damaged models are loaded."""
+@pytest.fixture(scope="module")
+def only_victim(toy, small):
+    nlp = copy_of(small)
 
-    def __init__(self, toy, nlp):
-        self.toy = toy
-        self.nlp = copy_of(nlp)
-        self.parser = parser_of(self.nlp)
-        self.good = self.parser.to_bytes(exclude=["vocab"])
-        self.expected = annotation(self.nlp(TEXT))
-
-    def load(self, model):
-        self.parser.from_bytes(srsly.msgpack_dumps({"model": model}))
-
-    def refuses(self, model):
-        """Whether a model is refused, leaving the component as it was; if not, it has to work."""
-        refusal = problem = None
-        try:
-            self.load(model)
-        except ValueError as error:
-            refusal = str(error)
-        if refusal is not None:
-            assert "model of the component 'easy_first_parser' cannot be read" in refusal
-            assert annotation(self.nlp(TEXT)) == self.expected
-            assert self.parser.to_bytes(exclude=["vocab"]) == self.good
-            return True
-        assert_trees(self.nlp(TEXT))
+    def work():
+        problem = None
+        assert_trees(nlp(TEXT))
         try:
             # Over the end of a pass, so that confidence is learned.
-            self.nlp.update(self.toy.examples(self.nlp, self.toy.sentences(100)))
+            nlp.update(toy.examples(nlp, toy.sentences(100)))
         except ValueError as error:
             problem = str(error)
         assert problem is None or "'easy_first_parser' has the tags of another sentence" in problem
-        assert_trees(self.nlp(TEXT))
-        self.parser.from_bytes(self.good)
-        return False
+        assert_trees(nlp(TEXT))
 
-
-@pytest.fixture
-def victim(toy, small):
-    return Victim(toy, small)
+    return Victim(nlp, parser_of(nlp), lambda: annotation(nlp(TEXT)), work)
 
 
 # Round trips
@@ -192,7 +164,7 @@ def test_flipped_bits_of_a_model_file_are_seen(small, victim, tmp_path):
         damaged[bit // 8] ^= 1 << bit % 8
         with pytest.raises(ValueError, match="model of the component 'easy_first_parser' cannot be read"):
             victim.load(bytes(damaged))
-    assert annotation(victim.nlp(TEXT)) == victim.expected
+    assert victim.see() == victim.expected
 
 
 @pytest.mark.parametrize("part", [0.0, 0.01, 0.5, 0.99])
@@ -217,14 +189,14 @@ def test_a_model_of_something_else_is_refused(toy, victim, small, tmp_path):
         tmp_path / "model"
     )
     with pytest.raises(ValueError, match="'easy_first_parser' cannot be read"):
-        victim.parser.from_disk(tmp_path, exclude=["vocab"])
+        victim.component.from_disk(tmp_path, exclude=["vocab"])
     assert victim.refuses(small.get_pipe("easy_first_tagger").model.to_bytes())
     assert victim.refuses(srsly.msgpack_dumps([1, 2, 3]))
 
 
 @pytest.mark.parametrize("value", [None, -1, 2, 1.0, "1", []])
 def test_another_format_is_refused(victim, model_file, value):
-    assert victim.refuses(edited(model_file, lambda inner: inner.update(format=value)))
+    assert victim.refuses(edited(model_file, edit=lambda inner: inner.update(format=value)))
 
 
 @pytest.mark.parametrize(
@@ -263,7 +235,7 @@ def test_parts_that_are_missing_or_of_the_wrong_kind_are_refused(victim, model_f
         del holder(inner)[last]
 
     # Without confidence a parser has not learned any.
-    assert victim.refuses(edited(model_file, drop)) or path == ["confidence"]
+    assert victim.refuses(edited(model_file, edit=drop)) or path == ["confidence"]
     values = [
         -1,
         1.5,
@@ -274,12 +246,14 @@ def test_parts_that_are_missing_or_of_the_wrong_kind_are_refused(victim, model_f
         {"width": 1, "length": 10**15, "data": b""},
     ]
     for value in values:
-        assert victim.refuses(edited(model_file, lambda inner, value=value: holder(inner).update({last: value}))), value
+        assert victim.refuses(
+            edited(model_file, edit=lambda inner, value=value: holder(inner).update({last: value}))
+        ), value
 
 
 @pytest.mark.parametrize("task", ["arcs", "arc_labels"])
 def test_weights_that_are_none_are_refused(victim, model_file, task):
-    columns = 2 if task == "arcs" else len(victim.parser.parser.labels)
+    columns = 2 if task == "arcs" else len(victim.component.parser.labels)
 
     def change(name, kind, do):
         def edit(inner):
@@ -287,7 +261,7 @@ def test_weights_that_are_none_are_refused(victim, model_file, task):
             rows = len(unpack_integers(part["gaps"]))
             part[name] = pack_table(do(unpack_table(part[name], kind, (rows, columns))))
 
-        return edited(model_file, edit)
+        return edited(model_file, edit=edit)
 
     for name, kind in (("weights", np.float32), ("sums", np.float64)):
         assert not victim.refuses(change(name, kind, lambda table: table))
@@ -314,7 +288,7 @@ def test_places_outside_of_a_table_are_refused(victim, model_file, task, value):
         )
         gaps[number] = value
         possible = gaps.astype(np.int64).sum() < places and np.all(gaps[1:] > 0)
-        assert victim.refuses(edited(model_file, edit)) != possible
+        assert victim.refuses(edited(model_file, edit=edit)) != possible
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e9, None, "x", [1.0]])
@@ -324,8 +298,8 @@ def test_impossible_confidence_is_refused(victim, model_file, value):
         def edit(inner, place=place):
             inner["confidence"][place] = value
 
-        assert victim.refuses(edited(model_file, edit))
-    assert victim.refuses(edited(model_file, lambda inner: inner.update(confidence=inner["confidence"][:-1])))
+        assert victim.refuses(edited(model_file, edit=edit))
+    assert victim.refuses(edited(model_file, edit=lambda inner: inner.update(confidence=inner["confidence"][:-1])))
 
 
 @pytest.mark.parametrize(
@@ -348,7 +322,7 @@ def test_edited_numbers_of_the_progress_are_refused_or_harmless(victim, model_fi
             numbers[rng.randrange(len(numbers))] = value
             part[path[1]] = pack_integers(numbers)
 
-        victim.refuses(edited(model_file, edit))
+        victim.refuses(edited(model_file, edit=edit))
 
 
 def test_edited_sentences_that_are_held_out_are_refused_or_harmless(victim, model_file):
@@ -363,12 +337,13 @@ def test_edited_sentences_that_are_held_out_are_refused_or_harmless(victim, mode
                 table.flat[place] = value
                 part["tables"][gold] = pack_table(table)
 
-            refused = victim.refuses(edited(model_file, edit))
+            refused = victim.refuses(edited(model_file, edit=edit))
             assert refused or -1 <= value < 50
     for number in range(6):
         assert victim.refuses(
             edited(
-                model_file, lambda inner, number=number: inner["progress"]["held_out"]["tables"].pop(number) and None
+                model_file,
+                edit=lambda inner, number=number: inner["progress"]["held_out"]["tables"].pop(number) and None,
             )
         ), number
 
@@ -383,7 +358,7 @@ def test_edited_numbers_of_the_vocabulary_are_refused_or_harmless(victim, model_
             values[rng.randrange(len(values))] = value
             inner[key] = pack_integers(values)
 
-        victim.refuses(edited(model_file, edit))
+        victim.refuses(edited(model_file, edit=edit))
 
 
 @pytest.mark.parametrize(
@@ -400,8 +375,8 @@ def test_edited_alphabets_are_refused_or_harmless(victim, model_file, key, edit)
         "blank": lambda names: [*names[:-1], ""],
         "odd": lambda names: [*names[:-1], "a||b||c"],
     }
-    refused = victim.refuses(edited(model_file, lambda inner: inner.update({key: changes[edit](inner[key])})))
-    if (edit == "twice" and len(victim.parser.parser.vocabulary.classes) > 1) or edit == "blank":
+    refused = victim.refuses(edited(model_file, edit=lambda inner: inner.update({key: changes[edit](inner[key])})))
+    if (edit == "twice" and len(victim.component.parser.vocabulary.classes) > 1) or edit == "blank":
         assert refused
     if edit in ("shorter", "longer", "empty") and key != "tags":
         assert refused
@@ -429,22 +404,10 @@ def test_training_after_a_refused_model_goes_on(toy, victim, model_file, small):
     assert victim.refuses(model_file[:-1])
     for nlp in (victim.nlp, other):
         nlp.update(toy.examples(nlp, toy.sentences(100)[20:60]))
-    assert victim.parser.to_bytes(exclude=["vocab"]) == parser_of(other).to_bytes(exclude=["vocab"])
+    assert victim.component.to_bytes(exclude=["vocab"]) == parser_of(other).to_bytes(exclude=["vocab"])
 
 
 # Failures while saving
-
-
-def files_below(path):
-    return {file.relative_to(path): file.read_bytes() for file in path.rglob("*") if file.is_file()}
-
-
-def no_space(*_, **__):
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def interrupt(*_, **__):
-    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("failure", [no_space, interrupt])

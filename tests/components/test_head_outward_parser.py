@@ -6,11 +6,14 @@ import random
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 
+import damage
 import numpy as np
 import pytest
 import spacy
 import srsly
+from damage import Victim
 from spacy.cli.train import train as train_config
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
@@ -946,46 +949,23 @@ def test_a_truncated_model_file_is_named_in_the_error(small, tmp_path, part):
         spacy.load(tmp_path)
 
 
-class Victim:
-    """A pipeline into which damaged models are loaded."""
+@pytest.fixture(scope="module")
+def only_victim(toy, small):
+    nlp = copy_of(small)
+    sentences = toy.sentences(60)
 
-    def __init__(self, toy, nlp):
-        self.toy = toy
-        self.nlp = copy_of(nlp)
-        self.parser = parser_of(self.nlp)
-        self.good = self.parser.to_bytes(exclude=["vocab"])
-        self.expected = annotation(self.nlp(TEXT))
-
-    def refuses(self, model):
-        """Whether a model is refused, leaving the component as it was; if not, it has to work."""
-        refusal = problem = None
-        try:
-            self.parser.from_bytes(srsly.msgpack_dumps({"model": model}))
-        except ValueError as error:
-            refusal = str(error)
-        if refusal is not None:
-            assert "model of the component 'head_outward_parser' cannot be read" in refusal
-            assert annotation(self.nlp(TEXT)) == self.expected
-            assert self.parser.to_bytes(exclude=["vocab"]) == self.good
-            return True
-        assert_trees(self.nlp(TEXT))
-        sentences = self.toy.sentences(60)
+    def work():
+        known = "is not seated there as it should be", "tree of another sentence", "cannot learn any more"
+        problem = None
+        assert_trees(nlp(TEXT))
         try:
             # Over the end of a sweep.
-            self.nlp.update(
-                [*self.toy.examples(self.nlp, sentences[:30]), *treeless(self.toy, self.nlp, sentences[30:])]
-            )
+            nlp.update([*toy.examples(nlp, sentences[:30]), *treeless(toy, nlp, sentences[30:])])
         except ValueError as error:
             problem = str(error)
-        known = "is not seated there as it should be", "tree of another sentence", "cannot learn any more"
         assert problem is None or any(message in problem for message in known), problem
-        self.parser.from_bytes(self.good)
-        return False
 
-
-@pytest.fixture
-def victim(toy, small):
-    return Victim(toy, small)
+    return Victim(nlp, parser_of(nlp), lambda: annotation(nlp(TEXT)), work)
 
 
 @pytest.fixture(scope="module")
@@ -994,13 +974,7 @@ def model_file(small):
     return parser_of(small).model.to_bytes()
 
 
-def edited(model_file, edit):
-    """A model file that was edited as a dictionary."""
-    outer = srsly.msgpack_loads(model_file)
-    inner = srsly.msgpack_loads(outer["attrs"][0]["head_outward"])
-    edit(inner)
-    outer["attrs"][0]["head_outward"] = srsly.msgpack_dumps(inner)
-    return srsly.msgpack_dumps(outer)
+edited = partial(damage.edited, name="head_outward")
 
 
 def test_flipped_bits_of_a_model_file_are_seen(small, victim, tmp_path):
@@ -1010,8 +984,8 @@ def test_flipped_bits_of_a_model_file_are_seen(small, victim, tmp_path):
         damaged = bytearray(data)
         damaged[bit // 8] ^= 1 << bit % 8
         with pytest.raises(ValueError, match="model of the component 'head_outward_parser' cannot be read"):
-            victim.parser.from_bytes(srsly.msgpack_dumps({"model": bytes(damaged)}))
-    assert annotation(victim.nlp(TEXT)) == victim.expected
+            victim.component.from_bytes(srsly.msgpack_dumps({"model": bytes(damaged)}))
+    assert victim.see() == victim.expected
 
 
 def test_files_that_are_not_whole_or_of_something_else_are_refused(victim, model_file):
@@ -1019,7 +993,7 @@ def test_files_that_are_not_whole_or_of_something_else_are_refused(victim, model
         assert victim.refuses(model_file[: int(part * len(model_file))])
     assert victim.refuses(srsly.msgpack_dumps([1, 2, 3]))
     for value in (None, -1, 2, 1.0, "1", []):
-        assert victim.refuses(edited(model_file, lambda inner, value=value: inner.update(format=value)))
+        assert victim.refuses(edited(model_file, edit=lambda inner, value=value: inner.update(format=value)))
 
 
 @pytest.mark.parametrize(
@@ -1041,11 +1015,13 @@ def test_parts_that_are_missing_or_of_the_wrong_kind_are_refused(victim, model_f
         return inner
 
     # A model without distributions has not been trained.
-    without = edited(model_file, lambda inner: holder(inner).pop(last))
+    without = edited(model_file, edit=lambda inner: holder(inner).pop(last))
     if path != ["distributions"]:
         assert victim.refuses(without)
     for value in (-1, 1.5, "text", b"x", {}, {"width": 1, "length": 10**15, "data": b""}):
-        assert victim.refuses(edited(model_file, lambda inner, value=value: holder(inner).update({last: value}))), value
+        assert victim.refuses(
+            edited(model_file, edit=lambda inner, value=value: holder(inner).update({last: value}))
+        ), value
 
 
 @pytest.mark.parametrize("name", ["words", "trees"])
@@ -1059,7 +1035,7 @@ def test_edited_trees_are_refused_or_harmless(victim, model_file, name):
             numbers[rng.randrange(len(numbers))] = value
             inner["trees"][name] = pack_integers(numbers)
 
-        refused += victim.refuses(edited(model_file, edit))
+        refused += victim.refuses(edited(model_file, edit=edit))
     assert refused > 6
 
 

@@ -226,7 +226,7 @@ class Encoder:
         words = sentence.words
         return np.array(
             [
-                self.vocabulary.numbers_left_out(words, tags) if learned else self.vocabulary.numbers(words),
+                self.vocabulary.numbers_left_out(words, tags) if learned else self.vocabulary.numbers_observed(words),
                 tags,
                 sentence.heads,
                 [NONE if head == NONE else self.labels[label] for label, head in zip(labels, sentence.heads)],
@@ -253,7 +253,7 @@ def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> t
     RAISES (ValueError): If tags are to be used and a token has none that the model knows.
     """
     words = read_words(docs)
-    numbers = np.array(encoder.vocabulary.numbers(words.forms), dtype=np.int32)[words.place]
+    numbers = np.array(encoder.vocabulary.numbers_observed(words.forms), dtype=np.int32)[words.place]
     tags = np.full(len(numbers), NONE, dtype=np.int32)
     if given_tags:
         tags[:] = [

@@ -124,6 +124,7 @@ class Watching(NamedTuple):
 
     parser: Parser
     system: ArcStandard
+    words: np.ndarray
     tags: np.ndarray
     may_start: np.ndarray
     threshold: float
@@ -354,6 +355,7 @@ def follow_block(parser, blocks, block, search, wide, increments):
     task = Watching(
         parser,
         decoding.system,
+        decoding.words,
         decoding.tags,
         decoding.may_start,
         decoding.threshold,

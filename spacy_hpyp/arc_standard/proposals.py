@@ -60,6 +60,9 @@ class Parser(NamedTuple):
     usual (float64[*]): For each candidate tag, p(word | tag) without further context.
     chain (float64[tags + 1, tags]): p(tag | the tag before) without further context, for a sentence's first word in the last row; or
         empty, see `tag_chain`.
+    outcomes (int32[words]): The outcome of the distribution of words that each of them is.
+    observed (int32[words]), told (float64[*, tags]): Where `told` has the probability of what is observed of a word besides, for
+        each tag that it may have. In its first row are those of nothing: 1.
     root_tag (int): See `Distributions`.
     """
 
@@ -73,6 +76,9 @@ class Parser(NamedTuple):
     candidate_tags: np.ndarray
     usual: np.ndarray
     chain: np.ndarray
+    outcomes: np.ndarray
+    observed: np.ndarray
+    told: np.ndarray
     root_tag: int = NONE
 
 
@@ -198,9 +204,10 @@ def shift_or_end(parser, records, top, work):
 
 
 @compiled
-def usual_probabilities(pool, tag_offsets, candidate_tags):
+def usual_probabilities(pool, tag_offsets, candidate_tags, outcomes):
     """p(word | tag) for every word and candidate tag, as the first expert that begins with the tag has it.
 
+    outcomes (int32[words]): See `Parser`.
     RETURNS (float64[candidates]): The probabilities, see `Parser`.
     """
     view = pool.frozen
@@ -209,7 +216,7 @@ def usual_probabilities(pool, tag_offsets, candidate_tags):
         if view.columns.shape[1] > 0 and pool.elements[view.columns[expert, 0], 0] == NEXT:
             for word in range(len(tag_offsets) - 1):
                 for i in range(tag_offsets[word], tag_offsets[word + 1]):
-                    usual[i] = probability_below(view, expert, FIRST_SYMBOL + candidate_tags[i], word)
+                    usual[i] = probability_below(view, expert, FIRST_SYMBOL + candidate_tags[i], outcomes[word])
             break
     return usual
 
@@ -283,13 +290,13 @@ def score_tags(parser, records, top, word, given, negligible, outlook, tag_row, 
     tags[:] = NONE
     probabilities[:] = 0.0
     first, last = parser.tag_offsets[word], parser.tag_offsets[word + 1]
+    outcome, told = parser.outcomes[word], parser.told[parser.observed[word]]
     if given != NONE:
         read_context(parser.word.elements, records, top, given, work.word_row)
         tags[0] = given
         probabilities[last_place] = distribution[given]
-        probabilities[0] = distribution[given] * mixture_probability(
-            parser.word, work.word_row, word, work.word_scratch
-        )
+        probability = mixture_probability(parser.word, work.word_row, outcome, work.word_scratch)
+        probabilities[0] = distribution[given] * probability * told[given]
         return
     likely, highest = 0.0, -inf
     for i in range(first, last):
@@ -304,7 +311,7 @@ def score_tags(parser, records, top, word, given, negligible, outlook, tag_row, 
         if distribution[tag] * parser.usual[i] * work.promise[tag] < negligible * likely:
             continue
         read_context(parser.word.elements, records, top, tag, work.word_row)
-        probability = mixture_probability(parser.word, work.word_row, word, work.word_scratch)
+        probability = mixture_probability(parser.word, work.word_row, outcome, work.word_scratch) * told[tag]
         keep_best(tags, probabilities[:last_place], tag, distribution[tag] * probability * work.promise[tag])
     for i in range(last_place):
         if tags[i] != NONE:
@@ -315,8 +322,8 @@ class Decoding(NamedTuple):
     """The task of Algorithm 1: derivations of a block of words, of which the best actions and tags are pursued.
 
     parser (Parser): The model.
-    system (ArcStandard): With the words of the block.
-    tags, may_start: See `Blocks`.
+    system (ArcStandard): With the words of the block, as outcomes.
+    words, tags, may_start: See `Blocks`.
     threshold (float): Of tags and of directions, see `Search.tag_threshold`.
     outlook (float64[n, tags]): See `outlook.outlook_of`.
     work (Workspace), options (Options): Written on.
@@ -325,6 +332,7 @@ class Decoding(NamedTuple):
 
     parser: Parser
     system: ArcStandard
+    words: np.ndarray
     tags: np.ndarray
     may_start: np.ndarray
     threshold: float
@@ -346,10 +354,11 @@ def new_decoding(parser, block, search, work):
     options = new_options(max(2 * work.action.shape[1] + 1, work.tags.probability.shape[1] - 1))
     n = len(block.tags)
     outlook = outlook_of(parser.chain, parser.tag_offsets, parser.candidate_tags, parser.usual, block, search.outlook)
-    system = ArcStandard(block.words)
+    system, words = ArcStandard(parser.outcomes[block.words]), block.words
     # What is remembered of a word's tags depends on the words to come.
     work.occasion[0] += n
-    return Decoding(parser, system, block.tags, block.may_start, search.tag_threshold, outlook, work, options, n, n + 1)
+    threshold = search.tag_threshold
+    return Decoding(parser, system, words, block.tags, block.may_start, threshold, outlook, work, options, n, n + 1)
 
 
 @inner_maker
@@ -367,7 +376,7 @@ def bounds_of(task):
         if task.tags[i] != NONE:
             highest[i] = task.outlook[i, task.tags[i]]
             continue
-        first, last = task.parser.tag_offsets[task.system.words[i]], task.parser.tag_offsets[task.system.words[i] + 1]
+        first, last = task.parser.tag_offsets[task.words[i]], task.parser.tag_offsets[task.words[i] + 1]
         highest[i] = -inf
         for c in range(first, last):
             highest[i] = max(highest[i], task.outlook[i, task.parser.candidate_tags[c]])
@@ -463,7 +472,7 @@ def best_attachments(task, records, top, word, particles):
 def best_tokens(task, records, top, word, particles):
     """Find the best tags of the next word."""
     options, found = task.options, task.work.tags
-    form = task.system.words[word]
+    form = task.words[word]
     outlook = task.outlook[word]
     slot = best_tags(
         task.parser, records, top, word, form, task.tags[word], particles, task.threshold, outlook, task.work

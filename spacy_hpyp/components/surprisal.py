@@ -124,7 +124,9 @@ class ParserReader:
         before, after = names[: names.index(self.name)], names[names.index(self.name) :]
         docs = list(self._pipe(docs, disable=after))
         # Which boundaries the parser is given, and where it has to find them, nobody knows afterwards.
-        blocks, layout = encode_docs(docs, self.mixture.model.encoder, given_tags=False)
+        encoder = self.mixture.model.encoder
+        blocks, layout = encode_docs(docs, encoder, given_tags=False)
+        blocks = blocks._replace(words=encoder.vocabulary.outcomes[blocks.words])
         docs = list(self._pipe(docs, disable=before))
         places = layout.tokens
         parts = [_column(doc, "surprisal_lexical") + _column(doc, "surprisal_syntactic") for doc in docs]

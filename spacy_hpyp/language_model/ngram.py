@@ -320,7 +320,7 @@ class NGramModel:
     def to_bytes(self) -> bytes:
         """The whole model, with a checksum."""
         vocabulary, unknown_words, lang, spelling = self.words
-        usual = vocabulary.candidate_tags[vocabulary.tag_offsets[:-1]]
+        usual = vocabulary.candidate_tags[vocabulary.tag_offsets[: len(vocabulary)]]
         message = {
             "kind": KIND,
             "format": FORMAT,

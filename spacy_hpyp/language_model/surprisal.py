@@ -56,7 +56,7 @@ class Scores:
 def rare_classes(vocabulary: Vocabulary, words: Iterable[str]) -> list[str]:
     """The classes by which a vocabulary knows rare words, "" where it knows the words themselves."""
     known = len(vocabulary.words)
-    return [vocabulary.classes[i - known] if i >= known else "" for i in vocabulary.numbers(list(words))]
+    return [vocabulary.name(i)[1:-1] if i >= known else "" for i in vocabulary.numbers_observed(list(words))]
 
 
 def entropy(distribution: np.ndarray) -> np.ndarray:

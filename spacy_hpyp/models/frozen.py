@@ -47,6 +47,13 @@ class FrozenModel:
         transition, label, tag, word = pools
         tags = vocabulary.tag_offsets, vocabulary.candidate_tags
         self.distributions = Distributions(transition, label, tag, word, *tags, root_tag)
+        # What is not generated is not observed either.
+        count = len(vocabulary.tags)
+        told = np.ones((1, count))
+        if vocabulary.seen and len(word.frozen.columns):
+            told = np.concatenate([told, vocabulary.seen.given(count)])
+        rows = np.minimum(vocabulary.observed + 1, len(told) - 1)
+        of_candidates = np.repeat(rows, np.diff(vocabulary.tag_offsets)), vocabulary.candidate_tags
         nothing = np.empty((0, DIRECTIONS, 0))
         self.parser = Parser(
             transition=transition,
@@ -57,8 +64,11 @@ class FrozenModel:
             best_probability=nothing,
             tag_offsets=vocabulary.tag_offsets,
             candidate_tags=vocabulary.candidate_tags,
-            usual=usual_probabilities(word, *tags),
+            usual=usual_probabilities(word, *tags, vocabulary.outcomes) * told[of_candidates],
             chain=tag_chain(tag),
+            outcomes=vocabulary.outcomes,
+            observed=rows,
+            told=told,
             root_tag=root_tag,
         )
 
@@ -106,9 +116,11 @@ class FrozenModel:
         count = len(sentences.offsets) - 1
         found = TreeLogProbs(np.empty(count), np.empty(count, dtype=bool))
         for i, (start, end) in enumerate(zip(sentences.offsets[:-1], sentences.offsets[1:])):
-            rows = [part[start:end] for part in sentences[:4]]
+            words, *rows = (part[start:end] for part in sentences[:4])
+            rows.insert(0, self.parser.outcomes[words])
             found.log_prob[i], found.exact[i] = tree_log_probability(self.parser, *rows, _AFFORDABLE, queries)
             if not found.exact[i]:
                 none, actions = np.empty(0, dtype=np.int32), np.empty(2 * (end - start), dtype=np.int32)
                 found.log_prob[i] = sample_derivation(self.parser, *rows, particles, none, rng, queries, actions)
+            found.log_prob[i] += np.log(self.parser.told[self.parser.observed[words], rows[1]]).sum()
         return found

@@ -176,7 +176,7 @@ class JointModel:
 
     def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
         """What words have in log-probability besides that of what the vocabulary knows them by, see `models.spelling.spell`."""
-        return spell(self.spelling, len(self.vocabulary.words), words, numbers)
+        return spell(self.spelling, len(self.vocabulary.words), words, self.vocabulary.outcomes[numbers])
 
     def spell_docs(self, docs: Sequence[Doc], layout: Layout, numbers: np.ndarray) -> np.ndarray:
         """`spell` of the words of Docs.

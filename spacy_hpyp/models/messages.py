@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..hpyp.storage import pack_integers, unpack_integers
+from ..text.seen_tags import SeenTags
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary
 
@@ -80,13 +81,15 @@ def counted_sentences(msg: dict[str, Any], keys: str, counts: str) -> dict[bytes
 
 def vocabulary_to_message(vocabulary: Vocabulary) -> dict[str, Any]:
     """A vocabulary as parts of a message, without its rule."""
+    offsets = vocabulary.tag_offsets[: len(vocabulary) + 1]
     return {
         "tags": vocabulary.tags,
         "words": vocabulary.words,
         "classes": vocabulary.classes,
-        "tag_counts": pack_integers(np.diff(vocabulary.tag_offsets)),
-        "candidate_tags": pack_integers(vocabulary.candidate_tags),
+        "tag_counts": pack_integers(np.diff(offsets)),
+        "candidate_tags": pack_integers(vocabulary.candidate_tags[: offsets[-1]]),
         **rare_to_message(vocabulary),
+        **seen_to_message(vocabulary.seen),
     }
 
 
@@ -112,7 +115,33 @@ def vocabulary_from_message(msg: dict[str, Any], rule: UnknownWordRule) -> Vocab
     if len(counts) == 0 or int(candidates.max(initial=0)) >= len(tags):
         raise ValueError("a candidate tag does not exist")
     offsets = np.concatenate([[0], np.cumsum(counts)])
-    return Vocabulary(words, classes, tags, offsets, candidates, rule, rare_from_message(msg, words, tags))
+    rare, seen = rare_from_message(msg, words, tags), seen_from_message(msg, len(tags))
+    return Vocabulary(words, classes, tags, offsets, candidates, rule, rare, seen)
+
+
+def seen_to_message(seen: SeenTags | None) -> dict[str, Any]:
+    """What the tags of rare words say as observations, as parts of a message; none where there is nothing."""
+    if seen is None:
+        return {}
+    return {"seen_tags": pack_integers(seen.pairs.ravel()), "seen_weights": [seen.repeats, seen.strength]}
+
+
+def seen_from_message(msg: dict[str, Any], tags: int) -> SeenTags | None:
+    """Read what `seen_to_message` wrote.
+
+    tags (int): How many tags the vocabulary has.
+    RAISES (ValueError): If it is damaged.
+    """
+    # Files of earlier versions do not have it: in them these tags tell classes apart.
+    if "seen_tags" not in msg:
+        return None
+    pairs, weights = unpack_integers(part(msg, "seen_tags", dict)), part(msg, "seen_weights", list)
+    if len(weights) != 2 or not all(isinstance(weight, float) for weight in weights) or len(pairs) % 3:
+        raise ValueError("the tags of rare words are damaged")
+    pairs, (repeats, strength) = pairs.reshape(-1, 3).astype(np.int64), weights
+    if not (0.0 <= repeats < 1.0 and 0.0 < strength < np.inf) or np.any(pairs < 0) or np.any(pairs[:, :2] >= tags):
+        raise ValueError("the tags of rare words are damaged")
+    return SeenTags(pairs, repeats, strength)
 
 
 def rare_from_message(msg: dict[str, Any], words: list[str], tags: list[str]) -> dict[str, list[int]]:

@@ -49,9 +49,8 @@ class ModelSettings(PoolSettings):
         AUTO,
         RARE_WORDS,
         'what rare words are known by: `"classes"`, the class of their form; `"tags"`, the usual tag that they had elsewhere if they had '
-        'one, and classes may be as small as 2; `"auto"`, both together, and where they were seen together less than `min_class_count` '
-        "times a more general class with the tag, then the tag alone; but the class of their form where fewer than 7 % of the tokens are "
-        "words seen once",
+        'one, and classes may be as small as 2; `"auto"`, the class of their form, and that tag is observed besides, with its probability '
+        "given the tag that the word is thought to have",
     )
     spelling: bool = setting(
         False,

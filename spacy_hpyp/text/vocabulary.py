@@ -1,13 +1,15 @@
 """The vocabulary: frequent words as themselves, all others as classes, and the tags that each may have."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
 
+from ..compiled import NONE
 from ..settings import OneOf, check, whole
+from .seen_tags import SeenTags
 from .unknown_words import UnknownWordRule, check_rule
 
 #: The class of words that belong to no class seen in training. It is part of every vocabulary.
@@ -16,13 +18,10 @@ UNKNOWN = "UNKNOWN"
 #: A tag is an open class if at least this part of the rare words have it.
 _OPEN_CLASS_SHARE = 0.002
 
-#: What rare words can be known by: the classes of their form alone, the tags that they had elsewhere before these, or both together as
-#: far as they were seen together.
+#: What rare words can be known by: the classes of their form alone, the tags that they had elsewhere before these, or both: the classes,
+#: and the tags as an observation besides.
 CLASSES, TAGS, AUTO = "classes", "tags", "auto"
 RARE_WORDS = OneOf((AUTO, CLASSES, TAGS))
-# Where fewer words of a new text are new, tags of rare ones say less than the words that they are learned from, which are classes then.
-# English EWT has 0.048, and with tags the pool loses 0.4 LAS; a sixth of it, and French Sequoia, have 0.1, and gain.
-_NEW_WORDS = 0.07
 # Where tags come first, classes that were seen so often are kept, even where `min_class_count` is higher.
 _SMALL_CLASS = 2
 # What a rare word's tag elsewhere says is learned from one in so many of the words that are just frequent enough to be known.
@@ -39,9 +38,8 @@ class VocabularySettings:
     open_class_below (int): Words seen less often than this may have every open-class tag, and not only those that they
         were seen with.
     rare_words (str): "classes": words that are too rare are known by the class of their form. "tags": by the usual tag that they had
-        elsewhere if they had one, and classes may be as small as 2. "auto": by the class of their form together with that tag; where
-        the two were seen together less often than `min_class_count` says, with a more general class, then by the tag alone. But where
-        fewer than 7 % of the words of a new text will be new, by their classes.
+        elsewhere if they had one, and classes may be as small as 2. "auto": by the class of their form, and that tag is observed
+        besides, see `SeenTags`.
     RAISES (ValueError): If a threshold is not a whole number, 0 or more, `rare_words` is something else, or the rule does not take
         what a rule is given.
     """
@@ -65,14 +63,22 @@ class Vocabulary:
     Where rare words are known by the tags that they had, a word of a sentence that the model learns from has another number than
     in a text that it reads: of what it was, the sentence itself must not tell. See `numbers_left_out`.
 
+    Where these tags are observed besides the classes of rare words (`seen`), what is generated are the words and classes, the first
+    `len` numbers. A class has further numbers, together with each tag that a rare word of it had: those have the words of a text that
+    is parsed, see `numbers_observed`.
+
     words (Sequence[str]): The known words.
     classes (Sequence[str]): The word classes; the first is for words that belong to no other.
     tags (Sequence[str]): The names of the tags.
-    tag_offsets (int64[len + 1]), candidate_tags (int32[*]): The tags that each word or class may have, those seen
-        most often with it first.
+    tag_offsets (int64[numbers + 1]), candidate_tags (int32[*]): The tags that each word or class may have, those seen
+        most often with it first. They are given for the words and classes.
     rule (UnknownWordRule): Maps words that are not known to classes.
     rare (Mapping[str, Sequence[int]]): The tags of each token of the words that are not known but were seen; none where
         their classes alone are used.
+    seen (SeenTags | None): What these tags say as observations; none where they tell classes apart.
+
+    outcomes (int32[numbers]): The word or class that is generated, for each number.
+    observed (int32[numbers]): The tag that is observed besides, or `NONE`.
     """
 
     def __init__(
@@ -84,6 +90,7 @@ class Vocabulary:
         candidate_tags: np.ndarray,
         rule: UnknownWordRule,
         rare: Mapping[str, Sequence[int]] | None = None,
+        seen: SeenTags | None = None,
     ) -> None:
         self.words = list(words)
         self.classes = list(classes)
@@ -94,6 +101,26 @@ class Vocabulary:
         self.rare = {word: list(own) for word, own in (rare or {}).items()}
         self._known = {word: number for number, word in enumerate(self.words)}
         self._class = {name: len(self.words) + number for number, name in enumerate(self.classes)}
+        self.seen = seen
+        pairs = sorted(set(self._observations())) if seen else []
+        self._observed = {pair: len(self) + number for number, pair in enumerate(pairs)}
+        self.outcomes = np.array([*range(len(self)), *(number for number, _ in pairs)], dtype=np.int32)
+        self.observed = np.array([NONE] * len(self) + [tag for _, tag in pairs], dtype=np.int32)
+        candidates = [self._candidates(number, tag) for number, tag in pairs]
+        ends = self.tag_offsets[-1] + np.cumsum([len(found) for found in candidates], dtype=np.int64)
+        self.tag_offsets = np.concatenate([self.tag_offsets, ends])
+        more = np.array([tag for found in candidates for tag in found], dtype=np.int32)
+        self.candidate_tags = np.concatenate([self.candidate_tags, more])
+
+    def _observations(self) -> Iterator[tuple[int, int]]:
+        """The class and the usual tag of each rare word."""
+        for word, tags in self.rare.items():
+            yield self.number(word), _usual(tags)
+
+    def _candidates(self, number: int, tag: int) -> list[int]:
+        """The tags that a class may have, with one that a word of it had."""
+        own = self.candidate_tags[self.tag_offsets[number] : self.tag_offsets[number + 1]].tolist()
+        return own if tag in own else [*own, tag]
 
     def __len__(self) -> int:
         return len(self.words) + len(self.classes)
@@ -118,11 +145,8 @@ class Vocabulary:
         counts: dict[str, Counter[int]] = {}
         for (word, tag), count in seen.items():
             counts.setdefault(word, Counter())[tag] += count
-        # How many words of a new text will be new, as Good and Turing estimate it.
-        new = sum(found.total() == 1 for found in counts.values()) / max(1, seen.total())
-        tags_first = settings.rare_words == TAGS
-        by_tags = tags_first or (settings.rare_words == AUTO and new >= _NEW_WORDS)
-        min_class_count = min(settings.min_class_count, _SMALL_CLASS) if tags_first else settings.min_class_count
+        by_tags = settings.rare_words == TAGS
+        min_class_count = min(settings.min_class_count, _SMALL_CLASS) if by_tags else settings.min_class_count
         by_word = {
             word: found
             for word, found in counts.items()
@@ -130,15 +154,15 @@ class Vocabulary:
         }
         known = sorted(by_word, key=lambda word: (-by_word[word].total(), word))
         rare = [(entry, count) for entry, count in seen.items() if entry[0] not in by_word]
-        tags_of = {word: sorted(counts[word].elements()) for (word, _), _ in rare} if by_tags else {}
+        tags_of = {word: sorted(counts[word].elements()) for (word, _), _ in rare}
 
         def classes_of(word: str, tag: int) -> list[str]:
             lower = word.lower()
             usual = by_word.get(lower) if lower != word else None
             lower_tag = tags[_by_frequency(usual)[0]] if usual else ""
             names = settings.rule(word, lower_tag)
-            elsewhere = _without(tags_of.get(word, ()), tag)
-            return _class_names(names, elsewhere, tags, of_form=names[-1:] if tags_first else names)
+            elsewhere = _without(tags_of.get(word, ()), tag) if by_tags else ()
+            return _class_names(names, elsewhere, tags, of_form=names[-1:])
 
         sizes: Counter[str] = Counter()
         for (word, tag), count in rare:
@@ -161,11 +185,18 @@ class Vocabulary:
         candidates += [_by_frequency(by_class[name], open_class) for name in classes]
         offsets = np.concatenate([[0], np.cumsum([len(found) for found in candidates])]).astype(np.int64)
         flat = np.array([tag for found in candidates for tag in found], dtype=np.int32)
-        return cls(known, classes, tags, offsets, flat, settings.rule, tags_of)
+        told = None
+        if settings.rare_words == AUTO and rare:
+            told = SeenTags.learn(_seen_again(counts.values(), max(2, settings.min_count)), len(tags))
+        return cls(known, classes, tags, offsets, flat, settings.rule, tags_of if by_tags or told else {}, told)
 
     def number(self, word: str) -> int:
         """The number of a word, or of its class where it is not known. It does not depend on where the word stands."""
-        return self._number(word, self.rare.get(word, ()))
+        return self._number(word, self._elsewhere(word))
+
+    def _elsewhere(self, word: str) -> Sequence[int]:
+        """The tags that tell the class of a rare word."""
+        return () if self.seen else self.rare.get(word, ())
 
     def _number(self, word: str, elsewhere: Sequence[int]) -> int:
         """The number of a word that had some tags elsewhere."""
@@ -183,8 +214,16 @@ class Vocabulary:
         return len(self.words)
 
     def numbers(self, words: Sequence[str]) -> list[int]:
-        """The number of each of some words, see `number`."""
+        """The number of each of some words, see `number`: what is generated."""
         return [self.number(word) for word in words]
+
+    def numbers_observed(self, words: Sequence[str]) -> list[int]:
+        """The number of each of some words that are parsed, of a rare one together with the tag that it had elsewhere."""
+        return [self._with_observed(self.number(word), self.rare.get(word, ())) for word in words]
+
+    def _with_observed(self, number: int, elsewhere: Sequence[int]) -> int:
+        """The number of a class together with the usual one of some tags, if there is one."""
+        return self._observed.get((number, _usual(elsewhere)), number) if self.seen and elsewhere else number
 
     def numbers_left_out(self, words: Sequence[str], tags: Sequence[int]) -> list[int]:
         """The number that each word of a sentence would have if it had not been seen where it stands.
@@ -192,7 +231,7 @@ class Vocabulary:
         words (Sequence[str]): The words of a sentence that the vocabulary was made of.
         tags (Sequence[int]): Their tags.
         """
-        return [self._number(word, _without(self.rare.get(word, ()), tag)) for word, tag in zip(words, tags)]
+        return [self._number(word, _without(self._elsewhere(word), tag)) for word, tag in zip(words, tags)]
 
     def numbers_by_counts(self, numbers: np.ndarray, counts: np.ndarray, min_count: int) -> np.ndarray:
         """The numbers that words would have if they had been seen only so often: too rare ones those of their classes.
@@ -201,12 +240,14 @@ class Vocabulary:
         counts (int64[len]): How often each has been seen elsewhere.
         min_count (int): As in `VocabularySettings`.
         """
-        found = np.arange(len(self), dtype=np.int32)
+        found = np.arange(len(self.outcomes), dtype=np.int32)
+        by_tags = bool(self.rare) and not self.seen
         for number in np.unique(numbers[self.is_known(numbers)]).tolist():
             word = self.words[number]
-            if counts[number] < min_count + int(bool(self.rare) and _teaches(word)):
+            if counts[number] < min_count + int(by_tags and _teaches(word)):
                 usual = self.candidate_tags[self.tag_offsets[number]]
-                found[number] = self._class_number(word, [usual] if self.rare and counts[number] else ())
+                elsewhere = [usual] if self.rare and counts[number] else ()
+                found[number] = self._with_observed(self._class_number(word, elsewhere if by_tags else ()), elsewhere)
         return found[numbers]
 
     def is_known(self, numbers: np.ndarray) -> np.ndarray:
@@ -214,15 +255,40 @@ class Vocabulary:
         return numbers < len(self.words)
 
     def name(self, number: int) -> str:
-        """The word with a number, or its class in angle brackets."""
+        """The word with a number, or its class in angle brackets, with the tag that is observed besides."""
         if number < len(self.words):
             return self.words[number]
-        return f"<{self.classes[number - len(self.words)]}>"
+        names = [self.classes[self.outcomes[number] - len(self.words)]]
+        if self.observed[number] != NONE:
+            names.append(_seen(self.tags[self.observed[number]]))
+        return f"<{'~'.join(names)}>"
 
 
 def _by_frequency(found: Counter[int], more: Iterable[int] = ()) -> list[int]:
     """Tags in descending order of their counts, ties by number; further ones where they belong, with count 0."""
     return sorted({*found, *more}, key=lambda tag: (-found[tag], tag))
+
+
+def _usual(tags: Sequence[int]) -> int:
+    """The most frequent one of some tags."""
+    return _by_frequency(Counter(tags))[0]
+
+
+def _seen(tag: str) -> str:
+    return f"SEEN~{tag}"
+
+
+def _seen_again(counts: Iterable[Counter[int]], most: int) -> Iterator[tuple[int, int]]:
+    """The tag of each token of rare words, and the usual one of the others of the same word.
+
+    counts (Iterable[Counter[int]]): How often each word was seen with each tag.
+    most (int): How often a rare word is seen at most.
+    """
+    for found in counts:
+        if 1 < found.total() <= most:
+            for tag, count in found.items():
+                for _ in range(count):
+                    yield tag, _usual(_without(sorted(found.elements()), tag))
 
 
 def _teaches(word: str) -> bool:
@@ -250,5 +316,5 @@ def _class_names(
     """
     if not elsewhere:
         return names
-    seen = f"SEEN~{tags[_by_frequency(Counter(elsewhere))[0]]}"
+    seen = _seen(tags[_usual(elsewhere)])
     return [*(f"{name}~{seen}" for name in (names if of_form is None else of_form)), seen, *names]

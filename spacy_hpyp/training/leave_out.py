@@ -131,7 +131,7 @@ def _read(model: JointModel, documents: Sequence[GoldDocument]) -> tuple[list[by
 
 def _words(model: JointModel, raw: RawSentence, document: GoldDocument) -> np.ndarray:
     forms = [document.vocab.strings[orth] for orth in raw.rows[:, 0].view(np.uint64).tolist()]
-    return np.array(model.vocabulary.numbers(forms), dtype=np.int32)
+    return np.array(model.vocabulary.numbers_observed(forms), dtype=np.int32)
 
 
 def _check_seated(sentences: Iterable[_Sentence]) -> None:

@@ -66,7 +66,7 @@ def batches(texts: Iterable[Sequence[str]], encoder: Encoder, *, segmented: bool
     numbers: list[int] = []
     offsets = [0]
     for text in texts:
-        numbers.extend(encoder.vocabulary.numbers(text))
+        numbers.extend(encoder.vocabulary.numbers_observed(text))
         offsets.append(len(numbers))
         if len(numbers) >= words:
             yield _batch(numbers, offsets, segmented)
@@ -110,6 +110,8 @@ def learn(model: JointModel, batch: Batch, learning: str, search: Search, *, see
     """
     parses = model.frozen.decode(batch.blocks, search._replace(marginals=False, consensus=False), threads)
     sentences = parsed_sentences(batch.blocks, parses)
+    # What is learned is what is generated.
+    sentences = sentences._replace(words=model.vocabulary.outcomes[sentences.words])
     count = len(sentences.offsets) - 1
     unseated = np.zeros(count, dtype=bool)
     derivations = static_derivations(sentences)

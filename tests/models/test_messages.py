@@ -28,6 +28,46 @@ def test_a_vocabulary_is_read_as_it_was_written(vocabulary):
         assert again.numbers_left_out([word], [1]) == vocabulary.numbers_left_out([word], [1])
 
 
+@pytest.fixture
+def observing():
+    words = ["the", "dog", "sees", "the", "cat", "and", "a", "sees", "and", "dog", "Zenobia", "zebu"]
+    tags = [0, 1, 2, 0, 1, 3, 0, 1, 3, 1, 1, 2]
+    return Vocabulary.collect([(words, tags)], ["DT", "NN", "VB", "CC"], VocabularySettings(RULE, rare_words="auto"))
+
+
+def test_what_is_observed_of_rare_words_is_read_as_it_was_written(observing):
+    assert len(observing.seen.pairs)
+    again = vocabulary_from_message(vocabulary_to_message(observing), RULE)
+    assert np.array_equal(again.seen.given(4), observing.seen.given(4))
+    words = ["the", "dog", "cat", "sees", "Zenobia", "zebu", "zebra"]
+    assert again.numbers(words) == observing.numbers(words)
+    assert again.numbers_observed(words) == observing.numbers_observed(words)
+    for name in ("tag_offsets", "candidate_tags", "outcomes", "observed"):
+        assert np.array_equal(getattr(again, name), getattr(observing, name))
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("seen_tags", None),
+        ("seen_tags", pack_integers(np.array([1, 2]))),
+        ("seen_tags", pack_integers(np.array([1, 4, 1]))),
+        ("seen_tags", pack_integers(np.array([4, 1, 1]))),
+        ("seen_weights", None),
+        ("seen_weights", [0.5]),
+        ("seen_weights", [1.5, 1.0]),
+        ("seen_weights", [float("nan"), 1.0]),
+        ("seen_weights", [0.5, 0.0]),
+        ("seen_weights", [0.5, float("inf")]),
+        ("seen_weights", [0.5, "1"]),
+    ],
+)
+def test_damaged_observations_are_refused(observing, name, part):
+    message = vocabulary_to_message(observing)
+    with pytest.raises(ValueError, match=r"seen|tags of rare words"):
+        vocabulary_from_message({**message, name: part}, RULE)
+
+
 def test_in_files_of_earlier_versions_no_rare_word_has_tags(vocabulary):
     message = vocabulary_to_message(vocabulary)
     earlier = {name: part for name, part in message.items() if not name.startswith("rare")}

@@ -4,10 +4,12 @@ import pickle
 import random
 from zlib import crc32
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_hpyp.text.seen_tags import SeenTags
 from spacy_hpyp.text.unknown_words import english_unknown_words, one_unknown_word, universal_unknown_words
 from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
 
@@ -263,40 +265,91 @@ def test_some_of_the_words_that_are_just_frequent_enough_teach_and_the_others_ar
     assert {*vocabulary.rare, *vocabulary.words} == {*words, "the"}
 
 
-def test_a_rare_word_is_known_by_its_form_together_with_the_tag_that_it_had_as_far_as_they_were_seen_together():
-    words = [*(f"b{i}" for i in range(10)), "da", "ea", "fa"]
-    nouns = [(word, NN) for word in words for _ in range(2)]
-    verbs = [(f"b{i}", VB) for i in range(10, 13) for _ in range(2)]
-    vocabulary = collect(
-        [*nouns, *verbs, ("bat", NN), ("bid", VB), ("cat", NN)],
-        rule=lambda form, _: [form[:1]],
-        min_count=3,
-        min_class_count=6,
-        rare_words="auto",
-    )
-    found = {word: class_of(vocabulary, word) for word in ("bat", "bid", "cat")}
-    assert found == {"bat": "<b~SEEN~NN>", "bid": "<b~SEEN~VB>", "cat": "<SEEN~NN>"}
+def test_rare_words_of_earlier_files_are_known_by_their_form_together_with_the_tag_that_they_had():
+    classes = [UNKNOWN, "aa*~SEEN~NN", "lower~SEEN~NN", "SEEN~VB", "a*"]
+    offsets, tags = np.arange(len(classes) + 2), np.array([DT, NN, NN, NN, VB, NN], dtype=np.int32)
+    rare = {"aaz": [NN], "xyz": [NN, VB, NN], "aab": [VB]}
+    vocabulary = Vocabulary(["the"], classes, TAGS, offsets, tags, by_shape, rare)
+    names = {"aaz": "<aa*~SEEN~NN>", "xyz": "<lower~SEEN~NN>", "aab": "<SEEN~VB>", "aac": "<a*>", "the": "the"}
+    assert {word: class_of(vocabulary, word) for word in names} == names
+    assert vocabulary.numbers_observed([*names]) == vocabulary.numbers([*names])
+    left_out = vocabulary.numbers_left_out(["aaz", "xyz", "xyz"], [NN, NN, VB])
+    assert [vocabulary.name(number) for number in left_out] == ["<a*>", "<lower~SEEN~NN>", "<lower~SEEN~NN>"]
+    numbers, counts = np.zeros(1, dtype=np.int32), np.zeros(len(vocabulary), dtype=np.int64)
+    assert vocabulary.name(vocabulary.numbers_by_counts(numbers, counts, 2)[0]) == f"<{UNKNOWN}>"
 
 
-def test_a_class_of_form_and_tag_that_is_too_small_gives_way_to_a_more_general_one_with_the_tag():
-    words = ["aab", "aac", "ada", "aea", "ba", "ca", "da", "ea"]
-    sentence = [(word, NN) for word in words for _ in range(2)]
-    vocabulary = collect([*sentence, ("aaz", NN), ("ayz", NN), ("xyz", NN)], min_count=3, min_class_count=4)
-    assert class_of(vocabulary, "aaz") == "<aa*>"
-    vocabulary = collect(
-        [*sentence, ("aaz", NN), ("ayz", NN), ("xyz", NN)], min_count=3, min_class_count=4, rare_words="auto"
-    )
-    names = ["<aa*~SEEN~NN>", "<a*~SEEN~NN>", "<lower~SEEN~NN>"]
-    assert [class_of(vocabulary, word) for word in ("aaz", "ayz", "xyz")] == names
+def observing(*sentences, **options):
+    return collect(*times(5, "dog", NN), *sentences, **{"rare_words": "auto", "min_class_count": 2, **options})
 
 
-def test_where_few_words_are_new_rare_ones_are_known_by_the_class_of_their_form():
-    often = [(word, NN) for word in ("aab", "aac", "aad", "aae") for _ in range(10)]
-    few, many = ([*often, *((f"aa{i}", NN) for i in range(10, 10 + count))] for count in (2, 4))
-    for rare_words in ("classes", "auto"):
-        assert class_of(collect(few, min_class_count=1, rare_words=rare_words), "aa10") == "<aa*>"
-    assert len(collect(few, rare_words="auto").rare) == 0
-    assert len(collect(many, rare_words="auto").rare) == 4
+def test_a_rare_word_is_generated_as_the_class_of_its_form_and_the_tag_that_it_had_is_observed_besides():
+    sentences = [[("cat", NN), ("cow", NN), ("call", VB), ("run", VB)]]
+    vocabulary, plain = observing(*sentences), observing(*sentences, rare_words="classes")
+    assert (vocabulary.words, vocabulary.classes) == (plain.words, plain.classes)
+    for word in ("dog", "cat", "call", "cab", "run", "Zoe"):
+        assert vocabulary.number(word) == plain.number(word)
+        assert candidates(vocabulary, vocabulary.number(word)) == candidates(plain, plain.number(word))
+    words = ["dog", "cat", "cow", "call", "cab", "run"]
+    found = vocabulary.numbers_observed(words)
+    names = ["dog", "<ca*~SEEN~NN>", "<c*~SEEN~NN>", "<ca*~SEEN~VB>", "<ca*>", "<lower~SEEN~VB>"]
+    assert [vocabulary.name(number) for number in found] == names
+    assert vocabulary.outcomes[found].tolist() == vocabulary.numbers(words)
+    assert vocabulary.observed[found].tolist() == [-1, NN, NN, VB, -1, VB]
+    assert not vocabulary.is_known(np.array(found[1:])).any()
+
+
+def test_what_is_observed_of_a_word_is_among_the_tags_that_it_may_have():
+    rare = {"call": [VB]}
+    seen = SeenTags(np.array([[VB, VB, 1]]), 0.5, 1.0)
+    tags = np.array([DT, NN], dtype=np.int32)
+    vocabulary = Vocabulary(["the"], [UNKNOWN], TAGS, np.arange(3), tags, by_shape, rare, seen)
+    assert candidates(vocabulary, vocabulary.number("call")) == [NN]
+    assert candidates(vocabulary, vocabulary.numbers_observed(["call"])[0]) == [NN, VB]
+
+
+def test_a_sentence_is_learned_from_without_what_is_observed():
+    vocabulary = observing([("cat", NN), ("cow", NN), ("cow", VB)], min_count=3)
+    words, tags = ["cat", "cow", "cow", "dog"], [NN, NN, VB, NN]
+    assert vocabulary.numbers_left_out(words, tags) == vocabulary.numbers(words)
+
+
+def test_words_that_are_too_rare_in_what_is_left_are_observed_with_the_tag_that_they_had_there():
+    vocabulary = observing([("dock", NN), ("cat", NN)], min_class_count=1)
+    dog = np.array([vocabulary.number("dog")])
+    left = np.zeros(len(vocabulary), dtype=np.int64)
+    assert vocabulary.numbers_by_counts(dog, left, 2).tolist() == vocabulary.numbers(["dove"])
+    left[dog] = 1
+    found = vocabulary.numbers_by_counts(dog, left, 2)
+    assert [vocabulary.name(number) for number in found] == ["<do*~SEEN~NN>"] == observed_names(vocabulary, "dock")
+    left[dog] = 2
+    assert vocabulary.numbers_by_counts(dog, left, 2) == dog
+    # What was found so stays so.
+    assert vocabulary.numbers_by_counts(found, left, 2) == found
+
+
+def observed_names(vocabulary, *words):
+    return [vocabulary.name(number) for number in vocabulary.numbers_observed(words)]
+
+
+def test_what_tags_say_is_learned_from_all_words_that_were_seen_seldom_each_token_as_if_it_were_another():
+    seldom = [("cat", NN), ("cat", VB), ("cow", NN), ("cow", NN), ("call", VB)]
+    counted = {(NN, VB): 1, (VB, NN): 1, (NN, NN): 2}
+    assert pairs_of(observing(seldom)) == counted
+    # Of "cod" the tag of one token is unusual.
+    more = [("cod", VB), ("cod", VB), ("cod", NN)]
+    assert pairs_of(observing([*seldom, *more])) == counted
+    assert pairs_of(observing([*seldom, *more], min_count=3)) == {**counted, (VB, NN): 3, (NN, VB): 2}
+
+
+def pairs_of(vocabulary):
+    return {(tag, elsewhere): count for tag, elsewhere, count in vocabulary.seen.pairs.tolist()}
+
+
+def test_without_rare_words_nothing_is_observed():
+    vocabulary = observing([("cat", NN)], min_count=1)
+    assert vocabulary.seen is None
+    assert vocabulary.numbers_observed(["cat", "cow"]) == vocabulary.numbers(["cat", "cow"])
 
 
 def test_what_rare_words_are_known_by_is_checked():
@@ -346,7 +399,7 @@ def test_every_word_may_have_each_tag_it_is_learned_with_and_none_twice(sentence
         words, tags = zip(*sentence)
         for number, tag in zip(vocabulary.numbers_left_out(words, tags), tags):
             assert tag in candidates(vocabulary, number)
-    for number in range(len(vocabulary)):
+    for number in range(len(vocabulary.outcomes)):
         found = candidates(vocabulary, number)
         assert found
         assert len(set(found)) == len(found)
@@ -375,8 +428,9 @@ def test_a_vocabulary_can_be_pickled():
     vocabulary = collect(*sentences, rule=universal_unknown_words())
     again = pickle.loads(pickle.dumps(vocabulary))
     assert content(again) == content(vocabulary)
-    for word in ["dog", "Zenobia", "Ada", "qualms", "42"]:
-        assert again.number(word) == vocabulary.number(word)
+    words = ["dog", "Zenobia", "Ada", "qualms", "42"]
+    assert again.numbers(words) == vocabulary.numbers(words)
+    assert again.numbers_observed(words) == vocabulary.numbers_observed(words)
 
 
 def test_without_classes_all_rare_words_are_the_same_word():

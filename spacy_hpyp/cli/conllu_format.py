@@ -12,6 +12,7 @@ from typing import Any
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
+from ..annotation.syntactic_words import multiword_tokens, words_as_tokens
 from ..compat.spacy import nonproj
 from ..treebanks.conllu import COLUMNS, Block, blocks_of
 
@@ -31,6 +32,8 @@ _SPACE_AFTER = "SpaceAfter=No"
 
 #: The columns of a line, by name.
 Line = dict[str, Any]
+#: The last word and the text of each multiword token, by its first word.
+Ranges = dict[int, tuple[int, str]]
 
 
 @dataclass
@@ -146,22 +149,52 @@ def write_again(sentence: Sentence, doc: Doc, sent_id: str, *, tagged: bool = Fa
     return _serialized(lines, comments, doc)
 
 
-def write_sentence(span: Span, comments: dict[str, str | None]) -> str:
-    """A sentence of a parsed document. White space is no word; a word that has some in it is written with "_" in its place.
+def words_to_write(doc: Doc) -> tuple[Doc, Ranges]:
+    """The syntactic words of a parsed document, as `words_as_tokens` gives them, and its multiword tokens."""
+    ranges: Ranges = {}
+    several = {token.i: len(analyses) for token, analyses in multiword_tokens(doc)}
+    first = 0
+    for token in doc if several else ():
+        count = several.get(token.i, 1)
+        if token.i in several:
+            ranges[first] = first + count - 1, token.text
+        first += count
+    return words_as_tokens(doc), ranges
+
+
+def write_sentence(span: Span, comments: dict[str, str | None], ranges: Ranges | None = None) -> str:
+    """A sentence of a parsed document whose tokens are syntactic words. White space is no word; in a word it is written as one blank.
 
     comments (dict[str, str | None]): What comes before its text and its log-probability.
+    ranges (Ranges | None): The multiword tokens, if there are any.
     RETURNS (str): Nothing if there are no words.
     RAISES (ValueError): If the sentence has no tree.
     """
     tokens = [token for token in span if not token.is_space]
     if not tokens:
         return ""
-    lines, text = _words(tokens), ""
-    for token, line in zip(tokens, lines):
-        line["form"] = "_".join(token.text.split())
-        after = token.i + 1 == len(token.doc) or bool(token.whitespace_) or token.nbor().is_space
-        text += line["form"] + " " * after
-        line["misc"] = _joined([*line["misc"], *([] if after else [_SPACE_AFTER])])
+    ranges = ranges or {}
+    lines: list[Line] = []
+    text, inside = "", -1
+    for token, line in zip(tokens, _words(tokens)):
+        lines.append(line)
+        line["form"] = " ".join(token.text.split())
+        if token.i <= inside:
+            line["misc"] = _joined(line["misc"])
+            continue
+        inside, form = ranges.get(token.i, (token.i, token.text))
+        last = token.doc[inside]
+        after = last.i + 1 == len(last.doc) or bool(last.whitespace_) or last.nbor().is_space
+        space = [] if after else [_SPACE_AFTER]
+        if token.i in ranges:
+            line["misc"] = _joined(line["misc"])
+            span_of_words = f"{line['id']}-{line['id'] + inside - token.i}"
+            form = " ".join(form.split())
+            lines.insert(-1, {**dict.fromkeys(COLUMNS, "_"), "id": span_of_words, "form": form, "misc": _joined(space)})
+        else:
+            line["misc"] = _joined([*line["misc"], *space])
+            form = line["form"]
+        text += form + " " * after
     return _serialized(lines, {**comments, "text": text.strip()}, span)
 
 

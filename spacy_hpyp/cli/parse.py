@@ -18,7 +18,7 @@ from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
 from .app import load_pipeline, note, prepare_output, set_threads
-from .conllu_format import read_sentences, tags_of, to_doc, write_again, write_sentence
+from .conllu_format import read_sentences, tags_of, to_doc, words_to_write, write_again, write_sentence
 from .options import PerLine, argument, option
 from .output import check_ending, is_shown, writing
 from .progress import Bar
@@ -144,8 +144,9 @@ def _parse_text(nlp: Language, source: _Source, n_process: int, *, per_line: boo
                 begins: dict[str, str | None] = {"newdoc id": source.name} if paragraph == 1 else {}
                 if not per_line:
                     begins["newpar id"] = f"{source.name}-p{paragraph}"
-                for span in [doc[:]] if per_line else doc.sents:
-                    written = write_sentence(span, {**begins, "sent_id": f"{source.name}-{number + 1}"})
+                words, ranges = words_to_write(doc)
+                for span in [words[:]] if per_line else words.sents:
+                    written = write_sentence(span, {**begins, "sent_id": f"{source.name}-{number + 1}"}, ranges)
                     if written:
                         number += 1
                         begins = {}

@@ -16,22 +16,28 @@ from spacy.vocab import Vocab
 
 from ..annotation.extensions import write_sentence_ends
 from ..annotation.syntactic_words import Analysis, multiword_tokens, write_words
-from ..settings import SEED, check
+from ..settings import SEED, OneOf, check
 from ..storage.checksum import DAMAGE, unpack_message, with_checksum
 from ..storage.files import replace_file
 from ..text.multiword import MultiwordTokens
 from ..text.segmentation import AnnotatedText, Segmenter, Segments
 
+# How sure a tokenizer has to be of a boundary, or that there is none, to say so.
+_SURE = {"sure": 0.9, "all": 0.5, "none": None}
+
 
 @registry.tokenizers("spacy-hpyp.LearnedTokenizer.v1")
-def create_learned_tokenizer(sentences: bool = False, seed: int = 0) -> Callable[[Language], "LearnedTokenizer"]:
+def create_learned_tokenizer(sentences: str = "sure", seed: int = 0) -> Callable[[Language], "LearnedTokenizer"]:
     """Create a tokenizer that learns from the training data, in `nlp.initialize`. Until then it is spaCy's own for the language.
 
-    sentences (bool): Whether it sets sentence boundaries, instead of leaving them to components that come after it.
+    sentences (str): Which sentence boundaries it sets. "sure": those of which it is sure by 90 %, and where it is as sure that there is
+        none, none may be found; the others are left to components that come after it. "all": all that are more probable than not.
+        "none": none.
     seed (int): Fixes what it learns.
     RETURNS (Callable): Makes the tokenizer of a pipeline.
-    RAISES (ValueError): If the seed is none.
+    RAISES (ValueError): If a setting is not what it may be.
     """
+    check("sentences", sentences, OneOf(tuple(_SURE)))
     check("seed", seed, SEED)
 
     def create(nlp: Language) -> LearnedTokenizer:
@@ -50,12 +56,12 @@ class LearnedTokenizer:
 
     vocab (Vocab): The shared vocabulary.
     rules (Tokenizer): What is used until something has been learned.
-    sentences (bool): Whether to set sentence boundaries. How probable it is that a sentence ends with a token is
-        `token._.sent_end_prob` in either case.
+    sentences (str): Which sentence boundaries to set, see `create_learned_tokenizer`. How probable it is that a sentence ends with a
+        token is `token._.sent_end_prob` in any case.
     seed (int): Fixes what is learned.
     """
 
-    def __init__(self, vocab: Vocab, rules: Tokenizer, *, sentences: bool = False, seed: int = 0) -> None:
+    def __init__(self, vocab: Vocab, rules: Tokenizer, *, sentences: str = "sure", seed: int = 0) -> None:
         self.vocab = vocab
         self.rules = rules
         self.sentences = sentences
@@ -74,9 +80,11 @@ class LearnedTokenizer:
         doc = Doc(self.vocab, *_words_and_spaces(text, segments))
         token = np.flatnonzero(doc.to_array(IS_SPACE) == 0)
         write_sentence_ends(doc, token, segments.probability)
-        if self.sentences and len(token):
+        sure = _SURE[self.sentences]
+        if sure is not None and len(token):
             starts = np.full((len(doc), 1), -1, dtype=np.int64)
-            starts[token[1:][segments.last[:-1]]] = 1
+            before = segments.probability[:-1]
+            starts[token[1:], 0] = np.select([before >= sure, before <= 1.0 - sure], [1, -1], 0)
             starts[0] = 1
             doc.from_array([SENT_START], starts.view(np.uint64))
         if self.multiword_tokens.rules:

@@ -9,7 +9,15 @@ from command_line import run
 from spacy.tokens import Doc
 from spacy.training.converters import conllu_to_docs
 
-from spacy_hpyp.cli.conllu_format import UPOS, read_sentences, to_doc, write_again, write_sentence
+from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
+from spacy_hpyp.cli.conllu_format import (
+    UPOS,
+    read_sentences,
+    to_doc,
+    words_to_write,
+    write_again,
+    write_sentence,
+)
 from spacy_hpyp.cli.documents import read_documents
 
 TEXT = "The dog sees a cat near the old bird. Ada sleeps.\nKim waits.\n\n  \nthe parser\nlikes a horse.\n"
@@ -335,3 +343,28 @@ def test_random_trees_over_words_and_white_space_pass():
                 deps=["ROOT", *["dep"] * (len(again) - 1)],
             )
             sentences_of(write_again(sentence, again, "s"))
+
+
+def test_multiword_tokens_are_written_with_their_words():
+    doc = Doc(spacy.blank("fr").vocab, words=["Il", "va", "au", "port", "."], spaces=[True, True, True, False, False])
+    write_words(doc, 2, [Analysis("à"), Analysis("le")])
+    words = words_as_tokens(doc)
+    parsed = Doc(
+        words.vocab,
+        words=[token.text for token in words],
+        spaces=[bool(token.whitespace_) for token in words],
+        heads=[1, 1, 4, 4, 1, 1],
+        deps=["nsubj", "ROOT", "case", "det", "obl", "punct"],
+        pos=["PRON", "VERB", "ADP", "DET", "NOUN", "PUNCT"],
+    )
+    write_back(parsed, doc)
+    words, ranges = words_to_write(doc)
+    text = write_sentence(words[:], {"sent_id": "1"}, ranges)
+    lines = [line.split("\t") for line in text.splitlines() if "\t" in line]
+    assert [line[0] for line in lines] == ["1", "2", "3-4", "3", "4", "5", "6"]
+    assert [line[1] for line in lines] == ["Il", "va", "au", "à", "le", "port", "."]
+    assert [line[6] for line in lines] == ["2", "0", "_", "5", "5", "2", "2"]
+    assert [line[9] for line in lines] == ["_", "_", "_", "_", "_", "SpaceAfter=No", "_"]
+    assert "# text = Il va au port.\n" in text
+    (again,) = read_sentences(text.splitlines(), "text")
+    assert again.ranges[3][0] == 4

@@ -61,7 +61,7 @@ def treebank(tmp_path_factory):
 @pytest.fixture(scope="module")
 def nlp(treebank):
     nlp = spacy.blank("fr")
-    nlp.tokenizer = create_learned_tokenizer(sentences=True)(nlp)
+    nlp.tokenizer = create_learned_tokenizer(sentences="all")(nlp)
     examples = list(create_conllu_corpus(treebank)(nlp))
     nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
     return nlp
@@ -137,7 +137,7 @@ def test_what_is_loaded_is_what_was_saved(nlp, tmp_path):
     text = "Le roi va au bateau. Il mange la fin des pommes"
     nlp.to_disk(tmp_path / "nlp")
     blank = spacy.blank("fr")
-    blank.tokenizer = create_learned_tokenizer(sentences=True)(blank)
+    blank.tokenizer = create_learned_tokenizer(sentences="all")(blank)
     blank.tokenizer.from_disk(tmp_path / "nlp" / "tokenizer")
     assert words(blank(text)) == words(nlp(text))
     assert blank.tokenizer.to_bytes() == nlp.tokenizer.to_bytes()
@@ -175,3 +175,17 @@ def test_documents_and_paragraphs_are_as_the_file_has_them(tmp_path):
     assert len(list(read_documents(path, spacy.blank("xx").vocab))) == 2
     corpus = create_conllu_corpus(Path(path), limit=1)
     assert [example.reference.text for example in corpus(spacy.blank("xx"))] == [first.text]
+
+
+def test_boundaries_are_set_where_the_tokenizer_is_sure(nlp):
+    text = "Il va au port. Il mange. Le roi part Il va"
+    sure, nothing = (
+        create_learned_tokenizer(sentences=name)(nlp).from_bytes(nlp.tokenizer.to_bytes()) for name in ("sure", "none")
+    )
+    assert not nothing(text).has_annotation("SENT_START")
+    doc = sure(text)
+    for token in doc[1:]:
+        believed = token.nbor(-1)._.sent_end_prob
+        assert token.is_sent_start == (True if believed >= 0.9 else False if believed <= 0.1 else None)
+    with pytest.raises(ValueError, match='"sure", "all" or "none"'):
+        create_learned_tokenizer(sentences="some")

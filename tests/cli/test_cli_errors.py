@@ -3,6 +3,7 @@
 import errno
 import shlex
 import zlib
+from itertools import cycle, islice
 
 import command_line
 import pytest
@@ -88,10 +89,10 @@ def files(toy, tmp_path_factory):
 
 def files_below(folder):
     """The files of a folder, and when each was written last."""
-    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
-# What is wrong with a pipeline, a treebank, a text or a place is said by all commands that use one.
+# What is wrong with a pipeline, a treebank, a text or a place is said by all commands that use one, and by the same functions.
 WITH_PARSER = [
     "evaluate {} gold.spacy",
     "guides {} gold.spacy out.spacy",
@@ -109,6 +110,7 @@ PIPELINES = {
     "blank": "but it has",
     "damaged": "the checksum is another one",
     "no_lookups": "The pipeline 'no_lookups' cannot be loaded",
+    "nothing": "nothing",
 }
 WITH_TREEBANK = [
     "errors trained {}",
@@ -176,19 +178,24 @@ WITH_NUMBERS = [
     "surprisal trained text.txt --parses",
 ]
 TOO_MANY = "9223372036854775808"
+SETTINGS = {"-K 0": "'particles' must be", f"-K {TOO_MANY}": "'particles' must be", "-t 0": "'threads' must be"}
+
+
+def in_turn(forms, problems):
+    """Each form of a command with one of some wrong words, and each of these in one of the forms, with what is said of it."""
+    pairs = zip(cycle(forms), cycle(problems.items()))
+    return [(form.format(name), problem) for form, (name, problem) in islice(pairs, max(len(forms), len(problems)))]
+
+
 ROWS = [
-    *((form.format(name), problem) for form in WITH_PARSER for name, problem in PIPELINES.items()),
+    *in_turn(WITH_PARSER, PIPELINES),
     *((form.format("nowhere"), "nowhere", USAGE if "learn" in form else 1) for form in WITH_PARSER),
-    *((form.format("nothing"), "nothing") for form in WITH_PARSER),
-    *((form.format(name), problem) for form in WITH_TREEBANK for name, problem in TREEBANKS.items()),
+    *in_turn(WITH_TREEBANK, TREEBANKS),
     *((form.format("nowhere.spacy"), "does not exist", USAGE) for form in WITH_TREEBANK),
-    *((form.format(name), problem) for form in WITH_TEXT for name, problem in TEXTS.items()),
+    *in_turn(WITH_TEXT, TEXTS),
     *((form.format("text.txt/new/out.jsonl"), "Not a directory: 'text.txt") for form in WITH_OUTPUT),
     *((form.format("nothing"), "is a directory", USAGE) for form in WITH_OUTPUT if "learn" not in form),
-    # Settings of the parser.
-    *((f"{form.format('trained')} -K 0", "'particles' must be") for form in WITH_PARTICLES),
-    *((f"{form.format('trained')} -K {TOO_MANY}", "'particles' must be") for form in WITH_PARTICLES),
-    *((f"{form.format('trained')} -t 0", "'threads' must be") for form in WITH_PARSER[:-1]),
+    *in_turn([f"{form.format('trained')} {{}}" for form in WITH_PARTICLES], SETTINGS),
     *((f"{form.format('trained')} -K many", "-K", USAGE) for form in WITH_PARTICLES),
     *((f"{form.format('trained')} --no-such-option", "--no-such-option", USAGE) for form in WITH_PARSER),
     # The commands one by one.

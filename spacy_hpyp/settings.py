@@ -7,7 +7,7 @@ arguments of a function.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from math import inf
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -95,7 +95,20 @@ class Name:
         return isinstance(value, str)
 
 
-Possible = Whole | Number | OneOf | Truth | Name
+@dataclass(frozen=True)
+class Several:
+    """Lists, or sections of a config with names of their own."""
+
+    kind: type[list] | type[dict]
+
+    def __str__(self) -> str:
+        return "a list" if self.kind is list else "a section"
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, self.kind)
+
+
+Possible = Whole | Number | OneOf | Truth | Name | Several
 
 
 def check(name: str, value: Any, possible: Possible) -> None:
@@ -123,11 +136,14 @@ def whole(name: str, value: int, *, least: int = 1, highest: float = _HIGHEST) -
 def setting(default: Any, possible: Possible, meaning: str) -> Any:
     """Declare a setting, as a field of a dataclass derived from `Settings`.
 
-    default (bool | int | float | str): What it is that is not told otherwise.
+    default: What it is that is not told otherwise; `MISSING` where it has to be told.
     possible (Possible): What it may be.
     meaning (str): What it means, in a few words of Markdown; docs/settings.md has the same.
     """
-    return field(default=default, metadata={"possible": possible, "meaning": meaning})
+    metadata = {"possible": possible, "meaning": meaning}
+    if isinstance(possible, Several) and default is not MISSING:
+        return field(default_factory=possible.kind, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -139,10 +155,13 @@ class Settings:
 
     def __post_init__(self) -> None:
         for declared in fields(self):
-            value = getattr(self, declared.name)
+            value, default = getattr(self, declared.name), declared.default
+            if value is None and default is None:
+                continue
             check(declared.name, value, declared.metadata["possible"])
-            # Numbers of NumPy, and whole ones where others may be, are made what compiled code and files have.
-            object.__setattr__(self, declared.name, type(declared.default)(value))
+            if isinstance(default, bool | int | float | str):
+                # Numbers of NumPy, and whole ones where others may be, are made what compiled code and files have.
+                object.__setattr__(self, declared.name, type(default)(value))
 
 
 class Attribute:

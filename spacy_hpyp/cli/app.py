@@ -278,15 +278,9 @@ def load_parser(
     RETURNS (tuple[Language, HPYPParser]): The pipeline and its parser.
     RAISES (ValueError): If it has none, or several, or one that has not been trained, or a setting is out of its range.
     """
-    nlp = load_pipeline(model)
-    parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
-    if len(parsers) != 1:
+    nlp, found = prepared(model, threads=threads, particles=particles)
+    if len(found.hpyp) != 1:
         raise ValueError(
-            f"The pipeline '{model}' should have one hpyp_parser, but it has {len(parsers)}: {nlp.pipe_names}"
+            f"The pipeline '{model}' should have one hpyp_parser, but it has {len(found.hpyp)}: {nlp.pipe_names}"
         )
-    parser = parsers[0]
-    if not parser.joint.is_initialized:
-        raise ValueError(f"The hpyp_parser of the pipeline '{model}' has not been trained.")
-    parser.particles = parser.particles if particles is None else particles
-    parser.threads = parser.threads if threads is None else threads
-    return nlp, parser
+    return nlp, found.hpyp[0]

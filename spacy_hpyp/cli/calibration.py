@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from spacy.language import Language
-from spacy.training import Corpus
 from wasabi import msg
 
 from ..annotation.calibration import Calibration, calibrate_heads, calibrate_tags
-from ..components.corpus import create_gold_corpus, reading
+from ..components.corpus import create_gold_corpus
 from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.parse_combiner import ParseCombiner
 from .app import Parsers
+from .documents import read_corpus
 from .options import option
 from .output import print_table
 
@@ -51,10 +51,8 @@ def calibrations(
         parser.marginals = True
     # Only a generative parser that finds tags says how sure of them it is, and not where a tagger comes after it.
     others = any(isinstance(pipe, EasyFirstTagger | ParseCombiner) for _, pipe in nlp.pipeline)
-    with reading(data_path):
-        raw = list(Corpus(data_path)(nlp))
     found = []
-    for examples in (raw, list(create_gold_corpus(data_path)(nlp))):
+    for examples in (read_corpus(data_path, nlp), list(create_gold_corpus(data_path)(nlp))):
         if not examples:
             raise ValueError(f"There is nothing to parse in '{data_path}'.")
         for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):

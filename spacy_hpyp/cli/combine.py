@@ -6,13 +6,13 @@ from typing import Annotated
 
 import spacy
 from spacy.tokens import Doc
-from spacy.training import Corpus
 from wasabi import msg
 
 from ..annotation.kept import current_parse, keep
-from ..components.corpus import create_gold_corpus, reading
+from ..components.corpus import create_gold_corpus
 from ..settings import whole
 from .app import load_pipeline, prepare_docs, save_docs
+from .documents import read_corpus
 from .options import DocsFile, argument, option
 from .progress import Bar
 
@@ -30,9 +30,7 @@ def hold_out(
     parts are alike.
     """
     whole("first", first, highest=parts)
-    nlp = spacy.blank("xx")
-    with reading(corpus):
-        docs = [example.reference for example in Corpus(corpus)(nlp)]
+    docs = [example.reference for example in read_corpus(corpus, spacy.blank("xx"))]
     if len(docs) < parts:
         raise ValueError(
             f"'{corpus}' has {len(docs)} documents, which cannot be divided into {parts} parts. Convert it with fewer sentences to a "

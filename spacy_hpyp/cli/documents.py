@@ -6,6 +6,7 @@ from pathlib import Path
 
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus, Example
 from spacy.training.converters import conllu_to_docs
 from spacy.vocab import Vocab
 
@@ -49,6 +50,16 @@ def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator
         words = [word for sentence in sentences for word in sentence]
         starts = [i == 0 for sentence in sentences for i in range(len(sentence))]
         yield Doc(vocab, words=words, sent_starts=starts)
+
+
+def read_corpus(path: Path, nlp: Language) -> list[Example]:
+    """The documents of a treebank, with what is to be found of them.
+
+    path (Path): A .spacy file or a directory of them.
+    RAISES (ValueError): If it is damaged, or no such file.
+    """
+    with reading(path):
+        return list(Corpus(path)(nlp))
 
 
 def treebank_documents(

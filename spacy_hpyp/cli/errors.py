@@ -1,18 +1,16 @@
 """What `hpyp evaluate --errors` prints: what a parser gets wrong in a treebank."""
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 from spacy.language import Language
-from spacy.training import Corpus
 from wasabi import msg
 
 from ..annotation.errors import Confusion, Errors, Found
-from ..components.corpus import reading
 from ..components.hpyp_parser import HPYPParser
 from ..report.sections import error_tables
+from .documents import read_corpus
 from .options import option
 from .output import percent, print_table
 
@@ -38,8 +36,7 @@ def known_words(nlp: Language, train: Path | None = None) -> Callable[[str], boo
     if train is None:
         parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser) and pipe.is_trained]
         return frozenset(parsers[0].joint.vocabulary.words).__contains__ if parsers else None
-    with reading(train):
-        words = Counter(token.text for example in Corpus(train)(nlp) for token in example.reference)
+    words = {token.text for example in read_corpus(train, nlp) for token in example.reference}
     if not words:
         raise ValueError(f"There is no word in '{train}'.")
     return words.__contains__

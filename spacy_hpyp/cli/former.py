@@ -8,7 +8,7 @@ from .app import prepared
 from .calibration import calibrations, print_calibrations
 from .errors import Examples, Rows, TrainingWords
 from .evaluate import Temperature, evaluate
-from .options import AnyPipeline, Data, Json, Output, Particles, Pipeline, Punctuation, Threads, option
+from .options import AnyPipeline, Data, Json, Particles, Pipeline, Printed, Punctuation, Threads, option
 from .output import save_json
 
 
@@ -46,12 +46,12 @@ def calibrate(
     particles: Particles = None,
     temperature: Temperature = None,
     threads: Threads = None,
-    output: Annotated[Output, option("Print tables, or JSON", "--output -o")] = Output.table,
+    output: Printed = "table",
 ) -> None:
     """Print reliability tables, as 'evaluate --calibration' does."""
     nlp, parsers = prepared(model, threads=threads, particles=particles, temperature=temperature)
     raw, gold = calibrations(nlp, parsers, data_path, bins=bins, punctuation=punctuation)
-    if output == Output.json:
+    if output == "json":
         print(srsly.json_dumps({**gold.to_dict(), "raw": raw.to_dict()}, indent=2))
     else:
         print_calibrations(raw, gold)

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-from spacy.training import Corpus
 from wasabi import msg
 
-from ..components.corpus import reading
 from .app import load_parser, prepare_docs, save_docs
+from .documents import read_corpus
 from .options import DocsFile, Generative, Threads, argument, option
 from .progress import Bar
 
@@ -28,8 +27,7 @@ def guides(
     """
     prepare_docs(output)
     nlp, parser = load_parser(model, threads=threads)
-    with reading(corpus):
-        examples = list(Corpus(corpus)(nlp))
+    examples = read_corpus(corpus, nlp)
     words = sum(len(example.predicted) for example in examples)
     if not words:
         raise ValueError(f"There is nothing to annotate in '{corpus}'.")

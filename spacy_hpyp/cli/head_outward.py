@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from spacy.training import Corpus
 from spacy.util import get_lang_class
 
-from ..components.corpus import create_gold_corpus, reading
+from ..components.corpus import create_gold_corpus
 from ..components.head_outward_parser import HeadOutwardParser
 from ..settings import whole
+from .documents import read_corpus
 from .evaluate import give_tags
 from .options import Data, Json, Lang, TrainData, option
 from .output import print_table, save_json
@@ -109,8 +109,7 @@ def _compared(
 ) -> Iterator[Accuracy]:
     """Train and evaluate a head-outward model with each of `ESTIMATORS`, one after the other."""
     nlp = get_lang_class(lang)()
-    with reading(train_path):
-        examples = list(Corpus(train_path)(nlp))
+    examples = read_corpus(train_path, nlp)
     if not examples:
         raise ValueError(f"There is no document in '{train_path}'.")
     read_dev: Callable = create_gold_corpus(dev_path, gold_tags=True)

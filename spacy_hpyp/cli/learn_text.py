@@ -1,27 +1,18 @@
 """`hpyp learn-text`: a trained pipeline learns from raw text."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator
 from dataclasses import asdict
-from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from wasabi import msg
 
 from ..components.hpyp_parser import HPYPParser
-from ..training.raw_training import Progress, last_checkpoint, learn_from_text
+from ..training.raw_training import last_checkpoint, learn_from_text
 from .app import load_parser
 from .options import Threads, argument, option
 from .progress import Bar
 from .raw_text import read_paragraphs, read_sentences
-
-
-class Learning(str, Enum):
-    """Which distributions learn."""
-
-    words = "words"
-    all = "all"
 
 
 def learn_text(
@@ -30,8 +21,8 @@ def learn_text(
     output: Annotated[Path, argument("Directory for the pipeline (model-last) and checkpoints", file_okay=False)],
     *,
     learning: Annotated[
-        Learning, option("What learns from the best parses: the word distribution, or all of them")
-    ] = Learning.words,
+        Literal["words", "all"], option("What learns from the best parses: the word distribution, or all of them")
+    ] = "words",
     running: Annotated[
         bool,
         option("The text is running text, whose sentences the parser finds; else a line is a sentence", "--running"),
@@ -63,51 +54,32 @@ def learn_text(
     # The model is the saved parser's, but how the text is parsed is not what the pipeline is to be saved with.
     parser = HPYPParser(nlp.vocab, saved.model, saved.name, **asdict(saved.settings))
     parser.change(particles=particles, threads=saved.threads if threads is None else threads)
+    before, size, seen = done.words, text.stat().st_size, 0
     read = read_paragraphs if running else read_sentences
-    with closing(FileBar(text, done)) as bar:
+
+    def followed() -> Iterator[list[str]]:
+        """The texts; a file cannot be counted in advance, but has a size: that of words and the spaces between them."""
+        nonlocal seen
+        for words in read(text, None if tokenized else nlp):
+            seen += sum(len(word.encode()) + 1 for word in words)
+            yield words
+
+    with Bar(total=size, unit="B", unit_scale=True, desc="Learning", leave=True) as bar:
         steps = learn_from_text(
             parser.joint,
-            bar.follow(read(text, None if tokenized else nlp)),
+            followed(),
             output,
             save=nlp.to_disk,
             search=parser.search,
             seed=parser.seed,
             threads=parser.threads,
             segmented=not running,
-            learning=learning.value,
+            learning=learning,
             batch_words=batch_words,
             checkpoint_words=checkpoint_words,
         )
         for done in steps:
-            bar.show(done)
+            bar.n = min(seen, size)
+            rate = (done.words - before) / max(bar.format_dict["elapsed"], 1e-9)
+            bar.set_postfix_str(f"{rate:,.0f} words/s, {done.log_prob / max(done.words, 1):.4f} nats/word")
     msg.good(f"Learned from {done.words:,} words in {done.sentences:,} sentences; saved {output / 'model-last'}")
-
-
-class FileBar:
-    """A progress bar over a file, which cannot be counted in advance but has a size.
-
-    file (Path): The file.
-    done (Progress): What had been learned from it before.
-    """
-
-    def __init__(self, file: Path, done: Progress) -> None:
-        self._before = done.words
-        self._bar = Bar(total=file.stat().st_size, unit="B", unit_scale=True, desc="Learning", leave=True)
-        self._read = 0
-
-    def follow(self, texts: Iterator[Sequence[str]]) -> Iterator[Sequence[str]]:
-        """Pass texts on and remember how much has been read: words and the spaces between them."""
-        for text in texts:
-            self._read += sum(len(word.encode()) + 1 for word in text)
-            yield text
-
-    def show(self, done: Progress) -> None:
-        """Show how far learning is."""
-        self._bar.n = min(self._read, self._bar.total)
-        seconds = self._bar.format_dict["elapsed"]
-        rate = (done.words - self._before) / max(seconds, 1e-9)
-        self._bar.set_postfix_str(f"{rate:,.0f} words/s, {done.log_prob / max(done.words, 1):.4f} nats/word")
-
-    def close(self) -> None:
-        """End the bar."""
-        self._bar.close()

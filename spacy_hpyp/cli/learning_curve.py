@@ -7,12 +7,11 @@ import sys
 from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from enum import Enum
 from fractions import Fraction
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import spacy
 import srsly
@@ -35,20 +34,6 @@ _SCORES = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}
 _POINTS = "learning-curve.json"
 
 
-class Unit(str, Enum):
-    """What parts are made of."""
-
-    documents = "documents"
-    sentences = "sentences"
-
-
-class Which(str, Enum):
-    """Which of the models that training saves is evaluated."""
-
-    best = "best"
-    last = "last"
-
-
 def learning_curve(
     ctx: typer.Context,
     config_path: Annotated[Path, argument("Config of a pipeline with a parser", exists=True, dir_okay=False)],
@@ -57,9 +42,9 @@ def learning_curve(
     *,
     output: Annotated[Path, option("Folder for the figures", "--output -o", file_okay=False)],
     parts: Annotated[list[str], option("A part of the treebank, as 1/3; may be repeated", "--part -p")] = list(PARTS),  # noqa: B006
-    unit: Annotated[Unit, option("What the parts are made of", "--unit -u")] = Unit.documents,
+    unit: Annotated[Literal["documents", "sentences"], option("What the parts are made of", "--unit -u")] = "documents",
     seed: Annotated[int, option("Fixes which documents or sentences these are", "--seed -s", least=0)] = 0,
-    model: Annotated[Which, option("Evaluate the best or the last model of a training")] = Which.best,
+    model: Annotated[Literal["best", "last"], option("Evaluate the best or the last model of a training")] = "best",
     keep: Annotated[bool, option("Keep the trained pipelines and the parts", "--keep")] = False,
 ) -> None:
     """Train on parts of a treebank, each of which is in the next one, and evaluate each pipeline on gold tokens and sentences.
@@ -75,11 +60,11 @@ def learning_curve(
     chosen = nested_parts(docs, shares, seed)
     if len(set(map(len, chosen))) < len(shares):
         raise ValueError(
-            f"'{train_path}' has {len(docs)} {unit.value}, of which {len(shares)} parts cannot be made"
-            f"{': try --unit sentences' if unit == Unit.documents else ''}."
+            f"'{train_path}' has {len(docs)} {unit}, of which {len(shares)} parts cannot be made"
+            f"{': try --unit sentences' if unit == 'documents' else ''}."
         )
     made_alike = sha256()
-    for part in (config_path.read_bytes(), json.dumps([overrides, model.value], sort_keys=True, default=str).encode()):
+    for part in (config_path.read_bytes(), json.dumps([overrides, model], sort_keys=True, default=str).encode()):
         made_alike.update(part)
     for path in spacy_files(dev_path):
         made_alike.update(path.read_bytes())
@@ -149,7 +134,7 @@ def nested_parts(docs: Sequence[Doc], shares: Sequence[Fraction], seed: int) -> 
     return [[docs[i] for i in sorted(order[:count])] for count in taken]
 
 
-def _read_docs(path: Path, unit: Unit) -> list[Doc]:
+def _read_docs(path: Path, unit: str) -> list[Doc]:
     vocab = spacy.blank("xx").vocab
     docs = []
     for file in spacy_files(path):
@@ -157,7 +142,7 @@ def _read_docs(path: Path, unit: Unit) -> list[Doc]:
             docs += [doc for doc in DocBin().from_disk(file).get_docs(vocab) if len(doc)]
     if not docs:
         raise ValueError(f"There is no document in '{path}'.")
-    if unit == Unit.sentences:
+    if unit == "sentences":
         docs = [sentence.as_doc(copy_user_data=True) for doc in docs for sentence in _spans(doc)]
     return docs
 
@@ -188,7 +173,7 @@ def _finished(output: Path) -> list[dict[str, Any]]:
 
 
 def _train(
-    config_path: Path, folder: Path, corpus: bytes, dev_path: Path, overrides: dict[str, Any], model: Which
+    config_path: Path, folder: Path, corpus: bytes, dev_path: Path, overrides: dict[str, Any], model: str
 ) -> dict[str, Any]:
     """Train a pipeline as 'spacy train' does, and evaluate it."""
     folder.mkdir(exist_ok=True)
@@ -197,7 +182,7 @@ def _train(
     # What spaCy says of a training belongs to its progress.
     with redirect_stdout(sys.stderr):
         train(config_path, folder, overrides={**paths, **overrides})
-    pipeline = folder / f"model-{model.value}"
+    pipeline = folder / f"model-{model}"
     nlp = load_pipeline(pipeline)
     scores, _ = parse_examples(nlp, read_examples(nlp, dev_path), pipeline)
     return scores

@@ -78,9 +78,20 @@ def ngram(
         else:
             words = words(read(vocab_from))
     texts = chain.from_iterable(map(read, train))
-    with Bar(texts, desc="Reading", unit=" sentences") as sentences, ProgressBar(sweeps) as bar:
+    with (
+        Bar(texts, desc="Reading", unit=" sentences") as sentences,
+        Bar(desc="Training", unit=" words", unit_scale=True, leave=True, delay=1e-9) as bar,
+    ):
+
+        def show(done: Progress) -> None:
+            if bar.total is None:
+                # Time counts from here.
+                bar.reset(done.total)
+            bar.set_postfix_str(f"sweep {done.sweep}/{sweeps}, {done.log_prob:.4f} nats", refresh=False)
+            bar.update(done.predictions)
+
         model = train_ngram_model(
-            sentences, words, order=order, sweeps=sweeps, samples=samples, seed=seed, progress=bar.update
+            sentences, words, order=order, sweeps=sweeps, samples=samples, seed=seed, progress=show
         )
     model.to_disk(output)
     vocabulary = model.words.vocabulary
@@ -120,28 +131,3 @@ def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGra
 
 def _is_pipeline(name: str) -> bool:
     return not Path(name).exists() or (Path(name) / "config.cfg").exists()
-
-
-class ProgressBar:
-    """A bar for the words of all sweeps, with words/s, the time left, and the likelihood.
-
-    sweeps (int): The number of sweeps.
-    """
-
-    def __init__(self, sweeps: int) -> None:
-        self._sweeps = sweeps
-        self._bar: Bar | None = None
-
-    def __enter__(self) -> "ProgressBar":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def update(self, done: Progress) -> None:
-        """Show how far training is."""
-        if self._bar is None:
-            self._bar = Bar(total=done.total, desc="Training", unit=" words", unit_scale=True, leave=True)
-        self._bar.set_postfix_str(f"sweep {done.sweep}/{self._sweeps}, {done.log_prob:.4f} nats", refresh=False)
-        self._bar.update(done.predictions)

@@ -4,9 +4,8 @@ A command is a function whose parameters are annotated with what `option` and `a
 same values. What several commands have is declared here.
 """
 
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,13 +13,6 @@ from ..storage.files import prepare_folder
 
 #: The highest whole number that an option takes which no setting of a component has a limit for.
 MOST = 1_000_000_000
-
-
-class Output(str, Enum):
-    """How to print."""
-
-    table = "table"
-    json = "json"
 
 
 def option(meaning: str, names: str = "", *, least: int | None = None, most: int = MOST, **settings: Any) -> Any:
@@ -66,6 +58,7 @@ Threads = Annotated[int | None, option("Threads, instead of the pipeline's setti
 Lang = Annotated[str, option("Language of the data, for the classes of rare words", "--lang -l")]
 MinCount = Annotated[int, option("Rarer words are known by their class only")]
 MinClassCount = Annotated[int, option("Rarer classes give way to more general ones")]
+Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "--output -o")]
 Punctuation = Annotated[bool, option("Count the arcs of punctuation", "--punctuation")]
 GoldTags = Annotated[bool, option("Give the gold tags to the parser", "--gold-tags")]
 PerLine = Annotated[bool, option("Each line of a text is one sentence", "--per-line -l")]

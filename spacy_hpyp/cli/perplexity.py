@@ -1,9 +1,8 @@
 """`hpyp perplexity`: how well a model predicts text."""
 
 from collections.abc import Callable, Iterator
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import srsly
 from wasabi import msg
@@ -19,7 +18,7 @@ from .interpolation import load_interpolation, refuse
 from .ngram import reader_of
 from .options import (
     Interpolate,
-    Output,
+    Printed,
     SegmentWith,
     Tokenized,
     UnknownWords,
@@ -53,13 +52,6 @@ _PARTICLES = 100
 _REPLICATES = 5
 
 
-class Method(str, Enum):
-    """How the derivations of a sentence are summed up."""
-
-    beam = "beam"
-    particles = "particles"
-
-
 def perplexity(
     model: Annotated[
         str, argument("Model saved by 'hpyp ngram', or name or path of a trained pipeline with an hpyp_parser")
@@ -71,12 +63,12 @@ def perplexity(
         ),
     ],
     *,
-    output: Annotated[Output, option("Print a table, or JSON", "--output -o")] = Output.table,
+    output: Printed = "table",
     tokenized: Tokenized = False,
     segment_with: SegmentWith = None,
     unknown_words: UnknownWords = None,
     method: Annotated[
-        Method | None,
+        Literal["beam", "particles"] | None,
         option(
             "Of a parser: 'beam' sums over the beam, which leaves derivations out, so that the perplexity is an upper bound; 'particles' "
             "estimates the whole sum of each sentence without bias, with a standard error",
@@ -115,7 +107,7 @@ def perplexity(
     """
     is_mixture = any(path is not None for path in (interpolate, weights_from, save_weights))
     is_ngrams = not is_mixture and Path(model).is_file()
-    is_estimate = method == Method.particles
+    is_estimate = method == "particles"
     of_estimate = {"replicates": replicates, "seed": seed}
     if is_mixture:
         own = {"unknown-words": unknown_words, "method": method if is_estimate else None, **of_estimate}
@@ -158,7 +150,7 @@ def perplexity(
             else:
                 scores = score_by_beam(parser.joint, sentences, search_for_sums(parser.search), threads=parser.threads)
             found = perplexity_of(scores)
-        _print(found, output, method or Method.beam)
+        _print(found, output, method or "beam")
 
 
 def _check_mixture(
@@ -197,29 +189,29 @@ def _mixed(
     return found, mixture
 
 
-def _print(found: Perplexity, output: Output, method: Method | None) -> None:
+def _print(found: Perplexity, output: str, method: str | None) -> None:
     """Print a perplexity.
 
-    method (Method | None): Of a parser.
+    method (str | None): Of a parser: "beam" or "particles".
     """
     figures = found.to_dict()
-    if output == Output.json:
+    if output == "json":
         print(srsly.json_dumps(figures, indent=2))
         return
-    names = [name for name in _names_of(found) if method == Method.particles or name not in _OF_AN_ESTIMATE]
+    names = [name for name in _names_of(found) if method == "particles" or name not in _OF_AN_ESTIMATE]
     msg.table({_ROWS[name][0]: _formatted(figures, name) for name in names}, title="Perplexity")
     _explain(found)
-    if method == Method.particles:
+    if method == "particles":
         error = found.perplexity * found.standard_error
         msg.info(f"An estimate: {found.perplexity:.2f} ± {error:.2f}, by about {-found.bias:.2%} too high on average")
-    elif method == Method.beam:
+    elif method == "beam":
         msg.info("Summed over the beam, which leaves derivations out: the perplexity is an upper bound")
 
 
-def _print_mixture(found: Perplexities, mixture: Interpolation, output: Output) -> None:
+def _print_mixture(found: Perplexities, mixture: Interpolation, output: str) -> None:
     figures = {name: one.to_dict() for name, one in found._asdict().items()}
     shares = mixture.shares.tolist()
-    if output == Output.json:
+    if output == "json":
         print(srsly.json_dumps({**figures, "weights": shares}, indent=2))
         return
     names = [name for name in _names_of(found.mixture) if name not in _OF_AN_ESTIMATE]

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from enum import Enum
 from heapq import nlargest
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, Literal, TextIO
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
@@ -32,22 +31,6 @@ _DIGITS = 4
 _OF_PLACE = ("rank", "newdoc", "newdoc id", "newpar", "newpar id")
 
 
-class By(str, Enum):
-    """What sentences are ranked by."""
-
-    arcs = "arcs"
-    tags = "tags"
-    both = "both"
-    rate = "rate"
-
-
-class Format(str, Enum):
-    """What is written."""
-
-    jsonl = "jsonl"
-    conllu = "conllu"
-
-
 def rank(
     model: Pipeline,
     texts: Annotated[
@@ -57,9 +40,12 @@ def rank(
     output: Annotated[Path | None, option("File to write, instead of stdout", "--output -o", dir_okay=False)] = None,
     top: Annotated[int | None, option("Only so many sentences", "--top -n", least=1)] = None,
     by: Annotated[
-        By, option("Rank by expected wrong arcs, wrong tags, both together, or wrong arcs for each word")
-    ] = By.arcs,
-    form: Annotated[Format, option("A JSON object a line, or CoNLL-U with comments", "--format -f")] = Format.jsonl,
+        Literal["arcs", "tags", "both", "rate"],
+        option("Rank by expected wrong arcs, wrong tags, both together, or wrong arcs for each word"),
+    ] = "arcs",
+    form: Annotated[
+        Literal["jsonl", "conllu"], option("A JSON object a line, or CoNLL-U with comments", "--format -f")
+    ] = "jsonl",
     per_line: PerLine = False,
     labels_per_arc: Annotated[int, option("How many labels of an arc an hpyp_parser compares", least=1)] = 2,
     particles: Annotated[
@@ -76,13 +62,13 @@ def rank(
     sentences to write are kept in memory.
     """
     if output is not None:
-        check_ending(output, f".{form.value}", ".txt")
+        check_ending(output, f".{form}", ".txt")
         prepare_output(output, texts)
     nlp, found = prepared(model, threads=threads, particles=particles)
     for parser in found.hpyp:
         parser.marginals = True
     sentences = chain.from_iterable(
-        rank_sentences(nlp, path, per_line=per_line, labels_per_arc=labels_per_arc, conllu=form == Format.conllu)
+        rank_sentences(nlp, path, per_line=per_line, labels_per_arc=labels_per_arc, conllu=form == "conllu")
         for path in texts
     )
     with Bar(sentences, unit=" sentences") as bar:
@@ -90,7 +76,7 @@ def rank(
     if not ranked:
         raise ValueError(f"There is no sentence in {', '.join(map(repr, map(str, texts)))}.")
     with writing(output) as file:
-        (write_jsonl if form == Format.jsonl else write_conllu)(file, ranked)
+        (write_jsonl if form == "jsonl" else write_conllu)(file, ranked)
     if output is not None:
         msg.good(f"Saved {len(ranked)} sentences to {output}")
 
@@ -129,10 +115,10 @@ class Rated:
 
 
 _KEYS = {
-    By.arcs: attrgetter("wrong_arcs"),
-    By.tags: attrgetter("wrong_tags"),
-    By.both: attrgetter("both"),
-    By.rate: attrgetter("rate"),
+    "arcs": attrgetter("wrong_arcs"),
+    "tags": attrgetter("wrong_tags"),
+    "both": attrgetter("both"),
+    "rate": attrgetter("rate"),
 }
 
 
@@ -252,17 +238,17 @@ def _arc_probability(token: Token) -> float | None:
     return token._.head_prob if token._.label_prob is None else token._.label_prob
 
 
-def select(sentences: Iterable[Rated], by: By, top: int | None) -> list[Rated]:
+def select(sentences: Iterable[Rated], by: str, top: int | None) -> list[Rated]:
     """Some sentences in their order, those with the most expected errors first; of equals, the first.
 
     sentences (Iterable[Rated]): Those that are kept are in memory, not the others.
-    by (By): What they are ranked by.
+    by (str): What they are ranked by, a key of `_KEYS`.
     top (int | None): How many; None for all.
     RAISES (ValueError): If they are to be ranked by tags and nobody says how probable those are.
     """
 
     def key(rated: Rated) -> float:
-        if by in (By.tags, By.both) and rated.wrong_tags is None:
+        if by in ("tags", "both") and rated.wrong_tags is None:
             raise ValueError("Sentences cannot be ranked by their tags: the pipeline does not set token._.tag_prob.")
         return _KEYS[by](rated)
 

@@ -93,7 +93,7 @@ def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: b
     if is_conllu(path):
         return ([word.form for word in block.words] for block in read_blocks(path))
     if per_line:
-        return _split_lines(path) if nlp is None else _tokenized_lines(path, nlp)
+        return _words_of(_lines(path), nlp)
     if nlp is None:
         raise ValueError(f"The sentences of the running text '{path}' can only be found by a pipeline.")
     return _running_text(path, nlp)
@@ -106,13 +106,7 @@ def read_paragraphs(path: str | Path, nlp: Language | None = None) -> Iterator[l
     nlp (Language | None): Its tokenizer finds the words; without one they are separated by white space.
     RAISES (ValueError): If it is not text in UTF-8.
     """
-    for paragraphs in minibatch(locate_paragraphs(path), _BATCH):
-        if nlp is None:
-            found = [text.split() for _, text in paragraphs]
-        else:
-            with nlp.memory_zone():
-                found = [[t.text for t in nlp.make_doc(text) if not t.is_space] for _, text in paragraphs]
-        yield from filter(None, found)
+    return _words_of(locate_paragraphs(path), nlp)
 
 
 def locate_paragraphs(
@@ -166,16 +160,14 @@ def _located(file: Iterable[str], path: Path) -> Iterator[tuple[int, str]]:
             yield start, line
 
 
-def _split_lines(path: Path) -> Iterator[list[str]]:
-    for _, line in _lines(path):
-        if words := line.split():
-            yield words
-
-
-def _tokenized_lines(path: Path, nlp: Language) -> Iterator[list[str]]:
-    for lines in minibatch(_lines(path), _BATCH):
-        with nlp.memory_zone():
-            found = [[t.text for t in nlp.make_doc(line) if not t.is_space] for _, line in lines]
+def _words_of(texts: Iterable[tuple[int, str]], nlp: Language | None) -> Iterator[list[str]]:
+    """The words of each text: those that a tokenizer finds, or what white space separates."""
+    for batch in minibatch(texts, _BATCH):
+        if nlp is None:
+            found = [text.split() for _, text in batch]
+        else:
+            with nlp.memory_zone():
+                found = [[t.text for t in nlp.make_doc(text) if not t.is_space] for _, text in batch]
         yield from filter(None, found)
 
 

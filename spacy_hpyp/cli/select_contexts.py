@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import typer
 from spacy import util
-from spacy.training import Corpus
 from thinc.api import Config
 from wasabi import msg
 
@@ -21,10 +20,10 @@ from ..annotation.arrays import Sentences
 from ..annotation.documents import join, read_gold
 from ..compat.cli import parse_config_overrides, show_validation_error
 from ..components.alignment import SENTENCES
-from ..components.corpus import reading
 from ..components.hpyp_parser import HPYPParser
 from ..storage.files import replace_file
 from ..training.selection import Selection, select_experts
+from .documents import read_corpus
 from .options import TrainData, argument, option, writable
 from .progress import Bar
 
@@ -224,8 +223,7 @@ def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> 
     nlp = util.get_lang_class(lang)()
     parser = nlp.add_pipe(_FACTORY, names[0], config=component)
     assert isinstance(parser, HPYPParser)
-    with reading(data_path):
-        examples = list(Corpus(data_path)(nlp))
+    examples = read_corpus(data_path, nlp)
     if not examples:
         raise ValueError(f"There is no document in '{data_path}'.")
     with warnings.catch_warnings(record=True) as skipped:

@@ -1,5 +1,6 @@
 """`hpyp papers states`: what latent states make of words, and words of latent states."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -90,17 +91,19 @@ def states(
         for count in [1] if kind == DEPENDENCIES else sorted(set(numbers)):
             model = LatentStates(kind, count, back_off, settings)
             model.initialize(vocabulary)
-            found.append(
-                _study_one(
-                    model,
-                    texts,
-                    unseen,
-                    sweeps=sweeps,
-                    seed=seed,
-                    top_words=top_words,
-                    sample_trees=sample_trees and model.reads_parents,
+            with Bar(total=sweeps, desc=f"{kind}, {count} states", unit=" sweeps") as bar:
+                found.append(
+                    study_states(
+                        model,
+                        texts,
+                        unseen,
+                        sweeps=sweeps,
+                        seed=seed,
+                        top_words=top_words,
+                        sample_trees=sample_trees and model.reads_parents,
+                        progress=partial(_show_bits, bar),
+                    )
                 )
-            )
     header = ["MODEL", "STATES", "BITS A WORD", "HARMONIC", *["UAS"][: dev is not None], *["ACCEPTED"][:sample_trees]]
     msg.table([_row(figures, dev is not None, sample_trees) for figures in found], header=header, divider=True)
     for figures in found:
@@ -111,25 +114,9 @@ def states(
     save_json(output, [figures.to_dict() for figures in found], "the figures")
 
 
-def _study_one(
-    model: LatentStates,
-    texts: list[tuple[bytes, UncasedWords]],
-    dev: list[UncasedWords],
-    *,
-    sweeps: int,
-    seed: int,
-    top_words: int,
-    sample_trees: bool,
-) -> StateFigures:
-    with Bar(total=sweeps, desc=f"{model.kind}, {model.states} states", unit=" sweeps") as bar:
-
-        def show(bits: float) -> None:
-            bar.set_postfix({"bits": f"{bits:.3f}"}, refresh=False)
-            bar.update()
-
-        return study_states(
-            model, texts, dev, sweeps=sweeps, seed=seed, top_words=top_words, sample_trees=sample_trees, progress=show
-        )
+def _show_bits(bar: Bar, bits: float) -> None:
+    bar.set_postfix({"bits": f"{bits:.3f}"}, refresh=False)
+    bar.update()
 
 
 def _read_dev(path: Path, document_words: int) -> list[UncasedWords]:

@@ -5,6 +5,7 @@ follow.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from ..inference.division import Search
 from ..inference.keeping import BeamSearch
@@ -14,6 +15,14 @@ from .alignment import SENTENCES
 
 #: More labels of an arc or tags of a word than this no treebank has.
 _MOST_OUTCOMES = 10_000
+
+
+def _tokens() -> Any:
+    return setting(
+        "tokenizer",
+        OneOf(tuple(SENTENCES)),
+        "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
+    )
 
 
 @dataclass(frozen=True)
@@ -96,11 +105,7 @@ class ReadingSettings(Settings):
         OneOf(("joint", "given")),
         '`"joint"` finds the tags together with the tree; `"given"` uses `token.tag_` as found, from a tagger or gold; those that it does not know it finds itself, with a warning',
     )
-    tokens: str = setting(
-        "tokenizer",
-        OneOf(tuple(SENTENCES)),
-        "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
-    )
+    tokens: str = _tokens()
 
 
 @dataclass(frozen=True)
@@ -141,11 +146,7 @@ class DecisionSettings(Settings):
         100, Whole(1, 10_000), "how many words are decided together; longer sequences are decided in such parts"
     )
     margin: float = setting(5.0, Number(0.0), "by how much the score of the right outcome of a word is to be higher")
-    tokens: str = setting(
-        "tokenizer",
-        OneOf(tuple(SENTENCES)),
-        "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
-    )
+    tokens: str = _tokens()
     threads: int = setting(2, Whole(1), "threads that a batch is divided between; the result does not depend on it")
 
 
@@ -170,11 +171,7 @@ class EasyFirstParserSettings(Settings):
         True, Truth(), "whether states with the same arcs are merged, so that the beam holds different ones"
     )
     threads: int = setting(1, Whole(1), "threads that parse a batch; the result does not depend on it")
-    tokens: str = setting(
-        "tokenizer",
-        OneOf(tuple(SENTENCES)),
-        "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
-    )
+    tokens: str = _tokens()
     folds: int = setting(
         10,
         Whole(0, 1000),
@@ -211,11 +208,7 @@ class HeadOutwardSettings(Settings):
         Whole(1, 1000),
         "longer sentences are parsed in parts of so many words: time grows with the third power of it, and so does memory",
     )
-    tokens: str = setting(
-        "tokenizer",
-        OneOf(tuple(SENTENCES)),
-        "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
-    )
+    tokens: str = _tokens()
     threads: int = setting(1, Whole(1), "threads that a batch is divided between; the result does not depend on it")
     latent: str = setting(
         "nothing",
@@ -291,10 +284,6 @@ class RerankerSettings(Settings):
         "weights are learned from so many sentences, the last ones of the training part, which the generative model does not learn from; "
         "where an `easy_first_parser` says what it has not learned from either, from those",
     )
-    tokens: str = setting(
-        "tokenizer",
-        OneOf(tuple(SENTENCES)),
-        "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
-    )
+    tokens: str = _tokens()
     threads: int = setting(1, Whole(1), "threads that sentences are divided between; the result does not depend on it")
     seed: int = setting(0, SEED, "fixes training bit for bit")

@@ -9,78 +9,65 @@ It is read from a config:
     [tables.NAME]               rows of figures, the published ones beside those of runs, and claims about them
     [quick]                     settings that are different in a study that is to be over soon, by their names with dots
 
-What a section may have are the fields of a class below.
+What a section may have are the settings of a class below.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
 from graphlib import CycleError, TopologicalSorter
+from math import inf
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 from thinc.api import Config, ConfigValidationError
+
+from ..settings import Name, Number, Settings, Several, Truth, Whole, setting
 
 _PLACE = re.compile(r"\{([\w.-]+)\}")
 _SECTIONS = ("study", "vars", "commands", "runs", "columns", "tables")
 
-Section = TypeVar("Section")
+Section = TypeVar("Section", bound=Settings)
 
 
 @dataclass(frozen=True)
-class Head:
-    """What a study is about.
+class Head(Settings):
+    """What a study is about."""
 
-    title (str), note (str): What its page begins with.
-    tokens (int): How many tokens the training part has that seconds are given for.
-    train (str | None), part (float): The training part here, and how much of it is used.
-    """
-
-    title: str
-    tokens: int
-    note: str = ""
-    train: str | None = None
-    part: float = 1.0
+    title: str = setting(MISSING, Name(), "what its page begins with")
+    tokens: int = setting(MISSING, Whole(), "how many tokens the training part has that seconds are given for")
+    note: str = setting("", Name(), "what comes after the title")
+    train: str | None = setting(None, Name(), "the training part here")
+    part: float = setting(1.0, Number(0.0), "how much of it is used")
 
 
 @dataclass(frozen=True)
-class Command:
-    """What runs have in common.
+class Command(Settings):
+    """What runs have in common."""
 
-    command (tuple[str, ...]): What comes after `python -m spacy`.
-    options (Mapping[str, Any]): Of all runs.
-    suffix (str): How the name of an output ends.
-    prints (bool): Whether the output is what it prints.
-    fills (bool): Whether the output is a directory that has to be there before.
-    foreign (bool): Whether nothing of this package is used, so that its outputs are those of any version of it.
-    alone (bool): Whether nothing else may run beside it, because speed is measured.
-    """
-
-    command: tuple[str, ...]
-    options: Mapping[str, Any] = field(default_factory=dict)
-    suffix: str = ""
-    prints: bool = False
-    fills: bool = False
-    foreign: bool = False
-    alone: bool = False
+    command: Sequence[str] = setting(MISSING, Several(list), "what comes after `python -m spacy`")
+    options: Mapping[str, Any] = setting({}, Several(dict), "of all runs")
+    suffix: str = setting("", Name(), "how the name of an output ends")
+    prints: bool = setting(False, Truth(), "whether the output is what it prints")
+    fills: bool = setting(False, Truth(), "whether the output is a directory that has to be there before")
+    foreign: bool = setting(
+        False, Truth(), "whether nothing of this package is used, so that its outputs are those of any version of it"
+    )
+    alone: bool = setting(False, Truth(), "whether nothing else may run beside it, because speed is measured")
 
 
 @dataclass(frozen=True)
-class Line:
-    """What a run is told.
+class Line(Settings):
+    """What a run is told."""
 
-    command (str): Which one it is of.
-    seconds (float): About how long it takes on the treebank that the study was made for.
-    arguments (tuple), options (Mapping[str, Any]): Its own.
-    alone (bool): See `Command`.
-    """
-
-    command: str
-    seconds: float
-    arguments: tuple[Any, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-    alone: bool = False
+    command: str = setting(MISSING, Name(), "which one it is of")
+    seconds: float = setting(
+        MISSING, Number(0.0), "about how long it takes on the treebank that the study was made for"
+    )
+    arguments: Sequence[Any] = setting([], Several(list), "what comes after the command")
+    options: Mapping[str, Any] = setting({}, Several(dict), "its own")
+    alone: bool = setting(False, Truth(), "as that of its command")
 
 
 @dataclass(frozen=True)
@@ -112,91 +99,60 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Column:
-    """A figure of an output.
+class Column(Settings):
+    """A figure of an output."""
 
-    key (str): Where it is, names with dots between them.
-    scale (float): What it is multiplied by.
-    digits (int): How many are shown behind the point.
-    """
-
-    key: str
-    scale: float = 1.0
-    digits: int = 2
+    key: str = setting(MISSING, Name(), "where it is, names with dots between them")
+    scale: float = setting(1.0, Number(-inf), "what it is multiplied by")
+    digits: int = setting(2, Whole(0), "how many are shown behind the point")
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row of a table.
+class Row(Settings):
+    """A row of a table."""
 
-    run (str | None): Where its figures are from; None where there are published ones only.
-    published (tuple[float | None, ...]): Those of the paper, by column.
-    pick (Mapping[str, Any]): Of an output with several records, what the one that is meant has.
-    """
-
-    run: str | None = None
-    published: tuple[Any, ...] = ()
-    pick: Mapping[str, Any] = field(default_factory=dict)
+    run: str | None = setting(None, Name(), "where its figures are from; none where there are published ones only")
+    published: Sequence[float | None] = setting([], Several(list), "those of the paper, by column")
+    pick: Mapping[str, Any] = setting(
+        {}, Several(dict), "of an output with several records, what the one that is meant has"
+    )
 
 
 @dataclass(frozen=True)
-class Claim:
-    """What is expected of some rows.
+class Claim(Settings):
+    """What is expected of some rows."""
 
-    says (str): In words.
-    column (str): Of which figures.
-    order (tuple[str, ...]): Rows; each is to have more than the one before.
-    factor (float): Each is to have at least so many times as much.
-    within (float | None): Instead: by how much they may differ.
-    otherwise (str): Why it may not hold.
-    """
-
-    says: str
-    column: str
-    order: tuple[str, ...]
-    factor: float = 1.0
-    within: float | None = None
-    otherwise: str = ""
+    says: str = setting(MISSING, Name(), "in words")
+    column: str = setting(MISSING, Name(), "of which figures")
+    order: Sequence[str] = setting(MISSING, Several(list), "rows; each is to have more than the one before")
+    factor: float = setting(1.0, Number(0.0), "each is to have at least so many times as much")
+    within: float | None = setting(None, Number(0.0), "instead: by how much they may differ")
+    otherwise: str = setting("", Name(), "why it may not hold")
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Lines of text that a run has made, beside those of the paper.
+class Sample(Settings):
+    """Lines of text that a run has made, beside those of the paper."""
 
-    run (str): Which.
-    key (str): Where in each record of its output a line or a list of words is.
-    pick (Mapping[str, Any]): See `Row`.
-    published (tuple[str, ...]): Those of the paper.
-    """
-
-    run: str
-    key: str
-    pick: Mapping[str, Any] = field(default_factory=dict)
-    published: tuple[str, ...] = ()
+    run: str = setting(MISSING, Name(), "which")
+    key: str = setting(MISSING, Name(), "where in each record of its output a line or a list of words is")
+    pick: Mapping[str, Any] = setting({}, Several(dict), "as that of a row")
+    published: Sequence[str] = setting([], Several(list), "those of the paper")
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table of a paper, or one of our own.
+class Table(Settings):
+    """A table of a paper, or one of our own."""
 
-    title (str), name (str): What it is called, for readers and for commands.
-    paper (str), note (str): In which paper it is if it is one's, and what there is to say of it.
-    columns (tuple[str, ...]): Names of `Study.columns`.
-    records (str): Where the records of an output are that has several; "" is the output itself.
-    rows (Mapping[str, Row]): By what they are called.
-    claims (tuple[Claim, ...]): What is expected of them.
-    samples (Mapping[str, Sample]): Text instead of figures, by what it is called.
-    """
-
-    title: str
-    name: str = ""
-    paper: str = ""
-    note: str = ""
-    columns: tuple[str, ...] = ()
-    records: str = ""
-    rows: Mapping[str, Row] = field(default_factory=dict)
-    claims: tuple[Claim, ...] = ()
-    samples: Mapping[str, Sample] = field(default_factory=dict)
+    title: str = setting(MISSING, Name(), "what it is called")
+    name: str = setting("", Name(), "what commands call it")
+    paper: str = setting("", Name(), "in which paper it is if it is one's")
+    note: str = setting("", Name(), "what there is to say of it")
+    columns: Sequence[str] = setting([], Several(list), "figures, by their names")
+    records: str = setting("", Name(), "where the records of an output are that has several; none: it is they")
+    rows: Mapping[str, Row] = setting({}, Several(dict), "by what they are called")
+    claims: Sequence[Claim] = setting([], Several(list), "what is expected of them")
+    samples: Mapping[str, Sample] = setting({}, Several(dict), "text instead of figures, by what it is called")
 
     @property
     def runs(self) -> list[str]:
@@ -291,9 +247,7 @@ def read_study(path: Path, overrides: Mapping[str, Any] | None = None, *, quick:
             for name, line in lines.items()
         },
         columns={name: _read(Column, f"columns.{name}", given) for name, given in config["columns"].items()},
-        tables={
-            name: replace(_read(Table, f"tables.{name}", given), name=name) for name, given in config["tables"].items()
-        },
+        tables={name: _read_table(name, given) for name, given in config["tables"].items()},
     )
     _check_names(study)
     try:
@@ -314,32 +268,32 @@ def _check_setting(config: Config, name: str) -> None:
 
 
 def _read(kind: type[Section], name: str, given: Any) -> Section:
-    """What a section says, as an object of a class with fields for its settings."""
+    """What a section says."""
     if not isinstance(given, dict):
         raise ValueError(f"[{name}] should be settings, not {given!r}.")
-    hints = get_type_hints(kind)
-    for declared in fields(kind):  # type: ignore[arg-type]
-        if declared.name not in given and declared.default is declared.default_factory is MISSING:
-            raise ValueError(f"[{name}] has no '{declared.name}'.")
+    declared = {each.name: each for each in fields(kind)}
+    for each in declared.values():
+        if each.name not in given and each.default is each.default_factory is MISSING:
+            raise ValueError(f"[{name}] has no '{each.name}'.")
     for key in given:
-        if key not in hints:
+        if key not in declared:
             raise ValueError(f"[{name}] has no setting '{key}'.")
-    return kind(**{key: _value(hints[key], name, key, value) for key, value in given.items()})
+    try:
+        return kind(**given)
+    except ValueError as error:
+        raise ValueError(f"[{name}]: {error}") from error
 
 
-def _value(hint: Any, name: str, key: str, value: Any) -> Any:
-    """The value of a setting, if it is what it may be."""
-    kind, parts = get_origin(hint), get_args(hint)
-    if kind is tuple and isinstance(value, list):
-        return tuple(_read(parts[0], f"{name}.{key}", each) if is_dataclass(parts[0]) else each for each in value)
-    if kind is Mapping and isinstance(value, dict):
-        own = is_dataclass(parts[1])
-        return {each: _read(parts[1], f"{name}.{key}.{each}", found) if own else found for each, found in value.items()}
-    if float in (hint, *parts) and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if kind in (tuple, Mapping) or not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        raise ValueError(f"'{key}' of [{name}] must not be {value!r}.")
-    return value
+def _read_table(name: str, given: Any) -> Table:
+    where = f"tables.{name}"
+    table = _read(Table, where, given)
+    return replace(
+        table,
+        name=name,
+        rows={each: _read(Row, f"{where}.rows.{each}", row) for each, row in table.rows.items()},
+        claims=[_read(Claim, f"{where}.claims", each) for each in table.claims],
+        samples={each: _read(Sample, f"{where}.samples.{each}", own) for each, own in table.samples.items()},
+    )
 
 
 class _Names:

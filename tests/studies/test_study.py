@@ -133,7 +133,7 @@ def test_a_setting_that_is_not_there_cannot_be_another_one(write):
         ('"{model}/model-last"', '"{figures}"', r"\[runs.figures\] needs its own output"),
         ("seconds = 10", "second = 10", r"\[runs.model\] has no 'seconds'"),
         ("seconds = 10", "seconds = 10\nstrange = 1", r"\[runs.model\] has no setting 'strange'"),
-        ("seconds = 10", 'seconds = "x"', r"'seconds' of \[runs.model\] must not be 'x'"),
+        ("seconds = 10", 'seconds = "x"', r"\[runs.model\]: 'seconds' must be a finite number of at least 0, not 'x'"),
         ('command = "train"', 'command = "trian"', "a command that has no section: trian"),
         ("[runs.figures]", "[runs.train]", r"\[runs.train\] has the name of a variable"),
         ('"run": "figures"', '"run": "figure"', "the run 'figure', which is not there"),

@@ -54,7 +54,6 @@ def learning_curve(
     """
     shares = read_parts(parts)
     overrides = parse_config_overrides(ctx.args)
-    prepare_folder(output)
     docs = _read_docs(train_path, unit)
     read_examples(spacy.blank("xx"), dev_path)
     chosen = nested_parts(docs, shares, seed)
@@ -63,6 +62,7 @@ def learning_curve(
             f"'{train_path}' has {len(docs)} {unit}, of which {len(shares)} parts cannot be made"
             f"{': try --unit sentences' if unit == 'documents' else ''}."
         )
+    prepare_folder(output)
     made_alike = sha256()
     for part in (config_path.read_bytes(), json.dumps([overrides, model], sort_keys=True, default=str).encode()):
         made_alike.update(part)

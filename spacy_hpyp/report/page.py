@@ -1,9 +1,9 @@
 """The page: sections with figures, tables and trees, and how they are written as HTML."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -70,14 +70,25 @@ class Section:
     tables: list[Table] = field(default_factory=list)
     trees: list[WrongTree] = field(default_factory=list)
 
+    def draw(self, draw: Callable[..., Markup], name: str, title: str, *arguments: Any, **settings: Any) -> None:
+        """Add a figure.
 
-def make_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, folded: bool = False) -> Table:
-    """A table of values: whole numbers, words, and proportions that are shown in percent.
+        draw (Callable): One of `spacy_hpyp.report.figures`.
+        name (str), title (str): No other figure of the page has this name.
+        arguments, settings: Of the function.
+        """
+        place = "".join(letter if letter.isalnum() and letter.isascii() else f"-{ord(letter):x}-" for letter in name)
+        self.figures.append(Figure(draw(f"figure-{place}", title, *arguments, **settings), title))
 
-    title (str), columns (Sequence[str]), folded (bool): See `Table`.
-    rows (Iterable[Sequence]): Cells, or what is made a cell; None is shown as a dash.
-    """
-    return Table(title, columns, [[_cell(value) for value in row] for row in rows], folded)
+    def tabulate(
+        self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, folded: bool = False
+    ) -> None:
+        """Add a table of values: whole numbers, words, and proportions that are shown in percent.
+
+        title (str), columns (Sequence[str]), folded (bool): See `Table`.
+        rows (Iterable[Sequence]): Cells, or what is made a cell; None is shown as a dash.
+        """
+        self.tables.append(Table(title, columns, [[_cell(value) for value in row] for row in rows], folded))
 
 
 def _cell(value: object) -> Cell:

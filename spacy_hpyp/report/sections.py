@@ -9,7 +9,7 @@ from ..annotation.calibration import COVERAGE, Calibration
 from ..annotation.errors import Confusion, Errors
 from ..annotation.intervals import LEVEL, Interval
 from .figures import bar_figure, calibration_figure, interval_figure, line_figure
-from .page import Cell, Figure, Section, Table, make_table
+from .page import Cell, Section
 from .parameters import STANDING_NAMES, Learned
 from .training_log import Check
 from .trees import WrongTree
@@ -61,20 +61,18 @@ def scores_section(intervals: Mapping[str, Interval], resamples: int) -> Section
         f"heads are all right. The intervals hold {LEVEL:.0%} of the scores of {resamples:,} bootstrap samples of the sentences."
     )
     section = Section("scores", "Scores", [text])
-    section.figures.append(
-        _drawn(
-            interval_figure,
-            "scores",
-            f"Scores in percent, with {LEVEL:.0%} intervals",
-            [*percent],
-            [tuple(100 * value for value in each) for each in percent.values()],
-            height=0.45 * len(percent) + 0.9,
-        )
+    section.draw(
+        interval_figure,
+        "scores",
+        f"Scores in percent, with {LEVEL:.0%} intervals",
+        [*percent],
+        [tuple(100 * value for value in each) for each in percent.values()],
+        height=0.45 * len(percent) + 0.9,
     )
     rows: list[list[object]] = [[name, *each] for name, each in percent.items()]
     if _LOG_PROB in intervals:
         rows.append(["log-probability, nats a token", *(Cell(f"{value:.4f}") for value in intervals[_LOG_PROB])])
-    section.tables.append(make_table("Scores", ["score", "", "from", "to"], rows))
+    section.tabulate("Scores", ["score", "", "from", "to"], rows)
     return section
 
 
@@ -106,18 +104,16 @@ def training_section(
                 for name in dict.fromkeys(name for check in checks for name in getattr(check, kind))
             }
             if lines:
-                section.figures.append(
-                    _drawn(line_figure, f"training-{kind}", title, lines, x_label="step", y_label=label)
-                )
+                section.draw(line_figure, f"training-{kind}", title, lines, x_label="step", y_label=label)
         section.texts.append(f"{len(checks)} evaluations, the last after {steps[-1]:,} steps.")
     if progress:
         names = list(dict.fromkeys(name for counts in progress.values() for name in counts))
         rows = [[component, *(_count(counts.get(name)) for name in names)] for component, counts in progress.items()]
-        section.tables.append(make_table("What the components have gone over", ["component", *names], rows))
+        section.tabulate("What the components have gone over", ["component", *names], rows)
     kept = {name: value for name, value in performance.items() if isinstance(value, int | float) and name != "speed"}
     if kept:
         rows = [[name, Cell(f"{value:.4f}")] for name, value in sorted(kept.items())]
-        section.tables.append(make_table("What training measured of this model (meta.json)", ["name", "value"], rows))
+        section.tabulate("What training measured of this model (meta.json)", ["name", "value"], rows)
     else:
         section.texts.append(
             "The pipeline does not say what training measured of it: its meta.json has no performance."
@@ -144,16 +140,14 @@ def discounts_section(found: Sequence[Parameters]) -> Section:
                     str(number): ([tier.depth for tier in each.tiers], [getattr(tier, what) for tier in each.tiers])
                     for number, each in enumerate(learned.experts, 1)
                 }
-                section.figures.append(
-                    _drawn(
-                        line_figure,
-                        f"{what}-{component}-{learned.name}",
-                        f"{component}, {learned.name}: {what} by depth of the context",
-                        lines,
-                        x_label="elements of the context",
-                        y_label=what,
-                        log=what == "strength",
-                    )
+                section.draw(
+                    line_figure,
+                    f"{what}-{component}-{learned.name}",
+                    f"{component}, {learned.name}: {what} by depth of the context",
+                    lines,
+                    x_label="elements of the context",
+                    y_label=what,
+                    log=what == "strength",
                 )
             rows = [
                 [number, " ".join(each.context) or "–", tier.depth]
@@ -163,9 +157,7 @@ def discounts_section(found: Sequence[Parameters]) -> Section:
                 for tier in each.tiers
             ]
             columns = ["expert", "context", "depth", "discount", "strength", "restaurants", "customers"]
-            section.tables.append(
-                make_table(f"{component}, {learned.name}: discounts and strengths", columns, rows, folded=True)
-            )
+            section.tabulate(f"{component}, {learned.name}: discounts and strengths", columns, rows, folded=True)
     return section
 
 
@@ -183,25 +175,21 @@ def weights_section(found: Sequence[Parameters]) -> Section:
     for component, learned in shown:
         weights = [each.tiers[-1].weights for each in learned.experts]
         lines = {str(number): (range(len(own)), own) for number, own in enumerate(weights, 1)}
-        section.figures.append(
-            _drawn(
-                line_figure,
-                f"weights-{component}-{learned.name}",
-                f"{component}, {learned.name}: weights of experts that are {'mixed' if learned.mixed else 'multiplied'}",
-                lines,
-                x_label="events seen in the context",
-                y_label="weight",
-                x_names=STANDING_NAMES,
-            )
+        section.draw(
+            line_figure,
+            f"weights-{component}-{learned.name}",
+            f"{component}, {learned.name}: weights of experts that are {'mixed' if learned.mixed else 'multiplied'}",
+            lines,
+            x_label="events seen in the context",
+            y_label="weight",
+            x_names=STANDING_NAMES,
         )
         rows = [
             [number, " ".join(each.context) or "–", *(Cell(f"{weight:.3f}") for weight in own)]
             for number, (each, own) in enumerate(zip(learned.experts, weights), 1)
         ]
-        section.tables.append(
-            make_table(
-                f"{component}, {learned.name}: weights", ["expert", "context", *STANDING_NAMES], rows, folded=True
-            )
+        section.tabulate(
+            f"{component}, {learned.name}: weights", ["expert", "context", *STANDING_NAMES], rows, folded=True
         )
     return section
 
@@ -223,17 +211,16 @@ def calibration_section(heads: Calibration, tags: Calibration) -> Section:
         "What is calibrated lies on the dotted line: of what it is sure of by 80 %, 80 % are right. To keep to the surest choices only "
         "is to move to the left in the second figure. AUROC is how probable it is that a right choice is surer than a wrong one."
     )
-    section.figures += [
-        _drawn(calibration_figure, "reliability", "Calibration: how many are right, by how sure they are", reliability),
-        _drawn(
-            line_figure,
-            "risk",
-            "Risk and coverage: how many are wrong of the surest",
-            {name: ((100 * COVERAGE).tolist(), (100 * found.risk).tolist()) for name, found in shown.items()},
-            x_label="the surest, percent",
-            y_label="wrong, percent",
-        ),
-    ]
+    title = "Calibration: how many are right, by how sure they are"
+    section.draw(calibration_figure, "reliability", title, reliability)
+    section.draw(
+        line_figure,
+        "risk",
+        "Risk and coverage: how many are wrong of the surest",
+        {name: ((100 * COVERAGE).tolist(), (100 * found.risk).tolist()) for name, found in shown.items()},
+        x_label="the surest, percent",
+        y_label="wrong, percent",
+    )
     rows = [
         [
             name,
@@ -246,7 +233,7 @@ def calibration_section(heads: Calibration, tags: Calibration) -> Section:
         for name, found in shown.items()
     ]
     columns = ["", "tokens", "confidence", "right", "calibration error", "AUROC"]
-    section.tables.append(make_table("Calibration, in percent", columns, rows))
+    section.tabulate("Calibration, in percent", columns, rows)
     return section
 
 
@@ -289,7 +276,7 @@ def errors_section(found: Errors) -> Section:
     for table in error_tables(found):
         columns = [name.replace("_", " ") for name in table.columns]
         rows = [[row[name] for name in table.columns] for row in table.rows]
-        section.tables.append(make_table(table.title, columns, rows, folded=table.by_name))
+        section.tabulate(table.title, columns, rows, folded=table.by_name)
     if not found.words:
         section.texts.append("Which words are known, no component of the pipeline says.")
     return section
@@ -308,7 +295,7 @@ def confusions_section(found: Errors) -> Section:
         elif not confusions:
             section.texts.append(f"No {name} is confused with another one.")
         else:
-            section.tables += _confusion_tables(name, scores, confusions)
+            _tabulate_confusions(section, name, scores, confusions)
     if section.tables:
         section.texts.insert(
             0,
@@ -318,7 +305,9 @@ def confusions_section(found: Errors) -> Section:
     return section
 
 
-def _confusion_tables(name: str, scores: Sequence[dict[str, Any]], confusions: Sequence[Confusion]) -> list[Table]:
+def _tabulate_confusions(
+    section: Section, name: str, scores: Sequence[dict[str, Any]], confusions: Sequence[Confusion]
+) -> None:
     errors: dict[str, int] = {}
     for each in confusions:
         for kind in (each.gold, each.predicted):
@@ -338,14 +327,9 @@ def _confusion_tables(name: str, scores: Sequence[dict[str, Any]], confusions: S
     listed = [
         [f"{each.gold or '–'} → {each.predicted or '–'}", each.count, _words(each)] for each in confusions[:_LISTED]
     ]
-    return [
-        make_table(
-            f"Confusion of {name}s: gold in rows, predicted in columns",
-            ["gold", *(kind or "–" for kind in shown), "others"],
-            rows,
-        ),
-        make_table(f"The most frequent confusions of {name}s", ["gold → predicted", "tokens", "as in"], listed),
-    ]
+    columns = ["gold", *(kind or "–" for kind in shown), "others"]
+    section.tabulate(f"Confusion of {name}s: gold in rows, predicted in columns", columns, rows)
+    section.tabulate(f"The most frequent confusions of {name}s", ["gold → predicted", "tokens", "as in"], listed)
 
 
 def _words(confusion: Confusion) -> str:
@@ -381,20 +365,18 @@ def surprisal_section(tokens: Sequence[TokenSurprisal], source: str) -> Section:
         f"In bits, of the first {len(tokens)} tokens of {source}. The syntactic part leads to the tag of a word, the lexical part is "
         "the word given its tag. A line ends a sentence."
     )
-    section.figures.append(
-        _drawn(
-            bar_figure,
-            "surprisal-of-tokens",
-            "Surprisal of each token",
-            [_short(token.text) for token in tokens],
-            {
-                "syntactic": [token.syntactic for token in tokens],
-                "lexical": [token.lexical for token in tokens],
-            },
-            x_label="surprisal, bits",
-            ends=[place for place, token in enumerate(tokens[:-1]) if token.is_last],
-            height=0.21 * len(tokens) + 0.9,
-        )
+    section.draw(
+        bar_figure,
+        "surprisal-of-tokens",
+        "Surprisal of each token",
+        [_short(token.text) for token in tokens],
+        {
+            "syntactic": [token.syntactic for token in tokens],
+            "lexical": [token.lexical for token in tokens],
+        },
+        x_label="surprisal, bits",
+        ends=[place for place, token in enumerate(tokens[:-1]) if token.is_last],
+        height=0.21 * len(tokens) + 0.9,
     )
     rows = [
         [
@@ -405,7 +387,7 @@ def surprisal_section(tokens: Sequence[TokenSurprisal], source: str) -> Section:
         for token in tokens
     ]
     columns = ["token", "tag", "surprisal", "lexical", "syntactic"]
-    section.tables.append(make_table("Surprisal of each token, in bits", columns, rows, folded=True))
+    section.tabulate("Surprisal of each token, in bits", columns, rows, folded=True)
     return section
 
 
@@ -415,8 +397,3 @@ def _short(text: str) -> str:
 
 def _count(value: int | None) -> Cell:
     return Cell("–" if value is None else f"{value:,}")
-
-
-def _drawn(draw: Any, name: str, title: str, *arguments: Any, **settings: Any) -> Figure:
-    place = "".join(letter if letter.isalnum() and letter.isascii() else f"-{ord(letter):x}-" for letter in name)
-    return Figure(draw(f"figure-{place}", title, *arguments, **settings), title)

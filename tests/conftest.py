@@ -213,7 +213,7 @@ class ToyTreebank:
     def customers(self, nlp: Language) -> dict[str, int]:
         """The number of events that each distribution has seated, and seated in all of its experts alike."""
         events = {}
-        for name, franchise in self.parser(nlp).joint.seating.franchises.items():
+        for name, franchise in self.parser(nlp).joint.franchises.items():
             depth = franchise.columns.shape[1]
             restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
             found = {
@@ -234,7 +234,7 @@ class ToyTreebank:
 
     def hyperparameters(self, nlp: Language) -> np.ndarray:
         """All discounts and strengths."""
-        franchises = self.parser(nlp).joint.seating.franchises.values()
+        franchises = self.parser(nlp).joint.franchises.values()
         return np.concatenate([np.concatenate([f.discount, f.strength]) for f in franchises])
 
 

@@ -78,6 +78,27 @@ def is_tree(heads: np.ndarray) -> bool:
     return bool(np.all(heads[above] == NONE))
 
 
+def is_projective(heads: np.ndarray) -> bool:
+    """Whether heads are those of a projective tree with one root.
+
+    heads (int32[n]): Positions, `NONE` for the root.
+    """
+    if not is_tree(heads):
+        return False
+    found = heads.tolist()
+    # From the left to the right, the ends of arcs that are open; the root's spans all of the sentence.
+    arcs = sorted((min(word, head), -max(word, head)) for word, head in enumerate(found) if head != NONE)
+    root = found.index(NONE)
+    open_ends: list[int] = []
+    for left, right in arcs:
+        while open_ends and open_ends[-1] <= left:
+            open_ends.pop()
+        if (open_ends and -right > open_ends[-1]) or left < root < -right:
+            return False
+        open_ends.append(-right)
+    return True
+
+
 class Guides(NamedTuple):
     """What a parser believes about words, the most probable first; see `annotation.guides`.
 

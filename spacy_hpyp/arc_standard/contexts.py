@@ -23,6 +23,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..compiled import borrowing, compiled
+from ..text.elements import compile_lists
 from .configuration import (
     ACTION,
     BELOW,
@@ -95,29 +96,17 @@ def compile_contexts(
         positions in the context row, -1 past its end; and the positions of the gates (int32[gates]).
     RAISES (ValueError): If a name is not known, is repeated within an expert, or cannot be known yet.
     """
-    names: list[str] = []
-    for expert in experts:
-        for name in expert:
-            if name not in ELEMENTS:
-                known = ", ".join(sorted(ELEMENTS))
-                raise ValueError(f"'{name}' in '{distribution}' is not a context element. The known ones are: {known}.")
-            if name in NEXT_OF.values() and NEXT_OF.get(distribution) != name:
-                only = next(other for other, theirs in NEXT_OF.items() if theirs == name)
-                raise ValueError(
-                    f"'{name}' in '{distribution}' is not known yet when the {distribution} is predicted: "
-                    f"only the {only} distribution can be conditioned on it."
-                )
-            if name not in names:
-                names.append(name)
-        if len(set(expert)) < len(expert):
-            raise ValueError(f"A context list in '{distribution}' names an element twice: {', '.join(expert)}.")
-    names += [name for name in gates if name not in names]
-    elements = np.array([ELEMENTS[name] for name in names], dtype=np.int32).reshape(-1, 4)
-    depth = max((len(expert) for expert in experts), default=0)
-    columns = np.full((len(experts), depth), -1, dtype=np.int32)
-    for number, expert in enumerate(experts):
-        columns[number, : len(expert)] = [names.index(name) for name in expert]
-    return elements, columns, np.array([names.index(name) for name in gates], dtype=np.int32)
+
+    def check(name: str) -> None:
+        if name in NEXT_OF.values() and NEXT_OF.get(distribution) != name:
+            only = next(other for other, theirs in NEXT_OF.items() if theirs == name)
+            raise ValueError(
+                f"'{name}' in '{distribution}' is not known yet when the {distribution} is predicted: "
+                f"only the {only} distribution can be conditioned on it."
+            )
+
+    names, columns, places = compile_lists(experts, ELEMENTS, distribution, more=gates, check=check)
+    return np.array([ELEMENTS[name] for name in names], dtype=np.int32).reshape(-1, 4), columns, places
 
 
 @borrowing

@@ -108,7 +108,7 @@ def _parameters(nlp: Language) -> list[Parameters]:
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, HPYPParser) and pipe.is_trained:
             model = pipe.joint
-            learned = learned_parameters(model.conditionals, model.seating.franchises, model.weights)
+            learned = learned_parameters(model.conditionals, model.franchises, model.weights)
             found.append(Parameters(name, learned, estimated=True))
         elif isinstance(pipe, HeadOutwardComponent) and pipe.is_trained:
             model = pipe.head_outward

@@ -35,7 +35,6 @@ from ..models.architectures import JOINT_MODEL, thinc_model
 from ..models.frozen import TreeLogProbs
 from ..models.joint_model import JointModel
 from ..models.parameters import set_pooled, weights_from
-from ..models.storage import model_from_bytes
 from ..models.view_storage import read_views, write_views
 from ..pools.pool import Weights
 from ..settings import whole
@@ -177,11 +176,11 @@ class HPYPParser(GibbsParser):
     def _end_sweep(self, rng: np.random.Generator) -> None:
         model, progress, is_latent = self.joint, self.joint.progress, self._is_latent
         if not is_latent or progress.sweeps % _LATENT_INTERVAL == 0:
-            model.seating.resample(rng)
+            model.resample(rng)
         progress.sweeps += 1
         if is_latent:
-            util.logger.debug("%s: %d of %d new derivations accepted", self.name, *model.seating.draws[::-1])
-            model.seating.draws[:] = 0
+            util.logger.debug("%s: %d of %d new derivations accepted", self.name, *model.draws[::-1])
+            model.draws[:] = 0
         # An interrupt may have come before weights were contrasted at the end of an earlier sweep.
         progress.awaits_contrast |= self._is_to_contrast and progress.sweeps == self.contrast
         self._contrast_is_due = progress.awaits_contrast and self._is_to_contrast
@@ -263,7 +262,7 @@ class HPYPParser(GibbsParser):
         Without them they follow from the model.
         """
         if self.is_trained and "view" not in exclude:
-            write_views(folder / _VIEWS, self.joint.seating.views, model)
+            write_views(folder / _VIEWS, self.joint.views, model)
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
         """Save the component to a directory, see `TrainableComponent.to_disk`: nobody changes the model before its views are saved, too."""
@@ -521,10 +520,6 @@ class HPYPParser(GibbsParser):
 
     # Storage
 
-    def _deserialize(self, stored: bytes) -> JointModel:
-        # What follows from the seating is checked by `_complete_model`.
-        return model_from_bytes(self.joint, stored)
-
     def _complete_model(self, loaded: JointModel, data: bytes, source: Path | None) -> None:
         if not loaded.is_initialized:
             return
@@ -532,8 +527,7 @@ class HPYPParser(GibbsParser):
         if source is not None:
             file = source.with_name(_VIEWS)
             try:
-                sizes = loaded.alphabets(loaded.vocabulary)
-                found = read_views(file, loaded.conditionals, sizes, loaded.seating.pack(), identity(data))
+                found = read_views(file, loaded.conditionals, loaded.sizes, loaded.pack(), identity(data))
             except (ValueError, OSError) as error:
                 warnings.warn(
                     f"The component '{self.name}' cannot use {file}: {error}. What stands there is made again from the model, "
@@ -541,9 +535,9 @@ class HPYPParser(GibbsParser):
                     stacklevel=2,
                 )
         if found is None:
-            loaded.seating.check()
+            loaded.check()
         else:
-            loaded.seating.use_views(*found)
+            loaded.use_views(*found)
 
     def _untrained_model(self) -> Model:
         return thinc_model(self.joint.untrained())

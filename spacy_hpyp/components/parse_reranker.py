@@ -35,7 +35,6 @@ from ..models.ranking import (
     learn_weights,
     log_likelihood,
     probabilities,
-    ranking_from_bytes,
     right_of_chosen,
 )
 from ..models.reranker import RANKING, tree_features
@@ -394,7 +393,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> tuple[HeadOutwardModel, Ranking]:
         with reading_parts():
             ranking = attributes[RANKING]
-        return super()._load_model(attributes, parameters), ranking_from_bytes(ranking)
+        return super()._load_model(attributes, parameters), self.ranking.from_bytes(ranking)
 
     def _replace_model(self, loaded: tuple[HeadOutwardModel, Ranking]) -> None:
         model, ranking = loaded

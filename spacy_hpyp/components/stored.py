@@ -12,7 +12,6 @@ from spacy import util
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.vocab import Vocab
 from thinc.api import Model
-from thinc.model import deserialize_attr
 
 from ..models.guard import Guard, whole
 from ..settings import Settings
@@ -105,11 +104,7 @@ class StoredComponent(TrainablePipe):
         """
         with reading_parts():
             stored = attributes[self.attribute]
-        return self._deserialize(stored)
-
-    def _deserialize(self, stored: bytes) -> Any:
-        """What learns, of what was stored of it; see `_load_model`."""
-        return deserialize_attr(self.learned, stored, self.attribute, self.model)
+        return self.learned.from_bytes(stored)
 
     def _complete_model(self, loaded: Any, data: bytes, source: Path | None) -> None:
         """Check what `_load_model` has left, or read what else was saved of the model.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..hpyp.storage import pack_integers, unpack_integers
+from ..storage.arrays import pack_integers, unpack_integers
 from .perceptron import Perceptron, is_used, new_perceptron, read_sums, write_sums
 
 _LEVEL = 6

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing
+from ..text.elements import compile_lists
 
 # Odd numbers without regularity in their bits: the golden ratio's, and another.
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -51,24 +52,16 @@ def compile_templates(
     """
     if not templates:
         raise ValueError(f"There is no template in '{task}'.")
-    names: list[str] = []
-    seen = set()
     for template in templates:
-        listed = ", ".join(template)
         if isinstance(template, str) or not template:
             raise ValueError(f"A template in '{task}' must be a list of names of elements, not {template!r}.")
-        for name in template:
-            if name not in elements:
-                known = ", ".join(sorted(elements))
-                raise ValueError(f"'{name}' in '{task}' is not an element. The known ones are: {known}.")
-            if name not in names:
-                names.append(name)
-        if len(set(template)) < len(template):
-            raise ValueError(f"A template in '{task}' names an element twice: {listed}.")
+    names, padded, _ = compile_lists(templates, elements, task, element="an element", a_list="A template")
+    seen = set()
+    for template in templates:
         if frozenset(template) in seen:
-            raise ValueError(f"A template is in '{task}' twice: {listed}.")
+            raise ValueError(f"A template is in '{task}' twice: {', '.join(template)}.")
         seen.add(frozenset(template))
-    columns = [[names.index(name) for name in template] for template in templates]
+    columns = [row[: len(template)] for row, template in zip(padded, templates)]
     order = sorted(range(len(columns)), key=lambda template: -len(columns[template]))
     longest = len(columns[order[0]])
     steps = [[columns[t][i] for t in order if len(columns[t]) > i] for i in range(longest)]

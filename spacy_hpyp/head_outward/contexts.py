@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing
+from ..text.elements import compile_lists
 
 #: Which word an element reads, or that it reads a property of the event.
 PARENT, SIBLING, GRANDPARENT, CHILD, CHILD_LEFT, CHILD_RIGHT, EVENT = range(7)
@@ -43,6 +44,8 @@ TAG, WORD, CASE, CHILDREN, DISTANCE, LABEL = range(6)
 DISTANCES, CASES = 4, 4
 
 _PARTS = 4
+# How many values there are of what is read of an event.
+_EVENT_SIZES = (2, 3, 2, DISTANCES, DISTANCES + 1)
 _WORDS = {
     "parent": PARENT,
     "sibling": SIBLING,
@@ -109,36 +112,17 @@ def compile_contexts(
         (int32[gates]).
     RAISES (ValueError): If a name is not known, is repeated within an expert, or cannot be known yet.
     """
-    names: list[str] = []
-    for expert in experts:
-        for name in expert:
-            for part in name.split("+"):
-                if part not in ELEMENTS:
-                    known = ", ".join(sorted(ELEMENTS))
-                    raise ValueError(
-                        f"'{part}' in '{distribution}' is not a context element. The known ones are: {known}."
-                    )
-                if ELEMENTS[part][2] > DISTRIBUTIONS.index(distribution):
-                    raise ValueError(
-                        f"'{part}' in '{distribution}' is not known yet when the {distribution} is generated."
-                    )
-            if name.count("+") >= _PARTS:
-                raise ValueError(f"'{name}' in '{distribution}' joins more than {_PARTS} elements.")
-            if name not in names:
-                names.append(name)
-        parts = [part for name in expert for part in name.split("+")]
-        if len(set(parts)) < len(parts):
-            raise ValueError(f"A context list in '{distribution}' names an element twice: {', '.join(expert)}.")
-    names += [name for name in gates if name not in names]
+
+    def check(part: str) -> None:
+        if ELEMENTS[part][2] > DISTRIBUTIONS.index(distribution):
+            raise ValueError(f"'{part}' in '{distribution}' is not known yet when the {distribution} is generated.")
+
+    names, columns, places = compile_lists(experts, ELEMENTS, distribution, more=gates, joined=_PARTS, check=check)
     elements = np.full((len(names), 2 * _PARTS), NONE, dtype=np.int32)
-    for number, name in enumerate(names):
-        pairs = [ELEMENTS[part][:2] for part in name.split("+")]
-        elements[number, : 2 * len(pairs)] = np.ravel(pairs)
-    depth = max((len(expert) for expert in experts), default=0)
-    columns = np.full((len(experts), depth), NONE, dtype=np.int32)
-    for number, expert in enumerate(experts):
-        columns[number, : len(expert)] = [names.index(name) for name in expert]
-    return elements, columns, np.array([names.index(name) for name in gates], dtype=np.int32)
+    for row, name in zip(elements, names):
+        pairs = np.ravel([ELEMENTS[part][:2] for part in name.split("+")])
+        row[: len(pairs)] = pairs
+    return elements, columns, places
 
 
 def reads(elements: np.ndarray, which: int, what: int = NONE) -> bool:
@@ -161,7 +145,7 @@ def check_sizes(elements: np.ndarray, alphabets: Alphabets, distribution: str) -
         size = 1
         for which, what in element.reshape(-1, 2):
             if which != NONE:
-                size *= _size(which, what, alphabets)
+                size *= _EVENT_SIZES[what] if which == EVENT else int(alphabets.symbols[what])
         if size > np.iinfo(np.int32).max:
             raise ValueError(
                 f"Joined elements in '{distribution}' have more than two thousand million values. Join fewer of them: name those "
@@ -169,17 +153,8 @@ def check_sizes(elements: np.ndarray, alphabets: Alphabets, distribution: str) -
             )
 
 
-def _size(which: int, what: int, alphabets: Alphabets) -> int:
-    if which == EVENT:
-        return _EVENT_SIZES[what]
-    return int(alphabets.symbols[what])
-
-
-_EVENT_SIZES = (2, 3, 2, DISTANCES, DISTANCES + 1)
-
-
 class Event(NamedTuple):
-    """Where a child is generated, as positions in a table of symbols, and what is known of it.
+    """Where a child is generated, as positions in a table of symbols, and what is known of it; in the order of what is read.
 
     parent, sibling, grandparent, child, child_left, child_right (int): Rows of the table of symbols; what does not exist has the last.
     direction, grand_direction (int): `LEFT` or `RIGHT`; for the latter 2 if there is none.
@@ -226,30 +201,9 @@ def read_context(elements, sizes, symbols, event, row):
             if which == NONE:
                 break
             if which == EVENT:
-                if what == DIRECTION_OF:
-                    symbol = symbol * 2 + event.direction
-                elif what == GRAND_DIRECTION_OF:
-                    symbol = symbol * 3 + event.grand_direction
-                elif what == CHILDREN_OF:
-                    symbol = symbol * 2 + event.children
-                elif what == DISTANCE_OF:
-                    symbol = symbol * DISTANCES + event.distance
-                else:
-                    symbol = symbol * (DISTANCES + 1) + event.sibling_distance
-                continue
-            if which == PARENT:
-                word = event.parent
-            elif which == SIBLING:
-                word = event.sibling
-            elif which == GRANDPARENT:
-                word = event.grandparent
-            elif which == CHILD:
-                word = event.child
-            elif which == CHILD_LEFT:
-                word = event.child_left
+                symbol = symbol * _EVENT_SIZES[what] + event[EVENT + what]
             else:
-                word = event.child_right
-            symbol = symbol * sizes[what] + symbols[word, what]
+                symbol = symbol * sizes[what] + symbols[event[which], what]
         row[i] = symbol
 
 

@@ -100,44 +100,40 @@ def family_of(heads):
 
 
 @inner
-def place_child(parent, sibling, grandparent, child, n):
-    """Where a child is generated, as far as it is known without its own children.
-
-    parent, sibling, grandparent, child (int): Positions; ROOT is n, and what does not exist is n + 1.
-    """
-    nobody = np.int64(n + 1)
+def _place(parent, sibling, grandparent, child, left, right, direction, n):
+    """Where a child is generated, `left` and `right` being its own outermost children; or STOP, where there is no child."""
+    if grandparent > n:
+        grand_direction = _NEITHER
+    else:
+        grand_direction = LEFT if parent < grandparent < n else RIGHT
     return Event(
         np.int64(parent),
         np.int64(sibling),
         np.int64(grandparent),
         np.int64(child),
-        nobody,
-        nobody,
-        np.int64(LEFT if child < parent < n else RIGHT),
-        _grand_direction(grandparent, parent, n),
-        np.int64(0),
-        np.int64(distance_class(abs(child - parent)) if parent < n else 0),
-        _sibling_distance(parent, sibling, n),
+        np.int64(left),
+        np.int64(right),
+        np.int64(direction),
+        np.int64(grand_direction),
+        np.int64(left <= n or right <= n),
+        np.int64(distance_class(abs(child - parent)) if parent < n and child < n else 0),
+        np.int64(DISTANCES if sibling > n else distance_class(abs(sibling - parent))),
     )
+
+
+@inner
+def place_child(parent, sibling, grandparent, child, n):
+    """Where a child is generated, as far as it is known without its own children.
+
+    parent, sibling, grandparent, child (int): Positions; ROOT is n, and what does not exist is n + 1.
+    """
+    return _place(parent, sibling, grandparent, child, n + 1, n + 1, LEFT if child < parent < n else RIGHT, n)
 
 
 @inner
 def place_stop(parent, last, grandparent, direction, n):
     """Where a word generates STOP on one of its sides, after its last child there."""
-    nobody = np.int64(n + 1)
-    return Event(
-        np.int64(parent),
-        np.int64(last),
-        np.int64(grandparent),
-        nobody,
-        nobody,
-        nobody,
-        np.int64(direction),
-        _grand_direction(grandparent, parent, n),
-        np.int64(0),
-        np.int64(0),
-        _sibling_distance(parent, last, n),
-    )
+    return _place(parent, last, grandparent, n + 1, n + 1, n + 1, direction, n)
 
 
 @inner
@@ -145,33 +141,9 @@ def place_in_tree(family, child, n):
     """Where a child is generated in a tree that is known."""
     parent = family.parent[child]
     grandparent = family.parent[parent] if parent < n else n + 1
-    left, right = np.int64(family.last[LEFT, child]), np.int64(family.last[RIGHT, child])
-    event = place_child(parent, family.sibling[child], grandparent, child, n)
-    return Event(
-        event.parent,
-        event.sibling,
-        event.grandparent,
-        event.child,
-        left,
-        right,
-        event.direction,
-        event.grand_direction,
-        np.int64(left <= n or right <= n),
-        event.distance,
-        event.sibling_distance,
-    )
-
-
-@inner
-def _grand_direction(grandparent, parent, n):
-    if grandparent > n:
-        return np.int64(_NEITHER)
-    return np.int64(LEFT if parent < grandparent < n else RIGHT)
-
-
-@inner
-def _sibling_distance(parent, sibling, n):
-    return np.int64(DISTANCES if sibling > n else distance_class(abs(sibling - parent)))
+    left, right = family.last[LEFT, child], family.last[RIGHT, child]
+    direction = LEFT if child < parent < n else RIGHT
+    return _place(parent, family.sibling[child], grandparent, child, left, right, direction, n)
 
 
 @inner

@@ -16,11 +16,14 @@ events before it. D' is proposed in proportion to q(D'), and accepted with the p
 Events leave in reverse order, each a customer drawn from those who have ordered the same; on rejection they sit where they sat.
 """
 
+from collections.abc import Iterator
+from itertools import pairwise
 from math import log
 from typing import NamedTuple
 
 import numpy as np
 
+from ..annotation.arrays import is_projective
 from ..compiled import NONE, borrowing, compiled, inner
 from ..hpyp.franchise import (
     deepest,
@@ -110,33 +113,6 @@ def parse_sentences(model, word, offsets, heads):
             found, _ = best_tree(score_arcs(model, word[start:end], NONE))
             for i in range(end - start):
                 heads[start + i] = NONE if found[i] == NONE else start + found[i]
-
-
-@compiled
-def is_in_chart(head):
-    """Whether the heads of a sentence are a projective tree with one child of the root.
-
-    head (int32[n]): Positions in the sentence, `NONE` for children of the root.
-    """
-    n, roots = len(head), 0
-    for d in range(n):
-        roots += head[d] == NONE
-        above = d
-        for _ in range(n):
-            if above != NONE:
-                above = head[above]
-        if above != NONE:
-            return False
-    for d in range(n):
-        if head[d] != NONE:
-            # All words between the two come from the head.
-            for i in range(min(d, head[d]) + 1, max(d, head[d])):
-                above = i
-                while above != NONE and above != head[d]:
-                    above = head[above]
-                if above == NONE:
-                    return False
-    return roots == 1
 
 
 @inner
@@ -256,14 +232,13 @@ def draw_derivation_again(model, word, document, head, state, rng):
 
 
 @compiled
-def visit_trees(model, dependents, first, last, state, rng, probability, draws):
+def visit_trees(model, dependents, first, last, drawn, state, rng, probability, draws):
     """A step for the tree and states of each of some sentences, and then a Gibbs step for the state of each of its words.
-
-    Trees that the chart does not have, which could not be drawn again, stay as they are.
 
     model (StateModel): With room for three times as many words.
     dependents (Dependents): The words, all of which are seated; heads are overwritten.
     first, last (int): The sentences from the one to before the other are visited.
+    drawn (bool[sentences]): Which trees the chart has; others could not be drawn again, and stay as they are.
     state (int32[n]), rng (numpy.random.Generator), probability (float64[n]): See `visit_words`.
     draws (int64[2]): How many derivations were proposed that differ from those before, and how many of these were accepted, are
         added to it.
@@ -271,12 +246,10 @@ def visit_trees(model, dependents, first, last, state, rng, probability, draws):
     """
     for number in range(first, last):
         start, end = dependents.offsets[number], dependents.offsets[number + 1]
-        if start == end:
-            continue
-        head = np.empty(end - start, dtype=np.int32)
-        for i in range(end - start):
-            head[i] = NONE if dependents.head[start + i] == NONE else dependents.head[start + i] - start
-        if is_in_chart(head):
+        if drawn[number]:
+            head = np.empty(end - start, dtype=np.int32)
+            for i in range(end - start):
+                head[i] = NONE if dependents.head[start + i] == NONE else dependents.head[start + i] - start
             found, proposed, accepted = draw_derivation_again(
                 model, dependents.word[start:end], dependents.document[start], head, state[start:end], rng
             )
@@ -291,27 +264,39 @@ def visit_trees(model, dependents, first, last, state, rng, probability, draws):
     return True
 
 
-def sweep_trees(
+def sweep(
     model: StateModel,
     dependents: Dependents,
     state: np.ndarray,
     rng: np.random.Generator,
     probability: np.ndarray,
-    draws: np.ndarray,
+    draws: np.ndarray | None = None,
 ) -> StateModel:
-    """A step for the tree of every sentence and the state of every word, see `visit_trees`.
+    """A Gibbs step for the state of every word, see `visit_words`; with `draws`, and one for the tree of every sentence, see
+    `visit_trees`.
 
     RETURNS (StateModel): The model to go on with; the one passed in must not be used any more.
     RAISES (ValueError): If a word is not seated as it should be.
     """
-    first = 0
-    while first < len(dependents.offsets) - 1:
+    offsets, first = dependents.offsets, 0
+    drawn = [draws is not None and is_projective(head) for head in _heads(dependents)]
+    while first < len(offsets) - 1:
         # As many sentences as fit, but at least one.
-        last = int(np.searchsorted(dependents.offsets, dependents.offsets[first] + _CHUNK, side="right")) - 1
-        last = max(last, first + 1)
-        words = int(dependents.offsets[last] - dependents.offsets[first])
-        model = reserve_words(model, 3 * words)
-        if not visit_trees(model, dependents, first, last, state, rng, probability, draws):
+        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + _CHUNK, side="right")) - 1)
+        start, end = int(offsets[first]), int(offsets[last])
+        model = reserve_words(model, (1 if draws is None else 3) * (end - start))
+        if draws is None:
+            visited = visit_words(model, dependents, start, end, state, rng, probability) == end
+        else:
+            visited = visit_trees(model, dependents, first, last, np.array(drawn), state, rng, probability, draws)
+        if not visited:
             raise ValueError("The states, the trees and the seating of a model do not belong together.")
         first = last
     return model
+
+
+def _heads(dependents: Dependents) -> Iterator[np.ndarray]:
+    """The heads of each sentence, as positions in it."""
+    for start, end in pairwise(dependents.offsets.tolist()):
+        heads = dependents.head[start:end]
+        yield np.where(heads == NONE, NONE, heads - start)

@@ -61,8 +61,6 @@ OF_DOCUMENTS = (SEMANTIC, LDA)
 #: What words that depend on a state and a parent back off to.
 BACK_OFFS = ("state", "parent")
 _FIRST_STRENGTH = 1.0
-# Events that room is made for at a time.
-_CHUNK = 8192
 
 
 class StateModel(NamedTuple):
@@ -235,26 +233,6 @@ def reserve_words(model: StateModel, words: int) -> StateModel:
     RETURNS (StateModel): The model to go on with; the one passed in must not be used any more.
     """
     return model._replace(states=reserve(model.states, words), words=reserve(model.words, words))
-
-
-def sweep(
-    model: StateModel,
-    dependents: Dependents,
-    state: np.ndarray,
-    rng: np.random.Generator,
-    probability: np.ndarray,
-) -> StateModel:
-    """A Gibbs step for every word, see `visit_words`.
-
-    RETURNS (StateModel): The model to go on with; the one passed in must not be used any more.
-    RAISES (ValueError): If a word is not seated as it should be.
-    """
-    for first in range(0, len(state), _CHUNK):
-        last = min(first + _CHUNK, len(state))
-        model = reserve_words(model, last - first)
-        if visit_words(model, dependents, first, last, state, rng, probability) < last:
-            raise ValueError("The states and the seating of a model do not belong together.")
-    return model
 
 
 def resample_strengths(model: StateModel, rng: np.random.Generator) -> None:

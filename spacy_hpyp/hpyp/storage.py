@@ -5,12 +5,12 @@ of small numbers (how many children, which symbol, how many dishes, ...), which 
 else, such as parents, tiers and totals, follows from these and is rebuilt.
 """
 
-import zlib
 from typing import Any
 
 import numpy as np
 
 from ..compiled import NONE, compiled
+from ..storage.arrays import FEW, HIGHEST, PER_BYTE, pack_integers, unpack_integers
 from .franchise import (
     ABOVE,
     CELL,
@@ -38,59 +38,8 @@ from .franchise import (
     serving_of,
 )
 
-_LEVEL = 6
 _COLUMNS = ("children", "symbol", "dishes", "dish", "customers", "tables", "kinds", "size", "count")
-# So many numbers may stand in a byte of a file, and so many wherever they stand: no file asks for much more memory than its size.
-_PER_BYTE, _FEW = 32, 1 << 20
-_HIGHEST = np.iinfo(np.int32).max
 _HIGHEST_STRENGTH = 1e9
-
-
-def pack_integers(values: np.ndarray) -> dict[str, Any]:
-    """Compress an array of integers from 0 to 2 ** 31 - 2. Returns its item size, length and compressed bytes.
-
-    RAISES (ValueError): If one is larger.
-    """
-    values = np.asarray(values)
-    highest = int(values.max(initial=0))
-    if highest >= _HIGHEST:
-        raise ValueError(f"An integer of {highest} is too large to be stored.")
-    width = next(size for size in (1, 2, 4) if highest < 1 << (8 * size))
-    # Bytes of equal significance stand together: nearly all of the higher ones are zero.
-    planes = values.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T
-    data = zlib.compress(planes.tobytes(), _LEVEL)
-    if len(values) > _FEW:
-        data = data.ljust(-(-len(values) // _PER_BYTE), b"\0")
-    return {"width": width, "length": len(values), "data": data}
-
-
-def unpack_integers(packed: Any, most: int | None = None) -> np.ndarray:
-    """Read what `pack_integers` wrote.
-
-    most (int | None): How many there can be at most, if other parts of the file say it: not all files of earlier versions have
-        `_PER_BYTE` in a byte.
-    RETURNS (int32[length]): The integers, each below 2 ** 31 - 1. There are no more of them, so that sums in 64 bits, as NumPy
-        adds them up, do not overflow.
-    RAISES (ValueError): If the bytes are not what they say they are.
-    """
-    try:
-        width, length, data = packed["width"], packed["length"], packed["data"]
-        if type(width) is not int or width not in (1, 2, 4) or type(length) is not int or not 0 <= length <= _HIGHEST:
-            raise ValueError("an array has an impossible size")
-        if length > (max(_FEW, _PER_BYTE * len(data)) if most is None else most):
-            raise ValueError("an array is longer than what stands in the file allows")
-        # Decompress no more than is announced: a few edited bytes must not fill the memory.
-        reader = zlib.decompressobj()
-        raw = reader.decompress(data, max(1, width * length))
-    except (KeyError, TypeError, zlib.error) as error:
-        raise ValueError(f"an array cannot be decompressed ({error})") from error
-    if len(raw) != width * length or not reader.eof:
-        raise ValueError("an array is not as long as it says")
-    planes = np.frombuffer(raw, dtype=np.uint8).reshape(width, length)
-    values = np.ascontiguousarray(planes.T).view(f"<u{width}").ravel()
-    if int(values.max(initial=0)) >= _HIGHEST:
-        raise ValueError("an array holds a number that is too large")
-    return values.astype(np.int32)
 
 
 def pack(franchise: Franchise) -> dict[str, Any]:
@@ -196,7 +145,7 @@ def unpack(
     experts, depth = columns.shape
     try:
         # Some columns, as one of nothing but single tables, take no room. All of them together do.
-        most = max(_FEW, _PER_BYTE * sum(len(packed[name]["data"]) for name in _COLUMNS))
+        most = max(FEW, PER_BYTE * sum(len(packed[name]["data"]) for name in _COLUMNS))
         discount = np.array(packed["discount"], dtype=np.float64)
         strength = np.array(packed["strength"], dtype=np.float64)
         sizes = [int(size) for size in packed["restaurants"]]
@@ -227,7 +176,7 @@ def unpack(
         bool(np.all((1 <= tables) & (tables <= customers))), "a serving has no table or more tables than customers"
     )
     crowd = np.bincount(restaurant, weights=customers, minlength=n)
-    _require(int(crowd.max(initial=0)) < _HIGHEST, "a restaurant has more customers than can be counted")
+    _require(int(crowd.max(initial=0)) < HIGHEST, "a restaurant has more customers than can be counted")
     several = np.flatnonzero(tables > 1)
     # With a discount of 1 there is no choice.
     chosen = tables[discount[tier[restaurant]] < 1.0]

@@ -18,12 +18,13 @@ from spacy.util import minibatch
 from ..annotation.arrays import Blocks
 from ..hpyp.franchise import new_franchise, reserve
 from ..hpyp.hyperparameters import resample
-from ..hpyp.storage import pack, pack_integers, unpack, unpack_integers
+from ..hpyp.storage import pack, unpack
 from ..models.messages import rare_from_message, rare_to_message
 from ..models.spelling import Spelling, spell, write_out
 from ..pools.average import average
 from ..pools.finished import finish
 from ..settings import whole
+from ..storage.arrays import pack_integers, unpack_integers
 from ..storage.checksum import DAMAGE, unpack_message, with_checksum
 from ..storage.files import replace_file
 from ..text.spool import Spool

@@ -6,7 +6,6 @@ from typing import Any
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
-from thinc.model import deserialize_attr, serialize_attr
 
 from ..annotation.arrays import Blocks, Parses
 from ..annotation.documents import encode_docs
@@ -18,7 +17,6 @@ from ..text.vocabulary import VocabularySettings
 from .joint_model import JointModel
 from .parameters import Parameters, set_pooled
 from .settings import ModelSettings
-from .storage import model_from_bytes, model_to_bytes
 
 for _name, _make_rule in RULES.items():
     registry.misc.register(_name, func=_make_rule)
@@ -86,17 +84,3 @@ def forward(model: Model, request: tuple[Blocks, Search, int] | list[Doc], is_tr
         request = blocks, _SEARCH_OF_DOCS, 1
     blocks, search, threads = request
     return joint.freeze(Parameters(model, JOINT_MODEL)).decode(blocks, search, threads), lambda gradient: gradient
-
-
-@serialize_attr.register(JointModel)
-def _serialize(_: JointModel, value: JointModel, name: str, model: Model) -> bytes:
-    return model_to_bytes(value)
-
-
-@deserialize_attr.register(JointModel)
-def _deserialize(default: JointModel, value: bytes, name: str, model: Model) -> JointModel:
-    loaded = model_from_bytes(default, value)
-    loaded.weights = Parameters(model, JOINT_MODEL)
-    if loaded.is_initialized:
-        loaded.seating.check()
-    return loaded

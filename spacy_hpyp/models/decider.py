@@ -14,6 +14,7 @@ from ..compiled import NONE
 from ..easy_first.decision_learning import EARLY, FULL, learn
 from ..easy_first.decisions import Possible, Search, Sequences, decide, find_leads
 from ..easy_first.perceptron import Perceptron, new_perceptron, set_average
+from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..easy_first.words import (
     GUIDE_ATTRIBUTES,
     STARTS,
@@ -23,8 +24,11 @@ from ..easy_first.words import (
     guide_symbols,
     possible_outcomes,
 )
+from ..storage.schema import Message, group, inside, numbers, part
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .guard import Guard
+from .messages import vocabulary_from_message, vocabulary_to_message
+from .stored import Fixed, StoredModel
 
 
 @dataclass
@@ -57,7 +61,7 @@ class Lesson:
     least: float
 
 
-class Decider:
+class Decider(StoredModel):
     """A model that decides words, the easiest first.
 
     task (Task): What is decided about them.
@@ -69,6 +73,9 @@ class Decider:
     training (Pass): How far a pass over the training part is.
     guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
+
+    learned = "perceptron"
+    _training = inside("training", group(**numbers("size", "visited", "early", "full")))
 
     def __init__(
         self,
@@ -85,16 +92,15 @@ class Decider:
         if places & (places - 1):
             raise ValueError(f"'places' must be a power of two, not {places}.")
         self.attributes, self._reading = compile_reading(self.templates, task)
-        self.training = Pass()
         self.guard = Guard()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.training = Pass()
         self._lexicon: Lexicon | None = None
         self._possible: Possible | None = None
         self._perceptron: Perceptron | None = None
         self._weights: np.ndarray | None = None
-
-    def untrained(self) -> "Decider":
-        """A model with the same settings that knows nothing yet."""
-        return Decider(self.task, self.templates, self.vocabulary_settings, places=self.places)
 
     @property
     def is_initialized(self) -> bool:
@@ -222,3 +228,21 @@ class Decider:
             set_average(perceptron, weights)
             self._weights = weights
         return weights
+
+    # Storage
+
+    def _fixed(self) -> dict[str, Fixed]:
+        fixed = {"outcome": self.task.outcome, "templates": self.templates, "places": self.places}
+        problem = "are not those of the config: the weights of a trained model are for its own"
+        return {name: Fixed(value, f"its '{name}' {problem}") for name, value in fixed.items()}
+
+    def _write(self) -> Message:
+        if not self.is_initialized:
+            return {}
+        perceptron = {"perceptron": perceptron_to_message(self.perceptron)}
+        return {**vocabulary_to_message(self.vocabulary), **perceptron, **self._training.write(vars(self.training))}
+
+    def _read(self, message: Message) -> None:
+        vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
+        self.initialize(vocabulary, perceptron_from_message(part(message, "perceptron", dict), self.places, 1))
+        self.training = Pass(**self._training.read(message, {}))

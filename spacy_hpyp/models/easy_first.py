@@ -7,7 +7,6 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
-from thinc.model import deserialize_attr, serialize_attr
 
 from ..easy_first.decisions import Search, Sequences
 from ..easy_first.parsing import Trees
@@ -16,10 +15,8 @@ from ..settings import taking
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
 from .decider import Decider
-from .decider_storage import decider_from_bytes, decider_to_bytes
 from .settings import DeciderSettings, TaggerModelSettings, TreeModelSettings
 from .tree_model import TreeModel
-from .tree_storage import tree_model_from_bytes, tree_model_to_bytes
 
 #: The attribute of a thinc Model that holds a `Decider`.
 DECIDER = "decider"
@@ -88,16 +85,6 @@ def forward(model: Model, request: Request, is_train: bool) -> tuple[np.ndarray,
     return decider.decide(*request), lambda gradient: gradient
 
 
-@serialize_attr.register(Decider)
-def _serialize(_: Decider, value: Decider, name: str, model: Model) -> bytes:
-    return decider_to_bytes(value)
-
-
-@deserialize_attr.register(Decider)
-def _deserialize(default: Decider, value: bytes, name: str, model: Model) -> Decider:
-    return decider_from_bytes(default, value)
-
-
 @registry.architectures("spacy-hpyp.EasyFirstParser.v1")
 @taking(TreeModelSettings)
 def EasyFirstParser(
@@ -128,13 +115,3 @@ def _parse(model: Model, docs: list[Doc], is_train: bool) -> tuple[Trees, Any]:
     own: TreeModel = model.attrs[TREE_MODEL]
     sentences, _ = own.read_docs(docs)
     return own.parse(sentences, width=1, merge=False), lambda gradient: gradient
-
-
-@serialize_attr.register(TreeModel)
-def _serialize_trees(_: TreeModel, value: TreeModel, name: str, model: Model) -> bytes:
-    return tree_model_to_bytes(value)
-
-
-@deserialize_attr.register(TreeModel)
-def _deserialize_trees(default: TreeModel, value: bytes, name: str, model: Model) -> TreeModel:
-    return tree_model_from_bytes(default, value)

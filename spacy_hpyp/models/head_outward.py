@@ -7,7 +7,6 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
-from thinc.model import deserialize_attr, serialize_attr
 
 from ..annotation.words import Words, read_tags, read_words
 from ..head_outward.distributions import ContextLists
@@ -16,8 +15,7 @@ from ..settings import taking
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
 from .head_outward_model import HeadOutwardModel
-from .head_outward_storage import head_outward_from_bytes, head_outward_to_bytes
-from .parameters import Parameters, set_pooled
+from .parameters import set_pooled
 from .settings import EstimatorSettings
 
 #: The attribute of a thinc Model that holds a `HeadOutwardModel`.
@@ -80,15 +78,3 @@ def read_docs(
     starts = [np.arange(start, end, longest) for start, end in zip(words.layout.offsets, words.layout.offsets[1:])]
     offsets = np.concatenate([*starts, words.layout.offsets[-1:]]).astype(np.int64)
     return model.encoder.encode_words(words.forms)[words.place], tags, offsets, words
-
-
-@serialize_attr.register(HeadOutwardModel)
-def _serialize(_: HeadOutwardModel, value: HeadOutwardModel, name: str, model: Model) -> bytes:
-    return head_outward_to_bytes(value)
-
-
-@deserialize_attr.register(HeadOutwardModel)
-def _deserialize(default: HeadOutwardModel, value: bytes, name: str, model: Model) -> HeadOutwardModel:
-    loaded = head_outward_from_bytes(default, value)
-    loaded.weights = Parameters(model, HEAD_OUTWARD)
-    return loaded

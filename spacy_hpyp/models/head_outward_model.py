@@ -1,31 +1,35 @@
-"""The head-outward model: what it is about, what it has seen, and how far its training is."""
+"""The head-outward model: what it generates sentences by, and how it estimates."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 import numpy as np
 
-from ..annotation.arrays import Sentences
+from ..annotation.arrays import Sentences, is_tree
 from ..annotation.documents import Encoder, GoldSentence
 from ..compiled import NONE
-from ..head_outward.contexts import CASES, DISTRIBUTIONS, Alphabets, check_sizes
-from ..head_outward.distributions import ContextLists, Distributions, conditionals, make_distributions, unchartable
+from ..head_outward.contexts import CASES, Alphabets, check_sizes
+from ..head_outward.distributions import (
+    DISTRIBUTIONS,
+    ContextLists,
+    Distributions,
+    conditionals,
+    make_distributions,
+    unchartable,
+)
 from ..head_outward.events import Generated
 from ..head_outward.latent import visit_latent
-from ..hpyp.franchise import Franchise, new_franchise, reserve
-from ..hpyp.hyperparameters import resample
-from ..inference.gibbs import visit_sentences
-from ..pools.pool import Weights
+from ..hpyp.franchise import Franchise, new_franchise
+from ..pools.pool import FrozenPool, SeatedPool
+from ..storage.schema import Message, arrays, copies, group, inside, number, numbers
 from ..text.vocabulary import Vocabulary, VocabularySettings
-from .guard import Guard
-from .parameters import no_gradient
-from .progress import Progress
+from .count_model import CountModel
 from .settings import EstimatorSettings
+from .stored import Fixed
 
 # Eisner's constants (1996): what a context's counts are smoothed with by the next coarser context, and the last one by a uniform
 # distribution.
 _FINER, _COARSEST = 3.0, 0.5
-_CHUNK = 2048
 _LOWER, _UPPER, _CAPITALISED, _MIXED = range(CASES)
 
 
@@ -59,96 +63,86 @@ def case_of(word: str) -> int:
     return _CAPITALISED if word[:1].isupper() and word[1:] == word[1:].lower() else _MIXED
 
 
-class HeadOutwardModel:
+class HeadOutwardModel(CountModel):
     """A distribution over sentences with their tags and trees (Eisner 1996; Wallach, Sutton & McCallum 2008).
 
     contexts (ContextLists): What each distribution is conditioned on.
-    vocabulary_settings (VocabularySettings): How its vocabulary is made.
+    vocabulary_settings (VocabularySettings): How its vocabulary is made, of uncased words.
     settings (EstimatorSettings): How probabilities are estimated from counts.
 
-    conditionals (dict[str, Conditional]): The distributions, by their names.
-    tags, labels (list[str]): The alphabets, empty until `initialize` has been called or the model has been read from a file.
-    franchises (dict[str, Franchise]): What has been seen.
+    alphabets (Alphabets): How many outcomes there are.
     progress (Progress): How far training is. The derivations in it are trees that have been drawn: heads and labels.
-    draws (int64[2]): How many other trees were proposed, and how many of them accepted.
-    weights (Mapping[str, Weights]): The weights of the pools. Inside a thinc Model they are its parameters.
-    guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
+
+    called = "a head-outward model"
+    training = group(
+        seated=copies("seated", "copies"),
+        derivations=inside(
+            "trees",
+            arrays(
+                "words",
+                "trees",
+                "the trees of its sentences are damaged",
+                keys="keys",
+                times=2,
+                lowest=NONE,
+                shortest=1,
+            ),
+        ),
+        sweep=group(visited=number("visited"), missing=copies("missing", "missing_copies")),
+        **numbers("steps", "tokens", "sweeps"),
+    )
+    drawn = "tree"
+    # One of tags that are not known, ROOT, and what does not exist.
+    other_symbols = 3
 
     def __init__(
         self, contexts: ContextLists, vocabulary_settings: VocabularySettings, settings: EstimatorSettings
     ) -> None:
         self.contexts = contexts
-        self.vocabulary_settings = vocabulary_settings
         self.settings = settings
-        self.conditionals = conditionals(contexts)
+        own_tables = settings.prior == "eisner"
+        super().__init__(
+            conditionals(contexts),
+            vocabulary_settings,
+            settings,
+            one_table=not own_tables and settings.counts == "minimal",
+            own_tables=own_tables,
+            resampled=settings.hyperparameters != "fixed" and not own_tables,
+        )
         self.unchartable = unchartable(self.conditionals)
-        self.tags: list[str] = []
-        self.labels: list[str] = []
-        self.alphabets = Alphabets(1, 1, 1)
-        self.franchises: dict[str, Franchise] = {}
-        self.weights: Mapping[str, Weights] = self.first_weights()
-        self.progress = Progress()
-        self.draws = np.zeros(2, dtype=np.int64)
-        self.guard = Guard()
-        self._vocabulary: Vocabulary | None = None
-        self._frozen: tuple[dict[str, Weights], Distributions] | None = None
-
-    def untrained(self) -> "HeadOutwardModel":
-        """A model with the same settings that knows nothing yet."""
-        return HeadOutwardModel(self.contexts, self.vocabulary_settings, self.settings)
 
     @property
-    def pools(self) -> EstimatorSettings:
-        """How the weights of pools begin and how they are learned."""
-        return self.settings
+    def alphabets(self) -> Alphabets:
+        """How many outcomes there are, by what they are of."""
+        words = 1 if self._vocabulary is None else len(self._vocabulary)
+        return Alphabets(len(self.tags) + 1, words, len(self.labels))
 
     @property
-    def is_initialized(self) -> bool:
-        """Whether the model knows its words, tags and labels."""
-        return self._vocabulary is not None
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The uncased words."""
-        if self._vocabulary is None:
-            raise ValueError("The model has not been trained: it knows no words, tags or labels.")
-        return self._vocabulary
+    def sizes(self) -> dict[str, int]:
+        """See `CountModel`."""
+        return {name: self.alphabets.of(name) for name in DISTRIBUTIONS}
 
     @property
     def encoder(self) -> CasedEncoder:
-        """What its numbers stand for."""
+        """See `CountModel`."""
         return CasedEncoder(self.vocabulary, self.labels)
 
-    def initialize(self, labels: Sequence[str], vocabulary: Vocabulary) -> None:
-        """Fix the alphabets and forget everything that was seated.
+    def initialize(self, labels: Sequence[str], vocabulary: Vocabulary, distributions: dict | None = None) -> None:
+        """See `CountModel.initialize`.
 
         RAISES (ValueError): If joined context elements have too many values.
         """
-        self.tags, self.labels, self._vocabulary = list(vocabulary.tags), list(labels), vocabulary
-        self.alphabets = Alphabets(len(self.tags) + 1, len(vocabulary), len(self.labels))
+        alphabets = Alphabets(len(vocabulary.tags) + 1, len(vocabulary), len(labels))
         for name, conditional in self.conditionals.items():
-            check_sizes(conditional.elements, self.alphabets, name)
-        self.weights = self.first_weights()
-        self.progress = Progress()
-        self.franchises = {name: self._new_franchise(name) for name in DISTRIBUTIONS}
-        self._frozen = None
-
-    @property
-    def one_table(self) -> bool:
-        """See `Franchise`."""
-        return not self.own_tables and self.settings.counts == "minimal"
-
-    @property
-    def own_tables(self) -> bool:
-        """See `Franchise`."""
-        return self.settings.prior == "eisner"
+            check_sizes(conditional.elements, alphabets, name)
+        super().initialize(labels, vocabulary, distributions)
 
     def _new_franchise(self, name: str) -> Franchise:
         conditional = self.conditionals[name]
         franchise = new_franchise(
             conditional.columns,
-            self.alphabets.of(name),
+            self.sizes[name],
             self.settings.discount if self.settings.prior == "pitman-yor" else 0.0,
             _FINER,
             one_table=self.one_table,
@@ -164,130 +158,47 @@ class HeadOutwardModel:
         franchise.discount[passed], franchise.strength[passed] = 1.0, 0.0
         return franchise
 
-    def first_weights(self) -> dict[str, Weights]:
-        """Weights before any are learned, by distribution."""
-        # Gates read tags.
-        symbols = int(self.alphabets.symbols[0])
-        return {
-            name: each.first_weights(symbols, self.settings.first_weight) for name, each in self.conditionals.items()
+    # Trees: there are no derivations besides
+
+    def generated(self, name: str, sentences: Sentences, derivations: None) -> Generated:
+        """See `Seating`; words are cased."""
+        return Generated(DISTRIBUTIONS.index(name), *sentences, self.alphabets.symbols)
+
+    def draw(
+        self,
+        pools: Mapping[str, SeatedPool],
+        sentences: Sentences,
+        derivations: None,
+        seated: np.ndarray,
+        rng: np.random.Generator,
+        totals: np.ndarray,
+    ) -> int:
+        """See `Seating` and `head_outward.latent`; heads and labels are overwritten."""
+        model = make_distributions(self.conditionals, pools, self.alphabets)
+        return visit_latent(model, sentences, seated, rng, totals, self.draws)
+
+    def predicting(self, pools: Mapping[str, FrozenPool]) -> Distributions:
+        """See `Seating`."""
+        return make_distributions(self.conditionals, pools, self.alphabets)
+
+    # Storage
+
+    def _fixed(self) -> dict[str, Fixed]:
+        kept = ("prior", "counts", "uniform_roots", "gate_pace")
+        fixed = {
+            "contexts": {name: [*map(list, each.experts)] for name, each in self.conditionals.items()},
+            "estimators": {name: value for name, value in asdict(self.settings).items() if name in kept},
         }
+        problem = "are not those of the config: a trained model cannot change how it counts"
+        return {name: Fixed(value, f"its {name} {problem}") for name, value in fixed.items()}
 
-    # Prediction
+    def _read(self, message: Message) -> None:
+        super()._read(message)
+        self.check()
 
-    @property
-    def frozen(self) -> Distributions:
-        """The model as it predicts now, made when it is first asked for."""
-        return self.guard.read(self._freeze)
-
-    def _freeze(self) -> Distributions:
-        now = {name: self.weights[name] for name in DISTRIBUTIONS}
-        if self._frozen is None or not _equal(self._frozen[0], now):
-            now = {name: Weights(*(part.copy() for part in own)) for name, own in now.items()}
-            pools = {
-                name: self.conditionals[name].frozen(self.conditionals[name].view(self.franchises[name]), now[name])
-                for name in DISTRIBUTIONS
-            }
-            self._frozen = now, make_distributions(self.conditionals, pools, self.alphabets)
-        return self._frozen[1]
-
-    # Learning
-
-    def _pools(
-        self, weights: Mapping[str, Weights], gradient: Mapping[str, Weights], names: Sequence[str] = DISTRIBUTIONS
-    ) -> dict[str, object]:
-        self._frozen = None
-        return {
-            name: self.conditionals[name].seated(self.franchises[name], weights[name], gradient[name]) for name in names
-        }
-
-    def _reserve(self, name: str, tokens: int) -> None:
-        events = self.conditionals[name].events_of_word * int(tokens)
-        self.franchises[name] = reserve(self.franchises[name], events)
-
-    def visit(
-        self, sentences: Sentences, seated: np.ndarray, rng: np.random.Generator, threads: int = 1
-    ) -> tuple[dict[str, float], dict[str, Weights]]:
-        """One Gibbs step for each customer of some sentences with their trees; a sentence that is not seated is added.
-
-        sentences (Sentences): With cased words.
-        seated (bool[sentences]): Which of them are seated.
-        rng (numpy.random.Generator): The source of randomness.
-        threads (int): How many threads share the distributions; the result does not depend on it.
-        RETURNS (tuple): By distribution, the sum of the log-probabilities of its events in nats, and the gradient of it with
-            respect to the weights; see `inference.gibbs.visit_seated`.
-        RAISES (ValueError): If a sentence that should be seated is not.
-        """
-        weights = dict(self.weights)
-        gradient = no_gradient(weights)
-
-        def visit_one(name: str, generator: np.random.Generator) -> float:
-            total = 0.0
-            for start, end in _chunks(sentences.offsets):
-                offsets = sentences.offsets[start : end + 1]
-                self._reserve(name, offsets[-1] - offsets[0])
-                part = Generated(DISTRIBUTIONS.index(name), *sentences[:4], offsets, self.alphabets.symbols)
-                pool = self._pools(weights, gradient, [name])[name]
-                log_probability, visited = visit_sentences(pool, part, seated[start:end], generator)
-                if visited < end - start:
-                    raise ValueError(_NOT_SEATED)
-                total += log_probability
-            return total
-
-        with ThreadPoolExecutor(threads) as executor:
-            totals = list(executor.map(visit_one, DISTRIBUTIONS, rng.spawn(len(DISTRIBUTIONS))))
-        return dict(zip(DISTRIBUTIONS, totals)), gradient
-
-    def visit_latent(
-        self, sentences: Sentences, seated: np.ndarray, rng: np.random.Generator
-    ) -> tuple[dict[str, float], dict[str, Weights]]:
-        """One step for the tree of each of some sentences, see `head_outward.latent`, and for its customers.
-
-        sentences (Sentences): Their heads and labels are overwritten.
-        seated, rng: As for `visit`.
-        RETURNS (tuple), RAISES (ValueError): As `visit`.
-        """
-        weights = dict(self.weights)
-        gradient = no_gradient(weights)
-        totals = np.zeros(len(DISTRIBUTIONS))
-        for start, end in _chunks(sentences.offsets):
-            for name in DISTRIBUTIONS:
-                # For each sentence there is what is proposed, besides what it has.
-                self._reserve(name, 2 * (sentences.offsets[end] - sentences.offsets[start]))
-            model = make_distributions(self.conditionals, self._pools(weights, gradient), self.alphabets)
-            part = sentences._replace(offsets=sentences.offsets[start : end + 1])
-            if visit_latent(model, part, seated[start:end], rng, totals, self.draws) < end - start:
-                raise ValueError(_NOT_SEATED)
-        return dict(zip(DISTRIBUTIONS, totals.tolist())), gradient
-
-    def resample(self, rng: np.random.Generator) -> None:
-        """Slice-sample the discounts and strengths of all distributions that have sampled ones.
-
-        RAISES (ValueError): If there is nothing to be sampled from, see `hpyp.hyperparameters.resample`.
-        """
-        if self.settings.hyperparameters == "fixed" or self.own_tables:
-            return
-        self._frozen = None
-        for name, franchise in self.franchises.items():
-            try:
-                resample(franchise, rng)
-            except ValueError as error:
-                raise ValueError(f"The {name} distribution cannot learn any more. {error}") from error
-
-
-_NOT_SEATED = (
-    "A training sentence cannot be removed from the model because it is not seated there as it should be. The model file and "
-    "the training data do not belong together; train from the beginning."
-)
-
-
-def _equal(some: Mapping[str, Weights], others: Mapping[str, Weights]) -> bool:
-    return all(np.array_equal(a, b) for name in DISTRIBUTIONS for a, b in zip(some[name], others[name]))
-
-
-def _chunks(offsets: np.ndarray) -> Iterator[tuple[int, int]]:
-    """A sentence at least, and otherwise no more than a chunk, so that little room is reserved in vain."""
-    start = 0
-    while start < len(offsets) - 1:
-        end = max(start + 1, int(np.searchsorted(offsets, offsets[start] + _CHUNK)) - 1)
-        yield start, end
-        start = end
+    def _is_derivation(self, path: np.ndarray) -> bool:
+        heads, labels = path.reshape(2, -1)
+        # A root has no label, and what is none has one.
+        return (
+            is_tree(heads) and labels.max() < max(1, len(self.labels)) and np.array_equal(heads == NONE, labels == NONE)
+        )

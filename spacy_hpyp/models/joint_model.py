@@ -1,37 +1,51 @@
-"""The joint model of transitions, tags and words: what it is about, what it has seen, and how far its training is."""
+"""The joint model of transitions, tags and words."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
 
 from ..annotation.arrays import Sentences
-from ..annotation.confidence import Confidence
+from ..annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence, Passage, check_weights
 from ..annotation.documents import Encoder, Layout, forms_of
 from ..arc_standard.configuration import FIRST_SYMBOL
 from ..arc_standard.distributions import (
     DISTRIBUTIONS,
+    GATES,
     ContextLists,
+    Distributions,
     alphabet_sizes,
     conditionals,
     has_labels,
     root_tag_of,
 )
-from ..pools.pool import Weights
-from ..text.vocabulary import Vocabulary, VocabularySettings
+from ..arc_standard.events import Derivations, Generated, static_derivations
+from ..arc_standard.latent import visit_latent
+from ..arc_standard.oracle import is_derivation
+from ..compiled import NONE
+from ..hpyp.franchise import Franchise
+from ..pools.pool import FrozenPool, SeatedPool
+from ..storage.schema import Message, arrays, copies, group, inside, integers, later, number, numbers, part
+from ..text.vocabulary import VocabularySettings
+from .count_model import CountModel
 from .frozen import FrozenModel
 from .guard import Guard
-from .progress import Progress
-from .seating import Packed, Seating
 from .settings import PoolSettings
 from .spelling import Spelling, spell, write_out
+from .stored import Fixed
 
 _USUAL = PoolSettings()
 
 
-class JointModel:
+_PASSAGES = group(
+    sizes=integers("sentences"),
+    rows=arrays("words", "rows", "the passages of its sweep are damaged", keys="keys", rows=4, lowest=NONE, shortest=1),
+)
+_SWEEP = group(visited=number("visited"), missing=copies("keys", "copies"), passages=inside("passages", _PASSAGES))
+
+
+class JointModel(CountModel):
     """A distribution over sentences with their tags, trees and derivations.
 
     contexts (ContextLists): What each distribution is conditioned on.
@@ -42,15 +56,24 @@ class JointModel:
     spelled (bool): Whether rare words are spelled out, see `spacy_hpyp.models.spelling`.
     pools (PoolSettings): How the weights of pools begin and how they are learned.
 
-    conditionals (dict[str, Conditional]): The distributions, by their names.
-    tags, labels (list[str]): The alphabets, empty until `initialize` has been called or the model has been read from a file.
-    seating (Seating): What it has seen; there is none until then.
     spelling (Spelling | None): How rare words are spelled, if they are. No derivation depends on it.
-    progress (Progress): How far training is.
-    guard (Guard): Lets one thread at a time read the seating and what else is learned, or change it.
     confidence (Confidence | None): How posterior probabilities are to be taken; None until it has been learned.
-    weights (Mapping[str, Weights]): The weights of the pools. Inside a thinc Model they are its parameters.
     """
+
+    #: Models of format 1 have not learned any confidence.
+    formats = (1, 2)
+    training = group(
+        seated=copies("seated", "copies"),
+        derivations=inside(
+            "derivations",
+            arrays("words", "paths", "the derivations of its sentences are damaged", keys="keys", times=3, shortest=1),
+        ),
+        # Files of earlier versions do not have it.
+        sweep=later("sweep", inside("sweep", _SWEEP)),
+        **numbers("steps", "tokens", "sweeps"),
+    )
+    drawn = "derivation"
+    other_symbols = FIRST_SYMBOL
 
     def __init__(
         self,
@@ -64,38 +87,15 @@ class JointModel:
         pools: PoolSettings = _USUAL,
     ) -> None:
         self.contexts = contexts
-        self.vocabulary_settings = vocabulary_settings
-        self.one_table = one_table
         self.labelled = labelled
         self.root_last = root_last
         self.spelled = spelled
-        self.pools = pools
-        self.conditionals = conditionals(contexts, root_last=root_last)
-        self.tags: list[str] = []
-        self.labels: list[str] = []
-        self.weights: Mapping[str, Weights] = self.first_weights()
-        self.progress = Progress()
-        self.guard = Guard()
+        super().__init__(conditionals(contexts, root_last=root_last), vocabulary_settings, pools, one_table=one_table)
+
+    def _forget(self) -> None:
+        super()._forget()
         self.confidence: Confidence | None = None
         self.spelling: Spelling | None = None
-        self._seating: Seating | None = None
-
-    def untrained(self) -> "JointModel":
-        """A model with the same settings that knows nothing yet."""
-        return JointModel(
-            self.contexts,
-            self.vocabulary_settings,
-            one_table=self.one_table,
-            labelled=self.labelled,
-            root_last=self.root_last,
-            spelled=self.spelled,
-            pools=self.pools,
-        )
-
-    @property
-    def is_initialized(self) -> bool:
-        """Whether the model knows its words, tags and labels."""
-        return self._seating is not None
 
     @property
     def is_lexicalised(self) -> bool:
@@ -113,66 +113,87 @@ class JointModel:
         return self.is_factored and not any(self.conditionals[name].is_plain for name in DISTRIBUTIONS)
 
     @property
-    def seating(self) -> Seating:
-        """What the model has seen."""
-        if self._seating is None:
-            raise ValueError("The model has not been trained: it knows no words, tags or labels.")
-        return self._seating
+    def root_tag(self) -> int:
+        """See `Distributions`."""
+        return root_tag_of(self.sizes["tag"], root_last=self.root_last)
 
     @property
-    def vocabulary(self) -> Vocabulary:
-        """The words."""
-        return self.seating.vocabulary
+    def sizes(self) -> dict[str, int]:
+        """See `CountModel`."""
+        return alphabet_sizes(
+            labels=len(self.labels),
+            tags=len(self.tags),
+            words=len(self.vocabulary),
+            factored=self.is_factored,
+            root_last=self.root_last,
+        )
+
+    def _new_franchise(self, name: str) -> Franchise:
+        return self.conditionals[name].new_franchise(self.sizes[name], one_table=self.one_table)
 
     @property
     def encoder(self) -> Encoder:
-        """What its numbers stand for."""
+        """See `CountModel`."""
         return Encoder(self.vocabulary, self.labels, labelled=self.labelled)
-
-    @property
-    def frozen(self) -> FrozenModel:
-        """The model as it predicts now."""
-        return self.freeze(self.weights)
-
-    def freeze(self, weights: Mapping[str, Weights]) -> FrozenModel:
-        """The model as it predicts with some weights, see `Seating.freeze`."""
-        return self.guard.read(lambda: self.seating.freeze(weights))
 
     def without(self, sentences: Sentences, rng: np.random.Generator, threads: int = 1) -> "JointModel":
         """The model as if it had not learned from some sentences, to predict with: it cannot learn. This one stays as it is.
 
-        sentences, rng, threads, RAISES (ValueError): See `Seating.without`.
+        sentences (Sentences): As the static oracle derives them.
+        rng (numpy.random.Generator), threads (int): As for `visit`.
+        RAISES (ValueError): If one is not seated.
         """
-        other = copy(self)
-        other._predict_by(self.guard.read(lambda: self.seating.without(sentences, self.weights, rng, threads)))
+        derivations = static_derivations(sentences)
+        other, views = copy(self), self.guard.read(lambda: self._views_without(sentences, derivations, rng, threads))
+        other.guard = Guard()
+        other._seat({})
+        other.use_views(views)
         return other
 
-    def _predict_by(self, seating: Seating) -> None:
-        self.guard, self._seating = Guard(), seating
+    # Derivations
 
-    def initialize(
-        self, labels: Sequence[str], vocabulary: Vocabulary, distributions: dict[str, Any] | None = None
-    ) -> None:
-        """Fix the alphabets and forget everything that was seated.
+    def generated(self, name: str, sentences: Sentences, derivations: Derivations) -> Generated:
+        """See `Seating`; of the sentences only the words are read."""
+        return Generated(
+            distribution=DISTRIBUTIONS.index(name),
+            factored=self.is_factored,
+            words=sentences.words,
+            derivations=derivations,
+            offsets=sentences.offsets,
+            root_tag=self.root_tag,
+        )
 
-        distributions (dict[str, Any] | None): A seating as it was stored, to begin with; it is checked when it is needed.
+    def draw(
+        self,
+        pools: Mapping[str, SeatedPool],
+        sentences: Sentences,
+        derivations: Derivations,
+        seated: np.ndarray,
+        rng: np.random.Generator,
+        totals: np.ndarray,
+        *,
+        given_trees: bool,
+        particles: int,
+    ) -> int:
+        """See `Seating` and `arc_standard.latent`.
+
+        given_trees (bool): Whether tags and trees are given; else only the words are.
+        particles (int): How many particles there are.
         """
-        self.tags, self.labels = list(vocabulary.tags), list(labels)
-        self.weights = self.first_weights()
-        self.progress = Progress()
-        self.confidence = None
-        self.spelling = None
-        sizes = self.alphabets(vocabulary)
-        root_tag = root_tag_of(sizes["tag"], root_last=self.root_last)
-        if distributions is not None:
-            packed = Packed(distributions, self.conditionals, sizes, self.one_table)
-            self._seating = Seating(self.conditionals, packed, vocabulary, root_tag)
-            return
-        franchises = {
-            name: conditional.new_franchise(sizes[name], one_table=self.one_table)
-            for name, conditional in self.conditionals.items()
-        }
-        self._seating = Seating(self.conditionals, franchises, vocabulary, root_tag)
+        candidates = self.vocabulary.tag_offsets, self.vocabulary.candidate_tags
+        model = Distributions(*pools.values(), *candidates, self.root_tag)
+        return visit_latent(model, sentences, derivations, seated, given_trees, particles, rng, totals, self.draws)
+
+    def predicting(self, pools: Mapping[str, FrozenPool]) -> FrozenModel:
+        """See `Seating`."""
+        return FrozenModel([*pools.values()], self.vocabulary, self.root_tag)
+
+    def _is_derivation(self, path: np.ndarray) -> bool:
+        n = len(path) // 3
+        actions, tags = path[: 2 * n], path[2 * n :]
+        return bool(is_derivation(actions, n, len(self.labels)) and tags.max() < len(self.tags))
+
+    # Words in letters
 
     def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
         """What words have in log-probability besides that of what the vocabulary knows them by, see `models.spelling.spell`."""
@@ -195,17 +216,51 @@ class JointModel:
         """A word with a number, see `models.spelling.write_out`."""
         return write_out(self.vocabulary, self.spelling, number, rng)
 
-    def alphabets(self, vocabulary: Vocabulary) -> dict[str, int]:
-        """The number of outcomes of each distribution, given the words."""
-        return alphabet_sizes(
-            labels=len(self.labels),
-            tags=len(self.tags),
-            words=len(vocabulary),
-            factored=self.is_factored,
-            root_last=self.root_last,
-        )
+    # Storage
 
-    def first_weights(self) -> dict[str, Weights]:
-        """Weights before any are learned, by distribution."""
-        symbols = FIRST_SYMBOL + len(self.tags)
-        return {name: each.first_weights(symbols, self.pools.first_weight) for name, each in self.conditionals.items()}
+    def _fixed(self) -> dict[str, Fixed]:
+        contexts = (
+            "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
+        )
+        gates = "its 'gates' or 'gate_pace' are not those of the config: the weights of a trained model are for its own ones"
+        root = "its 'root' is not that of the config: a trained model cannot change where ROOT stands, which ends its sentences"
+        own = {name: list(self.contexts.gates.get(name, usual)) for name, usual in GATES.items()}
+        return {
+            "contexts": Fixed({name: [*map(list, each.experts)] for name, each in self.conditionals.items()}, contexts),
+            # Files of earlier versions do not name these: they had the usual ones, and ROOT came first.
+            "gates": Fixed(own, gates, {name: list(usual) for name, usual in GATES.items()}),
+            "gate_pace": Fixed(self.pools.gate_pace, gates, _USUAL.gate_pace),
+            "root_last": Fixed(self.root_last, root, False),
+        }
+
+    def _write(self) -> Message:
+        heads, tags = self.confidence or (UNLEARNED, UNLEARNED_TAGS)
+        counts = ("steps", "tokens", "sweeps", "awaits_contrast")
+        return {
+            **{name: getattr(self.progress, name) for name in counts},
+            "confidence": heads.tolist(),
+            "tag_confidence": tags.tolist(),
+            **super()._write(),
+            **({} if self.spelling is None else {"spelling": self.spelling.to_message()}),
+        }
+
+    def _read(self, message: Message) -> None:
+        super()._read(message)
+        self._check_passages(self.progress.sweep.passages)
+        # Files of earlier versions do not have these, nor files of models whose rare words are not spelled out.
+        self.progress.awaits_contrast = message.get("awaits_contrast") is True
+        if self.spelled and "spelling" in message:
+            self.spelling = Spelling.from_message(message["spelling"])
+        if message["format"] > 1:
+            heads = check_weights(part(message, "confidence", list), UNLEARNED)
+            # In files of earlier versions confidence in tags is their posterior probability.
+            tags = check_weights(message.get("tag_confidence", UNLEARNED_TAGS), UNLEARNED_TAGS)
+            self.confidence = None if np.array_equal(heads, UNLEARNED) else Confidence(heads, tags)
+
+    def _check_passages(self, passages: list[Passage]) -> None:
+        sizes, labels = self.sizes, max(1, len(self.labels))
+        for rows in (rows for passage in passages for rows in passage.rows):
+            limits = np.array([[sizes["word"]], [sizes["tag"] - self.root_last], [rows.shape[1]], [labels]])
+            # A root has no label, and what is none has one.
+            if np.any(rows >= limits) or np.any(rows[:2] < 0) or np.any((rows[2] == NONE) != (rows[3] == NONE)):
+                raise ValueError("the passages of its sweep have words, tags or labels that do not exist")

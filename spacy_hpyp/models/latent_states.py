@@ -8,20 +8,27 @@ import numpy as np
 
 from ..annotation.uncased import UncasedWords
 from ..compiled import NONE
-from ..head_outward.state_trees import parse_sentences, sweep_trees
+from ..head_outward.state_trees import parse_sentences, sweep
 from ..head_outward.states import (
     DEPENDENCIES,
+    OF_DOCUMENTS,
     OF_PARENTS,
+    STATE,
     Dependents,
     StateModel,
     believe_states,
+    columns_of,
     new_model,
     resample_strengths,
-    sweep,
     word_counts,
 )
+from ..hpyp.franchise import DISH, N_RESTAURANTS, N_SERVINGS, RESTAURANT, SERVED, SYMBOL, TIER, Franchise
+from ..hpyp.storage import pack, unpack
+from ..storage.schema import Keyed, Message, Ragged, arrays, group, integers, numbers, part
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .guard import Guard
+from .messages import vocabulary_from_message, vocabulary_to_message
+from .stored import Fixed, StoredModel
 
 
 class StateWord(NamedTuple):
@@ -58,7 +65,15 @@ class StateTraining:
     draws: np.ndarray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
 
 
-class LatentStates:
+_TRAINING = group(
+    documents=arrays("lengths", "state", "the states of the documents are damaged", keys="documents", below="states"),
+    drawn=integers("drawn"),
+    heads=integers("heads"),
+    **numbers("size", "visited", "steps"),
+)
+
+
+class LatentStates(StoredModel):
     """A model of words with latent states (Wallach, Sutton & McCallum 2008), see `spacy_hpyp.head_outward.states`.
 
     kind (str): One of the `KINDS` of models.
@@ -71,6 +86,8 @@ class LatentStates:
     guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
+    learned = "of_words"
+
     def __init__(self, kind: str, states: int, back_off: str, vocabulary_settings: VocabularySettings) -> None:
         if kind == DEPENDENCIES and states != 1:
             raise ValueError(f"A model of the kind '{kind}' has no states: 'states' must be 1, not {states}.")
@@ -78,14 +95,13 @@ class LatentStates:
         self.states = states
         self.back_off = back_off
         self.vocabulary_settings = vocabulary_settings
-        self.training = StateTraining()
         self.guard = Guard()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.training = StateTraining()
         self._vocabulary: Vocabulary | None = None
         self._seating: StateModel | None = None
-
-    def untrained(self) -> "LatentStates":
-        """A model with the same settings that knows nothing yet."""
-        return LatentStates(self.kind, self.states, self.back_off, self.vocabulary_settings)
 
     @property
     def is_initialized(self) -> bool:
@@ -157,10 +173,7 @@ class LatentStates:
         if len(state) != len(dependents.word) or len(dependents.head) != len(dependents.word):
             raise ValueError("The states and the words of a document do not belong together.")
         draw_trees = draw_trees and bool(np.all(state != NONE))
-        if draw_trees:
-            self._seating = sweep_trees(self.seating, dependents, state, rng, probability, training.draws)
-        else:
-            self._seating = sweep(self.seating, dependents, state, rng, probability)
+        self._seating = sweep(self.seating, dependents, state, rng, probability, training.draws if draw_trees else None)
         bounds = np.cumsum([0, *(len(words.forms) for words in trees)]).tolist()
         for number, start, end in zip(numbers, bounds, bounds[1:]):
             training.states[number] = state[start:end].copy()
@@ -248,3 +261,80 @@ class LatentStates:
             order = np.argsort(-gain, kind="stable")[: min(count, np.count_nonzero(row))]
             found.append([StateWord(self.vocabulary.name(int(word)), float(own[word])) for word in order])
         return found
+
+    # Storage
+
+    def _fixed(self) -> dict[str, Fixed]:
+        fixed = {"kind": self.kind, "states": self.states, "back_off": self.back_off}
+        return {
+            name: Fixed(value, f"its '{name}' is {{}}, and that of the config {value!r}")
+            for name, value in fixed.items()
+        }
+
+    def _write(self) -> Message:
+        if not self.is_initialized:
+            return {}
+        training = self.training
+        heads = np.concatenate([np.empty(0, dtype=np.int64), *training.heads.values()])
+        values = {
+            **vars(training),
+            "documents": Keyed(list(training.documents), Ragged.of(training.states)),
+            "drawn": np.array(list(training.heads), dtype=np.int64),
+            # A child of the root has no head, and is stored as 0.
+            "heads": heads - NONE,
+        }
+        seating = {"of_states": pack(self.seating.states), "of_words": pack(self.seating.words)}
+        return {**vocabulary_to_message(self.vocabulary), **seating, **_TRAINING.write(values)}
+
+    def _read(self, message: Message) -> None:
+        vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
+        of_states, of_words = columns_of(self.kind, self.back_off)
+        seating = StateModel(
+            unpack(part(message, "of_states", dict), of_states, self.states),
+            unpack(part(message, "of_words", dict), of_words, len(vocabulary)),
+            np.array([self.kind in OF_DOCUMENTS]),
+        )
+        self.initialize(vocabulary, seating)
+        found = _TRAINING.read(message, {"states": self.states})
+        (keys, states), drawn, heads = (found.pop(name) for name in ("documents", "drawn", "heads"))
+        if len(set(keys)) < len(keys):
+            raise ValueError("a document is listed twice")
+        if len(set(drawn.tolist())) < len(drawn) or int(drawn.max(initial=-1)) >= len(keys):
+            raise ValueError("a document whose trees were drawn does not exist, or is listed twice")
+        lengths = np.diff(states.offsets)[drawn]
+        if len(heads) != lengths.sum() or np.any(heads > np.repeat(lengths, lengths)):
+            raise ValueError("the trees of the documents are damaged")
+        trees = Ragged(heads + np.int32(NONE), np.cumsum([0, *lengths])).parts()
+        self.training = StateTraining(
+            documents={key: number for number, key in enumerate(keys)},
+            states=states.parts(),
+            heads=dict(zip(drawn.tolist(), trees, strict=True)),
+            **found,
+        )
+        self._check(states.values)
+
+    def _check(self, state: np.ndarray) -> None:
+        """RAISES (ValueError): If the seating is not that of the documents' words and of their states (int32[words])."""
+        states, words = self.seating.states, self.seating.words
+        contexts = len(self.vocabulary) + 1
+        _check_symbols(states, [len(self.training.documents) if self.kind in OF_DOCUMENTS else contexts])
+        _check_symbols(words, [self.states if column == STATE else contexts for column in words.columns[0]])
+        found = [word_counts(self.seating).sum(axis=1), _dish_counts(states)]
+        if any(not np.array_equal(np.bincount(state, minlength=self.states), counts) for counts in found):
+            raise ValueError("the states of the documents and the seating do not belong together")
+        if np.any(states.discount) or np.any(words.discount):
+            raise ValueError("a discount is not 0")
+
+
+def _dish_counts(franchise: Franchise) -> np.ndarray:
+    """How often each dish is served where contexts are complete."""
+    rows = franchise.servings[: franchise.used[N_SERVINGS]]
+    rows = rows[franchise.restaurants[rows[:, RESTAURANT], TIER] == franchise.columns.shape[1]]
+    return np.bincount(rows[:, DISH], weights=rows[:, SERVED], minlength=franchise.alphabet[0])
+
+
+def _check_symbols(franchise: Franchise, limits: list[int]) -> None:
+    restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
+    for level, limit in enumerate(limits[: franchise.columns.shape[1]], start=1):
+        if int(restaurants[restaurants[:, TIER] == level, SYMBOL].max(initial=-1)) >= limit:
+            raise ValueError("a context does not exist")

@@ -1,42 +1,24 @@
 """The weights of pools as the parameters of thinc models, so that spaCy's optimizers learn them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from thinc.api import Model
 
-from ..pools.conditional import Conditional
 from ..pools.pool import Weights
-from .progress import Progress
-from .settings import PoolSettings
+
+if TYPE_CHECKING:
+    from .count_model import CountModel
 
 _HIGHEST_WEIGHT = 100.0
-
-
-class Pooled(Protocol):
-    """A model that is made of pools: an attribute of a thinc Model.
-
-    conditionals (Mapping[str, Conditional]): Its distributions, by their names.
-    pools (PoolSettings): How the weights begin and how they are learned.
-    progress (Progress): How far training is.
-    weights (Mapping[str, Weights]): The weights.
-    """
-
-    conditionals: Mapping[str, Conditional]
-    pools: PoolSettings
-    progress: Progress
-    weights: Mapping[str, Weights]
-
-    def first_weights(self) -> dict[str, Weights]:
-        """Weights before any are learned, by distribution."""
 
 
 class Parameters(Mapping[str, Weights]):
     """The weights of the pools, by distribution, as the parameters of a thinc model have them when they are asked for.
 
     model (Model): The thinc model.
-    attribute (str): The name of the attribute that holds what is made of pools.
+    attribute (str): The name of the attribute that holds a `CountModel`.
     """
 
     def __init__(self, model: Model, attribute: str) -> None:
@@ -57,8 +39,8 @@ class Parameters(Mapping[str, Weights]):
         return len(self._model.attrs[self._attribute].conditionals)
 
 
-def set_pooled(model: Model, attribute: str, pooled: Pooled) -> Model:
-    """Put a model that is made of pools into a thinc model, whose parameters become its weights. Returns the thinc model."""
+def set_pooled(model: Model, attribute: str, pooled: "CountModel") -> Model:
+    """Put a count model into a thinc model, whose parameters become its weights. Returns the thinc model."""
     weights = {name: pooled.weights[name] for name in pooled.conditionals}
     model.attrs[attribute] = pooled
     for name, own in weights.items():
@@ -71,10 +53,10 @@ def set_pooled(model: Model, attribute: str, pooled: Pooled) -> Model:
     return model
 
 
-def weights_from(pooled: Pooled, parameters: dict[str, Any]) -> dict[str, Weights]:
+def weights_from(pooled: "CountModel", parameters: dict[str, Any]) -> dict[str, Weights]:
     """The weights that parameters read from a file stand for.
 
-    pooled (Pooled): What they are for.
+    pooled (CountModel): What they are for.
     parameters (dict[str, Any]): As thinc stores them, by name.
     RAISES (KeyError | TypeError | ValueError): If one is missing or of the wrong kind.
     """
@@ -93,7 +75,7 @@ def add_gradients(model: Model, attribute: str, gradient: Mapping[str, Weights],
     gradient (Mapping[str, Weights]): The gradient of the log-likelihood of a batch.
     tokens (int): The number of tokens in the batch.
     """
-    pooled: Pooled = model.attrs[attribute]
+    pooled: CountModel = model.attrs[attribute]
     seated = max(pooled.progress.tokens, 1)
     weights = Parameters(model, attribute)
     for name, first in pooled.first_weights().items():
@@ -107,7 +89,7 @@ def add_gradients(model: Model, attribute: str, gradient: Mapping[str, Weights],
         model.inc_grad(f"{name}_gate", (pooled.pools.gate_pace * gate).astype(np.float32))
 
 
-def check_weights(pooled: Pooled, weights: Mapping[str, Weights]) -> None:
+def check_weights(pooled: "CountModel", weights: Mapping[str, Weights]) -> None:
     """See that weights fit the pools.
 
     weights (Mapping[str, Weights]): By the name of the distribution.

@@ -1,11 +1,14 @@
-"""How far the training of a model is."""
+"""How far the training of a count model is, and how that stands in messages."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ..annotation.confidence import Passage
+from ..storage.schema import Keyed, Ragged
 
 
 @dataclass
@@ -36,7 +39,7 @@ class Progress:
     """What has been learned from, as far as training needs it to go on.
 
     seated (dict[bytes, int]): How many copies of each sentence are seated, by what identifies it.
-    derivations (dict[bytes, list[int32[3n]]]): The derivations that have been drawn for seated sentences: actions and tags.
+    derivations (dict[bytes, list[int32[*]]]): The derivations that have been drawn for seated sentences, see the model.
     sweep (Sweep): How far the present sweep is.
     tokens (int): How many tokens are seated.
     steps, sweeps (int): How many updates and how many sweeps there have been.
@@ -50,3 +53,58 @@ class Progress:
     steps: int = 0
     sweeps: int = 0
     awaits_contrast: bool = False
+
+    def values(self) -> dict[str, Any]:
+        """What the fields of a schema write: all but numbers is in the form in which it is stored."""
+        sweep, drawn = self.sweep, [(key, path) for key in sorted(self.derivations) for path in self.derivations[key]]
+        rows = [sentence for passage in sweep.passages for sentence in passage.rows]
+        return {
+            **vars(self),
+            "derivations": Keyed([key for key, _ in drawn], Ragged.of([path for _, path in drawn])),
+            "sweep": {
+                "visited": sweep.visited,
+                # After the first sweep there are none.
+                "missing": {key: count for key, count in sweep.copies.items() if count != self.seated.get(key, 0)},
+                "passages": {
+                    "sizes": np.array([len(passage.rows) for passage in sweep.passages], dtype=np.int64),
+                    "rows": Keyed([key for passage in sweep.passages for key in passage.keys], Ragged.of(rows)),
+                },
+            },
+        }
+
+    @classmethod
+    def of_values(cls, values: dict[str, Any], is_derivation: Callable[[np.ndarray], bool], drawn: str) -> "Progress":
+        """Read what `values` gives, and check that it belongs together.
+
+        is_derivation (Callable): Whether an array is a derivation.
+        drawn (str): What a derivation is called.
+        RAISES (ValueError): If it does not.
+        """
+        seated, (keys, paths) = values["seated"], values["derivations"]
+        # In files of earlier versions what is seated is all that there is, and a sweep is to begin.
+        sweep = values["sweep"] or {"visited": 0, "missing": {}}
+        if any(count < seated.get(key, 0) for key, count in sweep["missing"].items()):
+            raise ValueError("it has seated a sentence more often than the treebank has it")
+        derivations: dict[bytes, list[np.ndarray]] = {}
+        for key, path in zip(keys, paths.parts(), strict=True):
+            if not is_derivation(path):
+                raise ValueError(f"the {drawn} of a sentence is damaged")
+            derivations.setdefault(key, []).append(path)
+        if any(len(own) > seated.get(key, 0) for key, own in derivations.items()):
+            raise ValueError(f"it has {drawn}s of sentences that are not seated")
+        return cls(
+            seated,
+            derivations,
+            Sweep(Counter(seated | sweep["missing"]), sweep["visited"], _passages(**sweep.get("passages", {}))),
+            **{name: values[name] for name in ("tokens", "steps", "sweeps")},
+        )
+
+
+def _passages(sizes: np.ndarray | None = None, rows: Keyed | None = None) -> list[Passage]:
+    """RAISES (ValueError): If there are other sentences in them than there should be."""
+    if sizes is None or rows is None:
+        return []
+    if np.any(sizes < 1) or sizes.sum() != len(rows.keys):
+        raise ValueError("the passages of its sweep are damaged")
+    sentences, ends = rows.arrays.parts(), np.cumsum(sizes).tolist()
+    return [Passage(rows.keys[end - n : end], sentences[end - n : end]) for n, end in zip(sizes.tolist(), ends)]

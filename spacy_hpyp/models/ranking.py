@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import srsly
 
 from ..newton import maximize
-from ..storage.checksum import unpack_message
-from .messages import check_format, part, sentence_keys
+from ..storage.schema import Message, number, part, sentence_keys
+from .stored import StoredModel
 
 #: What is known of a candidate: whether it is the tree that the document has; the source's score; what the generative model says of
 #: words, tags and tree, and of the labels given these; and what an `hpyp_parser` says of all of it.
@@ -20,7 +19,6 @@ FEATURES = ("own", "source", "tree", "labels", "generative")
 #: Before anything is learned: the generative model alone, as in Sangati, Zuidema & Bod (2009).
 UNLEARNED = np.array([0.0, 0.0, 1.0, 1.0, 0.0])
 
-_FORMAT = 1
 # How sure weights are to be 0, in sentences.
 _PRIOR = 1.0
 _HIGHEST = 1000.0
@@ -40,7 +38,7 @@ class Lists(NamedTuple):
 
 
 @dataclass
-class Ranking:
+class Ranking(StoredModel):
     """What has been learned of ranking.
 
     weights (float64[FEATURES]): Of the features.
@@ -52,40 +50,29 @@ class Ranking:
     held_out: set[bytes] = field(default_factory=set)
     sweeps: int = 0
 
+    called = "a ranking"
+
     @property
     def is_learned(self) -> bool:
         """Whether the weights have been learned."""
         return not np.array_equal(self.weights, UNLEARNED)
 
+    def _forget(self) -> None:
+        self.weights, self.held_out, self.sweeps = UNLEARNED.copy(), set(), 0
 
-def ranking_to_bytes(ranking: Ranking) -> bytes:
-    """A ranking as bytes."""
-    keys = sorted(ranking.held_out)
-    return srsly.msgpack_dumps(
-        {
-            "format": _FORMAT,
-            "weights": ranking.weights.tolist(),
-            "held_out": b"".join(keys),
-            "sentences": len(keys),
-        }
-    )
+    def _write(self) -> Message:
+        held_out = {"held_out": b"".join(sorted(self.held_out)), "sentences": len(self.held_out)}
+        return {"weights": self.weights.tolist(), **held_out}
 
-
-def ranking_from_bytes(data: bytes) -> Ranking:
-    """Read what `ranking_to_bytes` wrote.
-
-    RAISES (ValueError): If it is damaged.
-    """
-    message = unpack_message(data)
-    check_format(message, _FORMAT, "a ranking")
-    count = part(message, "sentences", int)
-    if count < 0:
-        raise ValueError("a list of sentences is damaged")
-    held_out = sentence_keys(part(message, "held_out", bytes), count)
-    values = part(message, "weights", list)
-    if len(values) != len(FEATURES) or not all(isinstance(value, float) and abs(value) <= _HIGHEST for value in values):
-        raise ValueError("the weights of its features are damaged")
-    return Ranking(np.array(values), set(held_out))
+    def _read(self, message: Message) -> None:
+        count = number("sentences").read(message, {})
+        self.held_out = set(sentence_keys(part(message, "held_out", bytes), count))
+        values = part(message, "weights", list)
+        if len(values) != len(FEATURES) or not all(
+            isinstance(each, float) and abs(each) <= _HIGHEST for each in values
+        ):
+            raise ValueError("the weights of its features are damaged")
+        self.weights = np.array(values)
 
 
 def probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -7,7 +7,6 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
-from thinc.model import deserialize_attr, serialize_attr
 
 from ..annotation.candidates import Candidates
 from ..annotation.documents import ROOT_LABEL
@@ -18,7 +17,7 @@ from ..settings import taking
 from ..text.unknown_words import UnknownWordRule
 from .head_outward import HeadOutward
 from .head_outward_model import HeadOutwardModel
-from .ranking import Ranking, ranking_from_bytes, ranking_to_bytes
+from .ranking import Ranking
 from .settings import EstimatorSettings
 
 #: The attribute of a thinc Model that holds a `Ranking`, beside that of the head-outward model.
@@ -73,13 +72,3 @@ def tree_features(model: HeadOutwardModel, doc: Doc, candidates: Candidates) -> 
             dtype=np.int32,
         ),
     )
-
-
-@serialize_attr.register(Ranking)
-def _serialize(_: Ranking, value: Ranking, name: str, model: Model) -> bytes:
-    return ranking_to_bytes(value)
-
-
-@deserialize_attr.register(Ranking)
-def _deserialize(default: Ranking, value: bytes, name: str, model: Model) -> Ranking:
-    return ranking_from_bytes(value)

@@ -20,9 +20,9 @@ import numpy as np
 from ..hpyp.franchise import Franchise, new_franchise
 from ..hpyp.sequences import BEFORE, GROUP, draw_sequence, learn_sequences, score_sequences
 from ..hpyp.storage import pack, unpack
+from ..storage.schema import part
 from ..text.spelling import Characters
 from ..text.vocabulary import Vocabulary
-from .messages import part
 
 #: How often letters are drawn for a word before it is given up, and how many a word may have that is drawn.
 ATTEMPTS, LONGEST = 1000, 50

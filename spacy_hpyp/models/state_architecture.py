@@ -6,14 +6,12 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
-from thinc.model import deserialize_attr, serialize_attr
 
 from ..annotation.uncased import read_uncased
 from ..settings import taking
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
 from .latent_states import LatentStates
-from .latent_states_storage import latent_states_from_bytes, latent_states_to_bytes
 from .settings import StateModelSettings
 
 #: The attribute of a thinc Model that holds a `LatentStates`.
@@ -46,13 +44,3 @@ def _find(model: Model, docs: list[Doc], is_train: bool) -> tuple[list[np.ndarra
     own: LatentStates = model.attrs[LATENT_STATES]
     found = (own.find_states(read_uncased(doc), _SWEEPS_OF_DOCS, np.random.default_rng(0))[0] for doc in docs)
     return list(found), lambda gradient: gradient
-
-
-@serialize_attr.register(LatentStates)
-def _serialize(_: LatentStates, value: LatentStates, name: str, model: Model) -> bytes:
-    return latent_states_to_bytes(value)
-
-
-@deserialize_attr.register(LatentStates)
-def _deserialize(default: LatentStates, value: bytes, name: str, model: Model) -> LatentStates:
-    return latent_states_from_bytes(default, value)

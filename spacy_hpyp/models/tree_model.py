@@ -9,9 +9,9 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..annotation.arrays import Guides, block_starts
-from ..annotation.confidence import log_odds
+from ..annotation.confidence import check_weights, log_odds
 from ..annotation.documents import Layout
-from ..annotation.guides import block_guides
+from ..annotation.guides import HEADS, block_guides
 from ..annotation.words import Words, read_tags, read_words
 from ..compiled import NONE
 from ..easy_first import arcs, labels
@@ -20,9 +20,14 @@ from ..easy_first.labels import Labeller
 from ..easy_first.learning import Learning, Lessons, Report, learn
 from ..easy_first.parsing import SCALE, Sentences, Trees, parse, parse_beam
 from ..easy_first.perceptron import Perceptron, find_averages, new_perceptron, set_average
+from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..easy_first.templates import Templates, compile_templates
+from ..storage.schema import Keyed, Message, Ragged, part
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .guard import Guard
+from .messages import labels_from_message, vocabulary_from_message, vocabulary_to_message
+from .stored import Fixed, StoredModel
+from .tree_storage import PROGRESS
 
 # Forms whose symbols are kept.
 _KEPT_FORMS = 1_000_000
@@ -71,7 +76,7 @@ class ParserProgress:
     held_out: dict[bytes, Lessons] = field(default_factory=dict)
 
 
-class TreeModel:
+class TreeModel(StoredModel):
     """Scores of actions that join partial trees, and of labels of the arcs that they make.
 
     arc_templates, label_templates (Sequence[Sequence[str]]): See `spacy_hpyp.easy_first.arcs` and `labels`.
@@ -81,6 +86,9 @@ class TreeModel:
 
     guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
+
+    called = "an easy-first parser"
+    learned = "arcs"
 
     def __init__(
         self,
@@ -100,25 +108,18 @@ class TreeModel:
                 raise ValueError(f"'{name}' must be a power of two, not {places}.")
         self._arcs = _task(self.arc_templates, arcs.ELEMENTS, "arcs", arc_places)
         self._labels = _task(self.label_templates, labels.ELEMENTS, "labels", label_places)
+        self.guard = Guard()
+        self._forget()
+
+    def _forget(self) -> None:
         self.labels: list[str] = []
         self.vocabulary: Vocabulary | None = None
         self.arc_perceptron: Perceptron | None = None
         self.label_perceptron: Perceptron | None = None
         self.confidence: np.ndarray | None = None
         self.progress = ParserProgress()
-        self.guard = Guard()
         self._predicting: tuple[Scorer, Labeller] | None = None
         self._symbols: dict[str, tuple[int, int, int, int]] = {}
-
-    def untrained(self) -> "TreeModel":
-        """A model with the same settings that knows nothing yet."""
-        return TreeModel(
-            self.arc_templates,
-            self.label_templates,
-            self.vocabulary_settings,
-            arc_places=self.arc_places,
-            label_places=self.label_places,
-        )
 
     def initialize(self, vocabulary: Vocabulary, labels: Sequence[str], *, empty: bool = False) -> None:
         """Give the model its alphabets, and forget what it has learned.
@@ -127,15 +128,12 @@ class TreeModel:
         labels (Sequence[str]): The labels of arcs; none if there is no arc in the training data.
         empty (bool): Whether the perceptrons are going to be put in from elsewhere.
         """
+        self._forget()
         self.vocabulary = vocabulary
         self.labels = list(labels)
         if not empty:
             self.arc_perceptron = new_perceptron(self._arcs.places, 2)
             self.label_perceptron = new_perceptron(self._labels.places, max(1, len(self.labels)))
-        self.confidence = None
-        self.progress = ParserProgress()
-        self._predicting = None
-        self._symbols = {}
 
     @property
     def is_initialized(self) -> bool:
@@ -261,6 +259,56 @@ class TreeModel:
         )
         self._predicting = None
         return report
+
+    # Storage
+
+    def _fixed(self) -> dict[str, Fixed]:
+        fixed = {
+            "templates": [self.arc_templates, self.label_templates],
+            "places": [self.arc_places, self.label_places],
+        }
+        problem = "are not those of the config: a trained model cannot change what it reads, nor the size of its tables"
+        return {name: Fixed(value, f"its {name} {problem}") for name, value in fixed.items()}
+
+    def _write(self) -> Message:
+        if self.vocabulary is None:
+            return {}
+        tags = [self.progress.tags[key] for key in sorted(self.progress.tags)]
+        words = sorted(self.progress.counts)
+        progress = {
+            **vars(self.progress),
+            "counts": {
+                "words": words,
+                "counts": np.array([self.progress.counts[word] for word in words], dtype=np.int64),
+            },
+            "tags": Keyed(sorted(self.progress.tags), Ragged.of(tags)),
+        }
+        return {
+            **vocabulary_to_message(self.vocabulary),
+            "labels": self.labels,
+            "arcs": perceptron_to_message(self.arc_perceptron),
+            "arc_labels": perceptron_to_message(self.label_perceptron),
+            "confidence": None if self.confidence is None else self.confidence.tolist(),
+            **PROGRESS.write(progress),
+        }
+
+    def _read(self, message: Message) -> None:
+        labels = labels_from_message(message)
+        self.initialize(vocabulary_from_message(message, self.vocabulary_settings.rule), labels, empty=True)
+        arcs, places = part(message, "arcs", dict), self.label_places
+        self.arc_perceptron = perceptron_from_message(arcs, self.arc_places, 2)
+        self.label_perceptron = perceptron_from_message(part(message, "arc_labels", dict), places, max(1, len(labels)))
+        if message.get("confidence") is not None:
+            self.confidence = check_weights(part(message, "confidence", list), UNLEARNED)
+        guides = HEADS if self.is_guided else 0
+        sizes = {"tags": len(self.tags), "labels": len(labels), "columns": self.columns, "guides": guides}
+        found = PROGRESS.read(message, sizes)
+        counts, (keys, tags) = found["counts"], found["tags"]
+        if len(counts["words"]) != len(counts["counts"]):
+            raise ValueError("the counts of its words are damaged")
+        found["counts"] = dict(zip(counts["words"], counts["counts"].tolist(), strict=True))
+        found["tags"] = dict(zip(keys, tags.parts(), strict=True))
+        self.progress = ParserProgress(**found)
 
 
 def _task(templates: list[list[str]], elements: Mapping[str, tuple[int, ...]], name: str, places: int) -> _Task:

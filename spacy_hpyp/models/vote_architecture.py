@@ -3,23 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import srsly
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
-from thinc.model import deserialize_attr, serialize_attr
 
 from ..annotation.ballots import Ballots, Names, read_ballots
 from ..annotation.documents import ROOT_LABEL
-from ..storage.checksum import unpack_message
-from .messages import check_format, part, strings
 from .votes import Result, Votes
 
 #: The attribute of a thinc Model that holds `Votes`.
 VOTES = "votes"
-#: The format that is written.
-FORMAT = 1
 
 #: Ballots, the number of the label of roots, and up to which length trees are to be projective. Or Docs, as `spacy debug model` gives them.
 Request = tuple[Ballots, int, int] | list[Doc]
@@ -53,38 +46,3 @@ def _forward(model: Model, request: Request, is_train: bool) -> tuple[Result, An
         request = ballots, names.labels.setdefault(ROOT_LABEL, len(names.labels)), 0
     ballots, root, longest = request
     return votes.elect(ballots, longest=longest, root=root), lambda gradient: gradient
-
-
-@serialize_attr.register(Votes)
-def _serialize(_: Votes, value: Votes, name: str, model: Model) -> bytes:
-    return votes_to_bytes(value)
-
-
-@deserialize_attr.register(Votes)
-def _deserialize(default: Votes, value: bytes, name: str, model: Model) -> Votes:
-    return votes_from_bytes(value)
-
-
-def votes_to_bytes(votes: Votes) -> bytes:
-    """All that has been learned."""
-    weights = {name: np.asarray(each, dtype="<f8").tobytes() for name, each in votes.weights.items()}
-    known = {"voters": votes.voters, "tags": votes.tags, "labels": votes.labels}
-    return srsly.msgpack_dumps({"format": FORMAT, **known, "weights": weights})
-
-
-def votes_from_bytes(data: bytes) -> Votes:
-    """Read what `votes_to_bytes` wrote.
-
-    RAISES (ValueError): If the bytes are damaged.
-    """
-    msg = unpack_message(data)
-    check_format(msg, FORMAT, "a model")
-    voters, tags, labels = (strings(part(msg, name, list)) for name in ("voters", "tags", "labels"))
-    stored = part(msg, "weights", dict)
-    weights = {}
-    for name in ("heads", "labels", "tags", "elected"):
-        each = part(stored, name, bytes)
-        if len(each) % 8:
-            raise ValueError("the weights of its votes are damaged")
-        weights[name] = np.frombuffer(each, dtype="<f8").astype(np.float64)
-    return Votes(voters, tags, labels, weights)

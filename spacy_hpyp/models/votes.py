@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..annotation.arrays import is_tree
+from ..annotation.arrays import is_projective
 from ..annotation.ballots import ABSENT, Ballots, Gold
 from ..annotation.confidence import learn as learn_confidence
 from ..annotation.confidence import log_odds, logistic
@@ -19,7 +19,9 @@ from ..compiled import NONE
 from ..head_outward.marginals import minimum_bayes_risk_tree
 from ..inference.spanning_tree import maximum_spanning_tree
 from ..newton import maximize
+from ..storage.schema import Message, different_names, group, part
 from .guard import Guard
+from .stored import StoredModel
 
 # How sure weights may be to be 0, in tokens: what is best for words that are left out, stretches of so many in one of so many parts.
 _PRIORS = (256.0, 64.0, 16.0, 4.0, 1.0)
@@ -32,6 +34,7 @@ _ROWS = 20_000
 _ARC, _LABEL, _TAG = 7, 4, 3
 # The weights that leave the votes of the arcs of a tree as they are.
 _AS_VOTED = np.array([0.0, 1.0])
+_NAMES = group(**{name: different_names(name) for name in ("voters", "tags", "labels")})
 
 
 class Result(NamedTuple):
@@ -176,7 +179,7 @@ def _slope(groups: Groups, right: np.ndarray, weights: np.ndarray, prior: float)
     return gradient, information
 
 
-class Votes:
+class Votes(StoredModel):
     """What has been learned about some voters.
 
     voters (Sequence[str]): Their names.
@@ -194,6 +197,16 @@ class Votes:
         labels: Sequence[str],
         weights: Mapping[str, np.ndarray] | None = None,
     ) -> None:
+        self.guard = Guard()
+        self._use(voters, tags, labels, weights)
+
+    def _use(
+        self,
+        voters: Sequence[str],
+        tags: Sequence[str],
+        labels: Sequence[str],
+        weights: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
         self.voters, self.tags, self.labels = list(voters), list(tags), list(labels)
         v, t, n = len(self.voters), len(self.tags), len(self.labels)
         sizes = {
@@ -201,12 +214,26 @@ class Votes:
             "labels": number_of_features(v, _LABEL, [n, n, t]),
             "tags": number_of_features(v, _TAG, [t]),
         }
-        self.guard = Guard()
         unlearned = {name: np.zeros(size) for name, size in sizes.items()} | {"elected": _AS_VOTED}
         self.weights = unlearned if weights is None else dict(weights)
         for name, each in unlearned.items():
             if self.weights[name].shape != each.shape or not np.all(np.abs(self.weights[name]) <= _HIGHEST):
                 raise ValueError("the weights of its votes are damaged")
+
+    def _forget(self) -> None:
+        self._use(self.voters, [], [])
+
+    def _write(self) -> Message:
+        weights = {name: np.asarray(each, dtype="<f8").tobytes() for name, each in self.weights.items()}
+        return {**_NAMES.write(vars(self)), "weights": weights}
+
+    def _read(self, message: Message) -> None:
+        stored, weights = part(message, "weights", dict), {}
+        for name in self.weights:
+            if len(part(stored, name, bytes)) % 8:
+                raise ValueError("the weights of its votes are damaged")
+            weights[name] = np.frombuffer(stored[name], dtype="<f8").astype(np.float64)
+        self._use(**_NAMES.read(message, {}), weights=weights)
 
     @property
     def are_learned(self) -> bool:
@@ -310,24 +337,7 @@ def _best_projective_tree(matrix: np.ndarray) -> np.ndarray:
     best = matrix.argmax(axis=0)
     heads = np.where(best == np.arange(len(best)), NONE, best).astype(np.int32)
     # In most sentences, the best head of each word makes a tree, and no tree has more votes.
-    return heads if _is_projective_tree(heads.tolist()) else minimum_bayes_risk_tree(matrix)[0]
-
-
-def _is_projective_tree(heads: list[int]) -> bool:
-    """Whether heads make a projective tree with one root."""
-    if not is_tree(np.array(heads)):
-        return False
-    # From the left to the right, the ends of arcs that are open; the root's spans all of the sentence.
-    arcs = sorted((min(word, head), -max(word, head)) for word, head in enumerate(heads) if head != NONE)
-    root = heads.index(NONE)
-    open_ends: list[int] = []
-    for left, right in arcs:
-        while open_ends and open_ends[-1] <= left:
-            open_ends.pop()
-        if (open_ends and -right > open_ends[-1]) or left < root < -right:
-            return False
-        open_ends.append(-right)
-    return True
+    return heads if is_projective(heads) else minimum_bayes_risk_tree(matrix)[0]
 
 
 def vote_matrix(word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int) -> np.ndarray:

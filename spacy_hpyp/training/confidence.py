@@ -103,7 +103,7 @@ def learn_confidence(
     passages = _kept_passages(model)
     if not passages:
         return
-    seen = model.seating.word_counts() if model.is_lexicalised else None
+    seen = model.word_counts() if model.is_lexicalised else None
     folds = (
         _observe(model, passages[run], seen, search, rng, threads=threads, given_tags=given_tags)
         for run in _runs([passage.rows for passage in passages], model.progress.tokens // _FOLDS)

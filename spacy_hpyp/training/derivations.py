@@ -152,12 +152,10 @@ def visit(
         derivations.tags[start:end] = path[2 * (end - start) :]
         drawn.append(i)
     if latent == "nothing":
-        found = model.seating.visit(sentences, derivations, seated, model.weights, rng, threads)
+        found = model.visit(sentences, derivations, seated, rng, threads)
     else:
         given_trees = latent == "derivations"
-        found = model.seating.visit_latent(
-            sentences, derivations, seated, model.weights, rng, given_trees=given_trees, particles=particles
-        )
+        found = model.visit_latent(sentences, derivations, seated, rng, given_trees=given_trees, particles=particles)
         drawn = np.flatnonzero(seated).tolist()
     progress = model.progress
     for key, was_seated in zip(batch.keys, batch.seated):

@@ -119,7 +119,7 @@ def learn(model: JointModel, batch: Batch, learning: str, search: Search, *, see
     def add() -> None:
         rng = np.random.default_rng([seed, model.progress.steps])
         model.progress.steps += 1
-        model.seating.visit(sentences, derivations, unseated, model.weights, rng, threads, LEARNING[learning])
+        model.visit(sentences, derivations, unseated, rng, threads, LEARNING[learning])
         model.progress.tokens += len(sentences.words)
 
     model.guard.change(add)
@@ -187,7 +187,7 @@ def learn_from_text(
 
 def _resample(model: JointModel, seed: int) -> None:
     rng = np.random.default_rng([seed, model.progress.steps, 1])
-    model.guard.change(lambda: model.seating.resample(rng))
+    model.guard.change(lambda: model.resample(rng))
 
 
 def save_checkpoint(save: Callable[[Path], None], output: Path, done: Progress) -> None:

@@ -250,12 +250,12 @@ class _Bank:
         names = dict.fromkeys([*_given(distribution), *TAIL, *(name for expert in own for name in expert)])
         self._column = {name: number for number, name in enumerate(names)}
         elements, _, _ = compile_contexts([list(names)], distribution)
-        alphabet = model.alphabets(model.vocabulary)[distribution]
+        alphabet = model.sizes[distribution]
         possible = conditional.possible
         if len(possible) == 0:
             possible = np.ones((1, alphabet), dtype=np.bool_)
         number = DISTRIBUTIONS.index(distribution)
-        root_tag = model.seating.root_tag
+        root_tag = model.root_tag
         self._observations = observe(sentences, number, model.is_factored, elements, possible, root_tag)
         groups = len(sentences.offsets) - 1
         rng = np.random.default_rng([seed, number])

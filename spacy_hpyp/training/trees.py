@@ -76,9 +76,9 @@ def visit(
         seated = np.array([was for _, _, was in group])
         _take_trees(model, group, sentences)
         if is_drawn:
-            found, gradient = model.visit_latent(sentences, seated, rng)
+            found, gradient = model.visit_latent(sentences, None, seated, rng)
         else:
-            found, gradient = model.visit(sentences, seated, rng, threads)
+            found, gradient = model.visit(sentences, None, seated, rng, threads)
         _keep_trees(model, group, sentences, drawn=bool(is_drawn))
         gradients.append(gradient)
         totals = {name: totals[name] + found[name] for name in DISTRIBUTIONS}

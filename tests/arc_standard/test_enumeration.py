@@ -95,8 +95,8 @@ def make_model(contexts, labels=1, sweeps=3, one_table=False, root_last=False):
     ]
     for sweep in range(sweeps):
         sentences = join(rows)
-        model.seating.visit(sentences, static_derivations(sentences), np.full(len(rows), sweep > 0), model.weights, rng)
-        model.seating.resample(rng)
+        model.visit(sentences, static_derivations(sentences), np.full(len(rows), sweep > 0), rng)
+        model.resample(rng)
     return model
 
 
@@ -123,7 +123,7 @@ class Counter:
         self.best_labels = best_labels
         self.records = np.zeros((64, FIELDS), dtype=np.int32)
         self.first = begin(self.records)
-        self.sizes = model.alphabets(model.vocabulary)
+        self.sizes = model.sizes
 
     def probability(self, name, top, dish, known=0):
         elements = self.model.conditionals[name].elements
@@ -140,7 +140,7 @@ class Counter:
 
     @cache  # noqa: B019
     def _probability(self, name, dish, row, possible):
-        franchise, weights = self.model.seating.franchises[name], self.model.weights[name]
+        franchise, weights = self.model.franchises[name], self.model.weights[name]
         row = np.array(row, dtype=np.int32)
         experts = len(franchise.columns)
         places = [franchise.restaurants[deepest(franchise, m, row)] for m in range(experts)]
@@ -274,11 +274,9 @@ def test_fewer_particles_find_less_of_the_sum(model, particles):
 
 def test_first_visit_predicts_from_nothing_but_the_sentence_itself():
     model = make_model(POOLS["the paper's"], sweeps=0)
-    actions, tags, words = (model.alphabets(model.vocabulary)[name] for name in ("transition", "tag", "word"))
+    actions, tags, words = (model.sizes[name] for name in ("transition", "tag", "word"))
     sentence = join([np.array([[0], [1], [NONE], [NONE]], dtype=np.int32)])
-    found, _ = model.seating.visit(
-        sentence, static_derivations(sentence), np.array([False]), model.weights, np.random.default_rng(0)
-    )
+    found, _ = model.visit(sentence, static_derivations(sentence), np.array([False]), np.random.default_rng(0))
     # The shift and the end meet at the root only, where the one customer leaves (0.5 + 0.5) / (0.5 + 1) to the base.
     assert sum(found.values()) == pytest.approx(
         log(1 / actions) + log(1 / 1.5 / actions) - log(tags) - log(words), abs=1e-12

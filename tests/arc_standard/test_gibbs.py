@@ -20,7 +20,7 @@ from spacy_hpyp.hpyp.franchise import (
     new_franchise,
 )
 from spacy_hpyp.inference.gibbs import visit_sentences
-from spacy_hpyp.models.seating import no_gradient
+from spacy_hpyp.models.parameters import no_gradient
 
 #: One sentence whose five tags, words and labels fall into few restaurants.
 WORDS, TAGS, HEADS = [0, 1, 0, 0, 1], [0, 1, 0, 0, 1], [1, NONE, 1, 1, 1]
@@ -42,20 +42,20 @@ def sentence():
 
 def without_sentences(model):
     """Make the seating of a model empty, with hyperparameters that the enumeration knows."""
-    for name, size in model.alphabets(model.vocabulary).items():
+    for name, size in model.sizes.items():
         franchise = new_franchise(model.conditionals[name].columns, size)
         experts, depth = franchise.columns.shape
         franchise.discount[:] = np.tile(DISCOUNT[: depth + 1], experts)
         franchise.strength[:] = np.tile(STRENGTH[: depth + 1], experts)
-        model.seating.franchises[name] = franchise
+        model.franchises[name] = franchise
     return model
 
 
 def model_with_one_sentence(contexts):
     model = without_sentences(with_random_weights(make_model(contexts)))
     rows = sentence()
-    model.seating.visit(rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(0))
-    model.seating.reserve(1000, DISTRIBUTIONS)
+    model.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(0))
+    model.reserve(1000, DISTRIBUTIONS)
     return model, rows
 
 
@@ -85,7 +85,7 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
     if (kind, name) == ("plain", "label"):
         pytest.skip("there is no such distribution")
     model, rows = model_with_one_sentence(CONTEXTS[kind])
-    pool = model.seating.pool(name, model.weights, no_gradient(model.weights))
+    pool = model.pool(name, model.weights, no_gradient(model.weights))
     derivations = static_derivations(rows)
     generated = Generated(DISTRIBUTIONS.index(name), model.is_factored, rows.words, derivations, rows.offsets)
     squares = run(pool, generated, np.array([True]), STEPS, np.random.default_rng(7))
@@ -95,7 +95,7 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
     assert 4 <= count
     for expert in range(events.place.shape[1]):
         customers = [(context_of(franchise, events.place[i, expert])[1], int(events.dish[i])) for i in range(count)]
-        reached = enumerate_seatings(customers, model.alphabets(model.vocabulary)[name])
+        reached = enumerate_seatings(customers, model.sizes[name])
         found = [context_of(franchise, row[RESTAURANT]) for row in franchise.servings[: franchise.used[N_SERVINGS]]]
         mine = [serving for serving, (root, _) in enumerate(found) if root == expert]
         keys = [(found[serving][1], int(franchise.servings[serving, 1])) for serving in mine]
@@ -112,19 +112,19 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
 def test_what_is_predicted_without_sentences_takes_them_out_of_a_copy(name):
     model, rows = make_model(POOLS[name]), sentence()
     for i in range(20):
-        model.seating.visit(rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(i))
-    before, predicted = model.seating.pack(), model.frozen.tree_log_probs(rows).log_prob
+        model.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(i))
+    before, predicted = model.pack(), model.frozen.tree_log_probs(rows).log_prob
     several = join([np.stack(list(rows[:4]))] * 8)
     others = model.without(several, np.random.default_rng(1))
     assert others.frozen.tree_log_probs(rows).log_prob < predicted
     with pytest.raises(ValueError, match="cannot be removed"):
         model.without(join([np.stack(list(rows[:4]))] * 21), np.random.default_rng(1))
-    assert model.seating.pack() == before
+    assert model.pack() == before
     assert model.frozen.tree_log_probs(rows).log_prob == predicted
 
 
 def test_a_distribution_that_cannot_be_resampled_is_named():
     model = make_model(POOLS["the paper's"])
-    model.seating.franchises["tag"].strength[0] = np.nan
+    model.franchises["tag"].strength[0] = np.nan
     with pytest.raises(ValueError, match="The tag distribution cannot learn any more"):
-        model.seating.resample(np.random.default_rng(0))
+        model.resample(np.random.default_rng(0))

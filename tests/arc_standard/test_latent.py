@@ -20,7 +20,7 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.inference.gibbs import put_back
 from spacy_hpyp.inference.metropolis import add_weighing, remove_weighing, take_back
-from spacy_hpyp.models.seating import no_gradient
+from spacy_hpyp.models.parameters import no_gradient
 
 #: The second word has a dependent on either side, so that the tree has two derivations.
 WORDS, TAGS, HEADS = [0, 1, 0], [0, 1, 0], [1, NONE, 1]
@@ -55,12 +55,12 @@ def run(model, rows, given_trees, steps=STEPS):
     """The derivations of all sentences after each step, and how many were accepted of those that were new."""
     gradient = no_gradient(model.weights)
     derivations, draws = static_derivations(rows), np.zeros(2, dtype=np.int64)
-    model.seating.reserve(1000, DISTRIBUTIONS)
+    model.reserve(1000, DISTRIBUTIONS)
     learner = Distributions(
-        *(model.seating.pool(name, model.weights, gradient) for name in DISTRIBUTIONS),
+        *(model.pool(name, model.weights, gradient) for name in DISTRIBUTIONS),
         model.vocabulary.tag_offsets,
         model.vocabulary.candidate_tags,
-        model.seating.root_tag,
+        model.root_tag,
     )
     rng, totals, visited = np.random.default_rng(5), np.zeros(4), []
     seated = np.ones(len(rows.offsets) - 1, dtype=bool)
@@ -91,7 +91,7 @@ class Marginal:
 
     @cache  # noqa: B019
     def customers(self, name, words, path):
-        pool = self.model.seating.pool(name, self.model.weights, no_gradient(self.model.weights))
+        pool = self.model.pool(name, self.model.weights, no_gradient(self.model.weights))
         number, n = DISTRIBUTIONS.index(name), len(words)
         path = np.array(path, dtype=np.int32)
         events = events_of(pool, number, False, np.array(words, dtype=np.int32), path[2 * n :], path[: 2 * n])
@@ -101,7 +101,7 @@ class Marginal:
 
     @cache  # noqa: B019
     def of_customers(self, name, customers):
-        return sum(enumerate_seatings(customers, self.model.alphabets(self.model.vocabulary)[name]).values())
+        return sum(enumerate_seatings(customers, self.model.sizes[name]).values())
 
 
 @pytest.mark.parametrize("given_tree", [True, False])
@@ -110,15 +110,13 @@ def test_derivations_are_visited_as_often_as_they_are_probable(given_tree):
     sentences = [(WORDS, TAGS, HEADS), ([0, 0], [0, 0], [1, NONE]) if given_tree else ([0], [0], [NONE])]
     model = without_sentences(make_model(SMALL))
     marginal = Marginal(without_sentences(make_model(SMALL)))
-    marginal.model.seating.reserve(1000, DISTRIBUTIONS)
+    marginal.model.reserve(1000, DISTRIBUTIONS)
     rows = rows_of(*sentences)
     paths = [all_derivations(make_model(SMALL), *sentence, given_tree) for sentence in sentences]
     words = [sentence[0] for sentence in sentences]
     exact = {both: marginal(words, both) for both in itertools.product(*paths)}
     exact = {both: probability / sum(exact.values()) for both, probability in exact.items()}
-    model.seating.visit(
-        rows, static_derivations(rows), np.array([False, False]), model.weights, np.random.default_rng(3)
-    )
+    model.visit(rows, static_derivations(rows), np.array([False, False]), np.random.default_rng(3))
     visited, draws = run(model, rows, given_tree)
     distance, limit = total_variation(visited, exact)
     assert len(exact) == (2 if given_tree else 128)
@@ -137,10 +135,10 @@ def test_derivations_of_a_sentence_among_others_are_visited_as_often_as_they_are
     for path in all_derivations(model, WORDS, TAGS, HEADS, given_tree):
         trial = with_random_weights(make_model(POOLS[name], one_table=True))
         new = Derivations(*(np.array(part, dtype=np.int32) for part in (path[:6], path[6:])))
-        found, _ = trial.seating.visit(rows, new, np.array([False]), trial.weights, np.random.default_rng(0))
+        found, _ = trial.visit(rows, new, np.array([False]), np.random.default_rng(0))
         exact[(path,)] = exp(sum(found.values()))
     exact = {path: probability / sum(exact.values()) for path, probability in exact.items()}
-    model.seating.visit(rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(3))
+    model.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(3))
     distance, limit = total_variation(run(model, rows, given_tree)[0], exact)
     assert distance < limit
 
@@ -150,13 +148,11 @@ def test_what_is_not_accepted_leaves_no_trace(name):
     model = make_model(POOLS[name])
     rows = rows_of((WORDS, TAGS, HEADS))
     for seed in range(5):
-        model.seating.visit(
-            rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(seed)
-        )
-    model.seating.reserve(100, DISTRIBUTIONS)
+        model.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(seed))
+    model.reserve(100, DISTRIBUTIONS)
     rng = np.random.default_rng(0)
     for number, name in enumerate(DISTRIBUTIONS):
-        pool = model.seating.pool(name, model.weights, no_gradient(model.weights))
+        pool = model.pool(name, model.weights, no_gradient(model.weights))
         before = pack(pool.franchise)
         derivations = static_derivations(rows)
         read = (pool, number, model.is_factored, rows.words, rows.tags)
@@ -177,9 +173,7 @@ def test_a_sentence_that_is_not_seated_as_it_should_be_is_an_error():
     model = make_model(POOLS["the paper's"])
     rows = rows_of((WORDS, TAGS, HEADS))
     derivations = static_derivations(rows)
-    model.seating.visit(rows, derivations, np.array([False]), model.weights, np.random.default_rng(3))
+    model.visit(rows, derivations, np.array([False]), np.random.default_rng(3))
     other = Derivations(derivations.actions, (1 - derivations.tags).astype(np.int32))
     with pytest.raises(ValueError, match="do not belong together"):
-        model.seating.visit_latent(
-            rows, other, np.array([True]), model.weights, np.random.default_rng(0), given_trees=True, particles=3
-        )
+        model.visit_latent(rows, other, np.array([True]), np.random.default_rng(0), given_trees=True, particles=3)

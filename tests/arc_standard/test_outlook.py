@@ -140,7 +140,7 @@ def decode(model, blocks, particles=EVERYTHING, share=1.0, threads=1, lookahead=
 
 
 def test_the_chain_is_what_the_tag_of_the_last_word_predicts(model):
-    conditional, franchise = model.conditionals["tag"], model.seating.franchises["tag"]
+    conditional, franchise = model.conditionals["tag"], model.franchises["tag"]
     chain, expected = tag_chain(model.frozen.parser.tag), np.empty(2)
     # In all these pools that is what the first expert reads first.
     assert (conditional.columns[:, 0] >= 0).all()

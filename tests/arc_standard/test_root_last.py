@@ -24,7 +24,7 @@ from spacy_hpyp.arc_standard.sampling import estimate_log_probabilities
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.inference.division import Search
 from spacy_hpyp.inference.keeping import BeamSearch
-from spacy_hpyp.models.seating import no_gradient
+from spacy_hpyp.models.parameters import no_gradient
 
 NAMES = ("the paper's", "directions and labels")
 ROOT_TAG = 2
@@ -60,10 +60,10 @@ def test_the_end_is_an_event_of_the_tags_and_no_action(name):
     model, (words, tags, heads, _) = model_of(name, labels=2), sentence(HEADS[3])
     actions = static_derivations(rows_of((words, tags, heads))).actions
     gradient, factored = no_gradient(model.weights), model.is_factored
-    model.seating.reserve(100, DISTRIBUTIONS)
+    model.reserve(100, DISTRIBUTIONS)
     dishes = {}
     for number, distribution in enumerate(DISTRIBUTIONS):
-        pool = model.seating.pool(distribution, model.weights, gradient)
+        pool = model.pool(distribution, model.weights, gradient)
         events = events_of(pool, number, factored, words, tags, actions, ROOT_TAG)
         dishes[distribution] = events.dish[: events.count[0]].tolist()
     assert dishes["tag"] == [*tags, ROOT_TAG]
@@ -161,21 +161,19 @@ def test_latent_derivations_are_visited_as_often_as_they_are_probable(name, give
     for path in all_derivations(model, WORDS, TAGS, HEADS_OF_THREE, given_tree):
         trial = model_of(name, one_table=True)
         new = Derivations(*(np.array(part, dtype=np.int32) for part in (path[:6], path[6:])))
-        found, _ = trial.seating.visit(rows, new, np.array([False]), trial.weights, np.random.default_rng(0))
+        found, _ = trial.visit(rows, new, np.array([False]), np.random.default_rng(0))
         exact[(path,)] = exp(sum(found.values()))
     exact = {path: probability / sum(exact.values()) for path, probability in exact.items()}
-    model.seating.visit(rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(3))
+    model.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(3))
     distance, limit = total_variation(run(model, rows, given_tree, steps=3000)[0], exact)
     assert distance < limit
 
 
 def test_what_is_learned_of_the_first_sentence_is_what_generates_it():
     model = make_model(POOLS["the paper's"], sweeps=0, root_last=True)
-    tags, words = (model.alphabets(model.vocabulary)[name] for name in ("tag", "word"))
+    tags, words = (model.sizes[name] for name in ("tag", "word"))
     rows = rows_of(([0], [1], [NONE]))
-    found, _ = model.seating.visit(
-        rows, static_derivations(rows), np.array([False]), model.weights, np.random.default_rng(0)
-    )
+    found, _ = model.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(0))
     # The end meets the tag at the root only, where one customer leaves (0.5 + 0.5) / (0.5 + 1) to the base.
     assert found["transition"] == 0.0
     assert sum(found.values()) == pytest.approx(log(1 / tags) + log(1 / 1.5 / tags) - log(words), abs=1e-12)

@@ -11,7 +11,7 @@ from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, Distributions
 from spacy_hpyp.arc_standard.sampling import estimate_log_probabilities, sample_parse
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.models.seating import no_gradient
+from spacy_hpyp.models.parameters import no_gradient
 
 WORDS = {1: [1], 2: [0, 1], 3: [1, 0, 1], 4: [0, 1, 1, 0]}
 NOTHING = np.empty(0, dtype=np.int32)
@@ -30,10 +30,10 @@ class Tiny:
         self.distributions = joint.frozen.distributions
         if seated:
             gradient = no_gradient(joint.weights)
-            pools = [joint.seating.pool(name, joint.weights, gradient) for name in DISTRIBUTIONS]
+            pools = [joint.pool(name, joint.weights, gradient) for name in DISTRIBUTIONS]
             vocabulary = joint.vocabulary
             self.distributions = Distributions(
-                *pools, vocabulary.tag_offsets, vocabulary.candidate_tags, joint.seating.root_tag
+                *pools, vocabulary.tag_offsets, vocabulary.candidate_tags, joint.root_tag
             )
         self._found = {}
 

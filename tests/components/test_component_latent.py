@@ -9,7 +9,6 @@ from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.arc_standard.oracle import is_derivation
 from spacy_hpyp.hpyp.franchise import N_RESTAURANTS, compact
 from spacy_hpyp.models import frozen
-from spacy_hpyp.models.storage import model_to_bytes
 from spacy_hpyp.storage.checksum import with_checksum, without_checksum
 
 LATENT = ["derivations", "parses"]
@@ -78,11 +77,11 @@ def test_what_nobody_uses_can_be_let_go_at_any_time(toy, pooled):
     for _ in range(4):
         for nlp in (one, two):
             nlp.update(toy.examples(nlp, toy.sentences()))
-        for name, franchise in other.seating.franchises.items():
-            other.seating.franchises[name] = compact(franchise)
-            let_go += franchise.used[N_RESTAURANTS] - other.seating.franchises[name].used[N_RESTAURANTS]
+        for name, franchise in other.franchises.items():
+            other.franchises[name] = compact(franchise)
+            let_go += franchise.used[N_RESTAURANTS] - other.franchises[name].used[N_RESTAURANTS]
     assert let_go > 0
-    assert model_to_bytes(joint) == model_to_bytes(other)
+    assert joint.to_bytes() == other.to_bytes()
 
 
 @pytest.mark.parametrize("latent", LATENT)
@@ -125,7 +124,7 @@ def damage(nlp, change):
 
 def test_damaged_derivations_are_not_loaded(toy):
     nlp = trained(toy, "derivations")
-    static = srsly.msgpack_loads(model_to_bytes(toy.parser(toy.trained()).joint))["derivations"]
+    static = srsly.msgpack_loads(toy.parser(toy.trained()).joint.to_bytes())["derivations"]
     changes = [
         lambda found: found.update(words=static["words"]),
         lambda found: found.update(keys=found["keys"][1:]),

@@ -12,7 +12,6 @@ from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, OPEN
 from spacy_hpyp.models.architectures import JOINT_MODEL
 from spacy_hpyp.models.parameters import add_gradients, weights_from
-from spacy_hpyp.models.storage import model_from_bytes, model_to_bytes
 from spacy_hpyp.pools.pool import Weights
 
 TEXTS = ["the dog sees a cat . Zenobia sleeps near Kim .", "a small bird hears the old horse", "sings"]
@@ -112,7 +111,7 @@ def test_probability_of_a_document_is_that_of_its_tokens(pooled, assert_forest):
 
 
 def several_tables(toy, nlp):
-    franchises = toy.parser(nlp).joint.seating.franchises.values()
+    franchises = toy.parser(nlp).joint.franchises.values()
     return any(np.any(f.servings[: f.used[N_SERVINGS], OPEN] > 1) for f in franchises)
 
 
@@ -219,15 +218,15 @@ def moved(weights, direction, step):
 def test_gradient_of_a_visit_is_that_of_its_log_likelihood(toy, sentences, pooled, seed):
     # Kneser-Ney seating does not depend on the weights, so that the log-likelihood of a batch is a smooth function of them.
     joint = toy.parser(pooled).joint
-    data = model_to_bytes(joint)
+    data = joint.to_bytes()
     batch = encoded(toy, pooled, sentences[:10])
     seated = np.ones(10, dtype=bool)
     weights = moved(joint.weights, random_weights(joint.weights, 1.0, 100 + seed), 0.2)
 
     def visit(weights):
-        model = model_from_bytes(joint, data)
+        model = joint.from_bytes(data)
         model.weights = weights
-        return model.seating.visit(batch, static_derivations(batch), seated, model.weights, np.random.default_rng(0))
+        return model.visit(batch, static_derivations(batch), seated, np.random.default_rng(0))
 
     _, gradient = visit(weights)
     step = 1e-4

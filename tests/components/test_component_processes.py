@@ -36,7 +36,7 @@ def spawn():
 
 def arrays(toy, nlp):
     """The largest array of each view that a pipeline predicts by; one without labels has one that is empty."""
-    views = toy.parser(nlp).joint.seating.views.values()
+    views = toy.parser(nlp).joint.views.values()
     return [view.restaurants for view in views if len(view.restaurants) > 0]
 
 
@@ -91,6 +91,6 @@ def test_a_file_that_changes_on_the_way_is_an_error_that_says_so(loaded, spawn, 
 def test_a_copy_does_not_carry_what_follows_from_the_seating(trained, toy):
     trained(TEXT)
     joint = toy.parser(trained).joint
-    assert len(pickle.dumps(joint.seating)) < sum(array.nbytes for array in arrays(toy, trained)) + len(
-        pickle.dumps(joint.seating.franchises)
+    assert len(pickle.dumps(joint)) < sum(array.nbytes for array in arrays(toy, trained)) + len(
+        pickle.dumps(joint.franchises)
     )

@@ -8,7 +8,6 @@ import spacy
 import srsly
 from spacy.tokens import Doc
 
-from spacy_hpyp.models.storage import model_to_bytes
 from spacy_hpyp.storage.checksum import without_checksum
 
 #: "Zenobia" and "waiting" are not known.
@@ -42,7 +41,7 @@ def parts(nlp):
 
 
 def test_training_is_the_same_and_letters_are_learned_besides(toy, trained, spelled):
-    without, with_spelling = (srsly.msgpack_loads(model_to_bytes(toy.parser(nlp).joint)) for nlp in (trained, spelled))
+    without, with_spelling = (srsly.msgpack_loads(toy.parser(nlp).joint.to_bytes()) for nlp in (trained, spelled))
     assert "spelling" not in without
     assert with_spelling.pop("spelling")["characters"]
     assert with_spelling == without

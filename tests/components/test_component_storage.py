@@ -20,9 +20,8 @@ from thinc.api import Config
 
 from spacy_hpyp.annotation.confidence import Passage
 from spacy_hpyp.components.settings import ParserSettings
-from spacy_hpyp.hpyp.storage import pack_integers, unpack_integers
 from spacy_hpyp.language_model.ngram import train_ngram_model
-from spacy_hpyp.models.storage import model_to_bytes
+from spacy_hpyp.storage.arrays import pack_integers, unpack_integers
 
 TEXT = "the dog sees a cat . Zenobia sleeps near Kim ."
 ARRAYS = ("children", "symbol", "dishes", "dish", "customers", "tables", "kinds", "size", "count")
@@ -366,7 +365,7 @@ def with_derivations(toy):
 
 
 @pytest.mark.parametrize(
-    "place", ["hpyp.storage.fill_index", "hpyp.storage._link_above", "models.storage.is_derivation"]
+    "place", ["hpyp.storage.fill_index", "hpyp.storage._link_above", "models.joint_model.is_derivation"]
 )
 def test_an_error_that_is_not_the_file_s_comes_through(toy, with_derivations, annotation, tmp_path, monkeypatch, place):
     nlp = toy.copy(with_derivations)
@@ -711,7 +710,7 @@ def test_training_after_a_refused_model_goes_on(toy, victim, model_file):
 
 def test_model_and_training_data_that_do_not_belong_together_are_an_error(toy, victim, model_file):
     others = toy.sentences(30, seed=5)
-    trained_on_others = srsly.msgpack_loads(model_to_bytes(toy.parser(toy.trained(others)).joint))
+    trained_on_others = srsly.msgpack_loads(toy.parser(toy.trained(others)).joint.to_bytes())
 
     def edit(inner):
         inner.update({name: trained_on_others[name] for name in ("seated", "copies")})
@@ -745,7 +744,7 @@ def test_failure_while_saving_leaves_the_previous_model(
 def test_failure_while_packing_leaves_the_previous_model(toy, small, tmp_path, monkeypatch, failure):
     small.to_disk(tmp_path)
     before = files_below(tmp_path / "hpyp_parser")
-    monkeypatch.setattr("spacy_hpyp.models.architectures.model_to_bytes", failure)
+    monkeypatch.setattr("spacy_hpyp.models.joint_model.JointModel.to_bytes", failure)
     with pytest.raises((OSError, KeyboardInterrupt)):
         small.to_disk(tmp_path)
     assert files_below(tmp_path / "hpyp_parser") == before

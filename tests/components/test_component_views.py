@@ -48,7 +48,7 @@ def file_of(folder):
 def change(folder, name, edit):
     """Edit an array of a view, so that its checksum is the right one again: returns what has been edited."""
     distribution, part = name.split(".")
-    views = dict(spacy.load(folder).get_pipe(COMPONENT).joint.seating.views)
+    views = dict(spacy.load(folder).get_pipe(COMPONENT).joint.views)
     array = edit(getattr(views[distribution], part).copy())
     views[distribution] = views[distribution]._replace(**{part: array})
     write_views(file_of(folder), views, identity_of_file(folder / COMPONENT / "model"))
@@ -58,9 +58,9 @@ def test_a_pipeline_that_only_predicts_reads_no_seating(nlp, folder, unpacked, a
     loaded = spacy.load(folder)
     assert annotation(loaded(TEXT)) == annotation(nlp(TEXT))
     assert not unpacked
-    views = loaded.get_pipe(COMPONENT).joint.seating.views
+    views = loaded.get_pipe(COMPONENT).joint.views
     assert all(isinstance(view.restaurants.base, np.memmap) for view in views.values())
-    for name, view in nlp.get_pipe(COMPONENT).joint.seating.views.items():
+    for name, view in nlp.get_pipe(COMPONENT).joint.views.items():
         for own, mapped in zip(view, views[name]):
             np.testing.assert_array_equal(own, mapped)
 
@@ -77,7 +77,7 @@ def test_the_seating_is_read_when_training_goes_on(nlp, folder, unpacked, toy, a
 
 
 def test_threads_that_ask_first_find_the_same_seating(folder, unpacked):
-    seating = spacy.load(folder).get_pipe(COMPONENT).joint.seating
+    seating = spacy.load(folder).get_pipe(COMPONENT).joint
     with ThreadPoolExecutor(8) as executor:
         found = list(executor.map(lambda _: seating.franchises, range(8)))
     assert all(each is found[0] for each in found)

@@ -18,7 +18,7 @@ from spacy.training import Example
 from thinc.api import Config
 
 from spacy_hpyp.components.deciding import DecidingComponent
-from spacy_hpyp.hpyp.storage import pack_integers
+from spacy_hpyp.storage.arrays import pack_integers
 
 TEXT = "the dog sees a cat . Zenobia sleeps near Kim ."
 NAMES = ("easy_first_tagger", "easy_first_senter")

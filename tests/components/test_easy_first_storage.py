@@ -26,8 +26,8 @@ from test_easy_first_parser import (
 )
 
 from spacy_hpyp.easy_first.storage import pack_table, unpack_table
-from spacy_hpyp.hpyp.storage import pack_integers, unpack_integers
 from spacy_hpyp.language_model.ngram import train_ngram_model
+from spacy_hpyp.storage.arrays import pack_integers, unpack_integers
 from spacy_hpyp.training import confidence
 
 
@@ -411,7 +411,7 @@ def test_training_after_a_refused_model_goes_on(toy, victim, model_file, small):
 
 
 @pytest.mark.parametrize("failure", [no_space, interrupt])
-@pytest.mark.parametrize("call", ["os.replace", "os.fsync", "spacy_hpyp.models.easy_first.tree_model_to_bytes"])
+@pytest.mark.parametrize("call", ["os.replace", "os.fsync", "spacy_hpyp.models.tree_model.TreeModel.to_bytes"])
 def test_failure_while_saving_leaves_the_previous_model(toy, small, tmp_path, monkeypatch, failure, call):
     small.to_disk(tmp_path)
     before = files_below(tmp_path / "easy_first_parser")

@@ -22,7 +22,7 @@ from thinc.api import Adam, Config
 
 from spacy_hpyp.components.head_outward_parser import HeadOutwardParser
 from spacy_hpyp.components.settings import HeadOutwardSettings
-from spacy_hpyp.hpyp.storage import pack_integers, unpack_integers
+from spacy_hpyp.storage.arrays import pack_integers, unpack_integers
 
 TEXT = "the dog sees a cat near Kim . Zenobia sleeps ."
 #: Settings of the model, which `pipeline` takes by their names.

@@ -13,7 +13,8 @@ from spacy.training import Example
 from spacy_hpyp.annotation.uncased import read_uncased
 from spacy_hpyp.components.head_outward_states import HeadOutwardStates
 from spacy_hpyp.head_outward.states import KINDS
-from spacy_hpyp.hpyp.storage import pack, pack_integers
+from spacy_hpyp.hpyp.storage import pack
+from spacy_hpyp.storage.arrays import pack_integers
 from spacy_hpyp.storage.checksum import unpack_message, with_checksum
 
 

@@ -241,9 +241,10 @@ def test_a_step_that_fails_on_its_way_leaves_nothing_that_is_taken_for_a_model(m
     def fail(*_):
         raise MemoryError
 
-    monkeypatch.setattr(training.component.joint.seating, "reserve", fail)
+    monkeypatch.setattr(type(training.component.joint), "reserve", fail)
     with pytest.raises(MemoryError):
         training.step(1)
+    monkeypatch.undo()
     for use in (training.save, training.predict, lambda: training.step(1)):
         with pytest.raises(ValueError, match="failed on its way"):
             use()

@@ -15,8 +15,8 @@ from pipelines import LEARNING, NGRAM, examples_of, learn
 from spacy.language import Language
 from spacy.training import Example
 
-from spacy_hpyp.hpyp.storage import pack_integers, unpack_integers
 from spacy_hpyp.language_model.ngram import NGramModel
+from spacy_hpyp.storage.arrays import pack_integers, unpack_integers
 from spacy_hpyp.storage.checksum import without_checksum
 
 #: What a case returns.

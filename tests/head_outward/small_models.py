@@ -122,7 +122,7 @@ def make_model(
         for name, weights in model.weights.items()
     }
     for sweep in range(sweeps if trees else 0):
-        model.visit(arrays_of(trees), np.full(len(trees), sweep > 0), rng)
+        model.visit(arrays_of(trees), None, np.full(len(trees), sweep > 0), rng)
         model.resample(rng)
     return model
 

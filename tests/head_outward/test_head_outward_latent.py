@@ -133,7 +133,7 @@ def state_of(sentences):
 def start(model, sentences=SENTENCES):
     """The sentences with a tree each, seated."""
     rows = arrays_of([next(all_trees(*sentence)) for sentence in sentences])
-    model.visit(rows, np.zeros(len(sentences), dtype=bool), np.random.default_rng(3))
+    model.visit(rows, None, np.zeros(len(sentences), dtype=bool), np.random.default_rng(3))
     return rows
 
 
@@ -214,7 +214,7 @@ def test_trees_of_a_sentence_among_others_are_proposed_and_accepted_as_often_as_
     for tree in all_trees(*LATENT, labels=2 if contexts is EXPERTS else 1):
         state, rows, model = ((tree.heads, tree.labels),), arrays_of([tree]), model_among(contexts)
         held[state] = math.exp(tree_log_probabilities(learning(model), *rows[:4], True).sum())
-        totals, _ = model.visit(rows, np.array([False]), np.random.default_rng(0))
+        totals, _ = model.visit(rows, None, np.array([False]), np.random.default_rng(0))
         exact[state] = math.exp(sum(totals.values()))
     held, exact = ({state: p / sum(own.values()) for state, p in own.items()} for own in (held, exact))
     model = model_among(contexts)
@@ -253,14 +253,14 @@ def test_sentences_that_are_not_seated_are_added_with_a_tree():
     model = empty_model("pitman-yor")
     rows = arrays_of([next(all_trees(*sentence)) for sentence in SENTENCES])
     rows.heads[:], rows.labels[:] = 77, 77
-    totals, _ = model.visit_latent(rows, np.array([False, False]), np.random.default_rng(1))
+    totals, _ = model.visit_latent(rows, None, np.array([False, False]), np.random.default_rng(1))
     for (words, tags), (heads, labels) in zip(SENTENCES, state_of(rows)):
         assert Tree(words, tags, heads, labels) in [*all_trees(words, tags)]
     assert model.draws.tolist() == [0, 0]
     assert {name for name in DISTRIBUTIONS if totals[name] < 0.0} == {"tag", "word", "label"}
     # Those trees are seated, so that they can be visited.
-    model.visit(rows, np.array([True, True]), np.random.default_rng(1))
-    model.visit_latent(rows, np.array([True, True]), np.random.default_rng(1))
+    model.visit(rows, None, np.array([True, True]), np.random.default_rng(1))
+    model.visit_latent(rows, None, np.array([True, True]), np.random.default_rng(1))
 
 
 def test_a_sentence_that_is_not_seated_as_it_should_be_is_an_error():

@@ -9,17 +9,17 @@ import test_franchise
 from test_states import TINY_STRENGTHS, dependents_of, fixed, trained
 from total_variation import total_variation
 
+from spacy_hpyp.annotation.arrays import is_projective
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.chart import best_tree, inside, tree_score
 from spacy_hpyp.head_outward.state_trees import (
     draw_derivation_again,
-    is_in_chart,
     parse_sentences,
     score_arcs,
-    sweep_trees,
+    sweep,
     visit_trees,
 )
-from spacy_hpyp.head_outward.states import KINDS, OF_DOCUMENTS, SEMANTIC, SYNTACTIC, reserve_words, sweep
+from spacy_hpyp.head_outward.states import KINDS, OF_DOCUMENTS, SEMANTIC, SYNTACTIC, reserve_words
 from spacy_hpyp.hpyp.franchise import predictive_probability
 from spacy_hpyp.hpyp.storage import pack
 
@@ -53,7 +53,7 @@ def test_trees_of_the_chart_are_the_projective_ones_with_one_root():
     for n in (1, 2, 3, 4):
         known = set(projective_trees(n))
         for heads in itertools.product([NONE, *range(n)], repeat=n):
-            assert is_in_chart(np.array(heads, dtype=np.int32)) == (heads in known)
+            assert is_projective(np.array(heads, dtype=np.int32)) == (heads in known)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -129,7 +129,7 @@ def test_trees_and_states_are_visited_as_often_as_they_are_probable(kind, monkey
     model = sweep(fixed(kind, "state"), dependents, state, rng, probability)
     visited = []
     for _ in range(20_000):
-        model = sweep_trees(model, dependents, state, rng, probability, draws)
+        model = sweep(model, dependents, state, rng, probability, draws)
         visited.append((tuple(dependents.head.tolist()), tuple(state.tolist())))
     distance, limit = total_variation(visited, exact)
     assert distance < limit
@@ -163,7 +163,7 @@ def test_what_is_not_accepted_leaves_no_trace(kind):
         only = dependents._replace(offsets=dependents.offsets[number : number + 2])
         start, end = only.offsets
         head = np.where(only.head[start:end] == NONE, NONE, only.head[start:end] - start).astype(np.int32)
-        if not is_in_chart(head):
+        if not is_projective(head):
             continue
         found = draw_again(model, only, head, state, rng)
         if not found[2]:
@@ -173,7 +173,7 @@ def test_what_is_not_accepted_leaves_no_trace(kind):
             assert np.array_equal(before[3], after[3])
         else:
             dependents.head[start:end] = np.where(head == NONE, NONE, head + start)
-        assert visit_trees(model, only, 0, 1, state, rng, probability, draws)
+        assert visit_trees(model, only, 0, 1, np.array([True]), state, rng, probability, draws)
     assert refused > 0
 
 
@@ -188,12 +188,12 @@ def test_trees_that_the_chart_does_not_have_stay():
     kept = [
         (start, end)
         for start, end in itertools.pairwise(dependents.offsets.tolist())
-        if not is_in_chart(
+        if not is_projective(
             np.where(dependents.head[start:end] == NONE, NONE, dependents.head[start:end] - start).astype(np.int32)
         )
     ]
     before, draws = dependents.head.copy(), np.zeros(2, dtype=np.int64)
-    sweep_trees(model, dependents, state, np.random.default_rng(0), np.empty(len(state)), draws)
+    sweep(model, dependents, state, np.random.default_rng(0), np.empty(len(state)), draws)
     assert kept
     assert all(np.array_equal(before[start:end], dependents.head[start:end]) for start, end in kept)
     assert not np.array_equal(before, dependents.head)
@@ -202,7 +202,7 @@ def test_trees_that_the_chart_does_not_have_stay():
 def test_states_that_do_not_belong_to_the_trees_are_an_error():
     model, dependents, state = trained(SYNTACTIC)
     with pytest.raises(ValueError, match="do not belong together"):
-        sweep_trees(
+        sweep(
             model,
             dependents,
             (state + 1) % 3,

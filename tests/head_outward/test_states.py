@@ -11,6 +11,7 @@ from numba import njit
 from total_variation import total_variation
 
 from spacy_hpyp.compiled import NONE
+from spacy_hpyp.head_outward.state_trees import sweep
 from spacy_hpyp.head_outward.states import (
     BACK_OFFS,
     DEPENDENCIES,
@@ -25,7 +26,6 @@ from spacy_hpyp.head_outward.states import (
     reserve_words,
     seat_word,
     state_weights,
-    sweep,
     unseat_word,
     visit_words,
 )

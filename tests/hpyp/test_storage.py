@@ -30,7 +30,8 @@ from spacy_hpyp.hpyp.franchise import (
     reserve,
 )
 from spacy_hpyp.hpyp.hyperparameters import histograms, resample
-from spacy_hpyp.hpyp.storage import pack, pack_integers, unpack, unpack_integers
+from spacy_hpyp.hpyp.storage import pack, unpack
+from spacy_hpyp.storage.arrays import pack_integers, unpack_integers
 
 ALPHABET = 5
 COLUMNS = np.array([[0, 1], [1, NONE], [NONE, NONE]])

@@ -7,7 +7,6 @@ from spacy.tokens import Doc
 from spacy_hpyp.annotation.arrays import Blocks, Sentences
 from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.models.storage import model_to_bytes
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +98,7 @@ def test_contexts_read_the_class(toy, nlp, model, word):
 
 def test_it_is_read_from_a_file(toy, nlp, word):
     again = toy.copy(nlp)
-    assert model_to_bytes(toy.parser(again).joint) == model_to_bytes(toy.parser(nlp).joint)
+    assert toy.parser(again).joint.to_bytes() == toy.parser(nlp).joint.to_bytes()
     docs = [pipeline(Doc(pipeline.vocab, words=["the", word, "sees", word, "."])) for pipeline in (nlp, again)]
     assert docs[0]._.log_prob == docs[1]._.log_prob
     blocks, _ = encode_docs(docs[:1], toy.parser(again).joint.encoder, given_tags=False)

@@ -12,8 +12,6 @@ from spacy_hpyp.models.ranking import (
     learn_weights,
     log_likelihood,
     probabilities,
-    ranking_from_bytes,
-    ranking_to_bytes,
     right_of_chosen,
 )
 
@@ -79,7 +77,7 @@ def test_what_is_right_of_the_most_probable_candidates_is_added_up():
 
 def test_a_ranking_is_read_as_it_was_written():
     ranking = Ranking(np.array([1.0, -2.5, 0.0, 3.0, 0.25]), {b"one", b"two"})
-    read = ranking_from_bytes(ranking_to_bytes(ranking))
+    read = Ranking().from_bytes(ranking.to_bytes())
     assert read.held_out == ranking.held_out
     assert np.array_equal(read.weights, ranking.weights)
 
@@ -97,6 +95,6 @@ def test_a_ranking_is_read_as_it_was_written():
     ],
 )
 def test_a_damaged_ranking_is_not_read(damage):
-    message = srsly.msgpack_loads(ranking_to_bytes(Ranking(held_out={b"a", b"b"})))
+    message = srsly.msgpack_loads(Ranking(held_out={b"a", b"b"}).to_bytes())
     with pytest.raises(ValueError, match=r"damaged|missing|version"):
-        ranking_from_bytes(srsly.msgpack_dumps({**message, **damage}))
+        Ranking().from_bytes(srsly.msgpack_dumps({**message, **damage}))

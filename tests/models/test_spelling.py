@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import srsly
 
-from spacy_hpyp.hpyp.storage import pack_integers
 from spacy_hpyp.models import spelling as module
 from spacy_hpyp.models.spelling import Spelling, spell
+from spacy_hpyp.storage.arrays import pack_integers
 from spacy_hpyp.text.spelling import CODE_POINTS
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings

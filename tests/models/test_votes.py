@@ -5,14 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from spacy_hpyp.annotation.arrays import is_tree
+from spacy_hpyp.annotation.arrays import is_projective, is_tree
 from spacy_hpyp.annotation.ballots import ABSENT, Ballots, Gold
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.models.vote_architecture import votes_from_bytes, votes_to_bytes
 from spacy_hpyp.models.votes import (
     Groups,
     Votes,
-    _is_projective_tree,
     _objective,
     fit,
     group_voters,
@@ -107,7 +105,7 @@ def test_the_votes_of_a_word_sum_to_one():
 def test_trees_are_recognised(n):
     trees = [heads for heads in product(range(NONE, n), repeat=n) if is_tree(np.array(heads))]
     assert len(trees) == n ** (n - 1)
-    projective = [heads for heads in trees if _is_projective_tree(list(heads))]
+    projective = [heads for heads in trees if is_projective(np.array(heads))]
     # Projective trees of n words with one child of the root.
     assert len(projective) == [1, 2, 7, 30, 143][n - 1]
 
@@ -125,7 +123,7 @@ def test_voters_are_right_together_more_often_than_the_best_of_them(longest):
     assert np.mean(ballots.heads == gold.heads[:, None], axis=0).max() < 0.84
     for start in ballots.offsets[:-1]:
         heads = elected.heads[start : start + 10]
-        assert is_tree(heads) if longest < 10 else _is_projective_tree(heads.tolist())
+        assert is_tree(heads) if longest < 10 else is_projective(heads)
     assert np.array_equal(elected.labels == 0, elected.heads == NONE)
     assert (elected.tags == 0).mean() > 0.7
 
@@ -160,19 +158,19 @@ def test_a_voter_may_say_nothing():
     elected = votes.elect(ballots._replace(heads=silent, labels=silent, tags=silent), longest=10, root=0)
     assert np.all((elected.labels == ABSENT) | (elected.heads == NONE))
     assert np.all(elected.tags == ABSENT)
-    assert all(_is_projective_tree(elected.heads[start : start + 10].tolist()) for start in ballots.offsets[:-1])
+    assert all(is_projective(elected.heads[start : start + 10]) for start in ballots.offsets[:-1])
 
 
 def test_weights_are_stored_and_damage_is_seen():
     votes = Votes(["a", "b"], ["X"], ["ROOT", "dep"])
     votes.weights["heads"][:] = np.arange(len(votes.weights["heads"])) / 10
-    stored = votes_to_bytes(votes)
-    loaded = votes_from_bytes(stored)
+    stored = votes.to_bytes()
+    loaded = Votes([], [], []).from_bytes(stored)
     assert (loaded.voters, loaded.tags, loaded.labels) == (votes.voters, votes.tags, votes.labels)
     np.testing.assert_array_equal(loaded.weights["heads"], votes.weights["heads"])
     votes.weights["heads"][0] = np.nan
     with pytest.raises(ValueError, match="weights of its votes are damaged"):
-        votes_from_bytes(votes_to_bytes(votes))
+        Votes([], [], []).from_bytes(votes.to_bytes())
     votes.weights["heads"] = votes.weights["heads"][1:]
     with pytest.raises(ValueError, match="weights of its votes are damaged"):
-        votes_from_bytes(votes_to_bytes(votes))
+        Votes([], [], []).from_bytes(votes.to_bytes())

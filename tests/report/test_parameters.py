@@ -9,9 +9,7 @@ from spacy_hpyp.report.parameters import STANDING_NAMES, learned_parameters
 
 def learned(nlp, toy):
     model = toy.parser(nlp).joint
-    return model, {
-        each.name: each for each in learned_parameters(model.conditionals, model.seating.franchises, model.weights)
-    }
+    return model, {each.name: each for each in learned_parameters(model.conditionals, model.franchises, model.weights)}
 
 
 def test_every_tier_has_its_hyperparameters_and_its_customers(trained, toy):
@@ -21,7 +19,7 @@ def test_every_tier_has_its_hyperparameters_and_its_customers(trained, toy):
             assert name not in found
             continue
         [expert] = found[name].experts
-        franchise = model.seating.franchises[name]
+        franchise = model.franchises[name]
         assert expert.context == model.conditionals[name].experts[0]
         assert [tier.depth for tier in expert.tiers] == list(range(len(franchise.discount)))
         assert [tier.discount for tier in expert.tiers] == franchise.discount.tolist()

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
-from spacy_hpyp.models.storage import model_to_bytes
 from spacy_hpyp.training.contrast import learn_contrasts
 
 # The mathematics is tested beside the other derivations.
@@ -37,9 +36,9 @@ def test_right_derivations_become_no_less_probable(toy, nlp):
 
 def test_the_model_stays_as_it_is(toy, nlp):
     parser = toy.parser(nlp)
-    before = model_to_bytes(parser.joint)
+    before = parser.joint.to_bytes()
     learned(parser)
-    assert model_to_bytes(parser.joint) == before
+    assert parser.joint.to_bytes() == before
 
 
 def test_the_weights_do_not_depend_on_the_number_of_threads(toy, nlp):
@@ -71,4 +70,4 @@ def test_weights_stay_as_they_are_afterwards(toy, monkeypatch):
 def test_a_model_without_pools_has_nothing_to_learn(toy):
     sentences = toy.sentences(10)
     one, other = toy.trained(sentences, sweeps=2), toy.trained(sentences, sweeps=2, contrast=1)
-    assert model_to_bytes(toy.parser(one).joint) == model_to_bytes(toy.parser(other).joint)
+    assert toy.parser(one).joint.to_bytes() == toy.parser(other).joint.to_bytes()

@@ -14,7 +14,6 @@ from spacy_hpyp.annotation.documents import GoldDocument, join, raw_sentences, r
 from spacy_hpyp.annotation.guides import read_guide
 from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.models.storage import model_to_bytes
 from spacy_hpyp.training.leave_out import leave_out
 
 # Predictions come from tables of half the precision.
@@ -62,12 +61,12 @@ def trained_on(model, rows):
     other = model.untrained()
     other.initialize(model.labels, model.vocabulary)
     other.weights = model.weights
-    for name, franchise in other.seating.franchises.items():
-        franchise.discount[:] = model.seating.franchises[name].discount
-        franchise.strength[:] = model.seating.franchises[name].strength
+    for name, franchise in other.franchises.items():
+        franchise.discount[:] = model.franchises[name].discount
+        franchise.strength[:] = model.franchises[name].strength
     several = join(rows)
     seated = np.zeros(len(rows), dtype=bool)
-    other.seating.visit(several, static_derivations(several), seated, other.weights, np.random.default_rng(0))
+    other.visit(several, static_derivations(several), seated, np.random.default_rng(0))
     return other
 
 
@@ -108,10 +107,10 @@ def test_the_model_is_afterwards_what_it_was(toy, sentences, annotation, seating
     nlp = toy.trained(sentences, guides=True, **{**toy.pools, "seating": seating})
     parser = toy.parser(nlp)
     texts = [" ".join(sentence.words) for sentence in sentences]
-    before, stored = [annotation(doc) for doc in nlp.pipe(texts)], model_to_bytes(parser.joint)
+    before, stored = [annotation(doc) for doc in nlp.pipe(texts)], parser.joint.to_bytes()
     settings = parser.settings
     parser.leave_out(toy.examples(nlp, sentences), folds=FOLDS)
-    assert model_to_bytes(parser.joint) == stored
+    assert parser.joint.to_bytes() == stored
     assert [annotation(doc) for doc in nlp.pipe(texts)] == before
     assert parser.settings == settings
 
@@ -129,7 +128,7 @@ def test_another_thread_parses_by_the_whole_model_while_sentences_are_left_out(t
 
 def test_a_component_without_sentences_parses_as_one_that_has_not_seen_them(toy, nlp, sentences, annotation):
     parser, text = toy.parser(nlp), " ".join(sentences[3].words)
-    stored, expected = model_to_bytes(parser.joint), annotation(nlp(text))
+    stored, expected = parser.joint.to_bytes(), annotation(nlp(text))
     others = parser.without(documents(nlp, toy, sentences[3:4]))
     assert others(nlp.make_doc(text))._.log_prob < nlp(text)._.log_prob
     given = [
@@ -142,7 +141,7 @@ def test_a_component_without_sentences_parses_as_one_that_has_not_seen_them(toy,
     )
     unseen = parser.without(documents(nlp, toy, toy.sentences(30)[28:]))
     assert annotation(unseen(nlp.make_doc(text))) == annotation(nlp(text)) == expected
-    assert model_to_bytes(parser.joint) == stored
+    assert parser.joint.to_bytes() == stored
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -178,9 +177,9 @@ def test_large_treebanks_are_left_out_in_stretches(monkeypatch, toy, nlp, senten
     monkeypatch.setattr("spacy_hpyp.training.leave_out._STRETCH", 4)
     parser, given = toy.parser(nlp), documents(nlp, toy, sentences)
     left_out = []
-    without = parser.joint.seating.without
+    without = parser.joint.without
     monkeypatch.setattr(
-        parser.joint.seating, "without", lambda rows, *others: left_out.append(rows.offsets) or without(rows, *others)
+        parser.joint, "without", lambda rows, *others: left_out.append(rows.offsets) or without(rows, *others)
     )
     annotated(parser, given)
     # 26 sentences in nine stretches. Copies are left out with the first of them, which is here in the second fold.

@@ -194,7 +194,7 @@ def interrupt(*_, **__):
 
 @pytest.mark.parametrize("failure", [no_space, pytest.param(interrupt, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("saved", [True, False], ids=["after a checkpoint", "before the first one"])
-@pytest.mark.parametrize("place", ["os.fsync", "spacy_hpyp.models.architectures.model_to_bytes"])
+@pytest.mark.parametrize("place", ["os.fsync", "spacy_hpyp.models.joint_model.JointModel.to_bytes"])
 def test_a_checkpoint_that_cannot_be_saved_leaves_the_one_before(
     toy, pipeline, text, tmp_path, monkeypatch, failure, saved, place
 ):
@@ -218,7 +218,11 @@ def test_a_checkpoint_that_cannot_be_saved_leaves_the_one_before(
 @pytest.mark.parametrize("failure", [no_space, pytest.param(interrupt, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "place",
-    ["os.fsync", "spacy_hpyp.models.architectures.model_to_bytes", "spacy_hpyp.training.raw_training.replace_folder"],
+    [
+        "os.fsync",
+        "spacy_hpyp.models.joint_model.JointModel.to_bytes",
+        "spacy_hpyp.training.raw_training.replace_folder",
+    ],
 )
 def test_a_pipeline_that_cannot_be_saved_leaves_the_one_before_and_the_checkpoint(
     toy, pipeline, text, tmp_path, monkeypatch, failure, place

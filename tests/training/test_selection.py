@@ -47,7 +47,7 @@ def toy_treebank(toy):
 def observed(bank, distribution, names):
     model, sentences = bank
     elements, _, _ = compile_contexts([names], distribution)
-    size = model.alphabets(model.vocabulary)[distribution]
+    size = model.sizes[distribution]
     possible = POSSIBLE if distribution == "transition" else np.ones((1, size), dtype=bool)
     return observe(sentences, DISTRIBUTIONS.index(distribution), True, elements, possible)
 

@@ -1,0 +1,109 @@
+"""What the models of this package have in common: a thinc Model holds them, and they are saved with all that they have learned."""
+
+from abc import ABC, abstractmethod
+from copy import copy
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import srsly
+from thinc.api import Model
+from thinc.model import deserialize_attr, serialize_attr
+
+from ..storage.checksum import unpack_message
+from ..storage.schema import Message
+from .guard import Guard
+
+_Stored = TypeVar("_Stored", bound="StoredModel")
+
+
+class Fixed(NamedTuple):
+    """Something that a trained model cannot change: it has to be the same in its file and in the config.
+
+    value (Any): What it is in the model, as srsly reads it.
+    problem (str): What is wrong with a file that has another one, which it may name: {}.
+    usual (Any): What it was in files of earlier versions, which do not say it; None if all of them do.
+    """
+
+    value: Any
+    problem: str
+    usual: Any = None
+
+
+class StoredModel(ABC):
+    """A model that an attribute of a thinc Model holds.
+
+    A subclass says what it is called, defines `_forget`, `_write` and `_read`, and calls `_forget` when its settings are known.
+
+    guard (Guard): Lets one thread at a time read what is learned, or change it.
+    """
+
+    #: What errors call it, with an article.
+    called: ClassVar[str] = "a model"
+    #: The oldest format that is read, and the one that is written.
+    formats: ClassVar[tuple[int, int]] = (1, 1)
+    #: The part of a message that there is if there is anything to be read; none if there always is.
+    learned: ClassVar[str] = ""
+    guard: Guard
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Forget everything but the settings."""
+
+    @abstractmethod
+    def _write(self) -> Message:
+        """The parts of a message, besides those of `_fixed`."""
+
+    @abstractmethod
+    def _read(self, message: Message) -> None:
+        """Learn what `_write` wrote.
+
+        RAISES (ValueError): If it is damaged. Other errors are not the file's.
+        """
+
+    def _fixed(self) -> dict[str, Fixed]:
+        """What a trained model cannot change, by the name of the part."""
+        return {}
+
+    def untrained(self: _Stored) -> _Stored:
+        """A model with the same settings that knows nothing yet."""
+        other = copy(self)
+        other.guard = Guard()
+        other._forget()
+        return other
+
+    def to_bytes(self) -> bytes:
+        """The whole model, with all that training needs to go on."""
+        fixed = {name: fixed.value for name, fixed in self._fixed().items()}
+        return srsly.msgpack_dumps({"format": self.formats[1], **fixed, **self._write()})
+
+    def from_bytes(self: _Stored, data: bytes) -> _Stored:
+        """Read what `to_bytes` wrote. What is read is checked before anything compiled works on it.
+
+        RETURNS (StoredModel): A new model with the settings of this one, which stays as it is.
+        RAISES (ValueError): If the bytes are damaged or belong to a model with other settings.
+        """
+        message = unpack_message(data)
+        oldest, newest = self.formats
+        if type(message.get("format")) is not int or not oldest <= message["format"] <= newest:
+            raise ValueError(f"it is not {self.called} of this version of spacy-hpyp")
+        for name, fixed in self._fixed().items():
+            if message.get(name, fixed.usual) != fixed.value:
+                raise ValueError(fixed.problem.format(repr(message.get(name))))
+        loaded = self.untrained()
+        if not self.learned or self.learned in message:
+            loaded._read(message)
+        return loaded
+
+    def _join(self, model: Model, attribute: str) -> None:  # noqa: B027
+        """Become what an attribute of a thinc Model holds; not every model has anything to do for that."""
+
+
+@serialize_attr.register(StoredModel)
+def _serialize(_: StoredModel, value: StoredModel, name: str, model: Model) -> bytes:
+    return value.to_bytes()
+
+
+@deserialize_attr.register(StoredModel)
+def _deserialize(default: StoredModel, value: bytes, name: str, model: Model) -> StoredModel:
+    loaded = default.from_bytes(value)
+    loaded._join(model, name)
+    return loaded

@@ -1,0 +1,56 @@
+"""Lists of elements: what a distribution is conditioned on, or a feature reads, said by names in a config.
+
+Each system says for itself what elements there are and how they are read. What its lists name is read once, into a *row* of symbols;
+a list is then a list of columns of that row.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+#: Past the end of a list.
+_NONE = -1
+
+
+def compile_lists(
+    lists: Sequence[Sequence[str]],
+    known: Collection[str],
+    reader: str,
+    *,
+    element: str = "a context element",
+    a_list: str = "A context list",
+    more: Sequence[str] = (),
+    joined: int = 1,
+    check: Callable[[str], None] = lambda name: None,
+) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Find out which elements are read, and which of them each list names.
+
+    lists (Sequence[Sequence[str]]): Lists of names, most important first.
+    known (Collection[str]): The elements that there are.
+    reader (str): What the lists are for, and `element` and `a_list` what an element and a list are called, for errors.
+    more (Sequence[str]): Names of elements that are read besides.
+    joined (int): How many elements may be one if their names are joined by `+`.
+    check (Callable): Raises an error if an element may not be read.
+    RETURNS (tuple[list[str], int32[lists, longest], int32[more]]): The names in the order of the row, each once; each list's columns,
+        -1 past its end; and the columns of `more`.
+    RAISES (ValueError): If a name is not known, is repeated within a list, or too many are joined.
+    """
+    names: list[str] = []
+    for own in lists:
+        parts = [part for name in own for part in (name.split("+") if joined > 1 else [name])]
+        for part in parts:
+            if part not in known:
+                every = ", ".join(sorted(known))
+                raise ValueError(f"'{part}' in '{reader}' is not {element}. The known ones are: {every}.")
+            check(part)
+        for name in own:
+            if name.count("+") >= joined:
+                raise ValueError(f"'{name}' in '{reader}' joins more than {joined} elements.")
+        if len(set(parts)) < len(parts):
+            raise ValueError(f"{a_list} in '{reader}' names an element twice: {', '.join(own)}.")
+        names += [name for name in dict.fromkeys(own) if name not in names]
+    names += [name for name in dict.fromkeys(more) if name not in names]
+    columns = np.full((len(lists), max(map(len, lists), default=0)), _NONE, dtype=np.int32)
+    for row, own in zip(columns, lists):
+        row[: len(own)] = [names.index(name) for name in own]
+    return names, columns, np.array([names.index(name) for name in more], dtype=np.int32)

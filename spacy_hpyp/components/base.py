@@ -71,11 +71,15 @@ class TrainableComponent(StoredComponent):
     def label_data(self) -> Any:
         """There is none."""
 
-    def _learn_from(
-        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
-    ) -> None:
-        """Learn from some examples; see `update`. What has been lost `_count_loss` writes down."""
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
+        """Learn from some examples; see `update`. What has been lost `_count_loss` writes down.
+
+        RETURNS (bool): Whether `_end_pass` is to be called.
+        """
         raise NotImplementedError
+
+    def _end_pass(self) -> None:
+        """Learn what is to be learned when all of the training data have been gone through, and weights have been updated."""
 
     def _reset_training(self) -> None:
         self._loss = (0.0, 0)
@@ -136,7 +140,11 @@ class TrainableComponent(StoredComponent):
             losses[self.name] = 0.0
         examples = self._examples(examples, "update")
         self._check_trained()
-        self._learn_from(examples, drop, sgd, losses)
+        is_passed = self._learn_from(examples, drop, losses)
+        if sgd:
+            self.finish_update(sgd)
+        if is_passed:
+            self._end_pass()
         return losses
 
     def _loss_of(self, examples: list[Example], scores: Any) -> float:

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from spacy import util
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Optimizer
 
 from ..annotation.documents import content_key
 from ..annotation.words import Words
@@ -77,9 +75,7 @@ class DecidingComponent(TrainableComponent):
         model.training.size = len(found)
         self._use(model)
 
-    def _learn_from(
-        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
-    ) -> None:
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         keys = [content_key(self._content(example)) for example in examples]
         found = [self._seen.take(key, partial(self._encode, example)) for key, example in zip(keys, examples)]
         parts = [encoded for encoded in found if encoded is not None]
@@ -87,6 +83,7 @@ class DecidingComponent(TrainableComponent):
             batch = Encoded.join(parts)
             lesson = self.guard.change(lambda: self._learn(batch))
             self._count_loss(losses, lesson.early + lesson.full, lesson.sequences)
+        return False
 
     def _encode(self, example: Example) -> Encoded | str:
         """An example as the model reads it."""

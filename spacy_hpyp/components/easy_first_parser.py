@@ -4,14 +4,13 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Optimizer
 
 from ..annotation.alternatives import ScoredParse, k_best
 from ..annotation.arrays import Guides
@@ -202,12 +201,12 @@ class EasyFirstParser(Parser):
         early = self.learning == "early"
         return Learning(self.beam, self.merge, early, self.margin, self.label_margin, explore=False, dropout=drop)
 
-    def _learn_from(
-        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
-    ) -> None:
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         keys = self._remember(examples)
-        if self.guard.change(lambda: self._step(keys, drop, losses)):
-            learn_from_held_out(self.parser, self._learning(0.0), threads=self.threads)
+        return self.guard.change(lambda: self._step(keys, drop, losses))
+
+    def _end_pass(self) -> None:
+        learn_from_held_out(self.parser, self._learning(0.0), threads=self.threads)
 
     def _step(self, keys: list[bytes], drop: float, losses: dict[str, float]) -> bool:
         """A step for some sentences, see `update`. Returns whether a pass over all of them is complete with it."""

@@ -1,7 +1,7 @@
 """The trainable spaCy component `head_outward_parser`."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any
 
 import numpy as np
 from spacy import util
@@ -10,7 +10,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
-from thinc.api import Optimizer
 
 from ..annotation.alternatives import Alternative, best_combinations, k_best
 from ..annotation.candidates import Candidates, trees_of
@@ -21,11 +20,9 @@ from ..compiled import NONE
 from ..head_outward.parsing import Trees, best_trees, head_marginals, parse
 from ..head_outward.scoring import tree_log_probabilities
 from ..models.head_outward import read_docs
-from ..pools.pool import Weights
 from ..settings import whole
 from ..training.treebank import GoldCorpus, Treebank
-from ..training.trees import read_tree, visit
-from .alignment import gold_documents
+from ..training.trees import read_tree
 from .factories import TREE_SCORES, TREES, register
 from .head_outward_base import HeadOutwardComponent
 from .settings import HeadOutwardSettings
@@ -75,30 +72,22 @@ class HeadOutwardParser(HeadOutwardComponent):
         self._treebank = treebank
         self._warn_of_skipped(treebank.skipped)
 
-    def _learn_from(
-        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
-    ) -> None:
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         # What could not be learned from may be by now.
         if self._latent != (self.latent, self.longest):
             self._treebank, self._latent = Treebank(self.head_outward, self._read), (self.latent, self.longest)
-        batch = self._treebank.rows(gold_documents(examples, self.tokens))
-        if not batch:
-            return
-        if self._step(batch, losses):
-            draws = self.head_outward.draws
-            if draws[0]:
-                util.logger.info("%s: %d of %d new trees accepted", self.name, *draws[::-1])
-                draws[:] = 0
-            self._warn_of_skipped(self._treebank.skipped)
-        if sgd:
-            self.finish_update(sgd)
+        return super()._learn_from(examples, drop, losses)
 
-    def _visit(
-        self, batch: list[tuple[bytes, np.ndarray]], rng: np.random.Generator
-    ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
-        model = self.head_outward
-        drawn = self.latent if model.progress.sweeps >= self.latent_after else "nothing"
-        return visit(model, batch, rng, drawn=drawn, longest=self.longest, threads=self.threads)
+    def _drawn(self) -> dict[str, Any]:
+        drawn = self.latent if self.head_outward.progress.sweeps >= self.latent_after else "nothing"
+        return {"drawn": drawn, "longest": self.longest}
+
+    def _end_pass(self) -> None:
+        draws = self.head_outward.draws
+        if draws[0]:
+            util.logger.info("%s: %d of %d new trees accepted", self.name, *draws[::-1])
+            draws[:] = 0
+        self._warn_of_skipped(self._treebank.skipped)
 
     def _loss_of(self, examples: list[Example], scores: tuple[Words, np.ndarray, Trees]) -> float:
         _, _, trees = scores

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 from math import log
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Optimizer
 from wasabi import table
 
 from ..annotation.extensions import register_extensions, write_states
@@ -83,12 +82,11 @@ class HeadOutwardStates(TrainableComponent):
         if skipped:
             util.logger.info("%s: %d words are in sentences without complete trees and left out", self.name, skipped)
 
-    def _learn_from(
-        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
-    ) -> None:
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         documents = {uncased_key(example.reference): example.reference for example in examples}
         texts = [(key, self._seen.take(key, partial(self._read, doc))) for key, doc in documents.items()]
         self.guard.change(lambda: self._visit(texts, losses))
+        return False
 
     def _read(self, doc: Doc) -> UncasedWords:
         return self.latent_states.usable(read_uncased(doc))

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from spacy import util
@@ -144,23 +143,16 @@ class HPYPParser(GibbsParser):
             stacklevel=3,
         )
 
-    def _learn_from(
-        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
-    ) -> None:
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         batch = self._treebank.batch(gold_documents(examples, self.tokens))
         # What is new is known when everything has been seen once.
         if batch.met:
             self._warn_of_new()
-        if not batch:
-            return
-        swept = self._step(batch, losses)
-        if swept:
-            self._warn_of_skipped(self._treebank.skipped, self._treebank.size)
-        learns_confidence = swept and not self._contrast_is_due
-        if sgd:
-            self.finish_update(sgd)
-        if learns_confidence:
-            self._learn_confidence()
+        if not batch or not self._step(batch, losses):
+            return False
+        self._warn_of_skipped(self._treebank.skipped, self._treebank.size)
+        # Where weights are to be contrasted, confidence is learned after that.
+        return not self._contrast_is_due
 
     def _visit(self, batch: Batch, rng: np.random.Generator) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
         model, latent = self.joint, self.latent if self._is_latent else "nothing"
@@ -208,7 +200,7 @@ class HPYPParser(GibbsParser):
         if self._contrast_is_due:
             self._learn_contrasts(sgd)
             self._contrast_is_due = False
-            self._learn_confidence()
+            self._end_pass()
 
     def _learn_contrasts(self, sgd: Optimizer) -> None:
         """Let the weights of pools learn from what the beam gets wrong, and their averages begin anew."""
@@ -241,7 +233,7 @@ class HPYPParser(GibbsParser):
         model.guard.change(use)
         util.logger.debug("%s: right derivations have a log-likelihood of %.3f given the words", self.name, likelihood)
 
-    def _learn_confidence(self) -> None:
+    def _end_pass(self) -> None:
         model = self._initialized()
         # Sentences with latent derivations are not seated as the static oracle derives them.
         if self.search.marginals and not model.progress.derivations:

@@ -1,14 +1,13 @@
 """The trainable spaCy component `parse_combiner`."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Optimizer
 
 from ..annotation.ballots import ABSENT, Ballots, Gold, Names, join_ballots, read_ballots, read_gold_votes
 from ..annotation.documents import ROOT_LABEL, UNLABELLED, Layout, content_key, write_trees
@@ -125,12 +124,10 @@ class ParseCombiner(TrainableComponent):
         component = dict(nlp.components).get(self.last) if nlp is not None else None
         return bool(self.last) and not isinstance(component, KeepParse)
 
-    def _learn_from(
-        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
-    ) -> None:
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         found = [self._read(example) for example in examples if len(example.predicted)]
         if not found:
-            return
+            return False
         seen = dict(self._seen)
         for parts in found:
             content = b"".join(part.tobytes() for part in (*parts[0], *parts[1]))
@@ -142,6 +139,7 @@ class ParseCombiner(TrainableComponent):
             # What has been learned from counts as seen, and not what an interrupt came before.
             self.model.attrs[VOTES], self._seen = learned, seen
         losses[self.name] = self.votes.loss(*join_ballots(found))
+        return False
 
     def _read(self, example: Example) -> tuple[Ballots, Gold]:
         """What voters say of an example and what is right: on the reference's own tokens, if only that has parses."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from spacy import util
@@ -13,7 +13,6 @@ from spacy.pipeline.dep_parser import DependencyParser
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.vocab import Vocab
-from thinc.api import Optimizer
 
 from ..annotation.calibration import PUNCTUATION
 from ..annotation.candidates import Candidates, candidates_of, parsed_candidates, write_candidates
@@ -38,9 +37,7 @@ from ..models.ranking import (
     right_of_chosen,
 )
 from ..models.reranker import RANKING, tree_features
-from ..pools.pool import Weights
-from ..training.trees import visit
-from .alignment import annotated_document, gold_documents
+from .alignment import annotated_document
 from .corpus import reading
 from .factories import TREE_SCORES, TREES, register
 from .head_outward_base import HeadOutwardComponent
@@ -169,7 +166,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
             weights from, instead of the last ones of the examples. If there are more than `held_out`, of so many of them.
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """
-        documents = list(gold_documents(self._initial_examples(get_examples), self.tokens))
+        documents = list(super()._documents(self._initial_examples(get_examples)))
         held: dict[bytes, tuple[Doc, RawSentence]] = {}
         if held_out is None:
             keys = self._hold_out([raw.key for document in documents for raw in document.sentences])
@@ -201,22 +198,13 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         # Of a small treebank most has to be learned from.
         return set(distinct[len(distinct) - min(self.held_out, len(distinct) // 5) :])
 
-    def _learn_from(
-        self, examples: list[Example], drop: float, sgd: Optimizer | Literal[False] | None, losses: dict[str, float]
-    ) -> None:
-        held_out = self._learned.held_out
-        for key, sentence in _sentences(examples, self.tokens, held_out):
-            self._held.setdefault(key, sentence)
-        batch = self._treebank.rows(_without(gold_documents(examples, self.tokens), held_out))
-        if batch:
-            self._step(batch, losses)
-            if sgd:
-                self.finish_update(sgd)
+    def _documents(self, examples: Iterable[Example]) -> Iterator[GoldDocument]:
+        return _without(super()._documents(examples), self._learned.held_out)
 
-    def _visit(
-        self, batch: list[tuple[bytes, np.ndarray]], rng: np.random.Generator
-    ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
-        return visit(self.head_outward, batch, rng, threads=self.threads)
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
+        for key, sentence in _sentences(examples, self.tokens, self._learned.held_out):
+            self._held.setdefault(key, sentence)
+        return super()._learn_from(examples, drop, losses)
 
     def learn_weights(self, examples: Iterable[Example]) -> dict[str, float]:
         """Learn the weights of what is known of trees from some sentences, each by itself. The generative model stays as it is.

@@ -82,7 +82,7 @@ class EasyFirstParser(Parser):
         except BaseException:
             self._use(before)
             raise
-        self._warn_of_skipped(corpus.skipped)
+        self._warn_of_skipped(corpus.skipped, corpus.copies.total())
 
     def _prepare(
         self, corpus: GoldCorpus, known: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None

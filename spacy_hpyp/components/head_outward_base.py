@@ -26,9 +26,12 @@ class HeadOutwardComponent(GibbsParser):
         """The probability model itself."""
         return self.model.attrs[HEAD_OUTWARD]
 
-    def _reset_training(self) -> None:
-        super()._reset_training()
-        self._treebank = Treebank(self.head_outward, self._read)
+    def _new_treebank(self, model: HeadOutwardModel) -> Treebank:
+        return Treebank(model, self._read)
+
+    def _initialize_model(self, model: HeadOutwardModel, corpus: GoldCorpus, labels: dict[str, list[str]]) -> None:
+        vocabulary = corpus.vocabulary(labels["tags"], model.vocabulary_settings, uncased=True)
+        model.initialize(labels["labels"], vocabulary)
 
     def _documents(self, examples: Iterable[Example]) -> Iterator[GoldDocument]:
         """What is learned from examples."""
@@ -46,18 +49,3 @@ class HeadOutwardComponent(GibbsParser):
     def _drawn(self) -> dict[str, Any]:
         """Which trees are drawn now, as `training.trees.visit` takes it."""
         return {}
-
-    def _treebank_of(self, corpus: GoldCorpus, labels: dict[str, list[str]]) -> Treebank:
-        """The sentences of a corpus, and a new model of them. The component stays as it is.
-
-        labels (dict[str, list[str]]): See `initialize`.
-        RAISES (ValueError): If nothing can be learned.
-        """
-        model = self.head_outward.untrained()
-        vocabulary = corpus.vocabulary(labels["tags"], model.vocabulary_settings, uncased=True)
-        model.initialize(labels["labels"], vocabulary)
-        treebank = Treebank(model, self._read)
-        treebank.begin(corpus)
-        if not treebank.usable:
-            raise self._nothing_fits(treebank.skipped)
-        return treebank

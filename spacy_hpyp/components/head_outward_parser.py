@@ -1,12 +1,11 @@
 """The trainable spaCy component `head_outward_parser`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from spacy import util
 from spacy.attrs import SENT_START
-from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -21,7 +20,6 @@ from ..head_outward.parsing import Trees, best_trees, head_marginals, parse
 from ..head_outward.scoring import tree_log_probabilities
 from ..models.head_outward import read_docs
 from ..settings import whole
-from ..training.treebank import GoldCorpus, Treebank
 from ..training.trees import read_tree
 from .factories import TREE_SCORES, TREES, register
 from .head_outward_base import HeadOutwardComponent
@@ -64,18 +62,10 @@ class HeadOutwardParser(HeadOutwardComponent):
     def _read(self, sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
         return read_tree(sentence, vocab, latent=self.latent, longest=self.longest)
 
-    def _begin(
-        self, corpus: GoldCorpus, labels: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None
-    ) -> None:
-        treebank = self._treebank_of(corpus, labels)
-        self._use(treebank.model)
-        self._treebank = treebank
-        self._warn_of_skipped(treebank.skipped)
-
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         # What could not be learned from may be by now.
         if self._latent != (self.latent, self.longest):
-            self._treebank, self._latent = Treebank(self.head_outward, self._read), (self.latent, self.longest)
+            self._treebank, self._latent = self._new_treebank(self.head_outward), (self.latent, self.longest)
         return super()._learn_from(examples, drop, losses)
 
     def _drawn(self) -> dict[str, Any]:
@@ -87,7 +77,7 @@ class HeadOutwardParser(HeadOutwardComponent):
         if draws[0]:
             util.logger.info("%s: %d of %d new trees accepted", self.name, *draws[::-1])
             draws[:] = 0
-        self._warn_of_skipped(self._treebank.skipped)
+        self._warn_of_skipped(self._treebank.skipped, self._treebank.size)
 
     def _loss_of(self, examples: list[Example], scores: tuple[Words, np.ndarray, Trees]) -> float:
         _, _, trees = scores

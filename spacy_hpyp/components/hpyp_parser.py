@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 from spacy import util
-from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model, Optimizer
@@ -102,26 +101,18 @@ class HPYPParser(GibbsParser):
 
     # Training
 
-    def _reset_training(self, treebank: JointTreebank | None = None) -> None:
+    def _reset_training(self) -> None:
         super()._reset_training()
-        self._treebank = treebank or JointTreebank(self.joint)
         self._warned_of_new = self._contrast_is_due = False
 
-    def _begin(
-        self, corpus: GoldCorpus, labels: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None
-    ) -> None:
-        model = self.joint.untrained()
+    def _new_treebank(self, model: JointModel) -> JointTreebank:
+        return JointTreebank(model)
+
+    def _initialize_model(self, model: JointModel, corpus: GoldCorpus, labels: dict[str, list[str]]) -> None:
         initialize(model, corpus, labels, seed=self.seed)
-        treebank = JointTreebank(model)
-        treebank.begin(corpus)
-        if not treebank.usable:
-            raise self._nothing_fits(treebank.skipped)
         if model.vocabulary.rare:
             rare = len(model.vocabulary.rare)
             util.logger.info("%s: %d words that are rare are known by the tags that they had", self.name, rare)
-        self._use(model)
-        self._reset_training(treebank)
-        self._warn_of_skipped(treebank.skipped, treebank.size)
 
     def _warn_of_new(self) -> None:
         model, new = self._initialized(), self._treebank.new

@@ -181,8 +181,8 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         corpus = self._read_corpus(_without(documents, keys))
         treebank = self._treebank_of(corpus, corpus.label_data() if labels is None else labels)
         self._use((treebank.model, Ranking(held_out=keys)))
-        self._treebank, self._held = treebank, held
-        self._warn_of_skipped(treebank.skipped)
+        self._held = held
+        self._go_on_with(treebank)
 
     def _hold_out(self, keys: Sequence[bytes]) -> set[bytes]:
         """What identifies the sentences that weights are learned from."""

@@ -23,7 +23,7 @@ from ..annotation.documents import (
 )
 from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
 from ..pools.pool import Weights
-from ..training.treebank import GoldCorpus
+from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
 from .base import TrainableComponent, listed
 from .stored import reading_parts
@@ -115,13 +115,12 @@ class Parser(TrainableComponent):
             f"labels{listed(skipped)}. Make them of the same data with 'python -m spacy init labels'."
         )
 
-    def _warn_of_skipped(self, skipped: Counter[str], size: int | None = None) -> None:
-        """Say once how many sentences are skipped, of so many."""
+    def _warn_of_skipped(self, skipped: Counter[str], size: int) -> None:
+        """Say once how many of so many sentences are skipped."""
         if skipped and not self._has_warned:
             self._has_warned = True
-            of_all = "" if size is None else f" of {size}"
             warnings.warn(
-                f"The component '{self.name}' skips {skipped.total()}{of_all} training sentences{listed(skipped)}.",
+                f"The component '{self.name}' skips {skipped.total()} of {size} training sentences{listed(skipped)}.",
                 stacklevel=4,
             )
 
@@ -133,8 +132,47 @@ class GibbsParser(Parser):
     the Example. Sentences that are not seated yet are added. When every sentence that the corpus is known to have has been visited,
     hyperparameters are resampled.
 
-    Its settings have `seed`. A subclass defines `_visit`, and `_end_sweep` if more is to be done then.
+    Its settings have `seed`. A subclass defines `_new_treebank`, `_initialize_model` and `_visit`, and `_end_sweep` if more is to be done
+    then.
     """
+
+    def _new_treebank(self, model: Any) -> Treebank:
+        """The sentences that a model is trained on, before any has come by."""
+        raise NotImplementedError
+
+    def _initialize_model(self, model: Any, corpus: GoldCorpus, labels: dict[str, list[str]]) -> None:
+        """Give a model its vocabulary, tags and labels, see `initialize`."""
+        raise NotImplementedError
+
+    def _reset_training(self) -> None:
+        super()._reset_training()
+        self._treebank = self._new_treebank(self.learned)
+
+    def _treebank_of(self, corpus: GoldCorpus, labels: dict[str, list[str]]) -> Treebank:
+        """The sentences of a corpus, and a new model of them. The component stays as it is.
+
+        labels (dict[str, list[str]]): See `initialize`.
+        RAISES (ValueError): If nothing can be learned.
+        """
+        model = self.learned.untrained()
+        self._initialize_model(model, corpus, labels)
+        treebank = self._new_treebank(model)
+        treebank.begin(corpus)
+        if not treebank.usable:
+            raise self._nothing_fits(treebank.skipped)
+        return treebank
+
+    def _begin(
+        self, corpus: GoldCorpus, labels: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None
+    ) -> None:
+        treebank = self._treebank_of(corpus, labels)
+        self._use(treebank.model)
+        self._go_on_with(treebank)
+
+    def _go_on_with(self, treebank: Treebank) -> None:
+        """Learn from a treebank that is known."""
+        self._treebank = treebank
+        self._warn_of_skipped(treebank.skipped, treebank.size)
 
     def _visit(self, batch: Any, rng: np.random.Generator) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
         """One Gibbs step for each customer of some sentences.

@@ -292,7 +292,7 @@ def test_trees_with_cycles_or_two_roots_are_skipped_and_counted(toy, sentences):
     nlp = pipeline(tagger=False, folds=0)
     good = toy.examples(nlp, sentences)
     bad = list(broken(toy, nlp))
-    with pytest.warns(UserWarning, match="'easy_first_parser' skips 4 training sentences") as caught:
+    with pytest.warns(UserWarning, match="'easy_first_parser' skips 4 of [0-9]+ training sentences") as caught:
         nlp.initialize(lambda: [*good, *bad])
     (message,) = [str(warning.message) for warning in caught]
     assert message.endswith("(2 without exactly one root, 1 with cyclic heads, 1 without tags).")

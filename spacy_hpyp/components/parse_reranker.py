@@ -381,7 +381,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> tuple[HeadOutwardModel, Ranking]:
         with reading_parts():
             ranking = attributes[RANKING]
-        return super()._load_model(attributes, parameters), self.ranking.from_bytes(ranking)
+        return super()._load_model(attributes, parameters), self._learned.from_bytes(ranking)
 
     def _replace_model(self, loaded: tuple[HeadOutwardModel, Ranking]) -> None:
         model, ranking = loaded

@@ -77,42 +77,35 @@ class Words:
 
 def read_words(docs: Sequence[Doc]) -> Words:
     """Read the words of Docs."""
-    tokens, starts, spaces = ([np.empty(0, dtype=np.int64)] for _ in range(3))
-    orths = [np.empty(0, dtype=np.uint64)]
-    counts = [0]
-    strings: dict[int, str] = {}
-    for doc in docs:
-        rows = doc.to_array([ORTH, SPACY, IS_SPACE, SENT_START]).view(np.int64)
-        token = np.flatnonzero(rows[:, 2] == 0)
-        counts.append(counts[-1] + len(token))
-        if len(token) == 0:
-            continue
-        found, before = rows[token, 3], np.where(np.append(0, rows[token[1:] - 1, 1]) == 1, SPACE, NOTHING)
-        for i in np.flatnonzero(np.diff(token, prepend=-1) > 1).tolist():
-            first = int(token[i - 1]) + 1 if i else 0
-            if np.any(rows[first : token[i], 3] == 1):
-                found[i] = 1
-            before[i] = _space(doc, first, int(token[i]))
-        found[0] = 1
-        tokens.append(token)
-        # In a Doc, numbers are unsigned.
-        orths.append(rows[token, 0].view(np.uint64))
-        starts.append(np.select([found == 1, found == -1], [BEGINS, GOES_ON], NONE))
-        spaces.append(before)
-        missing = set(orths[-1].tolist()) - strings.keys()
-        strings.update((orth, doc.vocab.strings[orth]) for orth in missing)
-    distinct, place = np.unique(np.concatenate(orths), return_inverse=True)
-    start = np.concatenate(starts).astype(np.int32)
+    attributes = [ORTH, SPACY, IS_SPACE, SENT_START]
+    rows = np.concatenate([np.empty((0, 4), dtype=np.uint64), *(doc.to_array(attributes) for doc in docs)])
+    orths, space, is_space, found = rows.view(np.int64).T
+    # Where each Doc begins among all tokens, and among all words.
+    bounds = np.cumsum([0, *map(len, docs)])
+    place = np.flatnonzero(is_space == 0)
+    counts = np.searchsorted(place, bounds)
+    of_doc = np.repeat(np.arange(len(docs)), np.diff(counts))
+    token = place - bounds[of_doc]
+    starts = np.where(found[place] == 0, NONE, np.where(found[place] == 1, BEGINS, GOES_ON)).astype(np.int32)
+    # What stands before the first word of a Doc, if anything does, is seen below.
+    spaces = np.where((space[place - 1] == 1) & (token > 0), SPACE, NOTHING).astype(np.int32)
+    before = np.append(-1, place[:-1])
+    before[counts[:-1][np.diff(counts) > 0]] = bounds[:-1][np.diff(counts) > 0] - 1
+    for i in np.flatnonzero(place - before > 1).tolist():
+        first, doc = before[i] + 1, of_doc[i]
+        if np.any(found[first : place[i]] == 1):
+            starts[i] = BEGINS
+        spaces[i] = _space(docs[doc], int(first - bounds[doc]), int(token[i]))
+    starts[counts[:-1][np.diff(counts) > 0]] = BEGINS
+    # In a Doc, numbers are unsigned.
+    distinct, example, form = np.unique(orths[place].view(np.uint64), return_index=True, return_inverse=True)
+    strings = [docs[doc].vocab.strings for doc in of_doc[example].tolist()]
     return Words(
-        forms=[strings[orth] for orth in distinct.tolist()],
-        place=place.ravel(),
-        starts=start,
-        spaces=np.concatenate(spaces).astype(np.int32),
-        layout=Layout(
-            token=np.concatenate(tokens),
-            docs=np.array(counts),
-            offsets=np.append(np.flatnonzero(start == BEGINS), len(start)).astype(np.int64),
-        ),
+        forms=[own[orth] for own, orth in zip(strings, distinct.tolist())],
+        place=form.ravel(),
+        starts=starts,
+        spaces=spaces,
+        layout=Layout(token, counts, np.append(np.flatnonzero(starts == BEGINS), len(starts)).astype(np.int64)),
     )
 
 

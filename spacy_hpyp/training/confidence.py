@@ -29,7 +29,7 @@ from ..inference.division import Search
 from ..models.joint_model import JointModel
 from ..models.tree_model import UNLEARNED as UNLEARNED_TREES
 from ..models.tree_model import ParserProgress, TreeModel, confidence_features
-from .leave_out import deal_out
+from .treebank import deal_out
 
 _FOLDS = 5
 # Confidence in parses is learned from about so many tokens that are visited: from some of a sweep, or from all of a small treebank after

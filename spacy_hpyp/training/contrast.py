@@ -23,7 +23,7 @@ from ..inference.division import Search
 from ..models.joint_model import JointModel
 from ..models.parameters import no_gradient
 from ..pools.pool import Weights
-from .leave_out import deal_out
+from .treebank import deal_out
 
 #: In smaller treebanks weights are not contrasted: on 400 Tamil sentences they became worse, on EWT better; between them nothing was
 #: tried.

@@ -5,32 +5,16 @@ a parser was trained on it believes what it was told. A count model need not be 
 taken out of a copy of the seating, and parsed by what is left.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from ..annotation.arrays import Guides, no_guides, sentence_blocks
-from ..annotation.documents import GoldDocument, RawSentence, join, read_gold
+from ..annotation.documents import GoldDocument, RawSentence, join
 from ..inference.division import Search
 from ..models.joint_model import JointModel
-
-# So many consecutive sentences are left out together, or fewer where a treebank is small. On EWT 84.6 % of the heads are right then, and
-# 84.2 % on dev; where every tenth document of ten sentences is left out, and others of the same text stay, 85.8 %.
-_STRETCH = 200
-
-
-class _Sentence(NamedTuple):
-    """A sentence to be annotated.
-
-    words (int32[n]): The numbers of its words.
-    gold (int32[4, n] | None): Its words, tags, heads and labels, unless it cannot be learned from.
-    copies (int): How often it is seated.
-    """
-
-    words: np.ndarray
-    gold: np.ndarray | None
-    copies: int
+from .derivations import JointTreebank
+from .treebank import deal_out
 
 
 def leave_out(
@@ -63,28 +47,37 @@ def leave_out(
         derivations.
     """
     _check_derivations(model)
-    order, sentences = _read(model, documents)
-    _check_seated(sentences.values())
+    treebank = JointTreebank(model)
+    order: list[bytes] = []
+    words: dict[bytes, np.ndarray] = {}
+    for document in documents:
+        for raw in document.sentences:
+            order.append(raw.key)
+            if order[-1] not in words:
+                rows = treebank.rows_of(order[-1], raw, document.vocab)
+                words[order[-1]] = _words(model, raw, document) if rows is None else rows[0]
+    gold, seated = treebank.usable, model.progress.seated
+    copies = {key: seated.get(key, 0) for key in gold}
+    _check_seated(copies)
     fold_of = deal_out(order, folds)
-    starts = dict(zip(sentences, np.cumsum([0, *(len(sentence.words) for sentence in sentences.values())]).tolist()))
-    found = no_guides(sum(len(sentence.words) for sentence in sentences.values()))
+    starts = dict(zip(words, np.cumsum([0, *map(len, words.values())]).tolist()))
+    found = no_guides(sum(map(len, words.values())))
     for fold in range(folds):
-        keys = [key for key, own in fold_of.items() if own == fold and not (given_tags and sentences[key].gold is None)]
+        keys = [key for key, own in fold_of.items() if own == fold and not (given_tags and key not in gold)]
         if not keys:
             continue
-        chosen = [sentences[key] for key in keys]
-        blocks = sentence_blocks([sentence.words for sentence in chosen])
+        blocks = sentence_blocks([words[key] for key in keys])
         if given_tags:
-            blocks = blocks._replace(tags=np.concatenate([sentence.gold[1] for sentence in chosen]))
-        seated = [sentence.gold for sentence in chosen for _ in range(sentence.copies)]
-        others = model.without(join(seated), rng, threads) if seated else model
+            blocks = blocks._replace(tags=np.concatenate([gold[key][1] for key in keys]))
+        left_out = [gold[key] for key in keys for _ in range(copies.get(key, 0))]
+        others = model.without(join(left_out), rng, threads) if left_out else model
         guides = others.frozen.decode(blocks, search, threads).guides
-        place = _places(keys, sentences, starts)
+        place = _places(keys, words, starts)
         for part, values in zip(found, guides):
             part[place] = values
         progress(len(place))
-    place = _places(order, sentences, starts)
-    return Guides(*(part[place] for part in found)), sum(sentences[key].copies > 0 for key in order)
+    place = _places(order, words, starts)
+    return Guides(*(part[place] for part in found)), sum(copies.get(key, 0) > 0 for key in order)
 
 
 def without(
@@ -97,8 +90,8 @@ def without(
     RAISES (ValueError): If the model has latent derivations.
     """
     _check_derivations(model)
-    _, sentences = _read(model, documents)
-    seated = [each.gold for each in sentences.values() if each.gold is not None for _ in range(each.copies)]
+    sentences = dict(JointTreebank(model).rows(documents))
+    seated = [rows for key, rows in sentences.items() for _ in range(model.progress.seated.get(key, 0))]
     return model.without(join(seated), rng, threads) if seated else model
 
 
@@ -110,33 +103,13 @@ def _check_derivations(model: JointModel) -> None:
         )
 
 
-def _read(model: JointModel, documents: Sequence[GoldDocument]) -> tuple[list[bytes], dict[bytes, _Sentence]]:
-    """What identifies each sentence, in order, and the sentences."""
-    encoder, seated = model.encoder, model.progress.seated
-    order: list[bytes] = []
-    sentences: dict[bytes, _Sentence] = {}
-    for document in documents:
-        for raw in document.sentences:
-            key = raw.key
-            order.append(key)
-            if key not in sentences:
-                gold = read_gold(raw, document.vocab)
-                encoded = gold if isinstance(gold, str) else encoder.encode(gold, learned=True)
-                if isinstance(encoded, str):
-                    sentences[key] = _Sentence(_words(model, raw, document), None, 0)
-                else:
-                    sentences[key] = _Sentence(encoded[0], encoded, seated.get(key, 0))
-    return order, sentences
-
-
 def _words(model: JointModel, raw: RawSentence, document: GoldDocument) -> np.ndarray:
     forms = [document.vocab.strings[orth] for orth in raw.rows[:, 0].view(np.uint64).tolist()]
     return np.array(model.vocabulary.numbers_observed(forms), dtype=np.int32)
 
 
-def _check_seated(sentences: Iterable[_Sentence]) -> None:
-    copies = [sentence.copies for sentence in sentences if sentence.gold is not None]
-    seated = sum(count > 0 for count in copies)
+def _check_seated(copies: Mapping[bytes, int]) -> None:
+    seated = sum(count > 0 for count in copies.values())
     if 2 * seated < len(copies) or not seated:
         raise ValueError(
             f"Of {len(copies)} different sentences with complete trees, the model has learned from {seated}. Sentences are left "
@@ -144,20 +117,7 @@ def _check_seated(sentences: Iterable[_Sentence]) -> None:
         )
 
 
-def deal_out(order: Sequence[bytes], folds: int) -> dict[bytes, int]:
-    """With which fold each sentence is left out: stretches of them are dealt out in turn.
-
-    order (Sequence[bytes]): What identifies the sentences, in their order in the treebank.
-    folds (int): How many there are.
-    """
-    stretches = folds * -(-len(order) // (folds * _STRETCH))
-    fold_of: dict[bytes, int] = {}
-    for number, key in enumerate(order):
-        fold_of.setdefault(key, number * stretches // len(order) % folds)
-    return fold_of
-
-
-def _places(keys: Sequence[bytes], sentences: dict[bytes, _Sentence], starts: dict[bytes, int]) -> np.ndarray:
+def _places(keys: Sequence[bytes], words: Mapping[bytes, np.ndarray], starts: Mapping[bytes, int]) -> np.ndarray:
     """Where the words of some sentences stand among the words of all (int64[*])."""
-    places = [np.arange(starts[key], starts[key] + len(sentences[key].words)) for key in keys]
+    places = [np.arange(starts[key], starts[key] + len(words[key])) for key in keys]
     return np.concatenate([np.empty(0, dtype=np.int64), *places])

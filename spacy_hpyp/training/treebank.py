@@ -18,6 +18,10 @@ from ..text.vocabulary import Vocabulary, VocabularySettings
 
 Made = TypeVar("Made")
 
+# So many consecutive sentences are left out together, or fewer where a treebank is small. On EWT 84.6 % of the heads are right then, and
+# 84.2 % on dev; where every tenth document of ten sentences is left out, and others of the same text stay, 85.8 %.
+_STRETCH = 200
+
 
 class Seen(Generic[Made]):
     """What has come by in training, by its content, and what has been made of it.
@@ -134,13 +138,30 @@ class Treebank(Seen[np.ndarray]):
         for document in documents:
             for raw in document.sentences:
                 key = raw.key
-                rows = self.take(key, partial(self._make, raw, document.vocab))
+                rows = self.rows_of(key, raw, document.vocab)
                 if rows is not None:
                     found.append((key, rows))
         return found
+
+    def rows_of(self, key: bytes, sentence: RawSentence, vocab: Vocab) -> np.ndarray | None:
+        """A sentence with its key, if it can be learned from."""
+        return self.take(key, partial(self._make, sentence, vocab))
 
     def _make(self, raw: RawSentence, vocab: Vocab) -> np.ndarray | str:
         return self._encode(self._read(raw, vocab))
 
     def _encode(self, sentence: GoldSentence | str) -> np.ndarray | str:
         return sentence if isinstance(sentence, str) else self.model.encoder.encode(sentence)
+
+
+def deal_out(order: Sequence[bytes], folds: int) -> dict[bytes, int]:
+    """With which fold each sentence is left out: stretches of them are dealt out in turn.
+
+    order (Sequence[bytes]): What identifies the sentences, in their order in the treebank.
+    folds (int): How many there are.
+    """
+    stretches = folds * -(-len(order) // (folds * _STRETCH))
+    fold_of: dict[bytes, int] = {}
+    for number, key in enumerate(order):
+        fold_of.setdefault(key, number * stretches // len(order) % folds)
+    return fold_of

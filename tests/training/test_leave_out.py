@@ -174,7 +174,7 @@ def test_it_does_not_matter_how_sentences_are_divided_into_documents(toy, nlp, s
 
 
 def test_large_treebanks_are_left_out_in_stretches(monkeypatch, toy, nlp, sentences):
-    monkeypatch.setattr("spacy_hpyp.training.leave_out._STRETCH", 4)
+    monkeypatch.setattr("spacy_hpyp.training.treebank._STRETCH", 4)
     parser, given = toy.parser(nlp), documents(nlp, toy, sentences)
     left_out = []
     without = parser.joint.without

@@ -42,7 +42,7 @@ class HPYPParser(HPYPTraining):
     documents (see `spacy_hpyp.annotation.extensions`).
 
     The loss is the negative log-likelihood for each token in nats. What is predicted is predicted from other sentences and what comes
-    before it in its own; with sampled seatings of single experts from all the rest, see `Seating.visit`.
+    before it in its own; with sampled seatings of single experts from all the rest, see `JointModel.visit`.
 
     Its model is made by `spacy-hpyp.HPYPModel.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
     """

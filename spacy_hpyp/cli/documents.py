@@ -14,7 +14,7 @@ from ..annotation.documents import unannotated
 from ..components.corpus import reading
 from ..storage.checksum import DAMAGE
 from ..treebanks.conllu import Block, read_blocks
-from .raw_text import check_text, is_conllu
+from .raw_text import is_conllu, lines_of, saved_docs
 
 _NEW_DOCUMENT = "newdoc"
 
@@ -34,19 +34,13 @@ def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator
     RAISES (ValueError): If the file is not what its name says.
     """
     if path.suffix == ".spacy":
-        with reading(path):
-            yield from DocBin().from_disk(path).get_docs(vocab)
+        yield from saved_docs(path, vocab)
         return
     if is_conllu(path):
         # The converter has a vocabulary of its own.
         yield from DocBin(docs=treebank_documents(list(read_blocks(path)), path)).get_docs(vocab)
         return
-    check_text(path)
-    try:
-        text = path.read_text(encoding="utf8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"'{path}' is not text in UTF-8 ({error}).") from error
-    for sentences in _documents_of_text(text.split("\n"), document_words):
+    for sentences in _documents_of_text((line for _, line in lines_of(path)), document_words):
         words = [word for sentence in sentences for word in sentence]
         starts = [i == 0 for sentence in sentences for i in range(len(sentence))]
         yield Doc(vocab, words=words, sent_starts=starts)

@@ -21,12 +21,13 @@ from spacy.tokens import Doc, DocBin
 from wasabi import msg
 
 from ..compat.cli import parse_config_overrides
-from ..components.corpus import reading, spacy_files
+from ..components.corpus import spacy_files
 from ..storage.files import prepare_folder, replace_file
 from .app import load_pipeline
 from .evaluate import parse_examples, read_examples
 from .options import Data, TrainData, argument, option
 from .output import percent, print_table
+from .raw_text import saved_docs
 
 #: Which parts of a treebank are learned from.
 PARTS = ("1/10", "1/3", "2/3", "1")
@@ -135,11 +136,7 @@ def nested_parts(docs: Sequence[Doc], shares: Sequence[Fraction], seed: int) -> 
 
 
 def _read_docs(path: Path, unit: str) -> list[Doc]:
-    vocab = spacy.blank("xx").vocab
-    docs = []
-    for file in spacy_files(path):
-        with reading(file):
-            docs += [doc for doc in DocBin().from_disk(file).get_docs(vocab) if len(doc)]
+    docs = [doc for doc in saved_docs(path) if len(doc)]
     if not docs:
         raise ValueError(f"There is no document in '{path}'.")
     if unit == "sentences":

@@ -11,6 +11,7 @@ import typer
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
+from spacy.vocab import Vocab
 
 from ..components.corpus import reading, spacy_files
 from ..language_model.stimuli import is_table
@@ -93,7 +94,7 @@ def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: b
     if is_conllu(path):
         return ([word.form for word in block.words] for block in read_blocks(path))
     if per_line:
-        return _words_of(_lines(path), nlp)
+        return _words_of(lines_of(path), nlp)
     if nlp is None:
         raise ValueError(f"The sentences of the running text '{path}' can only be found by a pipeline.")
     return _running_text(path, nlp)
@@ -122,23 +123,30 @@ def locate_paragraphs(
     RETURNS (Iterator[tuple[int, str]]): How many characters of the file come before the paragraph, and its text.
     RAISES (ValueError): If the file is not text in UTF-8, or is a table or CoNLL-U.
     """
-    lines = _lines(Path(path)) if file is None else _located(file, Path(path))
+    lines = lines_of(Path(path)) if file is None else _located(file, Path(path))
     yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines)
 
 
-def _gold_sentences(path: Path) -> Iterator[list[str]]:
-    files = spacy_files(path)
-    if not files:
-        raise ValueError(f"There is no .spacy file in the directory '{path}'.")
-    # What is white space, a vocabulary knows from its language; that of no language in particular is good for all.
-    vocab = spacy.blank("xx").vocab
-    for file in files:
+def saved_docs(path: Path, vocab: Vocab | None = None) -> Iterator[Doc]:
+    """The documents of a .spacy file, or of those in a directory.
+
+    vocab (Vocab | None): Of the Docs. What is white space it knows from its language; that of no language in particular is good for all.
+    RAISES (ValueError): If one is damaged, or no such file.
+    """
+    vocab = spacy.blank("xx").vocab if vocab is None else vocab
+    for file in spacy_files(path):
         with reading(file):
-            for doc in DocBin().from_disk(file).get_docs(vocab):
-                yield from _sentences(doc)
+            yield from DocBin().from_disk(file).get_docs(vocab)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _gold_sentences(path: Path) -> Iterator[list[str]]:
+    if not spacy_files(path):
+        raise ValueError(f"There is no .spacy file in the directory '{path}'.")
+    for doc in saved_docs(path):
+        yield from _sentences(doc)
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a text file as they are, and how many characters of the file come before each. A byte order mark is left out."""
     check_text(path)
     with opened(path) as file:

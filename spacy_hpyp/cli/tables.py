@@ -2,24 +2,22 @@
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
-import spacy
 import srsly
 import typer
-from spacy.tokens import DocBin
 from wasabi import msg
 
 from ..compat.cli import parse_config_overrides
-from ..components.corpus import reading, spacy_files
 from ..storage.files import prepare_folder, replace_file
 from ..studies.page import to_json, to_markdown
 from ..studies.runner import Runner, minutes, only_one, program_version, wall_seconds
 from ..studies.study import Study, Table, read_study
 from .app import fail
 from .options import argument, option
+from .raw_text import saved_docs
 
 _STUDY = Path("configs/papers.cfg")
 
@@ -104,10 +102,7 @@ def _share(study: Study) -> float:
     if train.suffix == ".conllu":
         tokens = sum(line[:1].isdigit() for line in train.read_text(encoding="utf8").splitlines())
     else:
-        vocab = spacy.blank("xx").vocab
-        with reading(train):
-            docs = chain.from_iterable(DocBin().from_disk(file).get_docs(vocab) for file in spacy_files(train))
-            tokens = sum(map(len, docs))
+        tokens = sum(map(len, saved_docs(train)))
     return study.head.part * tokens / study.head.tokens
 
 

@@ -53,7 +53,7 @@ def program_version(package: Path) -> str:
     found = hashlib.sha256()
     for path in sorted([*package.rglob("*.py"), *package.rglob("*.cfg")]):
         name = path.relative_to(package).as_posix()
-        if not name.startswith("studies/") and name != "cli/papers.py":
+        if not name.startswith("studies/") and name != "cli/tables.py":
             found.update(name.encode() + b"\0" + path.read_bytes())
     return f"{__version__}+{found.hexdigest()[:8]}"
 

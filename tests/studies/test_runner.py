@@ -3,13 +3,17 @@
 import json
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 import srsly
 
+import spacy_hpyp
 from spacy_hpyp.studies.page import to_json, to_markdown
 from spacy_hpyp.studies.runner import Runner, program_version, wall_seconds
 from spacy_hpyp.studies.study import read_study
+
+PACKAGE = Path(spacy_hpyp.__file__).parent
 
 #: What the commands of these studies are: `write FILE TEXT`, `add FILE FROM TEXT`, `print TEXT`, `fail`. With a file `signal.txt`,
 #: `print` sends the signal that is named there to the program that has started it, and takes longer than anybody waits.
@@ -333,11 +337,12 @@ def test_a_table_of_no_paper_has_one_figure_a_column(start):
 
 
 def test_the_version_is_that_of_all_sources_but_those_that_show_figures(tmp_path):
-    for name in ("model.py", "studies/page.py", "cli/papers.py"):
+    assert all((PACKAGE / name).exists() for name in ("studies/page.py", "cli/tables.py"))
+    for name in ("model.py", "studies/page.py", "cli/tables.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("1")
     before = program_version(tmp_path)
-    for name in ("studies/page.py", "cli/papers.py"):
+    for name in ("studies/page.py", "cli/tables.py"):
         (tmp_path / name).write_text("2")
         assert program_version(tmp_path) == before
     (tmp_path / "model.py").write_text("2")

@@ -1,6 +1,7 @@
 """The configs that come with the project are complete, and what the factory does without them."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,10 +14,11 @@ import srsly
 from command_line import run
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config, load_model_from_config
-from thinc.api import Adam
+from thinc.api import Adam, Config
 
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
+from spacy_hpyp.components.conllu_corpus import create_conllu_corpus
 from spacy_hpyp.text.unknown_words import unknown_words
 
 PROJECT = Path(__file__).parent.parent
@@ -197,3 +199,21 @@ def test_pools_are_made_by_add_pipe_with_lists_alone(toy, assert_forest):
     assert joint.one_table
     assert joint.vocabulary_settings.min_count == 2
     assert_forest(toy.train(nlp, toy.sentences(20), 2)("the dog sees a cat ."))
+
+
+def test_sections_for_conllu_that_a_page_shows_make_a_pipeline_of_words():
+    page = (PROJECT / "docs" / "training.md").read_text(encoding="utf8")
+    shown = re.search(r"```ini\n(\[nlp\.tokenizer\].*?)```", page, re.DOTALL)
+    config = load_config(PROJECT / "configs" / "pool.cfg")
+    found = Config().from_str(f"[nlp]\n[corpora]\n[paths]\ntrain = null\ndev = null\n{shown[1]}", interpolate=False)
+    config["nlp"] |= {"tokenizer": found["nlp"]["tokenizer"], "pipeline": ["hpyp_parser"]}
+    config["components"] = {"hpyp_parser": config["components"]["hpyp_parser"]}
+    config["initialize"]["components"] = {}
+    config["corpora"] = found["corpora"]
+    config["paths"] |= {part: str(SAMPLE / f"en_sample-ud-{part}.conllu") for part in ("train", "dev")}
+    nlp = init_nlp(config.interpolate())
+    (example, *_) = create_conllu_corpus(SAMPLE / "en_sample-ud-train.conllu")(nlp)
+    assert nlp.make_doc(example.reference.text).text == example.reference.text
+    assert [word.text for word in nlp.make_doc(example.reference.text)._.words] == [
+        word.text for word in example.reference._.words
+    ]

@@ -23,6 +23,7 @@ import numpy.ma  # noqa: F401
 from numba import njit, types
 
 from .compat import numba as compat
+from .compat.references import by_reference as by_reference
 
 #: In place of a number, a position or an outcome: there is none.
 NONE = -1
@@ -97,15 +98,31 @@ def inner_maker(function: Callable) -> Any:
     return _compile(function, counting=True, called_from_python=False)
 
 
+def maker(function: Callable) -> Any:
+    """Compile a function that makes some arrays for compiled code that calls it. Python runs it as it is, which takes less time than
+    to have it compiled.
+    """
+    dispatcher = _dispatcher(function, counting=True, called_from_python=False)
+    compat.run_uncompiled(dispatcher)
+    return dispatcher
+
+
 def _compile(function: Callable, *, counting: bool, called_from_python: bool = True) -> Any:
+    inner = _dispatcher(function, counting=counting, called_from_python=False)
+    compat.refuse_calls(inner)
+    if not called_from_python:
+        return inner
+    entry = _dispatcher(function, counting=counting, called_from_python=True)
+    compat.let_compiled_code_call(inner, entry)
+    # What is kept of a function that is compiled in several ways is not all the same.
+    stamp = f"{_stamp(Path(function.__code__.co_filename))} {counting}"
+    compat.set_cache(entry, compat.new_cache(function, stamp, _warn_once))
+    return entry
+
+
+def _dispatcher(function: Callable, *, counting: bool, called_from_python: bool) -> Any:
     options = compat.options(counting=counting, called_from_python=called_from_python)
     dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
-    if not called_from_python:
-        compat.refuse_calls(dispatcher)
-    # What is kept of a function that is compiled in several ways is not all the same.
-    compat.set_cache(
-        dispatcher, compat.new_cache(function, f"{_stamp(Path(function.__code__.co_filename))} {options}", _warn_once)
-    )
     if not counting:
         compat.check_overloads(dispatcher, partial(_refuse_arrays, function.__name__))
     return dispatcher
@@ -144,12 +161,12 @@ def generic(function: Callable) -> Any:
     So an algorithm is written once for all that it can be handed. An implementation is a compiled function with the same
     arguments; it is entered by `implements`. As with `borrowing`, it makes no array that it returns.
     """
-    return compat.choose_by_kind(function, counting=False)
+    return compat.Generic(function)
 
 
 def generic_maker(function: Callable) -> Any:
     """`generic`, for a function that makes arrays and returns them."""
-    return compat.choose_by_kind(function, counting=True)
+    return compat.Generic(function)
 
 
 def implements(function: Any, *kinds: type) -> Callable:

@@ -2,12 +2,8 @@
 
 from numba import njit
 
-from spacy_hpyp.arc_standard import decoder, outlook, proposals
-
-
-@njit
-def new_workspace(parser, search):
-    return proposals.new_workspace(parser, search)
+from spacy_hpyp.arc_standard import decoder, outlook
+from spacy_hpyp.arc_standard.proposals import new_workspace
 
 
 @njit
@@ -23,3 +19,7 @@ def search_block(parser, block, search, work, records, syntactic, lexical, log_p
 @njit
 def outlook_of(chain, tag_offsets, candidate_tags, usual, block, share):
     return outlook.outlook_of(chain, tag_offsets, candidate_tags, usual, block, share)
+
+
+def decode_all(parser, blocks, block, search):
+    return decoder.decode_all(parser, new_workspace(parser, search), blocks, block, search)

@@ -38,7 +38,6 @@ from .configuration import (
 )
 from .contexts import read_context
 from .decoder import only, search_block
-from .proposals import new_workspace
 
 _SMALLEST = 1024
 # What is less probable is passed over.
@@ -46,10 +45,11 @@ _NEGLIGIBLE = 1e-3
 
 
 @compiled
-def add_contrasts(parser, blocks, chosen, derivations, search, joint, gradients):
+def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, gradients):
     """Add up the gradients of the conditional log-likelihoods of some sentences.
 
     parser (Parser): With factored transitions.
+    work (Workspace): Written on.
     blocks (Blocks): The sentences.
     chosen (int64[*]): Which of them.
     derivations (Derivations): The right derivation of all of them.
@@ -58,7 +58,6 @@ def add_contrasts(parser, blocks, chosen, derivations, search, joint, gradients)
     gradients (tuple[Weights, ...]): By distribution; added to.
     RETURNS (float): The sum of the log-likelihoods, in nats.
     """
-    work = new_workspace(parser, search)
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     total = 0.0
     for block in chosen:

@@ -13,7 +13,7 @@ from ..inference.particle_filter import run
 from ..inference.running_text import read
 from .configuration import FIELDS
 from .posterior import choose, find_guides, find_marginals, read_parse, read_posterior
-from .proposals import bounds_of, new_decoding, new_workspace
+from .proposals import bounds_of, new_decoding
 
 _SMALLEST = 1024
 
@@ -22,9 +22,9 @@ _SMALLEST = 1024
 def only(blocks, block):
     """One of some blocks by itself."""
     start, end = blocks.offsets[block], blocks.offsets[block + 1]
-    return Blocks(
-        blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], np.array([0, end - start])
-    )
+    offsets = np.zeros(2, dtype=np.int64)
+    offsets[1] = end - start
+    return Blocks(blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], offsets)
 
 
 @generic_maker
@@ -90,16 +90,16 @@ def _not_apart(search, parser, block, work, records, syntactic, lexical, log_pro
 
 
 @compiled
-def decode_blocks(parser, blocks, chosen, search, given, parses):
+def decode_blocks(parser, work, blocks, chosen, search, given, parses):
     """Decode some blocks, each by itself; what one block gives does not depend on the others.
 
+    work (Workspace): Written on.
     blocks (Blocks): All blocks.
     chosen (int64[*]): Which of them to decode.
     search (Search): How to search, and what to choose from the final beam.
     given (bool): Whether the heads, labels and tags in `parses` are to be kept, and only their probabilities to be found.
     parses (Parses): Overwritten for the chosen blocks.
     """
-    work = new_workspace(parser, search)
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     for block in chosen:
         start, end = blocks.offsets[block], blocks.offsets[block + 1]
@@ -135,14 +135,15 @@ def decode_blocks(parser, blocks, chosen, search, given, parses):
 
 
 @compiled
-def decode_all(parser, blocks, block, search):
+def decode_all(parser, work, blocks, block, search):
     """All derivations that the final beam has for one block.
 
+    work (Workspace): Written on.
     block (int): Which of the blocks.
     RETURNS (Posterior): Their trees and probabilities.
     """
     one = only(blocks, block)
     n = len(one.tags)
-    work, records = new_workspace(parser, search), np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     records, beam, size = search_block(parser, one, search, work, records, np.empty(n), np.empty(n), np.empty(n))
     return read_posterior(records, beam, size, n, search.temperature)

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ..annotation.arrays import Blocks, Guides, Parses, Posterior, Share, block_starts, no_guides
-from ..arc_standard.proposals import Parser
+from ..arc_standard.proposals import Parser, new_workspace
 from ..compiled import NONE
 from ..inference.beam import log_sum
 from ..inference.division import Search
@@ -165,17 +165,24 @@ def _decode(
     order = chosen[np.argsort(-lengths[chosen], kind="stable")]
     # Copied, as the decoder would be compiled once more for an array with gaps.
     hands = [order[thread::threads].copy() for thread in range(min(threads, len(order)))]
+
+    def decode_hand(hand: np.ndarray) -> None:
+        decode_blocks(parser, new_workspace(parser, search), blocks, hand, search, given is not None, parses)
+
     if len(hands) == 1:
-        decode_blocks(parser, blocks, hands[0], search, given is not None, parses)
+        decode_hand(hands[0])
     elif len(hands) > 1:
         with ThreadPoolExecutor(len(hands)) as pool:
-            list(pool.map(lambda hand: decode_blocks(parser, blocks, hand, search, given is not None, parses), hands))
+            list(pool.map(decode_hand, hands))
     return parses
 
 
 def _decode_all(parser: Parser, blocks: Blocks, search: Search, threads: int) -> list[Posterior]:
+    def decode_one(i: int) -> Posterior:
+        return decode_all(parser, new_workspace(parser, search), blocks, i, search)
+
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda i: decode_all(parser, blocks, i, search), range(len(blocks.offsets) - 1)))
+        return list(pool.map(decode_one, range(len(blocks.offsets) - 1)))
 
 
 def _doubt_boundaries(

@@ -20,7 +20,6 @@ from ..inference.beam import log_add, log_sum, longer
 from ..inference.drawing import Drawing, draw_derivation
 from ..inference.particle_filter import (
     Options,
-    new_options,
     run,
     unwatched,
     watch,
@@ -267,7 +266,7 @@ def sample_derivation(parser, words, tags, heads, labels, particles, retained, r
         actions are left as they are.
     """
     n = len(words)
-    task = Tracing(parser, ArcStandard(words), tags, gold_tree(heads, labels), queries, new_options(1), n, n + 1)
+    task = Tracing(parser, ArcStandard(words), tags, gold_tree(heads, labels), queries, queries.options, n, n + 1)
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     records, beam, size = run(task, Drawing(particles, rng), particles, attachments_of(retained), tags, records)
     if size == 0:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE
+from ..compiled import NONE, by_reference
 from ..pools.conditional import Conditional
 from .configuration import DIRECTIONS, POSSIBLE, action_count
 from .contexts import compile_contexts
@@ -43,6 +43,7 @@ class ContextLists:
     gates: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
+@by_reference
 class Distributions(NamedTuple):
     """What sentences are generated from, frozen (`FrozenPool`) or while it learns (`SeatedPool`).
 

@@ -22,7 +22,7 @@ from ..pools.view import view_distribution
 from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, reduce, shift
 from .contexts import read_context
 from .proposals import is_factored
-from .sampling import new_choices, sample_parse, weigh_directions, weigh_labels, weigh_tags
+from .sampling import sample_parse, weigh_directions, weigh_labels, weigh_tags
 
 
 class Derivation(NamedTuple):
@@ -118,10 +118,11 @@ def continue_derivation(model, actions, tags, words, choices, rng, drawn):
 
 
 @compiled
-def draw_sentence(model, beginning, particles, attempts, rng, drawn):
+def draw_sentence(model, choices, beginning, particles, attempts, rng, drawn):
     """Draw a sentence with its derivation.
 
     model (Distributions): Frozen, and lexicalised.
+    choices (Choices): Written on.
     beginning (int32[m]): The words it begins with, no more than there is room for; may be empty.
     particles (int): How many particles the derivation of these is drawn with.
     attempts (int): How often to begin a derivation.
@@ -129,7 +130,6 @@ def draw_sentence(model, beginning, particles, attempts, rng, drawn):
     drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
     RETURNS (int): The length of the sentence, or 0 if none of the attempts led to one.
     """
-    choices = new_choices(model)
     m = len(beginning)
     nothing = np.empty(0, dtype=np.int32)
     unknown = np.full(m, NONE, dtype=np.int32)
@@ -139,7 +139,7 @@ def draw_sentence(model, beginning, particles, attempts, rng, drawn):
         steps = 0
         if m > 0:
             estimate = sample_parse(
-                model, beginning, unknown, whole, particles, nothing, nothing, every_tag, rng, actions, tags
+                model, choices, beginning, unknown, whole, particles, nothing, nothing, every_tag, rng, actions, tags
             )
             if estimate == -inf:
                 continue

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..annotation.arrays import Blocks
-from ..compiled import NONE, borrowing, compiled, implements, inner, inner_maker, overwrite
+from ..compiled import NONE, borrowing, by_reference, compiled, implements, inner, inner_maker, overwrite
 from ..inference.beam import append, log_sum, longer, longer_beam, new_beam
 from ..inference.division import Search, new_dividing
 from ..inference.particle_filter import Options, run, watch, weigh_actions, weigh_attachments, weigh_tokens
@@ -72,6 +72,7 @@ _ALL = 10**9
 _ROOM = 250_000_000
 
 
+@by_reference
 class Increments(NamedTuple):
     """What there is after each of the n words of a sentence.
 
@@ -95,6 +96,7 @@ class Increments(NamedTuple):
     expected: np.ndarray
 
 
+@by_reference
 class Gathered(NamedTuple):
     """Distributions of the experts of a pool, each with a weight, that are going to be added up.
 
@@ -327,31 +329,24 @@ def _add_up(pool, gathered, expected):
 
 
 @compiled
-def follow_block(parser, blocks, block, search, wide, increments):
+def follow_block(parser, work, wide_work, gathered, blocks, block, search, wide, increments):
     """Algorithm 1 on a sentence, with a look at the beam after each word.
 
     blocks (Blocks), block (int): Which of the blocks it is; another sentence may not begin inside of it.
+    work, wide_work (Workspace), gathered (Gathered): Written on.
     search (Search), wide (Search): How to search for analyses, and for what may be attached before the next word.
     increments (Increments): Overwritten.
     """
     own = only(blocks, block)
     n = len(own.tags)
-    decoding = new_decoding(parser, own, search, new_workspace(parser, search))
+    decoding = new_decoding(parser, own, search, work)
     longer_by_one = Blocks(
         np.zeros(n + 1, dtype=np.int32),
         np.full(n + 1, NONE, dtype=np.int32),
         np.ones(n + 1, dtype=np.bool_),
         np.array([0, n + 1]),
     )
-    ahead = new_decoding(parser, longer_by_one, wide, new_workspace(parser, wide))
-    gathered = Gathered(
-        np.full(_SLOTS, NONE),
-        np.empty(_SLOTS, dtype=np.int32),
-        np.empty((_SLOTS, len(parser.word.elements)), dtype=np.int32),
-        np.empty(_SLOTS),
-        np.empty(parser.word.frozen.alphabet[0]),
-        np.zeros(1, dtype=np.int64),
-    )
+    ahead = new_decoding(parser, longer_by_one, wide, wide_work)
     task = Watching(
         parser,
         decoding.system,
@@ -411,7 +406,16 @@ def follow(
             tags,
             np.empty((n + 1 if parses else 1, outcomes)),
         )
-        follow_block(parser, blocks, block, search, wide(search), found)
+        gathered = Gathered(
+            np.full(_SLOTS, NONE, dtype=np.int64),
+            np.empty(_SLOTS, dtype=np.int32),
+            np.empty((_SLOTS, len(parser.word.elements)), dtype=np.int32),
+            np.empty(_SLOTS),
+            np.empty(outcomes - 1),
+            np.zeros(1, dtype=np.int64),
+        )
+        work, wide_work = new_workspace(parser, search), new_workspace(parser, wide(search))
+        follow_block(parser, work, wide_work, gathered, blocks, block, search, wide(search), found)
         return found
 
     with ThreadPoolExecutor(threads) as pool:

@@ -37,14 +37,19 @@ from ..compiled import NONE, borrowing, compiled
 from ..inference.gibbs import add_events, put_back, visit_seated
 from ..inference.metropolis import add_weighing, remove_weighing, take_back
 from .derivations import sample_derivation
-from .distributions import LABEL, TAG, TRANSITION, WORD
+from .distributions import LABEL, TAG, TRANSITION, WORD, Distributions
 from .events import events_of
-from .likelihood import new_queries
+from .likelihood import Queries, forget_all, new_queries
 from .proposals import is_factored
-from .sampling import sample_parse
+from .sampling import Choices, new_choices, sample_parse
 
 # How many probabilities of a sentence are remembered while its derivation is drawn.
 _REMEMBERED = 256
+
+
+def workspaces(model: Distributions) -> tuple[Queries, Choices]:
+    """What `visit_latent` writes on, for pools as they are until more room is reserved."""
+    return new_queries(model, _REMEMBERED), new_choices(model)
 
 
 @compiled
@@ -76,10 +81,11 @@ def remove_sentence(model, events, rng):
 
 
 @compiled
-def draw_again(model, words, tags, actions, heads, labels, given_trees, particles, rng):
+def draw_again(model, queries, choices, words, tags, actions, heads, labels, given_trees, particles, rng):
     """A Metropolis-Hastings step for the derivation of a sentence that is seated.
 
     model (Distributions): The pools, while they learn.
+    queries (Queries), choices (Choices): Written on.
     words, heads, labels (int32[n]): The sentence; the latter two are read if `given_trees`.
     tags (int32[n]), actions (int32[2n]): Its derivation, overwritten if another one is accepted.
     given_trees (bool), particles (int), rng (numpy.random.Generator): See `visit_latent`.
@@ -92,12 +98,14 @@ def draw_again(model, words, tags, actions, heads, labels, given_trees, particle
         return False, False, False
     new_actions, new_tags = actions.copy(), tags.copy()
     if given_trees:
-        queries = new_queries(model, _REMEMBERED)
+        forget_all(queries)
         sample_derivation(model, words, tags, heads, labels, particles, actions, rng, queries, new_actions)
     else:
         unknown = np.full(len(words), NONE, dtype=np.int32)
         whole, every_tag = np.bool_(True), np.bool_(False)
-        sample_parse(model, words, unknown, whole, particles, actions, tags, every_tag, rng, new_actions, new_tags)
+        sample_parse(
+            model, choices, words, unknown, whole, particles, actions, tags, every_tag, rng, new_actions, new_tags
+        )
     proposed = not (np.array_equal(new_actions, actions) and np.array_equal(new_tags, tags))
     accepted = False
     if proposed:
@@ -137,10 +145,11 @@ def are_candidates(model, words, tags):
 
 
 @compiled
-def visit_latent(model, sentences, derivations, seated, given_trees, particles, rng, total, draws):
+def visit_latent(model, queries, choices, sentences, derivations, seated, given_trees, particles, rng, total, draws):
     """One step for each of some sentences, in order: of its derivation, and then of its customers.
 
     model (Distributions): The pools, while they learn.
+    queries (Queries), choices (Choices): Written on, see `workspaces`.
     sentences (Sentences): The sentences; their tags and trees are not read unless they are given.
     derivations (Derivations): How they are derived, overwritten with the new derivations.
     seated (bool[sentences]): Whether a sentence is seated, with its derivation. Others are added as they are.
@@ -159,7 +168,7 @@ def visit_latent(model, sentences, derivations, seated, given_trees, particles, 
         if seated[number] and (given_trees or are_candidates(model, words, tags)):
             heads, labels = sentences.heads[start:end], sentences.labels[start:end]
             found, proposed, accepted = draw_again(
-                model, words, tags, actions, heads, labels, given_trees, particles, rng
+                model, queries, choices, words, tags, actions, heads, labels, given_trees, particles, rng
             )
             if not found:
                 return number

@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, inner
-from ..inference.memo import Memo, new_memo, recall
+from ..compiled import NONE, borrowing, by_reference, inner, maker
+from ..inference.memo import Memo, forget, new_memo, recall
+from ..inference.particle_filter import Options, new_options
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
 from .configuration import DEPTH, END, FIRST_ARC, SHIFT, class_of, kind_of, label_of
 from .contexts import read_context
 from .proposals import is_factored
 
 
+@by_reference
 class Query(NamedTuple):
     """What predictions of one pool are written on.
 
@@ -31,18 +33,20 @@ class Query(NamedTuple):
     memo: Memo
 
 
+@by_reference
 class Queries(NamedTuple):
-    """What one thread writes on, for one parser: a `Query` for each distribution."""
+    """What one thread writes on, for one parser: a `Query` for each distribution, and the option that a given tree has."""
 
     transition: Query
     label: Query
     tag: Query
     word: Query
+    options: Options
 
 
-@compiled
+@maker
 def new_queries(parser, remembered):
-    """Workspace that fits a model, to be dropped when the seating changes.
+    """Workspace that fits a model, to be forgotten when the seating changes.
 
     parser (Parser | Distributions): The model, frozen or while it learns.
     remembered (int): How many probabilities to remember of each distribution, a power of two.
@@ -52,10 +56,20 @@ def new_queries(parser, remembered):
         _new_query(parser.label, remembered),
         _new_query(parser.tag, remembered),
         _new_query(parser.word, remembered),
+        new_options(1),
     )
 
 
-@compiled
+@inner
+def forget_all(queries):
+    """Let what was found be unknown: the seating has changed."""
+    forget(queries.transition.memo)
+    forget(queries.label.memo)
+    forget(queries.tag.memo)
+    forget(queries.word.memo)
+
+
+@maker
 def _new_query(pool, remembered):
     width = 2 + len(pool.elements)
     return Query(

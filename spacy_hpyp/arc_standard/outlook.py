@@ -31,7 +31,9 @@ def outlook_of(chain, tag_offsets, candidate_tags, usual, block, share):
     RETURNS (float64[n, tags]): The log-probability of the words after each, given its tag, in nats; its differences mean something, in
         one row and from row to row.
     """
-    tags = max(chain.shape[1], candidate_tags.max() + 1 if len(candidate_tags) > 0 else 1)
+    tags = max(chain.shape[1], 1)
+    for tag in candidate_tags:
+        tags = max(tags, tag + 1)
     n = len(block.words)
     outlook = np.zeros((n, tags))
     if len(chain) == 0 or share == 0.0:

@@ -38,12 +38,13 @@ def read_posterior(records, beam, size, n, temperature):
     labels, tags = np.empty_like(heads), np.empty_like(heads)
     for i in range(size):
         read_parse(records, beam.record[i], heads[i], labels[i], tags[i])
-    log_weight = beam.weight[:size].copy()
-    tempered = log_weight / temperature
-    total = log_sum(tempered, size)
-    probability = np.empty(size)
+    log_weight, probability = np.empty(size), np.empty(size)
     for i in range(size):
-        probability[i] = exp(tempered[i] - total)
+        log_weight[i] = beam.weight[i]
+        probability[i] = log_weight[i] / temperature
+    total = log_sum(probability, size)
+    for i in range(size):
+        probability[i] = exp(probability[i] - total)
     return Posterior(heads, labels, tags, log_weight, probability)
 
 
@@ -91,7 +92,8 @@ def choose(posterior, consensus, heads, labels, tags):
         score = np.zeros(m)
         for word in range(n):
             find_agreement(probability, posterior.heads[:, word], posterior.labels[:, word], agreement)
-            score += agreement
+            for i in range(m):
+                score[i] += agreement[i]
     best = np.argmax(score)
     overwrite(heads, posterior.heads[best])
     overwrite(labels, posterior.labels[best])
@@ -155,12 +157,13 @@ def find_guides(posterior, guides):
     guides (Guides): Overwritten, a row for each word.
     """
     m, n = posterior.heads.shape
-    heads, tags = np.zeros(n + 1), np.zeros(posterior.tags.max() + 2)
-    labels, label, share = (
-        np.zeros(posterior.labels.max() + 2),
-        np.empty(1, dtype=np.int32),
-        np.empty(1, dtype=np.float32),
-    )
+    most_tags = most_labels = 0
+    for i in range(m):
+        for word in range(n):
+            most_tags = max(most_tags, posterior.tags[i, word])
+            most_labels = max(most_labels, posterior.labels[i, word])
+    heads, tags, labels = np.zeros(n + 1), np.zeros(most_tags + 2), np.zeros(most_labels + 2)
+    label, share = np.empty(1, dtype=np.int32), np.empty(1, dtype=np.float32)
     given_head = np.empty(m)
     for word in range(n):
         own = posterior.heads[:, word]

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, compiled, implements, inner, inner_maker
+from ..compiled import NONE, by_reference, compiled, implements, inner, inner_maker
+from ..inference.division import Search
 from ..inference.memo import Memo, new_memo, recall
 from ..inference.particle_filter import (
     Options,
@@ -50,6 +51,7 @@ LEAST_SHIFT = 1e-9
 LAST_TAG, TOP_TAG = ELEMENTS["w1.tag"], ELEMENTS["s1.tag"]
 
 
+@by_reference
 class Parser(NamedTuple):
     """The distributions while they predict, and what is known of the words.
 
@@ -82,6 +84,7 @@ class Parser(NamedTuple):
     root_tag: int = NONE
 
 
+@by_reference
 class Workspace(NamedTuple):
     """What one thread writes on.
 
@@ -99,6 +102,7 @@ class Workspace(NamedTuple):
     roots (Memo): p(ROOT) as found lately, where ROOT is a tag.
     promise (float64[tags]): What each tag promises of the words to come, relative to the best one.
     occasion (int64[1]): How many words there were in the blocks before and in this one.
+    options (Options): What the next thing can be.
     """
 
     action: np.ndarray
@@ -121,17 +125,18 @@ class Workspace(NamedTuple):
     roots: Memo
     promise: np.ndarray
     occasion: np.ndarray
+    options: Options
 
 
-@inner_maker
-def new_workspace(parser, search):
+def new_workspace(parser: Parser, search: Search) -> Workspace:
     """A workspace that fits a parser.
 
     search (Search): How many labels and tags a derivation is divided between.
     """
-    labels = min(search.labels_per_arc, parser.label.frozen.alphabet[0])
-    tags = min(search.tags_per_word, parser.tag.frozen.alphabet[0])
     transition, label, tag = parser.transition, parser.label, parser.tag
+    labels = min(search.labels_per_arc, int(parser.label.frozen.alphabet[0]))
+    tags = min(search.tags_per_word, int(parser.tag.frozen.alphabet[0]))
+    factored, plain = len(transition.possible) > 0, len(tag.weights.standing) == 0
     width = 2 + len(tag.elements) + len(parser.word.elements)
     return Workspace(
         np.empty((4, labels), dtype=np.int32),
@@ -147,13 +152,14 @@ def new_workspace(parser, search):
         new_scratch(label),
         new_scratch(tag),
         new_scratch(parser.word),
-        new_memo(_MANY if is_factored(parser) else 1, 1 + len(transition.elements), 4),
-        new_memo(_MANY if is_factored(parser) else 1, 1 + len(label.elements), labels),
-        new_memo(_FEW if is_plain(tag) else _MANY, width, tags + 1),
+        new_memo(_MANY if factored else 1, 1 + len(transition.elements), 4),
+        new_memo(_MANY if factored else 1, 1 + len(label.elements), labels),
+        new_memo(_FEW if plain else _MANY, width, tags + 1),
         np.ones(1 + len(tag.elements), dtype=np.int32),
         new_memo(_FEW if parser.root_tag != NONE else 1, 1 + len(tag.elements), 1),
         np.empty(tag.frozen.alphabet[0]),
         np.zeros(1, dtype=np.int64),
+        new_options(max(2 * labels + 1, tags)),
     )
 
 
@@ -351,14 +357,15 @@ def new_decoding(parser, block, search, work):
     search (Search): Says which tags are tried.
     work (Workspace): See `new_workspace`.
     """
-    options = new_options(max(2 * work.action.shape[1] + 1, work.tags.probability.shape[1] - 1))
     n = len(block.tags)
     outlook = outlook_of(parser.chain, parser.tag_offsets, parser.candidate_tags, parser.usual, block, search.outlook)
     system, words = ArcStandard(parser.outcomes[block.words]), block.words
     # What is remembered of a word's tags depends on the words to come.
     work.occasion[0] += n
     threshold = search.tag_threshold
-    return Decoding(parser, system, words, block.tags, block.may_start, threshold, outlook, work, options, n, n + 1)
+    return Decoding(
+        parser, system, words, block.tags, block.may_start, threshold, outlook, work, work.options, n, n + 1
+    )
 
 
 @inner_maker

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, implements, inner
+from ..compiled import NONE, borrowing, by_reference, compiled, implements, inner, maker
 from ..inference.drawing import Drawing, draw_derivation
 from ..inference.particle_filter import (
     Options,
@@ -47,6 +47,7 @@ from .steps import ArcStandard
 _SMALLEST = 1024
 
 
+@by_reference
 class Choices(NamedTuple):
     """Workspace: the probabilities of everything that a configuration can be followed by.
 
@@ -55,6 +56,7 @@ class Choices(NamedTuple):
     tag (float64[tags]): p(tag).
     transition_row, label_row, tag_row, word_row (int32[*]): Context rows.
     transition_scratch, label_scratch, tag_scratch, word_scratch: Workspace of the pools.
+    options (Options): What the next thing can be.
     """
 
     action: np.ndarray
@@ -69,11 +71,12 @@ class Choices(NamedTuple):
     label_scratch: Any
     tag_scratch: Any
     word_scratch: Any
+    options: Options
 
 
-@compiled
+@maker
 def new_choices(model):
-    """Workspace that fits a model, to be dropped when the seating changes."""
+    """Workspace that fits a model."""
     return Choices(
         np.empty(2 + 2 * alphabet_of(model.label)),
         np.empty(alphabet_of(model.label)),
@@ -87,6 +90,7 @@ def new_choices(model):
         workspace(model.label),
         workspace(model.tag),
         workspace(model.word),
+        new_options(max(2 + 2 * alphabet_of(model.label), alphabet_of(model.tag))),
     )
 
 
@@ -226,10 +230,13 @@ def _weigh_tokens(task, records, top, word, particles):
 
 
 @compiled
-def sample_parse(model, words, tags, to_the_end, particles, retained, retained_tags, every_tag, rng, actions, found):
+def sample_parse(
+    model, choices, words, tags, to_the_end, particles, retained, retained_tags, every_tag, rng, actions, found
+):
     """Draw a derivation of some words, which are one sentence, from its posterior by a particle filter.
 
     model (Distributions): What the words are generated from.
+    choices (Choices): Written on.
     words (int32[n]): Their numbers.
     tags (int32[n]): Given tags, `NONE` where the tag is to be found.
     to_the_end (bool): Whether the sentence ends with these words; else they are its first ones.
@@ -244,9 +251,8 @@ def sample_parse(model, words, tags, to_the_end, particles, retained, retained_t
         this is not the end), in nats. Without a retained derivation the estimate (not its log) is unbiased; with candidate tags
         only, for the sum over these.
     """
-    options = new_options(max(2 + 2 * alphabet_of(model.label), alphabet_of(model.tag)))
     passes = len(words) + (1 if to_the_end else 0)
-    task = Sampling(model, ArcStandard(words), tags, every_tag, new_choices(model), options, len(words), passes)
+    task = Sampling(model, ArcStandard(words), tags, every_tag, choices, choices.options, len(words), passes)
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     division = Drawing(particles, rng)
     records, beam, size = run(task, division, particles, attachments_of(retained), retained_tags, records)
@@ -276,10 +282,10 @@ def read_path(records, last, actions, tags):
 
 
 @compiled
-def estimate_log_probabilities(model, words, particles, rng, estimates):
+def estimate_log_probabilities(model, choices, words, particles, rng, estimates):
     """Estimate the probability of a sentence several times, by particle filters that are independent of each other.
 
-    model (Distributions), words (int32[n]), particles (int), rng (numpy.random.Generator): See `sample_parse`. All tags are
+    model (Distributions), choices (Choices), words (int32[n]), particles (int), rng (numpy.random.Generator): See `sample_parse`. All tags are
         tried, so that the estimates (not their logs) are unbiased.
     estimates (float64[replicates]): Overwritten with the logs of the estimates, in nats.
     """
@@ -290,5 +296,5 @@ def estimate_log_probabilities(model, words, particles, rng, estimates):
     whole, every_tag = np.bool_(True), np.bool_(True)
     for replicate in range(len(estimates)):
         estimates[replicate] = sample_parse(
-            model, words, unknown, whole, particles, nothing, nothing, every_tag, rng, actions, tags
+            model, choices, words, unknown, whole, particles, nothing, nothing, every_tag, rng, actions, tags
         )

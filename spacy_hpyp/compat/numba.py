@@ -5,16 +5,23 @@ Checked with Numba 0.60.0 on Python 3.10, and 0.68.1 on 3.10 to 3.13.
 
 import pickle
 from collections.abc import Callable
+from functools import update_wrapper
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.datamodel import models
+from numba.core.imputils import lower_constant
 from numba.core.registry import CPUDispatcher
-from numba.extending import overload
+from numba.core.typing.typeof import typeof_impl
+from numba.extending import register_model
+
+from .libraries import EntryPipeline, InnerPipeline
 
 
-def options(*, counting: bool, called_from_python: bool) -> dict[str, bool]:
+def options(*, counting: bool, called_from_python: bool) -> dict[str, Any]:
     """Options of `njit` that are not documented.
 
     counting (bool): Whether the references to arrays are counted, by atomic operations; without, a function can make none.
@@ -22,7 +29,12 @@ def options(*, counting: bool, called_from_python: bool) -> dict[str, bool]:
     called_from_python (bool): Whether there is a function that takes Python's objects apart. None is handed to C as a
         function pointer, so there is never one for that.
     """
-    return {"_nrt": counting, "no_cfunc_wrapper": True, "no_cpython_wrapper": not called_from_python}
+    return {
+        "_nrt": counting,
+        "no_cfunc_wrapper": True,
+        "no_cpython_wrapper": not called_from_python,
+        "pipeline_class": EntryPipeline if called_from_python else InnerPipeline,
+    }
 
 
 def set_cache(dispatcher: Any, cache: FunctionCache | NullCache) -> None:
@@ -44,8 +56,20 @@ def check_overloads(dispatcher: Any, check: Callable[[Any], None]) -> None:
     dispatcher.add_overload = checked
 
 
-class _Inner(CPUDispatcher):
-    """A compiled function that Python cannot call: there is nothing that takes Python's objects apart, and Numba would jump there."""
+class _Called(CPUDispatcher):
+    """What compiled code calls. It is compiled once for constants and for signed integers of all sizes."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return super().get_call_template(tuple(map(_widened, args)), {name: _widened(arg) for name, arg in kws.items()})
+
+
+def _widened(arg: types.Type) -> types.Type:
+    arg = types.unliteral(arg)
+    return types.int64 if isinstance(arg, types.Integer) and arg.signed else arg
+
+
+class _Inner(_Called):
+    """What compiled code calls, and Python cannot: there is nothing that takes Python's objects apart, and Numba would jump there."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(
@@ -54,9 +78,39 @@ class _Inner(CPUDispatcher):
         )
 
 
+class _Maker(_Called):
+    """What compiled code calls. Python runs it as it is."""
+
+    def __call__(self, *args: Any) -> Any:
+        return self.py_func(*args)
+
+
+class _Entry(CPUDispatcher):
+    """What Python calls. Compiled code calls `inner` in its place."""
+
+    inner: _Inner
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return self.inner.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        return self.inner.get_overload(sig)
+
+
 def refuse_calls(dispatcher: Any) -> None:
     """Let calls of a compiled function from Python raise a TypeError, see `called_from_python` in `options`."""
     dispatcher.__class__ = _Inner
+
+
+def run_uncompiled(dispatcher: Any) -> None:
+    """Let Python run a compiled function as it is written."""
+    dispatcher.__class__ = _Maker
+
+
+def let_compiled_code_call(inner: Any, dispatcher: Any) -> None:
+    """Let compiled code call another form of a compiled function than Python does."""
+    dispatcher.__class__ = _Entry
+    dispatcher.inner = inner
 
 
 class Entries(IndexDataCacheFile):
@@ -127,20 +181,52 @@ def new_cache(function: Callable, stamp: str, report: Callable[[Exception], None
         return NullCache()
 
 
-def choose_by_kind(function: Callable, *, counting: bool) -> Any:
-    """Let compiled code call, in place of a function, what is entered for the class of its first argument.
+class Generic:
+    """What compiled code calls in place of a function: what is entered for the class of the first argument.
 
-    Numba's type of a NamedTuple has that class as `instance_class`.
-
-    function (Callable): Gets an attribute `implementations` (dict[type, Any]), by class.
-    counting (bool): Whether the references to arrays are counted in between, see `options`.
+    function (Callable): Says what its arguments are.
     """
-    implementations: dict[type, Any] = {}
 
-    def choose(first: Any, *rest: Any) -> Callable | None:
-        implementation = implementations.get(getattr(first, "instance_class", None))
-        return None if implementation is None else lambda first, *rest: implementation(first, *rest)
+    def __init__(self, function: Callable) -> None:
+        self.implementations: dict[type, Any] = {}
+        self._type = _GenericType(self, f"generic {function.__module__}.{function.__qualname__}")
+        update_wrapper(self, function)
 
-    overload(function, {"_nrt": counting, "error_model": "numpy"}, strict=False)(choose)
-    function.implementations = implementations  # type: ignore[attr-defined]
-    return function
+    def __call__(self, first: Any, *rest: Any) -> Any:
+        """What is entered for the class of the first argument, if Python may call that."""
+        return self.implementations[type(first)](first, *rest)
+
+
+class _GenericType(types.Callable, types.Opaque):
+    """Numba's type of a `Generic`. The types of a NamedTuple and of a `Reference` have its class as `instance_class`."""
+
+    def __init__(self, generic: Generic, name: str) -> None:
+        self._generic = generic
+        super().__init__(name)
+
+    def _implementation(self, first: Any) -> types.Dispatcher | None:
+        implementation = self._generic.implementations.get(getattr(first, "instance_class", None))
+        return None if implementation is None else types.Dispatcher(implementation)
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        implementation = self._implementation(args[0])
+        return None if implementation is None else implementation.get_call_type(context, args, kws)
+
+    def get_call_signatures(self) -> tuple[list, bool]:
+        return [], True
+
+    def get_impl_key(self, sig: Any) -> Any:
+        return self._implementation(sig.args[0]).get_impl_key(sig)
+
+
+register_model(_GenericType)(models.OpaqueModel)
+
+
+@typeof_impl.register(Generic)
+def _type_of_generic(generic: Generic, context: Any) -> _GenericType:
+    return generic._type
+
+
+@lower_constant(_GenericType)
+def _constant(context: Any, builder: Any, type: _GenericType, generic: Generic) -> Any:
+    return context.get_dummy_value()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..compiled import by_reference
 from ..pools.conditional import Conditional
 from .contexts import (
     CHILDREN_OF,
@@ -58,6 +59,7 @@ class ContextLists:
     label: Sequence[Sequence[str]] = ()
 
 
+@by_reference
 class Distributions(NamedTuple):
     """What trees are generated from, frozen (`FrozenPool`) or while it learns (`SeatedPool`).
 

@@ -226,7 +226,7 @@ def _find_next(derivations, scores, chart, derivation, stack, weights):
 def _read(derivations, scores, chart, derivation, heads, stack, weights):
     """Read the heads of the words from a derivation of the `TREE`."""
     n = len(scores.root)
-    stack[0] = derivations.record[derivation, ITEM], derivation
+    stack[0] = np.int64(derivations.record[derivation, ITEM]), derivation
     size = 1
     while size > 0:
         size -= 1

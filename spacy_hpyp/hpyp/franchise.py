@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import NONE, borrowing, by_reference, compiled
 
 # Columns of `Franchise.restaurants`.
 PARENT, SYMBOL, TIER, CUSTOMERS, TABLES, FIRST = range(6)
@@ -36,6 +36,7 @@ _FULLEST = 0.6
 _WORTHWHILE = 0.25
 
 
+@by_reference
 class Franchise(NamedTuple):
     """The seating of all experts of one distribution.
 

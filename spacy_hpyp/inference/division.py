@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, implements, inner, inner_maker
+from ..compiled import borrowing, by_reference, compiled, implements, inner, inner_maker
 from .beam import append, log_add, log_sum
 from .particle_filter import allot, arrive, divide, gain, is_pursued, may_generate, note, put_in, select, take_out
 from .sums import Sums, add_end, add_word, new_sums, note_tagged
 
 
+@by_reference
 class Search(NamedTuple):
     """How to search.
 

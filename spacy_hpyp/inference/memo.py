@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, overwrite
+from ..compiled import borrowing, by_reference, maker, overwrite
 
 
+@by_reference
 class Memo(NamedTuple):
     """Finished lists of outcomes by their keys; two keys that fall into one slot displace each other.
 
@@ -22,7 +23,7 @@ class Memo(NamedTuple):
     probability: np.ndarray
 
 
-@compiled
+@maker
 def new_memo(size, width, best):
     """An empty memo.
 
@@ -31,6 +32,14 @@ def new_memo(size, width, best):
     return Memo(
         np.full((size, width), -1, dtype=np.int32), np.empty((size, best), dtype=np.int32), np.empty((size, best))
     )
+
+
+@borrowing
+def forget(memo):
+    """Let a memo be empty."""
+    for slot in range(len(memo.key)):
+        for i in range(memo.key.shape[1]):
+            memo.key[slot, i] = -1
 
 
 @borrowing

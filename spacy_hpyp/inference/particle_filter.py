@@ -18,12 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, generic, inner, inner_maker, overwrite
+from ..compiled import NONE, borrowing, by_reference, generic, inner, inner_maker, maker, overwrite
 from .beam import append, longer_beam, new_beam
 
 _SMALLEST = 1024
 
 
+@by_reference
 class Options(NamedTuple):
     """What a derivation can go on with.
 
@@ -42,7 +43,7 @@ class Options(NamedTuple):
     claim: np.ndarray
 
 
-@inner_maker
+@maker
 def new_options(size):
     """Room for a number of options."""
     return Options(

@@ -11,6 +11,7 @@ from ..annotation.arrays import Parses, sentence_blocks, with_letters
 from ..annotation.documents import Layout, write_parses
 from ..arc_standard.configuration import tree_of
 from ..arc_standard.generation import Derivation, draw_sentence
+from ..arc_standard.sampling import new_choices
 from ..inference.division import Search
 from ..models.joint_model import JointModel
 from ..text.spacing import spaces_between
@@ -71,7 +72,8 @@ def _draw(
         words=np.empty(max_length, dtype=np.int32),
         log_probability=np.empty(1),
     )
-    n = draw_sentence(model.frozen.distributions, beginning, particles, ATTEMPTS, rng, drawn)
+    distributions = model.frozen.distributions
+    n = draw_sentence(distributions, new_choices(distributions), beginning, particles, ATTEMPTS, rng, drawn)
     if n == 0:
         raise unfound("derivations", begin_with, max_length)
     return drawn._replace(actions=drawn.actions[: 2 * n], tags=drawn.tags[:n], words=drawn.words[:n])

@@ -7,7 +7,7 @@ import numpy as np
 from spacy.util import minibatch
 
 from ..annotation.arrays import sentence_blocks
-from ..arc_standard.sampling import estimate_log_probabilities
+from ..arc_standard.sampling import estimate_log_probabilities, new_choices
 from ..inference.division import Search
 from ..models.joint_model import JointModel
 from ..settings import HIGHEST_PARTICLES, whole
@@ -116,7 +116,7 @@ def score_by_particles(
         number, forms, words = job
         estimates = np.empty(replicates)
         rng = np.random.default_rng([seed, number])
-        estimate_log_probabilities(distributions, words, particles, rng, estimates)
+        estimate_log_probabilities(distributions, new_choices(distributions), words, particles, rng, estimates)
         highest = estimates.max()
         if highest == -np.inf:
             return scored_sentence(model, forms, words, -np.inf)

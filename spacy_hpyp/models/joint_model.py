@@ -21,7 +21,7 @@ from ..arc_standard.distributions import (
     root_tag_of,
 )
 from ..arc_standard.events import Derivations, Generated, static_derivations
-from ..arc_standard.latent import visit_latent
+from ..arc_standard.latent import visit_latent, workspaces
 from ..arc_standard.oracle import is_derivation
 from ..compiled import NONE
 from ..hpyp.franchise import Franchise
@@ -182,7 +182,10 @@ class JointModel(CountModel):
         """
         candidates = self.vocabulary.tag_offsets, self.vocabulary.candidate_tags
         model = Distributions(*pools.values(), *candidates, self.root_tag)
-        return visit_latent(model, sentences, derivations, seated, given_trees, particles, rng, totals, self.draws)
+        work = workspaces(model)
+        return visit_latent(
+            model, *work, sentences, derivations, seated, given_trees, particles, rng, totals, self.draws
+        )
 
     def predicting(self, pools: Mapping[str, FrozenPool]) -> FrozenModel:
         """See `Seating`."""

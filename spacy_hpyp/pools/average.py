@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import NONE, borrowing, by_reference, compiled
 from ..hpyp.franchise import ABOVE, DISH, FIRST, NEXT, PARENT, RESTAURANT, SYMBOL, child, deepest, serving_of
 from .finished import Finished, structure
 
 
+@by_reference
 class Average(NamedTuple):
     """The views of several samples of the same franchise, of one expert.
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, compiled
+from ..compiled import NONE, by_reference, compiled
 from ..hpyp.franchise import (
     ABOVE,
     CUSTOMERS,
@@ -27,6 +27,7 @@ from ..hpyp.franchise import (
 _STRUCTURE = ("columns", "alphabet", "restaurants", "restaurant_index", "servings", "serving_index")
 
 
+@by_reference
 class Finished(NamedTuple):
     """Finished probabilities of one distribution. They share the franchise's rows and indices, which must not change any more.
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, inner
+from ..compiled import NONE, borrowing, by_reference, inner, maker
 from ..hpyp.franchise import (
     CUSTOMERS,
     TIER,
@@ -47,6 +47,7 @@ from .view import (
 _LEAST = -200.0
 
 
+@by_reference
 class Weights(NamedTuple):
     """The weights of a pool's experts, or a gradient with respect to them.
 
@@ -59,6 +60,7 @@ class Weights(NamedTuple):
     gate: np.ndarray
 
 
+@by_reference
 class SeatedPool(NamedTuple):
     """A pool while it learns.
 
@@ -82,6 +84,7 @@ class SeatedPool(NamedTuple):
     mixed: bool
 
 
+@by_reference
 class FrozenPool(NamedTuple):
     """A pool while it predicts: as `SeatedPool`, with finished probabilities in place of the seating."""
 
@@ -236,7 +239,8 @@ def normalise(total, possible, kind, dish):
             mass += total[y]
         else:
             total[y] = 0.0
-    total /= mass
+    for y in range(len(total)):
+        total[y] /= mass
     return chosen - log(mass)
 
 
@@ -342,6 +346,7 @@ def read_symbols(pool, row, symbols):
         symbols[gate] = row[pool.gates[gate]]
 
 
+@by_reference
 class Scratch(NamedTuple):
     """Workspace for predictions of a frozen pool, one for each thread.
 
@@ -353,7 +358,7 @@ class Scratch(NamedTuple):
     symbols: np.ndarray
 
 
-@compiled
+@maker
 def new_scratch(pool):
     """Workspace that fits a frozen pool."""
     return Scratch(new_recent(pool.frozen), np.empty(len(pool.gates), dtype=np.int32))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, generic, generic_maker, implements, inner
+from ..compiled import borrowing, by_reference, generic, generic_maker, implements, inner, maker
 from ..hpyp.franchise import CUSTOMERS, TIER, deepest, deepest_of, predictive_probability, restaurant_distribution
 from .pool import (
     FrozenPool,
@@ -24,6 +24,7 @@ from .pool import (
 from .view import standing
 
 
+@by_reference
 class SeatedScratch(NamedTuple):
     """Workspace for predictions of a pool that is learning.
 
@@ -75,19 +76,19 @@ implements(predict_one, FrozenPool)(mixture_probability)
 
 
 @implements(alphabet_of, FrozenPool)
-@inner
+@borrowing
 def _frozen_alphabet(pool):
     return pool.frozen.alphabet[0]
 
 
 @implements(alphabet_of, SeatedPool)
-@inner
+@borrowing
 def _seated_alphabet(pool):
     return pool.franchise.alphabet[0]
 
 
 @implements(workspace, SeatedPool)
-@compiled
+@maker
 def _seated_workspace(pool):
     experts = len(pool.franchise.columns)
     return SeatedScratch(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import NONE, borrowing, by_reference, maker
 from .view import (
     BACK_OFF,
     EMPTY,
@@ -46,6 +46,7 @@ _SPREAD, _TOP, _LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(1) << np.uint64(6
 _EMPTY, _NOTHING = np.uint32(EMPTY), np.uint64(0)
 
 
+@by_reference
 class Questions(NamedTuple):
     """What is looked up: a context under one expert each. Workspace of `recall_all`.
 
@@ -69,6 +70,7 @@ class Questions(NamedTuple):
     found: np.ndarray
 
 
+@by_reference
 class Recent(NamedTuple):
     """A table of what was found lately, and the answers to the present question.
 
@@ -93,7 +95,7 @@ class Recent(NamedTuple):
     questions: Questions
 
 
-@compiled
+@maker
 def new_recent(view):
     """An empty table for the experts of a view."""
     experts, depth = view.columns.shape

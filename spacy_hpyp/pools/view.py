@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import NONE, borrowing, by_reference, compiled, overwrite
 from ..hpyp import franchise as seating
 from ..hpyp.franchise import N_RESTAURANTS, NEXT, PARENT, Franchise
 from .finished import finish
@@ -53,6 +53,7 @@ _DENSE = 5
 _LEAST = 1.2e-38
 
 
+@by_reference
 class View(NamedTuple):
     """Finished probabilities of one distribution.
 
@@ -367,17 +368,21 @@ def distribution_below(view, expert, symbol, multiplied, out):
         return
     restaurant = below(view, np.int64(expert) * WIDTH, symbol)
     restaurant = expert * WIDTH if restaurant == NONE else restaurant
-    out[:] = view.row[np.int64(view.restaurants[restaurant + ROW])]
+    overwrite(out, view.row[np.int64(view.restaurants[restaurant + ROW])])
     listed = np.int64(view.restaurants[restaurant + LIST])
     if listed < SINGLE:
         for place in range(listed, listed + PAIR * np.int64(view.restaurants[restaurant + LENGTH]), PAIR):
             out[view.servings[place]] += view.serving_value[place + VALUE]
     elif listed != EMPTY:
         out[EMPTY - 1 - listed] += view.value[restaurant + EXCESS]
-    out -= out.max()
+    highest, mass = -np.inf, 0.0
     for dish in range(len(out)):
-        out[dish] = exp(out[dish])
-    out /= out.sum()
+        highest = max(highest, out[dish])
+    for dish in range(len(out)):
+        out[dish] = exp(out[dish] - highest)
+        mass += out[dish]
+    for dish in range(len(out)):
+        out[dish] /= mass
 
 
 # Making a view.

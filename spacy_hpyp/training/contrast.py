@@ -18,7 +18,7 @@ from ..annotation.documents import join
 from ..arc_standard.contrast import add_contrasts
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.events import Derivations, static_derivations
-from ..arc_standard.proposals import Parser, with_weights
+from ..arc_standard.proposals import Parser, new_workspace, with_weights
 from ..inference.division import Search
 from ..models.joint_model import JointModel
 from ..models.parameters import no_gradient
@@ -105,7 +105,9 @@ def _contrast(
     """The log-likelihood of some sentences and its gradient, see `add_contrasts`."""
     pools = {name: getattr(parser, name).weights for name in DISTRIBUTIONS}
     gradient = no_gradient(pools)
-    likelihood = add_contrasts(parser, blocks, chosen, derivations, search, _JOINT, tuple(gradient.values()))
+    likelihood = add_contrasts(
+        parser, new_workspace(parser, search), blocks, chosen, derivations, search, _JOINT, tuple(gradient.values())
+    )
     return likelihood, gradient
 
 

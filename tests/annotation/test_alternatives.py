@@ -7,10 +7,10 @@ from math import exp, log
 
 import numpy as np
 import pytest
+from searching import decode_all
 
 from spacy_hpyp import Alternative, Marginals
 from spacy_hpyp.annotation.documents import encode_docs
-from spacy_hpyp.arc_standard.decoder import decode_all
 
 TEXTS = [
     "the dog sees a cat .",

@@ -9,6 +9,7 @@ from test_sampling import assert_drawn_from
 
 from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, PREVIOUS, ROOT, WORD, derivation
 from spacy_hpyp.arc_standard.generation import Derivation, draw_sentence
+from spacy_hpyp.arc_standard.sampling import new_choices
 
 LIMIT = 3
 
@@ -43,7 +44,9 @@ class Generator:
             np.empty(2 * limit, np.int32), np.empty(limit, np.int32), np.empty(limit, np.int32), np.empty(1)
         )
         beginning = np.array(beginning, dtype=np.int32)
-        n = draw_sentence(self.distributions, beginning, particles, attempts, rng, drawn)
+        n = draw_sentence(
+            self.distributions, new_choices(self.distributions), beginning, particles, attempts, rng, drawn
+        )
         parts = drawn.actions[: 2 * n], drawn.tags[:n], drawn.words[:n]
         return (tuple(tuple(part.tolist()) for part in parts), drawn.log_probability[0]) if n else None
 

@@ -4,7 +4,7 @@ from math import exp, inf, log
 
 import numpy as np
 import pytest
-from searching import new_workspace, outlook_of, search_block
+from searching import decode_all, outlook_of, search_block
 from spacy.tokens import Doc
 from test_enumeration import POOLS, Counter, make_model, with_random_weights
 from test_posterior import ROUNDING, parses_of, sums
@@ -13,7 +13,7 @@ from spacy_hpyp.annotation.arrays import Blocks
 from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.arc_standard.configuration import DEPTH, END, FIELDS, ROOT, SHIFT, begin, class_of, reduce
 from spacy_hpyp.arc_standard.configuration import shift as push
-from spacy_hpyp.arc_standard.decoder import decode_all
+from spacy_hpyp.arc_standard.proposals import new_workspace
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.inference.division import Search
 from spacy_hpyp.inference.keeping import BeamSearch

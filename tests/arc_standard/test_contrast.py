@@ -8,7 +8,7 @@ from spacy_hpyp.annotation.documents import GoldDocument, join, raw_sentences, r
 from spacy_hpyp.arc_standard.contrast import add_contrasts
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.arc_standard.events import static_derivations
-from spacy_hpyp.arc_standard.proposals import with_weights
+from spacy_hpyp.arc_standard.proposals import new_workspace, with_weights
 from spacy_hpyp.inference.division import Search
 from spacy_hpyp.models.parameters import no_gradient
 from spacy_hpyp.pools.pool import Weights
@@ -39,7 +39,8 @@ def contrasts(parser, task, joint_share):
     pools = {name: getattr(parser, name).weights for name in DISTRIBUTIONS}
     gradient = no_gradient(pools)
     every = np.arange(len(blocks.offsets) - 1)
-    found = add_contrasts(parser, blocks, every, derivations, SEARCH, joint_share, tuple(gradient.values()))
+    work = new_workspace(parser, SEARCH)
+    found = add_contrasts(parser, work, blocks, every, derivations, SEARCH, joint_share, tuple(gradient.values()))
     return found, gradient
 
 

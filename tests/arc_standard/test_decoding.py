@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from searching import decode_all
 from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 from test_posterior import ROUNDING, blocks_of
 
 from spacy_hpyp.annotation.arrays import Blocks
-from spacy_hpyp.arc_standard.decoder import decode_all
 from spacy_hpyp.arc_standard.decoding import cut
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.inference.division import Search

@@ -15,7 +15,7 @@ from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.arc_standard.configuration import derivation
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, ContextLists, Distributions
 from spacy_hpyp.arc_standard.events import Derivations, events_of, static_derivations
-from spacy_hpyp.arc_standard.latent import visit_latent
+from spacy_hpyp.arc_standard.latent import visit_latent, workspaces
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.inference.gibbs import put_back
@@ -62,10 +62,13 @@ def run(model, rows, given_trees, steps=STEPS):
         model.vocabulary.candidate_tags,
         model.root_tag,
     )
+    work = workspaces(learner)
     rng, totals, visited = np.random.default_rng(5), np.zeros(4), []
     seated = np.ones(len(rows.offsets) - 1, dtype=bool)
     for _ in range(steps):
-        assert visit_latent(learner, rows, derivations, seated, given_trees, 3, rng, totals, draws) == len(seated)
+        assert visit_latent(learner, *work, rows, derivations, seated, given_trees, 3, rng, totals, draws) == len(
+            seated
+        )
         visited.append(
             tuple(
                 (*derivations.actions[2 * start : 2 * end].tolist(), *derivations.tags[start:end].tolist())

@@ -4,13 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from searching import outlook_of
+from searching import decode_all, outlook_of
 from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 
 from spacy_hpyp.annotation.arrays import Blocks
 from spacy_hpyp.arc_standard import outlook
 from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, ROOT_SYMBOL
-from spacy_hpyp.arc_standard.decoder import decode_all
 from spacy_hpyp.arc_standard.distributions import ContextLists
 from spacy_hpyp.arc_standard.proposals import tag_chain
 from spacy_hpyp.compiled import NONE

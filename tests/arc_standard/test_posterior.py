@@ -5,12 +5,12 @@ from math import exp, log
 
 import numpy as np
 import pytest
+from searching import decode_all
 from test_enumeration import EVERYTHING, POOLS, Counter, decode, make_model, with_random_weights
 
 from spacy_hpyp.annotation.arrays import Blocks, Posterior, no_guides
 from spacy_hpyp.arc_standard.configuration import DEPTH, END, ROOT, SHIFT, class_of, reduce
 from spacy_hpyp.arc_standard.configuration import shift as push
-from spacy_hpyp.arc_standard.decoder import decode_all
 from spacy_hpyp.arc_standard.posterior import choose, find_guides, find_marginals
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.inference.division import Search

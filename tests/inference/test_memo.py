@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from searching import new_workspace, only, search_block
+from searching import only, search_block
 
 from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.arc_standard.configuration import FIELDS
 from spacy_hpyp.arc_standard.posterior import read_posterior
+from spacy_hpyp.arc_standard.proposals import new_workspace
 from spacy_hpyp.inference.division import Search
 from spacy_hpyp.inference.memo import new_memo, recall
 

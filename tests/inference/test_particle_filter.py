@@ -4,12 +4,13 @@ import random
 
 import numpy as np
 import pytest
-from searching import new_workspace, search_block
+from searching import search_block
 from spacy.tokens import Doc
 
 from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.arc_standard.configuration import FIELDS, FIRST_RECORD
 from spacy_hpyp.arc_standard.posterior import read_posterior
+from spacy_hpyp.arc_standard.proposals import new_workspace
 from spacy_hpyp.inference.division import Search
 
 # So much room that no record has to be forgotten.

@@ -88,7 +88,7 @@ def test_standard_error_is_the_spread_of_independent_estimates(model, sentences)
 def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
     """With estimates of known mean and variance in place of a particle filter's: the true log-probability is zero."""
 
-    def estimate(distributions, words, particles, rng, estimates):
+    def estimate(distributions, choices, words, particles, rng, estimates):
         estimates[:] = np.log(rng.gamma(5.0, 0.2, len(estimates)))
 
     monkeypatch.setattr(scoring, "estimate_log_probabilities", estimate)

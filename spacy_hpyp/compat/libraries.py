@@ -1,0 +1,114 @@
+"""Numba: when the code of a compiled function is optimised and made machine code of.
+
+Numba does both for every function by itself, then links what a function calls into it and does it all again. What only compiled code
+calls needs no machine code of its own: its `Inner` library waits as it is, and is linked once into each `Entry`, which Python calls,
+with all that it calls in turn. Only that is optimised.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.environment import lookup_environment
+
+_ENVIRONMENT = "_ZN08NumbaEnv"
+
+
+class _NoEngine:
+    """In place of what tells code of its environment, as long as there is no machine code."""
+
+    def set_env(self, name: str, environment: Any) -> None:
+        pass
+
+
+class Inner(JITCodeLibrary):
+    """Code that waits for being linked."""
+
+    codegen = _NoEngine()  # type: ignore[assignment]
+
+    def finalize(self) -> None:
+        """Leave the code as it is."""
+        self._raise_if_finalized()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Nothing of it can be called from Python."""
+        self._ensure_finalized()
+        return 0
+
+    def _get_module_for_linking(self) -> Any:
+        """The code with what it calls, for a library that is no `Entry`."""
+        if self._shared_module is None:
+            module = self._final_module.clone()
+            own = [function.name for function in module.functions if not function.is_declaration]
+            for name in own + _link(module, self._linking_libraries, self):
+                module.get_function(name).linkage = "linkonce_odr"
+            self._shared_module = module
+        return self._shared_module
+
+
+class Entry(JITCodeLibrary):
+    """Code that Python calls, with all that it calls in turn; nothing is linked with it."""
+
+    def finalize(self) -> None:
+        """Link, optimise and make machine code."""
+        # They must have no names in machine code: LLVM would take one for a function of that name in a library that is linked otherwise,
+        # whose arguments it has not changed as it may do here.
+        for name in _link(self._final_module, self._linking_libraries, self):
+            self._final_module.get_function(name).linkage = "private"
+        self._linking_libraries = []
+        super().finalize()
+        for variable in self._final_module.global_variables:
+            environment = lookup_environment(variable.name) if variable.name.startswith(_ENVIRONMENT) else None
+            if environment is not None:
+                self.codegen.set_env(variable.name, environment)
+
+
+def _link(module: Any, libraries: Iterable[Any], to: Any) -> list[str]:
+    """Link some libraries into a module, and what the `Inner` ones of them call in turn, each once.
+
+    to (Any): The library of the module.
+    RETURNS (list[str]): The functions of the `Inner` ones.
+    """
+    names: list[str] = []
+    seen, others, ahead = {to}, [], list(libraries)[::-1]
+    while ahead:
+        library = ahead.pop()
+        if library in seen:
+            continue
+        seen.add(library)
+        to._reload_init.update(library._reload_init)
+        if isinstance(library, Inner):
+            names += [function.name for function in library._final_module.functions if not function.is_declaration]
+            module.link_in(library._final_module, preserve=True)
+            ahead += library._linking_libraries[::-1]
+        else:
+            others.append(library)
+    # Of these only what is called by now is linked.
+    for library in others:
+        module.link_in(library._get_module_for_linking(), preserve=True)
+    return names
+
+
+class _Pipeline(Compiler):
+    library: type
+
+    def compile_extra(self, function: Any) -> Any:
+        """Compile a function into a library of this kind."""
+        library = self.library(self.state.targetctx.codegen(), function.__qualname__)
+        library.enable_object_caching()
+        self.state.library = library
+        return super().compile_extra(function)
+
+
+class InnerPipeline(_Pipeline):
+    """How what compiled code calls is compiled."""
+
+    library = Inner
+
+
+class EntryPipeline(_Pipeline):
+    """How what Python calls is compiled."""
+
+    library = Entry

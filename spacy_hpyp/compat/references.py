@@ -1,0 +1,174 @@
+"""Numba: NamedTuples that compiled code is handed by pointer.
+
+Numba takes a tuple apart: a function that is given one has an argument for each number in it, and an array is seven of them. Of a
+parser these are hundreds, which every call passes on and every function is compiled with. A class that is `by_reference` is one
+argument: the address of a block of words of 64 bits, in which stand all scalars of a tuple and of those inside of it, and of each array
+where it begins and its shape.
+
+The tuple that Python holds keeps the arrays and the block; compiled code counts no references to them. As tuples do not change, what
+stands in the block needs to be read once.
+"""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any, TypeVar
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.datamodel import models
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import AttributeTemplate
+from numba.core.typing.typeof import typeof, typeof_impl
+from numba.extending import NativeValue, infer_getattr, register_model, unbox
+from numba.np.arrayobj import populate_array
+
+Class = TypeVar("Class", bound=type)
+
+_WORD = ir.IntType(64)
+
+
+class Reference(types.Type):
+    """The type of a NamedTuple that is handed by pointer.
+
+    instance_class (type): The class of the tuple.
+    members (tuple[types.Type, ...]): The types of its fields.
+    """
+
+    def __init__(self, instance_class: type, members: tuple[types.Type, ...]) -> None:
+        self.instance_class, self.members = instance_class, members
+        content = f"{instance_class.__module__}.{instance_class.__qualname__}{members}"
+        # Names of compiled functions are made of those of their arguments: whole lists would be long.
+        super().__init__(f"{instance_class.__name__}*{sha256(content.encode()).hexdigest()[:12]}")
+
+    @property
+    def words(self) -> int:
+        """How many words of 64 bits there are."""
+        return sum(map(_words, self.members))
+
+    def find(self, name: str) -> tuple[types.Type, int]:
+        """The type of a field, and where its words begin."""
+        place = self.instance_class._fields.index(name)  # type: ignore[attr-defined]
+        return self.members[place], sum(map(_words, self.members[:place]))
+
+
+def _words(member: types.Type) -> int:
+    if isinstance(member, Reference):
+        return member.words
+    if isinstance(member, types.Array):
+        return 1 + member.ndim * (1 if member.layout == "C" else 2)
+    return 1
+
+
+def _lay_out(value: Any) -> tuple[Reference, list[int]]:
+    """The type of a NamedTuple, and its words.
+
+    RAISES (TypeError): If a field is neither an array nor a number nor a NamedTuple of these.
+    """
+    members, words = [], []
+    for name, part in zip(value._fields, value):
+        if hasattr(part, "_fields"):
+            member, inside = (part.reference, part.words) if isinstance(part, _ByReference) else _lay_out(part)
+            words += inside
+        else:
+            member = typeof(part)
+            if isinstance(member, types.Array):
+                words.append(part.__array_interface__["data"][0])
+                words += part.shape if member.layout == "C" else part.shape + part.strides
+            elif isinstance(member, types.Float):
+                words.append(int(np.float64(part).view(np.int64)))
+            elif isinstance(member, types.Integer | types.Boolean):
+                words.append(int(part))
+            else:
+                raise TypeError(f"The field {name!r} of {type(value).__name__} cannot be handed by pointer: {part!r}")
+        members.append(member)
+    return Reference(type(value), tuple(members)), words
+
+
+class _ByReference:
+    """What a NamedTuple that is handed by pointer keeps, once it has been: its type, its words, and their address."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("reference", "words", "block", "address"):
+            raise AttributeError(f"{type(self).__name__!r} has no field {name!r}")
+        self.reference, self.words = _lay_out(self)
+        self.block = np.array(self.words, dtype=np.int64)
+        self.address = self.block.__array_interface__["data"][0]
+        return self.__dict__[name]
+
+    def __getstate__(self) -> None:
+        """What is kept means nothing elsewhere."""
+        return
+
+
+def by_reference(declared: Class) -> Class:
+    """Declare that compiled code is handed the NamedTuples of a class by pointer.
+
+    In compiled code their fields are read as those of any other, and NamedTuples inside of them are handed by pointer, too. Tuples that
+    are made there are ordinary ones.
+    """
+    contents = {name: getattr(declared, name) for name in ("__module__", "__qualname__", "__doc__")}
+    made = type(declared.__name__, (declared, _ByReference), contents)
+    typeof_impl.register(made)(lambda value, context: value.reference)
+    return made  # type: ignore[return-value]
+
+
+@register_model(Reference)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager: Any, reference: Reference) -> None:
+        super().__init__(manager, reference, _WORD.as_pointer())
+
+
+@unbox(Reference)
+def _unbox(reference: Reference, value: Any, context: Any) -> NativeValue:
+    address = context.pyapi.object_getattr_string(value, "address")
+    pointer = context.builder.bitcast(context.pyapi.long_as_voidptr(address), _WORD.as_pointer())
+    context.pyapi.decref(address)
+    return NativeValue(pointer, is_error=cgutils.is_not_null(context.builder, context.pyapi.err_occurred()))
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):
+    key = Reference
+
+    def generic_resolve(self, reference: Reference, name: str) -> types.Type | None:
+        return reference.find(name)[0] if name in reference.instance_class._fields else None  # type: ignore[attr-defined]
+
+
+@lower_getattr_generic(Reference)
+def _read(context: Any, builder: Any, reference: Reference, block: Any, name: str) -> Any:
+    member, place = reference.find(name)
+    if isinstance(member, Reference):
+        return builder.gep(block, [_WORD(place)])
+    words = _load(builder, block, place)
+    if not isinstance(member, types.Array):
+        return _scalar(context, builder, next(words), member)
+    array = context.make_array(member)(context, builder)
+    data = builder.inttoptr(next(words), array.data.type)
+    shape = [next(words) for _ in range(member.ndim)]
+    itemsize = context.get_abi_sizeof(context.get_data_type(member.dtype))
+    strides = [_WORD(itemsize)] * member.ndim
+    if member.layout == "C":
+        for axis in range(member.ndim - 1, 0, -1):
+            strides[axis - 1] = builder.mul(strides[axis], shape[axis])
+    else:
+        strides = [next(words) for _ in range(member.ndim)]
+    populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
+    return array._getvalue()
+
+
+def _load(builder: Any, block: Any, place: int) -> Iterator[Any]:
+    """The words of a block one after the other, from a place on."""
+    while True:
+        word = builder.load(builder.gep(block, [_WORD(place)]))
+        word.set_metadata("invariant.load", builder.module.add_metadata([]))
+        yield word
+        place += 1
+
+
+def _scalar(context: Any, builder: Any, word: Any, member: types.Type) -> Any:
+    if isinstance(member, types.Boolean):
+        return builder.icmp_unsigned("!=", word, _WORD(0))
+    if isinstance(member, types.Float):
+        return context.cast(builder, builder.bitcast(word, ir.DoubleType()), types.float64, member)
+    return context.cast(builder, word, types.int64, member)

@@ -12,15 +12,13 @@ from ..language_model.ngram import Drawn, NGramModel
 from ..storage.files import replace_file
 from ..text.spacing import spaces_between
 from .app import load_parser, save_docs
-from .options import Particles, Threads, argument, option, writable
+from .options import AnyModel, Particles, Threads, option, writable
 from .output import json_line
 from .progress import Bar
 
 
 def generate(
-    model: Annotated[
-        str, argument("Name or path of a trained pipeline with an hpyp_parser, or model saved by 'hpyp ngram'")
-    ],
+    model: AnyModel,
     *,
     number: Annotated[int, option("How many sentences to draw", "--number -n")] = 1000,
     best: Annotated[

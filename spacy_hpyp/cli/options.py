@@ -49,6 +49,9 @@ def writable(path: Path | None) -> Path | None:
 Pipeline = Annotated[str, argument("Name or path of a trained pipeline with a parser of this package")]
 AnyPipeline = Annotated[str, argument("Name or path of a trained pipeline with a parser, spaCy's own or another")]
 Generative = Annotated[str, argument("Name or path of a trained pipeline with an hpyp_parser")]
+AnyModel = Annotated[
+    str, argument("Name or path of a trained pipeline with an hpyp_parser, or a model saved by 'hpyp ngram'")
+]
 TrainData = Annotated[Path, argument("Training data in .spacy format", exists=True)]
 Data = Annotated[Path, argument("Evaluation data in .spacy format", exists=True)]
 Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", dir_okay=False, callback=writable)]

@@ -17,6 +17,7 @@ from .app import load_parser
 from .interpolation import load_interpolation, refuse
 from .ngram import reader_of
 from .options import (
+    AnyModel,
     Interpolate,
     Printed,
     SegmentWith,
@@ -53,9 +54,7 @@ _REPLICATES = 5
 
 
 def perplexity(
-    model: Annotated[
-        str, argument("Model saved by 'hpyp ngram', or name or path of a trained pipeline with an hpyp_parser")
-    ],
+    model: AnyModel,
     data: Annotated[
         Path,
         argument(

@@ -20,7 +20,7 @@ from ..language_model.stimuli import check_prose, is_table, read_stimuli
 from ..language_model.surprisal import REGION, TOKEN, WORD, Passage, Row
 from .app import load_parser, load_pipeline, prepare_output
 from .interpolation import load_interpolation, refuse
-from .options import Interpolate, Threads, UnknownWords, WeightsFrom, argument, option
+from .options import AnyModel, Interpolate, Threads, UnknownWords, WeightsFrom, argument, option
 from .output import check_ending, is_shown, json_line, writing
 from .progress import Bar
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
@@ -33,9 +33,7 @@ _OF_TEXT = ["file", "paragraph", "sentence"]
 
 
 def surprisal(
-    model: Annotated[
-        str, argument("Name or path of a trained pipeline with an hpyp_parser, or a model saved by 'hpyp ngram'")
-    ],
+    model: AnyModel,
     texts: Annotated[
         list[Path],
         argument("Text files in UTF-8, '-' for stdin, or tables of stimuli (.csv, .tsv)", callback=existing),

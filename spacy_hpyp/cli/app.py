@@ -278,9 +278,15 @@ def load_parser(
     RETURNS (tuple[Language, HPYPParser]): The pipeline and its parser.
     RAISES (ValueError): If it has none, or several, or one that has not been trained, or a setting is out of its range.
     """
-    nlp, found = prepared(model, threads=threads, particles=particles)
-    if len(found.hpyp) != 1:
+    nlp = load_pipeline(model)
+    parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
+    if len(parsers) != 1:
         raise ValueError(
-            f"The pipeline '{model}' should have one hpyp_parser, but it has {len(found.hpyp)}: {nlp.pipe_names}"
+            f"The pipeline '{model}' should have one hpyp_parser, but it has {len(parsers)}: {nlp.pipe_names}"
         )
-    return nlp, found.hpyp[0]
+    (parser,) = parsers
+    if not parser.is_trained:
+        raise ValueError(f"The hpyp_parser of the pipeline '{model}' has not been trained.")
+    settings = {"particles": particles, "threads": threads}
+    parser.change(**{name: value for name, value in settings.items() if value is not None})
+    return nlp, parser

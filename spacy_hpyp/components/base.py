@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from spacy import util
@@ -13,6 +14,8 @@ from thinc.api import Model, Optimizer
 
 from ..annotation.documents import unannotated
 from ..annotation.syntactic_words import has_multiword_tokens, words_as_tokens, write_back
+from ..models.guard import Guard
+from ..settings import Settings
 from .stored import StoredComponent
 
 # In the place of a scorer: none was given.
@@ -20,7 +23,7 @@ _USUAL: Any = object()
 
 
 class TrainableComponent(StoredComponent):
-    """A component that learns from examples. How its settings and its model are saved, and overridden, `StoredComponent` says.
+    """A component that learns from examples, and whose settings are attributes. How these are saved, and overridden, `StoredComponent` says.
 
     A subclass is made known to spaCy by `factories.register`, and it defines
 
@@ -42,20 +45,64 @@ class TrainableComponent(StoredComponent):
     """
 
     factory: ClassVar[str]
+    settings_type: ClassVar[type[Settings]]
     default_scorer: ClassVar[Callable | None] = None
 
     def __init__(
         self, vocab: Vocab, model: Model, name: str = "", *, scorer: Callable | None = _USUAL, **settings: Any
     ) -> None:
-        usual = self.default_scorer if scorer is _USUAL else scorer
-        super().__init__(vocab, model, name or self.factory, usual, settings)
+        self.vocab = vocab
+        self.model = model
+        self.name = name or self.factory
+        self.cfg: dict[str, Any] = {}
+        self.scorer = self.default_scorer if scorer is _USUAL else scorer
+        self._settings = self.settings_type()
+        self.change(**settings)
+        self._given = self.settings
+        self._reset_training()
 
     @classmethod
     def settings_in(cls, nlp: Language, settings: dict[str, Any]) -> dict[str, Any]:
         """The settings of a component that is being made for the end of a pipeline."""
         return settings
 
+    @property
+    def learned(self) -> Any:
+        """What learns, and has learned: the model itself."""
+        return self.model.attrs[self.attribute]
+
+    @property
+    def guard(self) -> Guard:
+        """Lets one thread at a time read what has been learned, or change it."""
+        return self.learned.guard
+
+    @property
+    def settings(self) -> Any:
+        """The settings as they are now, without the scorer."""
+        return self._settings
+
+    def change(self, **settings: Any) -> None:
+        """Change some settings, or on an error none of them.
+
+        RAISES (ValueError): If one is not what it may be, or nothing that the model can do.
+        """
+        self._settings = self._changed(settings)
+
+    def _changed(self, settings: dict[str, Any]) -> Any:
+        try:
+            changed = replace(self._settings, **settings)
+            self._check_settings(changed)
+        except ValueError as error:
+            raise ValueError(f"Settings of the component '{self.name}': {error}") from error
+        return changed
+
     # What a subclass defines, and may define otherwise
+
+    def _check_settings(self, settings: Settings) -> None:
+        """See that settings, each of which may be what it is, are together something that the model can do.
+
+        RAISES (ValueError): If they are not.
+        """
 
     @property
     def is_trained(self) -> bool:

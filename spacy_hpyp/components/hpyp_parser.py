@@ -76,7 +76,8 @@ class HPYPParser(HPYPTraining):
         RETURNS (tuple[Layout, Parses]): The best trees, and where their words stand.
         RAISES (ValueError): If the component has not been trained, or should use tags that are not there.
         """
-        model, docs, settings = self._initialized(), list(docs), self.settings
+        self._check_trained()
+        model, docs, settings = self.learned, list(docs), self.settings
         blocks, layout = encode_docs(docs, model.encoder, given_tags=settings.tags == "given")
         parses = self.model.predict((blocks, settings.search if search is None else search, settings.threads))
         if model.confidence is not None:
@@ -90,11 +91,12 @@ class HPYPParser(HPYPTraining):
         scores (tuple[Layout, Parses]): What `predict` returned for them.
         """
         docs, (layout, parses) = list(docs), scores
-        write_parses(docs, layout, parses, self.joint.encoder)
-        if self.joint.confidence is None and not np.isnan(parses.head_probability).all():
+        model = self.learned
+        write_parses(docs, layout, parses, model.encoder)
+        if model.confidence is None and not np.isnan(parses.head_probability).all():
             mark_uncalibrated(docs, self.name)
         if len(parses.guides.heads) == len(layout.token) and self.settings.guides:
-            write_guides(docs, layout, parses.guides, self.joint.encoder)
+            write_guides(docs, layout, parses.guides, model.encoder)
 
     def k_best(self, doc: Doc, k: int, *, labels_per_arc: int | None = None) -> list[Alternative]:
         """The best parses of a document, without changing it.

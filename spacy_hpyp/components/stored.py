@@ -3,14 +3,13 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from multiprocessing.context import get_spawning_popen
 from pathlib import Path
 from typing import Any, ClassVar
 
 from spacy import util
 from spacy.pipeline.trainable_pipe import TrainablePipe
-from spacy.vocab import Vocab
 from thinc.api import Model
 
 from ..models.guard import Guard, whole
@@ -20,78 +19,28 @@ from ..storage.files import replace_file
 
 
 class StoredComponent(TrainablePipe):
-    """A component whose settings are attributes and whose model is one object that a thinc Model holds.
+    """A component that can be saved and read: its settings, and its model, which is one object that a thinc Model holds.
 
     Every setting is an attribute that can be changed, and a change is saved with the component. On loading, what the config
     says wins if it is not what it was when the component was saved: so `spacy.load(path, config=...)` overrides a setting.
     `nlp.config` goes on to show what the component was made with.
 
-    vocab (Vocab): The shared vocabulary.
-    model (Model): A thinc Model of one layer.
-    name (str): The name of the component instance.
-    scorer (Callable | None): What `score` calls.
-    settings (dict[str, Any]): Those of `settings_type` that are not to have their defaults.
-    RAISES (ValueError): If a setting is not what it may be.
+    A subclass has `settings`, which it can `change`, those that it was made with, what has been `learned`, and its `guard`.
     """
 
-    settings_type: ClassVar[type[Settings]]
     attribute: ClassVar[str]
-
-    def __init__(
-        self, vocab: Vocab, model: Model, name: str, scorer: Callable | None, settings: dict[str, Any]
-    ) -> None:
-        self.vocab = vocab
-        self.model = model
-        self.name = name
-        self.cfg: dict[str, Any] = {}
-        self.scorer = scorer
-        self._settings = self.settings_type()
-        self.change(**settings)
-        self._given = self.settings
-        # Where the model was read from, if it was read from a file.
-        self._source: Path | None = None
-        self._reset_training()
-
-    @property
-    def learned(self) -> Any:
-        """What learns, and has learned: the model itself."""
-        return self.model.attrs[self.attribute]
-
-    @property
-    def guard(self) -> Guard:
-        """Lets one thread at a time read what has been learned, or change it."""
-        return self.learned.guard
-
-    @property
-    def settings(self) -> Any:
-        """The settings as they are now, without the scorer."""
-        return self._settings
-
-    def change(self, **settings: Any) -> None:
-        """Change some settings, or on an error none of them.
-
-        RAISES (ValueError): If one is not what it may be, or nothing that the model can do.
-        """
-        self._settings = self._changed(settings)
-
-    def _changed(self, settings: dict[str, Any]) -> Any:
-        try:
-            changed = replace(self._settings, **settings)
-            self._check_settings(changed)
-        except ValueError as error:
-            raise ValueError(f"Settings of the component '{self.name}': {error}") from error
-        return changed
+    settings: Any
+    learned: Any
+    guard: Guard
+    change: Callable[..., None]
+    _given: Settings
+    # Where the model was read from, if it was read from a file.
+    _source: Path | None = None
 
     # What a subclass may define
 
     def _reset_training(self) -> None:
         """Forget what has come by in training: another model begins."""
-
-    def _check_settings(self, settings: Settings) -> None:
-        """See that settings, each of which may be what it is, are together something that the model can do.
-
-        RAISES (ValueError): If they are not.
-        """
 
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
         """Make a model of what was stored, and check all of it. The component stays as it is.

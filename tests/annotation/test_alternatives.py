@@ -137,15 +137,14 @@ def test_alternatives_of_a_parsed_document_keep_its_sentences_and_not_its_probab
     assert (parse_of(doc), doc._.log_prob) == before
 
 
-@pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("decoding", ["best", "mbr"])
-def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp, text, decoding):
+def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp, decoding):
     nlp = toy.copy(nlp, marginals=True, decoding=decoding, temperature=1.5)
     parser = toy.parser(nlp)
-    posterior = parser.posterior(nlp.make_doc(text))
-    assert isinstance(posterior, Marginals)
     tags = parser.label_data["tags"]
-    for token in nlp(text):
+    parsed = [(nlp(text), parser.posterior(nlp.make_doc(text))) for text in TEXTS]
+    for token, posterior in ((token, posterior) for doc, posterior in parsed for token in doc):
+        assert isinstance(posterior, Marginals)
         if token.is_space:
             assert token._.head_prob is None
             assert token._.tag_prob is None
@@ -161,22 +160,24 @@ def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp, text, de
 
 
 @pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 3.0])
-@pytest.mark.parametrize("text", [text for text in TEXTS if "\n" not in text])
-def test_consensus_expects_no_fewer_right_arcs_and_tags_than_the_best_derivation(toy, nlp, text, temperature):
-    nlp = toy.copy(nlp, marginals=True, temperature=temperature)
-    best, consensus = (toy.copy(nlp, decoding=decoding)(one_sentence(nlp, text)) for decoding in ("best", "mbr"))
-    posterior = posterior_of_block(toy, nlp, text)
+def test_consensus_expects_no_fewer_right_arcs_and_tags_than_the_best_derivation(toy, nlp, temperature):
+    by_best, by_consensus = (
+        toy.copy(nlp, marginals=True, temperature=temperature, decoding=decoding) for decoding in ("best", "mbr")
+    )
     labels = [*toy.parser(nlp).label_data["labels"], "ROOT"]
 
-    def expected(doc):
+    def expected(doc, posterior):
         heads = np.array([-1 if t.head.i == t.i else t.head.i for t in doc])
         numbers = np.array([-1 if t.head.i == t.i else labels.index(t.dep_) for t in doc])
         right = (posterior.heads == heads) & (posterior.labels == numbers)
         return posterior.probability @ right.sum(axis=1)
 
-    assert expected(consensus) >= expected(best) - 1e-12
-    for one, other in zip(consensus, best):
-        assert one._.tag_prob >= other._.tag_prob - 1e-12
+    for text in (text for text in TEXTS if "\n" not in text):
+        best, consensus = (each(one_sentence(each, text)) for each in (by_best, by_consensus))
+        posterior = posterior_of_block(toy, by_best, text)
+        assert expected(consensus, posterior) >= expected(best, posterior) - 1e-12
+        for one, other in zip(consensus, best):
+            assert one._.tag_prob >= other._.tag_prob - 1e-12
 
 
 def test_higher_temperature_is_less_sure(toy, with_marginals):
@@ -187,17 +188,13 @@ def test_higher_temperature_is_less_sure(toy, with_marginals):
     assert means == sorted(means, reverse=True)
 
 
-@pytest.mark.parametrize(
-    "temperature", [0.0, -1.0, 5e-324, 0.009, 1001.0, 1e308, float("inf"), float("nan"), True, "1"]
-)
-def test_a_temperature_that_makes_no_sense_is_refused(toy, nlp, temperature):
-    with pytest.raises(ValueError, match=r"'temperature' must be a number from 0\.01 to 1000"):
-        toy.parser(toy.copy(nlp)).temperature = temperature
-
-
-def test_an_unknown_way_of_decoding_is_refused(toy, nlp):
+def test_temperatures_that_make_no_sense_and_an_unknown_way_of_decoding_are_refused(toy):
+    parser = toy.parser(toy.nlp())
+    for temperature in (0.0, -1.0, 5e-324, 0.009, 1001.0, 1e308, float("inf"), float("nan"), True, "1"):
+        with pytest.raises(ValueError, match=r"'temperature' must be a number from 0\.01 to 1000"):
+            parser.temperature = temperature
     with pytest.raises(ValueError, match='must be "best" or "mbr", not \'viterbi\''):
-        toy.parser(toy.copy(nlp)).decoding = "viterbi"
+        parser.decoding = "viterbi"
 
 
 def test_probabilities_of_choices_are_missing_unless_asked_for(toy, nlp, with_marginals):

@@ -24,32 +24,6 @@ pytest.register_assert_rewrite("damage")
 # Compiling makes many objects that stay, which Python would look through again and again: a tenth of the time.
 gc.set_threshold(100_000, 50, 50)
 
-# What compiles for longest. The first file has all that `hpyp_parser` needs, the others what it does not need: two that run side by side
-# do not compile the same functions.
-_FIRST = (
-    *("test_component_storage", "test_head_outward_parser", "test_easy_first_storage", "test_head_outward_states"),
-    *(
-        "test_deciding",
-        "test_chart",
-        "test_easy_first_resuming",
-        "test_posterior",
-        "test_cli_errors",
-        "test_derivations",
-    ),
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what compiles for longest, and go on with the files of all folders in turn."""
-    files = list(dict.fromkeys(item.path for item in items))
-    place = {}
-    for folder in dict.fromkeys(file.parent for file in files):
-        own = [file for file in files if file.parent == folder]
-        place.update({file: (len(_FIRST) + turn, files.index(own[0])) for turn, file in enumerate(own)})
-    place.update({file: (_FIRST.index(file.stem), 0) for file in files if file.stem in _FIRST})
-    items.sort(key=lambda item: place[item.path])
-
-
 NOUNS = "dog cat bird fish horse linguist parser".split()
 NAMES = "Ada Kim Mona".split()
 VERBS = "sees likes follows hears".split()

@@ -19,7 +19,7 @@ from spacy.vocab import Vocab
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER
 
-pytest.register_assert_rewrite("damage")
+pytest.register_assert_rewrite("damage", "tree_parsers")
 
 # Compiling makes many objects that stay, which Python would look through again and again: a tenth of the time.
 gc.set_threshold(100_000, 50, 50)

@@ -1,18 +1,16 @@
 """The component easy_first_parser: training, parsing, alternatives, odd documents and guides."""
 
 import logging
-import pickle
 import random
 import warnings
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
-from spacy.util import minibatch
+from tree_parsers import TEXT, TreeParserTests, assert_trees, copy_of, tagged, train, with_tags
 
 from spacy_hpyp.annotation.calibration import calibrate_heads
 from spacy_hpyp.annotation.guides import Guide, write_guide
@@ -21,7 +19,6 @@ from spacy_hpyp.components.easy_first_tagger import EasyFirstTagger
 from spacy_hpyp.components.settings import EasyFirstParserSettings
 from spacy_hpyp.training import confidence
 
-TEXT = "the dog sees a cat near Kim . Zenobia sleeps ."
 #: Tables of weights that are small enough to be made for every test.
 SMALL = {"arc_places": 2**13, "label_places": 2**11}
 TAGGER = {"model": {"places": 2**13}}
@@ -41,46 +38,6 @@ def parser_of(nlp) -> EasyFirstParser:
     parser = nlp.get_pipe("easy_first_parser")
     assert isinstance(parser, EasyFirstParser)
     return parser
-
-
-def tagged_examples(toy, nlp, sentences):
-    """Examples whose predicted documents have the gold tags and sentence boundaries."""
-    docs = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
-    return [Example(with_tags(doc), doc) for doc in docs]
-
-
-def with_tags(doc):
-    return Doc(
-        doc.vocab,
-        words=[token.text for token in doc],
-        spaces=[bool(token.whitespace_) for token in doc],
-        tags=[token.tag_ for token in doc],
-        sent_starts=[token.is_sent_start for token in doc],
-    )
-
-
-def train(toy, nlp, sentences, passes=8, seed=0, **update):
-    """Initialize a pipeline and train it, in a random order; returns the losses of each pass."""
-    nlp.initialize(lambda: toy.examples(nlp, sentences))
-    rng = random.Random(seed)
-    found = []
-    for _ in range(passes):
-        examples, losses = toy.examples(nlp, sentences), {}
-        rng.shuffle(examples)
-        for batch in minibatch(examples, 16):
-            nlp.update(batch, losses=losses, **update)
-        found.append(losses)
-    return found
-
-
-def assert_trees(doc):
-    """Assert that every sentence is a tree of its own, in one piece."""
-    for sentence in doc.sents:
-        (root,) = [token for token in sentence if token.head.i == token.i]
-        assert {token.i for token in root.subtree} == set(range(sentence.start, sentence.end))
-    for token in doc:
-        assert token.dep_
-        assert (token.dep_ == "ROOT") == (token.head.i == token.i)
 
 
 def annotation(doc):
@@ -105,19 +62,12 @@ def sentences(toy):
 def trained_pass_by_pass(toy, sentences):
     """A trained pipeline, which tests do not change, and its losses in each pass."""
     nlp = pipeline()
-    return nlp, train(toy, nlp, sentences, passes=10)
+    return nlp, train(toy, nlp, sentences, rounds=10)
 
 
 @pytest.fixture(scope="module")
 def nlp(trained_pass_by_pass):
     return trained_pass_by_pass[0]
-
-
-def copy_of(nlp, **settings):
-    """A pipeline of its own with the same model, and perhaps other settings of the parser."""
-    config = nlp.config.copy()
-    config["components"]["easy_first_parser"].update(settings)
-    return spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
 
 
 # Training
@@ -138,8 +88,8 @@ def test_a_treebank_is_learned_and_evaluated(toy, trained_pass_by_pass, sentence
 @pytest.mark.parametrize("settings", [{"beam": 1}, {"learning": "early"}, {"merge": False}, {"margin": 0.0}])
 def test_a_treebank_is_learned_in_every_way(toy, sentences, settings):
     nlp = pipeline(tagger=False, folds=0, **settings)
-    train(toy, nlp, sentences, passes=6)
-    scores = nlp.evaluate(tagged_examples(toy, nlp, sentences))
+    train(toy, nlp, sentences, rounds=6)
+    scores = nlp.evaluate(tagged(toy, nlp, sentences))
     assert scores["dep_las"] > 0.95
 
 
@@ -159,7 +109,7 @@ def test_losses_are_the_updates_for_each_sentence_since_the_name_was_missing(toy
 def test_early_and_full_updates_are_counted_in_the_log(toy, sentences, caplog):
     nlp = pipeline(tagger=False, folds=0)
     with caplog.at_level(logging.INFO, logger="spacy"):
-        train(toy, nlp, sentences, passes=2)
+        train(toy, nlp, sentences, rounds=2)
     found = [record.getMessage() for record in caplog.records if "easy_first_parser: pass" in record.getMessage()]
     assert [message.split(",")[0] for message in found] == ["easy_first_parser: pass 1", "easy_first_parser: pass 2"]
     assert all("early and" in message and "full updates" in message for message in found)
@@ -170,7 +120,7 @@ def test_training_is_fixed_by_the_seed_bit_for_bit(toy, sentences):
     for seed in (1, 1, 2):
         nlp = pipeline(seed=seed)
         np.random.seed(len(found))
-        train(toy, nlp, sentences, passes=2, drop=0.2)
+        train(toy, nlp, sentences, rounds=2, drop=0.2)
         found.append(nlp.to_bytes(exclude=["vocab", "cfg"]))
     assert found[0] == found[1] != found[2]
 
@@ -222,87 +172,6 @@ def test_a_parser_without_a_tagger_before_it_says_that_it_learns_from_gold_tags(
         nlp.initialize(lambda: toy.examples(nlp, sentences))
 
 
-def test_the_labels_are_those_of_the_treebank_without_decoration(nlp, sentences):
-    parser = parser_of(nlp)
-    assert {label for sentence in sentences for label in sentence.deps} <= set(parser.labels)
-    assert not any("||" in label for label in parser.labels)
-    assert any("||" in label for label in parser.label_data["labels"])
-    assert set(parser.label_data["tags"]) == {tag for sentence in sentences for tag in sentence.tags}
-    assert parser.add_label("nsubj") == 0
-    with pytest.raises(NotImplementedError, match="'easy_first_parser' cannot be given the label 'xyz'"):
-        parser.add_label("xyz")
-
-
-def test_label_data_can_be_given_to_another_parser(toy, nlp, sentences):
-    data = parser_of(nlp).label_data
-    other = pipeline(tagger=False, folds=0)
-    parser_of(other).initialize(lambda: toy.examples(other, sentences[:20]), nlp=other, labels=data)
-    assert parser_of(other).label_data == data
-    other.update(toy.examples(other, sentences))
-
-
-@pytest.mark.parametrize(
-    "labels", [{"tags": ["X"], "labels": ["nsubj"]}, {"tags": [], "labels": []}, {"tags": ["VB"], "labels": []}]
-)
-def test_an_initialization_that_fails_leaves_the_parser_as_it_was(toy, nlp, sentences, labels):
-    nlp = copy_of(nlp)
-    parser, expected, before = parser_of(nlp), annotation(nlp(TEXT)), nlp.to_bytes()
-    several = [sentence for sentence in sentences if len(sentence.words) > 1]
-    with pytest.raises(ValueError, match=r"'easy_first_parser' cannot be initialized.*spacy init labels"):
-        parser.initialize(lambda: toy.examples(nlp, several), nlp=nlp, labels=labels)
-    nothing = [Example(nlp.make_doc("a b"), Doc(nlp.vocab, words=["a", "b"]))]
-    with pytest.raises(ValueError, match=r"none of the training examples has a sentence.*1 without tags"):
-        parser.initialize(lambda: nothing, nlp=nlp)
-    assert annotation(nlp(TEXT)) == expected
-    assert nlp.to_bytes() == before
-
-
-def test_a_parser_that_has_not_been_trained_says_so(toy, sentences):
-    nlp = pipeline()
-    parser = parser_of(nlp)
-    assert parser.labels == ()
-    doc = toy.doc(nlp.vocab, sentences[0])
-    for call in (lambda: parser(doc), lambda: parser.k_best(doc, 2), lambda: parser.update([Example(doc, doc)])):
-        with pytest.raises(ValueError, match="'easy_first_parser' has not been trained"):
-            call()
-
-
-def broken(toy, nlp):
-    """Documents that have something to be learned from, and a sentence each that has not; and what is wrong with those."""
-    words, tags, deps = ["dogs", "see", "big", "cats"], ["NN", "VBZ", "JJ", "NN"], ["nsubj", "ROOT", "amod", "obj"]
-    whole = toy.doc(nlp.vocab, toy.sentences(4)[3])
-    for heads, own_deps, own_tags in (
-        ([1, 1, 3, 2], deps, tags),
-        ([1, 2, 1, 1], deps, tags),
-        ([1, 1, 2, 1], ["nsubj", "ROOT", "ROOT", "obj"], tags),
-        ([1, 1, 3, 1], deps, ["NN", "", "JJ", "NN"]),
-    ):
-        doc = Doc(nlp.vocab, words=words, tags=own_tags)
-        rows = np.zeros((4, 2), dtype=np.uint64)
-        rows[:, 0] = [np.int64(head - i).astype(np.uint64) for i, head in enumerate(heads)]
-        rows[:, 1] = [nlp.vocab.strings.add(dep) for dep in own_deps]
-        doc.from_array(["HEAD", "DEP"], rows)
-        # One sentence, whatever the heads say.
-        doc.from_array(["SENT_START"], np.array([[1], [0], [0], [0]], dtype=np.uint64))
-        yield Example(nlp.make_doc(doc.text), doc)
-    yield Example(nlp.make_doc(whole.text), whole)
-
-
-def test_trees_with_cycles_or_two_roots_are_skipped_and_counted(toy, sentences):
-    nlp = pipeline(tagger=False, folds=0)
-    good = toy.examples(nlp, sentences)
-    bad = list(broken(toy, nlp))
-    with pytest.warns(UserWarning, match="'easy_first_parser' skips 4 of [0-9]+ training sentences") as caught:
-        nlp.initialize(lambda: [*good, *bad])
-    (message,) = [str(warning.message) for warning in caught]
-    assert message.endswith("(2 without exactly one root, 1 with cyclic heads, 1 without tags).")
-    progress = parser_of(nlp).parser.progress
-    assert progress.sentences == len(sentences) + 1
-    for _ in range(2):
-        nlp.update([*good, *bad])
-    assert progress.passes == 2
-
-
 def test_sentences_with_tags_and_labels_that_the_parser_does_not_have_are_not_learned_from(toy, nlp):
     nlp = copy_of(nlp)
     before = parser_of(nlp).parser.arc_perceptron.weights.copy()
@@ -311,22 +180,9 @@ def test_sentences_with_tags_and_labels_that_the_parser_does_not_have_are_not_le
     assert np.array_equal(parser_of(nlp).parser.arc_perceptron.weights, before)
 
 
-def test_what_a_treebank_has_on_other_tokens_is_learned_on_those_that_are_asked_for(toy, sentences):
-    # The tokenizer takes the word of the treebank apart.
-    words = ["the", "dog", "sees", "cannot"]
-    other = toy.sentence(words, ["DT", "NN", "VBZ", "NN"], [1, 2, 2, 2], ["det", "nsubj", "ROOT", "obj"])
-    found = {}
-    for tokens in ("gold", "tokenizer"):
-        nlp = pipeline(tagger=False, folds=0, tokens=tokens)
-        nlp.initialize(lambda: toy.examples(nlp, [*sentences, other]))  # noqa: B023
-        lengths = [len(lesson.gold_heads) for lesson in parser_of(nlp)._seen.made.values()]
-        found[tokens] = sum(lengths)
-    assert found["tokenizer"] == found["gold"] + 1
-
-
 def test_an_error_between_predicted_and_gold_heads_is_the_part_of_wrong_words(toy, nlp, sentences):
     parser = parser_of(nlp)
-    examples = tagged_examples(toy, nlp, sentences[:10])
+    examples = tagged(toy, nlp, sentences[:10])
     loss, gradient = parser.get_loss(examples, parser.predict([example.predicted for example in examples]))
     assert gradient is None
     docs = [nlp.get_pipe("easy_first_parser")(with_tags(example.reference)) for example in examples]
@@ -346,73 +202,12 @@ def test_non_projective_trees_come_back(toy, nlp):
     assert [token.dep_ for token in doc] == expected.deps
 
 
-def test_given_sentence_boundaries_are_kept_and_what_has_none_is_one_sentence(toy, nlp, sentences):
-    docs = [toy.doc(nlp.vocab, *sentences[:3]), toy.doc(nlp.vocab, *sentences[3:6])]
-    starts = [token.is_sent_start for token in docs[0]]
-    parsed = parser_of(nlp)(with_tags(docs[0]))
-    assert [token.is_sent_start for token in parsed] == starts
-    assert_trees(parsed)
-    one = Doc(nlp.vocab, words=[token.text for token in docs[1]], tags=[token.tag_ for token in docs[1]])
-    assert len(list(parser_of(nlp)(one).sents)) == 1
-    assert_trees(one)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " ",
-        "\n\n \t",
-        "sleeps",
-        " sleeps",
-        "sleeps \n",
-        "the  dog \n sees\n\na cat .  ",
-        "Qwxyz blorgs ζφψ 😀 ... 12345 !!!",
-        "the " * 300,
-    ],
-    ids=["empty", "space", "spaces", "one", "space and one", "one and space", "spaces between", "unseen", "long"],
-)
-def test_odd_documents_are_parsed(nlp, text):
-    doc = nlp(text)
-    assert doc.text == text
-    assert_trees(doc)
-    for token in doc:
-        assert (token._.head_prob is None) == token.is_space
-    docs = list(nlp.pipe(["", text, " ", TEXT, text]))
-    assert [annotation(each) for each in (docs[1], docs[4])] == [annotation(doc)] * 2
-
-
-def test_documents_without_tags_or_with_unseen_ones_are_parsed(nlp):
-    words = ["the", "dog", "sees", "a", "cat", "."]
-    for tags in (None, ["UH"] * 6, ["DT", "", "VBZ", "", "", "XX"]):
-        assert_trees(parser_of(nlp)(Doc(nlp.vocab, words=words, tags=tags)))
-
-
-def test_a_parser_that_has_seen_no_arc_makes_trees_all_the_same(toy, tmp_path):
-    nlp = pipeline(tagger=False, folds=0)
-    nlp.initialize(lambda: toy.examples(nlp, [toy.one_word]))
-    nlp.update(toy.examples(nlp, [toy.one_word]))
-    assert parser_of(nlp).label_data == {"tags": ["VB"], "labels": []}
-    nlp.to_disk(tmp_path)
-    for pipe in (nlp, spacy.load(tmp_path)):
-        doc = Doc(pipe.vocab, words=["stop", "stop", "it"], tags=["VB"] * 3)
-        assert_trees(parser_of(pipe)(doc))
-        assert_trees(parser_of(pipe).k_best(doc, 3)[2].doc)
-
-
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_treebank_of_fewer_sentences_than_folds_is_learned(toy, count):
     nlp = pipeline(folds=10)
-    train(toy, nlp, toy.sentences(4)[:count], passes=3)
+    train(toy, nlp, toy.sentences(4)[:count], rounds=3)
     assert parser_of(nlp).parser.progress.passes == 3
     assert_trees(nlp(TEXT))
-
-
-def test_no_documents_are_no_trouble(nlp):
-    parser = parser_of(nlp)
-    assert list(nlp.pipe([])) == []
-    parser.set_annotations([], parser.predict([]))
-    parser.set_annotations([nlp.make_doc("")], parser.predict([nlp.make_doc("")]))
 
 
 @pytest.mark.slow
@@ -431,55 +226,13 @@ def test_a_document_of_twenty_thousand_words_is_parsed(toy, nlp):
     assert_trees(parser(Doc(nlp.vocab, words=words, tags=tags)))
 
 
-def test_one_pipeline_can_be_called_by_several_threads_at_once(toy, nlp):
-    texts = [toy.doc(nlp.vocab, sentence).text for sentence in toy.sentences(100, seed=3)]
-    expected = [annotation(nlp(text)) for text in texts]
-    other = copy_of(nlp)
-    with ThreadPoolExecutor(4) as executor:
-        assert list(executor.map(lambda text: annotation(other(text)), texts)) == expected
-
-
-def test_a_component_can_be_pickled_and_taken_from_another_pipeline(toy, nlp):
-    doc = with_tags(toy.doc(nlp.vocab, toy.sentences(5)[3]))
-    expected = annotation(parser_of(nlp)(doc.copy()))
-    assert annotation(pickle.loads(pickle.dumps(parser_of(nlp)))(doc.copy())) == expected
-    other = spacy.blank("en", vocab=nlp.vocab)
-    other.add_pipe("easy_first_parser", source=nlp)
-    assert annotation(parser_of(other)(doc.copy())) == expected
-
-
-def test_a_document_is_parsed_alike_alone_and_in_a_batch(toy, nlp, sentences):
-    texts = [toy.doc(nlp.vocab, sentence).text for sentence in sentences]
-    alone = [annotation(nlp(text)) for text in texts]
-    assert [annotation(doc) for doc in nlp.pipe(texts, batch_size=7)] == alone
-
-
-def test_the_number_of_threads_and_of_processes_makes_no_difference(toy, nlp, sentences):
-    texts = [toy.doc(nlp.vocab, sentence).text for sentence in sentences[:30]]
-    expected = [annotation(nlp(text)) for text in texts]
-    several = copy_of(nlp, threads=3)
-    assert parser_of(several).threads == 3
-    assert [annotation(doc) for doc in several.pipe(texts)] == expected
-    assert [annotation(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=5)] == expected
-
-
 def test_training_with_several_threads_is_the_same(toy, sentences):
     found = []
     for threads in (1, 3):
         nlp = pipeline(threads=threads)
-        train(toy, nlp, sentences, passes=2)
+        train(toy, nlp, sentences, rounds=2)
         found.append(parser_of(nlp).to_bytes(exclude=["vocab", "cfg"]))
     assert found[0] == found[1]
-
-
-def test_a_model_by_itself_parses_docs_as_debug_model_gives_them(toy, nlp, sentences):
-    docs = [with_tags(toy.doc(nlp.vocab, sentence)) for sentence in sentences[:5]]
-    model = parser_of(nlp).model
-    model.initialize(X=docs)
-    trees, backprop = model.begin_update(docs)
-    assert len(trees.heads) == sum(map(len, docs))
-    assert backprop(trees) is trees
-    assert np.array_equal(model.predict(docs).heads, trees.heads)
 
 
 # How sure
@@ -498,7 +251,7 @@ def test_arcs_have_probabilities_after_training(toy, nlp, sentences):
 def test_of_a_small_treebank_confidence_is_learned_from_all_sentences(toy, guided):
     sentences = random_sentences(toy, 30, seed=0)
     nlp = pipeline(tagger=False, folds=0, **(GUIDED if guided else {}))
-    examples = guided_examples if guided else tagged_examples
+    examples = guided_examples if guided else tagged
     nlp.initialize(lambda: examples(toy, nlp, sentences))
     found = parser_of(nlp).parser.confidence
     for _ in range(5):
@@ -532,7 +285,7 @@ def test_probabilities_take_the_place_of_those_that_were_there(nlp):
 def test_sentences_that_confidence_is_learned_from_are_not_learned_from(toy, sentences, monkeypatch):
     monkeypatch.setattr(confidence, "_CROSS_FITTED_BELOW", 0)
     nlp = pipeline(beam=1)
-    train(toy, nlp, sentences, passes=1)
+    train(toy, nlp, sentences, rounds=1)
     parser = parser_of(nlp)
     held_out = [sentence for sentence in parser.parser.progress.held_out.values()]
     assert 0 < len(held_out) <= len(sentences) / 10
@@ -549,44 +302,8 @@ def test_sentences_that_confidence_is_learned_from_are_not_learned_from(toy, sen
 # Alternatives
 
 
-def test_the_best_parses_come_with_falling_scores_and_differ(toy, nlp):
-    parser = parser_of(nlp)
-    doc = with_tags(toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4]))
-    parsed = parser(doc.copy())
-    found = parser.k_best(doc, 4)
-    assert len(found) == 4
-    scores = [each.score for each in found]
-    assert scores == sorted(scores, reverse=True)
-    trees = [[(token.head.i, token.dep_) for token in each.doc] for each in found]
-    assert trees[0] == [(token.head.i, token.dep_) for token in parsed]
-    assert len(set(map(tuple, trees))) == 4
-    for each in found:
-        assert_trees(each.doc)
-        assert each.doc.text == doc.text
-        assert [token.tag_ for token in each.doc] == [token.tag_ for token in doc]
-    assert not doc.has_annotation("DEP")
-    assert parser.k_best(doc, 2)[1].score == scores[1]
-    assert len(parser.k_best(doc, 1)) == 1
-
-
-def test_there_are_no_more_parses_than_trees(nlp):
-    parser = parser_of(nlp)
-    for words, count in ((["sleeps"], 1), (["dogs", "sleep"], 2), (["dogs", "see", "cats"], 7)):
-        doc = Doc(nlp.vocab, words=words, tags=["NN"] * len(words))
-        found = parser.k_best(doc, 50)
-        assert len(found) == count
-    for text in ("", "  "):
-        (found,) = parser.k_best(nlp.make_doc(text), 3)
-        assert found.doc.text == text
-
-
-@pytest.mark.parametrize("k", [0, -1, 1.5, "2", True])
-def test_the_number_of_parses_is_checked(nlp, k):
-    with pytest.raises(ValueError, match="'k' must be a whole number"):
-        parser_of(nlp).k_best(nlp.make_doc("the dog sleeps ."), k)
-
-
 # Settings
+
 
 #: A value of each setting that is not the one of the tests' pipelines.
 CHANGED = {
@@ -603,38 +320,41 @@ CHANGED = {
 }
 
 
-def test_settings_that_were_changed_are_saved(nlp, tmp_path):
-    nlp = copy_of(nlp)
-    parser = parser_of(nlp)
-    assert asdict(parser.settings).keys() == CHANGED.keys() == asdict(EasyFirstParserSettings()).keys()
-    for name, value in CHANGED.items():
-        assert getattr(parser, name) != value
-        setattr(parser, name, value)
-    nlp.to_disk(tmp_path)
-    assert asdict(parser_of(spacy.load(tmp_path)).settings) == CHANGED
-    override = {"components.easy_first_parser.beam": 2}
-    assert asdict(parser_of(spacy.load(tmp_path, config=override)).settings) == {**CHANGED, "beam": 2}
+class TestAsEveryParser(TreeParserTests):
+    name = "easy_first_parser"
+    pipeline = staticmethod(partial(pipeline, tagger=False, folds=0))
+    annotation = staticmethod(annotation)
+    check = staticmethod(assert_trees)
+    score = "score"
+    settings = EasyFirstParserSettings
+    changed = CHANGED
+    override = ("beam", 2)
+    impossible = (
+        *(("beam", 0), ("beam", 2.5), ("folds", -1), ("folds", 1), ("learning", "late"), ("margin", -1.0)),
+        *(
+            ("margin", float("nan")),
+            ("tokens", "mine"),
+            ("merge", 1),
+            ("threads", 0),
+            ("word_dropout", -0.1),
+            ("seed", -1),
+        ),
+    )
+    refused = (
+        ({"arcs": [["l.wrd"]]}, "'l.wrd' in 'arcs' is not an element"),
+        ({"labels": [["l.word"]]}, "'l.word' in 'labels' is not an element"),
+        ({"arcs": []}, "no template in 'arcs'"),
+        ({"arcs": [["l.word", "l.word"]]}, "an element twice"),
+    )
 
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("beam", 0),
-        ("beam", 2.5),
-        ("folds", -1),
-        ("folds", 1),
-        ("learning", "late"),
-        ("margin", -1.0),
-        ("margin", float("nan")),
-    ]
-    + [("tokens", "mine"), ("merge", 1), ("threads", 0), ("word_dropout", -0.1), ("seed", -1)],
-)
-def test_a_setting_that_is_impossible_is_refused_by_its_name(nlp, name, value):
-    parser = parser_of(nlp)
-    with pytest.raises(ValueError, match=f"Settings of the component 'easy_first_parser'.*'{name}'"):
-        setattr(parser, name, value)
-    with pytest.raises(ValueError, match=name):
-        pipeline(**{name: value})
+    @staticmethod
+    def learned(parser):
+        progress = parser.parser.progress
+        return (
+            progress.sentences,
+            sum(len(lesson.gold_heads) for lesson in parser._seen.usable.values()),
+            progress.passes,
+        )
 
 
 def test_a_wider_beam_can_be_had_after_training(toy, nlp, sentences):
@@ -642,20 +362,6 @@ def test_a_wider_beam_can_be_had_after_training(toy, nlp, sentences):
     for beam in (1, 30):
         for doc in copy_of(nlp, beam=beam).pipe(texts):
             assert_trees(doc)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"arcs": [["l.wrd"]]}, "'l.wrd' in 'arcs' is not an element"),
-        ({"labels": [["l.word"]]}, "'l.word' in 'labels' is not an element"),
-        ({"arcs": []}, "no template in 'arcs'"),
-        ({"arcs": [["l.word", "l.word"]]}, "an element twice"),
-    ],
-)
-def test_templates_that_are_none_are_refused(settings, message):
-    with pytest.raises(ValueError, match=message):
-        pipeline(**settings)
 
 
 @pytest.mark.parametrize("places", [0, 1, 3, 1000])
@@ -696,7 +402,7 @@ def guide_of(doc, gold, names):
 
 def guided_examples(toy, nlp, sentences):
     """Examples whose documents, both of them, have guides."""
-    examples = tagged_examples(toy, nlp, sentences)
+    examples = tagged(toy, nlp, sentences)
     names = sorted({token.dep_ for example in examples for token in example.reference})
     for example in examples:
         for doc in (example.reference, example.predicted):
@@ -753,13 +459,13 @@ def test_a_guided_parser_without_a_guide_says_which_component_is_missing(toy, gu
         lambda: guided("the dog sleeps ."),
         lambda: list(guided.pipe(["the dog sleeps ."])),
         lambda: parser_of(guided).k_best(guided.make_doc("the dog sleeps ."), 2),
-        lambda: guided.update(tagged_examples(toy, guided, sentences)),
+        lambda: guided.update(tagged(toy, guided, sentences)),
     ):
         with pytest.raises(ValueError, match=r"'easy_first_parser' reads guides.*put an 'hpyp_parser' with guides"):
             call()
     nlp = pipeline(tagger=False, folds=0, **GUIDED)
-    with pytest.raises(ValueError, match=r"'easy_first_parser' reads guides.*python -m spacy hpyp annotate"):
-        nlp.initialize(lambda: tagged_examples(toy, nlp, sentences))
+    with pytest.raises(ValueError, match=r"'easy_first_parser' reads guides.*python -m spacy hpyp guides"):
+        nlp.initialize(lambda: tagged(toy, nlp, sentences))
     assert not parser_of(nlp).is_trained
 
 

@@ -11,19 +11,8 @@ import spacy
 import srsly
 from damage import Victim, files_below, interrupt, no_space
 from spacy.training import Example
-from test_easy_first_parser import (
-    GUIDED,
-    SMALL,
-    TEXT,
-    annotation,
-    assert_trees,
-    copy_of,
-    guided_examples,
-    parser_of,
-    pipeline,
-    random_sentences,
-    train,
-)
+from test_easy_first_parser import GUIDED, SMALL, annotation, guided_examples, parser_of, pipeline, random_sentences
+from tree_parsers import TEXT, assert_trees, copy_of, train
 
 from spacy_hpyp.easy_first.storage import pack_table, unpack_table
 from spacy_hpyp.language_model.ngram import train_ngram_model
@@ -44,7 +33,7 @@ def small(toy):
     """A small trained pipeline in the middle of a pass; tests do not change it."""
     nlp = pipeline()
     sentences = toy.sentences(100)
-    train(toy, nlp, sentences, passes=2)
+    train(toy, nlp, sentences, rounds=2)
     nlp.update(toy.examples(nlp, sentences[:20]))
     progress = parser_of(nlp).parser.progress
     assert progress.visited

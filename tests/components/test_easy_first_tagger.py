@@ -155,7 +155,7 @@ def test_tags_of_guides_that_are_not_known_do_no_harm(toy, guided, sentences):
 
 
 def test_component_that_is_missing_is_named(toy, guided, sentences):
-    message = "'easy_first_tagger' reads guides.*'hpyp_parser' with guides = true.*spacy hpyp annotate"
+    message = "'easy_first_tagger' reads guides.*'hpyp_parser' with guides = true.*spacy hpyp guides"
     with pytest.raises(ValueError, match=message):
         guided("the dog sleeps .")
     nlp = pipeline(templates=GUIDED)

@@ -1,11 +1,8 @@
 """The component head_outward_parser: training, exact probabilities, alternatives, odd documents, latent trees and storage."""
 
 import logging
-import pickle
 import random
 import warnings
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from functools import partial
 
 import damage
@@ -17,14 +14,13 @@ from damage import Victim
 from spacy.cli.train import train as train_config
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
-from spacy.util import minibatch
 from thinc.api import Adam, Config
+from tree_parsers import TEXT, TreeParserTests, assert_trees, copy_of, stored, tagged, train, with_tags
 
 from spacy_hpyp.components.head_outward_parser import HeadOutwardParser
 from spacy_hpyp.components.settings import HeadOutwardSettings
 from spacy_hpyp.storage.arrays import pack_integers, unpack_integers
 
-TEXT = "the dog sees a cat near Kim . Zenobia sleeps ."
 #: Settings of the model, which `pipeline` takes by their names.
 MODEL = ("tag", "word", "case", "children", "distance", "label", "prior", "counts", "hyperparameters", "min_count")
 #: Context lists that no chart can use.
@@ -51,54 +47,19 @@ def parser_of(nlp) -> HeadOutwardParser:
     return parser
 
 
-def with_tags(doc):
-    """The same words with their tags and sentence boundaries, and nothing else."""
-    return Doc(
-        doc.vocab,
-        words=[token.text for token in doc],
-        spaces=[bool(token.whitespace_) for token in doc],
-        tags=[token.tag_ for token in doc],
-        sent_starts=[token.is_sent_start for token in doc],
-    )
-
-
-def tagged(toy, nlp, sentences):
-    """Examples whose predicted documents have the gold tags and sentence boundaries."""
-    docs = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
-    return [Example(with_tags(doc), doc) for doc in docs]
-
-
 def treeless(toy, nlp, sentences):
     """Examples whose gold documents have tags and no trees."""
     docs = [with_tags(toy.doc(nlp.vocab, sentence)) for sentence in sentences]
     return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
 
 
-def train(toy, nlp, sentences, sweeps=4, seed=0, examples=None, **update):
-    """Initialize a pipeline and train it, in a random order; returns the losses of each sweep."""
-    examples = (lambda: toy.examples(nlp, sentences)) if examples is None else examples
-    nlp.initialize(examples)
-    rng = random.Random(seed)
-    found = []
-    for _ in range(sweeps):
-        shuffled, losses = examples(), {}
-        rng.shuffle(shuffled)
-        for batch in minibatch(shuffled, 16):
-            nlp.update(batch, losses=losses, **update)
-        found.append(losses)
-    return found
-
-
-def assert_trees(doc):
+def assert_scored(doc):
     """Assert that every sentence is a tree of its own, in one piece, and has probabilities."""
+    assert_trees(doc)
     for sentence in doc.sents:
-        (root,) = [token for token in sentence if token.head.i == token.i]
-        assert {token.i for token in root.subtree} == set(range(sentence.start, sentence.end))
         assert sentence._.log_prob <= 0.0
         assert np.isfinite(sentence._.log_prob)
     for token in doc:
-        assert token.dep_
-        assert (token.dep_ == "ROOT") == (token.head.i == token.i)
         assert token.is_space or 0.0 <= token._.head_prob <= 1.0 + 1e-9
     assert doc._.log_prob == pytest.approx(sum(sentence._.log_prob for sentence in doc.sents))
 
@@ -107,17 +68,6 @@ def annotation(doc):
     """All that the parser writes."""
     arcs = [(token.text, token.tag_, token.dep_, token.head.i, token._.head_prob) for token in doc]
     return arcs, [sentence._.log_prob for sentence in doc.sents], doc._.log_prob
-
-
-def copy_of(nlp, **settings):
-    """A pipeline of its own with the same model, and perhaps other settings of the parser."""
-    config = nlp.config.copy()
-    config["components"]["head_outward_parser"].update(settings)
-    return spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
-
-
-def stored(nlp):
-    return parser_of(nlp).to_bytes(exclude=["vocab", "cfg"])
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +79,7 @@ def sentences(toy):
 def trained_sweep_by_sweep(toy, sentences):
     """A trained pipeline, which tests do not change, and its losses in each sweep."""
     nlp = pipeline()
-    return nlp, train(toy, nlp, sentences, sweeps=6)
+    return nlp, train(toy, nlp, sentences, rounds=6)
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +123,7 @@ def test_a_treebank_is_learned_and_evaluated(toy, trained_sweep_by_sweep, senten
 )
 def test_a_treebank_is_learned_in_every_way(toy, sentences, settings):
     nlp = pipeline(**settings)
-    train(toy, nlp, sentences, sweeps=3)
+    train(toy, nlp, sentences, rounds=3)
     scores = nlp.evaluate(tagged(toy, nlp, sentences))
     assert scores["dep_uas"] > 0.9
     assert (scores["dep_las"] > 0.9) == (settings.get("label") != [])
@@ -210,7 +160,7 @@ def test_spacy_trains_it_by_a_config(toy, sentences, tmp_path):
     first = parser.head_outward.first_weights()
     for name in ("tag", "word"):
         assert not np.array_equal(parser.head_outward.weights[name].standing, first[name].standing)
-    assert_trees(parser(with_tags(toy.doc(loaded.vocab, *sentences[2:5]))))
+    assert_scored(parser(with_tags(toy.doc(loaded.vocab, *sentences[2:5]))))
 
 
 def test_losses_are_nats_for_each_token_since_the_name_was_missing(toy, sentences):
@@ -229,96 +179,9 @@ def test_training_is_fixed_by_the_seed_whatever_the_number_of_threads(toy, sente
     for seed, threads in ((1, 1), (1, 3), (2, 1)):
         nlp = pipeline(seed=seed, threads=threads, latent="all", latent_after=1)
         np.random.seed(len(found))
-        train(toy, nlp, sentences[:40], sweeps=3)
+        train(toy, nlp, sentences[:40], rounds=3)
         found.append(stored(nlp))
     assert found[0] == found[1] != found[2]
-
-
-def test_labels_are_those_of_the_treebank_without_decoration(nlp, sentences):
-    parser = parser_of(nlp)
-    assert {label for sentence in sentences for label in sentence.deps} <= set(parser.labels)
-    assert not any("||" in label for label in parser.labels)
-    assert any("||" in label for label in parser.label_data["labels"])
-    assert set(parser.label_data["tags"]) == {tag for sentence in sentences for tag in sentence.tags}
-    assert parser.add_label("nsubj") == 0
-    with pytest.raises(NotImplementedError, match="'head_outward_parser' cannot be given the label 'xyz'"):
-        parser.add_label("xyz")
-
-
-def test_label_data_can_be_given_to_another_parser(toy, nlp, sentences):
-    data = parser_of(nlp).label_data
-    other = pipeline()
-    parser_of(other).initialize(lambda: toy.examples(other, sentences[:20]), nlp=other, labels=data)
-    assert parser_of(other).label_data == data
-    other.update(toy.examples(other, sentences))
-
-
-@pytest.mark.parametrize(
-    "labels", [{"tags": ["X"], "labels": ["nsubj"]}, {"tags": [], "labels": []}, {"tags": ["VB"], "labels": []}]
-)
-def test_an_initialization_that_fails_leaves_the_parser_as_it_was(toy, nlp, sentences, labels):
-    nlp = copy_of(nlp)
-    parser, before = parser_of(nlp), stored(nlp)
-    several = [sentence for sentence in sentences if len(sentence.words) > 1]
-    with pytest.raises(ValueError, match=r"'head_outward_parser' cannot be initialized.*spacy init labels"):
-        parser.initialize(lambda: toy.examples(nlp, several), nlp=nlp, labels=labels)
-    for latent in ("nothing", "missing"):
-        parser.latent = latent
-        nothing = [Example(nlp.make_doc("a b"), Doc(nlp.vocab, words=["a", "b"]))]
-        with pytest.raises(ValueError, match=r"none of the training examples has a sentence.*1 without tags"):
-            parser.initialize(lambda: nothing, nlp=nlp)  # noqa: B023
-    assert stored(nlp) == before
-
-
-def test_a_parser_that_has_not_been_trained_says_so(toy, sentences):
-    nlp = pipeline()
-    parser = parser_of(nlp)
-    assert parser.labels == ()
-    doc = toy.doc(nlp.vocab, sentences[0])
-    for call in (
-        lambda: parser(doc),
-        lambda: parser.k_best(doc, 2),
-        lambda: parser.head_marginals(doc),
-        lambda: parser.tree_log_prob(doc),
-        lambda: parser.update([Example(doc, doc)]),
-    ):
-        with pytest.raises(ValueError, match="'head_outward_parser' has not been trained"):
-            call()
-
-
-def broken(toy, nlp):
-    """Documents that have something to be learned from, and a sentence each that has not."""
-    words, tags, deps = ["dogs", "see", "big", "cats"], ["NN", "VBZ", "JJ", "NN"], ["nsubj", "ROOT", "amod", "obj"]
-    whole = toy.doc(nlp.vocab, toy.sentences(4)[3])
-    for heads, own_deps, own_tags in (
-        ([1, 1, 3, 2], deps, tags),
-        ([1, 2, 1, 1], deps, tags),
-        ([1, 1, 2, 1], ["nsubj", "ROOT", "ROOT", "obj"], tags),
-        ([1, 1, 3, 1], deps, ["NN", "", "JJ", "NN"]),
-    ):
-        doc = Doc(nlp.vocab, words=words, tags=own_tags)
-        rows = np.zeros((4, 2), dtype=np.uint64)
-        rows[:, 0] = [np.int64(head - i).astype(np.uint64) for i, head in enumerate(heads)]
-        rows[:, 1] = [nlp.vocab.strings.add(dep) for dep in own_deps]
-        doc.from_array(["HEAD", "DEP"], rows)
-        # One sentence, whatever the heads say.
-        doc.from_array(["SENT_START"], np.array([[1], [0], [0], [0]], dtype=np.uint64))
-        yield Example(nlp.make_doc(doc.text), doc)
-    yield Example(nlp.make_doc(whole.text), whole)
-
-
-def test_trees_with_cycles_or_two_roots_are_skipped_and_counted(toy, sentences):
-    nlp = pipeline()
-    good = toy.examples(nlp, sentences)
-    bad = list(broken(toy, nlp))
-    with pytest.warns(UserWarning, match="'head_outward_parser' skips 4 of [0-9]+ training sentences") as caught:
-        nlp.initialize(lambda: [*good, *bad])
-    (message,) = [str(warning.message) for warning in caught]
-    assert message.endswith("(2 without exactly one root, 1 with cyclic heads, 1 without tags).")
-    for _ in range(2):
-        nlp.update([*good, *bad])
-    progress = parser_of(nlp).head_outward.progress
-    assert (sum(progress.seated.values()), progress.sweeps) == (len(sentences) + 1, 2)
 
 
 def test_sentences_with_tags_and_labels_that_the_model_does_not_have_are_not_learned_from(toy, nlp):
@@ -327,18 +190,6 @@ def test_sentences_with_tags_and_labels_that_the_model_does_not_have_are_not_lea
     odd = [toy.sentence(["so", "what"], ["UH", "WP"], [1, 1], ["discourse", "ROOT"])]
     nlp.update(toy.examples(nlp, odd))
     assert parser_of(nlp).head_outward.progress.seated == before
-
-
-def test_what_a_treebank_has_on_other_tokens_is_learned_on_those_that_are_asked_for(toy, sentences):
-    # The tokenizer takes the word of the treebank apart.
-    words = ["the", "dog", "sees", "cannot"]
-    other = toy.sentence(words, ["DT", "NN", "VBZ", "NN"], [1, 2, 2, 2], ["det", "nsubj", "ROOT", "obj"])
-    found = {}
-    for tokens in ("gold", "tokenizer"):
-        nlp = pipeline(tokens=tokens)
-        train(toy, nlp, [*sentences[:10], other], sweeps=1)
-        found[tokens] = parser_of(nlp).head_outward.progress.tokens
-    assert found["tokenizer"] == found["gold"] + 1
 
 
 def test_the_loss_of_parsed_documents_is_what_their_log_probability_says(toy, nlp, sentences):
@@ -386,7 +237,7 @@ def test_the_probability_of_a_head_is_the_part_of_the_trees_that_have_it(nlp, sh
 def test_the_log_probability_of_a_tree_is_that_of_the_alternative_and_of_its_labels(toy, sentences):
     # Without labels there is nothing more to a tree than its arcs.
     nlp = pipeline(label=[])
-    train(toy, nlp, sentences, sweeps=2)
+    train(toy, nlp, sentences, rounds=2)
     parser = parser_of(nlp)
     doc = with_tags(toy.doc(nlp.vocab, *sentences[3:5]))
     for each in parser.k_best(doc, 5):
@@ -474,89 +325,18 @@ def test_the_tree_is_the_one_that_is_asked_for(toy, nlp, sentences, decoding):
 # Alternatives
 
 
-def test_the_best_parses_come_with_falling_probabilities_and_differ(toy, nlp):
-    parser = parser_of(nlp)
-    doc = with_tags(toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4]))
-    parsed = parser(doc.copy())
-    found = parser.k_best(doc, 4)
-    scores = [each.log_prob for each in found]
-    assert scores == sorted(scores, reverse=True)
-    assert scores[0] < parsed._.log_prob
-    trees = [[token.head.i for token in each.doc] for each in found]
-    assert trees[0] == [token.head.i for token in parsed]
-    assert len(set(map(tuple, trees))) == 4
-    for each in found:
-        assert each.doc.text == doc.text
-        assert [token.tag_ for token in each.doc] == [token.tag_ for token in doc]
-        assert [sentence.start for sentence in each.doc.sents] == [sentence.start for sentence in parsed.sents]
-    assert not doc.has_annotation("DEP")
-    assert parser.k_best(doc, 2)[1].log_prob == scores[1]
-
-
-def test_there_are_no_more_parses_than_projective_trees(nlp):
-    parser = parser_of(nlp)
-    for words, count in ((["sleeps"], 1), (["dogs", "sleep"], 2), (["dogs", "see", "cats"], 7)):
-        doc = Doc(nlp.vocab, words=words, tags=["NN"] * len(words))
-        assert len(parser.k_best(doc, 50)) == count
-    for text in ("", "  "):
-        (found,) = parser.k_best(nlp.make_doc(text), 3)
-        assert (found.doc.text, found.log_prob) == (text, 0.0)
-
-
-@pytest.mark.parametrize("k", [0, -1, 1.5, "2", True])
-def test_the_number_of_parses_is_checked(nlp, k):
-    with pytest.raises(ValueError, match="'k' must be a whole number"):
-        parser_of(nlp).k_best(nlp.make_doc("the dog sleeps ."), k)
-
-
 # Documents
 
 
 def test_non_projective_trees_are_learned_and_come_back(toy, nlp):
     expected = toy.non_projective
     doc = parser_of(nlp)(with_tags(toy.doc(nlp.vocab, expected)))
-    assert_trees(doc)
+    assert_scored(doc)
     nlp = pipeline()
-    train(toy, nlp, [expected] * 5, sweeps=2)
+    train(toy, nlp, [expected] * 5, rounds=2)
     doc = parser_of(nlp)(with_tags(toy.doc(nlp.vocab, expected)))
     assert [token.head.i for token in doc] == expected.heads
     assert [token.dep_ for token in doc] == expected.deps
-
-
-def test_given_sentence_boundaries_are_kept_and_what_has_none_is_one_sentence(toy, nlp, sentences):
-    gold = toy.doc(nlp.vocab, *sentences[:3])
-    parsed = parser_of(nlp)(with_tags(gold))
-    assert [token.is_sent_start for token in parsed] == [token.is_sent_start for token in gold]
-    assert_trees(parsed)
-    one = Doc(nlp.vocab, words=[token.text for token in gold], tags=[token.tag_ for token in gold])
-    assert len(list(parser_of(nlp)(one).sents)) == 1
-    assert_trees(one)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " ",
-        "\n\n \t",
-        "sleeps",
-        " sleeps",
-        "sleeps \n",
-        "the  dog \n sees\n\na cat .  ",
-        "Qwxyz blorgs ζφψ 😀 ... 12345 !!!",
-        "the " * 300,
-    ],
-    ids=["empty", "space", "spaces", "one", "space and one", "one and space", "spaces between", "unseen", "long"],
-)
-def test_odd_documents_are_parsed(nlp, text):
-    doc = nlp(text)
-    assert doc.text == text
-    assert_trees(doc)
-    for token in doc:
-        assert (token._.head_prob is None) == token.is_space
-    assert np.allclose(parser_of(nlp).head_marginals(doc).sum(axis=1), [not token.is_space for token in doc])
-    docs = list(nlp.pipe(["", text, " ", TEXT, text]))
-    assert [annotation(each) for each in (docs[1], docs[4])] == [annotation(doc)] * 2
 
 
 @pytest.mark.parametrize("starts", [[0, 4], [0, 5], [0, 3, 4], [0, 4, 5], [0, 1, 4], [0, 2]])
@@ -565,7 +345,7 @@ def test_sentences_that_begin_with_white_space_or_have_nothing_else_have_probabi
     tags = ["_SP", "DT", "NN", "VBZ", "_SP", "NNP", "VBZ", "_SP"]
     doc = Doc(nlp.vocab, words=words, tags=tags, spaces=[False] * 8, sent_starts=[i in starts for i in range(8)])
     doc = parser_of(nlp)(doc)
-    assert_trees(doc)
+    assert_scored(doc)
     for sentence in doc.sents:
         assert (sentence._.log_prob == 0.0) == all(token.is_space for token in sentence)
     plain = [i for i, word in enumerate(words) if word.strip()]
@@ -576,37 +356,13 @@ def test_sentences_that_begin_with_white_space_or_have_nothing_else_have_probabi
             assert parser_of(nlp)(alone)._.log_prob == sentence._.log_prob
 
 
-def test_documents_without_tags_or_with_unseen_ones_are_parsed(nlp):
-    words = ["the", "dog", "sees", "a", "cat", "."]
-    for tags in (None, ["UH"] * 6, ["DT", "", "VBZ", "", "", "XX"]):
-        assert_trees(parser_of(nlp)(Doc(nlp.vocab, words=words, tags=tags)))
-
-
-def test_a_parser_that_has_seen_no_arc_makes_trees_all_the_same(toy, tmp_path):
-    nlp = pipeline()
-    train(toy, nlp, [toy.one_word], sweeps=1)
-    assert parser_of(nlp).label_data == {"tags": ["VB"], "labels": []}
-    nlp.to_disk(tmp_path)
-    for pipe in (nlp, spacy.load(tmp_path)):
-        doc = Doc(pipe.vocab, words=["stop", "stop", "it"], tags=["VB"] * 3)
-        assert_trees(parser_of(pipe)(doc))
-        assert len(parser_of(pipe).k_best(doc, 10)) == 7
-
-
-def test_no_documents_are_no_trouble(nlp):
-    parser = parser_of(nlp)
-    assert list(nlp.pipe([])) == []
-    parser.set_annotations([], parser.predict([]))
-    parser.set_annotations([nlp.make_doc("")], parser.predict([nlp.make_doc("")]))
-
-
 @pytest.mark.parametrize("longest", [1, 3, 8])
 def test_longer_sentences_are_parsed_in_parts_that_make_one_tree(toy, nlp, sentences, longest):
     parser = parser_of(copy_of(nlp, longest=longest))
     doc = with_tags(toy.doc(parser.vocab, *sentences[:6]))
     parsed = parser(doc.copy())
     assert [token.is_sent_start for token in parsed] == [token.is_sent_start for token in doc]
-    assert_trees(parsed)
+    assert_scored(parsed)
     # The parts' log-probabilities make up that of the sentence.
     first = next(parsed.sents)
     parts = [
@@ -626,45 +382,8 @@ def test_three_thousand_words_without_boundaries_are_one_tree(toy, nlp):
     parser = parser_of(copy_of(nlp, longest=50))
     doc = Doc(parser.vocab, words=words[:3000], tags=tags[:3000])
     assert len(doc) == 3000
-    assert_trees(parser(doc))
+    assert_scored(parser(doc))
     assert len(list(doc.sents)) == 1
-
-
-def test_a_document_is_parsed_alike_alone_and_in_a_batch_whatever_the_number_of_threads(toy, nlp, sentences):
-    texts = [toy.doc(nlp.vocab, sentence).text for sentence in sentences]
-    alone = [annotation(nlp(text)) for text in texts]
-    assert [annotation(doc) for doc in nlp.pipe(texts, batch_size=7)] == alone
-    several = copy_of(nlp, threads=3)
-    assert parser_of(several).threads == 3
-    assert [annotation(doc) for doc in several.pipe(texts)] == alone
-    assert [annotation(doc) for doc in nlp.pipe(texts[:20], n_process=2, batch_size=5)] == alone[:20]
-
-
-def test_one_pipeline_can_be_called_by_several_threads_at_once(toy, nlp):
-    texts = [toy.doc(nlp.vocab, sentence).text for sentence in toy.sentences(60, seed=3)]
-    expected = [annotation(nlp(text)) for text in texts]
-    other = copy_of(nlp)
-    with ThreadPoolExecutor(4) as executor:
-        assert list(executor.map(lambda text: annotation(other(text)), texts)) == expected
-
-
-def test_a_component_can_be_pickled_and_taken_from_another_pipeline(toy, nlp):
-    doc = with_tags(toy.doc(nlp.vocab, toy.sentences(5)[3]))
-    expected = annotation(parser_of(nlp)(doc.copy()))
-    assert annotation(pickle.loads(pickle.dumps(parser_of(nlp)))(doc.copy())) == expected
-    other = spacy.blank("en", vocab=nlp.vocab)
-    other.add_pipe("head_outward_parser", source=nlp)
-    assert annotation(parser_of(other)(doc.copy())) == expected
-
-
-def test_a_model_by_itself_parses_docs_as_debug_model_gives_them(toy, nlp, sentences):
-    docs = [with_tags(toy.doc(nlp.vocab, sentence)) for sentence in sentences[:5]]
-    model = parser_of(nlp).model
-    model.initialize(X=docs)
-    trees, backprop = model.begin_update(docs)
-    assert len(trees.heads) == sum(map(len, docs))
-    assert backprop(trees) is trees
-    assert np.array_equal(model.predict(docs).heads, trees.heads)
 
 
 # Models without a chart
@@ -677,7 +396,7 @@ def test_a_model_by_itself_parses_docs_as_debug_model_gives_them(toy, nlp, sente
 )
 def test_a_model_that_the_chart_cannot_use_scores_trees_and_says_that_it_finds_none(toy, sentences, lists, problem):
     nlp = pipeline(**lists)
-    train(toy, nlp, sentences[:40], sweeps=2)
+    train(toy, nlp, sentences[:40], rounds=2)
     parser, doc = parser_of(nlp), with_tags(toy.doc(nlp.vocab, sentences[3]))
     for call in (
         lambda: parser(doc),
@@ -711,7 +430,7 @@ def test_trees_that_are_missing_are_drawn_stored_and_kept_over_saving(toy, sente
 
     with warnings.catch_warnings(), caplog.at_level(logging.INFO, logger="spacy"):
         warnings.simplefilter("error")
-        train(toy, nlp, None, sweeps=2, examples=examples)
+        train(toy, nlp, None, rounds=2, examples=examples)
         progress = parser_of(nlp).head_outward.progress
         # So far they have not been seated. A sentence of one word has but one tree.
         assert sum(progress.seated.values()) == len(some) + 1
@@ -746,17 +465,17 @@ def test_every_sentence_without_a_tree_is_skipped_unless_trees_are_drawn(toy, se
 
 def test_sentences_alone_without_any_tree_can_be_learned_from(toy, sentences):
     nlp = pipeline(latent="missing", latent_after=0)
-    train(toy, nlp, None, sweeps=3, examples=lambda: treeless(toy, nlp, sentences[:30]))
+    train(toy, nlp, None, rounds=3, examples=lambda: treeless(toy, nlp, sentences[:30]))
     assert sum(parser_of(nlp).head_outward.progress.seated.values()) == 30
-    assert_trees(parser_of(nlp)(with_tags(toy.doc(nlp.vocab, sentences[0]))))
+    assert_scored(parser_of(nlp)(with_tags(toy.doc(nlp.vocab, sentences[0]))))
     later = pipeline(latent="missing", latent_after=2)
-    train(toy, later, None, sweeps=3, examples=lambda: treeless(toy, later, sentences[:30]))
+    train(toy, later, None, rounds=3, examples=lambda: treeless(toy, later, sentences[:30]))
     assert sum(parser_of(later).head_outward.progress.seated.values()) == 30
 
 
 def test_trees_of_the_treebank_are_drawn_where_all_are_latent_but_for_the_long_ones(toy, sentences):
     nlp = pipeline(latent="all", latent_after=1, longest=8)
-    train(toy, nlp, sentences, sweeps=4)
+    train(toy, nlp, sentences, rounds=4)
     short = [sentence for sentence in sentences if len(sentence.words) <= 8]
     progress = parser_of(nlp).head_outward.progress
     assert sum(map(len, progress.derivations.values())) == len(short) < len(sentences)
@@ -802,7 +521,7 @@ def test_copies_of_a_sentence_have_trees_of_their_own_each_of_which_is_drawn(toy
 )
 def test_trees_are_drawn_and_found_again_with_every_estimator(toy, sentences, settings):
     nlp = pipeline(latent="all", latent_after=0, **settings)
-    train(toy, nlp, sentences[:30], sweeps=4)
+    train(toy, nlp, sentences[:30], rounds=4)
     progress = parser_of(nlp).head_outward.progress
     assert sum(map(len, progress.derivations.values())) == 30
     # Where a sentence was not seated with the tree that is kept for it, it could not be visited.
@@ -813,13 +532,14 @@ def test_trees_are_drawn_and_found_again_with_every_estimator(toy, sentences, se
 
 def test_settings_of_latent_trees_can_be_changed_between_updates(toy, sentences):
     nlp = pipeline()
-    train(toy, nlp, sentences[:30], sweeps=2)
+    train(toy, nlp, sentences[:30], rounds=2)
     parser_of(nlp).change(latent="missing", latent_after=0)
     nlp.update(treeless(toy, nlp, sentences[30:40]))
     assert sum(parser_of(nlp).head_outward.progress.seated.values()) == 40
 
 
 # Settings
+
 
 #: A value of each setting that is not the one of the tests' pipelines.
 CHANGED = {
@@ -833,44 +553,27 @@ CHANGED = {
 }
 
 
-def test_settings_that_were_changed_are_saved(nlp, tmp_path):
-    nlp = copy_of(nlp)
-    parser = parser_of(nlp)
-    assert asdict(parser.settings).keys() == CHANGED.keys() == asdict(HeadOutwardSettings()).keys()
-    for name, value in CHANGED.items():
-        assert getattr(parser, name) != value
-        setattr(parser, name, value)
-    nlp.to_disk(tmp_path)
-    assert asdict(parser_of(spacy.load(tmp_path)).settings) == CHANGED
-    override = {"components.head_outward_parser.longest": 20}
-    assert asdict(parser_of(spacy.load(tmp_path, config=override)).settings) == {**CHANGED, "longest": 20}
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("decoding", "worst"),
-        ("longest", 0),
-        ("longest", 1001),
-        ("longest", 2.5),
-        ("tokens", "mine"),
-        ("threads", 0),
-        ("latent", "some"),
-        ("latent_after", -1),
-        ("seed", -1),
-    ],
-)
-def test_a_setting_that_is_impossible_is_refused_by_its_name(nlp, name, value):
-    parser = parser_of(nlp)
-    with pytest.raises(ValueError, match=f"Settings of the component 'head_outward_parser'.*'{name}'"):
-        setattr(parser, name, value)
-    with pytest.raises(ValueError, match=name):
-        pipeline(**{name: value})
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
+class TestAsEveryParser(TreeParserTests):
+    name = "head_outward_parser"
+    pipeline = staticmethod(pipeline)
+    annotation = staticmethod(annotation)
+    check = staticmethod(assert_scored)
+    score = "log_prob"
+    settings = HeadOutwardSettings
+    changed = CHANGED
+    override = ("longest", 20)
+    impossible = (
+        *(
+            ("decoding", "worst"),
+            ("longest", 0),
+            ("longest", 1001),
+            ("longest", 2.5),
+            ("tokens", "mine"),
+            ("threads", 0),
+        ),
+        *(("latent", "some"), ("latent_after", -1), ("seed", -1)),
+    )
+    refused = (
         ({"tag": [["parent.tga"]]}, "'parent.tga' in 'tag' is not a context element"),
         ({"word": [["child.case"]]}, "'child.case' in 'word' is not known yet"),
         ({"tag": []}, "'tag' needs at least one context list"),
@@ -878,11 +581,25 @@ def test_a_setting_that_is_impossible_is_refused_by_its_name(nlp, name, value):
         ({"prior": "gamma"}, "'prior' must be"),
         ({"counts": "many"}, "'counts' must be"),
         ({"hyperparameters": "free"}, "'hyperparameters' must be"),
-    ],
-)
-def test_models_that_are_none_are_refused(settings, message):
-    with pytest.raises(ValueError, match=message):
-        pipeline(**settings)
+    )
+    asked = ("head_marginals", "tree_log_prob")
+    before_initializing = ({"latent": "nothing"}, {"latent": "missing"})
+
+    @staticmethod
+    def learned(parser):
+        progress = parser.head_outward.progress
+        return sum(progress.seated.values()), progress.tokens, progress.sweeps
+
+
+def test_heads_of_odd_documents_have_probabilities_that_sum_to_one(nlp):
+    for text in ("", " ", " sleeps", "the  dog \n sees\n\na cat .  ", "Qwxyz blorgs ζφψ 😀 ... 12345 !!!"):
+        doc = nlp(text)
+        assert np.allclose(parser_of(nlp).head_marginals(doc).sum(axis=1), [not token.is_space for token in doc])
+
+
+def test_the_best_parse_is_less_probable_than_all(toy, nlp):
+    doc = with_tags(toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4]))
+    assert parser_of(nlp).k_best(doc, 1)[0].log_prob < parser_of(nlp)(doc.copy())._.log_prob
 
 
 # Storage
@@ -897,7 +614,7 @@ def small(toy):
         toy,
         nlp,
         None,
-        sweeps=3,
+        rounds=3,
         examples=lambda: [*toy.examples(nlp, sentences[:30]), *treeless(toy, nlp, sentences[30:])],
     )
     nlp.update(toy.examples(nlp, sentences[:20]))
@@ -920,7 +637,7 @@ def test_bytes_and_directories_give_the_same_pipeline(small, tmp_path):
 def test_training_goes_on_bit_for_bit_after_loading(toy, tmp_path, settings):
     nlp = pipeline(**settings)
     sentences = toy.sentences(60)
-    train(toy, nlp, sentences, sweeps=2)
+    train(toy, nlp, sentences, rounds=2)
     nlp.update(toy.examples(nlp, sentences[:20]))
     nlp.to_disk(tmp_path)
     loaded = spacy.load(tmp_path)
@@ -957,7 +674,7 @@ def only_victim(toy, small):
     def work():
         known = "is not seated there as it should be", "tree of another sentence", "cannot learn any more"
         problem = None
-        assert_trees(nlp(TEXT))
+        assert_scored(nlp(TEXT))
         try:
             # Over the end of a sweep.
             nlp.update([*toy.examples(nlp, sentences[:30]), *treeless(toy, nlp, sentences[30:])])

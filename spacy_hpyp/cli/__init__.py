@@ -27,6 +27,7 @@ from . import (
     states,
     surprisal,
     tables,
+    warm,
 )
 from .app import Listed, OfPapers, hpyp
 
@@ -83,6 +84,7 @@ _add(
         "learn-text": learn_text.learn_text,
         "ngram": ngram.ngram,
         "select-contexts": select_contexts.select_contexts,
+        "warm": warm.warm,
     },
     _TRAINING,
 )

@@ -138,6 +138,10 @@ def interrupt(step, number, at):
         step(number)
     except KeyboardInterrupt:
         pass
+    except RuntimeError as error:
+        # Raised between the lines of `threading` that let go of a lock and take it again.
+        if not isinstance(error.__context__, KeyboardInterrupt):
+            raise
     finally:
         sys.settrace(before)
     return at - max(remaining, 0)

@@ -50,7 +50,7 @@ def surprisal(
     punctuation (bool): Whether punctuation has rows, and is a part of the word or region that it stands in.
     entropy (bool): Whether to find entropies, too. That takes longer.
     running (bool): Whether a text may have several sentences, which the parser finds; else each is one sentence.
-    particles (int | None): How many particles a parser reads with; without a number those of its setting, but 1,000 at least.
+    particles (int | None): How many particles a parser reads with; without a number those of its setting, but 3,000 at least.
     RETURNS (list[dict[str, Any]]): The rows, as `pandas.DataFrame` takes them: carried columns (or `item`, a number), `region`,
         `sentence`, `word`, `token`, `start`, `end`, `text`, `tag`, surprisals and entropies in bits, `log_prob` in nats, `known`,
         `class`. See docs/surprisal.md.

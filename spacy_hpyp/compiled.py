@@ -35,6 +35,8 @@ _PACKAGE = Path(__file__).parent
 _SOURCES = {file: file.read_text(encoding="utf8") for file in sorted(_PACKAGE.rglob("*.py"))}
 _IMPORT = re.compile(r"^ *from (\.+)([\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
+_DECORATED = r"^@(compiled|borrowing|inner|inner_maker|maker)$"
+
 
 def _imported(file: Path) -> set[Path]:
     """The files of the package that one of them imports."""
@@ -51,6 +53,7 @@ _GENERIC, _IMPLEMENTING = (
     {file for file, source in _SOURCES.items() if re.search(pattern, source, re.MULTILINE)}
     for pattern in (r"^@generic", r"^@?implements\(")
 )
+_COMPILING = {file for file, source in _SOURCES.items() if re.search(_DECORATED, source, re.MULTILINE)}
 for _file in _IMPLEMENTING:
     for _other in _IMPORTS[_file] & _GENERIC:
         _IMPORTS[_other].add(_file)
@@ -59,14 +62,14 @@ for _file in _IMPLEMENTING:
 @cache
 def _stamp(file: Path) -> str:
     """What compiled functions of a file depend on, in short."""
-    reached, ahead = {file}, [file]
+    # Functions of other packages, as those of tests, can call any of this.
+    reached = {file} if file in _SOURCES else set(_COMPILING)
+    ahead = list(reached)
     while ahead:
         new = _IMPORTS.get(ahead.pop(), set()) - reached
         reached |= new
         ahead += new
-    # Functions of other packages, as those of tests, can call any of this.
-    files = reached if file in _SOURCES else _SOURCES
-    return sha256("".join(_SOURCES[each] for each in sorted(files)).encode()).hexdigest()
+    return sha256("".join(_SOURCES[each] for each in sorted(reached)).encode()).hexdigest()
 
 
 def compiled(function: Callable) -> Any:

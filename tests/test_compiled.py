@@ -351,7 +351,10 @@ def test_each_process_warns_once_that_it_compiles_in_memory(tiny, locked, tmp_pa
 
 def test_the_package_works_where_no_directory_can_be_written_to(tmp_path, locked):
     package = tmp_path / "spacy_hpyp"
-    shutil.copytree(Path(spacy_hpyp.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    source = Path(spacy_hpyp.__file__).parent
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+    # Where it is installed they are in it.
+    shutil.copytree(source.with_name("configs"), package / "configs", dirs_exist_ok=True)
     output, errors = finish(start(WHOLE_PACKAGE, package, **locked(package)))
     assert output == f"2.0 {package / '__init__.py'}\n"
     assert errors.count(WARNING) == 1

@@ -1,6 +1,7 @@
 """NamedTuples that compiled code is handed by pointer."""
 
 import pickle
+import sys
 from typing import Any, NamedTuple
 
 import numba
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from numba import njit
 
+from spacy_hpyp.compat import references
 from spacy_hpyp.compiled import by_reference, compiled, inner
 
 
@@ -138,3 +140,31 @@ def test_constants_and_small_integers_are_compiled_for_once(tmp_path, monkeypatc
 
     assert count(10) == 11 + 12 + 7
     assert len(counted.signatures) == 1
+
+
+def test_an_interrupt_while_a_tuple_is_laid_out_is_raised_and_leaves_it_as_it_was():
+    expected = read(whole())
+    lines = 0
+    for at in range(200):
+        fresh, remaining = whole(), at
+
+        def trace(frame, event, _):
+            nonlocal remaining
+            if frame.f_code.co_filename != references.__file__:
+                return None
+            if event == "line":
+                remaining -= 1
+                if remaining < 0:
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            read(fresh)
+        except KeyboardInterrupt:
+            lines += 1
+        finally:
+            sys.settrace(before)
+        assert read(fresh) == expected
+    assert 10 < lines < 200

@@ -91,9 +91,11 @@ class _ByReference:
     def __getattr__(self, name: str) -> Any:
         if name not in ("reference", "words", "block", "address"):
             raise AttributeError(f"{type(self).__name__!r} has no field {name!r}")
-        self.reference, self.words = _lay_out(self)
-        self.block = np.array(self.words, dtype=np.int64)
-        self.address = self.block.__array_interface__["data"][0]
+        reference, words = _lay_out(self)
+        block = np.array(words, dtype=np.int64)
+        address = block.__array_interface__["data"][0]
+        # All at once, or an interrupt could leave some of them missing.
+        self.__dict__.update(reference=reference, words=words, block=block, address=address)
         return self.__dict__[name]
 
     def __getstate__(self) -> None:
@@ -121,10 +123,14 @@ class _Model(models.PrimitiveModel):
 
 @unbox(Reference)
 def _unbox(reference: Reference, value: Any, context: Any) -> NativeValue:
+    builder = context.builder
+    pointer = cgutils.alloca_once_value(builder, cgutils.get_null_value(_WORD.as_pointer()))
     address = context.pyapi.object_getattr_string(value, "address")
-    pointer = context.builder.bitcast(context.pyapi.long_as_voidptr(address), _WORD.as_pointer())
-    context.pyapi.decref(address)
-    return NativeValue(pointer, is_error=cgutils.is_not_null(context.builder, context.pyapi.err_occurred()))
+    # There is none if Python was interrupted while it was found out.
+    with builder.if_then(cgutils.is_not_null(builder, address)):
+        builder.store(builder.bitcast(context.pyapi.long_as_voidptr(address), _WORD.as_pointer()), pointer)
+        context.pyapi.decref(address)
+    return NativeValue(builder.load(pointer), is_error=cgutils.is_null(builder, address))
 
 
 @infer_getattr

@@ -30,6 +30,9 @@ from .guard import Guard
 from .messages import vocabulary_from_message, vocabulary_to_message
 from .stored import Fixed, StoredModel
 
+# How far a pass is, as it is stored.
+_TRAINING = inside("training", group(**numbers("size", "visited", "early", "full")))
+
 
 @dataclass
 class Pass:
@@ -75,7 +78,6 @@ class Decider(StoredModel):
     """
 
     learned = "perceptron"
-    _training = inside("training", group(**numbers("size", "visited", "early", "full")))
 
     def __init__(
         self,
@@ -240,9 +242,9 @@ class Decider(StoredModel):
         if not self.is_initialized:
             return {}
         perceptron = {"perceptron": perceptron_to_message(self.perceptron)}
-        return {**vocabulary_to_message(self.vocabulary), **perceptron, **self._training.write(vars(self.training))}
+        return {**vocabulary_to_message(self.vocabulary), **perceptron, **_TRAINING.write(vars(self.training))}
 
     def _read(self, message: Message) -> None:
         vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
         self.initialize(vocabulary, perceptron_from_message(part(message, "perceptron", dict), self.places, 1))
-        self.training = Pass(**self._training.read(message, {}))
+        self.training = Pass(**_TRAINING.read(message, {}))

@@ -22,6 +22,9 @@ from spacy_hpyp.components.keep_parse import current_parse
 
 #: Where a thread is when it reads what is to be learned, or waits until it has been.
 WHERE = ("spacy_hpyp", os.path.join("concurrent", "futures"), os.path.basename(threading.__file__))
+#: What waits there. Other functions of these modules hold locks of the whole process, and as Python runs the last line of a `with` once
+#: more when it is left, an interrupt that is raised at just this line would leave them locked for good.
+WAITING = ("wait", "result")
 #: About how many of these lines are tried in each update; the slow test tries all.
 POINTS = 4
 #: A step is tried for sentences that are added, for some of which that are seated, and at the end of a sweep.
@@ -125,6 +128,8 @@ def interrupt(step, number, at):
     def trace(frame, event, _):
         nonlocal remaining
         if not any(part in frame.f_code.co_filename for part in WHERE):
+            return None
+        if WHERE[0] not in frame.f_code.co_filename and frame.f_code.co_name not in WAITING:
             return None
         if event == "line":
             remaining -= 1

@@ -90,7 +90,7 @@ class LearnedTokenizer:
         if self.multiword_tokens.rules:
             forms = [doc[i].text for i in token.tolist()]
             for i, words in zip(token.tolist(), self.multiword_tokens.words(forms)):
-                if len(words) > 1 or words[0] != doc[i].text:
+                if len(words) > 1:
                     write_words(doc, i, [Analysis(word) for word in words])
         return doc
 

@@ -10,7 +10,7 @@ that training has are not all that is relied on.
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -558,9 +558,3 @@ def _table(known: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray
     for word, step in zip(known, steps):
         _enter(words, often, word, step)
     return words, often
-
-
-def annotated(text: str, tokens: Iterable[tuple[int, int]], last: Sequence[bool] | None) -> AnnotatedText:
-    """A text whose tokens begin and end at some characters, see `AnnotatedText`."""
-    bounds = np.array(list(tokens), dtype=np.int64).reshape(-1, 2)
-    return AnnotatedText(text, bounds[:, 0], bounds[:, 1], None if last is None else np.array(last, dtype=bool))

@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_hpyp.text.segmentation import Segmenter, Segments, annotated
+from spacy_hpyp.text.segmentation import AnnotatedText, Segmenter, Segments
+
+
+def annotated(text, tokens, last):
+    bounds = np.array(tokens, dtype=np.int64).reshape(-1, 2)
+    return AnnotatedText(text, bounds[:, 0], bounds[:, 1], np.array(last, dtype=bool))
 
 
 def text_of(sentences, between=" "):

@@ -29,16 +29,16 @@ Pools of several experts do not make exchangeable predictions, so that what is p
 them the step is that of a sentence that came last.
 """
 
-from math import log
+from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
-from ..inference.gibbs import add_events, put_back, visit_seated
-from ..inference.metropolis import add_weighing, remove_weighing, take_back
+from ..annotation.arrays import Sentences
+from ..compiled import NONE, by_reference, implements, inner, inner_maker
+from ..inference.metropolis import derivation_of, is_drawn, pools_of, propose, read_all
 from .derivations import sample_derivation
 from .distributions import LABEL, TAG, TRANSITION, WORD, Distributions
-from .events import events_of
+from .events import Derivations, events_of
 from .likelihood import Queries, forget_all, new_queries
 from .proposals import is_factored
 from .sampling import Choices, new_choices, sample_parse
@@ -47,142 +47,94 @@ from .sampling import Choices, new_choices, sample_parse
 _REMEMBERED = 256
 
 
-def workspaces(model: Distributions) -> tuple[Queries, Choices]:
-    """What `visit_latent` writes on, for pools as they are until more room is reserved."""
-    return new_queries(model, _REMEMBERED), new_choices(model)
-
-
-@compiled
-def _read_all(model, words, tags, actions):
-    """The events of all distributions, in the order of their numbers."""
-    factored = is_factored(model)
-    return (
-        events_of(model.transition, np.int64(TRANSITION), factored, words, tags, actions, model.root_tag),
-        events_of(model.label, np.int64(LABEL), factored, words, tags, actions, model.root_tag),
-        events_of(model.tag, np.int64(TAG), factored, words, tags, actions, model.root_tag),
-        events_of(model.word, np.int64(WORD), factored, words, tags, actions, model.root_tag),
-    )
-
-
-@compiled
-def remove_sentence(model, events, rng):
-    """`remove_weighing` for all distributions, given the events of each."""
-    weight = 0.0
-    for found, part in (
-        remove_weighing(model.transition, events[TRANSITION], rng),
-        remove_weighing(model.label, events[LABEL], rng),
-        remove_weighing(model.tag, events[TAG], rng),
-        remove_weighing(model.word, events[WORD], rng),
-    ):
-        if not found:
-            return False, weight
-        weight += part
-    return True, weight
-
-
-@compiled
-def draw_again(model, queries, choices, words, tags, actions, heads, labels, given_trees, particles, rng):
-    """A Metropolis-Hastings step for the derivation of a sentence that is seated.
+@by_reference
+class LatentDerivations(NamedTuple):
+    """Sentences whose derivations are latent, for `inference.metropolis`.
 
     model (Distributions): The pools, while they learn.
     queries (Queries), choices (Choices): Written on.
-    words, heads, labels (int32[n]): The sentence; the latter two are read if `given_trees`.
-    tags (int32[n]), actions (int32[2n]): Its derivation, overwritten if another one is accepted.
-    given_trees (bool), particles (int), rng (numpy.random.Generator): See `visit_latent`.
-    RETURNS (tuple[bool, bool, bool]): Whether the sentence was seated as it should be; if so, whether another derivation was
-        proposed, and whether it was accepted.
+    sentences (Sentences): The sentences; their tags and trees are not read unless they are given.
+    derivations (Derivations): How they are derived.
+    given_trees (bool): Whether tags and trees are given, so that only the order of the actions is latent.
+    particles (int): How many particles there are.
     """
-    old = _read_all(model, words, tags, actions)
-    found, old_weight = remove_sentence(model, old, rng)
-    if not found:
-        return False, False, False
-    new_actions, new_tags = actions.copy(), tags.copy()
-    if given_trees:
-        forget_all(queries)
-        sample_derivation(model, words, tags, heads, labels, particles, actions, rng, queries, new_actions)
-    else:
-        unknown = np.full(len(words), NONE, dtype=np.int32)
-        whole, every_tag = np.bool_(True), np.bool_(False)
-        sample_parse(
-            model, choices, words, unknown, whole, particles, actions, tags, every_tag, rng, new_actions, new_tags
-        )
-    proposed = not (np.array_equal(new_actions, actions) and np.array_equal(new_tags, tags))
-    accepted = False
-    if proposed:
-        new = _read_all(model, words, new_tags, new_actions)
-        new_weight = add_weighing(model.transition, new[TRANSITION], rng)
-        new_weight += add_weighing(model.label, new[LABEL], rng)
-        new_weight += add_weighing(model.tag, new[TAG], rng)
-        new_weight += add_weighing(model.word, new[WORD], rng)
-        accepted = log(1.0 - rng.random()) < new_weight - old_weight
-        if not accepted:
-            take_back(model.transition, new[TRANSITION])
-            take_back(model.label, new[LABEL])
-            take_back(model.tag, new[TAG])
-            take_back(model.word, new[WORD])
-    if accepted:
-        actions[:] = new_actions
-        tags[:] = new_tags
-    else:
-        put_back(model.transition, old[TRANSITION])
-        put_back(model.label, old[LABEL])
-        put_back(model.tag, old[TAG])
-        put_back(model.word, old[WORD])
-    return True, proposed, accepted
+
+    model: Distributions
+    queries: Queries
+    choices: Choices
+    sentences: Sentences
+    derivations: Derivations
+    given_trees: bool
+    particles: int
 
 
-@borrowing
-def are_candidates(model, words, tags):
-    """Whether a sentence has tags that are tried: other ones a new derivation could not lead back to, so it keeps the one it has."""
-    for word in range(len(words)):
-        first, last = model.tag_offsets[words[word]], model.tag_offsets[words[word] + 1]
+def latent_derivations(
+    model: Distributions, sentences: Sentences, derivations: Derivations, *, given_trees: bool, particles: int
+) -> LatentDerivations:
+    """What is handed to `visit_latent`, for pools as they are until more room is reserved."""
+    queries, choices = new_queries(model, _REMEMBERED), new_choices(model)
+    return LatentDerivations(model, queries, choices, sentences, derivations, given_trees, particles)
+
+
+@implements(pools_of, LatentDerivations)
+@inner_maker
+def _pools_of(latent):
+    return latent.model.transition, latent.model.label, latent.model.tag, latent.model.word
+
+
+@implements(derivation_of, LatentDerivations)
+@inner_maker
+def _derivation_of(latent, number):
+    start, end = latent.sentences.offsets[number], latent.sentences.offsets[number + 1]
+    return latent.derivations.actions[2 * start : 2 * end], latent.derivations.tags[start:end]
+
+
+@implements(read_all, LatentDerivations)
+@inner_maker
+def _read_all(latent, number):
+    model = latent.model
+    factored, root_tag = is_factored(model), model.root_tag
+    words = latent.sentences.words[latent.sentences.offsets[number] : latent.sentences.offsets[number + 1]]
+    actions, tags = _derivation_of(latent, number)
+    return (
+        events_of(model.transition, np.int64(TRANSITION), factored, words, tags, actions, root_tag),
+        events_of(model.label, np.int64(LABEL), factored, words, tags, actions, root_tag),
+        events_of(model.tag, np.int64(TAG), factored, words, tags, actions, root_tag),
+        events_of(model.word, np.int64(WORD), factored, words, tags, actions, root_tag),
+    )
+
+
+@implements(is_drawn, LatentDerivations)
+@inner
+def _is_drawn(latent, number, is_seated):
+    """Other tags than those that are tried a new derivation could not lead back to."""
+    if latent.given_trees or not is_seated:
+        return is_seated
+    model = latent.model
+    for i in range(latent.sentences.offsets[number], latent.sentences.offsets[number + 1]):
+        word, tag = latent.sentences.words[i], latent.derivations.tags[i]
         found = False
-        for i in range(first, last):
-            found = found or model.candidate_tags[i] == tags[word]
+        for candidate in range(model.tag_offsets[word], model.tag_offsets[word + 1]):
+            found = found or model.candidate_tags[candidate] == tag
         if not found:
             return False
     return True
 
 
-@compiled
-def visit_latent(model, queries, choices, sentences, derivations, seated, given_trees, particles, rng, total, draws):
-    """One step for each of some sentences, in order: of its derivation, and then of its customers.
-
-    model (Distributions): The pools, while they learn.
-    queries (Queries), choices (Choices): Written on, see `workspaces`.
-    sentences (Sentences): The sentences; their tags and trees are not read unless they are given.
-    derivations (Derivations): How they are derived, overwritten with the new derivations.
-    seated (bool[sentences]): Whether a sentence is seated, with its derivation. Others are added as they are.
-    given_trees (bool): Whether tags and trees are given, so that only the order of the actions is latent.
-    particles (int): How many particles there are.
-    rng (numpy.random.Generator): The source of randomness.
-    total (float64[4]): The log-probabilities of the events are added to it, in nats, see `visit_seated` and `add_events`.
-    draws (int64[2]): How many derivations were proposed that differ from those before, and how many of these were accepted,
-        are added to it.
-    RETURNS (int): How many sentences were visited: fewer than there are if the next one was not seated as it should be.
-    """
-    for number in range(len(seated)):
-        start, end = sentences.offsets[number], sentences.offsets[number + 1]
-        words, tags = sentences.words[start:end], derivations.tags[start:end]
-        actions = derivations.actions[2 * start : 2 * end]
-        if seated[number] and (given_trees or are_candidates(model, words, tags)):
-            heads, labels = sentences.heads[start:end], sentences.labels[start:end]
-            found, proposed, accepted = draw_again(
-                model, queries, choices, words, tags, actions, heads, labels, given_trees, particles, rng
-            )
-            if not found:
-                return number
-            draws[0] += proposed
-            draws[1] += accepted
-        events = _read_all(model, words, tags, actions)
-        if seated[number]:
-            total[TRANSITION] += visit_seated(model.transition, events[TRANSITION], rng)[1]
-            total[LABEL] += visit_seated(model.label, events[LABEL], rng)[1]
-            total[TAG] += visit_seated(model.tag, events[TAG], rng)[1]
-            total[WORD] += visit_seated(model.word, events[WORD], rng)[1]
-        else:
-            total[TRANSITION] += add_events(model.transition, events[TRANSITION], rng)
-            total[LABEL] += add_events(model.label, events[LABEL], rng)
-            total[TAG] += add_events(model.tag, events[TAG], rng)
-            total[WORD] += add_events(model.word, events[WORD], rng)
-    return len(seated)
+@implements(propose, LatentDerivations)
+@inner_maker
+def _propose(latent, number, old, rng):
+    model, particles = latent.model, latent.particles
+    start, end = latent.sentences.offsets[number], latent.sentences.offsets[number + 1]
+    words = latent.sentences.words[start:end]
+    actions, tags = _derivation_of(latent, number)
+    if latent.given_trees:
+        heads, labels = latent.sentences.heads[start:end], latent.sentences.labels[start:end]
+        forget_all(latent.queries)
+        sample_derivation(model, words, old[1], heads, labels, particles, old[0], rng, latent.queries, actions)
+    else:
+        unknown = np.full(end - start, NONE, dtype=np.int32)
+        whole, every_tag = np.bool_(True), np.bool_(False)
+        sample_parse(
+            model, latent.choices, words, unknown, whole, particles, old[0], old[1], every_tag, rng, actions, tags
+        )

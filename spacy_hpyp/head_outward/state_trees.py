@@ -6,14 +6,7 @@ its arcs: of word d from its parent h, summed over its states,
     sum over s of p(s | h or document) p(d | s, h).
 
 With the counts held fixed these are scores of a chart. But the events of a sentence see each other, so a tree that is drawn
-from the chart, with states for its words, is accepted in a Metropolis-Hastings step (Johnson, Griffiths & Goldwater 2007). As in
-`spacy_hpyp.arc_standard.latent`: write q(D) for the product of the probabilities of the events of a derivation D, its arcs and
-states, while all of the sentence's events are out, and T(D) for that of what each is predicted with when it is seated after the
-events before it. D' is proposed in proportion to q(D'), and accepted with the probability
-
-    min(1, T(D') q(D) / (T(D) q(D'))).
-
-Events leave in reverse order, each a customer drawn from those who have ordered the same; on rejection they sit where they sat.
+from the chart, with states for its words, is accepted or not in a Metropolis-Hastings step, see `spacy_hpyp.inference.metropolis`.
 """
 
 from collections.abc import Iterator
@@ -24,46 +17,49 @@ from typing import NamedTuple
 import numpy as np
 
 from ..annotation.arrays import is_projective
-from ..compiled import NONE, borrowing, compiled, inner
-from ..hpyp.franchise import (
-    deepest,
-    dish_probability,
-    open_restaurant,
-    restaurant_distribution,
-    seat_as,
-    seat_noting,
-    unseat_as,
-    unseat_noting,
-)
+from ..compiled import NONE, by_reference, compiled, implements, inner, inner_maker
+from ..hpyp.franchise import Franchise, deepest, dish_probability, restaurant_distribution
 from ..inference.drawing import draw
+from ..inference.gibbs import enter_event, new_events
+from ..inference.metropolis import derivation_of, draw_again, pools_of, propose, read_all
+from ..pools.conditional import Conditional
+from ..pools.pool import SeatedPool
 from .chart import Scores, best_tree, inside, sample_tree
-from .states import (
-    STATE,
-    Dependents,
-    StateModel,
-    enter_context,
-    reserve_words,
-    state_weights,
-    visit_words,
-)
+from .states import STATE, Dependents, StateModel, enter_context, reserve_words, state_weights, visit_words
 
 # Words that room is made for at a time, unless a sentence has more.
 _CHUNK = 8192
 
 
-class _Derivation(NamedTuple):
-    """A sentence's arcs and states, and where their events are seated.
+@by_reference
+class LatentStateTrees(NamedTuple):
+    """Sentences whose trees and states are latent, for `inference.metropolis`.
 
-    head (int32[n]): The heads, as positions in the sentence.
-    state (int32[n]): The states.
-    place (int32[n, 2]): The restaurants of each word's state and of the word.
-    moved (int64[n, 2, 2]): What seating or unseating the two has changed.
+    model (StateModel): With room for twice as many words as are visited.
+    states, words (SeatedPool): Its franchises.
+    dependents (Dependents): The words, all of which are seated; heads are overwritten.
+    state (int32[n]): Their states, overwritten.
     """
 
-    head: np.ndarray
+    model: StateModel
+    states: SeatedPool
+    words: SeatedPool
+    dependents: Dependents
     state: np.ndarray
-    place: np.ndarray
-    moved: np.ndarray
+
+
+def latent_state_trees(model: StateModel, dependents: Dependents, state: np.ndarray) -> LatentStateTrees:
+    """What is handed to `draw_again`, for a model as it is until more room is reserved."""
+    return LatentStateTrees(model, _pool_of(model.states), _pool_of(model.words), dependents, state)
+
+
+def _pool_of(franchise: Franchise) -> SeatedPool:
+    """A franchise as a pool of one expert, which has no weights."""
+    # What the entries of a context row are is not asked.
+    elements, no_gates = np.empty((2, 4), dtype=np.int32), np.empty(0, dtype=np.int32)
+    conditional = Conditional("", ((),), elements, franchise.columns, no_gates, mixed=False)
+    none = conditional.first_weights(0, 0.0)
+    return conditional.seated(franchise, none, none)
 
 
 @compiled
@@ -115,151 +111,78 @@ def parse_sentences(model, word, offsets, heads):
                 heads[start + i] = NONE if found[i] == NONE else start + found[i]
 
 
-@inner
-def _open(model, word, document, derivation, condition, context):
-    """Find or found the restaurants of a derivation."""
-    for i in range(len(word)):
-        parent = model.words.alphabet[0] if derivation.head[i] == NONE else word[derivation.head[i]]
-        enter_context(model, parent, document, condition, context)
-        context[STATE] = derivation.state[i]
-        derivation.place[i, 0] = open_restaurant(model.states, 0, condition)
-        derivation.place[i, 1] = open_restaurant(model.words, 0, context)
+@implements(pools_of, LatentStateTrees)
+@inner_maker
+def _pools_of(latent):
+    return latent.states, latent.words
 
 
-@borrowing
-def _predict(model, word, derivation, i):
-    """The log-probability of a word and its state, given what is seated."""
-    return log(dish_probability(model.states, derivation.place[i, 0], derivation.state[i])) + log(
-        dish_probability(model.words, derivation.place[i, 1], word[i])
-    )
+@implements(derivation_of, LatentStateTrees)
+@inner_maker
+def _derivation_of(latent, number):
+    start, end = latent.dependents.offsets[number], latent.dependents.offsets[number + 1]
+    return latent.dependents.head[start:end], latent.state[start:end]
 
 
 @inner
-def _remove(model, word, derivation, rng):
-    """Take a derivation's events out, the last one first.
-
-    RETURNS (tuple[bool, float]): Whether all were seated, and log T - log q.
-    """
-    weight = 0.0
-    for i in range(len(word) - 1, -1, -1):
-        for events, franchise, dish in ((0, model.states, derivation.state[i]), (1, model.words, word[i])):
-            tables, size = unseat_noting(franchise, derivation.place[i, events], dish, rng)
-            if tables < 0:
-                return False, weight
-            derivation.moved[i, events, 0], derivation.moved[i, events, 1] = tables, size
-        weight += _predict(model, word, derivation, i)
-    for i in range(len(word)):
-        weight -= _predict(model, word, derivation, i)
-    return True, weight
+def _enter_context(latent, i, condition, context):
+    """`enter_context` of a word with its present parent."""
+    model, dependents = latent.model, latent.dependents
+    head = dependents.head[i]
+    parent = model.words.alphabet[0] if head == NONE else dependents.word[head]
+    enter_context(model, parent, dependents.document[i], condition, context)
 
 
-@inner
-def _put_back(model, word, derivation):
-    """Seat a derivation's events where `_remove` has taken them away."""
-    moved = derivation.moved
-    for i in range(len(word)):
-        seat_as(model.states, derivation.place[i, 0], derivation.state[i], moved[i, 0, 0], moved[i, 0, 1])
-        seat_as(model.words, derivation.place[i, 1], word[i], moved[i, 1, 0], moved[i, 1, 1])
+@implements(read_all, LatentStateTrees)
+@inner_maker
+def _read_all(latent, number):
+    start, end = latent.dependents.offsets[number], latent.dependents.offsets[number + 1]
+    of_states, of_words = new_events(latent.states, end - start), new_events(latent.words, end - start)
+    for i in range(start, end):
+        _enter_context(latent, i, of_states.row, of_words.row)
+        of_words.row[STATE] = latent.state[i]
+        enter_event(latent.states, of_states, 0, latent.state[i])
+        enter_event(latent.words, of_words, 0, latent.dependents.word[i])
+    return of_states, of_words
 
 
-@inner
-def _add(model, word, derivation, rng):
-    """Seat a derivation's events. Returns log T - log q."""
-    weight = 0.0
-    for i in range(len(word)):
-        weight -= _predict(model, word, derivation, i)
-    for i in range(len(word)):
-        weight += _predict(model, word, derivation, i)
-        for events, franchise, dish in ((0, model.states, derivation.state[i]), (1, model.words, word[i])):
-            _, tables, size = seat_noting(franchise, derivation.place[i, events], dish, rng)
-            derivation.moved[i, events, 0], derivation.moved[i, events, 1] = tables, size
-    return weight
-
-
-@inner
-def _take_back(model, word, derivation):
-    """Take a derivation's events out again that `_add` has seated."""
-    moved = derivation.moved
-    for i in range(len(word) - 1, -1, -1):
-        unseat_as(model.words, derivation.place[i, 1], word[i], moved[i, 1, 0], moved[i, 1, 1])
-        unseat_as(model.states, derivation.place[i, 0], derivation.state[i], moved[i, 0, 0], moved[i, 0, 1])
-
-
-@compiled
-def draw_derivation_again(model, word, document, head, state, rng):
-    """A Metropolis-Hastings step for the tree and the states of a sentence that is seated.
-
-    model (StateModel): With room for twice as many words.
-    word (int32[n]): The words.
-    document (int): The number of their document.
-    head (int32[n]): Positions in the sentence of a tree that the chart has, overwritten if another one is accepted.
-    state (int32[n]): The states, overwritten likewise.
-    rng (numpy.random.Generator): The source of randomness.
-    RETURNS (tuple[bool, bool, bool]): Whether the sentence was seated as it should be; if so, whether another derivation was
-        proposed, and whether it was accepted.
-    """
-    n = len(word)
-    condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
+@implements(propose, LatentStateTrees)
+@inner_maker
+def _propose(latent, number, old, rng):
+    model, dependents = latent.model, latent.dependents
+    start, end = dependents.offsets[number], dependents.offsets[number + 1]
     states = model.states.alphabet[0]
+    condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
     place, generated, weight = np.empty(states, dtype=np.int64), np.empty(states), np.empty(states)
-    moved = np.empty((n, 2, 2), dtype=np.int64)
-    old = _Derivation(head.copy(), state.copy(), np.empty((n, 2), dtype=np.int32), moved)
-    _open(model, word, document, old, condition, context)
-    found, old_weight = _remove(model, word, old, rng)
-    if not found:
-        return False, False, False
-    scores = score_arcs(model, word, document)
-    new_head = sample_tree(scores, inside(scores), rng)
-    new_state = np.empty(n, dtype=np.int32)
-    for i in range(n):
-        parent = model.words.alphabet[0] if new_head[i] == NONE else word[new_head[i]]
-        enter_context(model, parent, document, condition, context)
-        total = state_weights(model, word[i], condition, context, place, generated, weight)
-        new_state[i] = draw(weight, total, rng)
-    if np.array_equal(new_head, head) and np.array_equal(new_state, state):
-        _put_back(model, word, old)
-        return True, False, False
-    new = _Derivation(new_head, new_state, np.empty((n, 2), dtype=np.int32), np.empty((n, 2, 2), dtype=np.int64))
-    _open(model, word, document, new, condition, context)
-    new_weight = _add(model, word, new, rng)
-    if log(1.0 - rng.random()) < new_weight - old_weight:
-        head[:] = new_head
-        state[:] = new_state
-        return True, True, True
-    _take_back(model, word, new)
-    _put_back(model, word, old)
-    return True, True, False
+    scores = score_arcs(model, dependents.word[start:end], dependents.document[start])
+    head = sample_tree(scores, inside(scores), rng)
+    for i in range(start, end):
+        dependents.head[i] = NONE if head[i - start] == NONE else start + head[i - start]
+        _enter_context(latent, i, condition, context)
+        total = state_weights(model, dependents.word[i], condition, context, place, generated, weight)
+        latent.state[i] = draw(weight, total, rng)
 
 
 @compiled
-def visit_trees(model, dependents, first, last, drawn, state, rng, probability, draws):
+def visit_trees(latent, first, last, drawn, rng, probability, draws):
     """A step for the tree and states of each of some sentences, and then a Gibbs step for the state of each of its words.
 
-    model (StateModel): With room for three times as many words.
-    dependents (Dependents): The words, all of which are seated; heads are overwritten.
+    latent (LatentStateTrees): The sentences. With room for three times as many words.
     first, last (int): The sentences from the one to before the other are visited.
     drawn (bool[sentences]): Which trees the chart has; others could not be drawn again, and stay as they are.
-    state (int32[n]), rng (numpy.random.Generator), probability (float64[n]): See `visit_words`.
-    draws (int64[2]): How many derivations were proposed that differ from those before, and how many of these were accepted, are
-        added to it.
+    rng (numpy.random.Generator), probability (float64[n]): See `visit_words`.
+    draws (int64[2]): See `visit_latent`.
     RETURNS (bool): Whether all were seated as they should be.
     """
     for number in range(first, last):
-        start, end = dependents.offsets[number], dependents.offsets[number + 1]
+        start, end = latent.dependents.offsets[number], latent.dependents.offsets[number + 1]
         if drawn[number]:
-            head = np.empty(end - start, dtype=np.int32)
-            for i in range(end - start):
-                head[i] = NONE if dependents.head[start + i] == NONE else dependents.head[start + i] - start
-            found, proposed, accepted = draw_derivation_again(
-                model, dependents.word[start:end], dependents.document[start], head, state[start:end], rng
-            )
+            found, proposed, accepted = draw_again(latent, number, rng)
             if not found:
                 return False
             draws[0] += proposed
             draws[1] += accepted
-            for i in range(end - start):
-                dependents.head[start + i] = NONE if head[i] == NONE else start + head[i]
-        if visit_words(model, dependents, start, end, state, rng, probability) < end:
+        if visit_words(latent.model, latent.dependents, start, end, latent.state, rng, probability) < end:
             return False
     return True
 
@@ -288,7 +211,8 @@ def sweep(
         if draws is None:
             visited = visit_words(model, dependents, start, end, state, rng, probability) == end
         else:
-            visited = visit_trees(model, dependents, first, last, np.array(drawn), state, rng, probability, draws)
+            latent = latent_state_trees(model, dependents, state)
+            visited = visit_trees(latent, first, last, np.array(drawn), rng, probability, draws)
         if not visited:
             raise ValueError("The states, the trees and the seating of a model do not belong together.")
         first = last

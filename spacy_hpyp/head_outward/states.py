@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import NONE, borrowing, by_reference, compiled
 from ..hpyp.franchise import (
     DISH,
     N_SERVINGS,
@@ -63,6 +63,7 @@ BACK_OFFS = ("state", "parent")
 _FIRST_STRENGTH = 1.0
 
 
+@by_reference
 class StateModel(NamedTuple):
     """What words are generated from.
 

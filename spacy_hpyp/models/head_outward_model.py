@@ -18,8 +18,9 @@ from ..head_outward.distributions import (
     unchartable,
 )
 from ..head_outward.events import Generated
-from ..head_outward.latent import visit_latent
+from ..head_outward.latent import LatentTrees
 from ..hpyp.franchise import Franchise, new_franchise
+from ..inference.metropolis import visit_latent
 from ..pools.pool import FrozenPool, SeatedPool
 from ..storage.schema import Message, arrays, copies, group, inside, number, numbers
 from ..text.vocabulary import Vocabulary, VocabularySettings
@@ -175,7 +176,7 @@ class HeadOutwardModel(CountModel):
     ) -> int:
         """See `Seating` and `head_outward.latent`; heads and labels are overwritten."""
         model = make_distributions(self.conditionals, pools, self.alphabets)
-        return visit_latent(model, sentences, seated, rng, totals, self.draws)
+        return visit_latent(LatentTrees(model, sentences), seated, rng, totals, self.draws)
 
     def predicting(self, pools: Mapping[str, FrozenPool]) -> Distributions:
         """See `Seating`."""

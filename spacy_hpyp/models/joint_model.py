@@ -21,10 +21,11 @@ from ..arc_standard.distributions import (
     root_tag_of,
 )
 from ..arc_standard.events import Derivations, Generated, static_derivations
-from ..arc_standard.latent import visit_latent, workspaces
+from ..arc_standard.latent import latent_derivations
 from ..arc_standard.oracle import is_derivation
 from ..compiled import NONE
 from ..hpyp.franchise import Franchise
+from ..inference.metropolis import visit_latent
 from ..pools.pool import FrozenPool, SeatedPool
 from ..storage.schema import Message, arrays, copies, group, inside, integers, later, number, numbers, part
 from ..text.vocabulary import VocabularySettings
@@ -182,10 +183,8 @@ class JointModel(CountModel):
         """
         candidates = self.vocabulary.tag_offsets, self.vocabulary.candidate_tags
         model = Distributions(*pools.values(), *candidates, self.root_tag)
-        work = workspaces(model)
-        return visit_latent(
-            model, *work, sentences, derivations, seated, given_trees, particles, rng, totals, self.draws
-        )
+        latent = latent_derivations(model, sentences, derivations, given_trees=given_trees, particles=particles)
+        return visit_latent(latent, seated, rng, totals, self.draws)
 
     def predicting(self, pools: Mapping[str, FrozenPool]) -> FrozenModel:
         """See `Seating`."""

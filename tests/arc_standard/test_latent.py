@@ -15,11 +15,11 @@ from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.arc_standard.configuration import derivation
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, ContextLists, Distributions
 from spacy_hpyp.arc_standard.events import Derivations, events_of, static_derivations
-from spacy_hpyp.arc_standard.latent import visit_latent, workspaces
+from spacy_hpyp.arc_standard.latent import latent_derivations
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.inference.gibbs import put_back
-from spacy_hpyp.inference.metropolis import add_weighing, remove_weighing, take_back
+from spacy_hpyp.inference.metropolis import add_weighing, remove_weighing, take_back, visit_latent
 from spacy_hpyp.models.parameters import no_gradient
 
 #: The second word has a dependent on either side, so that the tree has two derivations.
@@ -62,13 +62,11 @@ def run(model, rows, given_trees, steps=STEPS):
         model.vocabulary.candidate_tags,
         model.root_tag,
     )
-    work = workspaces(learner)
+    latent = latent_derivations(learner, rows, derivations, given_trees=given_trees, particles=3)
     rng, totals, visited = np.random.default_rng(5), np.zeros(4), []
     seated = np.ones(len(rows.offsets) - 1, dtype=bool)
     for _ in range(steps):
-        assert visit_latent(learner, *work, rows, derivations, seated, given_trees, 3, rng, totals, draws) == len(
-            seated
-        )
+        assert visit_latent(latent, seated, rng, totals, draws) == len(seated)
         visited.append(
             tuple(
                 (*derivations.actions[2 * start : 2 * end].tolist(), *derivations.tags[start:end].tolist())

@@ -13,7 +13,7 @@ from spacy_hpyp.compiled import NONE, borrowing, compiled, inner
 from spacy_hpyp.head_outward.contexts import CASES, LABEL, TAG, WORD
 from spacy_hpyp.head_outward.distributions import ContextLists
 from spacy_hpyp.head_outward.events import events_of
-from spacy_hpyp.head_outward.latent import visit_latent
+from spacy_hpyp.head_outward.latent import LatentTrees
 from spacy_hpyp.hpyp.franchise import (
     N_RESTAURANTS,
     TABLES,
@@ -26,6 +26,7 @@ from spacy_hpyp.hpyp.franchise import (
 from spacy_hpyp.hpyp.hyperparameters import resample
 from spacy_hpyp.inference.drawing import draw
 from spacy_hpyp.inference.gibbs import put_back, remove_events
+from spacy_hpyp.inference.metropolis import visit_latent
 
 pytestmark = pytest.mark.slow
 
@@ -224,7 +225,8 @@ class Sampler:
             if not corrected:
                 for pool, number in zip(self.pools, NUMBERS):
                     remove_events(pool, events_of(pool, number, *rows[:4], self.model.sizes), self.rng)
-            assert visit_latent(self.model, rows, np.array([corrected]), self.rng, totals, draws) == 1
+            latent = LatentTrees(self.model, rows)
+            assert visit_latent(latent, np.array([corrected]), self.rng, totals, draws) == 1
             self.sentence[:, : self.length] = rows[:4]
             resample(self.franchises[i % 3], self.rng)
             found[i] = statistics_of(self.franchises, self.sentence[:, : self.length])

@@ -18,10 +18,11 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import CASES, DISTRIBUTIONS
 from spacy_hpyp.head_outward.distributions import ContextLists
 from spacy_hpyp.head_outward.events import events_of
-from spacy_hpyp.head_outward.latent import draw_tree, visit_latent
+from spacy_hpyp.head_outward.latent import LatentTrees
 from spacy_hpyp.head_outward.scoring import tree_log_probabilities
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.inference.gibbs import remove_events
+from spacy_hpyp.inference.metropolis import draw_again, visit_latent
 
 pytestmark = pytest.mark.slow
 
@@ -142,7 +143,7 @@ def run(model, rows, steps=STEPS):
     learner, seated = learning(model), np.ones(len(rows.offsets) - 1, dtype=bool)
     rng, totals, visited, draws = np.random.default_rng(5), np.zeros(6), [], np.zeros((steps, 2), dtype=np.int64)
     for i in range(steps):
-        assert visit_latent(learner, rows, seated, rng, totals, draws[i]) == len(seated)
+        assert visit_latent(LatentTrees(learner, rows), seated, rng, totals, draws[i]) == len(seated)
         visited.append(state_of(rows))
     return visited, draws
 
@@ -157,7 +158,7 @@ def run_without_correction(model, rows, steps=STEPS):
             for number, name in enumerate(DISTRIBUTIONS):
                 pool = getattr(learner, name)
                 assert remove_events(pool, events_of(pool, number, *own[:4], learner.sizes), rng)
-            visit_latent(learner, own, np.array([False]), rng, totals, np.zeros(2, dtype=np.int64))
+            visit_latent(LatentTrees(learner, own), np.array([False]), rng, totals, np.zeros(2, dtype=np.int64))
         visited.append(state_of(rows))
     return visited
 
@@ -240,7 +241,7 @@ def test_what_is_not_accepted_leaves_no_trace(counts):
     learner, rng, seen = learning(model), np.random.default_rng(0), Counter()
     for _ in range(150):
         before = [pack(franchise) for franchise in model.franchises.values()], state_of(rows)
-        found, proposed, accepted = draw_tree(learner, *rows[:4], rng)
+        found, proposed, accepted = draw_again(LatentTrees(learner, rows), 0, rng)
         after = [pack(franchise) for franchise in model.franchises.values()], state_of(rows)
         assert found
         assert (after == before) == (not accepted)
@@ -269,4 +270,4 @@ def test_a_sentence_that_is_not_seated_as_it_should_be_is_an_error():
     other = rows._replace(tags=(1 - rows.tags).astype(np.int32))
     for visit in (model.visit_latent, model.visit):
         with pytest.raises(ValueError, match="do not belong together"):
-            visit(other, np.array([True, True]), np.random.default_rng(0))
+            visit(other, None, np.array([True, True]), np.random.default_rng(0))

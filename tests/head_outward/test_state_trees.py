@@ -13,7 +13,7 @@ from spacy_hpyp.annotation.arrays import is_projective
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.chart import best_tree, inside, tree_score
 from spacy_hpyp.head_outward.state_trees import (
-    draw_derivation_again,
+    latent_state_trees,
     parse_sentences,
     score_arcs,
     sweep,
@@ -22,6 +22,7 @@ from spacy_hpyp.head_outward.state_trees import (
 from spacy_hpyp.head_outward.states import KINDS, OF_DOCUMENTS, SEMANTIC, SYNTACTIC, reserve_words
 from spacy_hpyp.hpyp.franchise import predictive_probability
 from spacy_hpyp.hpyp.storage import pack
+from spacy_hpyp.inference.metropolis import draw_again
 
 pytestmark = pytest.mark.slow
 
@@ -162,25 +163,19 @@ def test_what_is_not_accepted_leaves_no_trace(kind):
         rng = np.random.default_rng(seed)
         only = dependents._replace(offsets=dependents.offsets[number : number + 2])
         start, end = only.offsets
-        head = np.where(only.head[start:end] == NONE, NONE, only.head[start:end] - start).astype(np.int32)
-        if not is_projective(head):
+        head = only.head[start:end]
+        if not is_projective(np.where(head == NONE, NONE, head - start).astype(np.int32)):
             continue
-        found = draw_again(model, only, head, state, rng)
+        latent = latent_state_trees(model, only, state)
+        found = draw_again(latent, 0, rng)
         if not found[2]:
             refused += 1
             after = pack(model.states), pack(model.words), dependents.head, state
             assert before[:2] == after[:2]
+            assert np.array_equal(before[2], after[2])
             assert np.array_equal(before[3], after[3])
-        else:
-            dependents.head[start:end] = np.where(head == NONE, NONE, head + start)
-        assert visit_trees(model, only, 0, 1, np.array([True]), state, rng, probability, draws)
+        assert visit_trees(latent, 0, 1, np.array([True]), rng, probability, draws)
     assert refused > 0
-
-
-def draw_again(model, dependents, head, state, rng):
-    start, end = dependents.offsets
-    word = dependents.word[start:end]
-    return draw_derivation_again(model, word, dependents.document[start], head, state[start:end], rng)
 
 
 def test_trees_that_the_chart_does_not_have_stay():

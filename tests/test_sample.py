@@ -21,6 +21,7 @@ SAMPLE = PROJECT / "assets" / "sample"
 RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old boat to a friend from the harbour."
 
 
+PATHS = {f"paths.{part}": str(SAMPLE / f"en_sample-ud-{part}.conllu") for part in ("train", "dev")}
 #: What is different from the project's own training: fewer steps and particles for the one that no page shows.
 QUICK = {
     "paper": {
@@ -46,12 +47,19 @@ EXAMPLES = [
 @pytest.fixture(scope="module", params=QUICK)
 def trained(tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("sample")
-    for part in ("train", "dev", "test"):
-        given = SAMPLE / f"en_sample-ud-{part}.conllu"
-        run("convert", given, folder, "--converter", "conllu", "--n-sents", 10, "--merge-subtokens")
+    # What `spacy evaluate` reads.
+    run(
+        "convert",
+        SAMPLE / "en_sample-ud-test.conllu",
+        folder,
+        "--converter",
+        "conllu",
+        "--n-sents",
+        10,
+        "--merge-subtokens",
+    )
     overrides = {
-        "paths.train": str(folder / "en_sample-ud-train.spacy"),
-        "paths.dev": str(folder / "en_sample-ud-dev.spacy"),
+        **PATHS,
         "components.hpyp_parser.guides": True,
         **QUICK[request.param],
     }
@@ -145,21 +153,22 @@ def test_likelier_sentences_have_higher_log_probability(trained):
 
 
 def test_evaluation_reports_tags_arcs_sentences_and_log_probability(trained, tmp_path):
-    data = trained / "en_sample-ud-test.spacy"
-    run("evaluate", trained / "model-best", data, "--output", tmp_path / "raw.json")
+    data = SAMPLE / "en_sample-ud-test.conllu"
+    run("evaluate", trained / "model-best", trained / "en_sample-ud-test.spacy", "--output", tmp_path / "raw.json")
     run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "gold.json")
     run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "tags.json", "--gold-tags")
     raw, gold, tags = (srsly.read_json(tmp_path / f"{name}.json") for name in ("raw", "gold", "tags"))
     assert 0.5 < raw["sents_f"] <= 1.0
     assert gold["sents_f"] == 1.0
-    assert raw["dep_uas"] <= gold["dep_uas"]
+    # Of tokens, and of words.
+    assert raw["dep_uas"] <= gold["dep_uas"] + 0.02
     assert 0.7 < gold["dep_las"] < gold["dep_uas"] < tags["dep_uas"] + 0.05
     assert tags["tag_acc"] == 1.0
     assert gold["token_log_prob"] < 0.0
 
 
 def test_scores_of_the_command_are_those_that_it_prints(trained, tmp_path):
-    data = trained / "en_sample-ud-dev.spacy"
+    data = SAMPLE / "en_sample-ud-dev.conllu"
     printed = run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "gold.json", "-K", 20).output
     scores = json.loads((tmp_path / "gold.json").read_text(encoding="utf8"))
     assert f"{100 * scores['dep_las']:.2f}" in printed
@@ -167,7 +176,7 @@ def test_scores_of_the_command_are_those_that_it_prints(trained, tmp_path):
 
 @pytest.mark.parametrize("trained", ["pool"], indirect=True)
 def test_the_speed_is_that_of_the_fastest_time_and_the_scores_are_those_of_any(trained, monkeypatch):
-    data, evaluate_docs, speeds = trained / "en_sample-ud-dev.spacy", Language.evaluate, iter([10.0, 30.0, 20.0, 15.0])
+    data, evaluate_docs, speeds = SAMPLE / "en_sample-ud-dev.conllu", Language.evaluate, iter([10.0, 30.0, 20.0, 15.0])
     once = evaluate(trained / "model-best", data, particles=10)
 
     def evaluate_at_some_speed(*arguments, **options):
@@ -183,11 +192,11 @@ def test_the_speed_is_that_of_the_fastest_time_and_the_scores_are_those_of_any(t
 
 @pytest.mark.parametrize("trained", ["pool"], indirect=True)
 def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(trained, tmp_path, assert_forest):
-    data, annotated = (trained / f"en_sample-ud-train{end}.spacy" for end in ("", "-guided"))
-    run("hpyp", "guides", trained / "model-best", data, annotated)
+    annotated = trained / "en_sample-ud-train-guided.spacy"
+    run("hpyp", "guides", trained / "model-best", SAMPLE / "en_sample-ud-train.conllu", annotated)
     overrides = {
+        **PATHS,
         "paths.train": str(annotated),
-        "paths.dev": str(trained / "en_sample-ud-dev.spacy"),
         "paths.parser": str(trained / "model-best"),
         "training.max_steps": 100,
         "training.eval_frequency": 50,
@@ -203,6 +212,7 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(tra
     ]
     doc = nlp(RAW)
     assert_forest(doc)
+    assert [word.text for word in nlp("I don't know.")._.words] == ["I", "do", "n't", "know", "."]
     assert [token.pos_ for token in doc[:2]] == ["DET", "NOUN"]
     assert len(list(doc.sents)) == 3
     assert all(0.0 < token._.head_prob < 1.0 for token in doc)
@@ -210,7 +220,7 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(tra
         "hpyp",
         "evaluate",
         tmp_path / "model-best",
-        trained / "en_sample-ud-test.spacy",
+        SAMPLE / "en_sample-ud-test.conllu",
         "--output",
         tmp_path / "gold.json",
         "-b",
@@ -221,7 +231,7 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(tra
         "hpyp",
         "evaluate",
         tmp_path / "model-best",
-        trained / "en_sample-ud-test.spacy",
+        SAMPLE / "en_sample-ud-test.conllu",
         "--output",
         tmp_path / "tags.json",
         "--gold-tags",
@@ -230,17 +240,12 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(tra
 
 
 def test_the_fast_pipeline_needs_no_other(tmp_path, assert_forest):
-    for part in ("train", "dev"):
-        run("convert", SAMPLE / f"en_sample-ud-{part}.conllu", tmp_path, "--converter", "conllu", "--n-sents", 10)
-    overrides = {f"paths.{part}": str(tmp_path / f"en_sample-ud-{part}.spacy") for part in ("train", "dev")}
-    overrides |= {"training.max_steps": 100, "training.eval_frequency": 50}
+    overrides = {**PATHS, "training.max_steps": 100, "training.eval_frequency": 50}
     train(PROJECT / "configs" / "easy_first.cfg", tmp_path, overrides=overrides)
     nlp = spacy.load(tmp_path / "model-best")
     assert_forest(nlp(RAW), generative=False)
     assert nlp.meta["performance"]["dep_las"] > 0.6
-    result = run(
-        "hpyp", "evaluate", tmp_path / "model-best", tmp_path / "en_sample-ud-dev.spacy", "-K", 10, exit_code=1
-    )
+    result = run("hpyp", "evaluate", tmp_path / "model-best", SAMPLE / "en_sample-ud-dev.conllu", "-K", 10, exit_code=1)
     assert "'particles' is a setting of hpyp_parser" in " ".join(result.output.split())
 
 

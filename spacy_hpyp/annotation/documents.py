@@ -16,6 +16,7 @@ from ..compiled import NONE
 from ..text.vocabulary import Vocabulary
 from .arrays import Blocks, Parses, Sentences, is_tree
 from .extensions import bits, write_extensions, write_head_probability
+from .syntactic_words import Analysis, multiword_tokens, write_words
 from .words import SPACE_TAG, Layout, read_words
 
 ROOT_LABEL = "ROOT"
@@ -137,6 +138,14 @@ def unannotated(doc: Doc, vocab: Vocab | None = None, *, sent_starts: Sequence[b
         spaces=[bool(token.whitespace_) for token in doc],
         sent_starts=sent_starts,
     )
+
+
+def with_words(doc: Doc) -> Doc:
+    """A new Doc with the tokens of another and the words under them, and no annotation."""
+    new = unannotated(doc)
+    for token, words in multiword_tokens(doc):
+        write_words(new, token.i, [Analysis(word.form) for word in words])
+    return new
 
 
 def written_labels(labels: Iterable[str]) -> tuple[str, ...]:

@@ -24,9 +24,11 @@ from . import (
     report,
     rerank,
     select_contexts,
+    split,
     states,
     surprisal,
     tables,
+    udeval,
     warm,
 )
 from .app import Listed, OfPapers, hpyp
@@ -68,6 +70,7 @@ _add(
         "parse": parse.parse,
         "surprisal": surprisal.surprisal,
         "evaluate": evaluate.evaluate,
+        "udeval": udeval.udeval,
         "report": report.report,
         "rank": rank.rank,
         "learning-curve": learning_curve.learning_curve,
@@ -79,6 +82,7 @@ _add(
 _add(
     hpyp,
     {
+        "split": split.split,
         "convert": convert.convert,
         "guides": guides.guides,
         "learn-text": learn_text.learn_text,

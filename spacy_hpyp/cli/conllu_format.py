@@ -23,8 +23,8 @@ _LABEL = re.compile(r"[a-z]+(:[a-z]+)?")
 _FEATURE = re.compile(r"[A-Z0-9][A-Za-z0-9]*(\[[a-z0-9]+\])?=[A-Z0-9][A-Za-z0-9]*(,[A-Z0-9][A-Za-z0-9]*)*")
 _ROOT, _ANY, _FURTHER, _PUNCTUATION = "root", "dep", "parataxis", "punct"
 _PROBABILITIES = {"head_prob": "HeadProb", "label_prob": "LabelProb", "tag_prob": "TagProb"}
-# The columns that a pipeline may find, and the attributes that they are in Docs.
-_FOUND = {"lemma": "LEMMA", "upos": "POS", "xpos": "TAG", "feats": "MORPH"}
+#: The columns that a pipeline may find, and the attributes that they are in Docs.
+FOUND = {"lemma": "LEMMA", "upos": "POS", "xpos": "TAG", "feats": "MORPH"}
 # What is written into MISC here, and what is replaced of it in a sentence that has it already.
 _WRITTEN = ("Label", *_PROBABILITIES.values())
 _SPACE_AFTER = "SpaceAfter=No"
@@ -132,7 +132,7 @@ def write_again(sentence: Sentence, doc: Doc, sent_id: str, *, tagged: bool = Fa
     RAISES (ValueError): If the document has no tree.
     """
     lines: list[Line] = []
-    kept = ["form", *(column for column, attribute in _FOUND.items() if tagged or not doc.has_annotation(attribute))]
+    kept = ["form", *(column for column, attribute in FOUND.items() if tagged or not doc.has_annotation(attribute))]
     for word, found in zip(sentence.words, _words(list(doc)), strict=True):
         found |= {name: _valid(name, word[name], found[name]) for name in kept}
         misc = [part for part in word["misc"].split("|") if part != "_" and part.split("=")[0] not in _WRITTEN]
@@ -145,7 +145,7 @@ def write_again(sentence: Sentence, doc: Doc, sent_id: str, *, tagged: bool = Fa
     comments = dict(sentence.comments)
     comments.setdefault("sent_id", sent_id)
     # A text that was written by hand is another one than what words make up only where they are wrong.
-    comments.setdefault("text", _text_of(sentence))
+    comments.setdefault("text", text_of(sentence))
     return _serialized(lines, comments, doc)
 
 
@@ -198,14 +198,27 @@ def write_sentence(span: Span, comments: dict[str, str | None], ranges: Ranges |
     return _serialized(lines, {**comments, "text": text.strip()}, span)
 
 
-def _text_of(sentence: Sentence) -> str:
+def text_of(sentence: Sentence) -> str:
+    """The text of a sentence that was read: its tokens, and the spaces between them."""
+    return _with_space(sentence).strip()
+
+
+def lines_of_text(sentences: Iterable[Sentence]) -> Iterator[str]:
+    """The text of sentences as it was before it was cut: an empty line before each document and paragraph but the first."""
+    for i, sentence in enumerate(sentences):
+        if i and any(key.split()[0] in ("newdoc", "newpar") for key in sentence.comments):
+            yield "\n"
+        yield _with_space(sentence)
+
+
+def _with_space(sentence: Sentence) -> str:
     text, end = "", 0
     for number, word in enumerate(sentence.words, 1):
         if number <= end:
             continue
         end, whole = sentence.ranges.get(number, (number, word))
         text += whole["form"] + " " * (_SPACE_AFTER not in whole["misc"].split("|"))
-    return text.strip()
+    return text
 
 
 def _serialized(lines: list[Line], comments: dict[str, str | None], found: Doc | Span) -> str:

@@ -34,22 +34,21 @@ def convert(
     and keep their words and tags alone. A byte order mark is put up with, and so are empty lines with white space in them.
     """
     if lang is not None:
-        _check_language(lang)
+        check_language(lang)
     for path in treebanks:
         if not path.is_file():
-            hint = " Without a test part, give another one to measure: --vars.test dev" if "-test." in path.name else ""
-            raise ValueError(f"There is no file '{path}'.{hint}")
+            raise ValueError(f"There is no file '{path}'.")
     prepare_folder(output)
-    # In the project, what is measured may be the development part.
-    for path in dict.fromkeys(treebanks):
+    for path in treebanks:
         blocks = list(read_blocks(path))
         docs = list(treebank_documents(blocks, path, sentences=n_sents, merge_subtokens=merge_subtokens))
         save_docs(output / f"{path.stem}.spacy", docs)
-        _tell_of_incomplete(blocks, path)
+        tell_of_incomplete(blocks, path)
         msg.good(f"Converted {len(blocks):,} sentences in {len(docs):,} documents: {output / path.stem}.spacy")
 
 
-def _check_language(lang: str) -> None:
+def check_language(lang: str) -> None:
+    """RAISES (ValueError): If spaCy does not have a language."""
     try:
         get_lang_class(lang)
     except ImportError as error:
@@ -58,7 +57,8 @@ def _check_language(lang: str) -> None:
         ) from error
 
 
-def _tell_of_incomplete(blocks: Sequence[Block], path: Path) -> None:
+def tell_of_incomplete(blocks: Sequence[Block], path: Path) -> None:
+    """Say how many sentences of a file have no complete tree, and where."""
     lines: dict[str, list[int]] = defaultdict(list)
     for block in blocks:
         if block.problem is not None:

@@ -3,15 +3,16 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
-from spacy.training import Corpus, Example
+from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
 from spacy.vocab import Vocab
 
 from ..annotation.documents import unannotated
-from ..components.corpus import reading
+from ..components.conllu_corpus import create_conllu_corpus
 from ..storage.checksum import DAMAGE
 from ..treebanks.conllu import Block, read_blocks
 from .raw_text import is_conllu, lines_of, saved_docs
@@ -46,14 +47,22 @@ def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator
         yield Doc(vocab, words=words, sent_starts=starts)
 
 
-def read_corpus(path: Path, nlp: Language) -> list[Example]:
+def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list[Example]:
     """The documents of a treebank, with what is to be found of them.
 
-    path (Path): A .spacy file or a directory of them.
+    path (Path): A file, or a directory of files that end with .conllu or .spacy.
+    tokens (str): Whose tokens the documents to be parsed have, "tokenizer" or "gold".
     RAISES (ValueError): If it is damaged, or no such file.
     """
-    with reading(path):
-        return list(Corpus(path)(nlp))
+    return list(create_conllu_corpus(path, tokens=tokens)(nlp))
+
+
+def read_training(path: Path, nlp: Language, config: dict[str, Any]) -> list[Example]:
+    """The same of what is learned from, with the tokens that a config reads its training data with.
+
+    config (dict[str, Any]): That of a pipeline.
+    """
+    return read_corpus(path, nlp, tokens=config.get("corpora", {}).get("train", {}).get("tokens", "tokenizer"))
 
 
 def treebank_documents(

@@ -109,7 +109,7 @@ def _compared(
 ) -> Iterator[Accuracy]:
     """Train and evaluate a head-outward model with each of `ESTIMATORS`, one after the other."""
     nlp = get_lang_class(lang)()
-    examples = read_corpus(train_path, nlp)
+    examples = read_corpus(train_path, nlp, tokens="gold")
     if not examples:
         raise ValueError(f"There is no document in '{train_path}'.")
     read_dev: Callable = create_gold_corpus(dev_path, gold_tags=True)

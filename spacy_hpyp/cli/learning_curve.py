@@ -21,7 +21,7 @@ from spacy.tokens import Doc, DocBin
 from wasabi import msg
 
 from ..compat.cli import parse_config_overrides
-from ..components.corpus import spacy_files
+from ..components.documents import spacy_files
 from ..storage.files import prepare_folder, replace_file
 from .app import load_pipeline
 from .evaluate import parse_examples, read_examples

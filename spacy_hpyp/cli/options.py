@@ -52,8 +52,8 @@ Generative = Annotated[str, argument("Name or path of a trained pipeline with an
 AnyModel = Annotated[
     str, argument("Name or path of a trained pipeline with an hpyp_parser, or a model saved by 'hpyp ngram'")
 ]
-TrainData = Annotated[Path, argument("Training data in .spacy format", exists=True)]
-Data = Annotated[Path, argument("Evaluation data in .spacy format", exists=True)]
+TrainData = Annotated[Path, argument("Training data: .conllu or .spacy, or a directory", exists=True)]
+Data = Annotated[Path, argument("Evaluation data: .conllu or .spacy, or a directory", exists=True)]
 Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", dir_okay=False, callback=writable)]
 DocsFile = Annotated[Path, argument("The .spacy file to write", dir_okay=False)]
 Particles = Annotated[int | None, option("Particles, instead of the pipeline's setting", "--particles -K")]

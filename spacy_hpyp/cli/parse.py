@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from spacy.language import Language
 from spacy.util import minibatch
@@ -17,8 +17,19 @@ from ..components.easy_first_parser import EasyFirstParser
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
+from ..treebanks.conllu import EMPTY
 from .app import load_pipeline, note, prepare_output, set_threads
-from .conllu_format import read_sentences, tags_of, to_doc, words_to_write, write_again, write_sentence
+from .conllu_format import (
+    FOUND,
+    lines_of_text,
+    read_sentences,
+    tags_of,
+    text_of,
+    to_doc,
+    words_to_write,
+    write_again,
+    write_sentence,
+)
 from .options import PerLine, argument, option
 from .output import check_ending, is_shown, writing
 from .progress import Bar
@@ -31,7 +42,12 @@ _FORGET, _FORGET_PROCESSES = 256, 20_000
 _PARSERS = (HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner)
 
 
-class _Source(NamedTuple):
+#: What is kept of CoNLL-U: words and sentences, sentences, or the text alone.
+Kept = Literal["words", "sentences", "text"]
+Comments = dict[str, str | None]
+
+
+class Source(NamedTuple):
     """A text to parse: its path, the name that sentences are numbered with, and whether it is in CoNLL-U."""
 
     path: Path
@@ -47,6 +63,9 @@ def parse(
     *,
     output: Annotated[Path | None, option("CoNLL-U file, instead of stdout", "--output -o", dir_okay=False)] = None,
     conllu: Annotated[bool, option("All texts are CoNLL-U, whatever their names are", "--conllu -c")] = False,
+    keep: Annotated[
+        Kept, option("Of CoNLL-U: keep words and sentences, or sentences, or the text alone", "--keep")
+    ] = "words",
     keep_tags: Annotated[
         bool, option("Of CoNLL-U: keep tags, features and lemmas, and parse with these tags", "--keep-tags")
     ] = False,
@@ -60,7 +79,8 @@ def parse(
     """Write the trees that a pipeline finds, in CoNLL-U.
 
     A text has paragraphs, with empty lines between them; the pipeline finds words and sentences. Of CoNLL-U the words, sentences,
-    multiword tokens and comments are kept; empty nodes and enhanced graphs are left out.
+    multiword tokens and comments are kept; with --keep sentences or text, the pipeline finds what is below. Empty nodes and enhanced
+    graphs are left out.
 
     '# log_prob' is the log-probability of a sentence in nats, HeadProb and TagProb in MISC say how sure the parser is of a word's
     head and tag, where it says so. No text is held in memory as a whole.
@@ -73,6 +93,8 @@ def parse(
         raise ValueError(
             "--keep-tags is for CoNLL-U, but there is a text without tags. If it is CoNLL-U, add --conllu."
         )
+    if keep_tags and keep != "words":
+        raise ValueError(f"--keep-tags keeps the tags of words, which --keep {keep} does not keep.")
     if per_line and any(source.is_conllu for source in sources):
         raise ValueError("--per-line is for texts: CoNLL-U says itself where sentences are.")
     nlp = load_pipeline(model)
@@ -87,12 +109,9 @@ def parse(
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter("ignore", UnknownTagWarning)
         for source in sources:
-            found = (
-                _parse_conllu(nlp, source, n_process, left_out, tagged=keep_tags)
-                if source.is_conllu
-                else _parse_text(nlp, source, n_process, per_line=per_line)
-            )
-            for sentence in found:
+            for sentence in parsed(
+                nlp, source, left_out, keep=keep, tagged=keep_tags, per_line=per_line, n_process=n_process
+            ):
                 file.write(sentence)
                 bar.update()
     if left_out["empty nodes"]:
@@ -105,7 +124,7 @@ def parse(
         msg.good(f"Saved trees to {output}")
 
 
-def _sources(paths: list[Path], *, conllu: bool) -> list[_Source]:
+def _sources(paths: list[Path], *, conllu: bool) -> list[Source]:
     if paths.count(STDIN) > 1:
         raise ValueError("'-' is stdin, which can be read once only, but it is there several times.")
     names = ["stdin" if path == STDIN else "_".join(path.stem.split()) for path in paths]
@@ -116,7 +135,7 @@ def _sources(paths: list[Path], *, conllu: bool) -> list[_Source]:
             raise ValueError(f"There is no file '{path}'.")
         seen[name] += 1
         unique = name if names.count(name) == 1 else f"{name}.{seen[name]}"
-        sources.append(_Source(path, unique, conllu or is_conllu(path)))
+        sources.append(Source(path, unique, conllu or is_conllu(path)))
     return sources
 
 
@@ -132,21 +151,73 @@ def _given_tags(nlp: Language) -> list[str]:
     ]
 
 
-def _parse_text(nlp: Language, source: _Source, n_process: int, *, per_line: bool) -> Iterator[str]:
-    number = paragraph = 0
-    for paragraphs in minibatch(locate_paragraphs(source.path, per_line=per_line), _forget(n_process)):
+def parsed(
+    nlp: Language,
+    source: Source,
+    left_out: Counter[str],
+    *,
+    keep: Kept = "words",
+    tagged: bool = False,
+    per_line: bool = False,
+    n_process: int = 1,
+    bare: bool = False,
+) -> Iterator[str]:
+    """The sentences of a text as a pipeline parses them, in CoNLL-U.
+
+    nlp (Language): The pipeline.
+    source (Source): The text.
+    left_out (Counter[str]): Gets how many "empty nodes" are left out, and "tags" are not known.
+    keep, tagged, per_line, n_process: As the options of `hpyp parse`.
+    bare (bool): Whether nothing but the forms of words is kept, even where the pipeline finds nothing of what is given.
+    RAISES (ValueError): If the text is not what it should be, or the pipeline finds no trees.
+    """
+    if source.is_conllu and keep == "words":
+        return _parse_conllu(nlp, source, n_process, left_out, tagged=tagged, bare=bare)
+    if source.is_conllu:
+        texts = _sentences_of_conllu(source) if keep == "sentences" else _paragraphs_of_conllu(source)
+    else:
+        texts = _paragraphs(source, per_line=per_line)
+    return _parse_text(nlp, source, texts, n_process, whole=keep == "sentences" if source.is_conllu else per_line)
+
+
+def _paragraphs(
+    source: Source, *, per_line: bool = False, lines: Iterator[str] | None = None
+) -> Iterator[tuple[str, Comments]]:
+    """The paragraphs of a text, each with the comments of its first sentence."""
+    for number, (_, text) in enumerate(locate_paragraphs(source.path, per_line=per_line, file=lines), 1):
+        begins: Comments = {"newdoc id": source.name} if number == 1 else {}
+        yield text, begins if per_line else {**begins, "newpar id": f"{source.name}-p{number}"}
+
+
+def _paragraphs_of_conllu(source: Source) -> Iterator[tuple[str, Comments]]:
+    with opened(source.path) as file:
+        sentences = read_sentences(decoded_lines(file, source.path), str(source.path))
+        yield from _paragraphs(source, lines=lines_of_text(sentences))
+
+
+def _sentences_of_conllu(source: Source) -> Iterator[tuple[str, Comments]]:
+    with opened(source.path) as file:
+        for sentence in read_sentences(decoded_lines(file, source.path), str(source.path)):
+            yield text_of(sentence), sentence.comments
+
+
+def _parse_text(
+    nlp: Language, source: Source, texts: Iterator[tuple[str, Comments]], n_process: int, *, whole: bool
+) -> Iterator[str]:
+    """Parse texts, each with the comments of its first sentence.
+
+    whole (bool): Whether each is one sentence.
+    """
+    number = 0
+    for some in minibatch(texts, _forget(n_process)):
         with nlp.memory_zone():
-            docs = (mark_sentence(nlp.make_doc(text)) if per_line else text for _, text in paragraphs)
-            for doc in nlp.pipe(docs, n_process=n_process, batch_size=_BATCH):
+            docs = (mark_sentence(nlp.make_doc(text)) if whole else text for text, _ in some)
+            for (_, begins), doc in zip(some, nlp.pipe(docs, n_process=n_process, batch_size=_BATCH)):
                 if not doc.has_annotation("SENT_START"):
                     raise ValueError(f"The pipeline finds no sentences. Its components are {nlp.pipe_names}.")
-                paragraph += 1
-                begins: dict[str, str | None] = {"newdoc id": source.name} if paragraph == 1 else {}
-                if not per_line:
-                    begins["newpar id"] = f"{source.name}-p{paragraph}"
                 words, ranges = words_to_write(doc)
-                for span in [words[:]] if per_line else words.sents:
-                    written = write_sentence(span, {**begins, "sent_id": f"{source.name}-{number + 1}"}, ranges)
+                for span in [words[:]] if whole else words.sents:
+                    written = write_sentence(span, {"sent_id": f"{source.name}-{number + 1}", **begins}, ranges)
                     if written:
                         number += 1
                         begins = {}
@@ -155,7 +226,7 @@ def _parse_text(nlp: Language, source: _Source, n_process: int, *, per_line: boo
 
 
 def _parse_conllu(
-    nlp: Language, source: _Source, n_process: int, left_out: Counter[str], *, tagged: bool
+    nlp: Language, source: Source, n_process: int, left_out: Counter[str], *, tagged: bool, bare: bool
 ) -> Iterator[str]:
     number = 0
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
@@ -167,6 +238,8 @@ def _parse_conllu(
                 docs = (to_doc(sentence, nlp.vocab, tagged=tagged) for sentence in some)
                 for sentence, doc in zip(some, nlp.pipe(docs, n_process=n_process, batch_size=_BATCH)):
                     number += 1
+                    for word in sentence.words if bare else ():
+                        word.update(dict.fromkeys(FOUND, EMPTY))
                     left_out["empty nodes"] += sentence.empty_nodes
                     left_out["tags"] += 0 if known is None else sum(token not in known for token in tags_of(sentence))
                     yield write_again(sentence, doc, f"{source.name}-{number}", tagged=tagged)

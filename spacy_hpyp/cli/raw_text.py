@@ -13,7 +13,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..components.corpus import reading, spacy_files
+from ..components.documents import reading, spacy_files
 from ..language_model.stimuli import is_table
 from ..treebanks.conllu import read_blocks
 

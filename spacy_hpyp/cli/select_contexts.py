@@ -23,7 +23,7 @@ from ..components.alignment import SENTENCES
 from ..components.hpyp_parser import HPYPParser
 from ..storage.files import replace_file
 from ..training.selection import Selection, select_experts
-from .documents import read_corpus
+from .documents import read_training
 from .options import TrainData, argument, option, writable
 from .progress import Bar
 
@@ -223,7 +223,7 @@ def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> 
     nlp = util.get_lang_class(lang)()
     parser = nlp.add_pipe(_FACTORY, names[0], config=component)
     assert isinstance(parser, HPYPParser)
-    examples = read_corpus(data_path, nlp)
+    examples = read_training(data_path, nlp, settings)
     if not examples:
         raise ValueError(f"There is no document in '{data_path}'.")
     with warnings.catch_warnings(record=True) as skipped:

@@ -7,17 +7,18 @@ every token: few rules have nearly all of the gain.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import spacy
 from spacy.errors import Errors
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.util import logger, registry
 
+from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import SPACE_TAG
-from .corpus import reading, spacy_files
+from .documents import read_documents
 
 # A rule for words that would have been right so many times more often in training than the rule for their tag, or more.
 _LEAST = 10
@@ -31,19 +32,19 @@ _Value = tuple[str, str]
 def create_attribute_rules(path: str | Path | None, word_rules: int = 40) -> list[dict[str, Any]]:
     """Learn from a treebank what part of speech and which features go with a tag, and with the words that differ from their tag.
 
-    path (str | Path | None): A .spacy file or a directory of them.
+    path (str | Path | None): A file, or a directory of files that end with .conllu or .spacy.
     word_rules (int): How many rules for words there are at most, those first that are right for most tokens of the treebank. They are
         what `attribute_ruler` needs time for.
     RETURNS (list[dict[str, Any]]): What `[initialize.components.attribute_ruler]` takes as `patterns`. No rules for a treebank
         that has neither parts of speech nor features.
-    RAISES (ValueError): If there is no path, the number is negative, or a file is damaged.
+    RAISES (ValueError): If there is no path, the number is negative, or a file is damaged or none of these.
     """
     if path is None:
         raise ValueError(Errors.E913)
     if word_rules < 0:
         raise ValueError(f"'word_rules' must be at least 0, but it is {word_rules}.")
-    with reading(path):
-        rules = attribute_rules(_docs(Path(path)), word_rules)
+    docs = map(words_as_tokens, read_documents(Path(path), spacy.blank("xx").vocab))
+    rules = attribute_rules(docs, word_rules)
     if not rules:
         logger.info("No rules for parts of speech and features: '%s' has none for tokens with tags", path)
     return rules
@@ -77,12 +78,6 @@ def attribute_rules(docs: Iterable[Doc], word_rules: int) -> list[dict[str, Any]
         *(_rule({"TAG": tag}, _attributes(value)) for tag, value in usual.items()),
         *(_rule({"TAG": tag, "LOWER": {"IN": words[tag, value]}}, _attributes(value)) for tag, value in chosen),
     ]
-
-
-def _docs(path: Path) -> Iterator[Doc]:
-    vocab = spacy.blank("xx").vocab
-    for file in spacy_files(path):
-        yield from DocBin().from_disk(file).get_docs(vocab)
 
 
 def _most_frequent(values: Counter[_Value]) -> _Value:

@@ -1,41 +1,23 @@
 """How training data come to the pipeline: a reader of gold sentences, and a batcher that divides a corpus into parts."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from spacy.errors import Errors
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Corpus, Example
+from spacy.training import Example
 from spacy.training.batchers import minibatch_by_words
 from spacy.util import registry
 
-from ..storage.checksum import DAMAGE
+from ..annotation.documents import unannotated
+from ..annotation.syntactic_words import words_as_tokens
+from .documents import read_documents
 
 # Of treebanks of this size a pool learns more by going over them more often. On French Sequoia six sweeps instead of three were worth 0.8
 # points of LAS; on 400 Tamil sentences, and on a twelfth of English EWT, they were worth nothing.
 _MEDIUM = range(25_000, 100_000)
-
-
-@contextmanager
-def reading(path: str | Path) -> Iterator[None]:
-    """What is wrong with a `.spacy` file that is read here is an error that names the file.
-
-    path (str | Path): The file, or a directory of them.
-    RAISES (ValueError): If it is damaged, or no such file.
-    """
-    if Path(path).is_file() and Path(path).suffix != ".spacy":
-        raise ValueError(f"'{path}' is not a .spacy file, or its name does not say so.")
-    try:
-        yield
-    except DAMAGE as error:
-        raise ValueError(f"'{path}' is not a .spacy file, or it is damaged: {error}") from error
-
-
-def spacy_files(path: Path) -> list[Path]:
-    """The `.spacy` files of a treebank in their order: the file that it is, or those of a directory."""
-    return sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
 
 
 def mark_sentence(doc: Doc) -> Doc:
@@ -49,14 +31,14 @@ def mark_sentence(doc: Doc) -> Doc:
 def create_gold_corpus(
     path: str | Path | None, gold_tags: bool = False, limit: int = 0
 ) -> Callable[[Language], Iterator[Example]]:
-    """Read a `.spacy` file one gold sentence at a time.
+    """Read a treebank one gold sentence at a time, whose tokens are the gold words.
 
-    Parsers are compared on gold tokens and sentences. spaCy's reader gives each sentence as a document of its own; this one
+    Parsers are compared on gold words and sentences. spaCy's reader gives each sentence as a document of its own; this one
     also marks it as one sentence, so that a parser does not look for boundaries inside it.
 
-    path (str | Path | None): The file or directory.
+    path (str | Path | None): A file, or a directory of files that end with .conllu or .spacy.
     gold_tags (bool): Whether to put the gold tags into the document to be parsed, for `tags = "given"`.
-    limit (int): Read only so many documents of the file, 0 for all.
+    limit (int): Read only so many documents, 0 for all.
     RETURNS (Callable): Yields the examples for a pipeline.
     RAISES (ValueError): If there is no path, as in a config whose paths have not been filled in. When it is read, if it is damaged.
     """
@@ -64,12 +46,16 @@ def create_gold_corpus(
         raise ValueError(Errors.E913)
 
     def read(nlp: Language) -> Iterator[Example]:
-        with reading(path):
-            for example in Corpus(path, gold_preproc=True, limit=limit)(nlp):
-                mark_sentence(example.predicted)
+        for reference in islice(read_documents(Path(path), nlp.vocab), limit or None):
+            words = words_as_tokens(reference)
+            for sentence in words.sents:
+                # An empty line between paragraphs belongs to no sentence.
+                end = max((token.i + 1 for token in sentence if not token.is_space), default=sentence.end)
+                gold = words[sentence.start : end].as_doc()
+                example = Example(mark_sentence(unannotated(gold)), gold)
                 if gold_tags:
-                    for token, gold in zip(example.predicted, example.reference):
-                        token.tag_ = gold.tag_
+                    for token, own in zip(example.predicted, gold):
+                        token.tag_ = own.tag_
                 yield example
 
     return read

@@ -12,9 +12,10 @@ from spacy.training import Example
 from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
 from ..annotation.arrays import Parses, with_letters
 from ..annotation.candidates import Candidates, trees_of
-from ..annotation.documents import GoldDocument, Layout, encode_docs, join, write_parses
+from ..annotation.documents import GoldDocument, Layout, encode_docs, join, with_words, write_parses
 from ..annotation.extensions import mark_uncalibrated, register_extensions
 from ..annotation.guides import write_guides
+from ..annotation.syntactic_words import has_multiword_tokens, write_back
 from ..annotation.words import layout_of
 from ..compiled import NONE
 from ..inference.division import Search
@@ -219,6 +220,7 @@ class HPYPParser(HPYPTraining):
         """
         folds = whole("folds", folds, least=2)
         model = self._initialized()
+        examples = list(examples)
         docs, gold, places = [], [], []
         for example in self._examples(examples, "leave_out"):
             doc, sentences, tokens = annotated_document(example, self.tokens)
@@ -236,7 +238,14 @@ class HPYPParser(HPYPTraining):
             progress=progress,
         )
         write_guides(docs, layout_of(places), guides, model.encoder)
-        return docs, learned
+        # Guides are about words; a document has the tokens over them again.
+        found = [
+            with_words(each.reference) if has_multiword_tokens(each.reference) else doc
+            for doc, each in zip(docs, examples)
+        ]
+        for doc, own in zip(docs, found):
+            write_back(doc, own)
+        return found, learned
 
     def generate(
         self, count: int, *, begin_with: Sequence[str] | str = (), max_length: int = 60, seed: int = 0

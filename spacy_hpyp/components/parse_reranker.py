@@ -38,7 +38,7 @@ from ..models.ranking import (
 )
 from ..models.reranker import RANKING, tree_features
 from .alignment import annotated_document
-from .corpus import reading
+from .documents import reading
 from .factories import TREE_SCORES, TREES, register
 from .head_outward_base import HeadOutwardComponent
 from .neighbours import NeighbouringComponent, Place

@@ -89,6 +89,12 @@ class Block:
             ]
         return "\n".join("\t".join(row) for row in rows)
 
+    def lines(self) -> str:
+        """The sentence as it is written, with the empty line behind it."""
+        return "".join(
+            f"{line}\n" for line in (*(f"# {each}" for each in self.comments), *map("\t".join, self.rows), "")
+        )
+
     def wrong(self, row: int, name: str, problem: str) -> ValueError:
         """The error that something is wrong with a row, by its index, in the file of a name."""
         return ValueError(f"'{name}', line {self.line + len(self.comments) + row}: {problem}")

@@ -8,6 +8,8 @@ from spacy.tokens import DocBin
 from spacy.training import Corpus
 
 from spacy_hpyp.annotation.guides import read_guide
+from spacy_hpyp.annotation.syntactic_words import words_as_tokens
+from spacy_hpyp.components.conllu_corpus import create_conllu_corpus
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,7 @@ def annotated(folder, corpus, output, *options):
 def test_the_corpus_is_written_with_guides(toy, folder):
     docs, shown = annotated(folder, "train.spacy", "guided.spacy")
     words = sum(len(sentence.words) for sentence in toy.sentences())
-    assert f"Annotated {words} tokens, with {len(docs)} sentences left out" in shown
+    assert f"Annotated {words} words, with {len(docs)} sentences left out" in shown
     assert "guided.spacy" in shown
     for doc, sentence in zip(docs, toy.sentences(), strict=True):
         assert [token.text for token in doc] == sentence.words
@@ -60,3 +62,31 @@ def test_what_was_written_is_a_corpus_whose_references_have_the_guides(folder):
     for example in Corpus(folder / "corpus.spacy")(spacy.blank("en")):
         assert read_guide(example.reference) is not None
         assert read_guide(example.predicted) is None
+
+
+def test_conllu_is_read_and_written_with_words_under_tokens_and_guides_of_words(toy, tmp_path):
+    text = ""
+    for sentence in toy.sentences():
+        rows = zip(sentence.words, sentence.tags, sentence.heads, sentence.deps)
+        for i, (word, tag, head, dep) in enumerate(rows, 1):
+            # Every second word is written together with the one before it.
+            if i % 2 and i < len(sentence.words):
+                text += f"{i}-{i + 1}\t{word}{sentence.words[i]}" + "\t_" * 8 + "\n"
+            arc = "0\troot" if head == i - 1 else f"{head + 1}\t{dep}"
+            text += f"{i}\t{word}\t_\t_\t{tag}\t_\t{arc}\t_\t_\n"
+        text += "\n"
+    (tmp_path / "train.conllu").write_text(text, encoding="utf8")
+    nlp = toy.nlp()
+    examples = list(create_conllu_corpus(tmp_path / "train.conllu")(nlp))
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
+    nlp.to_disk(tmp_path / "pipeline")
+    docs, shown = annotated(tmp_path, "train.conllu", "guided.spacy")
+    words = sum(len(sentence.words) for sentence in toy.sentences())
+    assert f"Annotated {words} words" in shown
+    found = [word.text for doc in docs for word in doc._.words]
+    assert found == [word for sentence in toy.sentences() for word in sentence.words]
+    for doc in docs:
+        assert len(doc) < len(doc._.words)
+        guide = read_guide(words_as_tokens(doc))
+        assert np.all(guide.head_probs[:, 0] > 0.0)

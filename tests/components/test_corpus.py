@@ -107,3 +107,21 @@ def test_gold_corpus_gives_each_sentence_as_one(toy, tmp_path, gold_tags):
         )
     limited = create_gold_corpus(tmp_path / "toy.spacy", limit=2)(spacy.blank("en"))
     assert len(list(limited)) == 6
+
+
+def test_words_under_tokens_are_the_tokens_of_gold_sentences(tmp_path):
+    path = tmp_path / "fr.conllu"
+    path.write_text(
+        "# newpar\n1\tIl\til\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tva\taller\tVERB\t_\t_\t0\troot\t_\t_\n"
+        "3-4\tau\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n3\tà\tà\tADP\t_\t_\t2\tcase\t_\t_\n4\tle\tle\tDET\t_\tDefinite=Def\t2\tdet\t_\t_\n\n"
+        "# newpar\n1\tFin\tfin\tNOUN\t_\t_\t0\troot\t_\t_\n\n",
+        encoding="utf8",
+    )
+    first, second = create_gold_corpus(path)(spacy.blank("fr"))
+    assert [token.text for token in first.predicted] == ["Il", "va", "à", "le"]
+    assert [(token.pos_, str(token.morph), token.head.i) for token in first.reference[2:]] == [
+        ("ADP", "", 1),
+        ("DET", "Definite=Def", 1),
+    ]
+    assert [token.text for token in second.reference] == ["Fin"]
+    assert len(list(first.predicted.sents)) == 1

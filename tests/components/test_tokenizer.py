@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
 
-from spacy_hpyp.components.conllu_corpus import create_conllu_corpus, read_documents
+from spacy_hpyp.components.conllu_corpus import create_conllu_corpus
+from spacy_hpyp.components.documents import read_documents
 from spacy_hpyp.components.tokenizer import create_learned_tokenizer
 
 # French as UD has it, with words under "au", "du" and "des".

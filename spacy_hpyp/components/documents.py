@@ -1,0 +1,137 @@
+"""The documents of treebanks: CoNLL-U as it is, with paragraphs, tokens and the words under them, and `.spacy` files."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+from ..annotation.documents import ROOT_LABEL, SPACE_LABEL, SPACE_TAG
+from ..annotation.syntactic_words import Analysis, has_multiword_tokens, write_back, write_words
+from ..storage.checksum import DAMAGE
+from ..treebanks.conllu import EMPTY, Block, read_blocks
+
+#: How the names of treebanks' files end.
+CONLLU, SPACY = ".conllu", ".spacy"
+_PARAGRAPH = "\n\n"
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """What is wrong with a `.spacy` file that is read here is an error that names the file.
+
+    path (str | Path): The file, or a directory of them.
+    RAISES (ValueError): If it is damaged, or no such file.
+    """
+    if Path(path).is_file() and Path(path).suffix != SPACY:
+        raise ValueError(f"'{path}' is not a .spacy file, or its name does not say so.")
+    try:
+        yield
+    except DAMAGE as error:
+        raise ValueError(f"'{path}' is not a .spacy file, or it is damaged: {error}") from error
+
+
+def spacy_files(path: Path) -> list[Path]:
+    """The `.spacy` files of a treebank in their order: the file that it is, or those of a directory."""
+    return sorted(path.rglob(f"*{SPACY}")) if path.is_dir() else [path]
+
+
+def read_documents(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[Doc]:
+    """The annotated documents of a treebank: of CoNLL-U as it is, or of `.spacy` files.
+
+    path (Path): A file, or a directory of files that end with .conllu or .spacy.
+    vocab (Vocab): Of the Docs.
+    n_sents (int): How many sentences are a document in CoNLL-U that does not say where documents and paragraphs begin.
+    RAISES (ValueError): If a line is not one of CoNLL-U, with the line; or if a .spacy file is damaged, or the file is neither.
+    """
+    conllu = sorted(path.rglob(f"*{CONLLU}")) if path.is_dir() else [path] if path.suffix.lower() == CONLLU else []
+    for file in conllu:
+        yield from _conllu_documents(file, vocab, n_sents)
+    for file in () if conllu and not path.is_dir() else spacy_files(path):
+        with reading(file):
+            yield from filter(len, DocBin().from_disk(file).get_docs(vocab))
+
+
+def _conllu_documents(file: Path, vocab: Vocab, n_sents: int) -> Iterator[Doc]:
+    document, paragraph, count, marked = 0, 0, 0, False
+    placed: list[tuple[int, int, Block]] = []
+    for block in read_blocks(file):
+        starts = [name for name in ("newdoc", "newpar") if any(c.split(" ")[0] == name for c in block.comments)]
+        marked = marked or bool(starts)
+        document += "newdoc" in starts or (not marked and count % n_sents == 0)
+        paragraph += bool(starts)
+        count += 1
+        placed.append((document, paragraph, block))
+        if len({each[0] for each in placed}) > 1:
+            yield _document([each[1:] for each in placed[:-1]], vocab)
+            placed = placed[-1:]
+    if placed:
+        yield _document([each[1:] for each in placed], vocab)
+
+
+def _document(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
+    """A Doc of the sentences of a document, each with the number of its paragraph."""
+    texts: list[str] = []
+    spaces: list[bool] = []
+    # Of each token the forms of its words, and of all words what is known of them.
+    forms: list[list[str]] = []
+    columns: dict[str, list] = {name: [] for name in ("words", "tags", "pos", "morphs", "lemmas", "heads", "deps")}
+
+    def add(text: str, space: bool, rows: Sequence[Sequence[object]]) -> None:
+        texts.append(text)
+        spaces.append(space)
+        forms.append([str(row[0]) for row in rows])
+        for row in rows:
+            for column, value in zip(columns.values(), row):
+                column.append(value)
+
+    for _, paragraph in groupby(placed, key=lambda each: each[0]):
+        if texts:
+            spaces[-1] = False
+            last = len(columns["words"]) - 1
+            add(_PARAGRAPH, False, [(_PARAGRAPH, SPACE_TAG, "SPACE", "", _PARAGRAPH, last, SPACE_LABEL)])
+        for _, block in paragraph:
+            first = len(columns["words"])
+            for text, space, rows in _tokens(block):
+                add(text, space, [_annotation(row, block, first) for row in rows])
+    spaces[-1] = False
+    doc = Doc(vocab, words=texts, spaces=spaces)
+    for i, own in enumerate(forms):
+        write_words(doc, i, [Analysis(form) for form in own])
+    if not has_multiword_tokens(doc):
+        return Doc(vocab, **{**columns, "words": texts, "spaces": spaces})
+    write_back(Doc(vocab, **columns), doc)
+    return doc
+
+
+def _tokens(block: Block) -> Iterator[tuple[str, bool, list[list[str]]]]:
+    """The tokens of a sentence: their texts, whether a space stands behind each, and the rows of their words."""
+    found: list[tuple[str, bool, list[list[str]]]] = []
+    end = 0
+    for row in block.rows:
+        index = row[0]
+        space = "SpaceAfter=No" not in row[9].split("|")
+        if "-" in index:
+            end = int(index.split("-")[1])
+            found.append((row[1], space, []))
+        elif index.isdigit() and int(index) <= end:
+            found[-1][2].append(row)
+        elif index.isdigit():
+            found.append((row[1], space, [row]))
+    return iter(found)
+
+
+def _annotation(row: list[str], block: Block, first: int) -> tuple[object, ...]:
+    """A word, its tags, features, lemma, the place of its head among all words, and label. In a sentence without a tree all words hang on
+    the first one, without labels.
+    """
+    form, lemma = row[1], row[2]
+    _, _, _, upos, xpos, feats, head, deprel = ("" if cell == EMPTY else cell for cell in row[:8])
+    lemma = "" if lemma == EMPTY and form != EMPTY else lemma
+    known = form, xpos or upos, upos, feats, lemma
+    if block.problem is not None:
+        return *known, first, ""
+    root = head == "0"
+    return *known, first + int(row[0] if root else head) - 1, ROOT_LABEL if root else deprel

@@ -214,6 +214,15 @@ def _check_numbers(numbers: np.ndarray, name: str, sizes: np.ndarray) -> None:
         raise ValueError(f"'{name}' has a number that is not from {NONE} to {sizes[wrong][0] - 1}")
 
 
+def names_in_guides(docs: Sequence[Doc], part: str) -> list[str]:
+    """The names of tags or labels that the guides of some Docs have.
+
+    part (str): "tag_names" or "label_names".
+    """
+    guides = (_read(doc, None) for doc in docs)
+    return list(dict.fromkeys(name for guide in guides if guide is not None for name in getattr(guide, part)))
+
+
 def block_guides(
     docs: Sequence[Doc], layout: Layout, labels: Mapping[str, int], tags: Mapping[str, int], *, reader: str
 ) -> Guides:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from spacy.attrs import IS_SPACE, ORTH, SENT_START, SPACY, TAG
+from spacy.attrs import IS_SPACE, LEMMA, MORPH, ORTH, POS, SENT_START, SPACY, TAG
 from spacy.tokens import Doc
 
 from ..compiled import NONE
@@ -16,6 +16,8 @@ SPACE_TAG = "_SP"
 NOTHING, SPACE, SPACES, LINE_END, EMPTY_LINE = range(5)
 #: Outcomes of words that sentence boundaries are to be found between.
 GOES_ON, BEGINS = 0, 1
+# What words may have, by name.
+_WRITTEN = {"tag": TAG, "pos": POS, "morph": MORPH, "lemma": LEMMA}
 
 
 @dataclass(frozen=True)
@@ -124,17 +126,32 @@ def write_tags(docs: Sequence[Doc], layout: Layout, outcomes: np.ndarray, tags: 
     outcomes (int32[words]): Their tags.
     tags (Sequence[str]): What these stand for.
     """
+    write_attribute(docs, layout, "tag", tags, outcomes, space=SPACE_TAG)
+    for doc in docs:
+        forget_tag_probability(doc)
+
+
+def write_attribute(
+    docs: Sequence[Doc], layout: Layout, attribute: str, names: Sequence[str], place: np.ndarray, *, space: str = ""
+) -> None:
+    """Write the tags of words into Docs, or their parts of speech, features or lemmas.
+
+    layout (Layout): Where the words stand.
+    attribute (str): As for `read_written`.
+    names (Sequence[str]): Different ones.
+    place (int[words]): Which of them each word has.
+    space (str): What white space has.
+    """
     if not docs:
         return
-    strings = docs[0].vocab.strings
-    numbers = np.array([strings.add(tag) for tag in tags], dtype=np.uint64)
-    space = np.uint64(strings.add(SPACE_TAG))
+    vocab = docs[0].vocab
+    add = vocab.morphology.add if attribute == "morph" else vocab.strings.add
+    numbers = np.array([add(name) for name in names], dtype=np.uint64)
     for doc, words in zip(docs, layout.words):
-        row = np.full((len(doc), 1), space, dtype=np.uint64)
-        row[layout.token[words], 0] = numbers[outcomes[words]]
+        row = np.full((len(doc), 1), add(space), dtype=np.uint64)
+        row[layout.token[words], 0] = numbers[place[words]]
         if len(doc):
-            doc.from_array([TAG], row)
-        forget_tag_probability(doc)
+            doc.from_array([_WRITTEN[attribute]], row)
 
 
 def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> None:
@@ -160,12 +177,13 @@ def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> Non
             doc.from_array([SENT_START], starts.view(np.uint64).reshape(-1, 1))
 
 
-def read_tags(docs: Sequence[Doc], layout: Layout) -> tuple[list[str], np.ndarray]:
-    """The tags that words have.
+def read_written(docs: Sequence[Doc], layout: Layout, attribute: str) -> tuple[list[str], np.ndarray]:
+    """The tags that words have, or their parts of speech, features or lemmas.
 
     layout (Layout): Where the words stand.
-    RETURNS (tuple[list[str], int64[words]]): The different tags, "" where there is none, and which of them each word has.
+    attribute (str): "tag", "pos", "morph" or "lemma".
+    RETURNS (tuple[list[str], int64[words]]): The different ones, "" where there is none, and which of them each word has.
     """
-    rows = [doc.to_array([TAG]).ravel()[token] for doc, token in zip(docs, layout.tokens)]
+    rows = [doc.to_array([_WRITTEN[attribute]]).ravel()[token] for doc, token in zip(docs, layout.tokens)]
     distinct, place = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *rows]), return_inverse=True)
-    return [docs[0].vocab.strings[tag] for tag in distinct.tolist()], place.ravel()
+    return [docs[0].vocab.strings[each] for each in distinct.tolist()], place.ravel()

@@ -9,12 +9,15 @@ from typing import Any
 
 from spacy.language import Language
 
+# The edit trees of spaCy's own trainable lemmatizer.
+from spacy.pipeline._edit_tree_internals.edit_trees import EditTrees
+
 # The pseudo-projective transformation of spaCy's own parser (Nivre & Nilsson 2005): `projectivize`, `deprojectivize`, `is_decorated`
 # and `DELIMITER`. It has no other name.
 from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
-__all__ = ["PipelineMember", "attribute_key", "beam_parses", "nonproj"]
+__all__ = ["EditTrees", "PipelineMember", "attribute_key", "beam_parses", "nonproj"]
 
 
 class PipelineMember:

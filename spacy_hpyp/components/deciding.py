@@ -1,15 +1,18 @@
-"""What the easy-first tagger and senter have in common: each word gets an outcome."""
+"""What the easy-first tagger, senter, morphologizer and lemmatizer have in common: each word gets an outcome."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import numpy as np
 from spacy import util
+from spacy.attrs import LEMMA, MORPH, ORTH, POS, SENT_START, SPACY, TAG
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.documents import content_key
-from ..annotation.words import Words
+from ..annotation.words import Words, read_words
+from ..compiled import NONE
 from ..easy_first.decisions import Search
 from ..models.decider import Decider, Lesson
 from ..models.easy_first import DECIDER
@@ -71,7 +74,7 @@ class DecidingComponent(TrainableComponent):
         found = [words for example in examples for words in self._gold_words(example, numbers)]
         if not any(np.any(words.gold >= 0) for words in found):
             raise self._nothing_to_learn(missing)
-        model.initialize(Corpus(found).vocabulary(model, outcomes))
+        Corpus(found).teach_words(model, outcomes)
         model.training.size = len(found)
         self._use(model)
 
@@ -119,3 +122,105 @@ class DecidingComponent(TrainableComponent):
         self._check_trained()
         sequences, words = self.decider.read_docs(list(docs), reader=self.name)
         return words, self.model.predict((sequences, self.search, self.threads))
+
+
+#: The outcome of words that have nothing in training data where none has anything.
+NOTHING = "_"
+
+
+class AttributeComponent(DecidingComponent):
+    """A component that decides what words have besides a tag. What is learned are the words of the reference documents, as they are.
+
+    Where they have none of it at all, the only outcome is `NOTHING`, and nothing is written.
+
+    A subclass defines, besides what `DecidingComponent` asks for but for `_gold_words` and `_content`, `_gold_outcomes`.
+    """
+
+    def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
+        """The gold outcomes of the words of an annotated document.
+
+        RETURNS (tuple[list[str], int64[words]]): The different ones, "" where it is not known, and which of them each word has.
+        """
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The outcomes."""
+        return tuple(self.decider.outcomes)
+
+    @property
+    def label_data(self) -> list[str]:
+        """The outcomes, as `spacy init labels` writes them and `initialize` takes them."""
+        return list(self.decider.outcomes)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> None:
+        """Collect the words of the training data and what they have, and forget what was learned before.
+
+        get_examples (Callable): Returns examples with gold annotation.
+        nlp (Language | None): The pipeline.
+        labels (Sequence[str] | None): The outcomes; without them, those of the examples.
+        RAISES (ValueError): If there are no words, or none has one of `labels`.
+        """
+        examples = self._initial_examples(get_examples)
+        found = labels or sorted({name for example in examples for name in self._names(example.reference)} - {""})
+        if not found:
+            util.logger.warning(
+                "%s: the training examples have nothing to learn from, and it will write nothing", self.name
+            )
+        self._initialize(examples, list(found or [NOTHING]), "a word with one of the labels" if labels else "a word")
+
+    def _names(self, doc: Doc) -> list[str]:
+        return self._gold_outcomes(doc, read_words([doc]))[0]
+
+    @property
+    def _writes(self) -> bool:
+        """Whether there is anything to be written."""
+        return self.decider.outcomes != [NOTHING]
+
+    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
+        doc = example.reference
+        words = read_words([doc])
+        if len(words.place) == 0:
+            return []
+        names, place = self._gold_outcomes(doc, words)
+        gold = np.array([outcomes.get(name, outcomes.get(NOTHING, NONE)) for name in names], dtype=np.int32)
+        columns = {
+            "gold": gold[place],
+            "place": words.place,
+            **self.decider.symbols([doc], words, reader=self.name),
+        }
+        key = content_key(self._content(example))
+        bounds = words.layout.offsets[1:-1]
+        found = []
+        for each in zip(*(np.split(column, bounds) for column in columns.values())):
+            gold, place, *more = each
+            found.append(
+                GoldWords(
+                    key=key,
+                    forms=[words.forms[number] for number in place.tolist()],
+                    gold=gold,
+                    given=np.full(len(gold), NONE, dtype=np.int32),
+                    more=dict(zip(list(columns)[2:], more)),
+                )
+            )
+        return found
+
+    def _content(self, example: Example) -> bytes:
+        reference = example.reference
+        content = reference.to_array([ORTH, SPACY, SENT_START, TAG, POS, MORPH, LEMMA]).tobytes()
+        return content + guide_content(reference) if self.decider.is_guided else content
+
+
+def guide_content(doc: Doc) -> bytes:
+    """What the guide of a document says of its words, if it has one."""
+    if doc._.guide is None:
+        return b""
+    parts = ("heads", "head_probs", "head_labels", "tags", "tag_probs")
+    names = repr((doc._.guide["label_names"], doc._.guide["tag_names"])).encode()
+    return names + b"".join(np.asarray(doc._.guide[part]).tobytes() for part in parts)

@@ -13,11 +13,10 @@ from ..annotation.documents import RawSentence, raw_sentences
 from ..annotation.extensions import register_extensions
 from ..annotation.words import Words, read_words, write_tags
 from ..compiled import NONE
-from ..easy_first.words import GUIDE_ATTRIBUTES
 from ..settings import whole
 from ..training.outcomes import GoldWords, jackknife
 from .alignment import SENTENCES
-from .deciding import DecidingComponent
+from .deciding import DecidingComponent, guide_content
 from .factories import register
 from .settings import DecisionSettings
 
@@ -40,7 +39,7 @@ class EasyFirstTagger(DecidingComponent):
     @property
     def is_guided(self) -> bool:
         """Whether its features read guides."""
-        return bool(set(GUIDE_ATTRIBUTES) & set(self.decider.attributes))
+        return self.decider.is_guided
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -121,7 +120,7 @@ class EasyFirstTagger(DecidingComponent):
         # A guide is about the tokens of the document that it stands in.
         reference = example.reference
         sentences = list(raw_sentences(reference))
-        symbols = self.decider.guide_symbols([reference], read_words([reference]).layout, outcomes, reader=self.name)
+        symbols = self.decider.symbols([reference], read_words([reference]), reader=self.name)
         bounds = np.cumsum([0, *(len(sentence.rows) for sentence in sentences)]).tolist()
         return [
             _gold(sentence, example, outcomes, {name: column[start:end] for name, column in symbols.items()})
@@ -132,10 +131,7 @@ class EasyFirstTagger(DecidingComponent):
         reference = example.reference
         content = example.predicted.to_array([ORTH, SPACY]).tobytes()
         content += reference.to_array([ORTH, TAG, DEP, HEAD, SENT_START, SPACY]).tobytes()
-        if self.is_guided and reference._.guide:
-            content += repr(reference._.guide["tag_names"]).encode()
-            content += b"".join(np.asarray(reference._.guide[part]).tobytes() for part in ("tags", "tag_probs"))
-        return content + self.tokens.encode()
+        return content + (guide_content(reference) if self.is_guided else b"") + self.tokens.encode()
 
 
 def _gold(sentence: RawSentence, example: Example, outcomes: dict[str, int], more: dict[str, np.ndarray]) -> GoldWords:

@@ -28,6 +28,8 @@ _SHIPPED = {
     "easy_first_senter": "easy_first",
     "easy_first_tagger": "easy_first",
     "easy_first_parser": "easy_first",
+    "easy_first_morphologizer": "easy_first",
+    "easy_first_lemmatizer": "easy_first",
     "parse_reranker": "reranked",
 }
 

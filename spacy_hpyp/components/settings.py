@@ -138,16 +138,22 @@ class ParserSettings(TrainingSettings, ReadingSettings, SearchSettings):
 
 
 @dataclass(frozen=True)
-class DecisionSettings(Settings):
-    """All settings of `easy_first_tagger`, and those of `easy_first_senter` but for one."""
+class AttributeSettings(Settings):
+    """All settings of `easy_first_morphologizer` and `easy_first_lemmatizer`."""
 
     beam: int = setting(1, Whole(1, 10_000), "how many states are kept; training searches with it, too")
     window: int = setting(
         100, Whole(1, 10_000), "how many words are decided together; longer sequences are decided in such parts"
     )
     margin: float = setting(5.0, Number(0.0), "by how much the score of the right outcome of a word is to be higher")
-    tokens: str = _tokens()
     threads: int = setting(2, Whole(1), "threads that a batch is divided between; the result does not depend on it")
+
+
+@dataclass(frozen=True)
+class DecisionSettings(AttributeSettings):
+    """All settings of `easy_first_tagger`, and those of `easy_first_senter` but for one."""
+
+    tokens: str = _tokens()
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ def _change(reading, perceptron, board, decided, word, outcome, amount):
     for template in range(len(reading.fixed)):
         place = place_of_feature(reading, board, word, template, decided, shift)
         if place != NONE:
-            change_weight(perceptron, (place + outcome) & mask, 0, amount)
+            for i in range(board.part_offsets[outcome], board.part_offsets[outcome + 1]):
+                change_weight(perceptron, (place + board.parts[i]) & mask, 0, amount)
 
 
 @borrowing

@@ -79,13 +79,17 @@ class Sequences(NamedTuple):
 
 
 class Possible(NamedTuple):
-    """The outcomes that are possible for each kind of word.
+    """The outcomes that are possible for each kind of word, and what these are made of.
 
     offsets (int64[kinds + 1]), outcomes (int32[*]): Each kind has one at least.
+    part_offsets (int64[outcomes + 1]), parts (int32[*]): The weights of a feature for an outcome are those for each of its parts: what
+        is learned of one holds for others that share them.
     """
 
     offsets: np.ndarray
     outcomes: np.ndarray
+    part_offsets: np.ndarray
+    parts: np.ndarray
 
 
 class Board(NamedTuple):
@@ -93,6 +97,7 @@ class Board(NamedTuple):
 
     slots (int64[window + 1]): Where the scores of each word's outcomes begin in a state's row.
     outcomes (int32[*]): The outcome of each slot.
+    part_offsets (int64[outcomes + 1]), parts (int32[*]): As in `Possible`.
     head_start (float64[*]): What the score of each slot is before any feature is read.
     codes (uint64[window, templates]): The hash of what features read besides outcomes.
     decided (int32[2, beam, window + 2 * reach]): The outcomes of each state, with those of the words around the window.
@@ -108,6 +113,8 @@ class Board(NamedTuple):
 
     slots: np.ndarray
     outcomes: np.ndarray
+    part_offsets: np.ndarray
+    parts: np.ndarray
     head_start: np.ndarray
     codes: np.ndarray
     decided: np.ndarray
@@ -135,6 +142,8 @@ def new_board(reading, possible, search):
     return Board(
         np.zeros(window + 1, dtype=np.int64),
         np.zeros(size, dtype=np.int32),
+        possible.part_offsets,
+        possible.parts,
         np.zeros(size),
         np.zeros((window, len(reading.fixed)), dtype=np.uint64),
         np.zeros((_HALVES, beam, padded), dtype=np.int32),
@@ -191,7 +200,9 @@ def _add(board, weights, place, word, scores):
     """Add the weights of a feature to the scores of a word's outcomes."""
     mask = len(weights) - 1
     for slot in range(board.slots[word], board.slots[word + 1]):
-        scores[slot] += weights[(place + board.outcomes[slot]) & mask, 0]
+        outcome = board.outcomes[slot]
+        for i in range(board.part_offsets[outcome], board.part_offsets[outcome + 1]):
+            scores[slot] += weights[(place + board.parts[i]) & mask, 0]
 
 
 @borrowing

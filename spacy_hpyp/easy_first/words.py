@@ -23,22 +23,27 @@ stands before it, as "prev.word".
 | length | how many characters it has, up to 8 |
 | tag | of words near it: the tag (tagger only) |
 | start | of words near it: whether it begins a sentence (senter only) |
+| morph | of words near it: part of speech and features (morphologizer only) |
+| lemma | of words near it: how its lemma is made (lemmatizer only) |
+| written.tag, written.pos, written.morph | what it has as tag, part of speech and features (lemmatizer only; the tag also morphologizer) |
 | space | what stands between it and the word before: nothing, a space, more of them, a line end or an empty line (senter only) |
-| guide.tag, guide.tag2 | the most probable tag and the second, as a parser has said before (`annotation.guides`; tagger only) |
-| guide.prob | how probable the first of them is, in steps (tagger only) |
+| guide.tag, guide.tag2 | the most probable tag and the second, as a parser has said before (`annotation.guides`; tagger and morphologizer only) |
+| guide.prob | how probable the first of them is, in steps (the same) |
+| guide.label, guide.head.tag | the most probable label of it, and the tag of its most probable head (morphologizer only) |
 
 What an element would read before the first or after the last word is a symbol of its own.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from zlib import crc32
 
 import numpy as np
 
-from ..annotation.arrays import Guides
+from ..annotation.arrays import Guides, block_starts
 from ..compiled import NONE
+from ..text.candidates import Candidates, Kinds
 from ..text.vocabulary import Vocabulary
 from .decisions import Possible, Reading
 from .templates import compile_templates
@@ -115,18 +120,40 @@ SPELLING: dict[str, Callable[[str], int]] = {
 }
 
 
+#: Which outcomes are possible for a word, see `Task`.
+ALL, VOCABULARY, CANDIDATES = "all", "vocabulary", "candidates"
+
+
+def _no_parts(outcome: str) -> list[str]:
+    return []
+
+
+def morphological_parts(outcome: str) -> list[str]:
+    """The part of speech, and each feature by itself and with it.
+
+    outcome (str): As spaCy's morphologizer names it: "Case=Nom|POS=NOUN".
+    """
+    features = outcome.split("|")
+    pos = next((feature for feature in features if feature.startswith("POS=")), "")
+    others = [feature for feature in features if feature != pos]
+    return [pos, *others, *(f"{pos}|{feature}" for feature in others)]
+
+
 @dataclass(frozen=True)
 class Task:
     """What words are decided about.
 
     outcome (str): The attribute of words that have been decided.
     attributes (tuple[str, ...]): What is read of a word besides what every task reads.
-    is_open (bool): Whether every outcome is possible for every word; otherwise those that the vocabulary has for it.
+    possible (str): Which outcomes are possible for a word: `ALL`; those that the `VOCABULARY` has for it; or `CANDIDATES`, what it was,
+        and what words with its ending were.
+    parts (Callable): What an outcome is made of, besides being itself (list[str]).
     """
 
     outcome: str
     attributes: tuple[str, ...]
-    is_open: bool
+    possible: str = CANDIDATES
+    parts: Callable[[str], list[str]] = _no_parts
 
     @property
     def elements(self) -> dict[str, tuple[int, str]]:
@@ -139,9 +166,14 @@ class Task:
         }
 
 
-GUIDE_ATTRIBUTES = ("guide.tag", "guide.tag2", "guide.prob")
-TAGS = Task("tag", GUIDE_ATTRIBUTES, is_open=False)
-STARTS = Task("start", ("space",), is_open=True)
+_TAG_GUIDES = ("guide.tag", "guide.tag2", "guide.prob")
+GUIDE_ATTRIBUTES = (*_TAG_GUIDES, "guide.label", "guide.head.tag")
+#: What components before this one have written.
+WRITTEN_ATTRIBUTES = ("written.tag", "written.pos", "written.morph")
+TAGS = Task("tag", _TAG_GUIDES, VOCABULARY)
+STARTS = Task("start", ("space",), ALL)
+MORPHOLOGY = Task("morph", (*GUIDE_ATTRIBUTES, "written.tag"), CANDIDATES, morphological_parts)
+LEMMAS = Task("lemma", WRITTEN_ATTRIBUTES, CANDIDATES)
 
 
 def compile_reading(templates: Sequence[Sequence[str]], task: Task) -> tuple[list[str], Reading]:
@@ -179,22 +211,45 @@ def compile_reading(templates: Sequence[Sequence[str]], task: Task) -> tuple[lis
     )
 
 
-def possible_outcomes(vocabulary: Vocabulary, task: Task) -> Possible:
+def possible_outcomes(vocabulary: Vocabulary, task: Task, candidates: Candidates | None) -> Possible:
     """The outcomes that are possible for the kinds of words that `Lexicon` tells apart."""
-    if task.is_open:
-        outcomes = np.arange(len(vocabulary.tags), dtype=np.int32)
-        return Possible(np.array([0, len(outcomes)], dtype=np.int64), outcomes)
-    return Possible(vocabulary.tag_offsets.astype(np.int64), vocabulary.candidate_tags.astype(np.int32))
+    names = vocabulary.tags
+    found = [task.parts(name) for name in names]
+    # The first parts are the outcomes themselves.
+    number = {part: len(names) + i for i, part in enumerate(dict.fromkeys(part for own in found for part in own))}
+    parts = [[outcome, *(number[part] for part in own)] for outcome, own in enumerate(found)]
+    part_offsets = np.cumsum([0, *map(len, parts)]).astype(np.int64)
+    made_of = part_offsets, np.array([part for own in parts for part in own], dtype=np.int32)
+    if candidates is not None:
+        return Possible(candidates.offsets, candidates.outcomes, *made_of)
+    if task.possible == ALL:
+        outcomes = np.arange(len(names), dtype=np.int32)
+        return Possible(np.array([0, len(outcomes)], dtype=np.int64), outcomes, *made_of)
+    return Possible(vocabulary.tag_offsets.astype(np.int64), vocabulary.candidate_tags.astype(np.int32), *made_of)
 
 
-def guide_symbols(guides: Guides) -> dict[str, np.ndarray]:
+def guide_symbols(guides: Guides, offsets: np.ndarray) -> dict[str, np.ndarray]:
     """What is read of guides, by attribute.
 
-    guides (Guides): A row for each word; the tags are outcomes.
-    RETURNS (dict[str, int32[words]]): The symbols; a tag that is not known is `NONE`.
+    guides (Guides): A row for each word.
+    offsets (int64[blocks + 1]): Where the words of each block begin.
+    RETURNS (dict[str, int32[words]]): The symbols; a tag that is not known is `NONE`, and so is what a root has no head for.
     """
     steps = np.searchsorted(_STEPS, guides.tag_probability[:, 0], side="right").astype(np.int32)
-    return {"guide.tag": guides.tags[:, 0], "guide.tag2": guides.tags[:, 1], "guide.prob": steps}
+    tags, heads = guides.tags[:, 0], guides.heads[:, 0]
+    head_tag = np.where(heads == NONE, NONE, tags[heads + block_starts(offsets)]).astype(np.int32)
+    return {
+        "guide.tag": tags,
+        "guide.tag2": guides.tags[:, 1],
+        "guide.prob": steps,
+        "guide.label": guides.head_labels[:, 0],
+        "guide.head.tag": head_tag,
+    }
+
+
+def name_symbols(names: Iterable[str]) -> dict[str, int]:
+    """Numbers for names, the same in every process; none is `NONE`."""
+    return {name: _hash(name) >> 1 for name in names}
 
 
 class Lexicon:
@@ -203,12 +258,16 @@ class Lexicon:
     vocabulary (Vocabulary): Its tags are the outcomes.
     attributes (Sequence[str]): What is read of words, in the order of the columns.
     task (Task): What words are decided about.
+    candidates (Candidates | None): What they may be, if the task asks for them.
     """
 
-    def __init__(self, vocabulary: Vocabulary, attributes: Sequence[str], task: Task) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, attributes: Sequence[str], task: Task, candidates: Candidates | None = None
+    ) -> None:
         self.vocabulary = vocabulary
         self.attributes = list(attributes)
         self.task = task
+        self._kinds = None if candidates is None else Kinds(candidates)
         # Of known words only, so that it does not grow beyond the vocabulary.
         self._rows: dict[str, tuple[int, np.ndarray]] = {}
 
@@ -224,13 +283,12 @@ class Lexicon:
         """
         found = [self._row(form) for form in forms]
         table = np.array([row for _, row in found], dtype=np.int32).reshape(len(forms), len(self.attributes))
-        numbers = np.array([number for number, _ in found], dtype=np.int32)
+        kinds = np.array([kind for kind, _ in found], dtype=np.int32)
         symbols = table[place]
         for column, attribute in enumerate(self.attributes):
             if attribute in more:
                 symbols[:, column] = more[attribute]
-        kind = np.zeros(len(place), dtype=np.int32) if self.task.is_open else numbers[place]
-        return symbols, kind
+        return symbols, kinds[place]
 
     def _row(self, form: str) -> tuple[int, np.ndarray]:
         known = self._rows.get(form)
@@ -247,10 +305,15 @@ class Lexicon:
             SPELLING[attribute](form) if attribute in SPELLING else own.get(attribute, 0)
             for attribute in self.attributes
         ]
-        row = number, np.array(symbols, dtype=np.uint32).view(np.int32)
+        row = self._kind(form, number), np.array(symbols, dtype=np.uint32).view(np.int32)
         if number < len(vocabulary.words):
             self._rows[form] = row
         return row
+
+    def _kind(self, form: str, number: int) -> int:
+        if self._kinds is not None:
+            return self._kinds.kind(form)
+        return 0 if self.task.possible == ALL else number
 
     def _lower_known(self, form: str, number: int) -> int:
         lower = form.lower()

@@ -1,33 +1,42 @@
 """An easy-first model of words' outcomes: what it reads, what it has learned, and how far its training is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from spacy.tokens import Doc
 
-from ..annotation.documents import Layout
-from ..annotation.guides import block_guides
-from ..annotation.words import Words, read_words
+from ..annotation.guides import block_guides, names_in_guides
+from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
 from ..easy_first.decision_learning import EARLY, FULL, learn
 from ..easy_first.decisions import Possible, Search, Sequences, decide, find_leads
 from ..easy_first.perceptron import Perceptron, new_perceptron, set_average
 from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..easy_first.words import (
+    CANDIDATES,
     GUIDE_ATTRIBUTES,
     STARTS,
+    TAGS,
+    WRITTEN_ATTRIBUTES,
     Lexicon,
     Task,
     compile_reading,
     guide_symbols,
+    name_symbols,
     possible_outcomes,
 )
 from ..storage.schema import Message, group, inside, numbers, part
+from ..text.candidates import Candidates
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .guard import Guard
-from .messages import vocabulary_from_message, vocabulary_to_message
+from .messages import (
+    candidates_from_message,
+    candidates_to_message,
+    vocabulary_from_message,
+    vocabulary_to_message,
+)
 from .stored import Fixed, StoredModel
 
 # How far a pass is, as it is stored.
@@ -100,6 +109,7 @@ class Decider(StoredModel):
     def _forget(self) -> None:
         self.training = Pass()
         self._lexicon: Lexicon | None = None
+        self.candidates: Candidates | None = None
         self._possible: Possible | None = None
         self._perceptron: Perceptron | None = None
         self._weights: np.ndarray | None = None
@@ -108,6 +118,11 @@ class Decider(StoredModel):
     def is_initialized(self) -> bool:
         """Whether the model knows its words and outcomes."""
         return self._lexicon is not None
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether features read guides."""
+        return bool(set(GUIDE_ATTRIBUTES) & set(self.attributes))
 
     @property
     def lexicon(self) -> Lexicon:
@@ -133,13 +148,17 @@ class Decider(StoredModel):
             raise ValueError("The model has not been trained: it has no weights.")
         return self._perceptron
 
-    def initialize(self, vocabulary: Vocabulary, perceptron: Perceptron | None = None) -> None:
+    def initialize(
+        self, vocabulary: Vocabulary, candidates: Candidates | None = None, perceptron: Perceptron | None = None
+    ) -> None:
         """Fix the words and outcomes, and forget what was learned.
 
+        candidates (Candidates | None): What words may be, if the task asks for it.
         perceptron (Perceptron | None): What has been learned with them, if anything has.
         """
-        self._lexicon = Lexicon(vocabulary, self.attributes, self.task)
-        self._possible = possible_outcomes(vocabulary, self.task)
+        self.candidates = candidates
+        self._lexicon = Lexicon(vocabulary, self.attributes, self.task, candidates)
+        self._possible = possible_outcomes(vocabulary, self.task, candidates)
         self._perceptron = new_perceptron(self.places, 1) if perceptron is None else perceptron
         self._weights = None
         self.training = Pass()
@@ -153,29 +172,35 @@ class Decider(StoredModel):
         RAISES (ValueError): If features read guides, and a Doc has none.
         """
         words = read_words(docs)
+        more = self.symbols(docs, words, reader=reader)
         # Not `is`: a model may come from another process.
         if self.task == STARTS:
-            more, given, offsets = {"space": words.spaces}, words.starts, words.layout.docs
+            given, offsets = words.starts, words.layout.docs
         else:
-            outcomes = {outcome: number for number, outcome in enumerate(self.outcomes)}
-            more = self.guide_symbols(docs, words.layout, outcomes, reader=reader)
             given, offsets = np.full(len(words.place), NONE, dtype=np.int32), words.layout.offsets
         symbols, kind = self.lexicon.read(words.forms, words.place, more)
         return Sequences(symbols, kind, given, offsets.astype(np.int64)), words
 
-    def guide_symbols(
-        self, docs: Sequence[Doc], layout: Layout, outcomes: Mapping[str, int], *, reader: str
-    ) -> dict[str, np.ndarray]:
-        """What guides say of words, by attribute, if features read any of it.
+    def symbols(self, docs: Sequence[Doc], words: Words, *, reader: str) -> dict[str, np.ndarray]:
+        """What is read of the words of Docs besides their forms, by attribute.
 
-        outcomes (Mapping[str, int]): The numbers of tags.
+        words (Words): What `read_words` has made of them.
+        reader (str): The name of the component, for errors.
         RETURNS (dict[str, int32[words]]): The symbols.
         RAISES (ValueError): If features read guides, and a Doc has none.
         """
-        if not set(GUIDE_ATTRIBUTES) & set(self.attributes):
-            return {}
-        guides = block_guides(docs, layout, {}, outcomes, reader=reader)
-        return guide_symbols(guides)
+        read = set(self.attributes)
+        found = {"space": words.spaces} if "space" in read else {}
+        for name in sorted(read & set(WRITTEN_ATTRIBUTES)):
+            names, place = read_written(docs, words.layout, name.removeprefix("written."))
+            found[name] = np.array(list(name_symbols(names).values()), dtype=np.int32)[place]
+        if self.is_guided:
+            tags, labels = name_symbols(names_in_guides(docs, "tag_names")), names_in_guides(docs, "label_names")
+            if self.task == TAGS:
+                tags = {outcome: number for number, outcome in enumerate(self.outcomes)}
+            guides = block_guides(docs, words.layout, name_symbols(labels), tags, reader=reader)
+            found |= guide_symbols(guides, words.layout.offsets)
+        return found
 
     def learn(self, sequences: Sequences, gold: np.ndarray, search: Search, *, margin: float) -> Lesson:
         """Learn from some sequences, one after the other, see `spacy_hpyp.easy_first.decision_learning.learn`.
@@ -242,9 +267,14 @@ class Decider(StoredModel):
         if not self.is_initialized:
             return {}
         perceptron = {"perceptron": perceptron_to_message(self.perceptron)}
-        return {**vocabulary_to_message(self.vocabulary), **perceptron, **_TRAINING.write(vars(self.training))}
+        words = {**vocabulary_to_message(self.vocabulary), **candidates_to_message(self.candidates)}
+        return {**words, **perceptron, **_TRAINING.write(vars(self.training))}
 
     def _read(self, message: Message) -> None:
         vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
-        self.initialize(vocabulary, perceptron_from_message(part(message, "perceptron", dict), self.places, 1))
+        candidates = None
+        if self.task.possible == CANDIDATES:
+            candidates = candidates_from_message(message, len(vocabulary.tags))
+        perceptron = perceptron_from_message(part(message, "perceptron", dict), self.places, 1)
+        self.initialize(vocabulary, candidates, perceptron)
         self.training = Pass(**_TRAINING.read(message, {}))

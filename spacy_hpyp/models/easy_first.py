@@ -1,4 +1,4 @@
-"""Registered architectures of the easy-first tagger, senter and parser."""
+"""Registered architectures of the easy-first components."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from thinc.api import Model
 
 from ..easy_first.decisions import Search, Sequences
 from ..easy_first.parsing import Trees
-from ..easy_first.words import STARTS, TAGS, Task
+from ..easy_first.words import LEMMAS, MORPHOLOGY, STARTS, TAGS, Task
 from ..settings import taking
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
@@ -62,6 +62,38 @@ def EasyFirstSenter(
     RAISES (ValueError): If an element is not known, or a setting is not what it may be.
     """
     return _model(STARTS, templates, unknown_words, DeciderSettings(**settings), 0)
+
+
+@registry.architectures("spacy-hpyp.EasyFirstMorphologizer.v1")
+@taking(DeciderSettings)
+def EasyFirstMorphologizer(
+    templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
+) -> Model[Request, np.ndarray]:
+    """A model of parts of speech and features, the easiest word first, as a thinc model.
+
+    templates (Sequence[Sequence[str]]): The elements that each feature reads, see `spacy_hpyp.easy_first.words`.
+    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+    **settings: See `spacy_hpyp.models.settings`.
+    RETURNS (Model): Takes a request; gives the outcome of each word (int32[words]).
+    RAISES (ValueError): If an element is not known, or a setting is not what it may be.
+    """
+    return _model(MORPHOLOGY, templates, unknown_words, DeciderSettings(**settings), 0)
+
+
+@registry.architectures("spacy-hpyp.EasyFirstLemmatizer.v1")
+@taking(DeciderSettings)
+def EasyFirstLemmatizer(
+    templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
+) -> Model[Request, np.ndarray]:
+    """A model of how lemmas are made, the easiest word first, as a thinc model.
+
+    templates (Sequence[Sequence[str]]): The elements that each feature reads, see `spacy_hpyp.easy_first.words`.
+    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+    **settings: See `spacy_hpyp.models.settings`.
+    RETURNS (Model): Takes a request; gives the outcome of each word (int32[words]).
+    RAISES (ValueError): If an element is not known, or a setting is not what it may be.
+    """
+    return _model(LEMMAS, templates, unknown_words, DeciderSettings(**settings), 0)
 
 
 def _model(

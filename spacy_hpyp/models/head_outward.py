@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
-from ..annotation.words import Words, read_tags, read_words
+from ..annotation.words import Words, read_words, read_written
 from ..head_outward.distributions import ContextLists
 from ..head_outward.parsing import Trees, parse
 from ..settings import taking
@@ -72,7 +72,7 @@ def read_docs(
         with their layout.
     """
     words = read_words(docs)
-    names, tag = read_tags(docs, words.layout)
+    names, tag = read_written(docs, words.layout, "tag")
     numbers = {name: number for number, name in enumerate(model.tags)}
     tags = np.array([numbers.get(name, len(model.tags)) for name in names], dtype=np.int32)[tag]
     starts = [np.arange(start, end, longest) for start, end in zip(words.layout.offsets, words.layout.offsets[1:])]

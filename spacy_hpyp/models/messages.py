@@ -6,7 +6,8 @@ import numpy as np
 
 from ..compat.spacy import nonproj
 from ..storage.arrays import pack_integers, unpack_integers
-from ..storage.schema import Message, Ragged, arrays, different_names, group, part
+from ..storage.schema import Message, Ragged, arrays, different_names, group, inside, part
+from ..text.candidates import ANY_ENDING, Candidates
 from ..text.seen_tags import SeenTags
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary
@@ -35,6 +36,23 @@ _WORDS = group(
         shortest=1,
         below="tags",
         beyond="a candidate tag does not exist",
+    ),
+)
+
+_CANDIDATES = inside(
+    "candidates",
+    group(
+        forms=different_names("forms"),
+        endings=different_names("endings"),
+        outcomes=arrays(
+            "counts",
+            "outcomes",
+            "the candidates do not fit the words",
+            count=["forms", "endings"],
+            shortest=1,
+            below="outcomes",
+            beyond="a candidate does not exist",
+        ),
     ),
 )
 
@@ -105,6 +123,27 @@ def rare_from_message(msg: Message, words: list[str], tags: list[str]) -> dict[s
     if not set(found["words"]).isdisjoint(words):
         raise ValueError("the rare words do not fit the vocabulary")
     return {word: own.tolist() for word, own in zip(found["words"], found["tags"].parts(), strict=True)}
+
+
+def candidates_to_message(candidates: Candidates | None) -> Message:
+    """What words may be, as a part of a message; nothing where there is nothing."""
+    if candidates is None:
+        return {}
+    outcomes = Ragged(candidates.outcomes, candidates.offsets)
+    return _CANDIDATES.write({**candidates._asdict(), "outcomes": outcomes})
+
+
+def candidates_from_message(msg: Message, outcomes: int) -> Candidates:
+    """Read what `candidates_to_message` wrote.
+
+    outcomes (int): How many there are.
+    RAISES (ValueError): If it is damaged.
+    """
+    found = _CANDIDATES.read(msg, {"outcomes": outcomes})
+    values, offsets = found.pop("outcomes")
+    if not set(found["endings"]) >= set(ANY_ENDING):
+        raise ValueError("the endings of words are damaged")
+    return Candidates(**found, offsets=offsets.astype(np.int64), outcomes=values)
 
 
 def labels_from_message(msg: Message) -> list[str]:

@@ -12,7 +12,7 @@ from ..annotation.arrays import Guides, block_starts
 from ..annotation.confidence import check_weights, log_odds
 from ..annotation.documents import Layout
 from ..annotation.guides import HEADS, block_guides
-from ..annotation.words import Words, read_tags, read_words
+from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
 from ..easy_first import arcs, labels
 from ..easy_first.arcs import Scorer
@@ -195,7 +195,7 @@ class TreeModel(StoredModel):
         RAISES (ValueError): If features read guides, and a Doc has none.
         """
         words = read_words(docs)
-        names, tag = read_tags(docs, words.layout)
+        names, tag = read_written(docs, words.layout, "tag")
         numbers = {tag: number for number, tag in enumerate(self.tags)}
         tags = np.array([numbers.get(name, NONE) for name in names], dtype=np.int32)[tag]
         guides = self.guides(docs, words.layout, reader=reader)

@@ -8,7 +8,9 @@ import numpy as np
 
 from ..compiled import NONE
 from ..easy_first.decisions import Search, Sequences
+from ..easy_first.words import CANDIDATES
 from ..models.decider import Decider
+from ..text.candidates import Candidates
 from ..text.vocabulary import Vocabulary
 
 
@@ -88,15 +90,18 @@ class Corpus:
         attributes = self.sequences[0].more
         self.more = {name: np.concatenate([words.more[name] for words in self.sequences]) for name in attributes}
 
-    def vocabulary(self, model: Decider, outcomes: Sequence[str], left_out: Iterable[int] = ()) -> Vocabulary:
-        """A vocabulary as a model has it.
+    def teach_words(self, model: Decider, outcomes: Sequence[str], left_out: Iterable[int] = ()) -> None:
+        """Let a model know the words, and what they may be.
 
         outcomes (Sequence[str]): The names of the outcomes.
         left_out (Iterable[int]): Sequences that it is to know nothing of.
         """
         dropped = set(left_out)
-        sentences = (_known(words) for i, words in enumerate(self.sequences) if i not in dropped)
-        return Vocabulary.collect(sentences, outcomes, model.vocabulary_settings)
+        sentences = [_known(words) for i, words in enumerate(self.sequences) if i not in dropped]
+        candidates = None
+        if model.task.possible == CANDIDATES:
+            candidates = Candidates.collect(pair for words, gold in sentences for pair in zip(words, gold))
+        model.initialize(Vocabulary.collect(sentences, outcomes, model.vocabulary_settings), candidates)
 
     def encode(self, model: Decider) -> Encoded:
         """All of it as a model reads it."""
@@ -153,7 +158,7 @@ def jackknife(
     def decide_fold(fold: int) -> list[np.ndarray]:
         own, others = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
         left_out = model.untrained()
-        left_out.initialize(corpus.vocabulary(model, model.outcomes, own.tolist()))
+        corpus.teach_words(left_out, model.outcomes, own.tolist())
         encoded = corpus.encode(left_out)
         rng = np.random.default_rng(fold)
         for _ in range(epochs):

@@ -29,7 +29,13 @@ from spacy_hpyp.components.settings import (
 )
 from spacy_hpyp.inference.division import Search
 from spacy_hpyp.inference.keeping import BeamSearch
-from spacy_hpyp.models.settings import EstimatorSettings, ModelSettings, StateModelSettings, TreeModelSettings
+from spacy_hpyp.models.settings import (
+    DeciderSettings,
+    EstimatorSettings,
+    ModelSettings,
+    StateModelSettings,
+    TreeModelSettings,
+)
 
 TABLE_1 = ["s1.tag", "s2.tag", "s1.right.tag", "s1.left.tag", "s3.tag", "s2.right.tag", "s1.word", "s2.word"]
 TABLE_1_WORD = ["next.tag", "s1.tag", "s1.right.tag", "s1.left.tag", "s1.word", "s2.word"]
@@ -190,6 +196,7 @@ def test_every_setting_of_the_config_is_one_that_is_saved(toy):
         ("`easy_first_parser`", EasyFirstParserSettings),
         ("the parser's model", TreeModelSettings),
         ("`easy_first_senter`", SenterSettings),
+        ("the morphologizer's and the lemmatizer's model", DeciderSettings),
         ("`head_outward_parser`", HeadOutwardSettings),
         ("the head-outward model", EstimatorSettings),
         ("`head_outward_states`", StateSettings),

@@ -34,8 +34,8 @@ class Task:
     gold: np.ndarray
 
 
-def random_task(seed, lengths, *, kinds=4, outcomes=5, places=1 << 10, templates=TEMPLATES):
-    """Words of a few symbols and kinds, the first of which has one outcome only."""
+def random_task(seed, lengths, *, kinds=4, outcomes=5, parts=3, places=1 << 10, templates=TEMPLATES):
+    """Words of a few symbols and kinds, the first of which has one outcome only. Outcomes share some parts."""
     rng = np.random.default_rng(seed)
     attributes, reading = compile_reading(templates, TAGS)
     words = sum(lengths)
@@ -51,10 +51,16 @@ def random_task(seed, lengths, *, kinds=4, outcomes=5, places=1 << 10, templates
             given=np.full(words, NONE, dtype=np.int32),
             offsets=np.cumsum([0, *lengths]).astype(np.int64),
         ),
-        Possible(np.cumsum([0, *sizes]).astype(np.int64), np.concatenate(chosen)),
+        Possible(np.cumsum([0, *sizes]).astype(np.int64), np.concatenate(chosen), *_parts(rng, outcomes, parts)),
         rng.normal(size=(places, 1)).astype(np.float32),
         np.array([rng.choice(chosen[each]) for each in kind], dtype=np.int32),
     )
+
+
+def _parts(rng, outcomes, parts):
+    """Every outcome is made of itself, and of some of as many other parts as there are."""
+    found = [np.append(outcome, outcomes + np.flatnonzero(rng.random(parts) < 0.5)) for outcome in range(outcomes)]
+    return np.cumsum([0, *map(len, found)]).astype(np.int64), np.concatenate(found).astype(np.int32)
 
 
 def features(task, sequence, word, decided):
@@ -88,10 +94,14 @@ def scores(task, sequence, word, decided):
     kind = task.sequences.kind[task.sequences.offsets[sequence] + word]
     places = features(task, sequence, word, decided)
     size = len(task.weights)
-    possible = task.possible.outcomes[task.possible.offsets[kind] : task.possible.offsets[kind + 1]]
+    possible, part_offsets, parts = task.possible[1:]
     return {
-        outcome: sum(float(task.weights[(place + outcome) % size, 0]) for place in places)
-        for outcome in possible.tolist()
+        outcome: sum(
+            float(task.weights[(place + part) % size, 0])
+            for place in places
+            for part in parts[part_offsets[outcome] : part_offsets[outcome + 1]].tolist()
+        )
+        for outcome in possible[task.possible.offsets[kind] : task.possible.offsets[kind + 1]].tolist()
     }
 
 

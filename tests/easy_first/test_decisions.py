@@ -178,6 +178,7 @@ def test_greedy_search_learns_from_every_word_of_a_sentence():
 
 def test_update_rewards_the_right_outcome_and_punishes_the_wrong_one():
     task = random_task(1, [1], templates=[["word"], ["suffix1"], ["prev.tag"]])
+    part_offsets, parts = task.possible.part_offsets, task.possible.parts
     task.sequences.kind[:] = 1
     wrong, right = task.possible.outcomes[task.possible.offsets[1] :][:2].tolist()
     task.gold[:] = right
@@ -185,8 +186,9 @@ def test_update_rewards_the_right_outcome_and_punishes_the_wrong_one():
     learned(task, perceptron)
     expected = np.zeros(1 << 10)
     for place in features(task, 0, 0, [NONE]):
-        expected[(place + right) % 1024] += 1.0
-        expected[(place + wrong) % 1024] -= 1.0
+        for outcome, amount in ((right, 1.0), (wrong, -1.0)):
+            for part in parts[part_offsets[outcome] : part_offsets[outcome + 1]]:
+                expected[(place + part) % 1024] += amount
     assert np.array_equal(perceptron.weights[:, 0], expected)
 
 
@@ -221,7 +223,7 @@ def test_margin_is_what_right_outcomes_come_to_be_ahead_by():
 
 
 def test_averages_are_taken_over_updates_and_sequences():
-    task = random_task(1, [1] * 3, templates=[["word"]])
+    task = random_task(1, [1] * 3, parts=0, templates=[["word"]])
     task.sequences.symbols[:, 0] = [0, 0, 0]
     task.sequences.kind[:] = 1
     wrong, right = task.possible.outcomes[task.possible.offsets[1] :][:2].tolist()

@@ -9,6 +9,8 @@ from spacy_hpyp.annotation.arrays import no_guides
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import words as words_module
 from spacy_hpyp.easy_first.words import (
+    LEMMAS,
+    MORPHOLOGY,
     SPELLING,
     STARTS,
     TAGS,
@@ -17,6 +19,7 @@ from spacy_hpyp.easy_first.words import (
     guide_symbols,
     possible_outcomes,
 )
+from spacy_hpyp.text.candidates import Candidates
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 
@@ -35,7 +38,7 @@ def rows(vocabulary, forms, attributes, task=TAGS):
 
 def test_every_attribute_is_described():
     table = words_module.__doc__.split("| attribute |")[1]
-    for task in (TAGS, STARTS):
+    for task in (TAGS, STARTS, MORPHOLOGY, LEMMAS):
         for name in ("word", "usual", "lower.known", *SPELLING, *task.attributes, task.outcome):
             affix = name[:-1] if name[-1].isdigit() and name[:6] in ("prefix", "suffix") else None
             assert name in table or (affix and f"{affix}1 to {affix}5" in table), name
@@ -122,20 +125,34 @@ def test_lexicon_does_not_grow_with_words_that_are_not_known(vocabulary):
 
 
 def test_possible_outcomes_are_those_of_the_vocabulary_or_all(vocabulary):
-    possible = possible_outcomes(vocabulary, TAGS)
+    possible = possible_outcomes(vocabulary, TAGS, None)
     kind = vocabulary.number("a")
     assert possible.outcomes[possible.offsets[kind] : possible.offsets[kind + 1]].tolist() == [0, 1]
-    assert possible_outcomes(vocabulary, STARTS).outcomes.tolist() == [0, 1, 2]
+    assert possible_outcomes(vocabulary, STARTS, None).outcomes.tolist() == [0, 1, 2]
+
+
+def test_parts_of_outcomes_come_after_the_outcomes():
+    names = ["Case=Nom|POS=NOUN", "POS=VERB", "Case=Nom|POS=VERB"]
+    vocabulary = Vocabulary.collect([(["a", "b"], [0, 1])], names, VocabularySettings(universal_unknown_words()))
+    candidates = Candidates.collect([("a", 0), ("b", 1)])
+    possible = possible_outcomes(vocabulary, MORPHOLOGY, candidates)
+    parts = [part.tolist() for part in np.split(possible.parts, possible.part_offsets[1:-1])]
+    # The noun, the case, the case of a noun; the verb; the verb, the case, the case of a verb.
+    assert parts == [[0, 3, 4, 5], [1, 6], [2, 6, 4, 7]]
+    assert possible.outcomes is candidates.outcomes
 
 
 def test_guides_are_read_in_steps():
     guides = no_guides(3)
     guides.tags[:2, :2] = [[1, 0], [2, NONE]]
     guides.tag_probability[:2, :2] = [[0.6, 0.4], [1.0, 0.0]]
-    symbols = guide_symbols(guides)
+    guides.heads[:2, 0], guides.head_labels[0, 0] = [1, NONE], 5
+    symbols = guide_symbols(guides, np.array([0, 3]))
     assert symbols.keys() == set(words_module.GUIDE_ATTRIBUTES)
     assert symbols["guide.tag"].tolist() == [1, 2, NONE]
     assert symbols["guide.tag2"].tolist() == [0, NONE, NONE]
+    assert symbols["guide.label"].tolist() == [5, NONE, NONE]
+    assert symbols["guide.head.tag"].tolist() == [2, NONE, NONE]
     steps = symbols["guide.prob"].tolist()
     assert steps[2] < steps[0] < steps[1]
     assert all(column.dtype == np.int32 for column in symbols.values())

@@ -31,6 +31,12 @@ def gold_words(forms, tags, key=None):
     )
 
 
+def known_words(corpus, left_out=()):
+    tagger = model()
+    corpus.teach_words(tagger, TAG_NAMES, left_out)
+    return tagger.vocabulary.words
+
+
 @pytest.fixture
 def sentences():
     rng = random.Random(0)
@@ -40,7 +46,7 @@ def sentences():
 
 def test_corpus_reads_what_each_sequence_by_itself_says(sentences):
     corpus, tagger = Corpus(sentences), model()
-    tagger.initialize(corpus.vocabulary(tagger, TAG_NAMES))
+    corpus.teach_words(tagger, TAG_NAMES)
     together = corpus.encode(tagger)
     parts = [Corpus([words]).encode(tagger) for words in sentences]
     for joined in (type(together).join(parts), together.take(np.arange(len(sentences)))):
@@ -54,18 +60,18 @@ def test_corpus_reads_what_each_sequence_by_itself_says(sentences):
 
 def test_vocabulary_knows_nothing_of_what_is_left_out(sentences):
     corpus = Corpus([*sentences, gold_words(["unique", "unique"], [1, 1])])
-    assert "unique" in corpus.vocabulary(model(), TAG_NAMES).words
-    assert "unique" not in corpus.vocabulary(model(), TAG_NAMES, [60]).words
+    assert "unique" in known_words(corpus)
+    assert "unique" not in known_words(corpus, [60])
 
 
 def test_words_without_an_outcome_are_not_counted():
     corpus = Corpus([gold_words(["a", "b", "a", "b"], [0, NONE, 0, NONE])])
-    assert corpus.vocabulary(model(), TAG_NAMES).words == ["a"]
+    assert known_words(corpus) == ["a"]
 
 
 def jackknifed(sentences, **settings):
     tagger = model()
-    tagger.initialize(Corpus(sentences).vocabulary(tagger, TAG_NAMES))
+    Corpus(sentences).teach_words(tagger, TAG_NAMES)
     before = tagger.perceptron.weights.copy()
     given = {"folds": 4, "epochs": 3, "threads": 1, "margin": 1.0, **settings}
     found = list(jackknife(tagger, sentences, GREEDY, **given))

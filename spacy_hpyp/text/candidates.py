@@ -1,0 +1,115 @@
+"""What a word may be where there are many possibilities: what it was, or what words were that end as it does.
+
+Morphological features and rules for lemmas are hundreds; a word has few of them. A frequent word has those that it was seen with. A rare
+one may have, besides, those of rare words with the same ending, the longest that enough of them have; and so may a word that was never
+seen. Words with a capital at the beginning have endings of their own.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+# Words seen so often have no other outcomes than they had; those seen no more than so often say what endings mean.
+_FREQUENT = 5
+_RARE = 10
+_LONGEST = 6
+# So many words are to have an ending.
+_ENOUGH = 3
+# How many outcomes an ending has at the most.
+_MOST = 12
+_CAPITAL, _OTHER = "^", "-"
+#: One of these every word has.
+ANY_ENDING = (_CAPITAL, _OTHER)
+
+
+class Candidates(NamedTuple):
+    """The kinds of words, and which outcomes each may have.
+
+    forms (list[str]): Words; they are the first kinds.
+    endings (list[str]): The endings of words, see `_endings`; they are the others. Every word has one of them.
+    offsets (int64[kinds + 1]), outcomes (int32[*]): The outcomes of each kind, the most frequent first.
+    """
+
+    forms: list[str]
+    endings: list[str]
+    offsets: np.ndarray
+    outcomes: np.ndarray
+
+    @classmethod
+    def collect(cls, words: Iterable[tuple[str, int]]) -> "Candidates":
+        """Learn from words with their outcomes.
+
+        words (Iterable[tuple[str, int]]): One at least.
+        """
+        counts: dict[str, Counter[int]] = {}
+        for (form, outcome), count in Counter(words).items():
+            counts.setdefault(form, Counter())[outcome] += count
+        by_ending: dict[str, Counter[int]] = {}
+        different: Counter[str] = Counter()
+        everything: Counter[int] = Counter()
+        for form, own in counts.items():
+            everything.update(own)
+            if own.total() <= _RARE:
+                different.update(_endings(form))
+                for ending in _endings(form):
+                    by_ending.setdefault(ending, Counter()).update(own)
+        kept = {ending: _most_frequent(own) for ending, own in by_ending.items() if different[ending] >= _ENOUGH}
+        for ending in ANY_ENDING:
+            kept.setdefault(ending, _most_frequent(everything))
+        # A word that only a capital tells from a known one may be that.
+        capital = {_with_capital(form): own for form, own in counts.items() if own.total() > 1}
+        table = {form: _joined(own, kept, form, _FREQUENT) for form, own in counts.items()}
+        table |= {form: _joined(own, kept, form, None) for form, own in capital.items() if form not in table}
+        found = [*table.values(), *kept.values()]
+        return cls(
+            list(table),
+            list(kept),
+            np.cumsum([0, *map(len, found)]).astype(np.int64),
+            np.array([outcome for own in found for outcome in own], dtype=np.int32),
+        )
+
+
+def _joined(own: Counter[int], by_ending: dict[str, list[int]], form: str, frequent: int | None) -> list[int]:
+    """The outcomes of a word that was seen with some, and with others that its ending has if it was seen less often than `frequent`."""
+    found = [outcome for outcome, _ in sorted(own.items(), key=lambda each: (-each[1], each[0]))]
+    if frequent is not None and own.total() >= frequent:
+        return found
+    ending = next(ending for ending in _endings(form) if ending in by_ending)
+    return list(dict.fromkeys([*found, *by_ending[ending]]))
+
+
+def _most_frequent(own: Counter[int]) -> list[int]:
+    return [outcome for outcome, _ in sorted(own.items(), key=lambda each: (-each[1], each[0]))[:_MOST]]
+
+
+def _with_capital(form: str) -> str:
+    return form[:1].upper() + form[1:]
+
+
+def _endings(form: str) -> list[str]:
+    """The endings of a word, the longest first: in lower case, with a sign whether it begins with a capital."""
+    sign = _CAPITAL if form[:1].isupper() else _OTHER
+    lower = form.lower()
+    return [sign + lower[len(lower) - length :] for length in range(min(_LONGEST, len(lower)), -1, -1)]
+
+
+class Kinds:
+    """Which kind a word is of.
+
+    candidates (Candidates): The kinds.
+    """
+
+    def __init__(self, candidates: Candidates) -> None:
+        self.candidates = candidates
+        self._of_form = {form: number for number, form in enumerate(candidates.forms)}
+        first = len(candidates.forms)
+        self._of_ending = {ending: first + number for number, ending in enumerate(candidates.endings)}
+
+    def kind(self, form: str) -> int:
+        """The kind of a word."""
+        known = self._of_form.get(form)
+        if known is not None:
+            return known
+        return next(self._of_ending[ending] for ending in _endings(form) if ending in self._of_ending)

@@ -369,3 +369,17 @@ def test_multiword_tokens_are_written_with_their_words():
     assert "# text = Il va au port.\n" in text
     (again,) = read_sentences(text.splitlines(), "text")
     assert again.ranges[3][0] == 4
+
+
+def test_of_conllu_only_sentences_or_only_the_text_may_be_kept(model, write):
+    text = TREEBANK + "\n# newpar\n1\tKim\t_\t_\t_\t_\t_\t_\t_\t_\n2\twaits\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n\n"
+    bank = write(text, "bank.conllu")
+    found = sentences_of(run("hpyp", "parse", model, bank, "--keep", "sentences").stdout)
+    assert [values["text"] for values, _ in found] == ["Ada sees the dog.", "stop", "Kim waits"]
+    assert [values["sent_id"] for values, _ in found] == ["mine-1", "bank-2", "bank-3"]
+    assert [row[1] for row in found[0][1]] == ["Ada", "sees", "the", "dog", "."]
+    assert found[0][0]["newdoc id"] == "d1"
+    found = run("hpyp", "parse", model, bank, "--keep", "text").stdout
+    assert found == run("hpyp", "parse", model, write("Ada sees the dog.stop \n\nKim waits\n", "bank.txt")).stdout
+    wrong = run("hpyp", "parse", model, bank, "--keep", "text", "--keep-tags", exit_code=1)
+    assert "--keep text does not keep" in " ".join(wrong.stderr.split())

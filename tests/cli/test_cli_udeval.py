@@ -1,0 +1,96 @@
+"""`hpyp udeval`: the official scores, of what `hpyp parse` writes."""
+
+import json
+import sys
+
+import pytest
+from command_line import run
+
+from spacy_hpyp.cli.udeval import METRICS
+
+udeval = pytest.importorskip("udtools.udeval")
+
+
+@pytest.fixture(scope="module")
+def files(toy, trained, tmp_path_factory):
+    """A trained pipeline, and a treebank with two words under a token, and paragraphs."""
+    folder = tmp_path_factory.mktemp("udeval")
+    trained.to_disk(folder / "model")
+    text = ""
+    for number, sentence in enumerate(toy.sentences(12, seed=3)):
+        text += "# newpar\n" if number % 4 == 0 else ""
+        *rows, last = zip(sentence.words, sentence.tags, sentence.heads, sentence.deps)
+        for i, (word, tag, head, dep) in enumerate([*rows, last], 1):
+            if i == len(rows):
+                text += f"{i}-{i + 1}\t{word}." + "\t_" * 8 + "\n"
+            arc = "0\troot" if head == i - 1 else f"{head + 1}\t{dep}"
+            text += f"{i}\t{word}\tlemma\tX\t{tag}\t_\t{arc}\t_\t_\n"
+        text += "\n"
+    (folder / "gold.conllu").write_text(text, encoding="utf8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def scores(files):
+    done = run("hpyp", "udeval", files / "model", files / "gold.conllu", "-o", files / "scores.json")
+    return done.stdout, json.loads((files / "scores.json").read_text(encoding="utf8"))
+
+
+@pytest.mark.parametrize("keep", ["text", "sentences", "words"])
+def test_scores_are_those_of_the_script_for_what_is_parsed(files, scores, keep):
+    shown, found = scores
+    run("hpyp", "parse", files / "model", files / "gold.conllu", "--keep", keep, "-o", files / f"{keep}.conllu")
+    gold, system = (udeval.load_conllu_file(str(files / name)) for name in ("gold.conllu", f"{keep}.conllu"))
+    expected = udeval.evaluate(gold, system)
+    for name in METRICS:
+        # Of lemmas and parts of speech this pipeline knows nothing, and what is kept of them is not its own.
+        if keep == "words" and name in ("Lemmas", "UPOS", "MLAS", "BLEX"):
+            assert found["pipeline"][keep][name] == 0.0
+        else:
+            assert found["pipeline"][keep][name] == pytest.approx(expected[name].f1)
+            assert f"{100 * expected[name].f1:.2f}" in shown
+
+
+def test_what_is_given_is_found(scores):
+    _, found = scores
+    assert found["pipeline"]["sentences"]["Sentences"] == found["pipeline"]["words"]["Sentences"] == 1.0
+    assert found["pipeline"]["words"]["Words"] == found["pipeline"]["words"]["Tokens"] == 1.0
+    assert found["pipeline"]["text"]["Tokens"] < 1.0
+    assert found["pipeline"]["words"]["LAS"] > 0.5
+
+
+def test_what_is_missing_is_said(files, monkeypatch, tmp_path):
+    arguments = "hpyp", "udeval", files / "model", files / "gold.conllu"
+    wrong = run(*arguments, "--peer", "stanza", exit_code=1)
+    assert "udpipe" in wrong.stderr
+    wrong = run(*arguments, "--peer", "udpipe", "--peer-model", tmp_path / "no.udpipe", exit_code=1)
+    assert "--train" in wrong.stderr
+    (tmp_path / "bad.conllu").write_text("1\ta\t_\t_\t_\t_\t2\tdep\t_\t_\n2\tb\t_\t_\t_\t_\t1\tdep\t_\t_\n\n")
+    wrong = run("hpyp", "udeval", files / "model", tmp_path / "bad.conllu", exit_code=1)
+    assert "official script cannot read" in " ".join(wrong.stderr.split())
+    monkeypatch.setitem(sys.modules, "udtools.udeval", None)
+    assert "spacy-hpyp[ud]" in "".join(run(*arguments, exit_code=1).stderr.split())
+
+
+def test_a_file_that_is_no_model_of_udpipe_is_said(files, tmp_path):
+    pytest.importorskip("ufal.udpipe")
+    (tmp_path / "x.udpipe").write_bytes(b"nothing")
+    wrong = run(
+        *("hpyp", "udeval", files / "model", files / "gold.conllu"),
+        *("--peer", "udpipe", "--peer-model", tmp_path / "x.udpipe"),
+        exit_code=1,
+    )
+    assert "no model of UDPipe" in " ".join(wrong.stderr.split())
+
+
+@pytest.mark.slow
+def test_udpipe_is_trained_where_there_is_no_model_and_measured_beside(files, tmp_path):
+    pytest.importorskip("ufal.udpipe")
+    arguments = "hpyp", "udeval", files / "model", files / "gold.conllu", "--peer", "udpipe", "-o", tmp_path / "s.json"
+    run(*arguments, "--peer-model", tmp_path / "x.udpipe", "--train", files / "gold.conllu")
+    first = json.loads((tmp_path / "s.json").read_text())
+    assert first["udpipe"]["words"]["Words"] == 1.0
+    # It has seen what it is asked.
+    assert first["udpipe"]["words"]["Lemmas"] > 0.9
+    run(*arguments, "--peer-model", tmp_path / "x.udpipe")
+    assert json.loads((tmp_path / "s.json").read_text())["udpipe"] == first["udpipe"]

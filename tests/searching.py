@@ -2,7 +2,7 @@
 
 from numba import njit
 
-from spacy_hpyp.arc_standard import decoder, outlook
+from spacy_hpyp.arc_standard import decoder, lookahead
 from spacy_hpyp.arc_standard.proposals import new_workspace
 
 
@@ -17,8 +17,8 @@ def search_block(parser, block, search, work, records, syntactic, lexical, log_p
 
 
 @njit
-def outlook_of(chain, tag_offsets, candidate_tags, usual, block, share):
-    return outlook.outlook_of(chain, tag_offsets, candidate_tags, usual, block, share)
+def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
+    return lookahead.lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share)
 
 
 def decode_all(parser, blocks, block, search):

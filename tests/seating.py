@@ -19,7 +19,7 @@ from spacy_hpyp.hpyp.franchise import (
     reserve,
 )
 from spacy_hpyp.pools.pool import FrozenPool
-from spacy_hpyp.pools.view import freeze
+from spacy_hpyp.pools.view import make_view
 
 Customer = tuple[tuple[int, ...], int]
 
@@ -68,5 +68,5 @@ def squared_sizes(franchise, squares):
 
 def freeze_pool(franchise, weights, gates, possible, elements, *, mixed):
     """A pool while it predicts, by the view of its present seating."""
-    view = freeze(franchise, multiplied=len(weights.standing) > 0 and not mixed)
+    view = make_view(franchise, multiplied=len(weights.bucket) > 0 and not mixed)
     return FrozenPool(view, weights, gates, possible, elements, mixed)

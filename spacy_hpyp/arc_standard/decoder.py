@@ -1,15 +1,15 @@
 """Decoding by Algorithm 1 of Buys & Blunsom (2015): the particle filter of `inference.particle_filter` that divides as
-`inference.division` says, over arc-standard derivations of which the best actions and tags are pursued (`proposals`). Or by beam
-search: then it keeps as `inference.keeping` says.
+`inference.rounding` says, over arc-standard derivations of which the best actions and tags are pursued (`proposals`). Or by beam
+search: then it keeps as `inference.pruning` says.
 """
 
 import numpy as np
 
 from ..annotation.arrays import Blocks, Guides
 from ..compiled import compiled, generic_maker, implements, inner_maker
-from ..inference.division import Search, new_dividing
-from ..inference.keeping import BeamSearch, new_keeping
 from ..inference.particle_filter import run
+from ..inference.pruning import BeamSearch, new_pruning
+from ..inference.rounding import Search, new_rounding
 from ..inference.running_text import read
 from .configuration import FIELDS
 from .posterior import choose, find_guides, find_marginals, read_parse, read_posterior
@@ -28,7 +28,7 @@ def only(blocks, block):
 
 
 @generic_maker
-def new_division(search, task, syntactic, lexical, log_probability):
+def new_scheme(search, task, syntactic, lexical, log_probability):
     """What a search does with particles, and how many there are, for a task (Decoding).
 
     syntactic, lexical, log_probability (float64[n]): See `search_block`.
@@ -36,18 +36,18 @@ def new_division(search, task, syntactic, lexical, log_probability):
     raise NotImplementedError("for compiled code")
 
 
-@implements(new_division, Search)
+@implements(new_scheme, Search)
 @inner_maker
 def _algorithm_1(search, task, syntactic, lexical, log_probability):
-    return new_dividing(search, syntactic, lexical, log_probability), search.particles
+    return new_rounding(search, syntactic, lexical, log_probability), search.particles
 
 
-@implements(new_division, BeamSearch)
+@implements(new_scheme, BeamSearch)
 @inner_maker
 def _beam_search(search, task, syntactic, lexical, log_probability):
     options = 2 * len(task.options.outcome)
     highest, least = bounds_of(task)
-    return new_keeping(search, options, highest, least, syntactic, lexical, log_probability), options
+    return new_pruning(search, options, highest, least, syntactic, lexical, log_probability), options
 
 
 @inner_maker
@@ -62,8 +62,8 @@ def search_block(parser, block, search, work, records, syntactic, lexical, log_p
     """
     nothing = np.empty(0, dtype=np.int32)
     task = new_decoding(parser, block, search, work)
-    division, particles = new_division(search, task, syntactic, lexical, log_probability)
-    return run(task, division, particles, nothing, nothing, records)
+    scheme, particles = new_scheme(search, task, syntactic, lexical, log_probability)
+    return run(task, scheme, particles, nothing, nothing, records)
 
 
 @generic_maker
@@ -80,7 +80,7 @@ def read_block(search, parser, block, work, records, syntactic, lexical, log_pro
 @inner_maker
 def _read_block(search, parser, block, work, records, syntactic, lexical, log_probability):
     task = new_decoding(parser, block, search, work)
-    return read(task, new_dividing(search, syntactic, lexical, log_probability), records)
+    return read(task, new_rounding(search, syntactic, lexical, log_probability), records)
 
 
 @implements(read_block, BeamSearch)

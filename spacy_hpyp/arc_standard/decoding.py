@@ -19,7 +19,7 @@ from ..annotation.arrays import Blocks, Guides, Parses, Posterior, Share, block_
 from ..arc_standard.proposals import Parser, new_workspace
 from ..compiled import NONE
 from ..inference.beam import log_sum
-from ..inference.division import Search
+from ..inference.rounding import Search
 from .decoder import decode_all, decode_blocks
 
 # Particles that are enough to see whether two sentences may be one, and how many nats less likely that may then be.

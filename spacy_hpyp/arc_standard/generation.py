@@ -15,9 +15,9 @@ import numpy as np
 
 from ..compiled import NONE, compiled, inner
 from ..inference.drawing import draw
+from ..pools.expert_cache import recall_all
 from ..pools.pool import gate_weight, is_plain, read_symbols
 from ..pools.prediction import alphabet_of, predict_one
-from ..pools.recent import recall_all
 from ..pools.view import view_distribution
 from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, reduce, shift
 from .contexts import read_context
@@ -49,14 +49,14 @@ def draw_word(pool, row, scratch, shares, out, rng):
     rng (numpy.random.Generator): The source of randomness.
     """
     if is_plain(pool):
-        view_distribution(pool.frozen, 0, row, out)
+        view_distribution(pool.finished, 0, row, out)
         return draw(out, out.sum(), rng)
-    recall_all(pool.frozen, pool.weights.standing, row, 0, scratch.recent)
+    recall_all(pool.finished, pool.weights.bucket, row, 0, scratch.cache)
     read_symbols(pool, row, scratch.symbols)
     for expert in range(len(shares)):
-        shares[expert] = exp(scratch.recent.weight[expert] + gate_weight(pool, scratch.symbols, expert))
+        shares[expert] = exp(scratch.cache.weight[expert] + gate_weight(pool, scratch.symbols, expert))
     expert = draw(shares, shares.sum(), rng)
-    view_distribution(pool.frozen, expert, row, out)
+    view_distribution(pool.finished, expert, row, out)
     return draw(out, out.sum(), rng)
 
 
@@ -72,7 +72,7 @@ def continue_derivation(model, actions, tags, words, choices, rng, drawn):
     RETURNS (int): The length of the sentence, or 0 if an action or a tag was drawn that does not exist, or one word too many.
     """
     limit = len(drawn.words)
-    shares, out = np.empty(len(model.word.frozen.columns)), np.empty(alphabet_of(model.word))
+    shares, out = np.empty(len(model.word.finished.columns)), np.empty(alphabet_of(model.word))
     records = np.empty((FIRST_RECORD + 2 * limit, FIELDS), dtype=np.int32)
     top, used = ROOT, begin(records)
     step, word = 0, 0

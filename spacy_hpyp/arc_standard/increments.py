@@ -22,10 +22,10 @@ import numpy as np
 from ..annotation.arrays import Blocks
 from ..compiled import NONE, borrowing, by_reference, compiled, implements, inner, inner_maker, overwrite
 from ..inference.beam import append, log_sum, longer, longer_beam, new_beam
-from ..inference.division import Search, new_dividing
 from ..inference.particle_filter import Options, run, watch, weigh_actions, weigh_attachments, weigh_tokens
+from ..inference.rounding import Search, new_rounding
+from ..pools.expert_cache import recall_all
 from ..pools.pool import gate_weight, is_plain, product_distribution, read_symbols
-from ..pools.recent import recall_all
 from ..pools.view import deepest_in, view_distribution
 from .configuration import (
     ACTION,
@@ -130,7 +130,7 @@ class Watching(NamedTuple):
     tags: np.ndarray
     may_start: np.ndarray
     threshold: float
-    outlook: np.ndarray
+    heuristic: np.ndarray
     work: Workspace
     options: Options
     length: int
@@ -286,22 +286,22 @@ def _gather_words(ahead, records, top, share, gathered, expected):
         if is_plain(pool):
             _gather(pool, 0, work.word_row, weight, gathered, expected)
             continue
-        recall_all(pool.frozen, pool.weights.standing, work.word_row, 0, scratch.recent)
+        recall_all(pool.finished, pool.weights.bucket, work.word_row, 0, scratch.cache)
         read_symbols(pool, work.word_row, scratch.symbols)
         mass = 0.0
-        for expert in range(len(scratch.recent.weight)):
-            scratch.recent.weight[expert] = exp(
-                scratch.recent.weight[expert] + gate_weight(pool, scratch.symbols, expert)
+        for expert in range(len(scratch.cache.weight)):
+            scratch.cache.weight[expert] = exp(
+                scratch.cache.weight[expert] + gate_weight(pool, scratch.symbols, expert)
             )
-            mass += scratch.recent.weight[expert]
-        for expert in range(len(scratch.recent.weight)):
-            _gather(pool, expert, work.word_row, weight * scratch.recent.weight[expert] / mass, gathered, expected)
+            mass += scratch.cache.weight[expert]
+        for expert in range(len(scratch.cache.weight)):
+            _gather(pool, expert, work.word_row, weight * scratch.cache.weight[expert] / mass, gathered, expected)
 
 
 @inner
 def _gather(pool, expert, row, weight, gathered, expected):
     """Enter the distribution of an expert, or add its weight to that of an equal one."""
-    place = deepest_in(pool.frozen, expert, row)
+    place = deepest_in(pool.finished, expert, row)
     last = len(gathered.place) - 1
     slot = (place * 0x9E3779B1 >> 8) & last
     while gathered.place[slot] != NONE and gathered.place[slot] != place:
@@ -321,7 +321,7 @@ def _add_up(pool, gathered, expected):
     """Add what has been gathered to a distribution, and forget it."""
     for slot in range(len(gathered.place)):
         if gathered.place[slot] != NONE:
-            view_distribution(pool.frozen, gathered.expert[slot], gathered.row[slot], gathered.distribution)
+            view_distribution(pool.finished, gathered.expert[slot], gathered.row[slot], gathered.distribution)
             for outcome in range(len(gathered.distribution)):
                 expected[outcome] += gathered.weight[slot] * gathered.distribution[outcome]
             gathered.place[slot] = NONE
@@ -354,7 +354,7 @@ def follow_block(parser, work, wide_work, gathered, blocks, block, search, wide,
         decoding.tags,
         decoding.may_start,
         decoding.threshold,
-        decoding.outlook,
+        decoding.heuristic,
         decoding.work,
         decoding.options,
         n,
@@ -366,8 +366,8 @@ def follow_block(parser, work, wide_work, gathered, blocks, block, search, wide,
     records, nothing = np.empty((_SMALLEST, FIELDS), dtype=np.int32), np.empty(0, dtype=np.int32)
     used, first = begin(records), new_beam(1)
     foresee(task, records, used, first, append(first, 0, ROOT, 0.0, 1, 1, 0.0), 0)
-    division = new_dividing(search, np.empty(n), np.empty(n), np.empty(n))
-    run(task, division, search.particles, nothing, nothing, records)
+    scheme = new_rounding(search, np.empty(n), np.empty(n), np.empty(n))
+    run(task, scheme, search.particles, nothing, nothing, records)
 
 
 def follow(
@@ -377,7 +377,7 @@ def follow(
 
     parser (Parser): With best actions for `wide(search)`.
     blocks (Blocks): The sentences; boundaries inside of a block are not looked for.
-    search (Search): How to search; its outlook should be 0, or it knows the words to come.
+    search (Search): How to search; its `outlook` should be 0, or it knows the words to come.
     threads (int): How many threads share the sentences; the result does not depend on it.
     parses (bool): Whether to tell what has been attached, and the distributions of what comes next, and not only how many analyses
         there are and what the entropies are. That takes memory that grows with the square of a sentence's length.
@@ -385,7 +385,7 @@ def follow(
     RAISES (ValueError): If that would be too much memory.
     """
     blocks = blocks._replace(may_start=np.zeros_like(blocks.may_start))
-    outcomes = int(parser.word.frozen.alphabet[0]) + 1
+    outcomes = int(parser.word.finished.alphabet[0]) + 1
 
     def one(block: int) -> Increments:
         n, k = int(blocks.offsets[block + 1] - blocks.offsets[block]), search.particles

@@ -76,7 +76,7 @@ def _new_query(pool, remembered):
         np.empty(width, dtype=np.int32),
         np.empty(alphabet_of(pool)),
         workspace(pool),
-        new_memo(1 if len(pool.weights.standing) == 0 else remembered, width, 1),
+        new_memo(1 if len(pool.weights.bucket) == 0 else remembered, width, 1),
     )
 
 
@@ -141,7 +141,7 @@ def _probability(pool, query):
     """The answer of a pool."""
     outcome, kind, row = query.key[0], query.key[1], query.key[2:]
     # A pool of one expert multiplies and mixes alike, and with less effort than it takes to look the answer up.
-    if len(pool.weights.standing) == 0:
+    if len(pool.weights.bucket) == 0:
         return predict_one(pool, row, outcome, query.scratch)
     slot, is_known = recall(query.memo, query.key)
     if not is_known:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, by_reference, compiled, implements, inner, inner_maker
-from ..inference.division import Search
 from ..inference.memo import Memo, new_memo, recall
 from ..inference.particle_filter import (
     Options,
@@ -21,6 +20,7 @@ from ..inference.particle_filter import (
     weigh_attachments,
     weigh_tokens,
 )
+from ..inference.rounding import Search
 from ..pools.pool import FrozenPool, Scratch, Weights, is_plain, mixture_probability, new_scratch, product_distribution
 from ..pools.view import WIDTH, deepest_in, distribution_below, keep_best, probability_below
 from .configuration import (
@@ -40,7 +40,7 @@ from .configuration import (
     right_arc,
 )
 from .contexts import ELEMENTS, NEXT, read_context
-from .outlook import outlook_of
+from .lookahead import lookahead_heuristic
 from .steps import ArcStandard
 
 # How many results are remembered, as powers of two: what is read off one table, and what is multiplied together.
@@ -134,9 +134,9 @@ def new_workspace(parser: Parser, search: Search) -> Workspace:
     search (Search): How many labels and tags a derivation is divided between.
     """
     transition, label, tag = parser.transition, parser.label, parser.tag
-    labels = min(search.labels_per_arc, int(parser.label.frozen.alphabet[0]))
-    tags = min(search.tags_per_word, int(parser.tag.frozen.alphabet[0]))
-    factored, plain = len(transition.possible) > 0, len(tag.weights.standing) == 0
+    labels = min(search.labels_per_arc, int(parser.label.finished.alphabet[0]))
+    tags = min(search.tags_per_word, int(parser.tag.finished.alphabet[0]))
+    factored, plain = len(transition.possible) > 0, len(tag.weights.bucket) == 0
     width = 2 + len(tag.elements) + len(parser.word.elements)
     return Workspace(
         np.empty((4, labels), dtype=np.int32),
@@ -145,9 +145,9 @@ def new_workspace(parser: Parser, search: Search) -> Workspace:
         np.empty(1 + len(label.elements), dtype=np.int32),
         np.empty(width, dtype=np.int32),
         np.empty(len(parser.word.elements), dtype=np.int32),
-        np.empty(transition.frozen.alphabet[0]),
-        np.empty(label.frozen.alphabet[0]),
-        np.empty(tag.frozen.alphabet[0]),
+        np.empty(transition.finished.alphabet[0]),
+        np.empty(label.finished.alphabet[0]),
+        np.empty(tag.finished.alphabet[0]),
         new_scratch(transition),
         new_scratch(label),
         new_scratch(tag),
@@ -157,7 +157,7 @@ def new_workspace(parser: Parser, search: Search) -> Workspace:
         new_memo(_FEW if plain else _MANY, width, tags + 1),
         np.ones(1 + len(tag.elements), dtype=np.int32),
         new_memo(_FEW if parser.root_tag != NONE else 1, 1 + len(tag.elements), 1),
-        np.empty(tag.frozen.alphabet[0]),
+        np.empty(tag.finished.alphabet[0]),
         np.zeros(1, dtype=np.int64),
         new_options(max(2 * labels + 1, tags)),
     )
@@ -216,7 +216,7 @@ def usual_probabilities(pool, tag_offsets, candidate_tags, outcomes):
     outcomes (int32[words]): See `Parser`.
     RETURNS (float64[candidates]): The probabilities, see `Parser`.
     """
-    view = pool.frozen
+    view = pool.finished
     usual = np.ones(len(candidate_tags))
     for expert in range(view.columns.shape[0]):
         if view.columns.shape[1] > 0 and pool.elements[view.columns[expert, 0], 0] == NEXT:
@@ -240,7 +240,7 @@ def tag_chain(pool: FrozenPool) -> np.ndarray:
     RETURNS (float64[tags + 1, tags]): The probabilities, in the last row those of a sentence's first word; without rows if there is no
         such expert.
     """
-    view, tags = pool.frozen, int(pool.frozen.alphabet[0])
+    view, tags = pool.finished, int(pool.finished.alphabet[0])
     chain = np.empty((tags + 1, tags))
     for element in (LAST_TAG, TOP_TAG):
         for expert, columns in enumerate(view.columns):
@@ -253,7 +253,7 @@ def tag_chain(pool: FrozenPool) -> np.ndarray:
 
 
 @inner
-def best_tags(parser, records, top, at, word, given, particles, threshold, outlook, work):
+def best_tags(parser, records, top, at, word, given, particles, threshold, heuristic, work):
     """Find the best tags of the next word by p(tag) p(word | tag), and by what they promise of the words to come.
 
     Many derivations of a beam look the same to the tag and word distributions; they are looked up, not computed again.
@@ -262,7 +262,7 @@ def best_tags(parser, records, top, at, word, given, particles, threshold, outlo
     given (int): Its tag where that is known, else `NONE`.
     particles (int): How many particles will be divided.
     threshold (float): A tag that is expected to get less than this part of one is not tried.
-    outlook (float64[tags]): See `outlook.outlook_of`.
+    heuristic (float64[tags]): See `lookahead.lookahead_heuristic`.
     RETURNS (int): Where `work.tags` has them.
     """
     # A few sizes instead of all, so that what is found depends on the look-up key alone.
@@ -278,12 +278,12 @@ def best_tags(parser, records, top, at, word, given, particles, threshold, outlo
     read_context(parser.word.elements, records, top, given, word_row)
     slot, known = recall(work.tags, key)
     if not known:
-        score_tags(parser, records, top, word, given, threshold / 8.0**magnitude, outlook, tag_row, work, slot)
+        score_tags(parser, records, top, word, given, threshold / 8.0**magnitude, heuristic, tag_row, work, slot)
     return slot
 
 
 @inner
-def score_tags(parser, records, top, word, given, negligible, outlook, tag_row, work, slot):
+def score_tags(parser, records, top, word, given, negligible, heuristic, tag_row, work, slot):
     """Compute what `best_tags` looks up.
 
     negligible (float): What a tag's share may at least be expected to be, beside the best one's.
@@ -306,11 +306,11 @@ def score_tags(parser, records, top, word, given, negligible, outlook, tag_row, 
         return
     likely, highest = 0.0, -inf
     for i in range(first, last):
-        highest = max(highest, outlook[parser.candidate_tags[i]])
+        highest = max(highest, heuristic[parser.candidate_tags[i]])
     for i in range(first, last):
         tag = parser.candidate_tags[i]
         probabilities[last_place] += distribution[tag]
-        work.promise[tag] = exp(outlook[tag] - highest)
+        work.promise[tag] = exp(heuristic[tag] - highest)
         likely = max(likely, distribution[tag] * parser.usual[i] * work.promise[tag])
     for i in range(first, last):
         tag = parser.candidate_tags[i]
@@ -331,7 +331,7 @@ class Decoding(NamedTuple):
     system (ArcStandard): With the words of the block, as outcomes.
     words, tags, may_start: See `Blocks`.
     threshold (float): Of tags and of directions, see `Search.tag_threshold`.
-    outlook (float64[n, tags]): See `outlook.outlook_of`.
+    heuristic (float64[n, tags]): See `lookahead.lookahead_heuristic`.
     work (Workspace), options (Options): Written on.
     length, passes (int): The number of words, and one more.
     """
@@ -342,7 +342,7 @@ class Decoding(NamedTuple):
     tags: np.ndarray
     may_start: np.ndarray
     threshold: float
-    outlook: np.ndarray
+    heuristic: np.ndarray
     work: Workspace
     options: Options
     length: int
@@ -358,13 +358,15 @@ def new_decoding(parser, block, search, work):
     work (Workspace): See `new_workspace`.
     """
     n = len(block.tags)
-    outlook = outlook_of(parser.chain, parser.tag_offsets, parser.candidate_tags, parser.usual, block, search.outlook)
+    heuristic = lookahead_heuristic(
+        parser.chain, parser.tag_offsets, parser.candidate_tags, parser.usual, block, search.outlook
+    )
     system, words = ArcStandard(parser.outcomes[block.words]), block.words
     # What is remembered of a word's tags depends on the words to come.
     work.occasion[0] += n
     threshold = search.tag_threshold
     return Decoding(
-        parser, system, words, block.tags, block.may_start, threshold, outlook, work, work.options, n, n + 1
+        parser, system, words, block.tags, block.may_start, threshold, heuristic, work, work.options, n, n + 1
     )
 
 
@@ -372,7 +374,7 @@ def new_decoding(parser, block, search, work):
 def bounds_of(task):
     """What a beam search knows of derivations before they have generated a word.
 
-    RETURNS (tuple): The highest outlook (float64[n + 1]) of a tag that each word may have, and the least depth of the stack
+    RETURNS (tuple): The highest heuristic (float64[n + 1]) of a tag that each word may have, and the least depth of the stack
         (int64[n + 1]) with it; and of those that are finished.
     """
     n = task.length
@@ -381,12 +383,12 @@ def bounds_of(task):
         # ROOT and the word; inside of a sentence, something that waits for it besides.
         least[i] = 2 if i == 0 or task.may_start[i] else 3
         if task.tags[i] != NONE:
-            highest[i] = task.outlook[i, task.tags[i]]
+            highest[i] = task.heuristic[i, task.tags[i]]
             continue
         first, last = task.parser.tag_offsets[task.words[i]], task.parser.tag_offsets[task.words[i] + 1]
         highest[i] = -inf
         for c in range(first, last):
-            highest[i] = max(highest[i], task.outlook[i, task.parser.candidate_tags[c]])
+            highest[i] = max(highest[i], task.heuristic[i, task.parser.candidate_tags[c]])
     return highest, least
 
 
@@ -410,7 +412,7 @@ def best_actions(task, records, top, word):
     elif not is_factored(parser):
         read_context(parser.transition.elements, records, top, 0, row)
         if len(parser.best_action) > 0:
-            restaurant = deepest_in(parser.transition.frozen, 0, row) // WIDTH
+            restaurant = deepest_in(parser.transition.finished, 0, row) // WIDTH
             for group in range(DIRECTIONS):
                 for k in range(action.shape[1]):
                     action[group, k] = parser.best_action[restaurant, group, k]
@@ -469,7 +471,7 @@ def best_attachments(task, records, top, word, particles):
             if work.action_probability[group, k] > 0.0:
                 options.outcome[count] = work.action[group, k]
                 options.probability[count] = work.action_probability[group, k]
-                options.outlook[count] = 0.0
+                options.heuristic[count] = 0.0
                 count += 1
     return count
 
@@ -480,9 +482,9 @@ def best_tokens(task, records, top, word, particles):
     """Find the best tags of the next word."""
     options, found = task.options, task.work.tags
     form = task.words[word]
-    outlook = task.outlook[word]
+    heuristic = task.heuristic[word]
     slot = best_tags(
-        task.parser, records, top, word, form, task.tags[word], particles, task.threshold, outlook, task.work
+        task.parser, records, top, word, form, task.tags[word], particles, task.threshold, heuristic, task.work
     )
     most = found.probability.shape[1] - 1
     others = 1.0
@@ -492,6 +494,6 @@ def best_tokens(task, records, top, word, particles):
     while count < most and found.probability[slot, count] > 0.0:
         options.outcome[count] = found.outcome[slot, count]
         options.probability[count] = found.probability[slot, count] / others
-        options.outlook[count] = outlook[found.outcome[slot, count]]
+        options.heuristic[count] = heuristic[found.outcome[slot, count]]
         count += 1
     return count, found.probability[slot, most] / others

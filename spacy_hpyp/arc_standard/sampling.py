@@ -254,8 +254,8 @@ def sample_parse(
     passes = len(words) + (1 if to_the_end else 0)
     task = Sampling(model, ArcStandard(words), tags, every_tag, choices, choices.options, len(words), passes)
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    division = Drawing(particles, rng)
-    records, beam, size = run(task, division, particles, attachments_of(retained), retained_tags, records)
+    scheme = Drawing(particles, rng)
+    records, beam, size = run(task, scheme, particles, attachments_of(retained), retained_tags, records)
     if size == 0:
         return -inf
     drawn, total = draw_derivation(beam, size, rng)

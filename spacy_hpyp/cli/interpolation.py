@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from ..components.hpyp_parser import HPYPParser
-from ..inference.division import Search
+from ..inference.rounding import Search
 from ..language_model.interpolation import Interpolation
 from ..language_model.ngram import NGramModel, UnknownRuleError
 

@@ -18,7 +18,7 @@ from ..annotation.guides import write_guides
 from ..annotation.syntactic_words import has_multiword_tokens, write_back
 from ..annotation.words import layout_of
 from ..compiled import NONE
-from ..inference.division import Search
+from ..inference.rounding import Search
 from ..language_model.generation import LONGEST, generate_docs
 from ..language_model.increments import Increment, find_increments
 from ..models.architectures import thinc_model

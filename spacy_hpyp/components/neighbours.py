@@ -64,10 +64,10 @@ class NeighbouringComponent(PipelineMember):
 
     def stands_in(self, nlp: Language) -> None:
         """Called by spaCy, see `PipelineMember`."""
-        others = {vocab: each for vocab, each in self._standing().items() if vocab is not nlp.vocab}
+        others = {vocab: each for vocab, each in self._places().items() if vocab is not nlp.vocab}
         self._pipelines = {**others, nlp.vocab: nlp}
 
-    def _standing(self) -> dict[Vocab, Language]:
+    def _places(self) -> dict[Vocab, Language]:
         """The pipelines that have it still."""
         return {
             vocab: nlp
@@ -81,11 +81,11 @@ class NeighbouringComponent(PipelineMember):
         docs (Sequence[Doc]): In the pipeline that has their vocabulary; without any, or if there is none, in that which it was put into last.
         RAISES (ValueError): If it stands in no pipeline.
         """
-        standing = self._standing()
-        if not standing:
+        places = self._places()
+        if not places:
             raise ValueError(
                 f"The component '{self.name}' works with others of its pipeline, but it stands in none. Put it into one: "
                 "'nlp.add_pipe'."
             )
-        last = list(standing.values())[-1]
-        return Place(standing.get(docs[0].vocab, last) if docs else last, self)
+        last = list(places.values())[-1]
+        return Place(places.get(docs[0].vocab, last) if docs else last, self)

@@ -7,8 +7,8 @@ follow.
 from dataclasses import dataclass
 from typing import Any
 
-from ..inference.division import Search
-from ..inference.keeping import BeamSearch
+from ..inference.pruning import BeamSearch
+from ..inference.rounding import Search
 from ..settings import HIGHEST_PARTICLES, SEED, Name, Number, OneOf, Settings, Truth, Whole, setting
 from ..training.trees import LATENT
 from .alignment import SENTENCES

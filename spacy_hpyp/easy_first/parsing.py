@@ -33,7 +33,7 @@ class Trees(NamedTuple):
 
     heads (int32[words]): Positions in the sentence, `NONE` for roots.
     labels (int32[words]): `NONE` for roots.
-    ease (float32[words]): How much higher the score of the arc was than that of any other that the word could take part in when
+    margin (float32[words]): How much higher the score of the arc was than that of any other that the word could take part in when
         it was attached; for a root that of the last action.
     share (float32[words]): In how much of the final beam the word has this head, each state in proportion to exp of its score,
         in units of `SCALE`.
@@ -42,7 +42,7 @@ class Trees(NamedTuple):
 
     heads: np.ndarray
     labels: np.ndarray
-    ease: np.ndarray
+    margin: np.ndarray
     share: np.ndarray
     guide: np.ndarray
 
@@ -65,18 +65,18 @@ def _of(sentences, i):
 
 
 @borrowing
-def read_ease(states, last, ease):
+def read_margins(states, last, margin):
     """How much better each arc of a sequence of actions was than others, see `Trees`.
 
     last (int): The last action, 0 if there is none.
-    ease (float32[n]): Overwritten.
+    margin (float32[n]): Overwritten.
     """
     records = states.forest.records
-    ease[:] = states.ease[last] if last != 0 else 0.0
+    margin[:] = states.margin[last] if last != 0 else 0.0
     while last != 0:
         action = states.actions[last]
         child = action[FROM + (L if action[WHAT] == LEFT_ARC else R)]
-        ease[records[child, HEAD]] = states.ease[last]
+        margin[records[child, HEAD]] = states.margin[last]
         last = action[BEFORE]
 
 
@@ -104,7 +104,7 @@ def parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, trees)
         heads, share = trees.heads[start:end], trees.share[start:end]
         half, size = search(arc_scorer, sentence, width, merge, states)
         read_heads(states.forest, states.trees[half, 0, MARGIN], heads, pending)
-        read_ease(states, states.last[half, 0], trees.ease[start:end])
+        read_margins(states, states.last[half, 0], trees.margin[start:end])
         share[:] = 1.0
         whole = np.float32(1.0)
         for state in range(1, size):

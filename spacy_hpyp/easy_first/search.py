@@ -48,7 +48,7 @@ class States(NamedTuple):
     correct (bool[2, width]): Whether all of its actions are, where that is known.
     actions (int32[*, 8]): All actions: see the module's constants.
     reached (float64[*]): The score of the state after each.
-    ease (float32[*]): By how much the score of each is higher than that of any other that its child could take part in.
+    margin (float32[*]): By how much the score of each is higher than that of any other that its child could take part in.
     size (int64[1]): The number of actions.
     chosen (int64[width, 3]), chosen_total (float64[width]), chosen_mark (uint64[width]): The best extensions: state, place in
         its list, action; their scores and marks.
@@ -65,7 +65,7 @@ class States(NamedTuple):
     correct: np.ndarray
     actions: np.ndarray
     reached: np.ndarray
-    ease: np.ndarray
+    margin: np.ndarray
     size: np.ndarray
     chosen: np.ndarray
     chosen_total: np.ndarray
@@ -232,7 +232,7 @@ def find_best(states, half, size, length, width, merge, heads, margin):
 
 
 @borrowing
-def _ease(trees, scores, length, place, action):
+def _margin_of(trees, scores, length, place, action):
     """By how much an action's score is higher than that of any other that its child could take part in."""
     child = place if action == LEFT_ARC else place + 1
     highest = np.float32(_NOTHING)
@@ -270,7 +270,7 @@ def follow(scorer, sentence, states, half, length, count):
         longer, next_scores = states.trees[other, new], states.scores[other, new]
         total = states.chosen_total[new]
         number = record_action(states, half, state, place, action, total)
-        states.ease[number] = _ease(trees, scores, length, place, action)
+        states.margin[number] = _margin_of(trees, scores, length, place, action)
         head, child = head_and_child(trees, place, action)
         position = records[child, HEAD]
         share = np.int32(WHOLE * share_of(sentence, position, records[head, HEAD]))

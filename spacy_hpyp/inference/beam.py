@@ -15,14 +15,14 @@ class Beam(NamedTuple):
     weight (float64[*]): Their log-weights.
     particles (int64[*]): Their particles.
     depth (int32[*]): How many items their stacks have.
-    outlook (float64[*]): What can be said of the log-probability of the words to come, see `Options`.
+    heuristic (float64[*]): What can be said of the log-probability of the words to come, see `Options`.
     """
 
     record: np.ndarray
     weight: np.ndarray
     particles: np.ndarray
     depth: np.ndarray
-    outlook: np.ndarray
+    heuristic: np.ndarray
 
 
 @compiled
@@ -49,18 +49,18 @@ def longer(array):
 def longer_beam(beam):
     """A copy with room for twice as many derivations."""
     return Beam(
-        longer(beam.record), longer(beam.weight), longer(beam.particles), longer(beam.depth), longer(beam.outlook)
+        longer(beam.record), longer(beam.weight), longer(beam.particles), longer(beam.depth), longer(beam.heuristic)
     )
 
 
 @borrowing
-def append(beam, size, record, weight, particles, depth, outlook):
+def append(beam, size, record, weight, particles, depth, heuristic):
     """Enter a derivation at place `size`. Returns the new size."""
     beam.record[size] = record
     beam.weight[size] = weight
     beam.particles[size] = particles
     beam.depth[size] = depth
-    beam.outlook[size] = outlook
+    beam.heuristic[size] = heuristic
     return size + 1
 
 
@@ -71,7 +71,7 @@ def swap(beam, one, other):
     beam.weight[one], beam.weight[other] = beam.weight[other], beam.weight[one]
     beam.particles[one], beam.particles[other] = beam.particles[other], beam.particles[one]
     beam.depth[one], beam.depth[other] = beam.depth[other], beam.depth[one]
-    beam.outlook[one], beam.outlook[other] = beam.outlook[other], beam.outlook[one]
+    beam.heuristic[one], beam.heuristic[other] = beam.heuristic[other], beam.heuristic[one]
 
 
 @borrowing
@@ -105,5 +105,5 @@ def part(beam, first, last):
         beam.weight[first:last],
         beam.particles[first:last],
         beam.depth[first:last],
-        beam.outlook[first:last],
+        beam.heuristic[first:last],
     )

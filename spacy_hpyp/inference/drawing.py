@@ -63,13 +63,13 @@ def draw_derivation(beam, size, rng):
 
 @implements(divide, Drawing)
 @inner
-def _divide(division, particles, p_generate, p_attach, is_held, holds_word):
-    return split(particles, p_generate, p_attach, is_held, holds_word, division.rng)
+def _divide(scheme, particles, p_generate, p_attach, is_held, holds_word):
+    return split(particles, p_generate, p_attach, is_held, holds_word, scheme.rng)
 
 
 @implements(allot, Drawing)
 @inner
-def _allot(division, options, count, mass, particles, held):
+def _allot(scheme, options, count, mass, particles, held):
     options.particles[:count] = 0
     if held != NONE:
         for i in range(count):
@@ -77,54 +77,54 @@ def _allot(division, options, count, mass, particles, held):
                 options.particles[i] = 1
         particles -= 1
     for _ in range(particles):
-        options.particles[draw(options.probability[:count], mass, division.rng)] += 1
+        options.particles[draw(options.probability[:count], mass, scheme.rng)] += 1
 
 
 @implements(gain, Drawing)
 @inner
-def _gain(division, probability, mass):
+def _gain(scheme, probability, mass):
     return log(mass)
 
 
 @implements(is_pursued, Drawing)
 @inner
-def _is_pursued(division, weight, depth, outlook):
+def _is_pursued(scheme, weight, depth, heuristic):
     return True
 
 
 @implements(may_generate, Drawing)
 @inner
-def _may_generate(division, weight, depth):
+def _may_generate(scheme, weight, depth):
     return True
 
 
 @implements(take_out, Drawing)
 @inner
-def _take_out(division, beam, first, size):
+def _take_out(scheme, beam, first, size):
     return first + 1, size
 
 
 @implements(put_in, Drawing)
 @inner
-def _put_in(division, beam, size):
+def _put_in(scheme, beam, size):
     return
 
 
 @implements(arrive, Drawing)
 @inner
-def _arrive(division, weight, depth, outlook):
+def _arrive(scheme, weight, depth, heuristic):
     return
 
 
 @implements(note, Drawing)
 @inner
-def _note(division, weight, probability, generated, depth, outlook):
+def _note(scheme, weight, probability, generated, depth, heuristic):
     return
 
 
 @implements(select, Drawing)
 @inner
-def _select(division, beam, size, held, word, is_last):
+def _select(scheme, beam, size, held, word, is_last):
     if is_last or size == 0:
         return size, held
-    return resample(beam, size, held, division.particles, division.rng)
+    return resample(beam, size, held, scheme.particles, scheme.rng)

@@ -7,8 +7,8 @@ handed to it:
 
 * the *task*: what is derived. `weigh_actions`, `weigh_attachments` and `weigh_tokens` say what a configuration can be followed by
   and how probable it is, and `watch` may look at the beam after each word; its transition *system* does it, by `attach` and `generate`;
-* the *division*: how many particles take which option, what that makes of their weight, and which go on after a word. Algorithm 1
-  divides by rounding (`division`), posterior sampling draws (`drawing`), and a beam of fixed size tries everything (`keeping`).
+* the resampling *scheme*: how many particles take which option, what that makes of their weight, and which go on after a word.
+  Algorithm 1 rounds (`rounding`), posterior sampling draws (`drawing`), and a beam of fixed size tries everything and prunes it (`pruning`).
 
 With a derivation that one particle follows and that is never dropped, `run` is the conditional filter of particle Gibbs sampling
 (Andrieu, Doucet & Holenstein 2010).
@@ -31,16 +31,16 @@ class Options(NamedTuple):
     outcome (int32[*]): Which attachments, or which tokens.
     probability (float64[*]): How probable each is.
     particles (int64[*]): How many particles take it.
-    outlook (float64[*]): Of tokens, what can be said of the log-probability of the words to come after this one, in nats;
+    heuristic (float64[*]): Of tokens, what can be said of the log-probability of the words to come after this one, in nats;
         0 where nothing can be. A search may give particles by it; it is no part of any probability.
-    claim (float64[*]): Workspace.
+    priority (float64[*]): Workspace.
     """
 
     outcome: np.ndarray
     probability: np.ndarray
     particles: np.ndarray
-    outlook: np.ndarray
-    claim: np.ndarray
+    heuristic: np.ndarray
+    priority: np.ndarray
 
 
 @maker
@@ -148,17 +148,17 @@ def unwatched(task, records, used, beam, size, word):
     return
 
 
-# What a division does.
+# What a resampling scheme does.
 
 
 @generic
-def is_pursued(division, weight, depth, outlook):
-    """Whether a derivation with a log-weight, a depth of the stack and an outlook may still count."""
+def is_pursued(scheme, weight, depth, heuristic):
+    """Whether a derivation with a log-weight, a depth of the stack and a heuristic may still count."""
     raise NotImplementedError("for compiled code")
 
 
 @generic
-def may_generate(division, weight, depth):
+def may_generate(scheme, weight, depth):
     """Whether a derivation may still count if it generates the next word now.
 
     weight (float), depth (int): Its log-weight, that it generates included, and the depth of its stack once it has.
@@ -167,7 +167,7 @@ def may_generate(division, weight, depth):
 
 
 @generic
-def take_out(division, beam, first, size):
+def take_out(scheme, beam, first, size):
     """Take the derivation at place `first` out of those that are still to be continued.
 
     beam (Beam), first (int), size (int): They are at places from `first` up to `size`; their order may change.
@@ -177,13 +177,13 @@ def take_out(division, beam, first, size):
 
 
 @generic
-def put_in(division, beam, size):
+def put_in(scheme, beam, size):
     """Let a derivation that has been entered at the last place, `size` - 1, take its turn among those to be continued."""
     raise NotImplementedError("for compiled code")
 
 
 @generic
-def divide(division, particles, p_generate, p_attach, is_held, holds_word):
+def divide(scheme, particles, p_generate, p_attach, is_held, holds_word):
     """How many of a derivation's particles generate the next word; the others attach.
 
     is_held, holds_word (bool): Whether one of them follows a given derivation, and whether that generates.
@@ -192,7 +192,7 @@ def divide(division, particles, p_generate, p_attach, is_held, holds_word):
 
 
 @generic
-def allot(division, options, count, mass, particles, held):
+def allot(scheme, options, count, mass, particles, held):
     """Give particles to the first options: `options.particles`. The options may change their order.
 
     count (int): How many options there are.
@@ -204,31 +204,31 @@ def allot(division, options, count, mass, particles, held):
 
 
 @generic
-def gain(division, probability, mass):
+def gain(scheme, probability, mass):
     """The factor of the weight, as a log, of a particle that took an option out of some with a sum of probabilities."""
     raise NotImplementedError("for compiled code")
 
 
 @generic
-def note(division, weight, probability, generated, depth, outlook):
+def note(scheme, weight, probability, generated, depth, heuristic):
     """Take note of a derivation that generates the next word.
 
     weight (float): Its log-weight before.
     probability (float): That it generates, and a tag that the word may have.
-    generated (float), depth (int), outlook (float): Log-weight, depth of the stack and outlook once it has generated the word as
+    generated (float), depth (int), heuristic (float): Log-weight, depth of the stack and heuristic once it has generated the word as
         the first of the options.
     """
     raise NotImplementedError("for compiled code")
 
 
 @generic
-def arrive(division, weight, depth, outlook):
+def arrive(scheme, weight, depth, heuristic):
     """Take note of a derivation that is through with the pass: it has generated the word, or is finished at last."""
     raise NotImplementedError("for compiled code")
 
 
 @generic
-def select(division, beam, size, held, word, is_last):
+def select(scheme, beam, size, held, word, is_last):
     """End a pass: say which derivations go on, with how many particles.
 
     beam (Beam): Changed in place.
@@ -278,7 +278,7 @@ class Path(NamedTuple):
 
 
 @inner_maker
-def search_step(task, division, records, used, beam, first, size, shifted, shifted_size, word, path, held, step):
+def search_step(task, scheme, records, used, beam, first, size, shifted, shifted_size, word, path, held, step):
     """Search step: divide derivations until they have generated a word or, behind the last one, are finished.
 
     records (int32[*, FIELDS]), used (int): Written on.
@@ -303,38 +303,38 @@ def search_step(task, division, records, used, beam, first, size, shifted, shift
         while shifted_size + room > len(shifted.record):
             shifted = longer_beam(shifted)
         top, theta, k, depth = np.int64(beam.record[i]), beam.weight[i], beam.particles[i], beam.depth[i]
-        outlook = beam.outlook[i]
+        heuristic = beam.heuristic[i]
         is_held = i == held
-        i, size = take_out(division, beam, i, size)
+        i, size = take_out(scheme, beam, i, size)
         if word == task.length and depth == 1:
             shifted_held = shifted_size if is_held else shifted_held
-            shifted_size = append(shifted, shifted_size, top, theta, k, depth, outlook)
-            arrive(division, theta, depth, outlook)
+            shifted_size = append(shifted, shifted_size, top, theta, k, depth, heuristic)
+            arrive(scheme, theta, depth, heuristic)
             continue
-        if not is_pursued(division, theta, depth, outlook):
+        if not is_pursued(scheme, theta, depth, heuristic):
             continue
         p_generate, p_attach = weigh_actions(task, records, top, word)
         if p_generate + p_attach == 0.0:
             continue
         follows = np.int64(path.attachments[step]) if is_held else NONE
         step += is_held
-        k_generate = divide(division, k, p_generate, p_attach, is_held, is_held and follows == NONE)
+        k_generate = divide(scheme, k, p_generate, p_attach, is_held, is_held and follows == NONE)
         k_attach = k - k_generate
         if k_attach > 0:
             count = weigh_attachments(task, records, top, word, k_attach)
-            allot(division, options, count, mass_of(options, count), k_attach, follows)
+            allot(scheme, options, count, mass_of(options, count), k_attach, follows)
             for j in range(count):
                 if options.particles[j] == 0:
                     continue
                 attach(system, records, used, top, options.outcome[j])
                 held = size if is_held and options.outcome[j] == follows else held
-                weight = theta + gain(division, options.probability[j], p_generate + p_attach)
-                size = append(beam, size, used, weight, options.particles[j], depth - 1, outlook)
-                put_in(division, beam, size)
+                weight = theta + gain(scheme, options.probability[j], p_generate + p_attach)
+                size = append(beam, size, used, weight, options.particles[j], depth - 1, heuristic)
+                put_in(scheme, beam, size)
                 used += 1
         if k_generate > 0:
-            generated = theta + gain(division, p_generate, p_generate + p_attach)
-            if not may_generate(division, generated, depth + 1):
+            generated = theta + gain(scheme, p_generate, p_generate + p_attach)
+            if not may_generate(scheme, generated, depth + 1):
                 continue
             count, p_tags = weigh_tokens(task, records, top, word, k_generate)
             mass = mass_of(options, count)
@@ -342,24 +342,24 @@ def search_step(task, division, records, used, beam, first, size, shifted, shift
                 continue
             holds = is_held and follows == NONE
             follows = np.int64(path.tokens[word]) if holds else NONE
-            allot(division, options, count, mass, k_generate, follows)
+            allot(scheme, options, count, mass, k_generate, follows)
             begun = shifted_size
             for j in range(count):
                 if options.particles[j] == 0:
                     continue
                 generate(system, records, used, top, word, options.outcome[j])
                 shifted_held = shifted_size if holds and options.outcome[j] == follows else shifted_held
-                weight = generated + gain(division, options.probability[j], mass)
-                outlook = options.outlook[j]
-                shifted_size = append(shifted, shifted_size, used, weight, options.particles[j], depth + 1, outlook)
-                arrive(division, weight, depth + 1, outlook)
+                weight = generated + gain(scheme, options.probability[j], mass)
+                heuristic = options.heuristic[j]
+                shifted_size = append(shifted, shifted_size, used, weight, options.particles[j], depth + 1, heuristic)
+                arrive(scheme, weight, depth + 1, heuristic)
                 used += 1
-            note(division, theta, p_generate * p_tags, shifted.weight[begun], depth + 1, shifted.outlook[begun])
+            note(scheme, theta, p_generate * p_tags, shifted.weight[begun], depth + 1, shifted.heuristic[begun])
     return records, used, beam, shifted, shifted_size, shifted_held, step
 
 
 @inner_maker
-def run(task, division, particles, retained, retained_tokens, records):
+def run(task, scheme, particles, retained, retained_tokens, records):
     """Pass over the words of a task.
 
     particles (int): K, at least 1.
@@ -375,8 +375,8 @@ def run(task, division, particles, retained, retained_tokens, records):
     start = np.int64(0)
     for word in range(task.passes):
         records, used, shifted, beam, size, held, step = search_step(
-            task, division, records, used, beam, start, size, shifted, start, word, path, held, step
+            task, scheme, records, used, beam, start, size, shifted, start, word, path, held, step
         )
-        size, held = select(division, beam, size, held, word, word == task.passes - 1)
+        size, held = select(scheme, beam, size, held, word, word == task.passes - 1)
         watch(task, records, used, beam, size, word)
     return records, beam, size

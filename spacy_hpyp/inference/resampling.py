@@ -91,7 +91,7 @@ def resample(beam, size, held, particles, rng):
             beam.record[left] = beam.record[i]
             beam.particles[left] = beam.particles[i]
             beam.depth[left] = beam.depth[i]
-            beam.outlook[left] = beam.outlook[i]
+            beam.heuristic[left] = beam.heuristic[i]
             left += 1
     beam.weight[:left] = highest + log(total / particles)
     return left, new_held

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, inner_maker
 from .beam import append, log_add, log_sum, new_beam, part
-from .division import expected_weight, reallocate
 from .particle_filter import Path, begin, search_step
+from .rounding import expected_weight, reallocate
 from .sums import add_end, add_word
 
 #: A sentence that may have begun at a word is given up when it has less of the probability of all of them.
@@ -28,14 +28,14 @@ _SMALLEST = 1024
 
 
 @inner_maker
-def read(task, division, records):
+def read(task, scheme, records):
     """Pass over the words of a task, as `particle_filter.run` does, and find what each of them adds to the sum.
 
-    division (Dividing): With `search.apart`. Its `sums` are written on.
+    scheme (Rounding): With `search.apart`. Its `sums` are written on.
     records (int32[*, FIELDS]): Written on.
     RETURNS (int32[*, FIELDS]): The records, grown as was needed.
     """
-    search, ended = division.search, division.ended
+    search, ended = scheme.search, scheme.ended
     used, top = begin(task.system, records)
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
     # The beams of all sentences are parts of one, between two bounds each. The first is that of the sentence that the next word begins.
@@ -53,9 +53,9 @@ def read(task, division, records):
             first, size = bounds[sentence], bounds[sentence + 1]
             if sentence == 0:
                 beam.weight[0] = ended[0]
-            division.best[0] = -inf
+            scheme.best[0] = -inf
             records, used, beam, shifted, shifted_size, _, _ = search_step(
-                task, division, records, used, beam, first, size, shifted, shifted_size, word, path, none, start
+                task, scheme, records, used, beam, first, size, shifted, shifted_size, word, path, none, start
             )
             begun += 1
             shifted_bounds[begun] = shifted_size
@@ -66,8 +66,8 @@ def read(task, division, records):
         bounds, shifted_bounds = shifted_bounds, bounds
         sentences = _select(beam, bounds, begun, search)
         after = log_sum(beam.weight, bounds[sentences]) if search.predictive else prefix
-        add_word(division.sums, word, prefix, after)
-    add_end(division.sums, task.length, ended[0])
+        add_word(scheme.sums, word, prefix, after)
+    add_end(scheme.sums, task.length, ended[0])
     return records
 
 
@@ -91,7 +91,7 @@ def _select(beam, bounds, sentences, search):
         size = reallocate(own, len(own.record), particles, search)
         first = bounds[left]
         for i in range(size):
-            append(beam, first + i, own.record[i], own.weight[i], own.particles[i], own.depth[i], own.outlook[i])
+            append(beam, first + i, own.record[i], own.weight[i], own.particles[i], own.depth[i], own.heuristic[i])
         left += 1
         bounds[left] = first + size
     return left
@@ -102,5 +102,5 @@ def _expected_sum(beam, search):
     """Log of the sum of exp over what the weights of some derivations can be expected to become."""
     total = -inf
     for i in range(len(beam.record)):
-        total = log_add(total, expected_weight(beam.weight[i], beam.depth[i], beam.outlook[i], search))
+        total = log_add(total, expected_weight(beam.weight[i], beam.depth[i], beam.heuristic[i], search))
     return total

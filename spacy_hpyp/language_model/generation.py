@@ -12,7 +12,7 @@ from ..annotation.documents import Layout, write_parses
 from ..arc_standard.configuration import tree_of
 from ..arc_standard.generation import Derivation, draw_sentence
 from ..arc_standard.sampling import new_choices
-from ..inference.division import Search
+from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..text.spacing import spaces_between
 

@@ -15,7 +15,7 @@ from ..annotation.arrays import Blocks
 from ..annotation.documents import Layout, encode_docs
 from ..arc_standard.increments import OPEN, Increments
 from ..compat.spacy import nonproj
-from ..inference.division import Search
+from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from .surprisal import entropy
 

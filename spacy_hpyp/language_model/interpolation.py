@@ -31,7 +31,7 @@ from spacy.util import minibatch
 
 from ..annotation.arrays import Blocks, Parses, sentence_blocks
 from ..annotation.extensions import bits
-from ..inference.division import Search
+from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..storage.checksum import DAMAGE
 from ..storage.files import replace_file

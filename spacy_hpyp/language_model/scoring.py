@@ -8,7 +8,7 @@ from spacy.util import minibatch
 
 from ..annotation.arrays import sentence_blocks
 from ..arc_standard.sampling import estimate_log_probabilities, new_choices
-from ..inference.division import Search
+from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..settings import HIGHEST_PARTICLES, whole
 from ..text.vocabulary import Vocabulary

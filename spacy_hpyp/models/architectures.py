@@ -10,7 +10,7 @@ from thinc.api import Model
 from ..annotation.arrays import Blocks, Parses
 from ..annotation.documents import encode_docs
 from ..arc_standard.distributions import ContextLists
-from ..inference.division import Search
+from ..inference.rounding import Search
 from ..settings import taking
 from ..text.unknown_words import RULES, UnknownWordRule
 from ..text.vocabulary import VocabularySettings

@@ -14,7 +14,7 @@ from ..arc_standard.increments import Increments, follow, wide
 from ..arc_standard.likelihood import new_queries
 from ..arc_standard.proposals import Parser, tag_chain, usual_probabilities
 from ..compiled import NONE
-from ..inference.division import Search
+from ..inference.rounding import Search
 from ..pools.pool import FrozenPool, is_plain
 from ..pools.view import best_by_class
 from ..text.vocabulary import Vocabulary
@@ -50,7 +50,7 @@ class FrozenModel:
         # What is not generated is not observed either.
         count = len(vocabulary.tags)
         told = np.ones((1, count))
-        if vocabulary.seen and len(word.frozen.columns):
+        if vocabulary.seen and len(word.finished.columns):
             told = np.concatenate([told, vocabulary.seen.given(count)])
         rows = np.minimum(vocabulary.observed + 1, len(told) - 1)
         of_candidates = np.repeat(rows, np.diff(vocabulary.tag_offsets)), vocabulary.candidate_tags
@@ -76,11 +76,11 @@ class FrozenModel:
         """What a search reads. A plain distribution of transitions gets as many best actions as the search looks at."""
         # Another thread may ask for more or fewer at the same time: what it keeps is not what is returned here.
         parser = self.parser
-        labels = min(search.labels_per_arc, int(parser.label.frozen.alphabet[0]))
+        labels = min(search.labels_per_arc, int(parser.label.finished.alphabet[0]))
         if is_plain(parser.transition) and parser.best_action.shape[2] < labels:
-            actions = int(parser.transition.frozen.alphabet[0])
+            actions = int(parser.transition.finished.alphabet[0])
             group = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
-            best, probability = best_by_class(parser.transition.frozen, group, DIRECTIONS, labels)
+            best, probability = best_by_class(parser.transition.finished, group, DIRECTIONS, labels)
             self.parser = parser = parser._replace(best_action=best, best_probability=probability)
         return parser
 

@@ -11,6 +11,8 @@ from ..pools.pool import Weights
 if TYPE_CHECKING:
     from .count_model import CountModel
 
+#: What the parts of `Weights` are called among the parameters of a thinc model, and in files.
+PARAMETERS = ("standing", "gate")
 _HIGHEST_WEIGHT = 100.0
 
 
@@ -26,11 +28,11 @@ class Parameters(Mapping[str, Weights]):
 
     def __getitem__(self, name: str) -> Weights:
         try:
-            standing, gate = (self._model.get_param(f"{name}_{part}") for part in Weights._fields)
+            bucket, gate = (self._model.get_param(f"{name}_{part}") for part in PARAMETERS)
         except KeyError:
             raise KeyError(name) from None
         pace = self._model.attrs[self._attribute].pools.gate_pace
-        return Weights(np.asarray(standing, dtype=np.float64), pace * np.asarray(gate, dtype=np.float64))
+        return Weights(np.asarray(bucket, dtype=np.float64), pace * np.asarray(gate, dtype=np.float64))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._model.attrs[self._attribute].conditionals)
@@ -44,7 +46,7 @@ def set_pooled(model: Model, attribute: str, pooled: "CountModel") -> Model:
     weights = {name: pooled.weights[name] for name in pooled.conditionals}
     model.attrs[attribute] = pooled
     for name, own in weights.items():
-        for part, value in zip(Weights._fields, (own.standing, own.gate / pooled.pools.gate_pace), strict=True):
+        for part, value in zip(PARAMETERS, (own.bucket, own.gate / pooled.pools.gate_pace), strict=True):
             model.set_param(f"{name}_{part}", value.astype(np.float32))
             # What was learned about the weights of another model, and not used yet, is of no use to these.
             if model.has_grad(f"{name}_{part}"):
@@ -62,8 +64,8 @@ def weights_from(pooled: "CountModel", parameters: dict[str, Any]) -> dict[str, 
     """
     weights = {}
     for name in pooled.conditionals:
-        standing, gate = (np.asarray(parameters[f"{name}_{part}"], dtype=np.float64) for part in Weights._fields)
-        weights[name] = Weights(standing, pooled.pools.gate_pace * gate)
+        bucket, gate = (np.asarray(parameters[f"{name}_{part}"], dtype=np.float64) for part in PARAMETERS)
+        weights[name] = Weights(bucket, pooled.pools.gate_pace * gate)
     return weights
 
 
@@ -81,11 +83,11 @@ def add_gradients(model: Model, attribute: str, gradient: Mapping[str, Weights],
     for name, first in pooled.first_weights().items():
         if pooled.conditionals[name].is_plain:
             continue
-        standing, gate = (
+        bucket, gate = (
             pooled.pools.weight_prior / seated * (ours - prior) - likelihood / tokens
             for ours, prior, likelihood in zip(weights[name], first, gradient[name])
         )
-        model.inc_grad(f"{name}_standing", standing.astype(np.float32))
+        model.inc_grad(f"{name}_standing", bucket.astype(np.float32))
         model.inc_grad(f"{name}_gate", (pooled.pools.gate_pace * gate).astype(np.float32))
 
 

@@ -371,11 +371,11 @@ def confidence_features(trees: Trees, offsets: np.ndarray, *, guided: bool) -> n
     is_root = trees.heads == NONE
     position = np.arange(len(trees.heads)) - block_starts(offsets)
     length = np.where(is_root, 0, np.abs(trees.heads - position))
-    ease = np.clip(np.nan_to_num(trees.ease, posinf=np.inf) / SCALE, -_EASIEST, _EASIEST)
+    margin = np.clip(np.nan_to_num(trees.margin, posinf=np.inf) / SCALE, -_EASIEST, _EASIEST)
     return np.column_stack(
         [
             np.ones(len(length)),
-            ease,
+            margin,
             log_odds(trees.share, _CERTAIN),
             log_odds(trees.guide, _CERTAIN) if guided else np.zeros(len(length)),
             np.log1p(length),

@@ -86,7 +86,7 @@ def read_views(
                 raise ValueError("it belongs to another model, or to another version of spacy-hpyp")
             # Copied where they are written to, which they never are: for Numba that is the type that fresh arrays have.
             stored = _locate(head["parts"], np.memmap(file, dtype=np.uint8, mode="c"))
-            standing = {name: sum(packed[name]["restaurants"]) for name in DISTRIBUTIONS}
+            restaurants = {name: sum(packed[name]["restaurants"]) for name in DISTRIBUTIONS}
         except DAMAGE as error:
             raise ValueError(f"what it begins with is not what it should be ({error})") from error
     views = {}
@@ -98,7 +98,7 @@ def read_views(
     def check(name: str, part: str) -> None:
         conditional = conditionals[name]
         multiplied = not conditional.is_plain and not conditional.mixed
-        _check(path, stored[f"{name}.{part}"], name, part, views[name], standing[name], multiplied=multiplied)
+        _check(path, stored[f"{name}.{part}"], name, part, views[name], restaurants[name], multiplied=multiplied)
 
     with ThreadPoolExecutor() as executor:
         list(executor.map(check, *zip(*product(DISTRIBUTIONS, _PARTS))))
@@ -138,12 +138,14 @@ def _locate(parts: dict[str, Any], memory: np.ndarray) -> dict[str, _Stored]:
     return found
 
 
-def _check(path: Path, stored: _Stored, name: str, part: str, view: View, standing: int, *, multiplied: bool) -> None:
+def _check(
+    path: Path, stored: _Stored, name: str, part: str, view: View, restaurants: int, *, multiplied: bool
+) -> None:
     """See that an array is what was written, and that compiled code can work on it. It is read by the way, and not mapped.
 
     name, part (str): Which it is.
     view (View): What it is a part of.
-    standing (int): How many restaurants there are besides the roots.
+    restaurants (int): How many restaurants there are besides the roots.
     RAISES (ValueError): If it is not.
     """
     array = stored.array
@@ -158,11 +160,11 @@ def _check(path: Path, stored: _Stored, name: str, part: str, view: View, standi
             numbers = np.frombuffer(data, dtype=array.dtype)
             sound = sound and is_sound(view, part, numbers, begin, multiplied=multiplied)
             if part == "restaurants":
-                standing -= np.count_nonzero(numbers[::WIDTH] != EMPTY)
+                restaurants -= np.count_nonzero(numbers[::WIDTH] != EMPTY)
         found = zlib.crc32(file.read(len(_filling(array))), found)
     if found != stored.checksum:
         raise ValueError(f"the {name} distribution has changed since it was written: the checksum is another one")
     if not sound:
         raise ValueError(f"the {name} distribution has numbers that lead nowhere")
-    if part == "restaurants" and standing != 0:
+    if part == "restaurants" and restaurants != 0:
         raise ValueError(f"the {name} distribution has not the restaurants of the model")

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..hpyp.franchise import Franchise, new_franchise
 from .pool import FrozenPool, SeatedPool, Weights
-from .view import STANDINGS, View, freeze
+from .view import BUCKETS, View, make_view
 
 _ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
 
@@ -52,7 +52,7 @@ class Conditional:
         if self.is_plain:
             weights = np.empty(0)
         return Weights(
-            standing=np.repeat(weights[:, None], STANDINGS, axis=1),
+            bucket=np.repeat(weights[:, None], BUCKETS, axis=1),
             gate=np.zeros((len(self.gates), symbols, experts)),
         )
 
@@ -80,7 +80,7 @@ class Conditional:
 
     def view(self, franchise: Franchise) -> View:
         """The frozen view of a seating; it does not depend on weights."""
-        return freeze(franchise, multiplied=not self.is_plain and not self.mixed)
+        return make_view(franchise, multiplied=not self.is_plain and not self.mixed)
 
     def frozen(self, view: View, weights: Weights) -> FrozenPool:
         """The pool while it predicts.

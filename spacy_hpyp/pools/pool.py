@@ -2,8 +2,8 @@
 
 Small alphabets multiply their experts, p(y|x) proportional to the product over m of p_m(y|c_m(x)) ** weight_m; words mix
 them, p(w|x) = sum over m of share_m p_m(w|c_m(x)). How much an expert has to say depends on how much it has seen: its
-weight is chosen by the *standing* of the restaurant that its context leads to, that is, by how deep it lies and how many
-customers it has. And it depends on the situation: *gates* are columns of the context row (the tags of the two top
+weight is chosen by how deep the restaurant lies that its context leads to, and by the *bucket* of the number of its
+customers (Jelinek & Mercer 1980). And it depends on the situation: *gates* are columns of the context row (the tags of the two top
 items, say) whose symbols add to the weights of the experts. Shares are the weights' softmax. One expert is the plain HPYP either way. A pool without experts
 says nothing: its outcome is not generated and has probability 1.
 
@@ -30,15 +30,15 @@ from ..hpyp.franchise import (
     unseat_as,
     unseat_noting,
 )
-from .recent import Recent, new_recent, recall_all
+from .expert_cache import ExpertCache, new_expert_cache, recall_all
 from .view import (
+    BUCKETS,
     EMPTY,
     PAIR,
     SINGLE,
-    STANDINGS,
     VALUE,
     View,
-    standing,
+    bucket_of,
     view_distribution,
     view_probability,
 )
@@ -51,12 +51,12 @@ _LEAST = -200.0
 class Weights(NamedTuple):
     """The weights of a pool's experts, or a gradient with respect to them.
 
-    standing (float64[tiers, STANDINGS]): The weight of an expert by the standing of its restaurant; empty for a pool of one
+    bucket (float64[tiers, BUCKETS]): The weight of an expert by the tier and the bucket of its restaurant; empty for a pool of one
         expert whose every outcome is always possible, which needs none.
     gate (float64[gates, symbols, experts]): What the symbol of a gate adds to the weight of each expert.
     """
 
-    standing: np.ndarray
+    bucket: np.ndarray
     gate: np.ndarray
 
 
@@ -86,9 +86,9 @@ class SeatedPool(NamedTuple):
 
 @by_reference
 class FrozenPool(NamedTuple):
-    """A pool while it predicts: as `SeatedPool`, with finished probabilities in place of the seating."""
+    """A pool while it predicts: as `SeatedPool`, with `finished` probabilities (View) in place of the seating."""
 
-    frozen: View
+    finished: View
     weights: Weights
     gates: np.ndarray
     possible: np.ndarray
@@ -99,7 +99,7 @@ class FrozenPool(NamedTuple):
 @borrowing
 def is_plain(pool):
     """Whether a pool's probabilities are those of its only expert, or it has none."""
-    return len(pool.weights.standing) == 0
+    return len(pool.weights.bucket) == 0
 
 
 @borrowing
@@ -191,7 +191,7 @@ def learn_product(pool, restaurants, symbols, kind, dish):
         expected = 0.0
         for y in range(len(out)):
             expected += total[y] * out[y]
-        pool.gradient.standing[row[TIER], standing(row[CUSTOMERS])] += out[dish] - expected
+        pool.gradient.bucket[row[TIER], bucket_of(row[CUSTOMERS])] += out[dish] - expected
         for gate in range(len(symbols)):
             pool.gradient.gate[gate, symbols[gate], expert] += out[dish] - expected
     return log_probability
@@ -215,7 +215,7 @@ def predict_product(pool, restaurants, symbols, kind, dish):
     for expert in range(len(restaurants)):
         restaurant = seen(pool.franchise, restaurants[expert])
         row = pool.franchise.restaurants[restaurant]
-        weight = pool.weights.standing[row[TIER], standing(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
+        weight = pool.weights.bucket[row[TIER], bucket_of(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
         out = pool.scratch[expert]
         restaurant_distribution(pool.franchise, restaurant, out)
         for y in range(len(out)):
@@ -289,8 +289,8 @@ def _find_shares(pool, restaurants, symbols):
     mass = 0.0
     for expert in range(len(restaurants)):
         row = pool.franchise.restaurants[seen(pool.franchise, restaurants[expert])]
-        tier[expert], place[expert] = row[TIER], standing(row[CUSTOMERS])
-        weight = pool.weights.standing[row[TIER], standing(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
+        tier[expert], place[expert] = row[TIER], bucket_of(row[CUSTOMERS])
+        weight = pool.weights.bucket[row[TIER], bucket_of(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
         share[expert] = exp(weight)
         mass += share[expert]
     for expert in range(len(restaurants)):
@@ -306,7 +306,7 @@ def _learn_shares(pool, symbols, experts):
         total += share[expert] * probability[expert]
     for expert in range(experts):
         change = share[expert] * probability[expert] / total - share[expert]
-        pool.gradient.standing[int(tier[expert]), int(place[expert])] += change
+        pool.gradient.bucket[int(tier[expert]), int(place[expert])] += change
         for gate in range(len(symbols)):
             pool.gradient.gate[gate, symbols[gate], expert] += change
     return log(total)
@@ -350,18 +350,18 @@ def read_symbols(pool, row, symbols):
 class Scratch(NamedTuple):
     """Workspace for predictions of a frozen pool, one for each thread.
 
-    recent (Recent): What the experts have said lately.
+    cache (ExpertCache): What the experts have said lately.
     symbols (int32[gates]): Symbols of the gates.
     """
 
-    recent: Recent
+    cache: ExpertCache
     symbols: np.ndarray
 
 
 @maker
 def new_scratch(pool):
     """Workspace that fits a frozen pool."""
-    return Scratch(new_recent(pool.frozen), np.empty(len(pool.gates), dtype=np.int32))
+    return Scratch(new_expert_cache(pool.finished), np.empty(len(pool.gates), dtype=np.int32))
 
 
 @borrowing
@@ -371,43 +371,43 @@ def product_distribution(pool, row, kind, scratch, out):
     kind (int): Of the context: the row of `possible`.
     out (float64[alphabet]): Overwritten with p(. | context).
     """
-    view, recent = pool.frozen, scratch.recent
+    view, cache = pool.finished, scratch.cache
     if is_plain(pool):
         view_distribution(view, 0, row, out)
         return
-    recall_all(view, pool.weights.standing, row, NONE, recent)
+    recall_all(view, pool.weights.bucket, row, NONE, cache)
     read_symbols(pool, row, scratch.symbols)
     out[:] = 0.0
-    for expert in range(len(recent.weight)):
-        recent.weight[expert] += gate_weight(pool, scratch.symbols, expert)
-        weight, logs = recent.weight[expert], view.row[recent.row[expert]]
+    for expert in range(len(cache.weight)):
+        cache.weight[expert] += gate_weight(pool, scratch.symbols, expert)
+        weight, logs = cache.weight[expert], view.row[cache.row[expert]]
         for y in range(len(out)):
             out[y] += weight * logs[y]
-    for expert in range(len(recent.weight)):
-        weight, listed = recent.weight[expert], np.int64(recent.list[expert])
+    for expert in range(len(cache.weight)):
+        weight, listed = cache.weight[expert], np.int64(cache.list[expert])
         if listed < SINGLE:
-            for place in range(listed, listed + PAIR * np.int64(recent.probability[expert]), PAIR):
+            for place in range(listed, listed + PAIR * np.int64(cache.probability[expert]), PAIR):
                 out[view.servings[place]] += weight * view.serving_value[place + VALUE]
         elif listed != EMPTY:
-            out[EMPTY - 1 - listed] += weight * recent.probability[expert]
+            out[EMPTY - 1 - listed] += weight * cache.probability[expert]
     normalise(out, pool.possible, kind, 0)
 
 
 @borrowing
 def mixture_probability(pool, row, dish, scratch):
     """The probability of one dish under a mixture pool in a context."""
-    view, recent = pool.frozen, scratch.recent
+    view, cache = pool.finished, scratch.cache
     if view.columns.shape[0] == 0:
         return 1.0
     if is_plain(pool):
         return view_probability(view, 0, row, dish)
-    recall_all(view, pool.weights.standing, row, dish, recent)
+    recall_all(view, pool.weights.bucket, row, dish, cache)
     read_symbols(pool, row, scratch.symbols)
     mass, total = 0.0, 0.0
-    for expert in range(len(recent.weight)):
-        share = exp(recent.weight[expert] + gate_weight(pool, scratch.symbols, expert))
+    for expert in range(len(cache.weight)):
+        share = exp(cache.weight[expert] + gate_weight(pool, scratch.symbols, expert))
         mass += share
-        total += share * recent.probability[expert]
+        total += share * cache.probability[expert]
     return total / mass
 
 
@@ -423,20 +423,20 @@ def add_product_gradient(pool, row, kind, dish, share, scratch, out, gradient):
     if is_plain(pool):
         return
     product_distribution(pool, row, kind, scratch, out)
-    view, recent = pool.frozen, scratch.recent
-    for expert in range(len(recent.weight)):
-        logs = view.row[recent.row[expert]]
+    view, cache = pool.finished, scratch.cache
+    for expert in range(len(cache.weight)):
+        logs = view.row[cache.row[expert]]
         change = np.float64(logs[dish])
         for y in range(len(out)):
             change -= out[y] * logs[y]
-        listed = np.int64(recent.list[expert])
+        listed = np.int64(cache.list[expert])
         if listed < SINGLE:
-            for place in range(listed, listed + PAIR * np.int64(recent.probability[expert]), PAIR):
+            for place in range(listed, listed + PAIR * np.int64(cache.probability[expert]), PAIR):
                 served = np.int64(view.servings[place])
                 change += view.serving_value[place + VALUE] * ((served == dish) - out[served])
         elif listed != EMPTY:
             served = EMPTY - 1 - listed
-            change += recent.probability[expert] * ((served == dish) - out[served])
+            change += cache.probability[expert] * ((served == dish) - out[served])
         _add_change(pool, expert, share * change, scratch, gradient)
 
 
@@ -446,19 +446,19 @@ def add_mixture_gradient(pool, row, dish, share, scratch, gradient):
     if is_plain(pool):
         return
     probability = mixture_probability(pool, row, dish, scratch)
-    recent = scratch.recent
+    cache = scratch.cache
     mass = 0.0
-    for expert in range(len(recent.weight)):
-        recent.weight[expert] = exp(recent.weight[expert] + gate_weight(pool, scratch.symbols, expert))
-        mass += recent.weight[expert]
-    for expert in range(len(recent.weight)):
-        change = recent.weight[expert] / mass * (recent.probability[expert] / probability - 1.0)
+    for expert in range(len(cache.weight)):
+        cache.weight[expert] = exp(cache.weight[expert] + gate_weight(pool, scratch.symbols, expert))
+        mass += cache.weight[expert]
+    for expert in range(len(cache.weight)):
+        change = cache.weight[expert] / mass * (cache.probability[expert] / probability - 1.0)
         _add_change(pool, expert, share * change, scratch, gradient)
 
 
 @inner
 def _add_change(pool, expert, change, scratch, gradient):
-    at = np.int64(scratch.recent.weight_at[expert])
-    gradient.standing[at // STANDINGS, at % STANDINGS] += change
+    at = np.int64(scratch.cache.weight_at[expert])
+    gradient.bucket[at // BUCKETS, at % BUCKETS] += change
     for gate in range(len(scratch.symbols)):
         gradient.gate[gate, scratch.symbols[gate], expert] += change

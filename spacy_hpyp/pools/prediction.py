@@ -21,7 +21,7 @@ from .pool import (
     read_symbols,
     seen,
 )
-from .view import standing
+from .view import bucket_of
 
 
 @by_reference
@@ -78,7 +78,7 @@ implements(predict_one, FrozenPool)(mixture_probability)
 @implements(alphabet_of, FrozenPool)
 @borrowing
 def _frozen_alphabet(pool):
-    return pool.frozen.alphabet[0]
+    return pool.finished.alphabet[0]
 
 
 @implements(alphabet_of, SeatedPool)
@@ -103,7 +103,7 @@ def _seated_workspace(pool):
 @inner
 def _seated_distribution(pool, row, kind, scratch, out):
     franchise = pool.franchise
-    if len(pool.weights.standing) == 0:
+    if len(pool.weights.bucket) == 0:
         restaurant_distribution(franchise, deepest(franchise, 0, row), out)
         return
     deepest_of(franchise, row, scratch.experts, scratch.place)
@@ -124,7 +124,7 @@ def _seated_probability(pool, row, dish, scratch):
     franchise = pool.franchise
     if len(franchise.columns) == 0:
         return 1.0
-    if len(pool.weights.standing) == 0:
+    if len(pool.weights.bucket) == 0:
         return predictive_probability(franchise, 0, row, dish)
     deepest_of(franchise, row, scratch.experts, scratch.place)
     read_symbols(pool, row, scratch.symbols)
@@ -140,4 +140,4 @@ def _seated_probability(pool, row, dish, scratch):
 @borrowing
 def _weight(pool, restaurant, symbols, expert):
     row = pool.franchise.restaurants[restaurant]
-    return pool.weights.standing[row[TIER], standing(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
+    return pool.weights.bucket[row[TIER], bucket_of(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)

@@ -20,9 +20,9 @@ from ..hpyp import franchise as seating
 from ..hpyp.franchise import N_RESTAURANTS, NEXT, PARENT, Franchise
 from .finished import finish
 
-#: Restaurants are told apart by their customers: 1, 2, 3 to 4, 5 to 8, and so on, the last class being open.
-STANDINGS = 8
-STANDING_BITS = 3
+#: Restaurants are told apart by the buckets of their numbers of customers: 1, 2, 3 to 4, 5 to 8, and so on, the last one being open.
+BUCKETS = 8
+BUCKET_BITS = 3
 
 # What the numbers of a restaurant say. What the last two are depends on the kind of view.
 SYMBOL, FIRST, ROOM, LIST = range(4)
@@ -63,7 +63,7 @@ class View(NamedTuple):
 
         SYMBOL: The context symbol that leads here from the parent; `EMPTY` where no restaurant stands, or a root.
         FIRST, ROOM: Where its children begin, and for how many there is room; in the lowest bits of ROOM is the
-            restaurant's `standing`.
+            restaurant's bucket.
         LIST: What it serves: the place in `servings` where several dishes begin, or a single dish d as ~(d + 1), or `EMPTY` if
             there is nothing to list.
 
@@ -91,7 +91,7 @@ class View(NamedTuple):
     row: np.ndarray
 
 
-def freeze(franchise: Franchise, *, multiplied: bool = False) -> View:
+def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
     """The view of the present seating.
 
     multiplied (bool): Whether its experts are multiplied.
@@ -136,11 +136,11 @@ def view_of(
 
 
 @compiled
-def standing(customers):
-    """The class of a restaurant with a number of customers, at least one."""
+def bucket_of(customers):
+    """The bucket of a number of customers, at least one."""
     place = 0
     customers -= 1
-    while customers > 0 and place < STANDINGS - 1:
+    while customers > 0 and place < BUCKETS - 1:
         customers >>= 1
         place += 1
     return place
@@ -155,7 +155,7 @@ def is_sound(view: View, part: str, numbers: np.ndarray, begin: int, *, multipli
     part (str): Which array, "restaurants", "servings" or "row".
     numbers (uint32[*] | float32[*]): The piece, flattened; of whole entries.
     begin (int): How many numbers come before it.
-    multiplied (bool): See `freeze`.
+    multiplied (bool): See `make_view`.
     """
     if part == "row":
         return bool(np.isfinite(numbers).all())
@@ -176,7 +176,7 @@ def _are_sound_restaurants(numbers, value, roots, sizes, alphabet, multiplied):
     for place in range(0, len(numbers), WIDTH):
         if numbers[place] == EMPTY and place >= roots:
             continue
-        first, room = np.int64(numbers[place + FIRST]), np.int64(numbers[place + ROOM] >> STANDING_BITS)
+        first, room = np.int64(numbers[place + FIRST]), np.int64(numbers[place + ROOM] >> BUCKET_BITS)
         if first % WIDTH > 0 or (room > 0 and first + room * WIDTH > sizes[0]):
             return False
         listed = np.int64(numbers[place + LIST])
@@ -249,15 +249,15 @@ def find(table, first, room, width, number):
 def below(view, restaurant, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
     table = view.restaurants
-    first, room = np.int64(table[restaurant + FIRST]), np.int64(table[restaurant + ROOM] >> STANDING_BITS)
+    first, room = np.int64(table[restaurant + FIRST]), np.int64(table[restaurant + ROOM] >> BUCKET_BITS)
     place = find(table, first, room, WIDTH, symbol)
     return place if place != NONE and table[place] != EMPTY else NONE
 
 
 @borrowing
-def standing_of(view, restaurant):
-    """The `standing` of a restaurant."""
-    return view.restaurants[restaurant + ROOM] & (STANDINGS - 1)
+def bucket_of_restaurant(view, restaurant):
+    """The bucket of a restaurant."""
+    return view.restaurants[restaurant + ROOM] & (BUCKETS - 1)
 
 
 @borrowing
@@ -435,7 +435,7 @@ def _settle(finished, starts, restaurants):
             room = _room_for(end - begin)
             customers = rows[row, seating.CUSTOMERS]
             restaurants[own + FIRST] = free
-            restaurants[own + ROOM] = room << STANDING_BITS | (standing(customers) if customers > 0 else 0)
+            restaurants[own + ROOM] = room << BUCKET_BITS | (bucket_of(customers) if customers > 0 else 0)
             for i in range(begin, end):
                 symbol = rows[children[i], seating.SYMBOL]
                 place[children[i]] = find(restaurants, free, room, WIDTH, symbol)
@@ -645,7 +645,7 @@ def best_by_class(view, kind, classes, best):
         if parent >= len(view.columns) and view.restaurants[parent * WIDTH] == EMPTY:
             continue
         first = np.int64(view.restaurants[parent * WIDTH + FIRST]) // WIDTH
-        room = np.int64(view.restaurants[parent * WIDTH + ROOM] >> STANDING_BITS)
+        room = np.int64(view.restaurants[parent * WIDTH + ROOM] >> BUCKET_BITS)
         for restaurant in range(first, first + room):
             if view.restaurants[restaurant * WIDTH] == EMPTY:
                 continue

@@ -9,14 +9,14 @@ from ..compiled import NONE
 from ..hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER, Franchise
 from ..pools.conditional import Conditional
 from ..pools.pool import Weights
-from ..pools.view import STANDINGS
+from ..pools.view import BUCKETS
 
-#: How many customers a restaurant of each standing has.
-STANDING_NAMES = (
+#: How many customers a restaurant of each bucket has.
+BUCKET_NAMES = (
     "1",
     "2",
-    *(f"{2 ** (i - 1) + 1}–{2**i}" for i in range(2, STANDINGS - 1)),
-    f"{2 ** (STANDINGS - 2) + 1}+",
+    *(f"{2 ** (i - 1) + 1}–{2**i}" for i in range(2, BUCKETS - 1)),
+    f"{2 ** (BUCKETS - 2) + 1}+",
 )
 
 
@@ -26,7 +26,7 @@ class Tier(NamedTuple):
     depth (int): Of how many elements their contexts are.
     discount, strength (float): The hyperparameters that they share.
     restaurants, customers (int): How many there are, and how many customers they have together.
-    weights (tuple[float, ...]): The weight of the expert where a context leads here, by the restaurant's standing; empty where there
+    weights (tuple[float, ...]): The weight of the expert where a context leads here, by the restaurant's bucket; empty where there
         are no weights.
     """
 
@@ -105,7 +105,7 @@ def _experts(conditional: Conditional, franchise: Franchise, weights: Weights) -
                         strength=float(franchise.strength[tier]),
                         restaurants=int(restaurants[tier]),
                         customers=int(seated[tier]),
-                        weights=() if conditional.is_plain else tuple(weights.standing[tier].tolist()),
+                        weights=() if conditional.is_plain else tuple(weights.bucket[tier].tolist()),
                     )
                     for tier in range(first, last + 1)
                 ],

@@ -10,7 +10,7 @@ from ..annotation.errors import Confusion, Errors
 from ..annotation.intervals import LEVEL, Interval
 from .figures import bar_figure, calibration_figure, interval_figure, line_figure
 from .page import Cell, Section
-from .parameters import STANDING_NAMES, Learned
+from .parameters import BUCKET_NAMES, Learned
 from .training_log import Check
 from .trees import WrongTree
 
@@ -182,14 +182,14 @@ def weights_section(found: Sequence[Parameters]) -> Section:
             lines,
             x_label="events seen in the context",
             y_label="weight",
-            x_names=STANDING_NAMES,
+            x_names=BUCKET_NAMES,
         )
         rows = [
             [number, " ".join(each.context) or "–", *(Cell(f"{weight:.3f}") for weight in own)]
             for number, (each, own) in enumerate(zip(learned.experts, weights), 1)
         ]
         section.tabulate(
-            f"{component}, {learned.name}: weights", ["expert", "context", *STANDING_NAMES], rows, folded=True
+            f"{component}, {learned.name}: weights", ["expert", "context", *BUCKET_NAMES], rows, folded=True
         )
     return section
 

@@ -25,7 +25,7 @@ from ..annotation.documents import join
 from ..easy_first.learning import Learning, Lessons
 from ..easy_first.learning import join as join_lessons
 from ..easy_first.parsing import Sentences
-from ..inference.division import Search
+from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..models.tree_model import UNLEARNED as UNLEARNED_TREES
 from ..models.tree_model import ParserProgress, TreeModel, confidence_features

@@ -19,7 +19,7 @@ from ..arc_standard.contrast import add_contrasts
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.events import Derivations, static_derivations
 from ..arc_standard.proposals import Parser, new_workspace, with_weights
-from ..inference.division import Search
+from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..models.parameters import no_gradient
 from ..pools.pool import Weights
@@ -63,7 +63,7 @@ def learn_contrasts(
     """
     search = search._replace(particles=min(search.particles, _PARTICLES), marginals=True)
     pace = model.pools.gate_pace
-    standing = {name: weights[name].standing.astype(np.float32) for name in DISTRIBUTIONS}
+    bucket = {name: weights[name].bucket.astype(np.float32) for name in DISTRIBUTIONS}
     gate = {name: (weights[name].gate / pace).astype(np.float32) for name in DISTRIBUTIONS}
     optimizer = Adam(_LEARN_RATE, L2=0.0, grad_clip=0.0, use_averages=True)
     seated = {key: model.progress.seated.get(key, 0) for key in sentences}
@@ -82,13 +82,13 @@ def learn_contrasts(
         parser = model.without(seats, rng, threads).frozen.parser_for(search)
         with ThreadPoolExecutor(threads) as executor:
             for start in range(0, len(chosen), _BATCH):
-                now = {name: Weights(_exact(standing[name]), pace * _exact(gate[name])) for name in DISTRIBUTIONS}
+                now = {name: Weights(_exact(bucket[name]), pace * _exact(gate[name])) for name in DISTRIBUTIONS}
                 contrast = partial(_contrast, with_weights(parser, now), blocks, derivations, search)
                 end = min(start + _BATCH, len(chosen))
                 found = list(executor.map(contrast, [np.arange(start + i, end, _PARTS) for i in range(_PARTS)]))
                 total += sum(likelihood for likelihood, _ in found)
                 for name in DISTRIBUTIONS:
-                    for part_of, scale, number in ((standing, 1.0, 0), (gate, pace, 1)):
+                    for part_of, scale, number in ((bucket, 1.0, 0), (gate, pace, 1)):
                         gradient = sum(gradients[name][number] for _, gradients in found) * (-scale / (end - start))
                         key = number, name
                         part_of[name], _ = optimizer(key, part_of[name], gradient.astype(np.float32))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..annotation.arrays import Guides, no_guides, sentence_blocks
 from ..annotation.documents import GoldDocument, RawSentence, join
-from ..inference.division import Search
+from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from .derivations import JointTreebank
 from .treebank import deal_out

@@ -19,7 +19,7 @@ from ..arc_standard.decoding import cut
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.events import static_derivations
 from ..compiled import NONE
-from ..inference.division import Search
+from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..settings import whole
 from ..storage.checksum import DAMAGE

@@ -4,7 +4,7 @@ from math import exp, inf, log
 
 import numpy as np
 import pytest
-from searching import decode_all, outlook_of, search_block
+from searching import decode_all, lookahead_heuristic, search_block
 from spacy.tokens import Doc
 from test_enumeration import POOLS, Counter, make_model, with_random_weights
 from test_posterior import ROUNDING, parses_of, sums
@@ -15,8 +15,8 @@ from spacy_hpyp.arc_standard.configuration import DEPTH, END, FIELDS, ROOT, SHIF
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.proposals import new_workspace
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.inference.division import Search
-from spacy_hpyp.inference.keeping import BeamSearch
+from spacy_hpyp.inference.pruning import BeamSearch
+from spacy_hpyp.inference.rounding import Search
 
 # The search is compiled once more for it, which takes a minute.
 pytestmark = pytest.mark.slow
@@ -51,7 +51,7 @@ class Plain(Counter):
         self.used = begin(self.records)
         self.blocks, self.search = blocks, search
         parser = model.frozen.parser
-        self.outlook = outlook_of(
+        self.heuristic = lookahead_heuristic(
             parser.chain, parser.tag_offsets, parser.candidate_tags, parser.usual, blocks, search.outlook
         )
 
@@ -59,16 +59,16 @@ class Plain(Counter):
         """The log-weights and last records of the final beam."""
         beam = [(0.0, ROOT, 0.0)]
         for word in range(len(self.blocks.words) + 1):
-            found = [one for weight, top, outlook in beam for one in self.after(weight, top, outlook, word)]
+            found = [one for weight, top, heuristic in beam for one in self.after(weight, top, heuristic, word)]
             found.sort(key=lambda one: -(one[0] + one[2] - self.search.lookahead * self.records[one[1], DEPTH]))
             beam = found[: self.search.particles]
         return beam
 
-    def after(self, weight, top, outlook, word):
+    def after(self, weight, top, heuristic, word):
         """Everything that a derivation can become in a pass, whose only limit is the stack."""
         n, depth = len(self.blocks.words), self.records[top, DEPTH]
         if word == n and depth == 1:
-            yield weight, top, outlook
+            yield weight, top, heuristic
             return
         for action in self.actions(top):
             if class_of(action) not in self.possible_directions(depth) and self.model.is_factored:
@@ -82,13 +82,13 @@ class Plain(Counter):
                     )
                     push(self.records, self.used, top, tag, self.blocks.words[word])
                     self.used += 1
-                    yield weight + log(p * own), self.used - 1, self.outlook[word, tag]
+                    yield weight + log(p * own), self.used - 1, self.heuristic[word, tag]
             elif (action == END and depth == 2 and (word == n or self.blocks.may_start[word])) or (
                 class_of(action) > 1 and depth > 2
             ):
                 reduce(self.records, self.used, top, action)
                 self.used += 1
-                yield from self.after(weight + log(p), self.used - 1, outlook, word)
+                yield from self.after(weight + log(p), self.used - 1, heuristic, word)
 
 
 @pytest.mark.parametrize("kept", [1, 3, 20])

@@ -5,7 +5,7 @@ import pytest
 from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 
 from spacy_hpyp.annotation.arrays import sentence_blocks
-from spacy_hpyp.inference.division import Search
+from spacy_hpyp.inference.rounding import Search
 
 # Everything is tried.
 SEARCH = Search(EVERYTHING, 0.0, marginals=True, tags_per_word=2, tag_threshold=0.0, attachments=99)

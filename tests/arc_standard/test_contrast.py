@@ -9,7 +9,7 @@ from spacy_hpyp.arc_standard.contrast import add_contrasts
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.arc_standard.proposals import new_workspace, with_weights
-from spacy_hpyp.inference.division import Search
+from spacy_hpyp.inference.rounding import Search
 from spacy_hpyp.models.parameters import no_gradient
 from spacy_hpyp.pools.pool import Weights
 
@@ -72,4 +72,4 @@ def test_what_the_right_derivation_generates_can_be_added(joint, task):
     for name in DISTRIBUTIONS:
         for first, second, third in zip(alone[name], half[name], whole[name]):
             np.testing.assert_allclose(second - first, third - second, rtol=1e-6, atol=1e-3)
-    assert any(np.abs(whole[name].standing - alone[name].standing).max() > 0.01 for name in DISTRIBUTIONS)
+    assert any(np.abs(whole[name].bucket - alone[name].bucket).max() > 0.01 for name in DISTRIBUTIONS)

@@ -9,7 +9,7 @@ from test_posterior import ROUNDING, blocks_of
 from spacy_hpyp.annotation.arrays import Blocks
 from spacy_hpyp.arc_standard.decoding import cut
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.inference.division import Search
+from spacy_hpyp.inference.rounding import Search
 
 WORDS = [1, 0, 1, 0, 0, 1]
 

@@ -35,9 +35,9 @@ from spacy_hpyp.arc_standard.distributions import ContextLists
 from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, predictive_probability
-from spacy_hpyp.inference.division import Search
+from spacy_hpyp.inference.rounding import Search
 from spacy_hpyp.models.joint_model import JointModel
-from spacy_hpyp.pools.pool import Weights, standing
+from spacy_hpyp.pools.pool import Weights, bucket_of
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 
@@ -146,9 +146,9 @@ class Counter:
         places = [franchise.restaurants[deepest(franchise, m, row)] for m in range(experts)]
         gates = self.model.conditionals[name].gates
         weight = [
-            weights.standing[place[TIER], standing(place[CUSTOMERS])]
+            weights.bucket[place[TIER], bucket_of(place[CUSTOMERS])]
             + sum(weights.gate[g, row[column], m] for g, column in enumerate(gates))
-            if len(weights.standing)
+            if len(weights.bucket)
             else 1.0
             for m, place in enumerate(places)
         ]
@@ -322,6 +322,6 @@ def test_beam_that_tries_all_labels_is_exhaustive_search(model_with_labels, n):
 def test_each_search_has_as_many_best_actions_as_it_asks_for(model_with_labels):
     frozen = model_with_labels.frozen
     several, one = (frozen.parser_for(Search(1, 0.0, labels_per_arc=labels)) for labels in (2, 1))
-    if not model_with_labels.is_factored and len(several.transition.weights.standing) == 0:
+    if not model_with_labels.is_factored and len(several.transition.weights.bucket) == 0:
         assert several.best_action.shape[2] >= 2
         assert one.best_action.shape[2] >= 1

@@ -9,7 +9,7 @@ from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.arc_standard import increments
 from spacy_hpyp.arc_standard.increments import OPEN
-from spacy_hpyp.inference.division import Search
+from spacy_hpyp.inference.rounding import Search
 
 # The search is compiled once more with somebody who looks on, which takes a minute.
 pytestmark = pytest.mark.slow

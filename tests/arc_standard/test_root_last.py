@@ -22,8 +22,8 @@ from spacy_hpyp.arc_standard.events import Derivations, events_of, static_deriva
 from spacy_hpyp.arc_standard.likelihood import action_probability, new_queries
 from spacy_hpyp.arc_standard.sampling import estimate_log_probabilities, new_choices
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.inference.division import Search
-from spacy_hpyp.inference.keeping import BeamSearch
+from spacy_hpyp.inference.pruning import BeamSearch
+from spacy_hpyp.inference.rounding import Search
 from spacy_hpyp.models.parameters import no_gradient
 
 NAMES = ("the paper's", "directions and labels")

@@ -348,7 +348,7 @@ def test_weights_are_the_parameters_of_the_thinc_model_that_holds_them(toy, pool
     loaded = toy.parser(toy.nlp(**toy.pools)).model.from_bytes(parser.model.to_bytes())
     for model in (parser.model, loaded):
         joint = model.attrs["joint_model"]
-        assert np.array_equal(joint.weights["transition"].standing, model.get_param(name).astype(np.float64))
+        assert np.array_equal(joint.weights["transition"].bucket, model.get_param(name).astype(np.float64))
 
 
 @pytest.mark.parametrize("setting", [{"gate_pace": 0.5}, {"gates": {"tag": ["s1.tag"]}}])

@@ -27,8 +27,8 @@ from spacy_hpyp.components.settings import (
     SenterSettings,
     StateSettings,
 )
-from spacy_hpyp.inference.division import Search
-from spacy_hpyp.inference.keeping import BeamSearch
+from spacy_hpyp.inference.pruning import BeamSearch
+from spacy_hpyp.inference.rounding import Search
 from spacy_hpyp.models.settings import (
     DeciderSettings,
     EstimatorSettings,

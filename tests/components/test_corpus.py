@@ -1,4 +1,4 @@
-"""Dividing a corpus into parts, and reading it with gold sentences."""
+"""Rounding a corpus into parts, and reading it with gold sentences."""
 
 import pytest
 import spacy

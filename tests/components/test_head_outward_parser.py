@@ -159,7 +159,7 @@ def test_spacy_trains_it_by_a_config(toy, sentences, tmp_path):
     assert parser.head_outward.progress.sweeps >= 2
     first = parser.head_outward.first_weights()
     for name in ("tag", "word"):
-        assert not np.array_equal(parser.head_outward.weights[name].standing, first[name].standing)
+        assert not np.array_equal(parser.head_outward.weights[name].bucket, first[name].bucket)
     assert_scored(parser(with_tags(toy.doc(loaded.vocab, *sentences[2:5]))))
 
 

@@ -78,13 +78,13 @@ def test_the_ease_of_an_arc_is_that_of_the_action_that_made_it(world):
         states = new_states(arc, n, 4)
         half, _ = search_sentence(arc, sentence, 4, True, states)
         last = states.last[half, 0]
-        # The root was attached to nothing: it has the ease of the last action.
+        # The root was attached to nothing: it has the margin of the last action.
         root = found.heads.tolist().index(NONE)
-        assert found.ease[root] == (states.ease[last] if n > 1 else 0.0)
+        assert found.margin[root] == (states.margin[last] if n > 1 else 0.0)
         while last:
             window, action = states.actions[last, 1:7], states.actions[last, 7]
             child = states.forest.records[window[2 + action], 0]
-            assert found.ease[child] == states.ease[last]
+            assert found.margin[child] == states.margin[last]
             last = states.actions[last, 0]
 
 

@@ -247,7 +247,7 @@ def test_ease_is_how_much_better_an_action_was_than_any_other_that_its_child_cou
             state = join(state, each)
         _, child = head_and_child(state, step)
         others = [other for other in actions_of(state) if other != step and child in head_and_child(state, other)]
-        assert states.ease[number] == plain.score(state, step) - max(plain.score(state, other) for other in others)
+        assert states.margin[number] == plain.score(state, step) - max(plain.score(state, other) for other in others)
 
 
 def test_a_search_does_not_write_what_it_reads():

@@ -16,7 +16,7 @@ from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, predictive_proba
 from spacy_hpyp.models.head_outward_model import HeadOutwardModel
 from spacy_hpyp.models.parameters import no_gradient
 from spacy_hpyp.models.settings import EstimatorSettings
-from spacy_hpyp.pools.pool import Weights, standing
+from spacy_hpyp.pools.pool import Weights, bucket_of
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
 
@@ -252,7 +252,7 @@ def probability(model: HeadOutwardModel, tree: Tree, event: Event) -> float:
     for m in range(len(conditional.experts)):
         place = franchise.restaurants[deepest(franchise, m, row)]
         gated = sum(weights.gate[g, symbols[gate], m] for g, gate in enumerate(gates))
-        weight.append(weights.standing[place[TIER], standing(place[CUSTOMERS])] + gated)
+        weight.append(weights.bucket[place[TIER], bucket_of(place[CUSTOMERS])] + gated)
     if name == "word":
         shares = np.exp(weight) / np.exp(weight).sum()
         return sum(share * predictive_probability(franchise, m, row, dish) for m, share in enumerate(shares))

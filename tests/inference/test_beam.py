@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_hpyp.inference.beam import append, log_sum, longer, longer_beam, new_beam
-from spacy_hpyp.inference.division import Search, reallocate, share
+from spacy_hpyp.inference.rounding import Search, reallocate, share
 
 WEIGHTS = st.lists(st.floats(-200, 0), min_size=1, max_size=20)
 
 
-def beam_of(weights, particles, depths=None, outlooks=None):
+def beam_of(weights, particles, depths=None, heuristics=None):
     beam = new_beam(len(weights))
     for i, (weight, count) in enumerate(zip(weights, particles)):
-        append(beam, i, i, weight, count, depths[i] if depths else 1, outlooks[i] if outlooks else 0.0)
+        append(beam, i, i, weight, count, depths[i] if depths else 1, heuristics[i] if heuristics else 0.0)
     return beam
 
 
@@ -85,26 +85,26 @@ def test_lookahead_prefers_derivations_that_attached_more_and_leaves_weights_alo
 @settings(deadline=None, derandomize=True)
 @given(WEIGHTS, st.integers(1, 1000), st.booleans(), st.data())
 def test_selection_goes_by_weight_and_outlook_and_leaves_both_alone(weights, particles, marginals, data):
-    outlooks = data.draw(st.lists(st.floats(-50, 0), min_size=len(weights), max_size=len(weights)))
+    heuristics = data.draw(st.lists(st.floats(-50, 0), min_size=len(weights), max_size=len(weights)))
     counts, search = [1 + i % 3 for i in range(len(weights))], Search(particles, 0.5, marginals=marginals)
     depths = [1 + i % 4 for i in range(len(weights))]
-    beam, expected = beam_of(weights, counts, depths, outlooks), beam_of(np.add(weights, outlooks), counts, depths)
+    beam, expected = beam_of(weights, counts, depths, heuristics), beam_of(np.add(weights, heuristics), counts, depths)
     left = reallocate(beam, len(weights), search.particles, search)
     assert left == reallocate(expected, len(weights), search.particles, search)
     kept = beam.record[:left].tolist()
     assert kept == expected.record[:left].tolist()
     assert beam.particles[:left].tolist() == expected.particles[:left].tolist()
     assert beam.weight[:left].tolist() == [weights[i] for i in kept]
-    assert beam.outlook[:left].tolist() == [outlooks[i] for i in kept]
+    assert beam.heuristic[:left].tolist() == [heuristics[i] for i in kept]
 
 
 def test_beams_grow_and_keep_their_content():
-    beam = longer_beam(beam_of([-1.0, -2.0, -3.0], [1, 2, 3], outlooks=[-4.0, -5.0, -6.0]))
+    beam = longer_beam(beam_of([-1.0, -2.0, -3.0], [1, 2, 3], heuristics=[-4.0, -5.0, -6.0]))
     assert len(beam.record) == 6
     assert beam.weight[:3].tolist() == [-1.0, -2.0, -3.0]
     assert beam.particles[:3].tolist() == [1, 2, 3]
     assert beam.depth[:3].tolist() == [1, 1, 1]
-    assert beam.outlook[:3].tolist() == [-4.0, -5.0, -6.0]
+    assert beam.heuristic[:3].tolist() == [-4.0, -5.0, -6.0]
     assert longer(np.ones((2, 3))).shape == (4, 3)
 
 

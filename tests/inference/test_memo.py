@@ -10,8 +10,8 @@ from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.arc_standard.configuration import FIELDS
 from spacy_hpyp.arc_standard.posterior import read_posterior
 from spacy_hpyp.arc_standard.proposals import new_workspace
-from spacy_hpyp.inference.division import Search
 from spacy_hpyp.inference.memo import new_memo, recall
+from spacy_hpyp.inference.rounding import Search
 
 # Few keys, many of which share a slot, among them symbols as large as they get.
 PARTS = st.sampled_from([-1, 0, 1, 2, 3, 2**31 - 1])

@@ -11,7 +11,7 @@ from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.arc_standard.configuration import FIELDS, FIRST_RECORD
 from spacy_hpyp.arc_standard.posterior import read_posterior
 from spacy_hpyp.arc_standard.proposals import new_workspace
-from spacy_hpyp.inference.division import Search
+from spacy_hpyp.inference.rounding import Search
 
 # So much room that no record has to be forgotten.
 PLENTY = 500_000

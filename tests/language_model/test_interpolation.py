@@ -8,7 +8,7 @@ import pytest
 
 from spacy_hpyp.annotation.arrays import Blocks, sentence_blocks
 from spacy_hpyp.annotation.extensions import bits
-from spacy_hpyp.inference.division import Search
+from spacy_hpyp.inference.rounding import Search
 from spacy_hpyp.language_model.interpolation import (
     LEVELS,
     Interpolation,

@@ -146,7 +146,7 @@ def test_confidence_is_learned_from_finite_numbers():
     trees = Trees(
         heads=np.array([1, NONE, 1, NONE], dtype=np.int32),
         labels=np.array([0, NONE, 1, NONE], dtype=np.int32),
-        ease=np.array([5.0, -3.0, np.inf, 1e30], dtype=np.float32),
+        margin=np.array([5.0, -3.0, np.inf, 1e30], dtype=np.float32),
         share=np.array([1.0, 0.5, 0.0, 1.0], dtype=np.float32),
         guide=np.array([0.0, 1.0, 0.5, 0.9], dtype=np.float32),
     )

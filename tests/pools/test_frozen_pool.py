@@ -30,7 +30,7 @@ from spacy_hpyp.pools.pool import (
     product_distribution,
 )
 from spacy_hpyp.pools.pool import unseat_all_noting as unseat
-from spacy_hpyp.pools.view import EMPTY, LIST, SINGLE, STANDINGS, WIDTH
+from spacy_hpyp.pools.view import BUCKETS, EMPTY, LIST, SINGLE, WIDTH
 
 #: What removing an event has changed; nothing here asks for it.
 MOVED = np.empty((64, 2), dtype=np.int32)
@@ -56,7 +56,7 @@ class Reference:
             self.possible[:, rng.integers(alphabet)] = True
         self.elements = np.zeros((width, 4), dtype=np.int32)
         self.weights = Weights(
-            0.5 + 0.5 * rng.normal(size=(len(self.columns) * (depth + 1), STANDINGS)),
+            0.5 + 0.5 * rng.normal(size=(len(self.columns) * (depth + 1), BUCKETS)),
             0.5 * rng.normal(size=(len(self.gates), SYMBOLS, len(self.columns))),
         )
         franchise = reserve(new_franchise(self.columns, alphabet, one_table=one_table), 400)
@@ -104,8 +104,8 @@ class Reference:
         for m in range(len(self.columns)):
             out[m], place = self.expert(m, row)
             customers = int(self.restaurants[place, CUSTOMERS])
-            standing = min(STANDINGS - 1, int(np.ceil(np.log2(customers))))
-            weight[m] = self.weights.standing[self.restaurants[place, TIER], standing]
+            bucket = min(BUCKETS - 1, int(np.ceil(np.log2(customers))))
+            weight[m] = self.weights.bucket[self.restaurants[place, TIER], bucket]
             weight[m] += sum(self.weights.gate[g, row[column], m] for g, column in enumerate(self.gates))
         return out, weight
 
@@ -152,7 +152,7 @@ def test_mixture_is_that_of_the_seating(reference):
 
 
 def test_plain_pool_is_its_only_expert(reference):
-    plain = Weights(np.empty((0, STANDINGS)), np.empty((0, SYMBOLS, 1)))
+    plain = Weights(np.empty((0, BUCKETS)), np.empty((0, SYMBOLS, 1)))
     reference.gates = reference.gates[:0]
     out = np.empty(reference.alphabet)
     product, mixture = (reference.frozen(plain, mixed=mixed) for mixed in (False, True))
@@ -169,7 +169,7 @@ def test_all_ways_to_keep_logs_are_tested():
     own = no_list = single = several = 0
     for alphabet in (7, 40, 300):
         for seed in range(6):
-            view = Reference(alphabet, 100 * alphabet + seed, one_table=seed % 2 == 0).frozen(mixed=False).frozen
+            view = Reference(alphabet, 100 * alphabet + seed, one_table=seed % 2 == 0).frozen(mixed=False).finished
             rows = view.restaurants.reshape(-1, WIDTH)
             rows = rows[(rows[:, views.SYMBOL] != EMPTY) | (np.arange(len(rows)) < len(view.columns))]
             own += len(view.row) - len(view.columns)

@@ -17,9 +17,10 @@ from spacy_hpyp.hpyp.franchise import (
     reserve,
 )
 from spacy_hpyp.pools.pool import (
-    STANDINGS,
+    BUCKETS,
     SeatedPool,
     Weights,
+    bucket_of,
     learn_mixture,
     learn_product,
     mixture_probability,
@@ -30,7 +31,6 @@ from spacy_hpyp.pools.pool import (
     read_symbols,
     seat_mixture,
     seat_product,
-    standing,
     unseat_all_noting,
 )
 
@@ -49,7 +49,7 @@ MASK[:, 7] = True
 def random_weights(scale, seed=0):
     rng = np.random.default_rng(seed)
     return Weights(
-        0.5 + scale * rng.normal(size=(len(COLUMNS) * 4, STANDINGS)),
+        0.5 + scale * rng.normal(size=(len(COLUMNS) * 4, BUCKETS)),
         scale * rng.normal(size=(len(GATES), SYMBOLS, len(COLUMNS))),
     )
 
@@ -95,7 +95,7 @@ def experts(pool, row):
         while pool.franchise.restaurants[restaurant, CUSTOMERS] == 0:
             restaurant = pool.franchise.restaurants[restaurant, PARENT]
         found = pool.franchise.restaurants[restaurant]
-        weight[expert] = pool.weights.standing[found[TIER], standing(found[CUSTOMERS])]
+        weight[expert] = pool.weights.bucket[found[TIER], bucket_of(found[CUSTOMERS])]
         weight[expert] += sum(pool.weights.gate[g, row[column], expert] for g, column in enumerate(GATES))
     return out, weight
 
@@ -119,7 +119,18 @@ def rows():
 
 
 def test_standing_doubles_from_class_to_class():
-    assert [standing(customers) for customers in (1, 2, 3, 4, 5, 8, 9, 64, 65, 10**6)] == [0, 1, 2, 2, 3, 3, 4, 6, 7, 7]
+    assert [bucket_of(customers) for customers in (1, 2, 3, 4, 5, 8, 9, 64, 65, 10**6)] == [
+        0,
+        1,
+        2,
+        2,
+        3,
+        3,
+        4,
+        6,
+        7,
+        7,
+    ]
 
 
 @pytest.mark.parametrize("one_table", [False, True])
@@ -205,11 +216,11 @@ def test_what_is_learned_without_seating_is_what_is_learned_with_it(mixed):
     before = pool.franchise.used.copy()
     if mixed:
         predicted = predict_mixture(pool, places, symbols, dish)
-        assert not pool.gradient.standing.any()
+        assert not pool.gradient.bucket.any()
         found = learn_mixture(pool, places, symbols, dish)
     else:
         predicted = predict_product(pool, places, symbols, 0, dish)
-        assert not pool.gradient.standing.any()
+        assert not pool.gradient.bucket.any()
         found = learn_product(pool, places, symbols, 0, dish)
     np.testing.assert_array_equal(pool.franchise.used, before)
     gradient = [part.copy() for part in pool.gradient]
@@ -247,7 +258,7 @@ def test_unseating_what_is_not_seated_is_reported():
 
 def test_pool_without_experts_generates_with_probability_one():
     franchise = new_franchise(np.empty((0, 0), dtype=np.int32), 3)
-    weights = Weights(np.empty((0, STANDINGS)), np.empty((0, 2, 0)))
+    weights = Weights(np.empty((0, BUCKETS)), np.empty((0, 2, 0)))
     nothing, no_gates = np.empty((0, 4), dtype=np.int32), np.empty(0, dtype=np.int32)
     view = freeze_pool(franchise, weights, no_gates, NO_MASK, nothing, mixed=True)
     empty = np.empty(0, dtype=np.int32)

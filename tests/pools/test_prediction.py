@@ -9,7 +9,7 @@ from test_frozen_pool import SYMBOLS, Reference
 
 from spacy_hpyp.compiled import compiled
 from spacy_hpyp.hpyp.franchise import N_RESTAURANTS
-from spacy_hpyp.pools.pool import STANDINGS, SeatedPool, Weights
+from spacy_hpyp.pools.pool import BUCKETS, SeatedPool, Weights
 from spacy_hpyp.pools.prediction import alphabet_of, predict, predict_one, workspace
 
 
@@ -42,7 +42,7 @@ class Pools:
         gates, weights, possible = reference.gates, reference.weights, reference.possible
         if plain:
             gates = gates[:0]
-            weights = Weights(np.empty((0, STANDINGS)), np.empty((0, SYMBOLS, len(reference.columns))))
+            weights = Weights(np.empty((0, BUCKETS)), np.empty((0, SYMBOLS, len(reference.columns))))
             possible = possible[:0, :0]
         self.kinds = max(1, len(possible))
         self.seated = SeatedPool(

@@ -31,6 +31,7 @@ from spacy_hpyp.hpyp.franchise import (
 )
 from spacy_hpyp.pools import view as views
 from spacy_hpyp.pools.view import (
+    BUCKET_BITS,
     DISH,
     EMPTY,
     FIRST,
@@ -41,20 +42,19 @@ from spacy_hpyp.pools.view import (
     ROW,
     SHARE,
     SINGLE,
-    STANDING_BITS,
     SYMBOL,
     VALUE,
     WIDTH,
     below,
     best_by_class,
+    bucket_of,
+    bucket_of_restaurant,
     deepest_in,
     distribution_below,
-    freeze,
     keep_best,
+    make_view,
     probability_below,
     share_of,
-    standing,
-    standing_of,
     view_distribution,
     view_of,
     view_probability,
@@ -83,7 +83,7 @@ def places_of(view):
     """The restaurants of a view, each with the one above it, `NONE` above a root."""
     found = [(expert * WIDTH, NONE) for expert in range(len(view.columns))]
     for place, _ in found:
-        first, room = int(view.restaurants[place + FIRST]), int(view.restaurants[place + ROOM]) >> STANDING_BITS
+        first, room = int(view.restaurants[place + FIRST]), int(view.restaurants[place + ROOM]) >> BUCKET_BITS
         children = range(first, first + room * WIDTH, WIDTH)
         found += [(below, place) for below in children if view.restaurants[below + SYMBOL] != EMPTY]
     return found
@@ -117,7 +117,7 @@ events = st.lists(st.tuples(st.tuples(symbols, symbols, symbols), st.integers(0,
 @given(events, st.integers(0, 40), st.integers(0, 2**32))
 def test_view_gives_the_probabilities_of_the_seating(customers, stay, seed):
     franchise = seated_franchise(customers, customers[stay:], seed)
-    view = freeze(franchise)
+    view = make_view(franchise)
     live, out = np.empty(ALPHABET), np.empty(ALPHABET)
     for row in contexts()[::3]:
         for expert in range(len(COLUMNS)):
@@ -133,7 +133,7 @@ def test_view_gives_the_probabilities_of_the_seating(customers, stay, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_probabilities_are_never_above_those_of_the_seating_and_add_up_to_one_at_most(seed):
     franchise = busy_franchise(seed)
-    view, live, out = freeze(franchise), np.empty(ALPHABET), np.empty(ALPHABET)
+    view, live, out = make_view(franchise), np.empty(ALPHABET), np.empty(ALPHABET)
     for row in contexts():
         for expert in range(len(COLUMNS)):
             predictive_distribution(franchise, expert, row, live)
@@ -148,12 +148,12 @@ def test_probabilities_too_small_for_32_bits_have_a_logarithm():
     # Back-off factors near 0, one below the other.
     franchise = seated_franchise([((0, 0, 0), 0)] * 50)
     franchise.discount[:], franchise.strength[:] = 1e-25, 1e-25
-    view = freeze(franchise)
+    view = make_view(franchise)
     assert 0.0 < view_probability(view, 0, np.zeros(3, dtype=np.int32), 1) < 1e-70
 
 
 def test_view_of_an_empty_franchise_is_uniform():
-    view, out = freeze(new_franchise(COLUMNS, ALPHABET)), np.empty(ALPHABET)
+    view, out = make_view(new_franchise(COLUMNS, ALPHABET)), np.empty(ALPHABET)
     row = np.zeros(3, dtype=np.int32)
     for expert in range(len(COLUMNS)):
         view_distribution(view, expert, row, out)
@@ -163,7 +163,7 @@ def test_view_of_an_empty_franchise_is_uniform():
 
 def test_view_of_an_empty_franchise_has_uniform_rows():
     out = np.empty(ALPHABET)
-    distribution_below(freeze(new_franchise(COLUMNS, ALPHABET), multiplied=True), 0, 1, True, out)
+    distribution_below(make_view(new_franchise(COLUMNS, ALPHABET), multiplied=True), 0, 1, True, out)
     np.testing.assert_allclose(out, 1 / ALPHABET, rtol=ROUNDING)
 
 
@@ -178,17 +178,17 @@ def distributions(view):
 
 def test_view_keeps_its_probabilities_when_hyperparameters_change():
     franchise = busy_franchise(0)
-    view = freeze(franchise)
+    view = make_view(franchise)
     before = distributions(view)
     franchise.discount[:] = 0.5
     franchise.strength[:] = 2.0
     np.testing.assert_array_equal(distributions(view), before)
-    assert np.abs(distributions(freeze(franchise)) - before).max() > 1e-3
+    assert np.abs(distributions(make_view(franchise)) - before).max() > 1e-3
 
 
 @pytest.mark.parametrize("multiplied", [False, True])
 def test_view_is_made_of_arrays_that_can_be_kept(multiplied):
-    view = freeze(busy_franchise(0), multiplied=multiplied)
+    view = make_view(busy_franchise(0), multiplied=multiplied)
     again = view_of(view.columns, view.alphabet, view.restaurants.copy(), view.servings.copy(), view.row)
     for one, other in zip(view, again):
         np.testing.assert_array_equal(one, other)
@@ -197,44 +197,44 @@ def test_view_is_made_of_arrays_that_can_be_kept(multiplied):
 @pytest.mark.parametrize(("contexts", "events"), [(2, 60), (4, 60), (5, 200), (60, 400), (1000, 300)])
 def test_below_finds_the_restaurants_with_customers_and_no_others(contexts, events):
     franchise = busy_franchise(contexts, contexts, events=events)
-    for view in (freeze(franchise), freeze(franchise, multiplied=True)):
+    for view in (make_view(franchise), make_view(franchise, multiplied=True)):
         found = pairs_of(franchise, view, [*range(0, contexts + 8, 1 + contexts // 8), 2**31 - 1])
         rows = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
         assert len(found) == len(COLUMNS) + np.count_nonzero(rows[len(COLUMNS) :, CUSTOMERS])
         assert sorted(place for _, place in found) == sorted(place for place, _ in places_of(view))
         for restaurant, place in found:
-            assert standing_of(view, place) == standing(rows[restaurant, CUSTOMERS])
+            assert bucket_of_restaurant(view, place) == bucket_of(rows[restaurant, CUSTOMERS])
 
 
 @pytest.mark.parametrize("contexts", [3, 60])
 def test_children_stand_together_behind_their_parents(contexts):
-    view = freeze(busy_franchise(0, contexts))
+    view = make_view(busy_franchise(0, contexts))
     places = places_of(view)
     assert len({place for place, _ in places}) == len(places)
     assert all(parent < place for place, parent in places)
     count = Counter(parent for _, parent in places)
     for place, _ in places:
         # Few of them leave no room, and of many each finds a free place soon.
-        own, room = count[place], int(view.restaurants[place + ROOM]) >> STANDING_BITS
+        own, room = count[place], int(view.restaurants[place + ROOM]) >> BUCKET_BITS
         assert own == room if own <= 4 else 1.2 * own < room < 1.5 * own
 
 
 @pytest.mark.parametrize("multiplied", [False, True])
 def test_more_than_can_be_numbered_is_refused(monkeypatch, multiplied):
     franchise = busy_franchise(0, alphabet=60)
-    view = freeze(franchise, multiplied=multiplied)
+    view = make_view(franchise, multiplied=multiplied)
     needed = sorted({len(view.restaurants), len(view.servings)})
     for most in (needed[0] - 1, needed[1] - 1, needed[1]):
         monkeypatch.setattr(views, "SINGLE", most)
         if most == needed[1]:
-            freeze(franchise, multiplied=multiplied)
+            make_view(franchise, multiplied=multiplied)
         else:
             with pytest.raises(MemoryError, match="Use shorter contexts or less text"):
-                freeze(franchise, multiplied=multiplied)
+                make_view(franchise, multiplied=multiplied)
 
 
 def test_of_a_chain_of_only_children_each_stands_next_to_its_parent():
-    view = freeze(seated_franchise([((5, 6, 7), 0), ((5, 6, 7), 1)]))
+    view = make_view(seated_franchise([((5, 6, 7), 0), ((5, 6, 7), 1)]))
     parents = dict(places_of(view))
     chain = [deepest_in(view, 0, np.array([5, 6, 7], dtype=np.int32))]
     while parents[chain[0]] != NONE:
@@ -245,7 +245,7 @@ def test_of_a_chain_of_only_children_each_stands_next_to_its_parent():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_context_leads_to_the_deepest_restaurant_with_customers(seed):
     franchise = busy_franchise(seed)
-    view = freeze(franchise)
+    view = make_view(franchise)
     pairs = dict(pairs_of(franchise, view))
     for row in contexts():
         for expert in range(len(COLUMNS)):
@@ -255,7 +255,7 @@ def test_a_context_leads_to_the_deepest_restaurant_with_customers(seed):
 @pytest.mark.parametrize("alphabet", [7, 60])
 def test_restaurants_list_what_they_serve(alphabet):
     franchise = busy_franchise(1, alphabet=alphabet)
-    view, live = freeze(franchise), np.empty(alphabet)
+    view, live = make_view(franchise), np.empty(alphabet)
     servings = franchise.servings[: franchise.used[N_SERVINGS]]
     several = 0
     for restaurant, place in pairs_of(franchise, view):
@@ -288,7 +288,7 @@ def logs_of(view, place):
 @pytest.mark.parametrize("seed", range(2))
 def test_rows_and_excesses_are_the_logs_of_the_seating_up_to_a_constant(alphabet, seed):
     franchise = busy_franchise(seed, alphabet=alphabet)
-    view, live = freeze(franchise, multiplied=True), np.empty(alphabet)
+    view, live = make_view(franchise, multiplied=True), np.empty(alphabet)
     for restaurant, place in pairs_of(franchise, view):
         restaurant_distribution(franchise, restaurant, live)
         assert np.ptp(logs_of(view, place) - np.log(live)) < 10 * PRECISION
@@ -297,7 +297,7 @@ def test_rows_and_excesses_are_the_logs_of_the_seating_up_to_a_constant(alphabet
 @pytest.mark.parametrize("seed", range(3))
 def test_contexts_of_one_symbol_can_be_asked_for_by_themselves(seed):
     franchise = busy_franchise(seed)
-    shares, logs = freeze(franchise), freeze(franchise, multiplied=True)
+    shares, logs = make_view(franchise), make_view(franchise, multiplied=True)
     live, out = np.empty(ALPHABET), np.empty(ALPHABET)
     for expert, symbol in itertools.product(range(len(COLUMNS) - 1), range(4)):
         restaurant = child(franchise, expert, symbol)
@@ -313,7 +313,7 @@ def test_contexts_of_one_symbol_can_be_asked_for_by_themselves(seed):
 @pytest.mark.parametrize("best", [1, 2, 3, 10])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_best_of_each_class_are_those_that_sorting_finds(best, seed):
-    view = freeze(busy_franchise(seed))
+    view = make_view(busy_franchise(seed))
     dish, probability = best_by_class(view, KIND, 2, best)
     expected = np.empty(ALPHABET)
     for row, expert in itertools.product(contexts(), range(len(COLUMNS))):
@@ -334,7 +334,7 @@ def test_best_of_each_class_are_those_that_sorting_finds(best, seed):
 
 @pytest.mark.parametrize("best", [1, 2, 5])
 def test_best_of_an_empty_franchise_are_the_lowest_numbers(best):
-    dish, _ = best_by_class(freeze(new_franchise(COLUMNS, ALPHABET)), KIND, 2, best)
+    dish, _ = best_by_class(make_view(new_franchise(COLUMNS, ALPHABET)), KIND, 2, best)
     for group in range(2):
         members = np.flatnonzero(KIND == group)[:best]
         assert np.all(dish[:, group, : len(members)] == members)

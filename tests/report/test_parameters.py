@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from spacy_hpyp.pools.view import STANDINGS, standing
-from spacy_hpyp.report.parameters import STANDING_NAMES, learned_parameters
+from spacy_hpyp.pools.view import BUCKETS, bucket_of
+from spacy_hpyp.report.parameters import BUCKET_NAMES, learned_parameters
 
 
 def learned(nlp, toy):
@@ -43,14 +43,14 @@ def test_experts_of_different_depth_have_tiers_of_their_own_with_weights(toy):
     }
     assert found["word"].mixed
     assert not found["tag"].mixed
-    weights = model.weights["transition"].standing
+    weights = model.weights["transition"].bucket
     assert found["transition"].has_weights
     assert found["transition"].experts[1].tiers[2].weights == pytest.approx(weights[4 + 2])
 
 
 def test_standings_have_the_names_of_what_they_hold():
-    assert len(STANDING_NAMES) == STANDINGS
+    assert len(BUCKET_NAMES) == BUCKETS
     for customers in range(1, 200):
-        name = STANDING_NAMES[standing(customers)]
+        name = BUCKET_NAMES[bucket_of(customers)]
         low, _, high = name.rstrip("+").partition("–")
         assert int(low) <= customers <= (np.inf if name.endswith("+") else int(high or low))

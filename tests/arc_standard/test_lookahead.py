@@ -4,17 +4,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from searching import decode_all, outlook_of
+from searching import decode_all, lookahead_heuristic
 from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 
 from spacy_hpyp.annotation.arrays import Blocks
-from spacy_hpyp.arc_standard import outlook
+from spacy_hpyp.arc_standard import lookahead
 from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, ROOT_SYMBOL
 from spacy_hpyp.arc_standard.distributions import ContextLists
 from spacy_hpyp.arc_standard.proposals import tag_chain
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import child, restaurant_distribution
-from spacy_hpyp.inference.division import Search
+from spacy_hpyp.inference.rounding import Search
 
 TAGS, FORMS = 3, 4
 SENTENCES = [list(words) for n in (1, 3, 5) for words in product(range(2), repeat=n)][::3]
@@ -42,15 +42,15 @@ class Chain:
         self.candidates = [rng.permutation(TAGS)[:count].tolist() for count in counts]
         self.usual = [rng.random(count) for count in counts]
 
-    def outlook(self, block, share=1.0, chain=None):
+    def heuristic(self, block, share=1.0, chain=None):
         offsets = np.cumsum([0, *map(len, self.candidates)])
         candidates = np.concatenate(self.candidates).astype(np.int32)
         chain = self.chain if chain is None else chain
-        return outlook_of(chain, offsets, candidates, np.concatenate(self.usual), block, share)
+        return lookahead_heuristic(chain, offsets, candidates, np.concatenate(self.usual), block, share)
 
     def step(self, before, tag, may_start):
         """p(tag | the tag before), where another sentence may begin or not."""
-        begins = outlook._BEGINS if may_start else 0.0
+        begins = lookahead._BEGINS if may_start else 0.0
         return (1.0 - begins) * self.chain[before, tag] + begins * self.chain[TAGS, tag]
 
     def enumerated(self, block, i, tag):
@@ -83,22 +83,22 @@ def test_outlook_is_the_log_of_the_sum_over_all_sequences_of_tags(seed, given, m
     for n in (1, 2, 5):
         block = chain.block(n, given=given, may_start=may_start)
         expected = [[chain.enumerated(block, i, tag) for tag in range(TAGS)] for i in range(n)]
-        np.testing.assert_allclose(chain.outlook(block), expected, rtol=ROUNDING, atol=ROUNDING)
+        np.testing.assert_allclose(chain.heuristic(block), expected, rtol=ROUNDING, atol=ROUNDING)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_share_of_the_outlook_is_that_part_of_it(seed):
     chain = Chain(seed)
     block = chain.block(5, may_start=0.5)
-    np.testing.assert_allclose(chain.outlook(block, 0.3), 0.3 * chain.outlook(block), rtol=ROUNDING)
+    np.testing.assert_allclose(chain.heuristic(block, 0.3), 0.3 * chain.heuristic(block), rtol=ROUNDING)
 
 
 def test_nothing_is_promised_with_a_share_of_nothing_or_without_a_chain():
     chain = Chain(0)
     block = chain.block(5)
-    for found in (chain.outlook(block, 0.0), chain.outlook(block, chain=chain.chain[:0])):
+    for found in (chain.heuristic(block, 0.0), chain.heuristic(block, chain=chain.chain[:0])):
         np.testing.assert_array_equal(found, np.zeros((5, TAGS)))
-    assert np.ptp(chain.outlook(block)[:-1], axis=1).min() > 0.05
+    assert np.ptp(chain.heuristic(block)[:-1], axis=1).min() > 0.05
 
 
 def test_a_sentence_may_begin_where_the_block_says_so_and_nowhere_else():
@@ -108,10 +108,10 @@ def test_a_sentence_may_begin_where_the_block_says_so_and_nowhere_else():
     chain.chain[:] = [[1.0, 0.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5], [0.0, 1.0, 0.0]]
     words, usual = [0, 1, 2], [part[0] for part in chain.usual]
     inside, begins, elsewhere = (
-        chain.outlook(blocks_of(words, may_start=may_start)) for may_start in ([1, 0, 0], [1, 1, 0], [1, 0, 1])
+        chain.heuristic(blocks_of(words, may_start=may_start)) for may_start in ([1, 0, 0], [1, 1, 0], [1, 0, 1])
     )
     assert inside[0, 0] < -200.0
-    assert begins[0, 0] == pytest.approx(np.log(outlook._BEGINS * usual[1] * 0.5 * usual[2]))
+    assert begins[0, 0] == pytest.approx(np.log(lookahead._BEGINS * usual[1] * 0.5 * usual[2]))
     assert elsewhere[0, 0] < -200.0
 
 
@@ -120,10 +120,10 @@ def test_a_given_tag_that_the_word_was_never_seen_with_ends_the_outlook():
     words = [0, 1, 2, 3, 0]
     tags = np.full(5, NONE, dtype=np.int32)
     tags[3] = ({0, 1, 2} - set(chain.candidates[3])).pop()
-    found = chain.outlook(blocks_of(words, tags=tags))
+    found = chain.heuristic(blocks_of(words, tags=tags))
     assert np.isfinite(found).all()
     # But for a constant, the word before has nothing to promise, and those before it what comes up to there.
-    shortened = chain.outlook(blocks_of(words[:3]))
+    shortened = chain.heuristic(blocks_of(words[:3]))
     np.testing.assert_allclose(found[:3] - found[2, 0], shortened, rtol=ROUNDING, atol=ROUNDING)
 
 

@@ -38,7 +38,7 @@ class Search(NamedTuple):
         and no more are the labels of a direction of attaching.
     attachments (int): A derivation is given up when it would have no particle even if it went on to attach so many words for
         nothing, by `lookahead`, see `lead_of_the_last`.
-    outlook (float): How much of what a tag promises of the words to come, in nats, counts in the division and in the selection
+    outlook (float): How much of what a tag promises of the words to come, in nats, counts where particles are divided and in the selection
         step; it never counts in a derivation's weight. With 0, they are those of Algorithm 1.
     guides (bool): Whether to find the most probable heads and tags of each word; needs `marginals`.
     predictive (bool): Whether the probability of a word is that given the derivations that the selection step has left, and not
@@ -65,7 +65,7 @@ class Search(NamedTuple):
     apart: bool = False
 
 
-class Dividing(NamedTuple):
+class Rounding(NamedTuple):
     """Algorithm 1 at work on n words.
 
     search (Search): K, what the selection step expects, and what the beam is for.
@@ -84,109 +84,114 @@ class Dividing(NamedTuple):
 
 
 @inner_maker
-def new_dividing(search, syntactic, lexical, log_probability):
+def new_rounding(search, syntactic, lexical, log_probability):
     """Algorithm 1 before the first word."""
     sums = new_sums(syntactic, lexical, log_probability)
-    return Dividing(search, sums, lead_of_the_last(search), np.full(1, -inf), np.full(1, -inf))
+    return Rounding(search, sums, lead_of_the_last(search), np.full(1, -inf), np.full(1, -inf))
 
 
-@implements(divide, Dividing)
+@implements(divide, Rounding)
 @inner
-def _divide(division, particles, p_generate, p_attach, is_held, holds_word):
+def _divide(scheme, particles, p_generate, p_attach, is_held, holds_word):
     # nShift = round(k p(shift)), where there is a choice.
     return particles if p_attach == 0.0 else np.int64(floor(particles * p_generate + 0.5))
 
 
-@implements(allot, Dividing)
+@implements(allot, Rounding)
 @inner
-def _allot(division, options, count, mass, particles, held):
+def _allot(scheme, options, count, mass, particles, held):
     """Each option in turn, the most promising one first, gets its share of what is left."""
-    outcome, probability, outlook, claim = options.outcome, options.probability, options.outlook, options.claim
-    # The mass of what is claimed, not that of the probabilities.
-    best_outlook, claimed = -inf, 0.0
+    outcome, probability, heuristic, priority = (
+        options.outcome,
+        options.probability,
+        options.heuristic,
+        options.priority,
+    )
+    # The sum of the priorities, not that of the probabilities.
+    highest, left = -inf, 0.0
     for i in range(count):
-        best_outlook = max(best_outlook, outlook[i])
+        highest = max(highest, heuristic[i])
     for i in range(count):
-        claim[i] = probability[i] * exp(outlook[i] - best_outlook)
-        claimed += claim[i]
+        priority[i] = probability[i] * exp(heuristic[i] - highest)
+        left += priority[i]
     for i in range(count):
         if particles == 0:
             options.particles[i] = 0
             continue
         best = i
         for j in range(i + 1, count):
-            if claim[j] > claim[best]:
+            if priority[j] > priority[best]:
                 best = j
         # Those between keep their order: of equals the first one comes first.
-        found, p_found, own_outlook, own_claim = outcome[best], probability[best], outlook[best], claim[best]
+        found, p_found, own_heuristic, own_priority = outcome[best], probability[best], heuristic[best], priority[best]
         for j in range(best, i, -1):
             outcome[j], probability[j] = outcome[j - 1], probability[j - 1]
-            outlook[j], claim[j] = outlook[j - 1], claim[j - 1]
-        outcome[i], probability[i], outlook[i], claim[i] = found, p_found, own_outlook, own_claim
-        options.particles[i] = share(particles, own_claim, claimed)
+            heuristic[j], priority[j] = heuristic[j - 1], priority[j - 1]
+        outcome[i], probability[i], heuristic[i], priority[i] = found, p_found, own_heuristic, own_priority
+        options.particles[i] = share(particles, own_priority, left)
         particles -= options.particles[i]
-        claimed -= own_claim
+        left -= own_priority
 
 
-@implements(gain, Dividing)
+@implements(gain, Rounding)
 @inner
-def _gain(division, probability, mass):
+def _gain(scheme, probability, mass):
     return log(probability)
 
 
-@implements(is_pursued, Dividing)
+@implements(is_pursued, Rounding)
 @inner
-def _is_pursued(division, weight, depth, outlook):
+def _is_pursued(scheme, weight, depth, heuristic):
     # What is so far behind a derivation that has generated the word would attach, a particle at a time, down to the bottom of
     # its stack, and that for every word of a text in which nothing can be attached.
-    return expected_weight(weight, depth, outlook, division.search) >= division.best[0] - division.lead
+    return expected_weight(weight, depth, heuristic, scheme.search) >= scheme.best[0] - scheme.lead
 
 
-@implements(may_generate, Dividing)
+@implements(may_generate, Rounding)
 @inner
-def _may_generate(division, weight, depth):
+def _may_generate(scheme, weight, depth):
     return True
 
 
-@implements(take_out, Dividing)
+@implements(take_out, Rounding)
 @inner
-def _take_out(division, beam, first, size):
+def _take_out(scheme, beam, first, size):
     return first + 1, size
 
 
-@implements(put_in, Dividing)
+@implements(put_in, Rounding)
 @inner
-def _put_in(division, beam, size):
+def _put_in(scheme, beam, size):
     last = size - 1
-    if division.search.apart and beam.depth[last] == 1:
-        division.ended[0] = log_add(division.ended[0], beam.weight[last])
+    if scheme.search.apart and beam.depth[last] == 1:
+        scheme.ended[0] = log_add(scheme.ended[0], beam.weight[last])
         beam.particles[last] = 0
 
 
-@implements(arrive, Dividing)
+@implements(arrive, Rounding)
 @inner
-def _arrive(division, weight, depth, outlook):
+def _arrive(scheme, weight, depth, heuristic):
     return
 
 
-@implements(note, Dividing)
+@implements(note, Rounding)
 @inner
-def _note(division, weight, probability, generated, depth, outlook):
-    note_tagged(division.sums, weight + log(probability))
-    division.best[0] = max(division.best[0], expected_weight(generated, depth, outlook, division.search))
+def _note(scheme, weight, probability, generated, depth, heuristic):
+    note_tagged(scheme.sums, weight + log(probability))
+    scheme.best[0] = max(scheme.best[0], expected_weight(generated, depth, heuristic, scheme.search))
 
 
-@implements(select, Dividing)
+@implements(select, Rounding)
 @inner
-def _select(division, beam, size, held, word, is_last):
+def _select(scheme, beam, size, held, word, is_last):
     """Find what the word adds to the sum of the weights, and reallocate the particles."""
     prefix = log_sum(beam.weight, size)
     if is_last:
-        add_end(division.sums, word, prefix)
+        add_end(scheme.sums, word, prefix)
         return size, held
-    left = reallocate(beam, size, division.search.particles, division.search)
-    add_word(division.sums, word, prefix, log_sum(beam.weight, left) if division.search.predictive else prefix)
-    division.best[0] = -inf
+    left = reallocate(beam, size, scheme.search.particles, scheme.search)
+    add_word(scheme.sums, word, prefix, log_sum(beam.weight, left) if scheme.search.predictive else prefix)
+    scheme.best[0] = -inf
     return left, held
 
 
@@ -200,11 +205,11 @@ def share(particles, probability, mass):
 
 
 @borrowing
-def expected_weight(weight, depth, outlook, search):
+def expected_weight(weight, depth, heuristic, search):
     """The log-weight of a derivation with what its last tag promises of the words to come, less what attaching its open words can
     be expected to cost; see `reallocate`.
     """
-    return weight + outlook - search.lookahead * depth
+    return weight + heuristic - search.lookahead * depth
 
 
 @borrowing
@@ -241,29 +246,29 @@ def reallocate(beam, size, particles, search):
         highest = max(highest, _expected(beam, i, search))
     mass = 0.0
     for i in range(size):
-        mass += _claim(beam, i, search) * exp(_expected(beam, i, search) - highest)
+        mass += _multiplicity(beam, i, search) * exp(_expected(beam, i, search) - highest)
     best, best_share = 0, -1.0
     left = 0
     for i in range(size):
-        proportion = _claim(beam, i, search) * exp(_expected(beam, i, search) - highest) / mass
+        proportion = _multiplicity(beam, i, search) * exp(_expected(beam, i, search) - highest) / mass
         if proportion > best_share:
             best, best_share = i, proportion
         own = np.int64(floor(particles * proportion))
         if own > 0:
             own *= search.spread
-            left = append(beam, left, beam.record[i], beam.weight[i], own, beam.depth[i], beam.outlook[i])
+            left = append(beam, left, beam.record[i], beam.weight[i], own, beam.depth[i], beam.heuristic[i])
     if left == 0:
         own = particles * search.spread
-        left = append(beam, 0, beam.record[best], beam.weight[best], own, beam.depth[best], beam.outlook[best])
+        left = append(beam, 0, beam.record[best], beam.weight[best], own, beam.depth[best], beam.heuristic[best])
     return left
 
 
 @borrowing
-def _claim(beam, i, search):
+def _multiplicity(beam, i, search):
     return 1 if search.marginals else beam.particles[i]
 
 
 @borrowing
 def _expected(beam, i, search):
-    expected = expected_weight(beam.weight[i], beam.depth[i], beam.outlook[i], search)
+    expected = expected_weight(beam.weight[i], beam.depth[i], beam.heuristic[i], search)
     return expected / search.temperature if search.marginals else expected

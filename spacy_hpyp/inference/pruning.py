@@ -13,8 +13,8 @@ import numpy as np
 
 from ..compiled import implements, inner, inner_maker
 from .beam import append, log_sum, swap
-from .division import Search, expected_weight
 from .particle_filter import allot, arrive, divide, gain, is_pursued, may_generate, note, put_in, select, take_out
+from .rounding import Search, expected_weight
 from .sums import Sums, add_end, add_word, new_sums, note_tagged
 
 
@@ -28,14 +28,14 @@ class BeamSearch(Search):
     __slots__ = ()
 
 
-class Keeping(NamedTuple):
+class Pruning(NamedTuple):
     """A beam of fixed size at work on n words.
 
     search (BeamSearch): How many derivations are kept, and what corrects their weights.
     sums (Sums): What the weights say of the words.
     options (int): How many options a derivation has at the most. It has a particle for each, so that none goes without, and each
         option has as many again.
-    highest (float64[n + 1]), least (int64[n + 1]): The highest outlook and the least depth that a derivation can have after each
+    highest (float64[n + 1]), least (int64[n + 1]): The highest heuristic and the least depth that a derivation can have after each
         pass.
     word (int64[1]): Which word is generated in the present pass.
     best (float64[K]): The highest `expected_weight`s of what has come through the present pass, a heap with the lowest of them first.
@@ -53,56 +53,56 @@ class Keeping(NamedTuple):
 
 
 @inner_maker
-def new_keeping(search, options, highest, least, syntactic, lexical, log_probability):
-    """A beam of fixed size before the first word; for the arguments see `Keeping` and `Sums`."""
+def new_pruning(search, options, highest, least, syntactic, lexical, log_probability):
+    """A beam of fixed size before the first word; for the arguments see `Pruning` and `Sums`."""
     sums = new_sums(syntactic, lexical, log_probability)
     word, best, found = np.zeros(1, dtype=np.int64), np.empty(search.particles), np.zeros(1, dtype=np.int64)
-    return Keeping(search, sums, options, highest, least, word, best, found)
+    return Pruning(search, sums, options, highest, least, word, best, found)
 
 
-@implements(divide, Keeping)
+@implements(divide, Pruning)
 @inner
-def _divide(division, particles, p_generate, p_attach, is_held, holds_word):
+def _divide(scheme, particles, p_generate, p_attach, is_held, holds_word):
     if p_generate == 0.0 or p_attach == 0.0:
         return 0 if p_generate == 0.0 else particles
     return particles // 2
 
 
-@implements(allot, Keeping)
+@implements(allot, Pruning)
 @inner
-def _allot(division, options, count, mass, particles, held):
+def _allot(scheme, options, count, mass, particles, held):
     for i in range(count):
-        options.particles[i] = division.options if options.probability[i] > 0.0 else 0
+        options.particles[i] = scheme.options if options.probability[i] > 0.0 else 0
 
 
-@implements(gain, Keeping)
+@implements(gain, Pruning)
 @inner
-def _gain(division, probability, mass):
+def _gain(scheme, probability, mass):
     return log(probability)
 
 
 @inner
-def _least(division):
+def _least(scheme):
     """The lowest weight that can still be kept, by what has come through the pass so far."""
-    return division.best[0] if division.found[0] == len(division.best) else -inf
+    return scheme.best[0] if scheme.found[0] == len(scheme.best) else -inf
 
 
-@implements(is_pursued, Keeping)
+@implements(is_pursued, Pruning)
 @inner
-def _is_pursued(division, weight, depth, outlook):
-    word = division.word[0]
-    return expected_weight(weight, division.least[word], division.highest[word], division.search) >= _least(division)
+def _is_pursued(scheme, weight, depth, heuristic):
+    word = scheme.word[0]
+    return expected_weight(weight, scheme.least[word], scheme.highest[word], scheme.search) >= _least(scheme)
 
 
-@implements(may_generate, Keeping)
+@implements(may_generate, Pruning)
 @inner
-def _may_generate(division, weight, depth):
-    return expected_weight(weight, depth, division.highest[division.word[0]], division.search) >= _least(division)
+def _may_generate(scheme, weight, depth):
+    return expected_weight(weight, depth, scheme.highest[scheme.word[0]], scheme.search) >= _least(scheme)
 
 
-@implements(take_out, Keeping)
+@implements(take_out, Pruning)
 @inner
-def _take_out(division, beam, first, size):
+def _take_out(scheme, beam, first, size):
     """Those to be continued are a heap, the most probable one first: what it could become does not depend on anything else."""
     size -= 1
     swap(beam, 0, size)
@@ -118,28 +118,28 @@ def _take_out(division, beam, first, size):
     return 0, size
 
 
-@implements(put_in, Keeping)
+@implements(put_in, Pruning)
 @inner
-def _put_in(division, beam, size):
+def _put_in(scheme, beam, size):
     place = size - 1
     while place > 0 and beam.weight[(place - 1) // 2] < beam.weight[place]:
         swap(beam, place, (place - 1) // 2)
         place = (place - 1) // 2
 
 
-@implements(note, Keeping)
+@implements(note, Pruning)
 @inner
-def _note(division, weight, probability, generated, depth, outlook):
-    note_tagged(division.sums, weight + log(probability))
+def _note(scheme, weight, probability, generated, depth, heuristic):
+    note_tagged(scheme.sums, weight + log(probability))
 
 
-@implements(arrive, Keeping)
+@implements(arrive, Pruning)
 @inner
-def _arrive(division, weight, depth, outlook):
-    best, expected = division.best, expected_weight(weight, depth, outlook, division.search)
-    if division.found[0] < len(best):
-        place = division.found[0]
-        division.found[0] += 1
+def _arrive(scheme, weight, depth, heuristic):
+    best, expected = scheme.best, expected_weight(weight, depth, heuristic, scheme.search)
+    if scheme.found[0] < len(best):
+        place = scheme.found[0]
+        scheme.found[0] += 1
         while place > 0 and best[(place - 1) // 2] > expected:
             best[place] = best[(place - 1) // 2]
             place = (place - 1) // 2
@@ -159,34 +159,34 @@ def _arrive(division, weight, depth, outlook):
     best[place] = expected
 
 
-@implements(select, Keeping)
+@implements(select, Pruning)
 @inner
-def _select(division, beam, size, held, word, is_last):
+def _select(scheme, beam, size, held, word, is_last):
     """Find what the word adds to the sum of the weights, and keep the best derivations."""
     prefix = log_sum(beam.weight, size)
-    left = _keep_best(division, beam, size)
+    left = _keep_best(scheme, beam, size)
     kept = log_sum(beam.weight, left)
     if is_last:
-        add_end(division.sums, word, kept)
+        add_end(scheme.sums, word, kept)
     else:
-        add_word(division.sums, word, prefix, kept if division.search.predictive else prefix)
-        division.word[0] += 1
-        division.found[0] = 0
+        add_word(scheme.sums, word, prefix, kept if scheme.search.predictive else prefix)
+        scheme.word[0] += 1
+        scheme.found[0] = 0
     return left, held
 
 
 @inner
-def _keep_best(division, beam, size):
+def _keep_best(scheme, beam, size):
     """Keep the K best derivations; of equals those that were found first. Returns how many there are."""
-    least, room = _least(division), len(division.best)
+    least, room = _least(scheme), len(scheme.best)
     for i in range(size):
-        room -= expected_weight(beam.weight[i], beam.depth[i], beam.outlook[i], division.search) > least
+        room -= expected_weight(beam.weight[i], beam.depth[i], beam.heuristic[i], scheme.search) > least
     left = 0
     for i in range(size):
-        expected = expected_weight(beam.weight[i], beam.depth[i], beam.outlook[i], division.search)
+        expected = expected_weight(beam.weight[i], beam.depth[i], beam.heuristic[i], scheme.search)
         if expected < least or (expected == least and room == 0):
             continue
         room -= expected == least
-        left = append(beam, left, beam.record[i], beam.weight[i], beam.particles[i], beam.depth[i], beam.outlook[i])
-        _put_in(division, beam, left)
+        left = append(beam, left, beam.record[i], beam.weight[i], beam.particles[i], beam.depth[i], beam.heuristic[i])
+        _put_in(scheme, beam, left)
     return left

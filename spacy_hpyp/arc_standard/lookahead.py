@@ -21,8 +21,8 @@ _BEGINS = 0.05
 
 
 @inner_maker
-def outlook_of(chain, tag_offsets, candidate_tags, usual, block, share):
-    """The outlook of every tag of every word of a block.
+def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
+    """The heuristic of every tag of every word of a block.
 
     chain (float64[tags + 1, tags]): See `Parser`; without rows nothing is promised.
     tag_offsets (int64[*]), candidate_tags (int32[*]), usual (float64[*]): See `Parser`.
@@ -35,9 +35,9 @@ def outlook_of(chain, tag_offsets, candidate_tags, usual, block, share):
     for tag in candidate_tags:
         tags = max(tags, tag + 1)
     n = len(block.words)
-    outlook = np.zeros((n, tags))
+    heuristic = np.zeros((n, tags))
     if len(chain) == 0 or share == 0.0:
-        return outlook
+        return heuristic
     # Of the word after, relative to its most promising tag.
     ahead = np.ones(tags)
     shift = 0.0
@@ -68,5 +68,5 @@ def outlook_of(chain, tag_offsets, candidate_tags, usual, block, share):
         shift += log(highest)
         for before in range(tags):
             ahead[before] = found[before] / highest
-            outlook[i, before] = share * (log(max(ahead[before], 1e-100)) + shift)
-    return outlook
+            heuristic[i, before] = share * (log(max(ahead[before], 1e-100)) + shift)
+    return heuristic

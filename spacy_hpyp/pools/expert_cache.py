@@ -16,6 +16,8 @@ import numpy as np
 from ..compiled import NONE, borrowing, by_reference, maker
 from .view import (
     BACK_OFF,
+    BUCKET_BITS,
+    BUCKETS,
     EMPTY,
     EXCESS,
     FIRST,
@@ -26,14 +28,12 @@ from .view import (
     ROW,
     SHARE,
     SINGLE,
-    STANDING_BITS,
-    STANDINGS,
     VALUE,
     WIDTH,
+    bucket_of_restaurant,
     find,
     first_try,
     share_of,
-    standing_of,
 )
 
 _SLOTS = 4096
@@ -41,7 +41,7 @@ _SLOTS = 4096
 # An index that is known not to be negative takes fewer instructions.
 _ONE, _FIRST, _ROOM, _LIST, _WIDTH = np.uint64(1), np.uint64(FIRST), np.uint64(ROOM), np.uint64(LIST), np.uint64(WIDTH)
 _LENGTH, _BACK_OFF, _SHARE, _PAIR = np.uint64(LENGTH), np.uint64(BACK_OFF), np.uint64(SHARE), np.uint64(PAIR)
-_VALUE, _STANDING_BITS, _ONLY = np.uint64(VALUE), np.uint64(STANDING_BITS), np.uint32(SINGLE)
+_VALUE, _BUCKET_BITS, _ONLY = np.uint64(VALUE), np.uint64(BUCKET_BITS), np.uint32(SINGLE)
 _SPREAD, _TOP, _LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(1) << np.uint64(63), np.uint64(_SLOTS - 1)
 _EMPTY, _NOTHING = np.uint32(EMPTY), np.uint64(0)
 
@@ -71,13 +71,13 @@ class Questions(NamedTuple):
 
 
 @by_reference
-class Recent(NamedTuple):
+class ExpertCache(NamedTuple):
     """A table of what was found lately, and the answers to the present question.
 
     fingerprint (uint64[slots]): Whose answer stands in a slot; 0 where there is none.
     known (float64[slots]), known_entry (uint32[slots, 3]): The answers.
     weight (float64[experts]): The weight that the expert has in the deepest restaurant of the context.
-    weight_at (uint32[experts]): Where that stands in `pool.Weights.standing`, flattened.
+    weight_at (uint32[experts]): Where that stands in `pool.Weights.bucket`, flattened.
     probability (float64[experts]): Of experts that are mixed, p(dish | context). Of others what the restaurant's single dish has in
         excess of its row, or how many dishes it lists.
     row, list (uint32[experts]): Of experts that are multiplied, the restaurant's row and list, see `View`.
@@ -96,10 +96,10 @@ class Recent(NamedTuple):
 
 
 @maker
-def new_recent(view):
+def new_expert_cache(view):
     """An empty table for the experts of a view."""
     experts, depth = view.columns.shape
-    return Recent(
+    return ExpertCache(
         np.zeros(_SLOTS, dtype=np.uint64),
         np.empty(_SLOTS),
         np.empty((_SLOTS, 3), dtype=np.uint32),
@@ -123,28 +123,28 @@ def new_recent(view):
 
 
 @borrowing
-def recall_all(view, weights, row, dish, recent):
-    """Find what every expert says in a context: `recent.weight`, and the other answers.
+def recall_all(view, weights, row, dish, cache):
+    """Find what every expert says in a context: `cache.weight`, and the other answers.
 
-    weights (float64[tiers, STANDINGS]): By tier and standing, see `pool.Weights`.
+    weights (float64[tiers, BUCKETS]): By tier and bucket, see `pool.Weights`.
     row (int32[elements]): The context row.
     dish (int): The dish whose probability is asked for; `NONE` where experts are multiplied.
     """
-    questions = recent.questions
+    questions = cache.questions
     missing = 0
     for expert in range(len(view.columns)):
         fingerprint = _ask(view, row, dish, expert, questions, missing)
         slot = fingerprint & _LOW
-        if recent.fingerprint[slot] == fingerprint:
-            _answer(weights, recent, expert, slot)
+        if cache.fingerprint[slot] == fingerprint:
+            _answer(weights, cache, expert, slot)
         else:
             missing += 1
     if missing > 0:
-        _go_down(view, dish, missing, recent)
+        _go_down(view, dish, missing, cache)
         for i in range(missing):
             # Two of them may share a slot.
-            _conclude(view, dish, i, recent)
-            _answer(weights, recent, questions.expert[i], questions.fingerprint[i] & _LOW)
+            _conclude(view, dish, i, cache)
+            _answer(weights, cache, questions.expert[i], questions.fingerprint[i] & _LOW)
 
 
 @borrowing
@@ -169,17 +169,17 @@ def _ask(view, row, dish, expert, questions, i):
 
 
 @borrowing
-def _answer(weights, recent, expert, slot):
-    at = recent.known_entry[slot, 2]
-    recent.weight_at[expert], recent.probability[expert] = at, recent.known[slot]
-    recent.weight[expert] = weights[at >> STANDING_BITS, at & (STANDINGS - 1)]
-    recent.row[expert], recent.list[expert] = recent.known_entry[slot, 0], recent.known_entry[slot, 1]
+def _answer(weights, cache, expert, slot):
+    at = cache.known_entry[slot, 2]
+    cache.weight_at[expert], cache.probability[expert] = at, cache.known[slot]
+    cache.weight[expert] = weights[at >> BUCKET_BITS, at & (BUCKETS - 1)]
+    cache.row[expert], cache.list[expert] = cache.known_entry[slot, 0], cache.known_entry[slot, 1]
 
 
 @borrowing
-def _go_down(view, dish, count, recent):
+def _go_down(view, dish, count, cache):
     """Let the first questions find the deepest restaurant of their context, and the probability of the dish there."""
-    questions, table, depth = recent.questions, view.restaurants, np.uint64(view.columns.shape[1])
+    questions, table, depth = cache.questions, view.restaurants, np.uint64(view.columns.shape[1])
     symbols, place, active, trial = questions.symbols, questions.place, questions.active, questions.trial
     found, levels = questions.found, questions.level
     for i in range(count):
@@ -196,7 +196,7 @@ def _go_down(view, dish, count, recent):
         for a in range(left):
             i = active[a]
             restaurant = np.uint64(place[i])
-            room = np.uint64(table[restaurant + _ROOM]) >> _STANDING_BITS
+            room = np.uint64(table[restaurant + _ROOM]) >> _BUCKET_BITS
             # Where there is a child, the expert reads a symbol.
             if room != _NOTHING:
                 at = first_try(np.uint64(symbols[i * depth + level]), room)
@@ -211,7 +211,7 @@ def _go_down(view, dish, count, recent):
                 if found[a] == _EMPTY:
                     continue
                 restaurant = np.int64(place[i])
-                first, room = np.int64(table[restaurant + FIRST]), np.int64(table[restaurant + ROOM]) >> STANDING_BITS
+                first, room = np.int64(table[restaurant + FIRST]), np.int64(table[restaurant + ROOM]) >> BUCKET_BITS
                 other = find(table, first, room, WIDTH, wanted)
                 if other == NONE or table[other] == _EMPTY:
                     continue
@@ -258,16 +258,16 @@ def _go_on(view, dish, count, questions):
 
 
 @borrowing
-def _conclude(view, dish, i, recent):
+def _conclude(view, dish, i, cache):
     """Enter the answer to a question."""
-    questions = recent.questions
+    questions = cache.questions
     expert, place, slot = questions.expert[i], np.int64(questions.place[i]), questions.fingerprint[i] & _LOW
-    recent.fingerprint[slot] = questions.fingerprint[i]
+    cache.fingerprint[slot] = questions.fingerprint[i]
     tier = np.int64(expert) * (view.columns.shape[1] + 1) + np.int64(questions.level[i])
-    recent.known_entry[slot, 2] = tier << STANDING_BITS | np.int64(standing_of(view, place))
+    cache.known_entry[slot, 2] = tier << BUCKET_BITS | np.int64(bucket_of_restaurant(view, place))
     if dish != NONE:
-        recent.known[slot] = abs(questions.probability[i])
+        cache.known[slot] = abs(questions.probability[i])
         return
     listed = view.restaurants[place + LIST]
-    recent.known[slot] = view.restaurants[place + LENGTH] if listed < _ONLY else view.value[place + EXCESS]
-    recent.known_entry[slot, 0], recent.known_entry[slot, 1] = view.restaurants[place + ROW], listed
+    cache.known[slot] = view.restaurants[place + LENGTH] if listed < _ONLY else view.value[place + EXCESS]
+    cache.known_entry[slot, 0], cache.known_entry[slot, 1] = view.restaurants[place + ROW], listed

@@ -48,7 +48,7 @@ _NEGLIGIBLE = 1e-3
 def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, gradients):
     """Add up the gradients of the conditional log-likelihoods of some sentences.
 
-    parser (Parser): With factored transitions.
+    parser (SearchModel): With factored transitions.
     work (Workspace): Written on.
     blocks (Blocks): The sentences.
     chosen (int64[*]): Which of them.

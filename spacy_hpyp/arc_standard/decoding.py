@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ..annotation.arrays import Blocks, Guides, Parses, Posterior, Share, block_starts, no_guides
-from ..arc_standard.proposals import Parser, new_workspace
+from ..arc_standard.proposals import SearchModel, new_workspace
 from ..compiled import NONE
 from ..inference.beam import log_sum
 from ..inference.rounding import Search
@@ -31,7 +31,7 @@ _IMPLAUSIBLE = 8.0
 _CERTAIN = 50.0
 
 
-def decode(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
+def decode(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
     """Parse blocks of words by Algorithm 1, with sentences that have to be found as the module says.
 
     blocks (Blocks): What to parse.
@@ -61,7 +61,7 @@ def decode(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) -> 
     )
 
 
-def segment(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, Parses]:
+def segment(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, Parses]:
     """Find the sentences of blocks.
 
     parser, blocks, search, threads: As for `decode`.
@@ -75,7 +75,7 @@ def segment(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) ->
     return cut(blocks, parses.heads), parses
 
 
-def posteriors(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, list[Posterior]]:
+def posteriors(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, list[Posterior]]:
     """All parses of each sentence that are left in the end.
 
     parser, blocks, threads: As for `decode`.
@@ -86,7 +86,7 @@ def posteriors(parser: Parser, blocks: Blocks, search: Search, threads: int = 1)
     return sentences, _decode_all(parser, sentences, search, threads)
 
 
-def mixture(parser: Parser, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
+def mixture(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
     """All parses of all words that are left in the end: of each sentence, and of plausible pairs of sentences as one.
 
     parser, blocks, threads: As for `decode`.
@@ -135,7 +135,7 @@ def _is_open(blocks: Blocks) -> np.ndarray:
 
 
 def _decode(
-    parser: Parser,
+    parser: SearchModel,
     blocks: Blocks,
     search: Search,
     threads: int,
@@ -177,7 +177,7 @@ def _decode(
     return parses
 
 
-def _decode_all(parser: Parser, blocks: Blocks, search: Search, threads: int) -> list[Posterior]:
+def _decode_all(parser: SearchModel, blocks: Blocks, search: Search, threads: int) -> list[Posterior]:
     def decode_one(i: int) -> Posterior:
         return decode_all(parser, new_workspace(parser, search), blocks, i, search)
 
@@ -186,7 +186,7 @@ def _decode_all(parser: Parser, blocks: Blocks, search: Search, threads: int) ->
 
 
 def _doubt_boundaries(
-    parser: Parser, blocks: Blocks, sentences: Blocks, parses: Parses, search: Search, threads: int
+    parser: SearchModel, blocks: Blocks, sentences: Blocks, parses: Parses, search: Search, threads: int
 ) -> None:
     """Let the probabilities of heads and tags know that two neighbours may be one sentence, as `mixture` has it.
 
@@ -272,7 +272,7 @@ def _moved(heads: np.ndarray, distance: np.ndarray) -> np.ndarray:
 
 
 def _plausible_pairs(
-    parser: Parser, blocks: Blocks, sentences: Blocks, evidence: np.ndarray, search: Search, threads: int
+    parser: SearchModel, blocks: Blocks, sentences: Blocks, evidence: np.ndarray, search: Search, threads: int
 ) -> np.ndarray:
     """Sentences that may be one with the next. Most boundaries are beyond doubt, as a quick look shows.
 

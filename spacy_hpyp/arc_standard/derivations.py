@@ -66,7 +66,7 @@ def generate(parser, words, tags, records, used, top, action, queries):
     return log(probability)
 
 
-class Chart(NamedTuple):
+class ConfigurationSet(NamedTuple):
     """Configurations that the same number of actions has led to.
 
     record (int32[*]): Their records.
@@ -82,12 +82,12 @@ class Chart(NamedTuple):
 
 
 @compiled
-def new_chart(size):
+def new_configurations(size):
     """Room for a number of configurations."""
     slots = 4
     while slots < 2 * size:
         slots *= 2
-    return Chart(
+    return ConfigurationSet(
         np.empty(size, dtype=np.int32),
         np.empty(size),
         np.empty(size, dtype=np.uint64),
@@ -160,7 +160,7 @@ def reads_action(parser):
 def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
     """The exact log-probability of a sentence with its tags and its tree, summed over the derivations of the tree.
 
-    parser (Parser): The model.
+    parser (SearchModel): The model.
     words, tags, heads, labels (int32[n]): The sentence; a head is a position, -1 for the root's.
     limit (int): How many configurations may be kept at a step.
     queries (Queries): Written on, see `new_queries`.
@@ -171,12 +171,12 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
     by_action = reads_action(parser)
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     used = begin(records)
-    chart = new_chart(1)
+    chart = new_configurations(1)
     size = enter(chart, 0, records, ROOT, 0.0, np.uint64(0), by_action)
     for _ in range(2 * len(words)):
         while used + 2 * size > len(records):
             records = longer(records)
-        following = new_chart(2 * size)
+        following = new_configurations(2 * size)
         found = 0
         for i in range(size):
             top = np.int64(chart.record[i])
@@ -200,7 +200,7 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
 class Tracing(NamedTuple):
     """The task of deriving a tree that is given: the oracle says which actions lead to it.
 
-    parser (Parser | Distributions): The model.
+    parser (SearchModel | Distributions): The model.
     system (ArcStandard): With the words.
     tags (int32[n]): Their tags.
     tree (GoldTree): Its tree, see `gold_tree`.

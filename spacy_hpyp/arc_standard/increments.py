@@ -47,7 +47,7 @@ from .configuration import (
 from .contexts import read_context
 from .decoder import only
 from .proposals import (
-    Parser,
+    SearchModel,
     Workspace,
     best_actions,
     best_attachments,
@@ -124,7 +124,7 @@ class Watching(NamedTuple):
     increments (Increments): What is found.
     """
 
-    parser: Parser
+    parser: SearchModel
     system: ArcStandard
     words: np.ndarray
     tags: np.ndarray
@@ -371,11 +371,11 @@ def follow_block(parser, work, wide_work, gathered, blocks, block, search, wide,
 
 
 def follow(
-    parser: Parser, blocks: Blocks, search: Search, threads: int = 1, *, parses: bool = True
+    parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1, *, parses: bool = True
 ) -> list[Increments]:
     """What the beam holds after each word of some sentences.
 
-    parser (Parser): With best actions for `wide(search)`.
+    parser (SearchModel): With best actions for `wide(search)`.
     blocks (Blocks): The sentences; boundaries inside of a block are not looked for.
     search (Search): How to search; its `outlook` should be 0, or it knows the words to come.
     threads (int): How many threads share the sentences; the result does not depend on it.

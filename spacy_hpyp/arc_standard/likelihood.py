@@ -48,7 +48,7 @@ class Queries(NamedTuple):
 def new_queries(parser, remembered):
     """Workspace that fits a model, to be forgotten when the seating changes.
 
-    parser (Parser | Distributions): The model, frozen or while it learns.
+    parser (SearchModel | Distributions): The model, frozen or while it learns.
     remembered (int): How many probabilities to remember of each distribution, a power of two.
     """
     return Queries(
@@ -84,7 +84,7 @@ def _new_query(pool, remembered):
 def action_probability(parser, records, top, action, queries):
     """p(action | configuration).
 
-    parser (Parser): The model. If it has a distribution of labels, an action is a direction and, of an arc, a label
+    parser (SearchModel): The model. If it has a distribution of labels, an action is a direction and, of an arc, a label
         given the direction; an action that does not exist at the depth of the stack must not be asked for then.
     records (int32[*, FIELDS]), top (int): The configuration.
     action (int): The action.

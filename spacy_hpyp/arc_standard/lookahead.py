@@ -24,8 +24,8 @@ _BEGINS = 0.05
 def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
     """The heuristic of every tag of every word of a block.
 
-    chain (float64[tags + 1, tags]): See `Parser`; without rows nothing is promised.
-    tag_offsets (int64[*]), candidate_tags (int32[*]), usual (float64[*]): See `Parser`.
+    chain (float64[tags + 1, tags]): See `SearchModel`; without rows nothing is promised.
+    tag_offsets (int64[*]), candidate_tags (int32[*]), usual (float64[*]): See `SearchModel`.
     block (Blocks): The block by itself.
     share (float): How much of the logs.
     RETURNS (float64[n, tags]): The log-probability of the words after each, given its tag, in nats; its differences mean something, in

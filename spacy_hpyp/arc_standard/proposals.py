@@ -52,7 +52,7 @@ LAST_TAG, TOP_TAG = ELEMENTS["w1.tag"], ELEMENTS["s1.tag"]
 
 
 @by_reference
-class Parser(NamedTuple):
+class SearchModel(NamedTuple):
     """The distributions while they predict, and what is known of the words.
 
     transition, label, tag, word (FrozenPool): A, T and W of B&B section 3.1, and that of the labels where A has none.
@@ -128,7 +128,7 @@ class Workspace(NamedTuple):
     options: Options
 
 
-def new_workspace(parser: Parser, search: Search) -> Workspace:
+def new_workspace(parser: SearchModel, search: Search) -> Workspace:
     """A workspace that fits a parser.
 
     search (Search): How many labels and tags a derivation is divided between.
@@ -213,8 +213,8 @@ def shift_or_end(parser, records, top, work):
 def usual_probabilities(pool, tag_offsets, candidate_tags, outcomes):
     """p(word | tag) for every word and candidate tag, as the first expert that begins with the tag has it.
 
-    outcomes (int32[words]): See `Parser`.
-    RETURNS (float64[candidates]): The probabilities, see `Parser`.
+    outcomes (int32[words]): See `SearchModel`.
+    RETURNS (float64[candidates]): The probabilities, see `SearchModel`.
     """
     view = pool.finished
     usual = np.ones(len(candidate_tags))
@@ -227,7 +227,7 @@ def usual_probabilities(pool, tag_offsets, candidate_tags, outcomes):
     return usual
 
 
-def with_weights(parser: Parser, weights: Mapping[str, Weights]) -> Parser:
+def with_weights(parser: SearchModel, weights: Mapping[str, Weights]) -> SearchModel:
     """A parser with other weights of its pools, by the names of the distributions."""
     return parser._replace(**{name: getattr(parser, name)._replace(weights=own) for name, own in weights.items()})
 
@@ -327,7 +327,7 @@ def score_tags(parser, records, top, word, given, negligible, heuristic, tag_row
 class Decoding(NamedTuple):
     """The task of Algorithm 1: derivations of a block of words, of which the best actions and tags are pursued.
 
-    parser (Parser): The model.
+    parser (SearchModel): The model.
     system (ArcStandard): With the words of the block, as outcomes.
     words, tags, may_start: See `Blocks`.
     threshold (float): Of tags and of directions, see `Search.tag_threshold`.
@@ -336,7 +336,7 @@ class Decoding(NamedTuple):
     length, passes (int): The number of words, and one more.
     """
 
-    parser: Parser
+    parser: SearchModel
     system: ArcStandard
     words: np.ndarray
     tags: np.ndarray

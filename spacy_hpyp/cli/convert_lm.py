@@ -5,7 +5,7 @@ from typing import Annotated
 
 from wasabi import msg
 
-from ..treebanks.conllu import Sentence, read_conllu, write_conllu
+from ..treebanks.conllu import ConlluSentence, read_conllu, write_conllu
 from ..treebanks.language_modelling import WordForms, frequent_words, limit, simplify
 from .options import argument, option, writable
 
@@ -43,7 +43,7 @@ def convert_lm(
     save_limited(output, sentences, frequent_words(train, vocab_size, forms), forms)
 
 
-def simplified(name: object, sentences: list[Sentence], forms: WordForms) -> list[Sentence]:
+def simplified(name: object, sentences: list[ConlluSentence], forms: WordForms) -> list[ConlluSentence]:
     """Sentences without punctuation, see `simplify`; what is dropped is reported.
 
     name (object): Of the file or part, for messages.
@@ -57,7 +57,7 @@ def simplified(name: object, sentences: list[Sentence], forms: WordForms) -> lis
     return found
 
 
-def save_limited(path: Path, sentences: list[Sentence], vocabulary: set[str], forms: WordForms) -> None:
+def save_limited(path: Path, sentences: list[ConlluSentence], vocabulary: set[str], forms: WordForms) -> None:
     """Write simplified sentences with the words of a vocabulary, and report how many other words there were."""
     limited = limit(sentences, vocabulary, forms)
     write_conllu(path, limited)

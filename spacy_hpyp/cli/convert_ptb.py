@@ -8,7 +8,7 @@ from wasabi import msg
 
 from ..storage.files import prepare_folder
 from ..treebanks.brackets import read_trees
-from ..treebanks.conllu import Sentence, write_conllu
+from ..treebanks.conllu import ConlluSentence, write_conllu
 from ..treebanks.language_modelling import WordForms, frequent_words
 from ..treebanks.penn import dependencies
 from ..treebanks.sections import LANGUAGE_MODELLING, PARSING, bracketed_files, check_once, listed, section_of
@@ -68,9 +68,9 @@ def convert_ptb(
         _save_language_modelling(output, sections)
 
 
-def _convert(files: Sequence[Path]) -> list[Sentence]:
+def _convert(files: Sequence[Path]) -> list[ConlluSentence]:
     """The sentences of files, each of which is a document."""
-    sentences: list[Sentence] = []
+    sentences: list[ConlluSentence] = []
     empty = 0
     for file in files:
         begins = [f"newdoc id = {file.stem}"]
@@ -88,19 +88,19 @@ def _convert(files: Sequence[Path]) -> list[Sentence]:
     return sentences
 
 
-def _save(path: Path, sentences: list[Sentence]) -> None:
+def _save(path: Path, sentences: list[ConlluSentence]) -> None:
     write_conllu(path, sentences)
     words = sum(len(sentence.words) for sentence in sentences)
     msg.good(f"Saved {len(sentences):,} sentences with {words:,} words: {path}")
 
 
-def _save_parsing(output: Path, sections: Mapping[int, list[Sentence]]) -> None:
+def _save_parsing(output: Path, sections: Mapping[int, list[ConlluSentence]]) -> None:
     for name, numbers in PARSING.items():
         if found := _gather(name, numbers, sections):
             _save(output / f"{name}.conllu", found)
 
 
-def _save_language_modelling(output: Path, sections: Mapping[int, list[Sentence]]) -> None:
+def _save_language_modelling(output: Path, sections: Mapping[int, list[ConlluSentence]]) -> None:
     forms = WordForms()
     vocabulary: set[str] | None = None
     for name, numbers in LANGUAGE_MODELLING.items():
@@ -114,7 +114,7 @@ def _save_language_modelling(output: Path, sections: Mapping[int, list[Sentence]
             save_limited(output / f"{name}.conllu", found, vocabulary, forms)
 
 
-def _gather(name: str, numbers: Sequence[int], sections: Mapping[int, list[Sentence]]) -> list[Sentence]:
+def _gather(name: str, numbers: Sequence[int], sections: Mapping[int, list[ConlluSentence]]) -> list[ConlluSentence]:
     """The sentences of a part; sections that are not there are reported."""
     missing = [number for number in numbers if number not in sections]
     if len(missing) == len(numbers):

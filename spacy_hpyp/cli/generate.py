@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from wasabi import msg
 
-from ..language_model.ngram import Drawn, NGramModel
+from ..language_model.ngram import DrawnSentence, NGramModel
 from ..storage.files import replace_file
 from ..text.spacing import spaces_between
 from .app import load_parser, save_docs
@@ -99,7 +99,7 @@ def _show_tree(doc: Doc) -> None:
         print(f"{token._.log_prob:8.2f}  {'  '.join(columns)}  {token.head.text}")
 
 
-def _text_record(drawn: Drawn, vocab: Vocab) -> dict[str, Any]:
+def _text_record(drawn: DrawnSentence, vocab: Vocab) -> dict[str, Any]:
     spaces = spaces_between(drawn.words, separated=vocab.writing_system["has_letters"])
     return {"text": Doc(vocab, drawn.words, spaces).text, "log_prob": drawn.log_prob, "words": list(drawn.words)}
 

@@ -10,7 +10,7 @@ import spacy
 from spacy.language import Language
 from wasabi import msg
 
-from ..language_model.ngram import NGramVocabulary, Progress, collect_vocabulary, train_ngram_model
+from ..language_model.ngram import NgramProgress, NGramVocabulary, collect_vocabulary, train_ngram_model
 from .app import load_parser, load_pipeline
 from .options import MinClassCount, MinCount, SegmentWith, Tokenized, argument, option, writable
 from .progress import Bar
@@ -83,7 +83,7 @@ def ngram(
         Bar(desc="Training", unit=" words", unit_scale=True, leave=True, delay=1e-9) as bar,
     ):
 
-        def show(done: Progress) -> None:
+        def show(done: NgramProgress) -> None:
             if bar.total is None:
                 # Time counts from here.
                 bar.reset(done.total)

@@ -20,7 +20,7 @@ from ..report.figures import check_library
 from ..report.page import write_page
 from ..report.parameters import learned_parameters
 from ..report.sections import (
-    Parameters,
+    LearnedParameters,
     TokenSurprisal,
     calibration_section,
     confusions_section,
@@ -103,17 +103,17 @@ def report(
     msg.good(f"Saved the report to {output}")
 
 
-def _parameters(nlp: Language) -> list[Parameters]:
+def _parameters(nlp: Language) -> list[LearnedParameters]:
     found = []
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, HPYPParser) and pipe.is_trained:
             model = pipe.joint
             learned = learned_parameters(model.conditionals, model.franchises, model.weights)
-            found.append(Parameters(name, learned, estimated=True))
+            found.append(LearnedParameters(name, learned, estimated=True))
         elif isinstance(pipe, HeadOutwardComponent) and pipe.is_trained:
             model = pipe.head_outward
             learned = learned_parameters(model.conditionals, model.franchises, model.weights)
-            found.append(Parameters(name, learned, estimated=not model.own_tables))
+            found.append(LearnedParameters(name, learned, estimated=not model.own_tables))
     return found
 
 

@@ -133,7 +133,7 @@ class _Journal:
         self.complete: list[str] = []
 
     @classmethod
-    def at(cls, output: Path, task: "Task", limits: dict[str, int], settings: dict[str, Any]) -> "_Journal":
+    def at(cls, output: Path, task: "SelectionTask", limits: dict[str, int], settings: dict[str, Any]) -> "_Journal":
         """The journal of a selection, which may have been interrupted."""
         digest = sha256(json.dumps([task.config.to_str(interpolate=False), limits, settings]).encode())
         for column in task.sentences:
@@ -175,13 +175,13 @@ class _Journal:
         }
 
 
-def _save(output: Path, task: "Task", journal: _Journal) -> None:
+def _save(output: Path, task: "SelectionTask", journal: _Journal) -> None:
     config = replace_contexts(task.config, task.parser.name, journal.experts())
     replace_file(output, config.to_str(interpolate=False).encode())
 
 
 @dataclass(frozen=True)
-class Task:
+class SelectionTask:
     """What experts are to be selected for: a config and training data.
 
     config (Config): The config with overrides, not interpolated.
@@ -194,13 +194,13 @@ class Task:
     sentences: Sentences
 
 
-def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> Task:
+def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> SelectionTask:
     """Read a config and training data.
 
     config_path (Path): The config.
     data_path (Path): A .spacy file or a directory of them.
     overrides (dict[str, Any]): Settings to override, by their names with dots.
-    RETURNS (Task): What was read.
+    RETURNS (SelectionTask): What was read.
     RAISES (ValueError): If the config is none, or has no parser, or there is nothing to select for.
     """
     try:
@@ -233,7 +233,7 @@ def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> 
     encoder = parser.joint.encoder
     gold = (read_gold(raw, nlp.vocab) for example in examples for raw in SENTENCES[parser.tokens](example))
     encoded = [encoder.encode(sentence, learned=True) for sentence in gold if not isinstance(sentence, str)]
-    return Task(config, parser, join([rows for rows in encoded if not isinstance(rows, str)]))
+    return SelectionTask(config, parser, join([rows for rows in encoded if not isinstance(rows, str)]))
 
 
 def replace_contexts(config: Config, component: str, experts: dict[str, list[list[str]]]) -> Config:

@@ -17,7 +17,7 @@ from ..components.surprisal import NGramReader, ParserReader, Reader, batches_of
 from ..language_model.increments import ENTROPIES, Increment
 from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.stimuli import check_prose, is_table, read_stimuli
-from ..language_model.surprisal import REGION, TOKEN, WORD, Passage, Row
+from ..language_model.surprisal import REGION, TOKEN, WORD, Row, TextPassage
 from .app import load_parser, load_pipeline, prepare_output
 from .interpolation import load_interpolation, refuse
 from .options import AnyModel, Interpolate, Threads, UnknownWords, WeightsFrom, argument, option
@@ -159,7 +159,7 @@ def surprisal(
 
 
 def _rows(
-    reader: Reader, passages: Iterable[Passage], read: Callable[[Iterable[Passage]], Iterator[Row]]
+    reader: Reader, passages: Iterable[TextPassage], read: Callable[[Iterable[TextPassage]], Iterator[Row]]
 ) -> Iterator[Row]:
     """The rows of passages, whose strings the pipeline forgets: nobody else has it."""
     for batch in batches_of(passages):
@@ -168,7 +168,7 @@ def _rows(
         yield from rows
 
 
-def _read(path: Path, *, per_line: bool) -> Iterable[Passage]:
+def _read(path: Path, *, per_line: bool) -> Iterable[TextPassage]:
     """The passages of a file. Text is not held in memory, but for that of stdin."""
     if is_table(path):
         return read_stimuli(path)
@@ -183,12 +183,12 @@ def _read(path: Path, *, per_line: bool) -> Iterable[Passage]:
             check_prose(lines, path)
         found = locate_paragraphs(path, per_line=per_line)
     return (
-        Passage(text, {"file": str(path), "paragraph": number}, f"paragraph {number} of '{path}'", offset)
+        TextPassage(text, {"file": str(path), "paragraph": number}, f"paragraph {number} of '{path}'", offset)
         for number, (offset, text) in enumerate(found, 1)
     )
 
 
-def _check_columns(tables: Sequence[Iterable[Passage]], *, regions: bool) -> None:
+def _check_columns(tables: Sequence[Iterable[TextPassage]], *, regions: bool) -> None:
     """See that tables of stimuli become one table.
 
     RAISES (ValueError): If they have different columns, or no regions where these are asked for.
@@ -254,14 +254,14 @@ def _escaped(value: Any) -> Any:
     return f"'{value}" if is_formula else value
 
 
-def _lines(reader: ParserReader, passages: Iterable[Passage], k: int, *, running: bool) -> Iterator[dict[str, Any]]:
+def _lines(reader: ParserReader, passages: Iterable[TextPassage], k: int, *, running: bool) -> Iterator[dict[str, Any]]:
     """What the beam holds after each word, a line each."""
     for batch in batches_of(passages):
         for passage, (doc, found) in zip(batch, reader.increments(batch, k, running=running)):
             yield from (_line(passage, doc, one) for one in found)
 
 
-def _line(passage: Passage, doc: Doc, found: Increment) -> dict[str, Any]:
+def _line(passage: TextPassage, doc: Doc, found: Increment) -> dict[str, Any]:
     place = {token: i for i, token in enumerate(found.words)}
     return {
         **passage.columns,

@@ -14,7 +14,7 @@ from ..compat.cli import parse_config_overrides
 from ..storage.files import prepare_folder, replace_file
 from ..studies.page import to_json, to_markdown
 from ..studies.runner import Runner, minutes, only_one, program_version, wall_seconds
-from ..studies.study import Study, Table, read_study
+from ..studies.study import Study, StudyTable, read_study
 from .app import fail
 from .options import argument, option
 from .raw_text import saved_docs
@@ -90,7 +90,7 @@ def separate(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return names, settings
 
 
-def _has_figures(study: Study, runner: Runner, table: Table) -> bool:
+def _has_figures(study: Study, runner: Runner, table: StudyTable) -> bool:
     return any(runner.made(study.runs[name]) is not None for name in table.runs)
 
 
@@ -106,7 +106,7 @@ def _share(study: Study) -> float:
     return study.head.part * tokens / study.head.tokens
 
 
-def _show(study: Study, runner: Runner, tables: list[Table], jobs: int) -> None:
+def _show(study: Study, runner: Runner, tables: list[StudyTable], jobs: int) -> None:
     """Print the tables, and how long what there is still to do for each takes."""
     rows = []
     seen: set[str] = set()
@@ -121,7 +121,7 @@ def _show(study: Study, runner: Runner, tables: list[Table], jobs: int) -> None:
     msg.text(f"{len(to_do)} runs, {minutes(wall_seconds(runner, to_do, jobs))} with {jobs} at a time")
 
 
-def write_page(study: Study, runner: Runner, tables: list[Table]) -> None:
+def write_page(study: Study, runner: Runner, tables: list[StudyTable]) -> None:
     """Write what there is of some tables into the study's directory, as a page and as JSON that are named after the study."""
     page, figures = study.output / f"{study.name}.md", study.output / f"{study.name}.json"
     replace_file(page, to_markdown(study, runner, tables).encode())

@@ -10,9 +10,9 @@ from spacy.training import Example
 
 from ..annotation.words import Words, read_written, write_attribute
 from ..text.lemmas import LemmaRules
-from .deciding import NOTHING, AttributeComponent
 from .factories import register
 from .settings import AttributeSettings
+from .word_classifier import NOTHING, AttributeComponent
 
 
 class EasyFirstLemmatizer(AttributeComponent):
@@ -31,7 +31,7 @@ class EasyFirstLemmatizer(AttributeComponent):
 
     def _reset_training(self) -> None:
         super()._reset_training()
-        self._rules = _rules(self.decider.outcomes)
+        self._rules = _rules(self.classifier.outcomes)
 
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
         loaded = super()._load_model(attributes, parameters)

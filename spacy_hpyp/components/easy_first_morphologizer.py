@@ -9,9 +9,9 @@ from spacy.tokens import Doc
 
 from ..annotation.extensions import register_extensions
 from ..annotation.words import Words, read_written, write_attribute
-from .deciding import AttributeComponent
 from .factories import register
 from .settings import AttributeSettings
+from .word_classifier import AttributeComponent
 
 register_extensions()
 
@@ -44,7 +44,7 @@ class EasyFirstMorphologizer(AttributeComponent):
         if not self._writes:
             return
         docs, (words, outcomes) = list(docs), scores
-        found = [_taken_apart(name) for name in self.decider.outcomes]
+        found = [_taken_apart(name) for name in self.classifier.outcomes]
         for attribute, values, space in zip(("pos", "morph"), zip(*found), (SPACE_POS, "")):
             names = list(dict.fromkeys(values))
             number = np.array([names.index(value) for value in values])

@@ -21,7 +21,7 @@ from ..annotation.extensions import register_extensions
 from ..annotation.words import Words, layout_of
 from ..compiled import NONE
 from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, join
-from ..easy_first.parsing import Trees
+from ..easy_first.parsing import EasyFirstTrees
 from ..models.easy_first import TREE_MODEL
 from ..models.tree_model import TreeModel, confidence_features
 from ..settings import whole
@@ -230,7 +230,7 @@ class EasyFirstParser(Parser):
             self._updates[:] = 0
         return is_passed
 
-    def _loss_of(self, examples: list[Example], scores: tuple[Words, Trees, np.ndarray]) -> float:
+    def _loss_of(self, examples: list[Example], scores: tuple[Words, EasyFirstTrees, np.ndarray]) -> float:
         docs = [example.predicted.copy() for example in examples]
         self.set_annotations(docs, scores)
         wrong = total = 0
@@ -243,7 +243,7 @@ class EasyFirstParser(Parser):
 
     # Prediction
 
-    def predict(self, docs: Iterable[Doc]) -> tuple[Words, Trees, np.ndarray]:
+    def predict(self, docs: Iterable[Doc]) -> tuple[Words, EasyFirstTrees, np.ndarray]:
         """Parse documents without changing them.
 
         docs (Iterable[Doc]): With tags and sentence boundaries; what has no boundaries is one sentence.
@@ -260,7 +260,7 @@ class EasyFirstParser(Parser):
         observed = confidence_features(trees, sentences.offsets, guided=self.parser.is_guided)
         return words, trees, logistic(observed @ weights)
 
-    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, Trees, np.ndarray]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, EasyFirstTrees, np.ndarray]) -> None:
         """Write trees into documents.
 
         docs (Iterable[Doc]): The documents that were parsed.

@@ -13,15 +13,15 @@ from ..annotation.documents import content_key
 from ..annotation.words import BEGINS, GOES_ON, Words, read_words, write_starts
 from ..compiled import NONE
 from ..training.outcomes import GoldWords
-from .deciding import DecidingComponent
 from .factories import register
 from .settings import SenterSettings
+from .word_classifier import WordClassifyingComponent
 
 #: The names of the outcomes.
 _OUTCOMES = {GOES_ON: "goes on", BEGINS: "begins"}
 
 
-class EasyFirstSenter(DecidingComponent):
+class EasyFirstSenter(WordClassifyingComponent):
     """Finds where sentences begin, the easiest word of a document first.
 
     It sets `token.is_sent_start` of every token. What is set already is kept. White space belongs to the sentence before it.
@@ -52,10 +52,10 @@ class EasyFirstSenter(DecidingComponent):
         RAISES (ValueError): If the component has not been trained.
         """
         self._check_trained()
-        sequences, words = self.decider.read_docs(list(docs), reader=self.name)
+        sequences, words = self.classifier.read_docs(list(docs), reader=self.name)
         outcomes = self.model.predict((sequences, self.search, self.threads))
         if self.certainty > 0.0:
-            sure = np.abs(self.decider.leads(sequences, outcomes)) >= self.certainty
+            sure = np.abs(self.classifier.leads(sequences, outcomes)) >= self.certainty
             outcomes = np.where(sure | (sequences.given != NONE), outcomes, NONE)
         return words, outcomes
 

@@ -16,14 +16,14 @@ from ..compiled import NONE
 from ..settings import whole
 from ..training.outcomes import GoldWords, jackknife
 from .alignment import SENTENCES
-from .deciding import DecidingComponent, guide_content
 from .factories import register
 from .settings import DecisionSettings
+from .word_classifier import WordClassifyingComponent, guide_content
 
 register_extensions()
 
 
-class EasyFirstTagger(DecidingComponent):
+class EasyFirstTagger(WordClassifyingComponent):
     """A tagger that begins with the easiest word of a sentence (Ma et al. 2012, 2013). It sets `token.tag_`.
 
     If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true, and is trained on documents that
@@ -39,17 +39,17 @@ class EasyFirstTagger(DecidingComponent):
     @property
     def is_guided(self) -> bool:
         """Whether its features read guides."""
-        return self.decider.is_guided
+        return self.classifier.is_guided
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The tags."""
-        return tuple(self.decider.outcomes)
+        return tuple(self.classifier.outcomes)
 
     @property
     def label_data(self) -> list[str]:
         """The tags, as `spacy init labels` writes them and `initialize` takes them."""
-        return list(self.decider.outcomes)
+        return list(self.classifier.outcomes)
 
     def initialize(
         self,
@@ -76,7 +76,7 @@ class EasyFirstTagger(DecidingComponent):
         scores (tuple[Words, int32[words]]): What it returned.
         """
         words, outcomes = scores
-        write_tags(list(docs), words.layout, outcomes, self.decider.outcomes)
+        write_tags(list(docs), words.layout, outcomes, self.classifier.outcomes)
 
     def jackknife(
         self, examples: Iterable[Example], *, folds: int = 10, epochs: int = 5, tokens: str | None = None
@@ -93,7 +93,7 @@ class EasyFirstTagger(DecidingComponent):
         RAISES (ValueError): If the component has not been initialized, or its features read guides and a document has none.
         """
         self._check_trained()
-        tags = self.decider.outcomes
+        tags = self.classifier.outcomes
         numbers = {tag: number for number, tag in enumerate(tags)}
         sequences = [
             words
@@ -101,7 +101,7 @@ class EasyFirstTagger(DecidingComponent):
             for words in self._read(example, numbers, tokens or self.tokens)
         ]
         found = jackknife(
-            self.decider,
+            self.classifier,
             sequences,
             self.search,
             margin=self.margin,
@@ -120,7 +120,7 @@ class EasyFirstTagger(DecidingComponent):
         # A guide is about the tokens of the document that it stands in.
         reference = example.reference
         sentences = list(raw_sentences(reference))
-        symbols = self.decider.symbols([reference], read_words([reference]), reader=self.name)
+        symbols = self.classifier.symbols([reference], read_words([reference]), reader=self.name)
         bounds = np.cumsum([0, *(len(sentence.rows) for sentence in sentences)]).tolist()
         return [
             _gold(sentence, example, outcomes, {name: column[start:end] for name, column in symbols.items()})

@@ -16,7 +16,7 @@ from ..annotation.documents import GoldSentence, RawSentence, join, write_trees
 from ..annotation.extensions import mark_uncalibrated, register_extensions, write_sentence_probabilities
 from ..annotation.words import Words
 from ..compiled import NONE
-from ..head_outward.parsing import Trees, best_trees, head_marginals, parse
+from ..head_outward.parsing import HeadOutwardTrees, best_trees, head_marginals, parse
 from ..head_outward.scoring import tree_log_probabilities
 from ..models.head_outward import read_docs
 from ..settings import whole
@@ -79,7 +79,7 @@ class HeadOutwardParser(HeadOutwardComponent):
             draws[:] = 0
         self._warn_of_skipped(self._treebank.skipped, self._treebank.size)
 
-    def _loss_of(self, examples: list[Example], scores: tuple[Words, np.ndarray, Trees]) -> float:
+    def _loss_of(self, examples: list[Example], scores: tuple[Words, np.ndarray, HeadOutwardTrees]) -> float:
         _, _, trees = scores
         return -float(trees.log_probability.sum()) / len(trees.heads) if len(trees.heads) else 0.0
 
@@ -93,7 +93,7 @@ class HeadOutwardParser(HeadOutwardComponent):
                 "does not know. Such a model says how probable trees are that are given to it (`tree_log_prob`)."
             )
 
-    def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray, Trees]:
+    def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray, HeadOutwardTrees]:
         """Parse documents without changing them.
 
         docs (Iterable[Doc]): With tags and sentence boundaries; what has no boundaries is one sentence.
@@ -107,7 +107,7 @@ class HeadOutwardParser(HeadOutwardComponent):
         trees = parse(model.frozen, words, tags, offsets, consensus=self.decoding == "mbr", threads=self.threads)
         return found, offsets, trees
 
-    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray, Trees]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray, HeadOutwardTrees]) -> None:
         """Write trees into documents.
 
         docs (Iterable[Doc]): The documents that were parsed.

@@ -19,7 +19,7 @@ from ..pools.pool import Weights
 from ..storage.checksum import identity
 from ..training.confidence import learn_confidence
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
-from ..training.derivations import Batch, JointTreebank, initialize, visit
+from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
 from ..training.treebank import GoldCorpus
 from .alignment import gold_documents
 from .base import TrainableComponent
@@ -95,7 +95,9 @@ class HPYPTraining(GibbsParser):
         # Where weights are to be contrasted, confidence is learned after that.
         return not self._contrast_is_due
 
-    def _visit(self, batch: Batch, rng: np.random.Generator) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
+    def _visit(
+        self, batch: SentenceBatch, rng: np.random.Generator
+    ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
         model, latent = self.joint, self.latent if self._is_latent else "nothing"
         found = visit(model, batch, rng, latent=latent, particles=self.latent_particles, threads=self.threads)
         # What is learned from sentences that the model has not seen before is not what it will need to know.

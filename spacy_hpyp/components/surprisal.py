@@ -19,7 +19,7 @@ from ..language_model.interpolation import Interpolation
 from ..language_model.ngram import NGramModel
 from ..language_model.scoring import search_for_reading
 from ..language_model.stimuli import is_table, read_stimuli, stimulus
-from ..language_model.surprisal import MIXED, ROWS, TOKEN, Passage, Row, Scores, passage_rows, rare_classes
+from ..language_model.surprisal import MIXED, ROWS, TOKEN, Row, TextPassage, TokenScores, passage_rows, rare_classes
 from ..language_model.surprisal import entropy as distribution_entropy
 from ..settings import HIGHEST_PARTICLES, OneOf, check, whole
 from .corpus import mark_sentence
@@ -82,8 +82,8 @@ class ParserReader:
         self.search = search_for_reading(self.parser.search, particles)
 
     def read(
-        self, passages: list[Passage], *, running: bool = False, entropy: bool = False
-    ) -> Iterator[tuple[Doc, Scores]]:
+        self, passages: list[TextPassage], *, running: bool = False, entropy: bool = False
+    ) -> Iterator[tuple[Doc, TokenScores]]:
         """Parse passages and say how surprising their tokens are.
 
         running (bool): Whether the parser finds the sentences.
@@ -103,10 +103,10 @@ class ParserReader:
             summed = {"surprisal": summed["surprisal_lexical"] + summed["surprisal_syntactic"], **summed}
             summed |= {name: values[i] for name, values in mixed.items()}
             classes = rare_classes(joint.vocabulary, [token.text for token in doc])
-            yield doc, Scores(summed, classes, [token.tag_ for token in doc], entropies)
+            yield doc, TokenScores(summed, classes, [token.tag_ for token in doc], entropies)
 
     def increments(
-        self, passages: list[Passage], k: int, *, running: bool = False
+        self, passages: list[TextPassage], k: int, *, running: bool = False
     ) -> Iterator[tuple[Doc, list[Increment]]]:
         """What the beam holds after each word, see `HPYPParser.increments`."""
         docs = list(self._pipe(_docs(self.nlp, passages, running=running)))
@@ -153,8 +153,8 @@ class NGramReader:
         self.nlp = spacy.blank(model.words.lang) if segmenter is None else segmenter
 
     def read(
-        self, passages: list[Passage], *, running: bool = False, entropy: bool = False
-    ) -> Iterator[tuple[Doc, Scores]]:
+        self, passages: list[TextPassage], *, running: bool = False, entropy: bool = False
+    ) -> Iterator[tuple[Doc, TokenScores]]:
         """As `ParserReader.read`; sentences are read one by one.
 
         RAISES (ValueError): If sentences are to be found, and nothing does.
@@ -170,7 +170,7 @@ class NGramReader:
                 raise ValueError("The pipeline of --segment-with does not find sentences.")
             yield doc, self._scores(doc, entropy=entropy)
 
-    def _scores(self, doc: Doc, *, entropy: bool) -> Scores:
+    def _scores(self, doc: Doc, *, entropy: bool) -> TokenScores:
         surprisal, log_prob, found = np.zeros(len(doc)), np.zeros(len(doc)), np.zeros((len(doc), 2))
         for span in doc.sents:
             places = [token.i for token in span if not token.is_space]
@@ -185,7 +185,9 @@ class NGramReader:
                 each = distribution_entropy(self.model.next_words(words))
                 found[places] = np.stack([each[:-1], each[1:]], axis=1)
         classes = rare_classes(self.model.words.vocabulary, [token.text for token in doc])
-        return Scores({"surprisal": surprisal, "log_prob": log_prob}, classes, None, {"next": found} if entropy else {})
+        return TokenScores(
+            {"surprisal": surprisal, "log_prob": log_prob}, classes, None, {"next": found} if entropy else {}
+        )
 
 
 Reader = ParserReader | NGramReader
@@ -208,7 +210,7 @@ def reader_for(model: Language | NGramModel | str | Path, *, particles: int | No
 
 def read_rows(
     reader: Reader,
-    passages: Iterable[Passage],
+    passages: Iterable[TextPassage],
     *,
     by: str = TOKEN,
     punctuation: bool = True,
@@ -222,11 +224,11 @@ def read_rows(
             yield from passage_rows(doc, scores, passage, by=by, punctuation=punctuation)
 
 
-def batches_of(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
+def batches_of(passages: Iterable[TextPassage]) -> Iterator[list[TextPassage]]:
     """Some passages at a time, in their order."""
     read = 0
 
-    def number(passage: Passage) -> int:
+    def number(passage: TextPassage) -> int:
         nonlocal read
         read += len(passage.text)
         return read // _BATCH
@@ -234,7 +236,7 @@ def batches_of(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
     return (list(batch) for _, batch in groupby(passages, number))
 
 
-def _passages(texts: Iterable[str | Mapping[str, Any]] | Path) -> Iterable[Passage]:
+def _passages(texts: Iterable[str | Mapping[str, Any]] | Path) -> Iterable[TextPassage]:
     if isinstance(texts, Path):
         if not is_table(texts):
             raise ValueError(
@@ -256,7 +258,7 @@ def _passages(texts: Iterable[str | Mapping[str, Any]] | Path) -> Iterable[Passa
     ]
 
 
-def _docs(nlp: Language, passages: Iterable[Passage], *, running: bool) -> list[Doc]:
+def _docs(nlp: Language, passages: Iterable[TextPassage], *, running: bool) -> list[Doc]:
     docs = [nlp.make_doc(passage.text) for passage in passages]
     return docs if running else [mark_sentence(doc) for doc in docs]
 

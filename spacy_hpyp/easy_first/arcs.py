@@ -128,7 +128,7 @@ def reads_guides(names: set[str]) -> bool:
     return any(part in ("guide", "missing") for name in names for part in name.split("."))
 
 
-class Sentence(NamedTuple):
+class SentenceToParse(NamedTuple):
     """A sentence of n words to be parsed.
 
     symbols (int32[n, columns]): See `SYMBOLS`.

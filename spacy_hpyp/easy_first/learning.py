@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled, inner
-from .arcs import SYMBOLS, WINDOW, L, Sentence, find_arc_features
+from .arcs import SYMBOLS, WINDOW, L, SentenceToParse, find_arc_features
 from .labels import learn_labels, new_workbench
 from .partial_trees import HEAD, LEFT_COUNT, RIGHT_COUNT, mark_of_arc
 from .perceptron import change_kept, tick
@@ -81,7 +81,7 @@ class Lessons(NamedTuple):
     """Annotated sentences, one after the other.
 
     symbols (int32[words, columns]), heads (int32[words, k]), probability (float32[words, k]), labels (int32[words, k]),
-        expected (float32[words, 2]): See `Sentence`.
+        expected (float32[words, 2]): See `SentenceToParse`.
     gold_heads, gold_labels (int32[words]): Positions in the sentence, `NONE` for the root; and labels.
     rarity (float32[words]): How often each word is to be taken for an unknown one.
     offsets (int64[sentences + 1]): Where each sentence begins.
@@ -357,7 +357,7 @@ def learn(arc_perceptron, arc_scorer, label_perceptron, label_scorer, lessons, l
         for word in range(n):
             if lessons.rarity[start + word] > 0.0 and rng.random() < lessons.rarity[start + word]:
                 seen[word, _WORD], seen[word, _LOWER] = 0, 0
-        sentence = Sentence(
+        sentence = SentenceToParse(
             seen,
             lessons.heads[start:end],
             lessons.probability[start:end],

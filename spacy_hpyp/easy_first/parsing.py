@@ -6,17 +6,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing, compiled, inner_maker
-from .arcs import L, R, Scorer, Sentence, share_of
+from .arcs import L, R, Scorer, SentenceToParse, share_of
 from .labels import Labeller, label_tree, new_workbench
 from .partial_trees import HEAD, LEFT_ARC, read_heads
 from .search import BEFORE, FROM, MARGIN, WHAT, new_states, search
 
 
-class Sentences(NamedTuple):
+class SentencesToParse(NamedTuple):
     """Sentences to be parsed, one after the other.
 
     symbols (int32[words, columns]), heads (int32[words, k]), probability (float32[words, k]), labels (int32[words, k]),
-        expected (float32[words, 2]): See `Sentence`.
+        expected (float32[words, 2]): See `SentenceToParse`.
     offsets (int64[sentences + 1]): Where each begins.
     """
 
@@ -28,7 +28,7 @@ class Sentences(NamedTuple):
     offsets: np.ndarray
 
 
-class Trees(NamedTuple):
+class EasyFirstTrees(NamedTuple):
     """The trees that were chosen.
 
     heads (int32[words]): Positions in the sentence, `NONE` for roots.
@@ -55,7 +55,7 @@ SCALE = 20.0
 def _of(sentences, i):
     """One of some sentences."""
     start, end = sentences.offsets[i], sentences.offsets[i + 1]
-    return Sentence(
+    return SentenceToParse(
         sentences.symbols[start:end],
         sentences.heads[start:end],
         sentences.probability[start:end],
@@ -66,7 +66,7 @@ def _of(sentences, i):
 
 @borrowing
 def read_margins(states, last, margin):
-    """How much better each arc of a sequence of actions was than others, see `Trees`.
+    """How much better each arc of a sequence of actions was than others, see `EasyFirstTrees`.
 
     last (int): The last action, 0 if there is none.
     margin (float32[n]): Overwritten.
@@ -85,11 +85,11 @@ def parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, trees)
     """Parse some sentences, each by itself.
 
     arc_scorer (Scorer), label_scorer (Scorer | Labeller): What scores arcs and their labels.
-    sentences (Sentences): All sentences.
+    sentences (SentencesToParse): All sentences.
     chosen (int64[*]): Which of them to parse.
     width (int): How many states the beam holds.
     merge (bool): Whether states of the same arcs are merged.
-    trees (Trees): Overwritten for the chosen sentences.
+    trees (EasyFirstTrees): Overwritten for the chosen sentences.
     """
     longest = 1
     for i in chosen:
@@ -144,24 +144,24 @@ def parse_beam(arc_scorer, label_scorer, sentences, i, width):
 def parse(
     arc_scorer: Scorer,
     label_scorer: Scorer | Labeller,
-    sentences: Sentences,
+    sentences: SentencesToParse,
     *,
     width: int,
     merge: bool,
     threads: int = 1,
-) -> Trees:
+) -> EasyFirstTrees:
     """Parse sentences.
 
     arc_scorer (Scorer), label_scorer (Scorer | Labeller): What scores arcs and their labels.
-    sentences (Sentences): What to parse.
+    sentences (SentencesToParse): What to parse.
     width (int): How many states the beam holds, at least 1.
     merge (bool): Whether states of the same arcs are merged.
     threads (int): How many threads share the sentences; the result does not depend on it.
-    RETURNS (Trees): The best trees.
+    RETURNS (EasyFirstTrees): The best trees.
     """
     words, count = len(sentences.symbols), len(sentences.offsets) - 1
     numbers = [np.empty(words, dtype=np.int32) for _ in range(2)]
-    trees = Trees(*numbers, *(np.empty(words, dtype=np.float32) for _ in range(3)))
+    trees = EasyFirstTrees(*numbers, *(np.empty(words, dtype=np.float32) for _ in range(3)))
     threads = max(1, min(threads, count))
     parts = [np.arange(thread, count, threads) for thread in range(threads)]
     with ThreadPoolExecutor(threads) as executor:

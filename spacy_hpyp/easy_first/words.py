@@ -45,7 +45,7 @@ from ..annotation.arrays import Guides, block_starts
 from ..compiled import NONE
 from ..text.candidates import Candidates, Kinds
 from ..text.vocabulary import Vocabulary
-from .decisions import Possible, Reading
+from .classification import Possible, Reading
 from .templates import compile_templates
 
 POSITIONS = {"prev3": -3, "prev2": -2, "prev": -1, "": 0, "next": 1, "next2": 2, "next3": 3}
@@ -120,7 +120,7 @@ SPELLING: dict[str, Callable[[str], int]] = {
 }
 
 
-#: Which outcomes are possible for a word, see `Task`.
+#: Which outcomes are possible for a word, see `ClassificationTask`.
 ALL, VOCABULARY, CANDIDATES = "all", "vocabulary", "candidates"
 
 
@@ -140,7 +140,7 @@ def morphological_parts(outcome: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Task:
+class ClassificationTask:
     """What words are decided about.
 
     outcome (str): The attribute of words that have been decided.
@@ -170,17 +170,17 @@ _TAG_GUIDES = ("guide.tag", "guide.tag2", "guide.prob")
 GUIDE_ATTRIBUTES = (*_TAG_GUIDES, "guide.label", "guide.head.tag")
 #: What components before this one have written.
 WRITTEN_ATTRIBUTES = ("written.tag", "written.pos", "written.morph")
-TAGS = Task("tag", _TAG_GUIDES, VOCABULARY)
-STARTS = Task("start", ("space",), ALL)
-MORPHOLOGY = Task("morph", (*GUIDE_ATTRIBUTES, "written.tag"), CANDIDATES, morphological_parts)
-LEMMAS = Task("lemma", WRITTEN_ATTRIBUTES, CANDIDATES)
+TAGS = ClassificationTask("tag", _TAG_GUIDES, VOCABULARY)
+STARTS = ClassificationTask("start", ("space",), ALL)
+MORPHOLOGY = ClassificationTask("morph", (*GUIDE_ATTRIBUTES, "written.tag"), CANDIDATES, morphological_parts)
+LEMMAS = ClassificationTask("lemma", WRITTEN_ATTRIBUTES, CANDIDATES)
 
 
-def compile_reading(templates: Sequence[Sequence[str]], task: Task) -> tuple[list[str], Reading]:
+def compile_reading(templates: Sequence[Sequence[str]], task: ClassificationTask) -> tuple[list[str], Reading]:
     """Translate templates into what compiled code reads.
 
     templates (Sequence[Sequence[str]]): Lists of names of elements.
-    task (Task): What they are for.
+    task (ClassificationTask): What they are for.
     RETURNS (tuple[list[str], Reading]): The attributes that are read besides outcomes, in the order of `Sequences.symbols`.
     RAISES (ValueError): If they are no templates of the task, see `compile_templates`.
     """
@@ -211,7 +211,7 @@ def compile_reading(templates: Sequence[Sequence[str]], task: Task) -> tuple[lis
     )
 
 
-def possible_outcomes(vocabulary: Vocabulary, task: Task, candidates: Candidates | None) -> Possible:
+def possible_outcomes(vocabulary: Vocabulary, task: ClassificationTask, candidates: Candidates | None) -> Possible:
     """The outcomes that are possible for the kinds of words that `Lexicon` tells apart."""
     names = vocabulary.tags
     found = [task.parts(name) for name in names]
@@ -257,12 +257,16 @@ class Lexicon:
 
     vocabulary (Vocabulary): Its tags are the outcomes.
     attributes (Sequence[str]): What is read of words, in the order of the columns.
-    task (Task): What words are decided about.
+    task (ClassificationTask): What words are decided about.
     candidates (Candidates | None): What they may be, if the task asks for them.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, attributes: Sequence[str], task: Task, candidates: Candidates | None = None
+        self,
+        vocabulary: Vocabulary,
+        attributes: Sequence[str],
+        task: ClassificationTask,
+        candidates: Candidates | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self.attributes = list(attributes)

@@ -33,11 +33,11 @@ from .exponential import exponentiate, highest, log_sum
 TREE, COMPLETE, INCOMPLETE, SIBLING = range(4)
 #: How many kinds there are.
 KINDS = 4
-#: Sides of a head, the rows of `Scores.stop`.
+#: Sides of a head, the rows of `ChartScores.stop`.
 LEFT, RIGHT = 0, 1
 
 
-class Scores(NamedTuple):
+class ChartScores(NamedTuple):
     """What a model says of the trees of one sentence of n words: natural logs, minus infinity for what is impossible.
 
     The score of a tree is the sum over its events. The arrays are contiguous, the words' positions begin at 0.
@@ -84,7 +84,7 @@ class Sum(NamedTuple):
     """An item is worth all of its derivations."""
 
 
-class Drawn(NamedTuple):
+class Sampled(NamedTuple):
     """Of an item's derivations, one is drawn in proportion to its probability.
 
     rng (numpy.random.Generator): The source of randomness.
@@ -107,7 +107,7 @@ def combine(choice, weights):
 def choose(choice, weights):
     """Choose one of the splits of an item: the first one, if all are impossible.
 
-    choice (Best | Drawn): How.
+    choice (Best | Sampled): How.
     weights (float64[*]): Logs, at least one. Overwritten.
     """
     raise NotImplementedError
@@ -135,7 +135,7 @@ def _sum(choice, weights):
     return log_sum(weights)
 
 
-@implements(choose, Drawn)
+@implements(choose, Sampled)
 @inner
 def _draw(choice, weights):
     scale = highest(weights)
@@ -152,7 +152,7 @@ def options(scores, chart, kind, i, j, weights):
     A split is the root's child of a `TREE`, the last child in a `COMPLETE` item, the sibling in an `INCOMPLETE` one (the head, if there
     is none), and the boundary in a `SIBLING` item.
 
-    scores (Scores): Of the events.
+    scores (ChartScores): Of the events.
     chart (Chart): With the items that this one is made of.
     kind, i, j (int): The item; 0, 0 for `TREE`.
     weights (float64[n + 1]): Gets the score of a split at its place.
@@ -263,7 +263,7 @@ def _descend(choice, scores, chart):
 def best_chart(scores):
     """The best score of each item (the Viterbi algorithm in Eisner's chart).
 
-    scores (Scores): Of a sentence of at least one word.
+    scores (ChartScores): Of a sentence of at least one word.
     RETURNS (Chart): The best scores.
     """
     return _fill(Best(), scores)
@@ -273,7 +273,7 @@ def best_chart(scores):
 def inside(scores):
     """The log-sum of each item's derivations (the inside algorithm in Eisner's chart).
 
-    scores (Scores): Of a sentence of at least one word.
+    scores (ChartScores): Of a sentence of at least one word.
     RETURNS (Chart): The log-sums; `total` is that over all projective trees, minus infinity if none is possible.
     """
     return _fill(Sum(), scores)
@@ -283,7 +283,7 @@ def inside(scores):
 def best_tree(scores):
     """The projective tree with the highest score.
 
-    scores (Scores): Of a sentence of at least one word.
+    scores (ChartScores): Of a sentence of at least one word.
     RETURNS (tuple[int32[n], float]): The heads, as positions, `NONE` for the root's child; and the score. That is minus infinity
         if no tree is possible; then the tree is any projective one.
     """
@@ -295,19 +295,19 @@ def best_tree(scores):
 def sample_tree(scores, chart, rng):
     """Draw a tree from the distribution in which a tree's probability is proportional to the exp of its score.
 
-    scores (Scores): Of a sentence of at least one word.
+    scores (ChartScores): Of a sentence of at least one word.
     chart (Chart): What `inside` gives for them.
     rng (numpy.random.Generator): The source of randomness.
     RETURNS (int32[n]): The heads, as positions, `NONE` for the root's child. If no tree is possible, any projective one.
     """
-    return _descend(Drawn(rng), scores, chart)
+    return _descend(Sampled(rng), scores, chart)
 
 
 @compiled
 def tree_score(scores, heads):
     """The score of a tree.
 
-    scores (Scores): Of a sentence of n words.
+    scores (ChartScores): Of a sentence of n words.
     heads (int32[n]): Of a tree: positions, `NONE` for the root's child.
     RETURNS (float): The sum over its events.
     """

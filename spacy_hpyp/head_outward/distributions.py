@@ -44,7 +44,7 @@ _EVENTS = {"tag": 4}
 
 
 @dataclass(frozen=True)
-class ContextLists:
+class HeadOutwardContexts:
     """The context elements of each distribution: a list of experts, each a list of names, most important first.
 
     tag, word (Sequence[Sequence[str]]): There has to be one for tags.
@@ -60,7 +60,7 @@ class ContextLists:
 
 
 @by_reference
-class Distributions(NamedTuple):
+class HeadOutwardDistributions(NamedTuple):
     """What trees are generated from, frozen (`FrozenPool`) or while it learns (`SeatedPool`).
 
     tag, word, case, children, distance, label: The pools.
@@ -80,7 +80,7 @@ class Distributions(NamedTuple):
     reads_sibling: np.ndarray
 
 
-def conditionals(contexts: ContextLists) -> dict[str, Conditional]:
+def conditionals(contexts: HeadOutwardContexts) -> dict[str, Conditional]:
     """The distributions by their names.
 
     RAISES (ValueError): If a context element is not known, there is no list for tags, or one for distances reads what is not
@@ -121,14 +121,14 @@ def unchartable(conditionals: dict[str, Conditional]) -> str | None:
 
 def make_distributions(
     conditionals: dict[str, Conditional], pools: Mapping[str, Any], alphabets: Alphabets
-) -> Distributions:
+) -> HeadOutwardDistributions:
     """Pools together, with what compiled code needs to know of them.
 
     conditionals (dict[str, Conditional]): What they are.
     pools (Mapping[str, FrozenPool | SeatedPool]): By their names.
     alphabets (Alphabets): How many outcomes there are.
     """
-    return Distributions(
+    return HeadOutwardDistributions(
         *(pools[name] for name in DISTRIBUTIONS),
         sizes=alphabets.symbols,
         generated=np.array([len(conditionals[name].experts) > 0 for name in DISTRIBUTIONS]),

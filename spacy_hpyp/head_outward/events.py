@@ -27,7 +27,7 @@ from .contexts import (
 _NEITHER = 2
 
 
-class Generated(NamedTuple):
+class GeneratedInTrees(NamedTuple):
     """What one distribution has generated in some sentences.
 
     distribution (int): `TAG`, `WORD`, `CASE`, `CHILDREN`, `DISTANCE` or `LABEL`.
@@ -45,7 +45,7 @@ class Generated(NamedTuple):
     sizes: np.ndarray
 
 
-@implements(read_events, Generated)
+@implements(read_events, GeneratedInTrees)
 @compiled
 def _read_events(generated, number, pool):
     start, end = generated.offsets[number], generated.offsets[number + 1]

@@ -25,7 +25,7 @@ FIELDS = 7
 END = -2
 
 
-class Derivations(NamedTuple):
+class BestDerivations(NamedTuple):
     """Derivations and candidates of all items of a sentence of n words.
 
     record (int32[*, FIELDS]): What they are.
@@ -55,7 +55,7 @@ def k_best(scores, k):
     chart = best_chart(scores)
     weights = np.empty(n + 1)
     items = KINDS * n * (n + 1)
-    derivations = Derivations(
+    derivations = BestDerivations(
         np.empty((16 * (n + 1), FIELDS), dtype=np.int32),
         np.empty(16 * (n + 1)),
         np.full(items, NONE, dtype=np.int32),
@@ -173,7 +173,7 @@ def _find_next(derivations, scores, chart, derivation, stack, weights):
     while size > 0:
         # Two items may be looked at, and have two derivations entered.
         if derivations.used[0] + 2 * (n + 2) > len(derivations.score):
-            derivations = Derivations(
+            derivations = BestDerivations(
                 longer(derivations.record),
                 longer(derivations.score),
                 derivations.best,

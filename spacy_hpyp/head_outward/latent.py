@@ -14,7 +14,7 @@ from ..compiled import by_reference, implements, inner, inner_maker
 from ..inference.metropolis import derivation_of, is_drawn, pools_of, propose, read_all
 from .chart import inside, sample_tree
 from .contexts import CASE, CHILDREN, DISTANCE, LABEL, TAG, WORD
-from .distributions import Distributions
+from .distributions import HeadOutwardDistributions
 from .events import events_of
 from .scoring import chart_scores, find_labels
 
@@ -23,11 +23,11 @@ from .scoring import chart_scores, find_labels
 class LatentTrees(NamedTuple):
     """Sentences whose trees are latent, for `inference.metropolis`.
 
-    model (Distributions): The pools, while they learn.
+    model (HeadOutwardDistributions): The pools, while they learn.
     sentences (Sentences): Their trees are overwritten. Words are cased.
     """
 
-    model: Distributions
+    model: HeadOutwardDistributions
     sentences: Sentences
 
 

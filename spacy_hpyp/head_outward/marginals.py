@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled
-from .chart import COMPLETE, INCOMPLETE, KINDS, SIBLING, TREE, Scores, best_tree, options, parts
+from .chart import COMPLETE, INCOMPLETE, KINDS, SIBLING, TREE, ChartScores, best_tree, options, parts
 from .exponential import exponentiate
 
 
@@ -16,7 +16,7 @@ def marginals(scores, chart):
     From the tree down, the probability of each item is divided between its derivations in proportion to their inside sums
     (the outside algorithm, but for sums that could be too large or too small for a number).
 
-    scores (Scores): Of a sentence of n words, at least one.
+    scores (ChartScores): Of a sentence of n words, at least one.
     chart (Chart): What `inside` gives for them.
     RETURNS (float64[n, n]): At h, d: h is the head of d; at d, d: d is the root's child. Each column sums to 1. Zeros if no tree
         is possible.
@@ -70,5 +70,5 @@ def minimum_bayes_risk_tree(probability):
     root = np.empty(n)
     for d in range(n):
         root[d] = probability[d, d]
-    scores = Scores(root, probability, probability.reshape((n, 1, n)), np.zeros((2, n)), np.zeros((n, n)))
+    scores = ChartScores(root, probability, probability.reshape((n, 1, n)), np.zeros((2, n)), np.zeros((n, n)))
     return best_tree(scores)

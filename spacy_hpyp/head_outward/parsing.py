@@ -7,7 +7,7 @@ import numpy as np
 
 from ..compiled import NONE, compiled
 from .chart import best_tree, inside
-from .distributions import Distributions
+from .distributions import HeadOutwardDistributions
 from .k_best import k_best
 from .marginals import marginals, minimum_bayes_risk_tree
 from .scoring import chart_scores, find_labels
@@ -16,7 +16,7 @@ from .scoring import chart_scores, find_labels
 _PART = 16
 
 
-class Trees(NamedTuple):
+class HeadOutwardTrees(NamedTuple):
     """The trees that were found for some sentences.
 
     heads (int32[words]): Positions in the sentence, `NONE` for the root's child.
@@ -32,17 +32,23 @@ class Trees(NamedTuple):
 
 
 def parse(
-    model: Distributions, words: np.ndarray, tags: np.ndarray, offsets: np.ndarray, *, consensus: bool, threads: int
-) -> Trees:
+    model: HeadOutwardDistributions,
+    words: np.ndarray,
+    tags: np.ndarray,
+    offsets: np.ndarray,
+    *,
+    consensus: bool,
+    threads: int,
+) -> HeadOutwardTrees:
     """Parse sentences by dynamic programming.
 
-    model (Distributions): Frozen.
+    model (HeadOutwardDistributions): Frozen.
     words, tags (int32[words]): The sentences, one after the other; words are cased.
     offsets (int64[sentences + 1]): Where each begins; none is empty.
     consensus (bool): Whether to look for the tree with the fewest wrong heads to be expected, and not for the most probable one.
     threads (int): How many share the work; the result does not depend on it.
     """
-    trees = Trees(
+    trees = HeadOutwardTrees(
         np.empty(len(words), dtype=np.int32),
         np.empty(len(words), dtype=np.int32),
         np.empty(len(words)),
@@ -77,7 +83,7 @@ def _parse(model, words, tags, offsets, consensus, first, last, trees):
 def best_trees(model, words, tags, k):
     """The most probable trees of a sentence.
 
-    model (Distributions): Frozen.
+    model (HeadOutwardDistributions): Frozen.
     words, tags (int32[n]): The sentence; words are cased.
     k (int): How many trees, at least 1.
     RETURNS (tuple[int32[found, n], int32[found, n], float64[found]]): Heads, labels, and log-probabilities of the words, the tags and

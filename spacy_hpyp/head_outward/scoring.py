@@ -8,7 +8,7 @@ import numpy as np
 from ..compiled import NONE, borrowing, compiled, inner, inner_maker
 from ..inference.drawing import draw
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
-from .chart import Scores
+from .chart import ChartScores
 from .contexts import CASE, CASES, CHILDREN, DISTANCE, LABEL, TAG, WORD, fill_symbols, read_context
 from .events import family_of, place_child, place_in_tree, place_stop
 
@@ -52,14 +52,14 @@ def chart_scores(model, words, tags):
 
     model (Distributions): Frozen, or while it learns; such as `distributions.unchartable` has nothing against.
     words, tags (int32[n]): The sentence, at least one word; words are cased.
-    RETURNS (Scores): In nats. The sum over a tree's events is the log-probability of the words, the tags and the tree, without
+    RETURNS (ChartScores): In nats. The sum over a tree's events is the log-probability of the words, the tags and the tree, without
         labels.
     """
     n = len(words)
     symbols = np.empty((n + 2, 3), dtype=np.int32)
     fill_symbols(words, tags, model.sizes, symbols)
     siblings = n if model.reads_sibling[TAG] or _reads_sibling(model) else min(n, 1)
-    scores = Scores(np.empty(n), np.empty((n, n)), np.empty((n, siblings, n)), np.empty((2, n)), np.empty((n, n)))
+    scores = ChartScores(np.empty(n), np.empty((n, n)), np.empty((n, siblings, n)), np.empty((2, n)), np.empty((n, n)))
     tag_room, word_room = _room(model.tag), _room(model.word)
     case_room, distance_room = _room(model.case), _room(model.distance)
     stop = alphabet_of(model.tag) - 1

@@ -24,7 +24,7 @@ from ..inference.gibbs import enter_event, new_events
 from ..inference.metropolis import derivation_of, draw_again, pools_of, propose, read_all
 from ..pools.conditional import Conditional
 from ..pools.pool import SeatedPool
-from .chart import Scores, best_tree, inside, sample_tree
+from .chart import ChartScores, best_tree, inside, sample_tree
 from .states import STATE, Dependents, StateModel, enter_context, reserve_words, state_weights, visit_words
 
 # Words that room is made for at a time, unless a sentence has more.
@@ -69,7 +69,7 @@ def score_arcs(model, word, document):
     model (StateModel): The model, which is only read.
     word (int32[n]): The words.
     document (int): The number of their document, `NONE` for one that is not known.
-    RETURNS (Scores): The chart's scores.
+    RETURNS (ChartScores): The chart's scores.
     """
     n, states = len(word), model.states.alphabet[0]
     frequency, place = np.empty(states), np.empty(states, dtype=np.int64)
@@ -91,7 +91,7 @@ def score_arcs(model, word, document):
                     first[h, d] = log(total)
                 else:
                     root[d] = log(total)
-    return Scores(root, first, first.reshape(n, 1, n), np.zeros((2, n)), np.zeros((n, n)))
+    return ChartScores(root, first, first.reshape(n, 1, n), np.zeros((2, n)), np.zeros((n, n)))
 
 
 @compiled

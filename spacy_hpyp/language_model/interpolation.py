@@ -54,7 +54,7 @@ _DIGITS = 6
 _PRIOR = 5.0
 
 
-class Predictions(NamedTuple):
+class PairedPredictions(NamedTuple):
     """What both models say of the words and the ends of some blocks; behind the words of each block stands its end.
 
     parser, ngram (float64[words + blocks]): Log-probabilities in nats, given the words before in the block.
@@ -93,7 +93,7 @@ def check_vocabularies(model: JointModel, ngrams: NGramModel) -> None:
         )
 
 
-def predictions_of(ngrams: NGramModel, blocks: Blocks, parses: Parses) -> Predictions:
+def predictions_of(ngrams: NGramModel, blocks: Blocks, parses: Parses) -> PairedPredictions:
     """What both models say of the words of some blocks.
 
     ngrams (NGramModel): With the parser's vocabulary.
@@ -102,10 +102,10 @@ def predictions_of(ngrams: NGramModel, blocks: Blocks, parses: Parses) -> Predic
     """
     prefixes = parses.syntactic + parses.lexical
     ends = (parses.log_probability - prefixes)[blocks.offsets[1:] - 1]
-    return Predictions(np.insert(prefixes, blocks.offsets[1:], ends), *_score(ngrams, blocks))
+    return PairedPredictions(np.insert(prefixes, blocks.offsets[1:], ends), *_score(ngrams, blocks))
 
 
-def mix(predictions: Predictions, shares: np.ndarray) -> np.ndarray:
+def mix(predictions: PairedPredictions, shares: np.ndarray) -> np.ndarray:
     """The log-probabilities of the mixture.
 
     shares (float64[levels]): The parser's share at each k, from 0 to 1.
@@ -116,11 +116,11 @@ def mix(predictions: Predictions, shares: np.ndarray) -> np.ndarray:
         return np.logaddexp(np.log(share) + predictions.parser, np.log1p(-share) + predictions.ngram)
 
 
-def fit_shares(predictions: Predictions, *, steps: int = _STEPS) -> np.ndarray:
+def fit_shares(predictions: PairedPredictions, *, steps: int = _STEPS) -> np.ndarray:
     """The shares that make predictions most probable, by the EM algorithm: first one for all k, then one for each k, where some
     predictions that say what the one share says keep it in bounds.
 
-    predictions (Predictions): At least one, of words that no model has learned from.
+    predictions (PairedPredictions): At least one, of words that no model has learned from.
     steps (int): How many steps of EM there are at the most, each time.
     RETURNS (float64[levels]): The parser's share at each k.
     """
@@ -128,7 +128,7 @@ def fit_shares(predictions: Predictions, *, steps: int = _STEPS) -> np.ndarray:
     return _ascend(predictions, np.repeat(one, LEVELS), steps)
 
 
-def _ascend(predictions: Predictions, shares: np.ndarray, steps: int) -> np.ndarray:
+def _ascend(predictions: PairedPredictions, shares: np.ndarray, steps: int) -> np.ndarray:
     mean = shares
     counts = np.bincount(predictions.level, minlength=len(shares)) + _PRIOR
     before = -np.inf
@@ -184,7 +184,7 @@ class Interpolation:
         found = [made for *_, made in _predict(model, ngrams, sentences, search, threads)]
         if not found:
             raise ValueError("There is no sentence to learn the weights of the mixture from.")
-        return cls(model, ngrams, fit_shares(Predictions(*map(np.concatenate, zip(*found)))).tolist())
+        return cls(model, ngrams, fit_shares(PairedPredictions(*map(np.concatenate, zip(*found)))).tolist())
 
     def perplexities(self, sentences: Iterable[Sequence[str]], search: Search, *, threads: int = 1) -> Perplexities:
         """The perplexities of a text, all with the parser's letters if it spells rare words out.
@@ -215,7 +215,7 @@ class Interpolation:
         """
         ends = blocks.offsets[1:] + np.arange(len(blocks.offsets) - 1)
         ngram, level = (np.delete(values, ends) for values in _score(self.ngrams, blocks))
-        mixed = mix(Predictions(-log(2.0) * parser - letters, ngram, level), self.shares)
+        mixed = mix(PairedPredictions(-log(2.0) * parser - letters, ngram, level), self.shares)
         return bits(ngram + letters), bits(mixed + letters)
 
     def to_disk(self, path: str | Path) -> None:
@@ -258,14 +258,14 @@ def _read_shares(data: bytes, vocabulary: Vocabulary) -> list[float]:
 
 
 def _score(ngrams: NGramModel, blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
-    """What the n-gram model says, and how much it has seen, see `Predictions`."""
+    """What the n-gram model says, and how much it has seen, see `PairedPredictions`."""
     log_probability, passed_on = ngrams.score_blocks(blocks)
     return log_probability, np.minimum(-np.log2(passed_on), LEVELS - 1).astype(np.int64)
 
 
 def _predict(
     model: JointModel, ngrams: NGramModel, sentences: Iterable[Sequence[str]], search: Search, threads: int
-) -> Iterator[tuple[list[Sequence[str]], Blocks, Predictions]]:
+) -> Iterator[tuple[list[Sequence[str]], Blocks, PairedPredictions]]:
     """What both models say of sentences, some at a time."""
     vocabulary = model.vocabulary
     for batch in minibatch(sentences, _BATCH):

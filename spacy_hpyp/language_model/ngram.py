@@ -64,7 +64,7 @@ class NGramVocabulary(NamedTuple):
     spelling: Spelling | None = None
 
 
-class Drawn(NamedTuple):
+class DrawnSentence(NamedTuple):
     """A sentence that has been drawn.
 
     words (list[str]): Its words.
@@ -75,7 +75,7 @@ class Drawn(NamedTuple):
     log_prob: float
 
 
-class Progress(NamedTuple):
+class NgramProgress(NamedTuple):
     """How far training is.
 
     sweep (int): The number of the sweep, from 1.
@@ -269,7 +269,7 @@ class NGramModel:
 
     def generate(
         self, count: int, *, begin_with: Sequence[str] = (), max_length: int = 60, seed: int = 0
-    ) -> Iterator[Drawn]:
+    ) -> Iterator[DrawnSentence]:
         """Draw sentences from the model, word by word (B&B section 5.5).
 
         They are drawn from its distribution given that they have a word and are not too long. Rare words are spelled out where the
@@ -279,7 +279,7 @@ class NGramModel:
         begin_with (Sequence[str]): Words that all of them begin with.
         max_length (int): The most words of a sentence.
         seed (int): Fixes the sentences. The first ones are the same for every count.
-        RETURNS (Iterator[Drawn]): The sentences.
+        RETURNS (Iterator[DrawnSentence]): The sentences.
         RAISES (ValueError): If a setting is out of its range, or no sentence that is short enough is found.
         """
         count, max_length = whole("count", count), whole("max_length", max_length, highest=LONGEST)
@@ -292,7 +292,7 @@ class NGramModel:
         beginning = np.array(vocabulary.numbers(begin_with), dtype=np.int32)
         stream = np.empty(max_length + 1, dtype=np.int32)
 
-        def draw(number: int) -> Drawn:
+        def draw(number: int) -> DrawnSentence:
             rng = np.random.default_rng([seed, number])
             n = draw_stream(self._average, beginning, ATTEMPTS, rng, stream)
             if n == 0:
@@ -303,7 +303,7 @@ class NGramModel:
                 *(write_out(vocabulary, spelling, word, rng) for word in drawn[len(begin_with) :]),
             ]
             log_prob = self._score(stream[: n + 1]).sum() + self._spell(words, drawn).sum()
-            return Drawn(words, float(log_prob))
+            return DrawnSentence(words, float(log_prob))
 
         return map(draw, range(count))
 
@@ -438,7 +438,7 @@ def train_ngram_model(
     sweeps: int = 20,
     samples: int = 10,
     seed: int = 0,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[NgramProgress], None] | None = None,
 ) -> NGramModel:
     """Train an n-gram model by Gibbs sampling.
 
@@ -452,7 +452,7 @@ def train_ngram_model(
     sweeps (int): How many sweeps.
     samples (int): How many samples are averaged, no more than there are sweeps.
     seed (int): Fixes the model bit for bit.
-    progress (Callable[[Progress], None] | None): Is told now and then how far training is.
+    progress (Callable[[NgramProgress], None] | None): Is told now and then how far training is.
     RETURNS (NGramModel): The model.
     RAISES (ValueError): If a setting is out of its range, or there are no sentences.
     """
@@ -479,7 +479,7 @@ def train_ngram_model(
                 log_prob += visit_stream(franchise, stream, sweep > 1, rng)
                 visited += len(stream)
                 if progress is not None:
-                    progress(Progress(sweep, len(stream), sweeps * predictions, log_prob / visited))
+                    progress(NgramProgress(sweep, len(stream), sweeps * predictions, log_prob / visited))
             resample(franchise, rng)
             left, out_of_step = divmod(sweeps - sweep, interval)
             if out_of_step == 0 and left < samples:

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from .surprisal import MIXED, ROWS, Passage
+from .surprisal import MIXED, ROWS, TextPassage
 
 #: The names of files that are tables end so.
 SUFFIXES = (".csv", ".tsv")
@@ -40,7 +40,7 @@ def is_table(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES
 
 
-def read_stimuli(path: Path) -> list[Passage]:
+def read_stimuli(path: Path) -> list[TextPassage]:
     """The passages of a table of stimuli.
 
     path (Path): A file in UTF-8, perhaps with a byte order mark. A `.tsv` file has tabs between its columns; a `.csv` file what its first
@@ -52,7 +52,7 @@ def read_stimuli(path: Path) -> list[Passage]:
     said = _SAID.match(text)
     delimiter = said[1] if said else _TAB if path.suffix.lower() == ".tsv" else _delimiter(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    found: list[Passage] = []
+    found: list[TextPassage] = []
     seen: dict[tuple[str, str], str] = {}
     header: list[str] | None = None
     start = 1
@@ -104,7 +104,7 @@ def read_stimuli(path: Path) -> list[Passage]:
     return found
 
 
-def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str) -> Passage:
+def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str) -> TextPassage:
     """A row of a table as a passage.
 
     columns (Mapping[str, Any]): Columns that are to come first.
@@ -136,7 +136,7 @@ def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str) -> P
         text = " ".join(content.split())
         if not text:
             raise ValueError(f"The text of {name} is empty.")
-        return Passage(text, carried, name)
+        return TextPassage(text, carried, name)
     return _passage(content.split(SEPARATOR) if isinstance(content, str) else _with_spaces(parts), carried, name)
 
 
@@ -175,7 +175,7 @@ def _cells(line: str, separator: str) -> list[str]:
         return line.split(separator)
 
 
-def _passage(parts: Sequence[str], columns: dict[str, Any], name: str) -> Passage:
+def _passage(parts: Sequence[str], columns: dict[str, Any], name: str) -> TextPassage:
     """Regions as a passage. Where white space stands beside the border of two, there is a space between them."""
     text, ends = "", []
     for number, part in enumerate(parts, 1):
@@ -189,7 +189,7 @@ def _passage(parts: Sequence[str], columns: dict[str, Any], name: str) -> Passag
             text += " "
         text += words
         ends.append(len(text))
-    return Passage(text, columns, name, ends=tuple(ends))
+    return TextPassage(text, columns, name, ends=tuple(ends))
 
 
 def _with_spaces(parts: Iterable[str]) -> list[str]:

@@ -20,7 +20,7 @@ MIXED = ("surprisal_ngram", "surprisal_mixed")
 Row = dict[str, Any]
 
 
-class Passage(NamedTuple):
+class TextPassage(NamedTuple):
     """A text that is read by itself: nothing before it is context of its words.
 
     text (str): The text.
@@ -38,7 +38,7 @@ class Passage(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scores:
+class TokenScores:
     """What a model says of the n tokens of a Doc. Where a token is white space the values mean nothing.
 
     summed (dict[str, float64[n]]): Columns that add up over the tokens of a word, as surprisals do by the chain rule.
@@ -68,7 +68,7 @@ def entropy(distribution: np.ndarray) -> np.ndarray:
 
 
 def passage_rows(
-    doc: Doc, scores: Scores, passage: Passage, *, by: str = TOKEN, punctuation: bool = True
+    doc: Doc, scores: TokenScores, passage: TextPassage, *, by: str = TOKEN, punctuation: bool = True
 ) -> Iterator[Row]:
     """The rows of a passage. White space has none.
 
@@ -91,7 +91,7 @@ def passage_rows(
         yield _row(own[0], doc, scores, passage, by, own)
 
 
-def _tokens(doc: Doc, scores: Scores, passage: Passage) -> Iterator[Row]:
+def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row]:
     """Where each token stands."""
     word, number, end, region = 0, 0, -1, 0
     for sentence, span in enumerate(doc.sents, 1):
@@ -109,7 +109,7 @@ def _tokens(doc: Doc, scores: Scores, passage: Passage) -> Iterator[Row]:
             yield {"i": token.i, "region": own, "sentence": sentence, "word": word, "token": number}
 
 
-def _row(first: Row, doc: Doc, scores: Scores, passage: Passage, by: str, tokens: list[Row]) -> Row:
+def _row(first: Row, doc: Doc, scores: TokenScores, passage: TextPassage, by: str, tokens: list[Row]) -> Row:
     places = [row["i"] for row in tokens]
     start, end = doc[places[0]].idx, doc[places[-1]].idx + len(doc[places[-1]])
     row = dict(passage.columns)

@@ -8,25 +8,25 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
-from ..easy_first.decisions import Search, Sequences
-from ..easy_first.parsing import Trees
-from ..easy_first.words import LEMMAS, MORPHOLOGY, STARTS, TAGS, Task
+from ..easy_first.classification import EasyFirstSearch, Sequences
+from ..easy_first.parsing import EasyFirstTrees
+from ..easy_first.words import LEMMAS, MORPHOLOGY, STARTS, TAGS, ClassificationTask
 from ..settings import taking
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
-from .decider import Decider
-from .settings import DeciderSettings, TaggerModelSettings, TreeModelSettings
+from .settings import ClassifierSettings, TaggerModelSettings, TreeModelSettings
 from .tree_model import TreeModel
+from .word_classifier import WordClassifier
 
-#: The attribute of a thinc Model that holds a `Decider`.
-DECIDER = "decider"
+#: The attribute of a thinc Model that holds a `WordClassifier`.
+CLASSIFIER = "decider"
 #: The attribute of a thinc Model that holds a `TreeModel`.
 TREE_MODEL = "tree_model"
 
 #: Sequences, how to search, and the number of threads. Or Docs, as `spacy debug model` gives them to every model.
-Request = tuple[Sequences, Search, int] | list[Doc]
+Request = tuple[Sequences, EasyFirstSearch, int] | list[Doc]
 # How Docs are searched that come without a component and its settings.
-_SEARCH_OF_DOCS = Search(beam=1, window=100)
+_SEARCH_OF_DOCS = EasyFirstSearch(beam=1, window=100)
 
 
 @registry.architectures("spacy-hpyp.EasyFirstTagger.v1")
@@ -36,7 +36,7 @@ def EasyFirstTagger(
 ) -> Model[Request, np.ndarray]:
     """A model of tags, the easiest word first (Ma et al. 2012, 2013), as a thinc model.
 
-    Its attribute `decider` holds words, tags and weights; it has no parameters.
+    Its attribute `classifier` holds words, tags and weights; it has no parameters.
 
     templates (Sequence[Sequence[str]]): The elements that each feature reads, see `spacy_hpyp.easy_first.words`.
     unknown_words (UnknownWordRule): Maps words that are too rare to classes.
@@ -49,7 +49,7 @@ def EasyFirstTagger(
 
 
 @registry.architectures("spacy-hpyp.EasyFirstSenter.v1")
-@taking(DeciderSettings)
+@taking(ClassifierSettings)
 def EasyFirstSenter(
     templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
 ) -> Model[Request, np.ndarray]:
@@ -61,11 +61,11 @@ def EasyFirstSenter(
     RETURNS (Model): Takes a request; gives the outcome of each word (int32[words]).
     RAISES (ValueError): If an element is not known, or a setting is not what it may be.
     """
-    return _model(STARTS, templates, unknown_words, DeciderSettings(**settings), 0)
+    return _model(STARTS, templates, unknown_words, ClassifierSettings(**settings), 0)
 
 
 @registry.architectures("spacy-hpyp.EasyFirstMorphologizer.v1")
-@taking(DeciderSettings)
+@taking(ClassifierSettings)
 def EasyFirstMorphologizer(
     templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
 ) -> Model[Request, np.ndarray]:
@@ -77,11 +77,11 @@ def EasyFirstMorphologizer(
     RETURNS (Model): Takes a request; gives the outcome of each word (int32[words]).
     RAISES (ValueError): If an element is not known, or a setting is not what it may be.
     """
-    return _model(MORPHOLOGY, templates, unknown_words, DeciderSettings(**settings), 0)
+    return _model(MORPHOLOGY, templates, unknown_words, ClassifierSettings(**settings), 0)
 
 
 @registry.architectures("spacy-hpyp.EasyFirstLemmatizer.v1")
-@taking(DeciderSettings)
+@taking(ClassifierSettings)
 def EasyFirstLemmatizer(
     templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
 ) -> Model[Request, np.ndarray]:
@@ -93,35 +93,35 @@ def EasyFirstLemmatizer(
     RETURNS (Model): Takes a request; gives the outcome of each word (int32[words]).
     RAISES (ValueError): If an element is not known, or a setting is not what it may be.
     """
-    return _model(LEMMAS, templates, unknown_words, DeciderSettings(**settings), 0)
+    return _model(LEMMAS, templates, unknown_words, ClassifierSettings(**settings), 0)
 
 
 def _model(
-    task: Task,
+    task: ClassificationTask,
     templates: Sequence[Sequence[str]],
     rule: UnknownWordRule,
-    settings: DeciderSettings,
+    settings: ClassifierSettings,
     open_class_below: int,
 ) -> Model:
     vocabulary = VocabularySettings(rule, settings.min_count, settings.min_class_count, open_class_below)
     model: Model = Model(f"easy_first_{task.outcome}", forward)
-    model.attrs[DECIDER] = Decider(task, templates, vocabulary, places=settings.places)
+    model.attrs[CLASSIFIER] = WordClassifier(task, templates, vocabulary, places=settings.places)
     return model
 
 
 def forward(model: Model, request: Request, is_train: bool) -> tuple[np.ndarray, Any]:
     """Decide. There is nothing to propagate back: the model learns by the perceptron's updates."""
-    decider: Decider = model.attrs[DECIDER]
+    classifier: WordClassifier = model.attrs[CLASSIFIER]
     if isinstance(request, list):
-        request = decider.read_docs(request)[0], _SEARCH_OF_DOCS, 1
-    return decider.decide(*request), lambda gradient: gradient
+        request = classifier.read_docs(request)[0], _SEARCH_OF_DOCS, 1
+    return classifier.decide(*request), lambda gradient: gradient
 
 
 @registry.architectures("spacy-hpyp.EasyFirstParser.v1")
 @taking(TreeModelSettings)
 def EasyFirstParser(
     arcs: Sequence[Sequence[str]], labels: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
-) -> Model[list[Doc], Trees]:
+) -> Model[list[Doc], EasyFirstTrees]:
     """A model of trees that are joined from partial ones (Ma et al. 2013) as a thinc model.
 
     Its attribute `tree_model` holds words, tags, labels and weights; it has no parameters.
@@ -142,7 +142,7 @@ def EasyFirstParser(
     return model
 
 
-def _parse(model: Model, docs: list[Doc], is_train: bool) -> tuple[Trees, Any]:
+def _parse(model: Model, docs: list[Doc], is_train: bool) -> tuple[EasyFirstTrees, Any]:
     """Parse. There is nothing to propagate back: perceptrons learn by their own updates."""
     own: TreeModel = model.attrs[TREE_MODEL]
     sentences, _ = own.read_docs(docs)

@@ -12,7 +12,7 @@ from ..arc_standard.derivations import sample_derivation, tree_log_probability
 from ..arc_standard.distributions import Distributions
 from ..arc_standard.increments import Increments, follow, wide
 from ..arc_standard.likelihood import new_queries
-from ..arc_standard.proposals import Parser, tag_chain, usual_probabilities
+from ..arc_standard.proposals import SearchModel, tag_chain, usual_probabilities
 from ..compiled import NONE
 from ..inference.rounding import Search
 from ..pools.pool import FrozenPool, is_plain
@@ -55,7 +55,7 @@ class FrozenModel:
         rows = np.minimum(vocabulary.observed + 1, len(told) - 1)
         of_candidates = np.repeat(rows, np.diff(vocabulary.tag_offsets)), vocabulary.candidate_tags
         nothing = np.empty((0, DIRECTIONS, 0))
-        self.parser = Parser(
+        self.parser = SearchModel(
             transition=transition,
             label=label,
             tag=tag,
@@ -72,7 +72,7 @@ class FrozenModel:
             root_tag=root_tag,
         )
 
-    def parser_for(self, search: Search) -> Parser:
+    def parser_for(self, search: Search) -> SearchModel:
         """What a search reads. A plain distribution of transitions gets as many best actions as the search looks at."""
         # Another thread may ask for more or fewer at the same time: what it keeps is not what is returned here.
         parser = self.parser

@@ -9,8 +9,8 @@ from spacy.util import registry
 from thinc.api import Model
 
 from ..annotation.words import Words, read_words, read_written
-from ..head_outward.distributions import ContextLists
-from ..head_outward.parsing import Trees, parse
+from ..head_outward.distributions import HeadOutwardContexts
+from ..head_outward.parsing import HeadOutwardTrees, parse
 from ..settings import taking
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
@@ -35,7 +35,7 @@ def HeadOutward(
     distance: Sequence[Sequence[str]] = (),
     label: Sequence[Sequence[str]] = (),
     **settings: Any,
-) -> Model[list[Doc], Trees]:
+) -> Model[list[Doc], HeadOutwardTrees]:
     """The head-outward model of Eisner (1996) with the priors of Wallach, Sutton & McCallum (2008) as a thinc model.
 
     Its attribute `head_outward` holds alphabets and seating, its parameters are the weights of pools.
@@ -48,13 +48,13 @@ def HeadOutward(
     RAISES (ValueError): If a context element is not known, or a setting is not what it may be.
     """
     found = EstimatorSettings(**settings)
-    contexts = ContextLists(tag=tag, word=word, case=case, children=children, distance=distance, label=label)
+    contexts = HeadOutwardContexts(tag=tag, word=word, case=case, children=children, distance=distance, label=label)
     vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count)
     model = HeadOutwardModel(contexts, vocabulary, found)
     return set_pooled(Model("head_outward", _parse), HEAD_OUTWARD, model)
 
 
-def _parse(model: Model, docs: list[Doc], is_train: bool) -> tuple[Trees, Any]:
+def _parse(model: Model, docs: list[Doc], is_train: bool) -> tuple[HeadOutwardTrees, Any]:
     """Parse. There is nothing to propagate back: the model learns by Gibbs sampling."""
     own: HeadOutwardModel = model.attrs[HEAD_OUTWARD]
     words, tags, offsets, _ = read_docs(own, docs, longest=_LONGEST_OF_DOCS)

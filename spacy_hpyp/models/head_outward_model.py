@@ -11,13 +11,13 @@ from ..compiled import NONE
 from ..head_outward.contexts import CASES, Alphabets, check_sizes
 from ..head_outward.distributions import (
     DISTRIBUTIONS,
-    ContextLists,
-    Distributions,
+    HeadOutwardContexts,
+    HeadOutwardDistributions,
     conditionals,
     make_distributions,
     unchartable,
 )
-from ..head_outward.events import Generated
+from ..head_outward.events import GeneratedInTrees
 from ..head_outward.latent import LatentTrees
 from ..hpyp.franchise import Franchise, new_franchise
 from ..inference.metropolis import visit_latent
@@ -67,7 +67,7 @@ def case_of(word: str) -> int:
 class HeadOutwardModel(CountModel):
     """A distribution over sentences with their tags and trees (Eisner 1996; Wallach, Sutton & McCallum 2008).
 
-    contexts (ContextLists): What each distribution is conditioned on.
+    contexts (HeadOutwardContexts): What each distribution is conditioned on.
     vocabulary_settings (VocabularySettings): How its vocabulary is made, of uncased words.
     settings (EstimatorSettings): How probabilities are estimated from counts.
 
@@ -98,7 +98,7 @@ class HeadOutwardModel(CountModel):
     other_symbols = 3
 
     def __init__(
-        self, contexts: ContextLists, vocabulary_settings: VocabularySettings, settings: EstimatorSettings
+        self, contexts: HeadOutwardContexts, vocabulary_settings: VocabularySettings, settings: EstimatorSettings
     ) -> None:
         self.contexts = contexts
         self.settings = settings
@@ -161,9 +161,9 @@ class HeadOutwardModel(CountModel):
 
     # Trees: there are no derivations besides
 
-    def generated(self, name: str, sentences: Sentences, derivations: None) -> Generated:
+    def generated(self, name: str, sentences: Sentences, derivations: None) -> GeneratedInTrees:
         """See `Seating`; words are cased."""
-        return Generated(DISTRIBUTIONS.index(name), *sentences, self.alphabets.symbols)
+        return GeneratedInTrees(DISTRIBUTIONS.index(name), *sentences, self.alphabets.symbols)
 
     def draw(
         self,
@@ -178,7 +178,7 @@ class HeadOutwardModel(CountModel):
         model = make_distributions(self.conditionals, pools, self.alphabets)
         return visit_latent(LatentTrees(model, sentences), seated, rng, totals, self.draws)
 
-    def predicting(self, pools: Mapping[str, FrozenPool]) -> Distributions:
+    def predicting(self, pools: Mapping[str, FrozenPool]) -> HeadOutwardDistributions:
         """See `Seating`."""
         return make_distributions(self.conditionals, pools, self.alphabets)
 

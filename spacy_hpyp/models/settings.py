@@ -94,7 +94,7 @@ class EstimatorSettings(PoolSettings):
 
 
 @dataclass(frozen=True)
-class DeciderSettings(Settings):
+class ClassifierSettings(Settings):
     """All settings of `spacy-hpyp.EasyFirstSenter.v1`."""
 
     min_count: int = setting(2, Whole(0), "rarer words are known by their class")
@@ -107,7 +107,7 @@ class DeciderSettings(Settings):
 
 
 @dataclass(frozen=True)
-class TaggerModelSettings(DeciderSettings):
+class TaggerModelSettings(ClassifierSettings):
     """All settings of `spacy-hpyp.EasyFirstTagger.v1`."""
 
     open_class_below: int = setting(50, Whole(0), "rarer words may have any open-class tag")

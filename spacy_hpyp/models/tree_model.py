@@ -18,7 +18,7 @@ from ..easy_first import arcs, labels
 from ..easy_first.arcs import Scorer
 from ..easy_first.labels import Labeller
 from ..easy_first.learning import Learning, Lessons, Report, learn
-from ..easy_first.parsing import SCALE, Sentences, Trees, parse, parse_beam
+from ..easy_first.parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
 from ..easy_first.perceptron import Perceptron, find_averages, new_perceptron, set_average
 from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..easy_first.templates import Templates, compile_templates
@@ -172,7 +172,7 @@ class TreeModel(StoredModel):
 
     def encode(
         self, forms: Sequence[str], place: np.ndarray, tags: np.ndarray, offsets: np.ndarray, guides: Guides | None
-    ) -> Sentences:
+    ) -> SentencesToParse:
         """Words as what is parsed.
 
         forms (Sequence[str]): Different forms.
@@ -185,9 +185,9 @@ class TreeModel(StoredModel):
         columns = [word, tags + 1, lower, suffix, usual]
         if guides is not None:
             columns += [_sides(guides, offsets), guides.head_labels[:, 0] + 2, guides.tags[:, 0] + 2]
-        return Sentences(np.column_stack(columns).astype(np.int32), *guide_rows(guides, offsets), offsets)
+        return SentencesToParse(np.column_stack(columns).astype(np.int32), *guide_rows(guides, offsets), offsets)
 
-    def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[Sentences, Words]:
+    def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[SentencesToParse, Words]:
         """The words of Docs as what is parsed: a sentence goes from one boundary that is set to the next.
 
         docs (Sequence[Doc]): With tags; one that is not known is read as none.
@@ -228,11 +228,11 @@ class TreeModel(StoredModel):
             )
         return self._predicting
 
-    def parse(self, sentences: Sentences, *, width: int, merge: bool, threads: int = 1) -> Trees:
+    def parse(self, sentences: SentencesToParse, *, width: int, merge: bool, threads: int = 1) -> EasyFirstTrees:
         """Parse sentences with the averaged weights, see `spacy_hpyp.easy_first.parsing.parse`."""
         return parse(*self.guard.read(self._scorers), sentences, width=width, merge=merge, threads=threads)
 
-    def k_best(self, sentences: Sentences, i: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def k_best(self, sentences: SentencesToParse, i: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The trees of the final beam of a sentence with their scores, see `spacy_hpyp.easy_first.parsing.parse_beam`."""
         return parse_beam(*self.guard.read(self._scorers), sentences, i, width)
 
@@ -340,7 +340,7 @@ def _sides(guides: Guides, offsets: np.ndarray) -> np.ndarray:
 
 
 def guide_rows(guides: Guides | None, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """What features read of guides besides symbols: heads, probabilities, labels, and expected children; see `Sentences`."""
+    """What features read of guides besides symbols: heads, probabilities, labels, and expected children; see `SentencesToParse`."""
     n = int(offsets[-1])
     expected = np.zeros((n, 2), dtype=np.float32)
     if guides is None:
@@ -359,10 +359,10 @@ def guide_rows(guides: Guides | None, offsets: np.ndarray) -> tuple[np.ndarray, 
     return heads, guides.head_probability, guides.head_labels, expected
 
 
-def confidence_features(trees: Trees, offsets: np.ndarray, *, guided: bool) -> np.ndarray:
+def confidence_features(trees: EasyFirstTrees, offsets: np.ndarray, *, guided: bool) -> np.ndarray:
     """What confidence in arcs is learned from.
 
-    trees (Trees): The arcs.
+    trees (EasyFirstTrees): The arcs.
     offsets (int64[sentences + 1]): Where each sentence begins.
     guided (bool): Whether there is a guide.
     RETURNS (float64[words, 6]): 1; how much easier the arc was than others; the log-odds of its share of the beam, and of its

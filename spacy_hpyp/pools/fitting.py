@@ -23,7 +23,7 @@ _FIRST_SHARE = 0.05
 _FEW = 1e-9
 
 
-class Predictions(NamedTuple):
+class ExpertPredictions(NamedTuple):
     """What some experts say about the same events without having seen them.
 
     log_probability (float32[experts, events, width]): Logs in nats, of all outcomes or, for a mixture, of the one observed.
@@ -41,11 +41,11 @@ class Predictions(NamedTuple):
 
 
 def fit_weights(
-    predictions: Predictions, experts: np.ndarray, weights: np.ndarray, *, mixed: bool
+    predictions: ExpertPredictions, experts: np.ndarray, weights: np.ndarray, *, mixed: bool
 ) -> tuple[np.ndarray, float]:
     """Maximise a pool's leave-one-out log-likelihood by Newton's method.
 
-    predictions (Predictions): Of these experts and perhaps others.
+    predictions (ExpertPredictions): Of these experts and perhaps others.
     experts (int64[pool]): Which experts the pool has.
     weights (float64[pool, depths]): Where to begin.
     mixed (bool): Whether experts are mixed and not multiplied.
@@ -196,11 +196,11 @@ def _mixture_step(predictions, experts, weights):
 
 
 def added_gains(
-    predictions: Predictions, experts: np.ndarray, weights: np.ndarray, candidates: np.ndarray, *, mixed: bool
+    predictions: ExpertPredictions, experts: np.ndarray, weights: np.ndarray, candidates: np.ndarray, *, mixed: bool
 ) -> np.ndarray:
     """About how much the log-likelihood of a pool would rise with one more expert and the weights of the others as they are.
 
-    predictions (Predictions): Of the pool's experts and the candidates.
+    predictions (ExpertPredictions): Of the pool's experts and the candidates.
     experts (int64[pool]), weights (float64[pool, depths]): The pool. A product without experts is uniform over what is possible.
     candidates (int64[candidates]): The experts to try.
     RETURNS (float64[candidates]): The gain of one Newton step or a few steps of EM, in nats for each event; of an empty

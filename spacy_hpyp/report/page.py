@@ -27,7 +27,7 @@ class Cell(NamedTuple):
     is_text: bool = False
 
 
-class Table(NamedTuple):
+class PageTable(NamedTuple):
     """A table.
 
     title (str): What it is of.
@@ -60,14 +60,14 @@ class Section:
     name (str): What links lead to.
     title (str): Its heading.
     texts (list[str]): Its paragraphs; for a part that a pipeline has not, they say so.
-    figures (list[Figure]), tables (list[Table]), trees (list[WrongTree]): What comes after them.
+    figures (list[Figure]), tables (list[PageTable]), trees (list[WrongTree]): What comes after them.
     """
 
     name: str
     title: str
     texts: list[str] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
+    tables: list[PageTable] = field(default_factory=list)
     trees: list[WrongTree] = field(default_factory=list)
 
     def draw(self, draw: Callable[..., Markup], name: str, title: str, *arguments: Any, **settings: Any) -> None:
@@ -85,10 +85,10 @@ class Section:
     ) -> None:
         """Add a table of values: whole numbers, words, and proportions that are shown in percent.
 
-        title (str), columns (Sequence[str]), folded (bool): See `Table`.
+        title (str), columns (Sequence[str]), folded (bool): See `PageTable`.
         rows (Iterable[Sequence]): Cells, or what is made a cell; None is shown as a dash.
         """
-        self.tables.append(Table(title, columns, [[_cell(value) for value in row] for row in rows], folded))
+        self.tables.append(PageTable(title, columns, [[_cell(value) for value in row] for row in rows], folded))
 
 
 def _cell(value: object) -> Cell:

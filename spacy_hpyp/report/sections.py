@@ -37,7 +37,7 @@ class TokenSurprisal(NamedTuple):
     is_last: bool
 
 
-class Parameters(NamedTuple):
+class LearnedParameters(NamedTuple):
     """What a component has learned.
 
     component (str): Its name.
@@ -121,7 +121,7 @@ def training_section(
     return section
 
 
-def discounts_section(found: Sequence[Parameters]) -> Section:
+def discounts_section(found: Sequence[LearnedParameters]) -> Section:
     """Discounts and strengths by depth of the context."""
     section = Section("discounts", "Discounts and strengths")
     shown = [each for each in found if each.estimated]
@@ -161,7 +161,7 @@ def discounts_section(found: Sequence[Parameters]) -> Section:
     return section
 
 
-def weights_section(found: Sequence[Parameters]) -> Section:
+def weights_section(found: Sequence[LearnedParameters]) -> Section:
     """The weights of experts."""
     section = Section("weights", "Weights of experts")
     shown = [(each.component, learned) for each in found for learned in each.distributions if learned.has_weights]

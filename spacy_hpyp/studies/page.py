@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from .runner import Runner, machine, minutes
-from .study import Claim, Column, Row, Run, Sample, Study, Table
+from .study import Claim, Column, Row, Run, Sample, Study, StudyTable
 
 _NONE = "–"
 _SAID = {None: "not known yet", True: "holds", False: "does not hold"}
 
 
-def to_json(study: Study, runner: Runner, tables: Iterable[Table]) -> dict[str, Any]:
+def to_json(study: Study, runner: Runner, tables: Iterable[StudyTable]) -> dict[str, Any]:
     """All figures of some tables, for programs.
 
     RETURNS (dict[str, Any]): "machine", "variables", and "tables": of each "title", "paper"; "rows", with "published" and "found" figures
@@ -26,7 +26,7 @@ def to_json(study: Study, runner: Runner, tables: Iterable[Table]) -> dict[str, 
     return {"machine": dict(machine()), "variables": dict(study.variables), "tables": found}
 
 
-def _of_table(study: Study, runner: Runner, table: Table) -> dict[str, Any]:
+def _of_table(study: Study, runner: Runner, table: StudyTable) -> dict[str, Any]:
     rows = {name: _of_row(study, runner, table, row) for name, row in table.rows.items()}
     samples = {
         name: {"published": list(each.published), "found": _lines(study, runner, table, each)}
@@ -36,7 +36,7 @@ def _of_table(study: Study, runner: Runner, table: Table) -> dict[str, Any]:
     return {"title": table.title, "paper": table.paper, "rows": rows, "claims": claims, "samples": samples}
 
 
-def _of_row(study: Study, runner: Runner, table: Table, row: Row) -> dict[str, Any]:
+def _of_row(study: Study, runner: Runner, table: StudyTable, row: Row) -> dict[str, Any]:
     found, command, problem = {}, None, None
     if row.run is not None:
         run = study.runs[row.run]
@@ -79,7 +79,7 @@ def _find(record: Any, key: str) -> Any:
     return record
 
 
-def _lines(study: Study, runner: Runner, table: Table, sample: Sample) -> list[str] | None:
+def _lines(study: Study, runner: Runner, table: StudyTable, sample: Sample) -> list[str] | None:
     """The lines of a sample; None if they are not there."""
     run = study.runs[sample.run]
     if runner.made(run) is None:
@@ -121,7 +121,7 @@ def _as_claimed(claim: Claim, change: float) -> bool:
     return change > 0.0 if claim.within is None else abs(change) <= claim.within
 
 
-def to_markdown(study: Study, runner: Runner, tables: Sequence[Table]) -> str:
+def to_markdown(study: Study, runner: Runner, tables: Sequence[StudyTable]) -> str:
     """The page: published figures beside those found, what was claimed, and which command printed what."""
     runs = study.runs_of(*tables)
     numbers = {run.name: f"[{number}]" for number, run in enumerate(runs, start=1)}
@@ -156,7 +156,7 @@ def _state(runner: Runner, run: Run) -> str:
 
 
 def _section(
-    study: Study, runner: Runner, table: Table, found: Mapping[str, Any], numbers: Mapping[str | None, str]
+    study: Study, runner: Runner, table: StudyTable, found: Mapping[str, Any], numbers: Mapping[str | None, str]
 ) -> list[str]:
     """The part of the page that a table has.
 

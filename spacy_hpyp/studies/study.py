@@ -141,7 +141,7 @@ class Sample(Settings):
 
 
 @dataclass(frozen=True)
-class Table(Settings):
+class StudyTable(Settings):
     """A table of a paper, or one of our own."""
 
     title: str = setting(MISSING, Name(), "what it is called")
@@ -169,7 +169,7 @@ class Study:
     head (Head): What it is about; its training part has its names replaced.
     output (Path): The directory that everything is written to.
     variables (Mapping[str, Any]): `vars`.
-    runs (Mapping[str, Run]), columns (Mapping[str, Column]), tables (Mapping[str, Table]): By their names.
+    runs (Mapping[str, Run]), columns (Mapping[str, Column]), tables (Mapping[str, StudyTable]): By their names.
     """
 
     name: str
@@ -178,9 +178,9 @@ class Study:
     variables: Mapping[str, Any]
     runs: Mapping[str, Run]
     columns: Mapping[str, Column]
-    tables: Mapping[str, Table]
+    tables: Mapping[str, StudyTable]
 
-    def choose(self, names: Iterable[str]) -> list[Table]:
+    def choose(self, names: Iterable[str]) -> list[StudyTable]:
         """Some tables, or all where no name is given.
 
         RAISES (ValueError): If there is none of such a name.
@@ -191,7 +191,7 @@ class Study:
                 raise ValueError(f"There is no table '{name}'. There are {', '.join(self.tables)}.")
         return [self.tables[name] for name in names or self.tables]
 
-    def runs_of(self, *tables: Table) -> list[Run]:
+    def runs_of(self, *tables: StudyTable) -> list[Run]:
         """The runs that tables need, each after those that it needs."""
         found: dict[str, Run] = {}
 
@@ -284,9 +284,9 @@ def _read(kind: type[Section], name: str, given: Any) -> Section:
         raise ValueError(f"[{name}]: {error}") from error
 
 
-def _read_table(name: str, given: Any) -> Table:
+def _read_table(name: str, given: Any) -> StudyTable:
     where = f"tables.{name}"
-    table = _read(Table, where, given)
+    table = _read(StudyTable, where, given)
     return replace(
         table,
         name=name,

@@ -24,7 +24,7 @@ from ..annotation.confidence import (
 from ..annotation.documents import join
 from ..easy_first.learning import Learning, Lessons
 from ..easy_first.learning import join as join_lessons
-from ..easy_first.parsing import Sentences
+from ..easy_first.parsing import SentencesToParse
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..models.tree_model import UNLEARNED as UNLEARNED_TREES
@@ -220,7 +220,7 @@ def learn_from_all(
 
 def _observe_trees(parser: TreeModel, lessons: Lessons, learning: Learning, threads: int) -> Observed:
     """What a parser finds in sentences: arcs without punctuation."""
-    sentences = Sentences(*lessons[:5], lessons.offsets)
+    sentences = SentencesToParse(*lessons[:5], lessons.offsets)
     trees = parser.parse(sentences, width=learning.width, merge=learning.merge, threads=threads)
     observed = confidence_features(trees, sentences.offsets, guided=parser.is_guided)
     counted = is_counted([*parser.labels, ""])[lessons.gold_labels]

@@ -18,7 +18,7 @@ from ..annotation.documents import join
 from ..arc_standard.contrast import add_contrasts
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.events import Derivations, static_derivations
-from ..arc_standard.proposals import Parser, new_workspace, with_weights
+from ..arc_standard.proposals import SearchModel, new_workspace, with_weights
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..models.parameters import no_gradient
@@ -100,7 +100,7 @@ def learn_contrasts(
 
 
 def _contrast(
-    parser: Parser, blocks: Blocks, derivations: Derivations, search: Search, chosen: np.ndarray
+    parser: SearchModel, blocks: Blocks, derivations: Derivations, search: Search, chosen: np.ndarray
 ) -> tuple[float, dict[str, Weights]]:
     """The log-likelihood of some sentences and its gradient, see `add_contrasts`."""
     pools = {name: getattr(parser, name).weights for name in DISTRIBUTIONS}

@@ -34,7 +34,7 @@ def initialize(model: JointModel, corpus: GoldCorpus, label_data: dict[str, list
 
 
 @dataclass
-class Batch:
+class SentenceBatch:
     """Sentences to be visited.
 
     keys (list[bytes]): What identifies them.
@@ -100,9 +100,9 @@ class JointTreebank(Treebank):
             self.new.add(sentence, skipped=isinstance(encoded, str))
         return encoded
 
-    def batch(self, documents: Iterable[GoldDocument]) -> Batch:
+    def batch(self, documents: Iterable[GoldDocument]) -> SentenceBatch:
         """The sentences of documents, to be visited; those that are not seated are then, see `visit`."""
-        batch = Batch()
+        batch = SentenceBatch()
         progress, added = self.model.progress, Counter[bytes]()
         for document in documents:
             passage = Passage([], [])
@@ -125,7 +125,7 @@ class JointTreebank(Treebank):
 
 def visit(
     model: JointModel,
-    batch: Batch,
+    batch: SentenceBatch,
     rng: np.random.Generator,
     *,
     latent: str = "nothing",
@@ -171,7 +171,7 @@ def visit(
     return found
 
 
-def _stored_paths(model: JointModel, batch: Batch, sentences: Sentences) -> list[tuple[int, np.ndarray]]:
+def _stored_paths(model: JointModel, batch: SentenceBatch, sentences: Sentences) -> list[tuple[int, np.ndarray]]:
     """Take the derivations that have been drawn for seated sentences out of the model."""
     found = []
     for i, (key, length) in enumerate(zip(batch.keys, np.diff(sentences.offsets))):

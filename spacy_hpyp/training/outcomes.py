@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..compiled import NONE
-from ..easy_first.decisions import Search, Sequences
+from ..easy_first.classification import EasyFirstSearch, Sequences
 from ..easy_first.words import CANDIDATES
-from ..models.decider import Decider
+from ..models.word_classifier import WordClassifier
 from ..text.candidates import Candidates
 from ..text.vocabulary import Vocabulary
 
@@ -90,7 +90,7 @@ class Corpus:
         attributes = self.sequences[0].more
         self.more = {name: np.concatenate([words.more[name] for words in self.sequences]) for name in attributes}
 
-    def teach_words(self, model: Decider, outcomes: Sequence[str], left_out: Iterable[int] = ()) -> None:
+    def teach_words(self, model: WordClassifier, outcomes: Sequence[str], left_out: Iterable[int] = ()) -> None:
         """Let a model know the words, and what they may be.
 
         outcomes (Sequence[str]): The names of the outcomes.
@@ -103,7 +103,7 @@ class Corpus:
             candidates = Candidates.collect(pair for words, gold in sentences for pair in zip(words, gold))
         model.initialize(Vocabulary.collect(sentences, outcomes, model.vocabulary_settings), candidates)
 
-    def encode(self, model: Decider) -> Encoded:
+    def encode(self, model: WordClassifier) -> Encoded:
         """All of it as a model reads it."""
         symbols, kind = model.lexicon.read(self.forms, self.place, self.more)
         return Encoded(Sequences(symbols, kind, self.given, self.offsets), self.gold)
@@ -124,9 +124,9 @@ _STRETCH = 200
 
 
 def jackknife(
-    model: Decider,
+    model: WordClassifier,
     sequences: Sequence[GoldWords],
-    search: Search,
+    search: EasyFirstSearch,
     *,
     margin: float,
     folds: int,
@@ -138,9 +138,9 @@ def jackknife(
     What a model has for sentences that it was trained on is better than what it has for others, and what reads it would come to
     trust it too much. Sequences of the same content are in the same fold.
 
-    model (Decider): What the models are to be like; it stays as it is.
+    model (WordClassifier): What the models are to be like; it stays as it is.
     sequences (Sequence[GoldWords]): Those of the training part.
-    search (Search): How to search.
+    search (EasyFirstSearch): How to search.
     margin (float): By how much right outcomes are to be ahead of wrong ones.
     folds (int): Into how many parts they are divided, at least 2.
     epochs (int): How often each model sees what it is trained on.

@@ -32,7 +32,7 @@ MODEL_FOLDER = "model-last"
 
 
 @dataclass(frozen=True)
-class Progress:
+class RawTextProgress:
     """How far learning from raw text is.
 
     texts, sentences, words (int): How many have been learned from.
@@ -45,7 +45,7 @@ class Progress:
     log_prob: float = 0.0
 
 
-class Batch(NamedTuple):
+class TextBatch(NamedTuple):
     """Texts that are parsed with the same view of the model.
 
     texts (int): How many.
@@ -56,7 +56,7 @@ class Batch(NamedTuple):
     blocks: Blocks
 
 
-def batches(texts: Iterable[Sequence[str]], encoder: Encoder, *, segmented: bool, words: int) -> Iterator[Batch]:
+def batches(texts: Iterable[Sequence[str]], encoder: Encoder, *, segmented: bool, words: int) -> Iterator[TextBatch]:
     """Texts as blocks to parse.
 
     texts (Iterable[Sequence[str]]): The words of each text.
@@ -75,7 +75,7 @@ def batches(texts: Iterable[Sequence[str]], encoder: Encoder, *, segmented: bool
         yield _batch(numbers, offsets, segmented)
 
 
-def _batch(numbers: list[int], offsets: list[int], segmented: bool) -> Batch:
+def _batch(numbers: list[int], offsets: list[int], segmented: bool) -> TextBatch:
     bounds = np.unique(offsets)
     blocks = Blocks(
         words=np.array(numbers, dtype=np.int32),
@@ -83,7 +83,7 @@ def _batch(numbers: list[int], offsets: list[int], segmented: bool) -> Batch:
         may_start=np.full(len(numbers), not segmented),
         offsets=bounds,
     )
-    return Batch(len(offsets) - 1, blocks)
+    return TextBatch(len(offsets) - 1, blocks)
 
 
 def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
@@ -99,14 +99,16 @@ def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
     )
 
 
-def learn(model: JointModel, batch: Batch, learning: str, search: Search, *, seed: int, threads: int) -> Progress:
+def learn(
+    model: JointModel, batch: TextBatch, learning: str, search: Search, *, seed: int, threads: int
+) -> RawTextProgress:
     """Parse a batch and add its events to the model.
 
     model (JointModel): A trained model.
     learning (str): "words" or "all", see `LEARNING`.
     search (Search): How the batch is parsed.
     seed, threads (int): See `learn_from_text`.
-    RETURNS (Progress): What has been learned.
+    RETURNS (RawTextProgress): What has been learned.
     """
     parses = model.frozen.decode(batch.blocks, search._replace(marginals=False, consensus=False), threads)
     sentences = parsed_sentences(batch.blocks, parses)
@@ -123,7 +125,7 @@ def learn(model: JointModel, batch: Batch, learning: str, search: Search, *, see
         model.progress.tokens += len(sentences.words)
 
     model.guard.change(add)
-    return Progress(batch.texts, count, len(sentences.words), float(parses.log_probability.sum()))
+    return RawTextProgress(batch.texts, count, len(sentences.words), float(parses.log_probability.sum()))
 
 
 def learn_from_text(
@@ -139,7 +141,7 @@ def learn_from_text(
     learning: str = "words",
     batch_words: int = 50_000,
     checkpoint_words: int = 1_000_000,
-) -> Iterator[Progress]:
+) -> Iterator[RawTextProgress]:
     """Learn from a text, and save the pipeline now and then.
 
     If the output directory has a checkpoint, learning goes on from there: the model has to be the checkpoint's (see
@@ -156,7 +158,7 @@ def learn_from_text(
     learning (str): "words" or "all", see `LEARNING`.
     batch_words (int): About how many words are parsed with the same view of the model.
     checkpoint_words (int): After how many words the pipeline is saved.
-    YIELDS (Progress): After each batch, what has been learned since the beginning.
+    YIELDS (RawTextProgress): After each batch, what has been learned since the beginning.
     RAISES (ValueError): If there are no words, a number of words is not at least 1, the checkpoint is damaged, or the parser has
         not been trained or generates no words.
     RAISES (OSError): If the output cannot be written; what was saved before is still there then.
@@ -173,7 +175,7 @@ def learn_from_text(
     saved = done.words
     for batch in batches(remaining, model.encoder, segmented=segmented, words=batch_words):
         found = learn(model, batch, learning, search, seed=seed, threads=threads)
-        done = Progress(*(a + b for a, b in zip(asdict(done).values(), asdict(found).values())))
+        done = RawTextProgress(*(a + b for a, b in zip(asdict(done).values(), asdict(found).values())))
         if done.words - saved >= checkpoint_words:
             _resample(model, seed)
             save_checkpoint(save, output, done)
@@ -190,7 +192,7 @@ def _resample(model: JointModel, seed: int) -> None:
     model.guard.change(lambda: model.resample(rng))
 
 
-def save_checkpoint(save: Callable[[Path], None], output: Path, done: Progress) -> None:
+def save_checkpoint(save: Callable[[Path], None], output: Path, done: RawTextProgress) -> None:
     """Save a pipeline beside the previous checkpoint, which is removed when the new one is complete."""
     name = f"checkpoint-{done.texts}"
     save(output / name)
@@ -220,19 +222,19 @@ def _remove_checkpoints(output: Path, current: str | None = None) -> None:
             shutil.rmtree(checkpoint)
 
 
-def last_checkpoint(output: Path) -> tuple[Path | None, Progress]:
+def last_checkpoint(output: Path) -> tuple[Path | None, RawTextProgress]:
     """Where learning was interrupted.
 
-    RETURNS (tuple[Path | None, Progress]): The last checkpoint's pipeline, if there is one, and how far it is.
+    RETURNS (tuple[Path | None, RawTextProgress]): The last checkpoint's pipeline, if there is one, and how far it is.
     RAISES (ValueError): If the checkpoint is damaged.
     """
     file = output / PROGRESS_FILE
     if not file.exists():
-        return None, Progress()
+        return None, RawTextProgress()
     try:
         state = srsly.read_json(file)
         checkpoint = output / state.pop("checkpoint")
-        progress = Progress(**state)
+        progress = RawTextProgress(**state)
         for count in ("texts", "sentences", "words"):
             whole(count, getattr(progress, count), least=0)
         if not isinstance(progress.log_prob, (int, float)):

@@ -23,7 +23,7 @@ from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.observations import observe
 from ..hpyp.leave_one_out import Observations, leave_one_out, seat_observations
 from ..models.joint_model import JointModel
-from ..pools.fitting import Predictions, added_gains, fit_weights
+from ..pools.fitting import ExpertPredictions, added_gains, fit_weights
 
 Expert = tuple[str, ...]
 
@@ -269,7 +269,7 @@ class _Bank:
         self._one_table, self._seed, self._threads = model.one_table, seed, threads
         self._depths = max(LONGEST, *map(len, own)) + 1
         width = 1 if self._mixed else alphabet
-        self._predictions = Predictions(
+        self._predictions = ExpertPredictions(
             np.empty((capacity, self.events, width), dtype=np.float32),
             np.zeros((capacity, self.events), dtype=np.int8),
             self._observations.dish[self._sampled],

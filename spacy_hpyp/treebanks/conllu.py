@@ -23,7 +23,7 @@ _EMPTY_NODE = re.compile(r"([0-9]+)\.[0-9]+")
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-class Word(NamedTuple):
+class ConlluWord(NamedTuple):
     """A word of a sentence.
 
     form (str): As it is written.
@@ -40,10 +40,10 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sentence:
+class ConlluSentence:
     """Words, and comments without their number signs."""
 
-    words: list[Word]
+    words: list[ConlluWord]
     comments: tuple[str, ...] = ()
 
 
@@ -65,10 +65,10 @@ class Block:
     span: tuple[int, int] = (0, 0)
 
     @property
-    def words(self) -> list[Word]:
+    def words(self) -> list[ConlluWord]:
         """The words. RAISES (ValueError): If a head is no number, see `read_blocks`."""
         return [
-            Word(form, upos, xpos, _MISSING if head == EMPTY else int(head), deprel)
+            ConlluWord(form, upos, xpos, _MISSING if head == EMPTY else int(head), deprel)
             for index, form, _, upos, xpos, _, head, deprel, *_ in self.rows
             if index.isdigit()
         ]
@@ -153,7 +153,7 @@ def read_blocks(path: Path) -> Iterator[Block]:
         raise ValueError(f"'{path}' has no sentences in CoNLL-U.")
 
 
-def read_conllu(path: Path) -> list[Sentence]:
+def read_conllu(path: Path) -> list[ConlluSentence]:
     """The sentences of a CoNLL-U file. Ranges of multiword tokens, empty nodes, and comments on the text are left out.
 
     path (Path): A file in UTF-8.
@@ -165,15 +165,15 @@ def read_conllu(path: Path) -> list[Sentence]:
         if block.problem is not None:
             raise ValueError(f"'{path}', line {block.line}: {block.problem} in the sentence that begins here.")
         kept = (comment for comment in block.comments if comment.startswith(_KEPT))
-        sentences.append(Sentence(block.words, tuple(kept)))
+        sentences.append(ConlluSentence(block.words, tuple(kept)))
     return sentences
 
 
-def write_conllu(path: Path, sentences: Iterable[Sentence]) -> None:
+def write_conllu(path: Path, sentences: Iterable[ConlluSentence]) -> None:
     """Write sentences to a file in CoNLL-U, which takes its place when it is complete.
 
     path (Path): The file.
-    sentences (Iterable[Sentence]): The sentences.
+    sentences (Iterable[ConlluSentence]): The sentences.
     RAISES (OSError): If it cannot be written.
     """
     with replacing(path, "w", encoding="utf8", newline="\n") as file:

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from ..settings import whole
-from .conllu import EMPTY, Sentence, Word
+from .conllu import EMPTY, ConlluSentence, ConlluWord
 from .head_rules import PUNCTUATION
 
 # Punctuation of later releases: hyphens within words, and what is not part of the sentence.
@@ -56,7 +56,7 @@ class WordForms:
         if self.number == self.unknown:
             raise ValueError(f"The words for numbers and for rare words must differ, but both are '{self.number}'.")
 
-    def left_out(self, word: Word) -> bool:
+    def left_out(self, word: ConlluWord) -> bool:
         """Whether a word is punctuation, or a symbol where these are left out."""
         return (
             word.upos == "PUNCT"
@@ -65,7 +65,7 @@ class WordForms:
             or (self.drop_symbols and _is_symbol(word))
         )
 
-    def write(self, word: Word) -> str:
+    def write(self, word: ConlluWord) -> str:
         """How a word is written, before rare words are replaced."""
         if word.form in (self.number, self.unknown):
             return word.form
@@ -74,22 +74,22 @@ class WordForms:
         return word.form.lower() if self.lower else word.form
 
 
-def simplify(sentences: Iterable[Sentence], forms: WordForms) -> tuple[list[Sentence], int]:
+def simplify(sentences: Iterable[ConlluSentence], forms: WordForms) -> tuple[list[ConlluSentence], int]:
     """Sentences without punctuation, and with one word for numbers.
 
-    sentences (Iterable[Sentence]): The sentences.
+    sentences (Iterable[ConlluSentence]): The sentences.
     forms (WordForms): How words are written.
-    RETURNS (tuple[list[Sentence], int]): Those that have words, and how many have none. Where a document begins with one of these, it
+    RETURNS (tuple[list[ConlluSentence], int]): Those that have words, and how many have none. Where a document begins with one of these, it
         begins with the next sentence.
     """
-    found: list[Sentence] = []
+    found: list[ConlluSentence] = []
     dropped = 0
     pending: tuple[str, ...] = ()
     for sentence in sentences:
         words = _without(sentence.words, [forms.left_out(word) for word in sentence.words])
         if words:
             rewritten = [word._replace(form=forms.write(word)) for word in words]
-            found.append(Sentence(rewritten, pending + sentence.comments))
+            found.append(ConlluSentence(rewritten, pending + sentence.comments))
             pending = ()
         else:
             dropped += 1
@@ -97,10 +97,10 @@ def simplify(sentences: Iterable[Sentence], forms: WordForms) -> tuple[list[Sent
     return found, dropped
 
 
-def frequent_words(sentences: Iterable[Sentence], size: int, forms: WordForms) -> set[str]:
+def frequent_words(sentences: Iterable[ConlluSentence], size: int, forms: WordForms) -> set[str]:
     """The vocabulary: the most frequent words of simplified sentences.
 
-    sentences (Iterable[Sentence]): The training part, see `simplify`.
+    sentences (Iterable[ConlluSentence]): The training part, see `simplify`.
     size (int): How many words there are at most, with the word for numbers and that for all others; at least 3.
     forms (WordForms): How words are written.
     RAISES (ValueError): If the size is out of its range.
@@ -113,10 +113,10 @@ def frequent_words(sentences: Iterable[Sentence], size: int, forms: WordForms) -
     return {forms.number, forms.unknown, *words[: size - 2]}
 
 
-def limit(sentences: Iterable[Sentence], vocabulary: Collection[str], forms: WordForms) -> list[Sentence]:
+def limit(sentences: Iterable[ConlluSentence], vocabulary: Collection[str], forms: WordForms) -> list[ConlluSentence]:
     """Sentences with one word for all that are not in the vocabulary."""
     return [
-        Sentence(
+        ConlluSentence(
             [word if word.form in vocabulary else word._replace(form=forms.unknown) for word in sentence.words],
             sentence.comments,
         )
@@ -128,18 +128,18 @@ def _is_punctuation_label(label: str) -> bool:
     return label.partition(":")[0] in _PUNCTUATION_LABELS
 
 
-def _is_number(word: Word) -> bool:
+def _is_number(word: ConlluWord) -> bool:
     tagged = word.upos in _NUMBERS or word.xpos in _NUMBERS
     return any(map(str.isdigit, word.form)) and (tagged or not any(map(str.isalpha, word.form)))
 
 
-def _is_symbol(word: Word) -> bool:
+def _is_symbol(word: ConlluWord) -> bool:
     if word.upos in _SYMBOLS or word.xpos in _SYMBOLS:
         return True
     return not any(map(str.isalnum, word.form)) and not {word.upos, word.xpos} & _WORDS
 
 
-def _without(words: list[Word], left_out: list[bool]) -> list[Word]:
+def _without(words: list[ConlluWord], left_out: list[bool]) -> list[ConlluWord]:
     """A tree without some of its words, see the module."""
     parents = [word.head - 1 for word in words]
     old_root = parents.index(-1)

@@ -29,7 +29,7 @@ The labels were written from their description, and not compared with what Penn2
 """
 
 from .brackets import Tree
-from .conllu import EMPTY, Sentence, Word
+from .conllu import EMPTY, ConlluSentence, ConlluWord
 from .head_rules import PUNCTUATION, category, find_head, function_tags
 
 #: The tag of empty elements.
@@ -70,12 +70,12 @@ def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:
     return "DEP"
 
 
-def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> Sentence | None:
+def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> ConlluSentence | None:
     """A phrase structure tree as a dependency tree.
 
     tree (Tree): The tree.
     comments (tuple[str, ...]): Of the sentence.
-    RETURNS (Sentence | None): None if it has only empty elements.
+    RETURNS (ConlluSentence | None): None if it has only empty elements.
     """
     leaves: list[Tree] = []
     heads: list[int] = []
@@ -107,6 +107,7 @@ def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> Sentence | None:
                     "P" if punctuation[child] else relation(node.label, child.label, head_is_word=head.word is not None)
                 )
     words = [
-        Word(leaf.word or "", EMPTY, leaf.label, head + 1, label) for leaf, head, label in zip(leaves, heads, labels)
+        ConlluWord(leaf.word or "", EMPTY, leaf.label, head + 1, label)
+        for leaf, head, label in zip(leaves, heads, labels)
     ]
-    return Sentence(words, comments) if words else None
+    return ConlluSentence(words, comments) if words else None

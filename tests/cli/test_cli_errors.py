@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from spacy_hpyp.cli import hpyp
 from spacy_hpyp.language_model.ngram import train_ngram_model
-from spacy_hpyp.training.raw_training import Progress, save_checkpoint
+from spacy_hpyp.training.raw_training import RawTextProgress, save_checkpoint
 
 # Of typer, when it reads the arguments.
 USAGE = 2
@@ -81,7 +81,7 @@ def files(toy, tmp_path_factory):
     (folder / "empty.txt").write_text("")
     (folder / "blank.txt").write_text(" \n\t\n")
     (folder / "interrupted").mkdir()
-    save_checkpoint(nlp.to_disk, folder / "interrupted", Progress(1, 1, 1, -1.0))
+    save_checkpoint(nlp.to_disk, folder / "interrupted", RawTextProgress(1, 1, 1, -1.0))
     (folder / "confused").mkdir()
     (folder / "confused" / "progress.json").write_text('{"checkpoint": "checkpoint-1", "texts": "many"}')
     return folder

@@ -30,7 +30,7 @@ from spacy_hpyp.components.settings import (
 from spacy_hpyp.inference.pruning import BeamSearch
 from spacy_hpyp.inference.rounding import Search
 from spacy_hpyp.models.settings import (
-    DeciderSettings,
+    ClassifierSettings,
     EstimatorSettings,
     ModelSettings,
     StateModelSettings,
@@ -196,7 +196,7 @@ def test_every_setting_of_the_config_is_one_that_is_saved(toy):
         ("`easy_first_parser`", EasyFirstParserSettings),
         ("the parser's model", TreeModelSettings),
         ("`easy_first_senter`", SenterSettings),
-        ("the morphologizer's and the lemmatizer's model", DeciderSettings),
+        ("the morphologizer's and the lemmatizer's model", ClassifierSettings),
         ("`head_outward_parser`", HeadOutwardSettings),
         ("the head-outward model", EstimatorSettings),
         ("`head_outward_states`", StateSettings),

@@ -190,8 +190,8 @@ def test_damaged_names_of_rules_are_an_error(nlp):
     other.from_bytes(lemmatizer.to_bytes())
     assert other.labels == lemmatizer.labels
     for wrong in ("nothing", "sparrows\tsparrow"):
-        vocabulary = other.decider.vocabulary
-        other.decider.initialize(replaced(vocabulary, [wrong, *vocabulary.tags[1:]]), other.decider.candidates)
+        vocabulary = other.classifier.vocabulary
+        other.classifier.initialize(replaced(vocabulary, [wrong, *vocabulary.tags[1:]]), other.classifier.candidates)
         with pytest.raises(ValueError, match="rule for lemmas"):
             lemmatizer.from_bytes(other.to_bytes())
 

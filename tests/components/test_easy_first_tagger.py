@@ -92,7 +92,7 @@ def test_tokens_are_those_of_the_tokenizer_or_of_the_treebank(toy):
         nlp = pipeline(tokens=tokens)
         examples = toy.examples(nlp, [sentence, sentence])
         nlp.initialize(lambda examples=examples: examples)
-        assert set(tagger_of(nlp).decider.vocabulary.words) == forms
+        assert set(tagger_of(nlp).classifier.vocabulary.words) == forms
 
 
 def test_default_config_is_complete():
@@ -138,7 +138,7 @@ def guided(toy, sentences):
 
 
 def test_guides_are_followed_where_nothing_else_is_known(toy, guided):
-    vocabulary = tagger_of(guided).decider.vocabulary
+    vocabulary = tagger_of(guided).classifier.vocabulary
     number = vocabulary.number("x1")
     possible = vocabulary.candidate_tags[vocabulary.tag_offsets[number] : vocabulary.tag_offsets[number + 1]]
     first, second = (vocabulary.tags[tag] for tag in possible[:2])
@@ -215,7 +215,7 @@ def test_jackknifing_needs_words_and_tags_but_no_training(toy, sentences):
     nlp.initialize(lambda: examples)
     tags = tagger_of(nlp).jackknife(examples, folds=2, epochs=3)
     assert {tag for found in tags.values() for tag in found} <= set(tagger_of(nlp).labels)
-    assert not tagger_of(nlp).decider.perceptron.weights.any()
+    assert not tagger_of(nlp).classifier.perceptron.weights.any()
 
 
 def test_jackknifed_tags_do_not_depend_on_threads(toy, trained_tagger, sentences):

@@ -12,7 +12,7 @@ import numpy as np
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import arcs
-from spacy_hpyp.easy_first.arcs import Scorer, Sentence
+from spacy_hpyp.easy_first.arcs import Scorer, SentenceToParse
 from spacy_hpyp.easy_first.partial_trees import LEFT_ARC, RIGHT_ARC, attach, begin_forest, new_forest
 from spacy_hpyp.easy_first.templates import compile_templates
 
@@ -126,7 +126,7 @@ def random_derivation(n: int, rng: np.random.Generator) -> list[tuple[Action, St
 # What the compiled parser is asked
 
 
-def random_sentence(n: int, rng: np.random.Generator, *, symbols: int = 3, guide: int = 0) -> Sentence:
+def random_sentence(n: int, rng: np.random.Generator, *, symbols: int = 3, guide: int = 0) -> SentenceToParse:
     """A sentence of random symbols, perhaps with a guide that says a number of heads of each word."""
     columns = len(arcs.SYMBOLS) + (len(arcs.GUIDE_SYMBOLS) if guide else 0)
     heads = np.full((n, guide), -2, dtype=np.int32)
@@ -141,7 +141,9 @@ def random_sentence(n: int, rng: np.random.Generator, *, symbols: int = 3, guide
             if head != NONE:
                 expected[head, int(word > head)] += share
     labels = rng.integers(-1, 3, (n, guide)).astype(np.int32)
-    return Sentence(rng.integers(0, symbols, (n, columns)).astype(np.int32), heads, probability, labels, expected)
+    return SentenceToParse(
+        rng.integers(0, symbols, (n, columns)).astype(np.int32), heads, probability, labels, expected
+    )
 
 
 def arc_scorer(templates: list[list[str]], places: int, weights: np.ndarray | None = None) -> Scorer:
@@ -161,10 +163,10 @@ class PlainParser:
     """Algorithm 1 in plain Python, for one sentence.
 
     scorer (Scorer): The weights, read anew for each score.
-    sentence (Sentence): What to parse.
+    sentence (SentenceToParse): What to parse.
     """
 
-    def __init__(self, scorer: Scorer, sentence: Sentence) -> None:
+    def __init__(self, scorer: Scorer, sentence: SentenceToParse) -> None:
         self.scorer = scorer
         self.sentence = sentence
         self.n = len(sentence.symbols)

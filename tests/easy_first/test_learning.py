@@ -33,7 +33,7 @@ from spacy_hpyp.easy_first import labels as arc_labels
 from spacy_hpyp.easy_first import learning as compiled_learning
 from spacy_hpyp.easy_first.arcs import SYMBOLS, TAG, Scorer
 from spacy_hpyp.easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, Report, learn
-from spacy_hpyp.easy_first.parsing import Sentences
+from spacy_hpyp.easy_first.parsing import SentencesToParse
 from spacy_hpyp.easy_first.perceptron import new_perceptron, set_average
 from spacy_hpyp.easy_first.templates import compile_templates
 from spacy_hpyp.models.tree_model import TreeModel
@@ -351,7 +351,7 @@ class Class:
     def wrong(self, width):
         """How many heads and how many labels are wrong where what was learned is used."""
         together = lessons_of(self.lessons)
-        sentences = Sentences(*together[:5], together.offsets)
+        sentences = SentencesToParse(*together[:5], together.offsets)
         trees = self.model.parse(sentences, width=width, merge=True)
         return int((trees.heads != together.gold_heads).sum()), int((trees.labels != together.gold_labels).sum())
 

@@ -9,7 +9,7 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import labels as arc_labels
 from spacy_hpyp.easy_first.arcs import Scorer
 from spacy_hpyp.easy_first.labels import label_tree, new_workbench
-from spacy_hpyp.easy_first.parsing import SCALE, Sentences, parse, parse_beam
+from spacy_hpyp.easy_first.parsing import SCALE, SentencesToParse, parse, parse_beam
 from spacy_hpyp.easy_first.search import new_states
 from spacy_hpyp.easy_first.templates import compile_templates
 
@@ -30,7 +30,7 @@ def world():
     label = Scorer(rows, compiled, weights, np.ones(len(LABEL_TEMPLATES), dtype=np.bool_))
     each = [random_sentence(n, rng, guide=3) for n in LENGTHS]
     parts = [np.concatenate(part) for part in zip(*each, strict=True)]
-    return arc, label, Sentences(*parts, np.cumsum([0, *LENGTHS])), each
+    return arc, label, SentencesToParse(*parts, np.cumsum([0, *LENGTHS])), each
 
 
 def slices(trees, sentences):
@@ -98,7 +98,7 @@ def test_the_number_of_threads_makes_no_difference(world, threads):
 
 def test_no_sentences_have_no_trees(world):
     arc, label, sentences, _ = world
-    none = Sentences(*(part[:0] for part in sentences[:-1]), np.zeros(1, dtype=np.int64))
+    none = SentencesToParse(*(part[:0] for part in sentences[:-1]), np.zeros(1, dtype=np.int64))
     assert [len(part) for part in parse(arc, label, none, width=4, merge=True, threads=3)] == [0] * 5
 
 
@@ -125,7 +125,12 @@ def test_a_sentence_is_parsed_alike_alone_and_among_others(world):
     together = parse(arc, label, sentences, width=4, merge=True)
     for found, sentence in zip(slices(together, sentences), each, strict=True):
         alone = parse(
-            arc, label, Sentences(*sentence, np.array([0, len(sentence.symbols)])), width=4, merge=True, threads=1
+            arc,
+            label,
+            SentencesToParse(*sentence, np.array([0, len(sentence.symbols)])),
+            width=4,
+            merge=True,
+            threads=1,
         )
         assert all(map(np.array_equal, found, alone))
         states = new_states(arc, len(sentence.symbols), 4)

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.chart import Scores
+from spacy_hpyp.head_outward.chart import ChartScores
 
 Tree = tuple[int, ...]
 
@@ -36,7 +36,7 @@ def projective_trees(n: int) -> Iterator[Tree]:
     return (heads for heads in product(range(NONE, n), repeat=n) if is_projective_tree(heads))
 
 
-def score(scores: Scores, heads: Sequence[int]) -> float:
+def score(scores: ChartScores, heads: Sequence[int]) -> float:
     """The sum over a tree's events."""
     total = scores.root[list(heads).index(NONE)]
     for head in range(len(heads)):
@@ -52,7 +52,7 @@ def score(scores: Scores, heads: Sequence[int]) -> float:
 
 def random_scores(
     n: int, seed: int, *, scale: float = 2.0, impossible: float = 0.0, with_siblings: bool = True
-) -> Scores:
+) -> ChartScores:
     """Normal scores, some of them minus infinity; what is never read is not a number.
 
     scale (float): Their standard deviation.
@@ -68,7 +68,7 @@ def random_scores(
     between = (head < sibling) & (sibling < child) | (child < sibling) & (sibling < head)
     read = between if with_siblings else head != child
     apart = ~np.eye(n, dtype=bool)
-    return Scores(
+    return ChartScores(
         draw(n),
         np.where(apart, draw(n, n), np.nan),
         np.where(read, draw(*head.shape), np.nan),

@@ -11,7 +11,7 @@ from spacy_hpyp.annotation.arrays import Sentences
 from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import CASES, DISTANCES, DISTRIBUTIONS
-from spacy_hpyp.head_outward.distributions import ContextLists, Distributions, make_distributions
+from spacy_hpyp.head_outward.distributions import HeadOutwardContexts, HeadOutwardDistributions, make_distributions
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, predictive_probability, reserve
 from spacy_hpyp.models.head_outward_model import HeadOutwardModel
 from spacy_hpyp.models.parameters import no_gradient
@@ -26,18 +26,18 @@ ROOT, NULL = "ROOT", "NULL"
 STOP = "STOP"
 
 #: As the paper's are.
-PAPER = ContextLists(
+PAPER = HeadOutwardContexts(
     tag=[["direction+parent.tag", "sibling.tag", "parent.word+parent.case"]],
     word=[["child.tag", "direction+parent.tag", "parent.word+parent.case"]],
     case=[["child.tag", "child.word"]],
 )
-WITHOUT_SIBLINGS = ContextLists(
+WITHOUT_SIBLINGS = HeadOutwardContexts(
     tag=[["parent.tag", "direction", "parent.word"]],
     word=[["child.tag", "parent.word"]],
     case=[],
     label=[["child.tag", "parent.tag", "child.left.word"]],
 )
-EXPERTS = ContextLists(
+EXPERTS = HeadOutwardContexts(
     tag=[["parent.tag", "direction", "sibling.distance"], ["parent.word", "sibling.word"], []],
     word=[["child.tag", "parent.word"], ["sibling.tag", "sibling.case"]],
     case=[["child.word", "child.tag"], ["parent.case+direction"]],
@@ -45,7 +45,7 @@ EXPERTS = ContextLists(
     label=[["child.tag", "parent.tag"], ["distance", "child.children"]],
 )
 #: Such as dynamic programming cannot cope with.
-GRANDPARENTS = ContextLists(
+GRANDPARENTS = HeadOutwardContexts(
     tag=[["parent.tag", "direction", "grandparent.tag+grandparent.direction", "sibling.tag"]],
     word=[["child.tag", "parent.word", "grandparent.word"]],
     case=[["child.word"], ["grandparent.case"]],
@@ -104,7 +104,7 @@ def arrays_of(trees: Sequence[Tree]) -> Sentences:
 
 
 def make_model(
-    contexts: ContextLists, trees: Sequence[Tree] = (), *, sweeps: int = 3, labels: int = 2, **settings: object
+    contexts: HeadOutwardContexts, trees: Sequence[Tree] = (), *, sweeps: int = 3, labels: int = 2, **settings: object
 ) -> HeadOutwardModel:
     """A model of two tags and two words that has seen some trees, with random weights.
 
@@ -127,7 +127,7 @@ def make_model(
     return model
 
 
-def learning(model: HeadOutwardModel, events: int = 1000) -> Distributions:
+def learning(model: HeadOutwardModel, events: int = 1000) -> HeadOutwardDistributions:
     """The model while it learns, with room for some events."""
     gradient = no_gradient(model.weights)
     pools = {}

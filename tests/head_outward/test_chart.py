@@ -8,7 +8,7 @@ import pytest
 from projective_trees import is_projective_tree, projective_trees, random_scores, score
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.chart import Scores, best_tree, inside, sample_tree, tree_score
+from spacy_hpyp.head_outward.chart import ChartScores, best_tree, inside, sample_tree, tree_score
 from spacy_hpyp.head_outward.k_best import k_best
 from spacy_hpyp.head_outward.marginals import marginals, minimum_bayes_risk_tree
 
@@ -39,7 +39,7 @@ def probabilities(found):
 
 def equal_scores(n):
     """Scores by which all trees are equal."""
-    return Scores(np.zeros(n), np.zeros((n, n)), np.zeros((n, n, n)), np.zeros((2, n)), np.zeros((n, n)))
+    return ChartScores(np.zeros(n), np.zeros((n, n)), np.zeros((n, n, n)), np.zeros((2, n)), np.zeros((n, n)))
 
 
 def close(found, expected):
@@ -120,7 +120,7 @@ def test_equal_trees_are_listed_once(n):
 
 
 def test_one_word_is_the_root():
-    scores = Scores(
+    scores = ChartScores(
         np.array([-1.0]),
         np.full((1, 1), np.nan),
         np.full((1, 1, 1), np.nan),

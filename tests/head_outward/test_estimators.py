@@ -21,10 +21,10 @@ from small_models import (
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import CASES, DISTRIBUTIONS
-from spacy_hpyp.head_outward.distributions import ContextLists
+from spacy_hpyp.head_outward.distributions import HeadOutwardContexts
 from spacy_hpyp.head_outward.scoring import tree_log_probabilities
 
-LISTS = ContextLists(
+LISTS = HeadOutwardContexts(
     tag=[["direction+parent.tag", "sibling.tag", "parent.word"]],
     word=[["child.tag", "parent.word+parent.case"]],
     case=[["child.word"]],
@@ -118,7 +118,7 @@ def assert_agrees(model, estimate, back_off):
 
 
 def test_eisners_formula_on_three_words():
-    lists = ContextLists(tag=[["parent.tag", "direction"]], word=[["child.tag"]], case=[])
+    lists = HeadOutwardContexts(tag=[["parent.tag", "direction"]], word=[["child.tag"]], case=[])
     seen = Tree([0, CASES, 0], [0, 1, 0], (1, NONE, 1), (NONE,) * 3)
     model = make_model(lists, [seen], sweeps=1, prior="eisner")
     asked = Tree([0, CASES], [0, 1], (NONE, 0), (NONE,) * 2)

@@ -16,7 +16,7 @@ from spacy_hpyp.head_outward.contexts import (
     check_sizes,
     compile_contexts,
 )
-from spacy_hpyp.head_outward.distributions import ContextLists, conditionals, unchartable
+from spacy_hpyp.head_outward.distributions import HeadOutwardContexts, conditionals, unchartable
 from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.hpyp.franchise import SYMBOL
 
@@ -83,7 +83,7 @@ AT_STOP = {
 def read_all(lists, distribution, tree=TREE):
     """The model, and the symbols that its experts of one element each read at the events of a tree (events, experts)."""
     given = {"tag": [[]], "word": [], "case": [], DISTRIBUTIONS[distribution]: lists}
-    model = make_model(ContextLists(**given))
+    model = make_model(HeadOutwardContexts(**given))
     pool = getattr(learning(model), DISTRIBUTIONS[distribution])
     sentence = arrays_of([tree])
     events = events_of(
@@ -205,7 +205,7 @@ def test_each_element_is_known_from_one_distribution_on():
 
 def test_no_list_for_tags_is_an_error():
     with pytest.raises(ValueError, match="'tag' needs at least one context list"):
-        conditionals(ContextLists(tag=[], word=[], case=[]))
+        conditionals(HeadOutwardContexts(tag=[], word=[], case=[]))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_no_list_for_tags_is_an_error():
 )
 def test_what_dynamic_programming_cannot_know_is_found(lists, problem):
     given = {"tag": [["parent.tag"]], "word": [], "case": [], **lists}
-    assert unchartable(conditionals(ContextLists(**given))) == problem
+    assert unchartable(conditionals(HeadOutwardContexts(**given))) == problem
 
 
 def test_distances_are_in_four_classes():

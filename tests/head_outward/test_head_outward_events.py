@@ -26,7 +26,7 @@ from small_models import (
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import DISTRIBUTIONS
-from spacy_hpyp.head_outward.distributions import ContextLists, conditionals
+from spacy_hpyp.head_outward.distributions import HeadOutwardContexts, conditionals
 from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.hpyp.franchise import N_RESTAURANTS, PARENT, SYMBOL
 from spacy_hpyp.hpyp.storage import pack
@@ -80,7 +80,7 @@ def test_events_of_a_tree_that_is_made_by_hand():
         Event("tag", STOP, 2, NULL, NULL, 0),
         Event("tag", STOP, 2, NULL, NULL, 1),
     ]
-    lists = ContextLists(
+    lists = HeadOutwardContexts(
         tag=[["parent.tag", "direction"]], word=[["child.tag"]], case=[["child.word"]], label=[["distance"]]
     )
     model = make_model(lists)
@@ -140,7 +140,7 @@ def test_sweeps_over_given_trees_do_not_depend_on_the_number_of_threads():
 def test_conditioning_on_children_that_are_not_generated_is_an_error():
     lists = {"tag": [["parent.tag"]], "word": [], "case": []}
     with pytest.raises(ValueError, match=r"'child\.children' in 'distance' is not generated"):
-        conditionals(ContextLists(**lists, distance=[["child.tag"], ["direction+child.children"]]))
-    conditionals(ContextLists(**lists, children=[[]], distance=[["child.children"]]))
+        conditionals(HeadOutwardContexts(**lists, distance=[["child.tag"], ["direction+child.children"]]))
+    conditionals(HeadOutwardContexts(**lists, children=[[]], distance=[["child.children"]]))
     # Labels come when the tree is known.
-    conditionals(ContextLists(**lists, label=[["child.children", "distance"]]))
+    conditionals(HeadOutwardContexts(**lists, label=[["child.children", "distance"]]))

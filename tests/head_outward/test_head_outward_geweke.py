@@ -11,7 +11,7 @@ from test_hyperparameters import batch_error
 from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.compiled import NONE, borrowing, compiled, inner
 from spacy_hpyp.head_outward.contexts import CASES, LABEL, TAG, WORD
-from spacy_hpyp.head_outward.distributions import ContextLists
+from spacy_hpyp.head_outward.distributions import HeadOutwardContexts
 from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.head_outward.latent import LatentTrees
 from spacy_hpyp.hpyp.franchise import (
@@ -31,7 +31,7 @@ from spacy_hpyp.inference.metropolis import visit_latent
 pytestmark = pytest.mark.slow
 
 #: What the sampler is tested with.
-GENERATED = ContextLists(
+GENERATED = HeadOutwardContexts(
     tag=[["parent.tag", "direction", "sibling.tag"]], word=[["child.tag"]], case=[], label=[["child.tag"]]
 )
 PARTS = ("tag", "word", "label")

@@ -16,7 +16,7 @@ from total_variation import total_variation
 from spacy_hpyp.annotation.arrays import Sentences
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import CASES, DISTRIBUTIONS
-from spacy_hpyp.head_outward.distributions import ContextLists
+from spacy_hpyp.head_outward.distributions import HeadOutwardContexts
 from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.head_outward.latent import LatentTrees
 from spacy_hpyp.head_outward.scoring import tree_log_probabilities
@@ -27,7 +27,7 @@ from spacy_hpyp.inference.metropolis import draw_again, visit_latent
 pytestmark = pytest.mark.slow
 
 STEPS = 6_000
-SMALL = ContextLists(
+SMALL = HeadOutwardContexts(
     tag=[["parent.tag", "sibling.tag"]],
     word=[["child.tag", "parent.tag"]],
     case=[],

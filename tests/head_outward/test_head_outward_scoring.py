@@ -26,12 +26,12 @@ from small_models import (
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.chart import inside, tree_score
 from spacy_hpyp.head_outward.contexts import CASES
-from spacy_hpyp.head_outward.distributions import ContextLists
+from spacy_hpyp.head_outward.distributions import HeadOutwardContexts
 from spacy_hpyp.head_outward.parsing import best_trees, head_marginals, parse
 from spacy_hpyp.head_outward.scoring import chart_scores, find_labels, tree_log_probabilities
 
 #: With a distribution that reads the sibling only after the tag.
-LATE_SIBLINGS = ContextLists(
+LATE_SIBLINGS = HeadOutwardContexts(
     tag=[["parent.tag", "direction"]],
     word=[["child.tag", "sibling.word"]],
     case=[["child.word", "parent.case"]],
@@ -136,7 +136,7 @@ def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_on
         },
     }[kind]
     # Mostly of short sentences, so that the model stops soon.
-    model = make_model(ContextLists(**lists, case=[]), random_trees(200, lengths=(1, 1, 1, 1, 2)))
+    model = make_model(HeadOutwardContexts(**lists, case=[]), random_trees(200, lengths=(1, 1, 1, 1, 2)))
     frozen, totals = model.frozen, [0.0]
     for n in (1, 2, 3, 4):
         found = sum(

@@ -12,7 +12,7 @@ from spacy_hpyp.inference.rounding import Search
 from spacy_hpyp.language_model.interpolation import (
     LEVELS,
     Interpolation,
-    Predictions,
+    PairedPredictions,
     fit_shares,
     mix,
     predictions_of,
@@ -60,7 +60,7 @@ def test_all_words_and_the_end_have_at_most_one_after_every_prefix(model, ngrams
         ending = predict(model, ngrams, [before], search)
         found = predict(model, ngrams, [[*before, word] for word in range(len(vocabulary))], search)
         # Each row: the prefix, a word, and the end of both.
-        words = Predictions(*(part.reshape(len(vocabulary), len(before) + 2)[:, len(before)] for part in found))
+        words = PairedPredictions(*(part.reshape(len(vocabulary), len(before) + 2)[:, len(before)] for part in found))
         totals = {
             name: np.exp([*getattr(words, name), getattr(ending, name)[-1]]).sum() for name in ("parser", "ngram")
         }
@@ -114,7 +114,7 @@ def drawn():
     share = np.array([0.3, 0.8])[level]
     source = np.where(rng.random(len(level)) < share, 0, 1)
     words = np.where(source == 0, *(rng.choice(8, len(level), p=p) for p in (parser, ngram)))
-    return Predictions(np.log(parser[words]), np.log(ngram[words]), level)
+    return PairedPredictions(np.log(parser[words]), np.log(ngram[words]), level)
 
 
 def test_a_step_never_makes_what_is_learned_from_less_probable(drawn):
@@ -128,7 +128,7 @@ def test_the_weights_are_the_most_probable_ones(drawn):
     found = fit_shares(drawn)
     grid = np.linspace(0.001, 0.999, 999)
     for level in (0, 1):
-        here = Predictions(*(part[drawn.level == level] for part in drawn))
+        here = PairedPredictions(*(part[drawn.level == level] for part in drawn))
         values = [mix(here, np.full(LEVELS, share)).sum() for share in grid]
         assert found[level] == pytest.approx(grid[np.argmax(values)], abs=0.005)
     # At levels that were not seen there is the mean.

@@ -10,7 +10,7 @@ from spacy_hpyp.annotation.arrays import Guides
 from spacy_hpyp.annotation.guides import HEADS, no_guides
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.arcs import GUIDE_SYMBOLS, NULL, SYMBOLS
-from spacy_hpyp.easy_first.parsing import SCALE, Trees
+from spacy_hpyp.easy_first.parsing import SCALE, EasyFirstTrees
 from spacy_hpyp.models.tree_model import TreeModel, confidence_features, guide_rows
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
@@ -143,7 +143,7 @@ def test_symbols_of_guides_say_the_side_of_the_head_how_sure_it_is_the_label_and
 
 
 def test_confidence_is_learned_from_finite_numbers():
-    trees = Trees(
+    trees = EasyFirstTrees(
         heads=np.array([1, NONE, 1, NONE], dtype=np.int32),
         labels=np.array([0, NONE, 1, NONE], dtype=np.int32),
         margin=np.array([5.0, -3.0, np.inf, 1e30], dtype=np.float32),
@@ -164,7 +164,9 @@ def test_confidence_is_learned_from_finite_numbers():
 
 
 def test_no_words_have_no_features():
-    trees = Trees(*(np.empty(0, dtype=np.int32) for _ in range(2)), *(np.empty(0, dtype=np.float32) for _ in range(3)))
+    trees = EasyFirstTrees(
+        *(np.empty(0, dtype=np.int32) for _ in range(2)), *(np.empty(0, dtype=np.float32) for _ in range(3))
+    )
     assert confidence_features(trees, np.zeros(1, dtype=np.int64), guided=True).shape == (0, 6)
 
 

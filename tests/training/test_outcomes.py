@@ -6,20 +6,22 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first.decisions import Search
+from spacy_hpyp.easy_first.classification import EasyFirstSearch
 from spacy_hpyp.easy_first.words import TAGS
-from spacy_hpyp.models.decider import Decider
+from spacy_hpyp.models.word_classifier import WordClassifier
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings
 from spacy_hpyp.training.outcomes import Corpus, GoldWords, jackknife
 
 TAG_NAMES = ["D", "N", "V"]
-GREEDY = Search(1, 100)
+GREEDY = EasyFirstSearch(1, 100)
 
 
 def model():
     settings = VocabularySettings(universal_unknown_words(), min_class_count=1)
-    return Decider(TAGS, [["word"], ["lower"], ["prev.tag"], ["next.tag"], ["suffix2"]], settings, places=1 << 14)
+    return WordClassifier(
+        TAGS, [["word"], ["lower"], ["prev.tag"], ["next.tag"], ["suffix2"]], settings, places=1 << 14
+    )
 
 
 def gold_words(forms, tags, key=None):

@@ -18,7 +18,7 @@ from spacy_hpyp.cli import hpyp
 from spacy_hpyp.cli.select_contexts import _Journal
 from spacy_hpyp.hpyp.franchise import TIER, deepest, predictive_distribution
 from spacy_hpyp.hpyp.leave_one_out import leave_one_out, seat_observations
-from spacy_hpyp.pools.fitting import Predictions, added_gains, fit_weights
+from spacy_hpyp.pools.fitting import ExpertPredictions, added_gains, fit_weights
 from spacy_hpyp.training.selection import (
     CORE,
     LONGEST,
@@ -65,7 +65,7 @@ def random_predictions(alphabet, experts=4, events=300, depths=3, seed=0, mixed=
     possible[1, -1] = False
     kind = (rng.random(events) < 0.5).astype(np.int32) * (dish < alphabet - 1)
     depth = rng.integers(depths, size=(experts, events)).astype(np.int8)
-    return Predictions(logs.astype(np.float32), depth, dish, kind.astype(np.int32), possible)
+    return ExpertPredictions(logs.astype(np.float32), depth, dish, kind.astype(np.int32), possible)
 
 
 def pool_log_likelihood(predictions, experts, weights, mixed):

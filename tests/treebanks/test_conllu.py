@@ -4,11 +4,14 @@ import re
 
 import pytest
 
-from spacy_hpyp.treebanks.conllu import Sentence, Word, read_conllu, write_conllu
+from spacy_hpyp.treebanks.conllu import ConlluSentence, ConlluWord, read_conllu, write_conllu
 
 SENTENCES = [
-    Sentence([Word("She", "PRON", "PRP", 2, "nsubj"), Word("sails", "VERB", "VBZ", 0, "root")], ("newdoc id = a",)),
-    Sentence([Word("1\u00a01/2", "_", "CD", 0, "ROOT")], ("sent_id = a-2",)),
+    ConlluSentence(
+        [ConlluWord("She", "PRON", "PRP", 2, "nsubj"), ConlluWord("sails", "VERB", "VBZ", 0, "root")],
+        ("newdoc id = a",),
+    ),
+    ConlluSentence([ConlluWord("1\u00a01/2", "_", "CD", 0, "ROOT")], ("sent_id = a-2",)),
 ]
 
 

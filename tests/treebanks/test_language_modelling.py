@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from spacy_hpyp.treebanks.conllu import Sentence, Word
+from spacy_hpyp.treebanks.conllu import ConlluSentence, ConlluWord
 from spacy_hpyp.treebanks.language_modelling import WordForms, frequent_words, limit, simplify
 
 FORMS = WordForms()
@@ -15,8 +15,8 @@ def words(*rows):
     made = []
     for form, tag, head, label in rows:
         upos, xpos = (tag[1:], "_") if tag.startswith("/") else ("_", tag)
-        made.append(Word(form, upos, xpos, head, label))
-    return Sentence(made)
+        made.append(ConlluWord(form, upos, xpos, head, label))
+    return ConlluSentence(made)
 
 
 def simplified(sentence, forms=FORMS):
@@ -57,7 +57,7 @@ def test_punctuation_is_known_by_tag_or_label(word, kept):
 
 
 def test_words_with_a_universal_tag_are_not_judged_by_the_other_tag():
-    sentence = Sentence([Word("go", "VERB", "VB", 0, "root"), Word("and", "CCONJ", ",", 1, "cc")])
+    sentence = ConlluSentence([ConlluWord("go", "VERB", "VB", 0, "root"), ConlluWord("and", "CCONJ", ",", 1, "cc")])
     assert len(simplified(sentence)) == 2
 
 
@@ -110,8 +110,8 @@ def test_a_root_is_never_labelled_as_punctuation():
 
 
 def test_empty_sentences_are_dropped_and_the_next_one_begins_their_document():
-    empty = Sentence([Word(".", "PUNCT", "_", 0, "root")], ("newdoc id = d", "sent_id = 1"))
-    other = Sentence([Word("go", "VERB", "_", 0, "root")], ("sent_id = 2",))
+    empty = ConlluSentence([ConlluWord(".", "PUNCT", "_", 0, "root")], ("newdoc id = d", "sent_id = 1"))
+    other = ConlluSentence([ConlluWord("go", "VERB", "_", 0, "root")], ("sent_id = 2",))
     found, dropped = simplify([empty, other], FORMS)
     assert dropped == 1
     assert [each.comments for each in found] == [("newdoc id = d", "sent_id = 2")]

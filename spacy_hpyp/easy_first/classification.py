@@ -1,4 +1,4 @@
-"""Easy-first decisions: each word gets one of some outcomes, the easiest word first (Ma et al. 2012, 2013).
+"""Easy-first classification: each word gets one of some outcomes, the easiest word first (Ma et al. 2012, 2013).
 
 A state is a sequence of words some of which have an outcome, at first those that were given. An action gives one more word an
 outcome; its score is the sum of the weights that the features of the word, as the state is then, have for that outcome. The easiest
@@ -32,7 +32,7 @@ BOUNDARY = -2
 _HALVES = 2
 
 
-class Search(NamedTuple):
+class EasyFirstSearch(NamedTuple):
     """How outcomes are searched for.
 
     beam (int): How many states are kept.
@@ -376,7 +376,7 @@ def decide(reading, weights, sequences, possible, begin, end, search, outcomes):
 
     weights (float32[places, 1]): The averaged weights.
     begin, end (int): Which sequences.
-    search (Search): How to search.
+    search (EasyFirstSearch): How to search.
     outcomes (int32[words]): Overwritten at the words of these sequences.
     """
     board = new_board(reading, possible, search)

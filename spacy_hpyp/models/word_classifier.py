@@ -10,8 +10,8 @@ from spacy.tokens import Doc
 from ..annotation.guides import block_guides, names_in_guides
 from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
-from ..easy_first.decision_learning import EARLY, FULL, learn
-from ..easy_first.decisions import Possible, Search, Sequences, decide, find_leads
+from ..easy_first.classification import EasyFirstSearch, Possible, Sequences, decide, find_leads
+from ..easy_first.classification_learning import EARLY, FULL, learn
 from ..easy_first.perceptron import Perceptron, new_perceptron, set_average
 from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..easy_first.words import (
@@ -20,8 +20,8 @@ from ..easy_first.words import (
     STARTS,
     TAGS,
     WRITTEN_ATTRIBUTES,
+    ClassificationTask,
     Lexicon,
-    Task,
     compile_reading,
     guide_symbols,
     name_symbols,
@@ -73,10 +73,10 @@ class Lesson:
     least: float
 
 
-class Decider(StoredModel):
+class WordClassifier(StoredModel):
     """A model that decides words, the easiest first.
 
-    task (Task): What is decided about them.
+    task (ClassificationTask): What is decided about them.
     templates (Sequence[Sequence[str]]): What its features read.
     vocabulary_settings (VocabularySettings): How its vocabulary is made.
     places (int): The size of its table of weights, a power of two.
@@ -90,7 +90,7 @@ class Decider(StoredModel):
 
     def __init__(
         self,
-        task: Task,
+        task: ClassificationTask,
         templates: Sequence[Sequence[str]],
         vocabulary_settings: VocabularySettings,
         *,
@@ -202,8 +202,8 @@ class Decider(StoredModel):
             found |= guide_symbols(guides, words.layout.offsets)
         return found
 
-    def learn(self, sequences: Sequences, gold: np.ndarray, search: Search, *, margin: float) -> Lesson:
-        """Learn from some sequences, one after the other, see `spacy_hpyp.easy_first.decision_learning.learn`.
+    def learn(self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch, *, margin: float) -> Lesson:
+        """Learn from some sequences, one after the other, see `spacy_hpyp.easy_first.classification_learning.learn`.
 
         gold (int32[words]): The right outcomes, `NONE` where they are not known.
         margin (float): By how much right outcomes are to be ahead of wrong ones.
@@ -215,7 +215,7 @@ class Decider(StoredModel):
         least = learn(self._reading, perceptron, sequences, self._possible, gold, 0, number, search, margin, counts)
         return Lesson(number, int(counts[EARLY]), int(counts[FULL]), least)
 
-    def decide(self, sequences: Sequences, search: Search, threads: int = 1) -> np.ndarray:
+    def decide(self, sequences: Sequences, search: EasyFirstSearch, threads: int = 1) -> np.ndarray:
         """Find the outcomes of some sequences; the result does not depend on the number of threads.
 
         RETURNS (int32[words]): The outcomes.
@@ -238,7 +238,7 @@ class Decider(StoredModel):
         return found
 
     def leads(self, sequences: Sequences, outcomes: np.ndarray) -> np.ndarray:
-        """By how much the second outcome of each word is ahead of the first, see `spacy_hpyp.easy_first.decisions.find_leads`.
+        """By how much the second outcome of each word is ahead of the first, see `spacy_hpyp.easy_first.classification.find_leads`.
 
         outcomes (int32[words]): What `decide` has found.
         RETURNS (float64[words]): Differences of scores.

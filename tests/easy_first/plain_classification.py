@@ -1,4 +1,4 @@
-"""Easy-first decisions without anything that makes them fast: every score is summed up from scratch."""
+"""Easy-first classification without anything that makes them fast: every score is summed up from scratch."""
 
 import itertools
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first.decisions import BOUNDARY, Possible, Sequences
+from spacy_hpyp.easy_first.classification import BOUNDARY, Possible, Sequences
 from spacy_hpyp.easy_first.templates import begin_feature, place_of, read_symbol, shift_for
 from spacy_hpyp.easy_first.words import TAGS, compile_reading
 

@@ -13,15 +13,15 @@ from spacy.training import Example
 from ..annotation.documents import content_key
 from ..annotation.words import Words, read_words
 from ..compiled import NONE
-from ..easy_first.decisions import Search
-from ..models.decider import Decider, Lesson
-from ..models.easy_first import DECIDER
+from ..easy_first.classification import EasyFirstSearch
+from ..models.easy_first import CLASSIFIER
+from ..models.word_classifier import Lesson, WordClassifier
 from ..training.outcomes import Corpus, Encoded, GoldWords
 from ..training.treebank import Seen
 from .base import TrainableComponent
 
 
-class DecidingComponent(TrainableComponent):
+class WordClassifyingComponent(TrainableComponent):
     """A component that decides words, the easiest first, and learns sequence by sequence (Algorithm 2 of Ma et al. 2013).
 
     The loss is the number of updates for each sequence. What is learned are the reference documents, on the tokens that `tokens` says.
@@ -30,7 +30,7 @@ class DecidingComponent(TrainableComponent):
     depends on).
     """
 
-    attribute = DECIDER
+    attribute = CLASSIFIER
 
     # What a subclass defines
 
@@ -48,14 +48,14 @@ class DecidingComponent(TrainableComponent):
     # Settings
 
     @property
-    def decider(self) -> Decider:
+    def classifier(self) -> WordClassifier:
         """The model itself."""
-        return self.model.attrs[DECIDER]
+        return self.model.attrs[CLASSIFIER]
 
     @property
-    def search(self) -> Search:
+    def search(self) -> EasyFirstSearch:
         """How outcomes are searched for."""
-        return Search(self.settings.beam, self.settings.window)
+        return EasyFirstSearch(self.settings.beam, self.settings.window)
 
     # Training
 
@@ -69,7 +69,7 @@ class DecidingComponent(TrainableComponent):
         missing (str): What no example has if there is nothing to learn.
         RAISES (ValueError): If there is nothing to learn.
         """
-        model = self.decider.untrained()
+        model = self.classifier.untrained()
         numbers = {outcome: number for number, outcome in enumerate(outcomes)}
         found = [words for example in examples for words in self._gold_words(example, numbers)]
         if not any(np.any(words.gold >= 0) for words in found):
@@ -90,12 +90,12 @@ class DecidingComponent(TrainableComponent):
 
     def _encode(self, example: Example) -> Encoded | str:
         """An example as the model reads it."""
-        words = self._gold_words(example, {outcome: number for number, outcome in enumerate(self.decider.outcomes)})
-        return Corpus(words).encode(self.decider) if words else "without words"
+        words = self._gold_words(example, {outcome: number for number, outcome in enumerate(self.classifier.outcomes)})
+        return Corpus(words).encode(self.classifier) if words else "without words"
 
     def _learn(self, batch: Encoded) -> Lesson:
-        lesson = self.decider.learn(batch.sequences, batch.gold, self.search, margin=self.margin)
-        training = self.decider.training
+        lesson = self.classifier.learn(batch.sequences, batch.gold, self.search, margin=self.margin)
+        training = self.classifier.training
         training.visited += lesson.sequences
         training.early += lesson.early
         training.full += lesson.full
@@ -120,7 +120,7 @@ class DecidingComponent(TrainableComponent):
         RAISES (ValueError): If the component has not been trained, or its features read guides and a document has none.
         """
         self._check_trained()
-        sequences, words = self.decider.read_docs(list(docs), reader=self.name)
+        sequences, words = self.classifier.read_docs(list(docs), reader=self.name)
         return words, self.model.predict((sequences, self.search, self.threads))
 
 
@@ -128,12 +128,12 @@ class DecidingComponent(TrainableComponent):
 NOTHING = "_"
 
 
-class AttributeComponent(DecidingComponent):
+class AttributeComponent(WordClassifyingComponent):
     """A component that decides what words have besides a tag. What is learned are the words of the reference documents, as they are.
 
     Where they have none of it at all, the only outcome is `NOTHING`, and nothing is written.
 
-    A subclass defines, besides what `DecidingComponent` asks for but for `_gold_words` and `_content`, `_gold_outcomes`.
+    A subclass defines, besides what `WordClassifyingComponent` asks for but for `_gold_words` and `_content`, `_gold_outcomes`.
     """
 
     def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
@@ -146,12 +146,12 @@ class AttributeComponent(DecidingComponent):
     @property
     def labels(self) -> tuple[str, ...]:
         """The outcomes."""
-        return tuple(self.decider.outcomes)
+        return tuple(self.classifier.outcomes)
 
     @property
     def label_data(self) -> list[str]:
         """The outcomes, as `spacy init labels` writes them and `initialize` takes them."""
-        return list(self.decider.outcomes)
+        return list(self.classifier.outcomes)
 
     def initialize(
         self,
@@ -181,7 +181,7 @@ class AttributeComponent(DecidingComponent):
     @property
     def _writes(self) -> bool:
         """Whether there is anything to be written."""
-        return self.decider.outcomes != [NOTHING]
+        return self.classifier.outcomes != [NOTHING]
 
     def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
         doc = example.reference
@@ -193,7 +193,7 @@ class AttributeComponent(DecidingComponent):
         columns = {
             "gold": gold[place],
             "place": words.place,
-            **self.decider.symbols([doc], words, reader=self.name),
+            **self.classifier.symbols([doc], words, reader=self.name),
         }
         key = content_key(self._content(example))
         bounds = words.layout.offsets[1:-1]
@@ -214,7 +214,7 @@ class AttributeComponent(DecidingComponent):
     def _content(self, example: Example) -> bytes:
         reference = example.reference
         content = reference.to_array([ORTH, SPACY, SENT_START, TAG, POS, MORPH, LEMMA]).tobytes()
-        return content + guide_content(reference) if self.decider.is_guided else content
+        return content + guide_content(reference) if self.classifier.is_guided else content
 
 
 def guide_content(doc: Doc) -> bytes:

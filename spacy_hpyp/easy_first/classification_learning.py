@@ -6,7 +6,7 @@ Wrong outcomes are given a head start, so that right ones come to be ahead of th
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled
-from .decisions import begin_beam, easiest, extend, find_extensions, new_board, open_window, place_of_feature
+from .classification import begin_beam, easiest, extend, find_extensions, new_board, open_window, place_of_feature
 from .perceptron import change_weight, tick
 from .templates import shift_for
 

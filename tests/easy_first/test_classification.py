@@ -1,12 +1,12 @@
-"""Easy-first decisions: what is found is what a plain search finds, and every update is valid."""
+"""Easy-first classification: what is found is what a plain search finds, and every update is valid."""
 
 import numpy as np
 import pytest
-from plain_decisions import enumerate_all, features, random_task, scores, search
+from plain_classification import enumerate_all, features, random_task, scores, search
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first.decision_learning import EARLY, FULL, learn
-from spacy_hpyp.easy_first.decisions import Search, Sequences, decide, find_leads
+from spacy_hpyp.easy_first.classification import EasyFirstSearch, Sequences, decide, find_leads
+from spacy_hpyp.easy_first.classification_learning import EARLY, FULL, learn
 from spacy_hpyp.easy_first.perceptron import new_perceptron, set_average
 from spacy_hpyp.easy_first.words import STARTS, compile_reading
 
@@ -14,7 +14,9 @@ from spacy_hpyp.easy_first.words import STARTS, compile_reading
 def decided(task, beam=1, window=100):
     outcomes = np.full(len(task.gold), NONE, dtype=np.int32)
     number = len(task.sequences.offsets) - 1
-    decide(task.reading, task.weights, task.sequences, task.possible, 0, number, Search(beam, window), outcomes)
+    decide(
+        task.reading, task.weights, task.sequences, task.possible, 0, number, EasyFirstSearch(beam, window), outcomes
+    )
     return outcomes
 
 
@@ -23,7 +25,7 @@ def learned(task, perceptron, *, beam=1, window=100, margin=0.0, gold=None):
     counts = np.zeros(2, dtype=np.int64)
     gold = task.gold if gold is None else gold
     number = len(task.sequences.offsets) - 1
-    search = Search(beam, window)
+    search = EasyFirstSearch(beam, window)
     least = learn(task.reading, perceptron, task.sequences, task.possible, gold, 0, number, search, margin, counts)
     return counts, least
 
@@ -78,7 +80,7 @@ def test_part_of_the_sequences_can_be_decided():
     task = random_task(7, [6, 3, 6])
     all_of_them = decided(task)
     outcomes = np.full(15, NONE, dtype=np.int32)
-    decide(task.reading, task.weights, task.sequences, task.possible, 1, 2, Search(1, 100), outcomes)
+    decide(task.reading, task.weights, task.sequences, task.possible, 1, 2, EasyFirstSearch(1, 100), outcomes)
     assert np.array_equal(outcomes[6:9], all_of_them[6:9])
     assert set(outcomes[:6]) | set(outcomes[9:]) == {NONE}
 

@@ -17,7 +17,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Config
 
-from spacy_hpyp.components.deciding import DecidingComponent
+from spacy_hpyp.components.word_classifier import WordClassifyingComponent
 from spacy_hpyp.storage.arrays import pack_integers
 
 TEXT = "the dog sees a cat . Zenobia sleeps near Kim ."
@@ -38,9 +38,9 @@ class Toy:
         nlp.add_pipe(self.name, config={**settings, "model": model})
         return nlp
 
-    def component(self, nlp) -> DecidingComponent:
+    def component(self, nlp) -> WordClassifyingComponent:
         component = nlp.get_pipe(self.name)
-        assert isinstance(component, DecidingComponent)
+        assert isinstance(component, WordClassifyingComponent)
         return component
 
     def examples(self, nlp, order=range(10)):
@@ -88,7 +88,7 @@ def test_training_learns_the_toy_treebank(kind, small):
 def test_losses_are_updates_for_each_sequence(kind):
     nlp = kind.nlp(margin=0.0)
     nlp.initialize(lambda: kind.examples(nlp))
-    training = kind.component(nlp).decider.training
+    training = kind.component(nlp).classifier.training
     losses = nlp.update(kind.examples(nlp, range(5)))
     assert training.early > 0
     assert losses[kind.name] == (training.early + training.full) / training.visited
@@ -129,7 +129,7 @@ def test_resumed_training_goes_on_as_if_it_had_not_been_interrupted(kind):
         each.update(kind.examples(each, range(4, 10)))
         kind.passes(each, range(2, 4))
     assert model_of(kind, resumed) == model_of(kind, nlp)
-    assert kind.component(resumed).decider.training == kind.component(nlp).decider.training
+    assert kind.component(resumed).classifier.training == kind.component(nlp).classifier.training
 
 
 def model_of(kind, nlp):

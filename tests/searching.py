@@ -1,19 +1,19 @@
-"""The search of a decoder by itself, which only compiled code calls, as functions for Python."""
+"""The search of blocks by itself, which only compiled code calls, as functions for Python."""
 
 from numba import njit
 
-from spacy_hpyp.arc_standard import decoder, lookahead
+from spacy_hpyp.arc_standard import block_search, lookahead
 from spacy_hpyp.arc_standard.proposals import new_workspace
 
 
 @njit
 def only(blocks, block):
-    return decoder.only(blocks, block)
+    return block_search.only(blocks, block)
 
 
 @njit
 def search_block(parser, block, search, work, records, syntactic, lexical, log_probability):
-    return decoder.search_block(parser, block, search, work, records, syntactic, lexical, log_probability)
+    return block_search.search_block(parser, block, search, work, records, syntactic, lexical, log_probability)
 
 
 @njit
@@ -22,4 +22,4 @@ def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share)
 
 
 def decode_all(parser, blocks, block, search):
-    return decoder.decode_all(parser, new_workspace(parser, search), blocks, block, search)
+    return block_search.decode_all(parser, new_workspace(parser, search), blocks, block, search)

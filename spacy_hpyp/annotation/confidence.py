@@ -96,7 +96,7 @@ def tag_features(parses: Parses, is_known: np.ndarray) -> np.ndarray:
     return np.column_stack([np.ones(len(is_known)), log_odds(parses.tag_probability), ~is_known])
 
 
-def learn(observed: np.ndarray, right: np.ndarray, unlearned: np.ndarray = UNLEARNED) -> np.ndarray:
+def fit_confidence(observed: np.ndarray, right: np.ndarray, unlearned: np.ndarray = UNLEARNED) -> np.ndarray:
     """Fit the weights by penalised maximum likelihood, with Newton's method.
 
     observed (float64[n, m]): The features of n arcs.

@@ -17,6 +17,7 @@ import numpy as np
 from ..compiled import NONE, compiled, inner
 from ..inference.beam import log_sum
 from ..pools.pool import add_mixture_gradient, add_product_gradient
+from .block_search import only, search_block
 from .configuration import (
     ACTION,
     DEPTH,
@@ -37,7 +38,6 @@ from .configuration import (
     shift,
 )
 from .contexts import read_context
-from .decoder import only, search_block
 
 _SMALLEST = 1024
 # What is less probable is passed over.

@@ -20,7 +20,7 @@ from ..arc_standard.proposals import SearchModel, new_workspace
 from ..compiled import NONE
 from ..inference.beam import log_sum
 from ..inference.rounding import Search
-from .decoder import decode_all, decode_blocks
+from .block_search import decode_all, decode_blocks
 
 # Particles that are enough to see whether two sentences may be one, and how many nats less likely that may then be.
 _FEW = 10

@@ -27,6 +27,7 @@ from ..inference.rounding import Search, new_rounding
 from ..pools.expert_cache import recall_all
 from ..pools.pool import gate_weight, is_plain, product_distribution, read_symbols
 from ..pools.view import deepest_in, view_distribution
+from .block_search import only
 from .configuration import (
     ACTION,
     BELOW,
@@ -45,7 +46,6 @@ from .configuration import (
     tree_of,
 )
 from .contexts import read_context
-from .decoder import only
 from .proposals import (
     SearchModel,
     Workspace,

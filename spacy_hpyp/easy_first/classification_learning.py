@@ -91,7 +91,7 @@ def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
 
 
 @compiled
-def learn(reading, perceptron, sequences, possible, gold, begin, end, search, margin, counts):
+def learn_outcomes(reading, perceptron, sequences, possible, gold, begin, end, search, margin, counts):
     """Learn from some sequences, one after the other (Algorithm 2 of Ma et al. 2013).
 
     An early update does not end the work on a sequence: the search goes on with the new weights from the best correct state, which

@@ -328,7 +328,7 @@ def leave_out(kept, dropout, rng):
 
 
 @compiled
-def learn(arc_perceptron, arc_scorer, label_perceptron, label_scorer, lessons, learning, rng, report):
+def learn_parsing(arc_perceptron, arc_scorer, label_perceptron, label_scorer, lessons, learning, rng, report):
     """Learn from some sentences, one after the other.
 
     arc_perceptron, label_perceptron (Perceptron): Changed.

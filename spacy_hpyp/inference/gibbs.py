@@ -38,7 +38,7 @@ class Events(NamedTuple):
 
     dish (int32[*]): The outcomes.
     kind (int32[*]): The kinds of contexts, see `SeatedPool.possible`.
-    place (int32[*, experts]): The restaurants that the contexts lead to.
+    restaurants (int32[*, experts]): The restaurants that the contexts lead to.
     symbols (int32[*, gates]): The symbols of the pool's gates.
     moved (int32[*, experts, 2]): What removing or adding an event has changed under each expert, so that it can be undone.
     row (int32[elements]): The context row of the next event.
@@ -47,7 +47,7 @@ class Events(NamedTuple):
 
     dish: np.ndarray
     kind: np.ndarray
-    place: np.ndarray
+    restaurants: np.ndarray
     symbols: np.ndarray
     moved: np.ndarray
     row: np.ndarray
@@ -77,7 +77,7 @@ def enter_event(pool, events, kind, dish):
     i = events.count[0]
     events.dish[i] = dish
     events.kind[i] = kind
-    open_restaurants(pool.franchise, events.row, events.place[i])
+    open_restaurants(pool.franchise, events.row, events.restaurants[i])
     read_symbols(pool, events.row, events.symbols[i])
     events.count[0] += 1
 
@@ -98,7 +98,9 @@ def remove_events(pool, events, rng):
     """Remove the events of a sentence, the last one first. Returns False if they were not all seated."""
     removed = True
     for i in range(events.count[0] - 1, -1, -1):
-        removed = unseat_all_noting(pool.franchise, events.place[i], events.dish[i], rng, events.moved[i]) and removed
+        removed = (
+            unseat_all_noting(pool.franchise, events.restaurants[i], events.dish[i], rng, events.moved[i]) and removed
+        )
     return removed
 
 
@@ -106,7 +108,7 @@ def remove_events(pool, events, rng):
 def put_back(pool, events):
     """Add the events of a sentence that `remove_events` has removed, each where it sat."""
     for i in range(events.count[0]):
-        seat_all_as(pool.franchise, events.place[i], events.dish[i], events.moved[i])
+        seat_all_as(pool.franchise, events.restaurants[i], events.dish[i], events.moved[i])
 
 
 @borrowing
@@ -114,7 +116,7 @@ def add_events(pool, events, rng):
     """Add the events of a sentence. Returns the sum of their log-probabilities in nats, each before it is added."""
     total = 0.0
     for i in range(events.count[0]):
-        total += seat_event(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i], rng)
+        total += seat_event(pool, events.restaurants[i], events.symbols[i], events.kind[i], events.dish[i], rng)
     return total
 
 
@@ -134,11 +136,11 @@ def visit_seated(pool, events, rng):
         return True, add_events(pool, events, rng)
     if not is_plain(pool):
         for i in range(events.count[0]):
-            total += learn_event(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i])
-            seat_all_as(pool.franchise, events.place[i], events.dish[i], events.moved[i])
+            total += learn_event(pool, events.restaurants[i], events.symbols[i], events.kind[i], events.dish[i])
+            seat_all_as(pool.franchise, events.restaurants[i], events.dish[i], events.moved[i])
     given_others = 0.0
     for i in range(events.count[0]):
-        seated, log_probability = move_all(pool.franchise, events.place[i], events.dish[i], rng)
+        seated, log_probability = move_all(pool.franchise, events.restaurants[i], events.dish[i], rng)
         if not seated:
             return False, total
         given_others += log_probability

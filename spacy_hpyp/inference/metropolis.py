@@ -56,7 +56,7 @@ def propose(latent, number, old, rng):
 
 @borrowing
 def _predict(pool, events, i):
-    return predict_event(pool, events.place[i], events.symbols[i], events.kind[i], events.dish[i])
+    return predict_event(pool, events.restaurants[i], events.symbols[i], events.kind[i], events.dish[i])
 
 
 @borrowing
@@ -67,7 +67,7 @@ def remove_weighing(pool, events, rng):
     """
     weight = 0.0
     for i in range(events.count[0] - 1, -1, -1):
-        if not unseat_all_noting(pool.franchise, events.place[i], events.dish[i], rng, events.moved[i]):
+        if not unseat_all_noting(pool.franchise, events.restaurants[i], events.dish[i], rng, events.moved[i]):
             return False, weight
         weight += _predict(pool, events, i)
     for i in range(events.count[0]):
@@ -83,7 +83,7 @@ def add_weighing(pool, events, rng):
         weight -= _predict(pool, events, i)
     for i in range(events.count[0]):
         weight += _predict(pool, events, i)
-        seat_all_noting(pool.franchise, events.place[i], events.dish[i], rng, events.moved[i])
+        seat_all_noting(pool.franchise, events.restaurants[i], events.dish[i], rng, events.moved[i])
     return weight
 
 
@@ -91,7 +91,7 @@ def add_weighing(pool, events, rng):
 def take_back(pool, events):
     """Remove the events again that `add_weighing` has added."""
     for i in range(events.count[0] - 1, -1, -1):
-        unseat_all_as(pool.franchise, events.place[i], events.dish[i], events.moved[i])
+        unseat_all_as(pool.franchise, events.restaurants[i], events.dish[i], events.moved[i])
 
 
 @compiled

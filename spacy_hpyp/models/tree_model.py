@@ -17,7 +17,7 @@ from ..compiled import NONE
 from ..easy_first import arcs, labels
 from ..easy_first.arcs import Scorer
 from ..easy_first.labels import Labeller
-from ..easy_first.learning import Learning, Lessons, Report, learn
+from ..easy_first.learning import Learning, Lessons, Report, learn_parsing
 from ..easy_first.parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
 from ..easy_first.perceptron import Perceptron, find_averages, new_perceptron, set_average
 from ..easy_first.storage import perceptron_from_message, perceptron_to_message
@@ -247,7 +247,7 @@ class TreeModel(StoredModel):
         RETURNS (Report): How much was changed.
         """
         report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
-        learn(
+        learn_parsing(
             self.arc_perceptron,
             _scorer(self._arcs, self.arc_perceptron.weights),
             self.label_perceptron,

@@ -13,8 +13,7 @@ import numpy as np
 
 from ..annotation.arrays import is_projective
 from ..annotation.ballots import ABSENT, Ballots, Gold
-from ..annotation.confidence import learn as learn_confidence
-from ..annotation.confidence import log_odds, logistic
+from ..annotation.confidence import fit_confidence, log_odds, logistic
 from ..compiled import NONE
 from ..head_outward.marginals import minimum_bayes_risk_tree
 from ..inference.spanning_tree import maximum_spanning_tree
@@ -109,7 +108,7 @@ def shares(groups: Groups, weights: np.ndarray) -> np.ndarray:
     return odds / (np.exp(-highest) + np.bincount(place, odds, minlength=len(highest)))[place]
 
 
-def learn(groups: Groups, right: np.ndarray) -> np.ndarray:
+def learn_votes(groups: Groups, right: np.ndarray) -> np.ndarray:
     """Fit weights by penalised maximum likelihood; the penalty is the one with which words that are left out are most probable.
 
     groups (Groups): Of words whose right choice is known.
@@ -255,7 +254,7 @@ class Votes(StoredModel):
         # That the others make a tree, too, says something about an arc that its own votes do not.
         known = gold.heads != ABSENT
         right = elected[known] == gold.heads[known]
-        self.weights["elected"] = learn_confidence(_of_votes(voted[known]), right, _AS_VOTED)
+        self.weights["elected"] = fit_confidence(_of_votes(voted[known]), right, _AS_VOTED)
         labels = self._label_groups(ballots, chosen_tags, elected, root)
         # A label counts where the head is right; and where it is not, the right label is another head's.
         counted = (elected == gold.heads) & (elected != NONE)
@@ -396,7 +395,7 @@ def _known(groups: Groups, gold: np.ndarray) -> tuple[Groups, np.ndarray]:
 
 
 def _learn_known(groups: Groups, gold: np.ndarray) -> np.ndarray:
-    return learn(*_known(groups, gold))
+    return learn_votes(*_known(groups, gold))
 
 
 def _best(groups: Groups, weights: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from ..annotation.guides import block_guides, names_in_guides
 from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch, Possible, Sequences, decide, find_leads
-from ..easy_first.classification_learning import EARLY, FULL, learn
+from ..easy_first.classification_learning import EARLY, FULL, learn_outcomes
 from ..easy_first.perceptron import Perceptron, new_perceptron, set_average
 from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..easy_first.words import (
@@ -212,7 +212,9 @@ class WordClassifier(StoredModel):
         number = len(sequences.offsets) - 1
         perceptron = self.perceptron
         self._weights = None
-        least = learn(self._reading, perceptron, sequences, self._possible, gold, 0, number, search, margin, counts)
+        least = learn_outcomes(
+            self._reading, perceptron, sequences, self._possible, gold, 0, number, search, margin, counts
+        )
         return Lesson(number, int(counts[EARLY]), int(counts[FULL]), least)
 
     def decide(self, sequences: Sequences, search: EasyFirstSearch, threads: int = 1) -> np.ndarray:

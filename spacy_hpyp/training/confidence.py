@@ -17,7 +17,7 @@ from ..annotation.confidence import (
     Confidence,
     Passage,
     features,
-    learn,
+    fit_confidence,
     running_text,
     tag_features,
 )
@@ -55,7 +55,7 @@ def cross_fit(folds: Iterable[Sequence[Observed]], unlearned: Sequence[np.ndarra
     unlearned (Sequence[float64[*]]): For each kind, the weights if nothing is observed.
     RETURNS (list[float64[*]]): For each kind, the weights.
     """
-    found = [learn(*map(np.concatenate, zip(*each)), start) for each, start in zip(zip(*folds), unlearned)]
+    found = [fit_confidence(*map(np.concatenate, zip(*each)), start) for each, start in zip(zip(*folds), unlearned)]
     return [*found, *unlearned[len(found) :]]
 
 

@@ -99,7 +99,7 @@ def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
     )
 
 
-def learn(
+def _learn_batch(
     model: JointModel, batch: TextBatch, learning: str, search: Search, *, seed: int, threads: int
 ) -> RawTextProgress:
     """Parse a batch and add its events to the model.
@@ -174,7 +174,7 @@ def learn_from_text(
         next(remaining, None)
     saved = done.words
     for batch in batches(remaining, model.encoder, segmented=segmented, words=batch_words):
-        found = learn(model, batch, learning, search, seed=seed, threads=threads)
+        found = _learn_batch(model, batch, learning, search, seed=seed, threads=threads)
         done = RawTextProgress(*(a + b for a, b in zip(asdict(done).values(), asdict(found).values())))
         if done.words - saved >= checkpoint_words:
             _resample(model, seed)

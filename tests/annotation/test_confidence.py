@@ -16,7 +16,7 @@ from spacy_hpyp.annotation.confidence import (
     Passage,
     check_weights,
     features,
-    learn,
+    fit_confidence,
     running_text,
     tag_features,
 )
@@ -64,13 +64,13 @@ def test_weights_are_found_again():
     )
     right = rng.random(50_000) < 1.0 / (1.0 + np.exp(-observed @ wanted))
     # Standard errors are below 0.05.
-    assert learn(observed, right) == pytest.approx(wanted, abs=0.2)
+    assert fit_confidence(observed, right) == pytest.approx(wanted, abs=0.2)
 
 
 @pytest.mark.parametrize("right", [True, False])
 def test_weights_are_finite_where_everything_is_right_or_wrong(right):
     observed = features(parses_with([1, NONE] * 20, [1.0, 0.9] * 20), np.array([0, 40]))
-    found = learn(observed, np.full(40, right))
+    found = fit_confidence(observed, np.full(40, right))
     assert np.abs(found).max() < 20.0
     assert ((1.0 / (1.0 + np.exp(-observed @ found))) > 0.5).all() == right
 

@@ -93,8 +93,10 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
     events = events_of(pool, *generated[:3], rows.tags, derivations.actions)
     franchise, count = pool.franchise, events.count[0]
     assert 4 <= count
-    for expert in range(events.place.shape[1]):
-        customers = [(context_of(franchise, events.place[i, expert])[1], int(events.dish[i])) for i in range(count)]
+    for expert in range(events.restaurants.shape[1]):
+        customers = [
+            (context_of(franchise, events.restaurants[i, expert])[1], int(events.dish[i])) for i in range(count)
+        ]
         reached = enumerate_seatings(customers, model.sizes[name])
         found = [context_of(franchise, row[RESTAURANT]) for row in franchise.servings[: franchise.used[N_SERVINGS]]]
         mine = [serving for serving, (root, _) in enumerate(found) if root == expert]

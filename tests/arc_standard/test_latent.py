@@ -97,7 +97,8 @@ class Marginal:
         path = np.array(path, dtype=np.int32)
         events = events_of(pool, number, False, np.array(words, dtype=np.int32), path[2 * n :], path[: 2 * n])
         return [
-            (context_of(pool.franchise, events.place[i, 0])[1], int(events.dish[i])) for i in range(events.count[0])
+            (context_of(pool.franchise, events.restaurants[i, 0])[1], int(events.dish[i]))
+            for i in range(events.count[0])
         ]
 
     @cache  # noqa: B019

@@ -6,7 +6,7 @@ from plain_classification import enumerate_all, features, random_task, scores, s
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.classification import EasyFirstSearch, Sequences, decide, find_leads
-from spacy_hpyp.easy_first.classification_learning import EARLY, FULL, learn
+from spacy_hpyp.easy_first.classification_learning import EARLY, FULL, learn_outcomes
 from spacy_hpyp.easy_first.perceptron import new_perceptron, set_average
 from spacy_hpyp.easy_first.words import STARTS, compile_reading
 
@@ -26,7 +26,9 @@ def learned(task, perceptron, *, beam=1, window=100, margin=0.0, gold=None):
     gold = task.gold if gold is None else gold
     number = len(task.sequences.offsets) - 1
     search = EasyFirstSearch(beam, window)
-    least = learn(task.reading, perceptron, task.sequences, task.possible, gold, 0, number, search, margin, counts)
+    least = learn_outcomes(
+        task.reading, perceptron, task.sequences, task.possible, gold, 0, number, search, margin, counts
+    )
     return counts, least
 
 

@@ -32,7 +32,7 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import labels as arc_labels
 from spacy_hpyp.easy_first import learning as compiled_learning
 from spacy_hpyp.easy_first.arcs import SYMBOLS, TAG, Scorer
-from spacy_hpyp.easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, Report, learn
+from spacy_hpyp.easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, Report, learn_parsing
 from spacy_hpyp.easy_first.parsing import SentencesToParse
 from spacy_hpyp.easy_first.perceptron import new_perceptron, set_average
 from spacy_hpyp.easy_first.templates import compile_templates
@@ -87,7 +87,7 @@ class Pupil:
         before = self.arcs.weights.copy()
         self.report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
         rng = np.random.default_rng(0) if rng is None else rng
-        learn(self.arcs, self.arc_scorer, self.labels, self.label_scorer, lessons, learning, rng, self.report)
+        learn_parsing(self.arcs, self.arc_scorer, self.labels, self.label_scorer, lessons, learning, rng, self.report)
         return self.arcs.weights.astype(np.float64) - before
 
     @property

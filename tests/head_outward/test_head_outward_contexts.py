@@ -89,7 +89,7 @@ def read_all(lists, distribution, tree=TREE):
     events = events_of(
         pool, distribution, sentence.words, sentence.tags, sentence.heads, sentence.labels, model.alphabets.symbols
     )
-    places = events.place[: events.count[0]]
+    places = events.restaurants[: events.count[0]]
     return model, pool.franchise.restaurants[places, SYMBOL], events.dish[: events.count[0]]
 
 

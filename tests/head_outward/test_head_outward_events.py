@@ -63,7 +63,7 @@ def found_in(model, name, trees):
         parts = (part[start:end] for part in sentences[:4])
         events = events_of(pool, DISTRIBUTIONS.index(name), *parts, model.alphabets.symbols)
         count = events.count[0]
-        for dish, places in zip(events.dish[:count].tolist(), events.place[:count]):
+        for dish, places in zip(events.dish[:count].tolist(), events.restaurants[:count]):
             yield (dish, *(context_of(pool.franchise, place) for place in places))
 
 

@@ -14,7 +14,7 @@ from spacy_hpyp.models.votes import (
     _objective,
     fit,
     group_voters,
-    learn,
+    learn_votes,
     shares,
     vote_arcs,
     vote_matrix,
@@ -81,11 +81,11 @@ def test_what_says_nothing_gets_small_weights_and_what_says_much_large_ones():
     n = 3000
     right = rng.random(n) < 0.5
     noise = Groups(np.arange(n), np.zeros(n, dtype=np.int32), rng.normal(size=(n, 20)))
-    assert np.abs(learn(noise, right)).max() < 4.0 / np.sqrt(n / 4.0)
+    assert np.abs(learn_votes(noise, right)).max() < 4.0 / np.sqrt(n / 4.0)
     telling = noise._replace(
         features=noise.features + 3.0 * right[:, None] * (np.arange(20) == 0) - 1.5 * (np.arange(20) == 0)
     )
-    assert learn(telling, right)[0] > 2.0
+    assert learn_votes(telling, right)[0] > 2.0
 
 
 def test_the_votes_of_a_word_sum_to_one():

@@ -17,7 +17,7 @@ from ..settings import whole
 from ..training.outcomes import GoldWords, jackknife
 from .alignment import SENTENCES
 from .factories import register
-from .settings import DecisionSettings
+from .settings import ClassifyingSettings
 from .word_classifier import WordClassifyingComponent, guide_content
 
 register_extensions()
@@ -33,7 +33,7 @@ class EasyFirstTagger(WordClassifyingComponent):
     """
 
     factory = "easy_first_tagger"
-    settings_type = DecisionSettings
+    settings_type = ClassifyingSettings
     default_scorer = staticmethod(tagger_score)
 
     @property

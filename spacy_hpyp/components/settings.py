@@ -150,14 +150,14 @@ class AttributeSettings(Settings):
 
 
 @dataclass(frozen=True)
-class DecisionSettings(AttributeSettings):
+class ClassifyingSettings(AttributeSettings):
     """All settings of `easy_first_tagger`, and those of `easy_first_senter` but for one."""
 
     tokens: str = _tokens()
 
 
 @dataclass(frozen=True)
-class SenterSettings(DecisionSettings):
+class SenterSettings(ClassifyingSettings):
     """All settings of `easy_first_senter`."""
 
     certainty: float = setting(

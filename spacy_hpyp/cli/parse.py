@@ -217,7 +217,8 @@ def _parse_text(
                     raise ValueError(f"The pipeline finds no sentences. Its components are {nlp.pipe_names}.")
                 words, ranges = words_to_write(doc)
                 for span in [words[:]] if whole else words.sents:
-                    written = write_sentence(span, {"sent_id": f"{source.name}-{number + 1}", **begins}, ranges)
+                    begins.setdefault("sent_id", f"{source.name}-{number + 1}")
+                    written = write_sentence(span, begins, ranges)
                     if written:
                         number += 1
                         begins = {}

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from spacy.attrs import DEP, HEAD, IDX, LEMMA, MORPH, POS, SENT_START, SPACY, TAG
+from spacy.attrs import DEP, HEAD, IDX, LEMMA, LENGTH, MORPH, POS, SENT_START, SPACY, TAG
 from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
@@ -226,6 +226,14 @@ def words_as_tokens(doc: Doc) -> Doc:
             # The tokenizer has written about a token what is true of its end.
             words.user_data[attribute_key(key[1], place[first[token] + count[token] - 1])] = value
     return words
+
+
+def word_spans(doc: Doc) -> np.ndarray:
+    """Where each token of `words_as_tokens` stands in the text of the Doc that it was made of: where it begins and ends (int64[words, 2]).
+    Those that are words of one token stand where that does.
+    """
+    rows = doc.to_array([IDX, LENGTH]).view(np.int64).reshape(-1, 2)
+    return np.repeat(np.cumsum(rows, axis=1), _word_counts(doc), axis=0)
 
 
 def write_back(words: Doc, doc: Doc) -> None:

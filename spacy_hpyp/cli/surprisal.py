@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
+import numpy as np
 import typer
 from spacy.tokens import Doc
 from wasabi import msg
@@ -257,17 +258,18 @@ def _escaped(value: Any) -> Any:
 def _lines(reader: ParserReader, passages: Iterable[TextPassage], k: int, *, running: bool) -> Iterator[dict[str, Any]]:
     """What the beam holds after each word, a line each."""
     for batch in batches_of(passages):
-        for passage, (doc, found) in zip(batch, reader.increments(batch, k, running=running)):
-            yield from (_line(passage, doc, one) for one in found)
+        for passage, (doc, spans, found) in zip(batch, reader.increments(batch, k, running=running)):
+            yield from (_line(passage, doc, spans, one) for one in found)
 
 
-def _line(passage: TextPassage, doc: Doc, found: Increment) -> dict[str, Any]:
+def _line(passage: TextPassage, doc: Doc, spans: np.ndarray, found: Increment) -> dict[str, Any]:
+    start, end = spans[found.token].tolist()
     place = {token: i for i, token in enumerate(found.words)}
     return {
         **passage.columns,
         "token": len(found.words),
-        "start": passage.offset + doc[found.token].idx,
-        "end": passage.offset + doc[found.token].idx + len(doc[found.token]),
+        "start": passage.offset + start,
+        "end": passage.offset + end,
         "text": doc[found.token].text,
         "entropy_next": round(found.entropy_next, 6),
         "entropy_analyses": round(found.entropy_analyses, 6),

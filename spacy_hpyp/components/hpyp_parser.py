@@ -15,7 +15,7 @@ from ..annotation.candidates import Candidates, trees_of
 from ..annotation.documents import GoldDocument, Layout, encode_docs, join, with_words, write_parses
 from ..annotation.extensions import mark_uncalibrated, register_extensions
 from ..annotation.guides import write_guides
-from ..annotation.syntactic_words import has_multiword_tokens, write_back
+from ..annotation.syntactic_words import has_multiword_tokens, words_as_tokens, write_back
 from ..annotation.words import layout_of
 from ..compiled import NONE
 from ..inference.rounding import Search
@@ -121,12 +121,13 @@ class HPYPParser(HPYPTraining):
 
         doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them. Without any it is one sentence.
         k (int): How many parses and next words, at least 1; there are fewer parses if the beam has no more.
-        RETURNS (list[Increment]): Of each word; white space has none.
+        RETURNS (list[Increment]): Of each word, under a token or one; white space has none. Positions are those among all words and white
+            space.
         RAISES (ValueError): If k is not a whole number of at least 1, or the model generates no words.
         """
         k, model = whole("k", k, least=1), self._initialized()
         given = self.tags == "given"
-        return find_increments(model, [doc], self.search, k, threads=self.threads, given_tags=given)[0]
+        return find_increments(model, [words_as_tokens(doc)], self.search, k, threads=self.threads, given_tags=given)[0]
 
     def candidates(self, doc: Doc, k: int, *, labels_per_arc: int | None = None) -> list[Candidates]:
         """The best parses of each sentence of a document, without changing it, see `k_best`.

@@ -13,6 +13,7 @@ from spacy.tokens import Doc
 
 from ..annotation.documents import encode_docs
 from ..annotation.extensions import bits
+from ..annotation.syntactic_words import word_spans, words_as_tokens
 from ..annotation.written import values_of
 from ..language_model.increments import Increment, find_entropies, find_increments
 from ..language_model.interpolation import Interpolation
@@ -40,7 +41,7 @@ def surprisal(
     running: bool = False,
     particles: int | None = None,
 ) -> list[Row]:
-    """The surprisal of each token, word or region of some texts.
+    """The surprisal of each token, word or region of some texts. Where a token is several syntactic words, each of these counts as one.
 
     model (Language | NGramModel | str | Path): A pipeline with a trained `hpyp_parser`, an n-gram model, or where either is saved.
     texts (Iterable[str | Mapping[str, Any]] | Path): Each text by itself, as a string or as the row of a table: with `text`, or with
@@ -84,7 +85,7 @@ class ParserReader:
     def read(
         self, passages: list[TextPassage], *, running: bool = False, entropy: bool = False
     ) -> Iterator[tuple[Doc, TokenScores]]:
-        """Parse passages and say how surprising their tokens are.
+        """Parse passages and say how surprising their words are, which are the tokens of the Docs.
 
         running (bool): Whether the parser finds the sentences.
         entropy (bool): Whether to find entropies.
@@ -95,6 +96,7 @@ class ParserReader:
         else:
             docs = list(self._pipe(docs))
         joint, given = self.parser.joint, self.parser.tags == "given"
+        spans, docs = list(map(word_spans, docs)), list(map(words_as_tokens, docs))
         found = [{}] * len(docs)
         if entropy:
             found = find_entropies(joint, docs, self.search, threads=self.parser.threads, given_tags=given)
@@ -103,38 +105,40 @@ class ParserReader:
             summed = {"surprisal": summed["surprisal_lexical"] + summed["surprisal_syntactic"], **summed}
             summed |= {name: values[i] for name, values in mixed.items()}
             classes = rare_classes(joint.vocabulary, [token.text for token in doc])
-            yield doc, TokenScores(summed, classes, [token.tag_ for token in doc], entropies)
+            yield doc, TokenScores(spans[i], summed, classes, [token.tag_ for token in doc], entropies)
 
     def increments(
         self, passages: list[TextPassage], k: int, *, running: bool = False
-    ) -> Iterator[tuple[Doc, list[Increment]]]:
-        """What the beam holds after each word, see `HPYPParser.increments`."""
-        docs = list(self._pipe(_docs(self.nlp, passages, running=running)))
+    ) -> Iterator[tuple[Doc, np.ndarray, list[Increment]]]:
+        """What the beam holds after each word, see `HPYPParser.increments`; the tokens of the Docs are words, with where they stand."""
+        parsed = list(self._pipe(_docs(self.nlp, passages, running=running)))
+        spans, docs = map(word_spans, parsed), list(map(words_as_tokens, parsed))
         given = self.parser.tags == "given"
         joint, search, threads = self.parser.joint, self.search, self.parser.threads
-        yield from zip(docs, find_increments(joint, docs, search, k, threads=threads, given_tags=given))
+        yield from zip(docs, spans, find_increments(joint, docs, search, k, threads=threads, given_tags=given))
 
     def _pipe(self, docs: Iterable[Doc], disable: Sequence[str] = ()) -> Iterator[Doc]:
         """Let the pipeline work on documents, in which the parser searches as it does for reading."""
         return self.nlp.pipe(docs, disable=list(disable), component_cfg={self.name: {"search": self.search}})
 
     def _mix(self, docs: list[Doc]) -> tuple[list[Doc], dict[str, list[np.ndarray]]]:
-        """Parse documents, and find what `MIXED` has for their tokens."""
+        """Parse documents, and find what `MIXED` has for their words."""
         names = self.nlp.pipe_names
         before, after = names[: names.index(self.name)], names[names.index(self.name) :]
         docs = list(self._pipe(docs, disable=after))
+        words = list(map(words_as_tokens, docs))
         # Which boundaries the parser is given, and where it has to find them, nobody knows afterwards.
         encoder = self.mixture.model.encoder
-        blocks, layout = encode_docs(docs, encoder, given_tags=False)
+        blocks, layout = encode_docs(words, encoder, given_tags=False)
         blocks = blocks._replace(words=encoder.vocabulary.outcomes[blocks.words])
         docs = list(self._pipe(docs, disable=before))
-        places = layout.tokens
-        parts = [_column(doc, "surprisal_lexical") + _column(doc, "surprisal_syntactic") for doc in docs]
+        words, places = list(map(words_as_tokens, docs)), layout.tokens
+        parts = [_column(doc, "surprisal_lexical") + _column(doc, "surprisal_syntactic") for doc in words]
         own = np.concatenate([part[place] for part, place in zip(parts, places)])
-        letters = self.mixture.model.spell_docs(docs, layout, blocks.words)
+        letters = self.mixture.model.spell_docs(words, layout, blocks.words)
         found: dict[str, list[np.ndarray]] = {name: [] for name in MIXED}
         for name, values in zip(MIXED, self.mixture.surprisals(blocks, own, letters)):
-            for doc, place, column in zip(docs, places, np.split(values, layout.docs[1:-1])):
+            for doc, place, column in zip(words, places, np.split(values, layout.docs[1:-1])):
                 found[name].append(np.zeros(len(doc)))
                 found[name][-1][place] = column
         return docs, found
@@ -168,9 +172,10 @@ class NGramReader:
         for doc in self.nlp.pipe(docs) if running else docs:
             if not doc.has_annotation("SENT_START"):
                 raise ValueError("The pipeline of --segment-with does not find sentences.")
-            yield doc, self._scores(doc, entropy=entropy)
+            words = words_as_tokens(doc)
+            yield words, self._scores(words, word_spans(doc), entropy=entropy)
 
-    def _scores(self, doc: Doc, *, entropy: bool) -> TokenScores:
+    def _scores(self, doc: Doc, spans: np.ndarray, *, entropy: bool) -> TokenScores:
         surprisal, log_prob, found = np.zeros(len(doc)), np.zeros(len(doc)), np.zeros((len(doc), 2))
         for span in doc.sents:
             places = [token.i for token in span if not token.is_space]
@@ -186,7 +191,7 @@ class NGramReader:
                 found[places] = np.stack([each[:-1], each[1:]], axis=1)
         classes = rare_classes(self.model.words.vocabulary, [token.text for token in doc])
         return TokenScores(
-            {"surprisal": surprisal, "log_prob": log_prob}, classes, None, {"next": found} if entropy else {}
+            spans, {"surprisal": surprisal, "log_prob": log_prob}, classes, None, {"next": found} if entropy else {}
         )
 
 

@@ -39,14 +39,16 @@ class TextPassage(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenScores:
-    """What a model says of the n tokens of a Doc. Where a token is white space the values mean nothing.
+    """What a model says of the n tokens of a Doc, which are syntactic words. Where a token is white space the values mean nothing.
 
+    spans (int64[n, 2]): Where each begins and ends in the text; words of one token stand where that does.
     summed (dict[str, float64[n]]): Columns that add up over the tokens of a word, as surprisals do by the chain rule.
     classes (list[str]): The classes of words that are not in the model's vocabulary, "" for those that are.
     tags (list[str] | None): Their tags, if the model finds any.
     entropies (dict[str, float64[n, 2]]): By what they are entropies of, in bits, before each token and after it.
     """
 
+    spans: np.ndarray
     summed: dict[str, np.ndarray]
     classes: list[str]
     tags: list[str] | None = None
@@ -74,7 +76,7 @@ def passage_rows(
 
     A word is what stands between white space or the borders of regions.
 
-    doc (Doc): Its tokens, with sentence boundaries.
+    doc (Doc): Its words as tokens, with sentence boundaries.
     by (str): What a row stands for, one of `ROWS`.
     punctuation (bool): Whether tokens that are punctuation have rows and are counted in sums. The others are numbered alike.
     RAISES (ValueError): If the border of a region is inside of a token, or there are no regions where they are asked for.
@@ -93,14 +95,15 @@ def passage_rows(
 
 def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row]:
     """Where each token stands."""
-    word, number, end, region = 0, 0, -1, 0
+    word, number, last, region = 0, 0, (-1, -1), 0
     for sentence, span in enumerate(doc.sents, 1):
         for token in span:
             if token.is_space:
                 continue
-            own = 1 + sum(token.idx >= border for border in passage.ends[:-1]) if passage.ends else 0
-            word += token.idx != end or own != region
-            number, end, region = number + 1, token.idx + len(token), own
+            start, end = scores.spans[token.i].tolist()
+            own = 1 + sum(start >= border for border in passage.ends[:-1]) if passage.ends else 0
+            word += (start != last[1] and (start, end) != last) or own != region
+            number, last, region = number + 1, (start, end), own
             if passage.ends and end > passage.ends[own - 1]:
                 raise ValueError(
                     f"Region {own} of {passage.name} ends inside of the token '{token.text}', whose surprisal cannot be divided. Move "
@@ -111,7 +114,7 @@ def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row
 
 def _row(first: Row, doc: Doc, scores: TokenScores, passage: TextPassage, by: str, tokens: list[Row]) -> Row:
     places = [row["i"] for row in tokens]
-    start, end = doc[places[0]].idx, doc[places[-1]].idx + len(doc[places[-1]])
+    start, end = int(scores.spans[places[0], 0]), int(scores.spans[places[-1], 1])
     row = dict(passage.columns)
     if passage.ends:
         row["region"] = first["region"]
@@ -122,7 +125,11 @@ def _row(first: Row, doc: Doc, scores: TokenScores, passage: TextPassage, by: st
         row["word"] = first["word"]
     row["token" if by == TOKEN else "tokens"] = first["token"] if by == TOKEN else len(tokens)
     row |= {"start": passage.offset + start, "end": passage.offset + end}
-    row["text"] = "".join(doc[i].text for i in places) if by == WORD else doc.text[start:end]
+    if by == WORD:
+        parts = dict.fromkeys(map(tuple, scores.spans[places].tolist()))
+        row["text"] = "".join(passage.text[first:last] for first, last in parts)
+    else:
+        row["text"] = doc[places[0]].text if by == TOKEN else passage.text[start:end]
     if by == TOKEN and scores.tags is not None:
         row["tag"] = scores.tags[places[0]]
     row |= {name: float(values[places].sum()) for name, values in scores.summed.items()}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import spacy_hpyp
+from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
 
 
 def parsed(doc):
@@ -68,3 +69,29 @@ def test_how_many_particles_read_is_an_argument(trained):
     assert one < many
     with pytest.raises(ValueError, match="'particles' must be"):
         spacy_hpyp.surprisal(trained, ["the dog"], particles=0)
+
+
+def test_words_under_a_token_have_rows_that_add_up_to_it(toy, trained):
+    nlp = toy.copy(trained)
+    rules = nlp.tokenizer
+
+    def tokenize(text):
+        doc = rules(text)
+        for token in doc:
+            if token.text == "theold":
+                write_words(doc, token.i, [Analysis("the"), Analysis("old")])
+        return doc
+
+    nlp.tokenizer = tokenize
+    together, apart = "theold dog sees a cat.", "the old dog sees a cat ."
+    rows, plain = (spacy_hpyp.surprisal(nlp, [text], entropy=True) for text in (together, apart))
+    assert [row["text"] for row in rows] == [row["text"] for row in plain]
+    assert [(row["start"], row["end"]) for row in rows[:3]] == [(0, 6), (0, 6), (7, 10)]
+    for column in ("surprisal", "log_prob", "entropy_next", "known", "tag"):
+        assert [row[column] for row in rows] == [pytest.approx(row[column]) for row in plain]
+    (word, *_), by_token = spacy_hpyp.surprisal(nlp, [together], by="word"), nlp(together)[0]
+    assert (word["text"], word["tokens"], word["word"]) == ("theold", 2, 1)
+    assert word["surprisal"] == pytest.approx(rows[0]["surprisal"] + rows[1]["surprisal"])
+    assert by_token._.surprisal == pytest.approx(sum(each._.surprisal for each in nlp(apart)[:2]), rel=0.2)
+    found, expected = (nlp.get_pipe("hpyp_parser").increments(nlp.make_doc(text), 2) for text in (together, apart))
+    assert [one.next_words for one in found] == [one.next_words for one in expected]

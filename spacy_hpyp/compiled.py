@@ -2,7 +2,8 @@
 
 `compiled` is for what Python calls and for what makes arrays. Short functions that only work on the arrays of their callers
 are `borrowing`, and those of them that only compiled code calls, with a whole parser as an argument, are `inner`; or
-`inner_maker`, if they make arrays. What each kind of argument does in its own way is `generic`, or `generic_maker`.
+`inner_maker`, if they make arrays. What each kind of argument does in its own way is `generic`, or `generic_maker`; what most do in the
+same way, `generic_default`.
 
 Numba compiles a function anew for every constant that compiled code calls it with. Where that gains no speed, the constant of a
 function that is long is given as a number of NumPy, as np.bool_(True), which is none to Numba.
@@ -170,6 +171,11 @@ def generic(function: Callable) -> Any:
 def generic_maker(function: Callable) -> Any:
     """`generic`, for a function that makes arrays and returns them."""
     return compat.Generic(function)
+
+
+def generic_default(function: Callable) -> Any:
+    """`generic`, for a function that need not be implemented: it is itself what is done elsewhere, and `inner`."""
+    return compat.Generic(function, _compile(function, counting=False, called_from_python=False))
 
 
 def implements(function: Any, *kinds: type) -> Callable:

@@ -24,7 +24,7 @@ import spacy_hpyp
 from spacy_hpyp.compat import cli
 from spacy_hpyp.compat import numba as compat
 from spacy_hpyp.compat.spacy import attribute_key, beam_parses, nonproj
-from spacy_hpyp.compiled import compiled, generic_maker, implements
+from spacy_hpyp.compiled import compiled, generic_default, generic_maker, implements, inner
 
 PACKAGE = Path(spacy_hpyp.__file__).parent
 #: Documented, for all that they begin with an underscore: of spaCy's extension attributes and of NamedTuples.
@@ -273,6 +273,22 @@ def _cubes(kind, factor):
     return factor * kind.numbers**3
 
 
+@generic_default
+def size_of(kind):
+    return len(kind.numbers)
+
+
+@implements(size_of, Cubes)
+@inner
+def _size_of_cubes(kind):
+    return 0
+
+
+@njit
+def total_size(one, other):
+    return 10 * size_of(one) + size_of(other)
+
+
 @njit
 def sum_of_powers(kind, factor, times):
     found = 0.0
@@ -287,6 +303,10 @@ def test_what_is_called_depends_on_the_kind_of_the_first_argument():
     assert sum_of_powers(Cubes(numbers), 2.0, 3) == 216.0
     with pytest.raises(TypingError):
         sum_of_powers(Others(numbers), 2.0, 1)
+
+
+def test_what_is_called_without_an_implementation_is_the_default():
+    assert total_size(Squares(np.arange(4.0)), Cubes(np.arange(4.0))) == 40
 
 
 def test_arrays_that_are_given_back_through_a_choice_are_freed():

@@ -21,8 +21,6 @@ from ..inference.drawing import Drawing, draw_derivation
 from ..inference.particle_filter import (
     Options,
     run,
-    unwatched,
-    watch,
     weigh_actions,
     weigh_attachments,
     weigh_tokens,
@@ -216,9 +214,6 @@ class Tracing(NamedTuple):
     options: Options
     length: int
     passes: int
-
-
-implements(watch, Tracing)(unwatched)
 
 
 @implements(weigh_actions, Tracing)

@@ -14,8 +14,6 @@ from ..inference.memo import Memo, new_memo, recall
 from ..inference.particle_filter import (
     Options,
     new_options,
-    unwatched,
-    watch,
     weigh_actions,
     weigh_attachments,
     weigh_tokens,
@@ -390,9 +388,6 @@ def bounds_of(task):
         for c in range(first, last):
             highest[i] = max(highest[i], task.heuristic[i, task.parser.candidate_tags[c]])
     return highest, least
-
-
-implements(watch, Decoding)(unwatched)
 
 
 @implements(weigh_actions, Decoding)

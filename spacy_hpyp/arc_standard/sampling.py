@@ -15,8 +15,6 @@ from ..inference.particle_filter import (
     Options,
     new_options,
     run,
-    unwatched,
-    watch,
     weigh_actions,
     weigh_attachments,
     weigh_tokens,
@@ -174,9 +172,6 @@ class Sampling(NamedTuple):
     options: Options
     length: int
     passes: int
-
-
-implements(watch, Sampling)(unwatched)
 
 
 @implements(weigh_actions, Sampling)

@@ -185,10 +185,12 @@ class Generic:
     """What compiled code calls in place of a function: what is entered for the class of the first argument.
 
     function (Callable): Says what its arguments are.
+    default (Any): The compiled function for classes for which nothing is entered; None if there is none.
     """
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable, default: Any = None) -> None:
         self.implementations: dict[type, Any] = {}
+        self.default = default
         self._type = _GenericType(self, f"generic {function.__module__}.{function.__qualname__}")
         update_wrapper(self, function)
 
@@ -205,7 +207,8 @@ class _GenericType(types.Callable, types.Opaque):
         super().__init__(name)
 
     def _implementation(self, first: Any) -> types.Dispatcher | None:
-        implementation = self._generic.implementations.get(getattr(first, "instance_class", None))
+        generic = self._generic
+        implementation = generic.implementations.get(getattr(first, "instance_class", None), generic.default)
         return None if implementation is None else types.Dispatcher(implementation)
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..annotation.arrays import Sentences
-from ..compiled import by_reference, implements, inner, inner_maker
-from ..inference.metropolis import derivation_of, is_drawn, pools_of, propose, read_all
+from ..compiled import by_reference, implements, inner_maker
+from ..inference.metropolis import derivation_of, pools_of, propose, read_all
 from .chart import inside, sample_tree
 from .contexts import CASE, CHILDREN, DISTANCE, LABEL, TAG, WORD
 from .distributions import HeadOutwardDistributions
@@ -60,12 +60,6 @@ def _read_all(latent, number):
         events_of(model.distance, np.int64(DISTANCE), words, tags, heads, labels, sizes),
         events_of(model.label, np.int64(LABEL), words, tags, heads, labels, sizes),
     )
-
-
-@implements(is_drawn, LatentTrees)
-@inner
-def _is_drawn(latent, number, is_seated):
-    return True
 
 
 @implements(propose, LatentTrees)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..compiled import NONE, borrowing, implements, inner
 from .beam import log_sum
-from .particle_filter import allot, arrive, divide, gain, is_pursued, may_generate, note, put_in, select, take_out
+from .particle_filter import allot, divide, gain, select
 from .resampling import resample, split
 
 
@@ -84,42 +84,6 @@ def _allot(scheme, options, count, mass, particles, held):
 @inner
 def _gain(scheme, probability, mass):
     return log(mass)
-
-
-@implements(is_pursued, Drawing)
-@inner
-def _is_pursued(scheme, weight, depth, heuristic):
-    return True
-
-
-@implements(may_generate, Drawing)
-@inner
-def _may_generate(scheme, weight, depth):
-    return True
-
-
-@implements(take_out, Drawing)
-@inner
-def _take_out(scheme, beam, first, size):
-    return first + 1, size
-
-
-@implements(put_in, Drawing)
-@inner
-def _put_in(scheme, beam, size):
-    return
-
-
-@implements(arrive, Drawing)
-@inner
-def _arrive(scheme, weight, depth, heuristic):
-    return
-
-
-@implements(note, Drawing)
-@inner
-def _note(scheme, weight, probability, generated, depth, heuristic):
-    return
 
 
 @implements(select, Drawing)

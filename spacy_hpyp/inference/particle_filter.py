@@ -14,11 +14,12 @@ With a derivation that one particle follows and that is never dropped, `run` is 
 (Andrieu, Doucet & Holenstein 2010).
 """
 
+from math import log
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, generic, inner, inner_maker, maker, overwrite
+from ..compiled import NONE, borrowing, by_reference, generic, generic_default, inner_maker, maker, overwrite
 from .beam import append, longer_beam, new_beam
 
 _SMALLEST = 1024
@@ -133,53 +134,47 @@ def weigh_tokens(task, records, top, word, particles):
     raise NotImplementedError("for compiled code")
 
 
-@generic
+@generic_default
 def watch(task, records, used, beam, size, word):
     """Look at the derivations that go on after a word. `records` and `beam` must stay as they are.
 
     used (int): How many records there are.
     """
-    raise NotImplementedError("for compiled code")
-
-
-@inner
-def unwatched(task, records, used, beam, size, word):
-    """Nobody looks on: `watch` of a task that is about what there is in the end."""
     return
 
 
 # What a resampling scheme does.
 
 
-@generic
+@generic_default
 def is_pursued(scheme, weight, depth, heuristic):
     """Whether a derivation with a log-weight, a depth of the stack and a heuristic may still count."""
-    raise NotImplementedError("for compiled code")
+    return True
 
 
-@generic
+@generic_default
 def may_generate(scheme, weight, depth):
     """Whether a derivation may still count if it generates the next word now.
 
     weight (float), depth (int): Its log-weight, that it generates included, and the depth of its stack once it has.
     """
-    raise NotImplementedError("for compiled code")
+    return True
 
 
-@generic
+@generic_default
 def take_out(scheme, beam, first, size):
     """Take the derivation at place `first` out of those that are still to be continued.
 
     beam (Beam), first (int), size (int): They are at places from `first` up to `size`; their order may change.
     RETURNS (tuple[int, int]): `first` and `size` of the rest. The one to be continued next is at place `first`.
     """
-    raise NotImplementedError("for compiled code")
+    return first + 1, size
 
 
-@generic
+@generic_default
 def put_in(scheme, beam, size):
     """Let a derivation that has been entered at the last place, `size` - 1, take its turn among those to be continued."""
-    raise NotImplementedError("for compiled code")
+    return
 
 
 @generic
@@ -203,13 +198,13 @@ def allot(scheme, options, count, mass, particles, held):
     raise NotImplementedError("for compiled code")
 
 
-@generic
+@generic_default
 def gain(scheme, probability, mass):
     """The factor of the weight, as a log, of a particle that took an option out of some with a sum of probabilities."""
-    raise NotImplementedError("for compiled code")
+    return log(probability)
 
 
-@generic
+@generic_default
 def note(scheme, weight, probability, generated, depth, heuristic):
     """Take note of a derivation that generates the next word.
 
@@ -218,13 +213,13 @@ def note(scheme, weight, probability, generated, depth, heuristic):
     generated (float), depth (int), heuristic (float): Log-weight, depth of the stack and heuristic once it has generated the word as
         the first of the options.
     """
-    raise NotImplementedError("for compiled code")
+    return
 
 
-@generic
+@generic_default
 def arrive(scheme, weight, depth, heuristic):
     """Take note of a derivation that is through with the pass: it has generated the word, or is finished at last."""
-    raise NotImplementedError("for compiled code")
+    return
 
 
 @generic

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compiled import implements, inner, inner_maker
 from .beam import append, log_sum, swap
-from .particle_filter import allot, arrive, divide, gain, is_pursued, may_generate, note, put_in, select, take_out
+from .particle_filter import allot, arrive, divide, is_pursued, may_generate, note, put_in, select, take_out
 from .rounding import Search, expected_weight
 from .sums import Sums, add_end, add_word, new_sums, note_tagged
 
@@ -73,12 +73,6 @@ def _divide(scheme, particles, p_generate, p_attach, is_held, holds_word):
 def _allot(scheme, options, count, mass, particles, held):
     for i in range(count):
         options.particles[i] = scheme.options if options.probability[i] > 0.0 else 0
-
-
-@implements(gain, Pruning)
-@inner
-def _gain(scheme, probability, mass):
-    return log(probability)
 
 
 @inner

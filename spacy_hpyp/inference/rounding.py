@@ -15,7 +15,7 @@ import numpy as np
 
 from ..compiled import borrowing, by_reference, compiled, implements, inner, inner_maker
 from .beam import append, log_add, log_sum
-from .particle_filter import allot, arrive, divide, gain, is_pursued, may_generate, note, put_in, select, take_out
+from .particle_filter import allot, divide, is_pursued, note, put_in, select
 from .sums import Sums, add_end, add_word, new_sums, note_tagged
 
 
@@ -133,30 +133,12 @@ def _allot(scheme, options, count, mass, particles, held):
         left -= own_priority
 
 
-@implements(gain, Rounding)
-@inner
-def _gain(scheme, probability, mass):
-    return log(probability)
-
-
 @implements(is_pursued, Rounding)
 @inner
 def _is_pursued(scheme, weight, depth, heuristic):
     # What is so far behind a derivation that has generated the word would attach, a particle at a time, down to the bottom of
     # its stack, and that for every word of a text in which nothing can be attached.
     return expected_weight(weight, depth, heuristic, scheme.search) >= scheme.best[0] - scheme.lead
-
-
-@implements(may_generate, Rounding)
-@inner
-def _may_generate(scheme, weight, depth):
-    return True
-
-
-@implements(take_out, Rounding)
-@inner
-def _take_out(scheme, beam, first, size):
-    return first + 1, size
 
 
 @implements(put_in, Rounding)
@@ -166,12 +148,6 @@ def _put_in(scheme, beam, size):
     if scheme.search.apart and beam.depth[last] == 1:
         scheme.ended[0] = log_add(scheme.ended[0], beam.weight[last])
         beam.particles[last] = 0
-
-
-@implements(arrive, Rounding)
-@inner
-def _arrive(scheme, weight, depth, heuristic):
-    return
 
 
 @implements(note, Rounding)

@@ -20,14 +20,14 @@ from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin
 from wasabi import msg
 
+from ..annotation.syntactic_words import multiword_tokens
 from ..compat.cli import parse_config_overrides
-from ..components.documents import spacy_files
+from ..components.documents import read_documents, spacy_files
 from ..storage.files import prepare_folder, replace_file
 from .app import load_pipeline
 from .evaluate import parse_examples, read_examples
 from .options import Data, TrainData, argument, option
 from .output import percent, print_table
-from .raw_text import saved_docs
 
 #: Which parts of a treebank are learned from.
 PARTS = ("1/10", "1/3", "2/3", "1")
@@ -136,7 +136,7 @@ def nested_parts(docs: Sequence[Doc], shares: Sequence[Fraction], seed: int) -> 
 
 
 def _read_docs(path: Path, unit: str) -> list[Doc]:
-    docs = [doc for doc in saved_docs(path) if len(doc)]
+    docs = list(read_documents(path, spacy.blank("xx").vocab))
     if not docs:
         raise ValueError(f"There is no document in '{path}'.")
     if unit == "sentences":
@@ -154,7 +154,8 @@ def _sentences(docs: Sequence[Doc]) -> int:
 
 def _content(doc: Doc) -> str:
     """All of a document that a pipeline may learn from."""
-    return json.dumps([doc.to_json(), [token.is_sent_start for token in doc]], sort_keys=True, default=str)
+    words = [analyses for _, analyses in multiword_tokens(doc)]
+    return json.dumps([doc.to_json(), [token.is_sent_start for token in doc], words], sort_keys=True, default=str)
 
 
 def _finished(output: Path) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """`hpyp learning-curve`: what is learned from parts of a treebank."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import command_line
 import pytest
@@ -9,7 +10,7 @@ import srsly
 from spacy.tokens import Doc, DocBin
 
 from spacy_hpyp.cli import learning_curve
-from spacy_hpyp.cli.learning_curve import nested_parts
+from spacy_hpyp.cli.learning_curve import _read_docs, nested_parts
 
 QUICK = ["--training.max_steps", "2", "--training.eval_frequency", "1", "-p", "1/3", "-p", "1"]
 
@@ -124,3 +125,11 @@ def test_what_cannot_be_learned_from_is_refused(folder, settings, options, probl
 def test_sentences_of_one_document_can_be_parts(folder):
     run(folder, *QUICK, "--unit", "sentences", train="one")
     assert [point["sentences"] for point in points(folder)] == [10, 30]
+
+
+@pytest.mark.parametrize("unit", ["documents", "sentences"])
+def test_parts_of_conllu_have_its_words_under_tokens(unit):
+    path = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-dev.conllu"
+    docs = _read_docs(path, unit)
+    assert len(docs) == (4 if unit == "documents" else 40)
+    assert sum(len(doc._.words) for doc in docs) > sum(not token.is_space for doc in docs for token in doc)

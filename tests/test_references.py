@@ -120,6 +120,26 @@ def test_other_compiled_code_reads_them_and_calls_what_they_are_handed_to():
     assert outside(made) == pytest.approx(made.rows.sum() + 7)
 
 
+@by_reference
+class Named(NamedTuple):
+    words: np.ndarray
+    address: int
+
+
+@by_reference
+class Naming(NamedTuple):
+    inside: Named
+
+
+@compiled
+def read_named(naming):
+    return naming.inside.words[1] + naming.inside.address
+
+
+def test_fields_may_have_any_name():
+    assert read_named(Naming(Named(np.arange(3), 5))) == 6
+
+
 def test_what_cannot_be_handed_by_pointer_says_so():
     with pytest.raises(TypeError, match="'small' of Whole cannot be handed by pointer"):
         read(whole(small="text"))

@@ -68,7 +68,7 @@ def _lay_out(value: Any) -> tuple[Reference, list[int]]:
     members, words = [], []
     for name, part in zip(value._fields, value):
         if hasattr(part, "_fields"):
-            member, inside = (part.reference, part.words) if isinstance(part, _ByReference) else _lay_out(part)
+            member, inside = (part._reference, part._words) if isinstance(part, _ByReference) else _lay_out(part)
             words += inside
         else:
             member = typeof(part)
@@ -86,16 +86,16 @@ def _lay_out(value: Any) -> tuple[Reference, list[int]]:
 
 
 class _ByReference:
-    """What a NamedTuple that is handed by pointer keeps, once it has been: its type, its words, and their address."""
+    """What a NamedTuple that is handed by pointer keeps, once it has been: its type, its words, and their address. No field has such a name."""
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("reference", "words", "block", "address"):
+        if name not in ("_reference", "_words", "_block", "_address"):
             raise AttributeError(f"{type(self).__name__!r} has no field {name!r}")
         reference, words = _lay_out(self)
         block = np.array(words, dtype=np.int64)
         address = block.__array_interface__["data"][0]
         # All at once, or an interrupt could leave some of them missing.
-        self.__dict__.update(reference=reference, words=words, block=block, address=address)
+        self.__dict__.update(_reference=reference, _words=words, _block=block, _address=address)
         return self.__dict__[name]
 
     def __getstate__(self) -> None:
@@ -111,7 +111,7 @@ def by_reference(declared: Class) -> Class:
     """
     contents = {name: getattr(declared, name) for name in ("__module__", "__qualname__", "__doc__")}
     made = type(declared.__name__, (declared, _ByReference), contents)
-    typeof_impl.register(made)(lambda value, context: value.reference)
+    typeof_impl.register(made)(lambda value, context: value._reference)
     return made  # type: ignore[return-value]
 
 
@@ -125,7 +125,7 @@ class _Model(models.PrimitiveModel):
 def _unbox(reference: Reference, value: Any, context: Any) -> NativeValue:
     builder = context.builder
     pointer = cgutils.alloca_once_value(builder, cgutils.get_null_value(_WORD.as_pointer()))
-    address = context.pyapi.object_getattr_string(value, "address")
+    address = context.pyapi.object_getattr_string(value, "_address")
     # There is none if Python was interrupted while it was found out.
     with builder.if_then(cgutils.is_not_null(builder, address)):
         builder.store(builder.bitcast(context.pyapi.long_as_voidptr(address), _WORD.as_pointer()), pointer)

@@ -155,7 +155,7 @@ def test_what_is_not_accepted_leaves_no_trace(kind):
     model, dependents, state = trained(kind)
     dependents = dependents._replace(head=dependents.head.copy())
     refused = 0
-    for seed in range(40):
+    for seed in range(400):
         model = reserve_words(model, 60)
         before = pack(model.states), pack(model.words), dependents.head.copy(), state.copy()
         draws, number = np.zeros(2, dtype=np.int64), seed % (len(dependents.offsets) - 1)

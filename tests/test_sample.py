@@ -208,7 +208,8 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(tra
         "hpyp_parser",
         "easy_first_tagger",
         "easy_first_parser",
-        "attribute_ruler",
+        "easy_first_morphologizer",
+        "easy_first_lemmatizer",
     ]
     doc = nlp(RAW)
     assert_forest(doc)
@@ -237,6 +238,11 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(tra
         "--gold-tags",
     )
     assert srsly.read_json(tmp_path / "tags.json")["tag_acc"] == 1.0
+    for keep in ("text", "sentences", "words"):
+        path = tmp_path / f"{keep}.conllu"
+        run("hpyp", "parse", tmp_path / "model-best", SAMPLE / "en_sample-ud-test.conllu", "--keep", keep, "-o", path)
+        validator = pytest.importorskip("udtools.validator").Validator(lang="en", level=2, output=None)
+        assert validator.validate_files([str(path)]).passed()
 
 
 def test_the_fast_pipeline_needs_no_other(tmp_path, assert_forest):

@@ -14,11 +14,13 @@ from spacy.vocab import Vocab
 
 from ..annotation.syntactic_words import multiword_tokens, words_as_tokens
 from ..compat.spacy import nonproj
-from ..treebanks.conllu import COLUMNS, Block, blocks_of
+from ..treebanks.conllu import COLUMNS, EMPTY, Block, blocks_of
 
 #: The universal parts of speech.
 UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
-_OTHER_UPOS = {"": "_", "CONJ": "CCONJ"}
+_OTHER_UPOS = {"CONJ": "CCONJ"}
+# That of words of which a pipeline that finds parts of speech has found none.
+_NO_UPOS = "X"
 _LABEL = re.compile(r"[a-z]+(:[a-z]+)?")
 _FEATURE = re.compile(r"[A-Z0-9][A-Za-z0-9]*(\[[a-z0-9]+\])?=[A-Z0-9][A-Za-z0-9]*(,[A-Z0-9][A-Za-z0-9]*)*")
 _ROOT, _ANY, _FURTHER, _PUNCTUATION = "root", "dep", "parataxis", "punct"
@@ -241,6 +243,7 @@ def _words(tokens: list[Token]) -> list[Line]:
     heads = _heads(tokens)
     root = heads.index(0)
     lines = []
+    missing = _NO_UPOS if tokens[0].doc.has_annotation("POS") else EMPTY
     for i, (token, head) in enumerate(zip(tokens, heads)):
         label, misc = token.dep_.split(nonproj.DELIMITER)[0], []
         if head == 0:
@@ -262,7 +265,7 @@ def _words(tokens: list[Token]) -> list[Line]:
                 "id": i + 1,
                 "form": token.text,
                 "lemma": _plain(token.lemma_),
-                "upos": upos if upos in UPOS else _OTHER_UPOS.get(upos, "X"),
+                "upos": upos if upos in UPOS else _OTHER_UPOS.get(upos, _NO_UPOS if upos else missing),
                 "xpos": "_".join(token.tag_.split()) or "_",
                 "feats": _features(str(token.morph), drop=True) or "_",
                 "head": head,

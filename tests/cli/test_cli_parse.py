@@ -366,9 +366,17 @@ def test_multiword_tokens_are_written_with_their_words():
     assert [line[1] for line in lines] == ["Il", "va", "au", "à", "le", "port", "."]
     assert [line[6] for line in lines] == ["2", "0", "_", "5", "5", "2", "2"]
     assert [line[9] for line in lines] == ["_", "_", "_", "_", "_", "SpaceAfter=No", "_"]
+    assert [line[3] for line in lines] == ["PRON", "VERB", "_", "ADP", "DET", "NOUN", "PUNCT"]
     assert "# text = Il va au port.\n" in text
     (again,) = read_sentences(text.splitlines(), "text")
     assert again.ranges[3][0] == 4
+
+
+@pytest.mark.parametrize(("pos", "expected"), [(["DET", ""], ["DET", "X"]), (["", ""], ["_", "_"])])
+def test_words_without_a_part_of_speech_have_one_where_others_have(pos, expected):
+    doc = Doc(spacy.blank("en").vocab, words=["the", "dog"], pos=pos, heads=[1, 1], deps=["det", "ROOT"])
+    lines = [line.split("\t") for line in write_sentence(doc[:], {}).splitlines() if "\t" in line]
+    assert [line[3] for line in lines] == expected
 
 
 def test_of_conllu_only_sentences_or_only_the_text_may_be_kept(model, write):

@@ -1,0 +1,139 @@
+"""The exchange algorithm and the hierarchy over its classes, beside plain implementations."""
+
+from collections import Counter
+from math import log
+
+import numpy as np
+import pytest
+
+from spacy_hpyp.text.exchange import BORDER, count_bigrams, exchange, hierarchy, log_likelihood
+
+
+def text(seed, words=10, length=300):
+    """Words of a random text, in which some words stand in like places; it ends as it begins."""
+    rng = np.random.default_rng(seed)
+    transitions = rng.dirichlet(np.full(3, 0.3), 3)
+    state, found = 0, [BORDER]
+    for _ in range(length):
+        state = rng.choice(3, p=transitions[state])
+        found.append(int(1 + state + 3 * rng.integers((words - state - 1) // 3)) if rng.random() > 0.1 else BORDER)
+    return [*found, BORDER]
+
+
+def bigrams_of(found, words=10):
+    pairs = np.array(found[:-1]) * words + np.array(found[1:])
+    return count_bigrams(*np.unique(pairs, return_counts=True), words)
+
+
+def plain_likelihood(found, of_word):
+    """By the probabilities themselves."""
+    classes = [of_word[word] for word in found]
+    before, after, pairs = Counter(classes[:-1]), Counter(classes[1:]), Counter(zip(classes, classes[1:]))
+    counts = Counter(found[1:])
+    return sum(
+        log(pairs[c, d] / before[c]) + log(counts[word] / after[d])
+        for c, d, word in zip(classes, classes[1:], found[1:])
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_likelihood_is_that_of_the_class_bigram_model(seed):
+    found = text(seed)
+    rng = np.random.default_rng(seed)
+    of_word = np.concatenate([[0], rng.integers(1, 4, size=9)]).astype(np.int32)
+    assert log_likelihood(bigrams_of(found), of_word) == pytest.approx(plain_likelihood(found, of_word), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_gains_add_up_and_no_move_is_left_that_gains(seed):
+    found = text(seed)
+    bigrams, seen = bigrams_of(found), []
+    of_word = exchange(bigrams, 3, progress=lambda *each: seen.append(each))
+    assert seen[-1][2] == pytest.approx(plain_likelihood(found, of_word), abs=1e-6)
+    likelihoods = [each[2] for each in seen]
+    assert likelihoods == sorted(likelihoods)
+    sizes = Counter(of_word[1:].tolist())
+    for word in range(1, 10):
+        for other in range(1, 4):
+            if sizes[of_word[word]] > 1:
+                moved = of_word.copy()
+                moved[word] = other
+                assert plain_likelihood(found, moved) <= seen[-1][2] + 1e-6
+
+
+def plain_exchange(found, classes, seed):
+    """Words are moved one by one, whatever the likelihood of the text says, from a random beginning."""
+    words = max(found) + 1
+    of_word = np.concatenate([[0], 1 + np.random.default_rng(seed).permutation(words - 1) % classes])
+    while True:
+        moved = False
+        for word in range(1, words):
+
+            def with_class(own, word=word):
+                changed = of_word.copy()
+                changed[word] = own
+                return plain_likelihood(found, changed)
+
+            best = max(range(1, classes + 1), key=with_class)
+            if (of_word == of_word[word]).sum() > 1 and with_class(best) > with_class(of_word[word]) + 1e-9:
+                of_word[word], moved = best, True
+        if not moved:
+            return plain_likelihood(found, of_word)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_classes_are_as_good_as_those_of_a_plain_implementation_begun_at_random(seed):
+    found = text(seed, words=13, length=400)
+    bigrams = bigrams_of(found, 13)
+    ours = max(log_likelihood(bigrams, exchange(bigrams, 3, seed=begin)) for begin in (None, 0, 1, 2))
+    assert ours >= np.mean([plain_exchange(found, 3, begin) for begin in range(3)]) - 1e-6
+
+
+def test_number_of_threads_changes_nothing():
+    rng = np.random.default_rng(0)
+    found = [BORDER, *(rng.zipf(1.3, 20_000) % 700).tolist(), BORDER]
+    bigrams = bigrams_of(found, 700)
+    first, second = (exchange(bigrams, 20, threads=threads, iterations=3) for threads in (1, 3))
+    assert np.array_equal(first, second)
+
+
+def test_words_in_like_places_come_together():
+    sentences = [f"the {noun} {verb}".split() for noun in ("dog", "cat", "cow") for verb in ("eats", "sleeps")]
+    words = ["", *sorted({word for sentence in sentences for word in sentence})]
+    found = [words.index(word) for sentence in sentences * 3 for word in ("", *sentence)] + [BORDER]
+    of_word = exchange(bigrams_of(found, len(words)), 3)
+    together = [{words[i] for i in np.flatnonzero(of_word == own)} for own in (1, 2, 3)]
+    assert sorted(map(sorted, together)) == [["cat", "cow", "dog"], ["eats", "sleeps"], ["the"]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_two_classes_are_merged_that_cost_least(seed):
+    found = text(seed, words=13)
+    bigrams = bigrams_of(found, 13)
+    of_word = exchange(bigrams, 5, iterations=2)
+    paths = hierarchy(bigrams, of_word)
+    assert paths[0] == ""
+    assert len(set(paths)) == 6
+    # The deepest merger first: each is the best of all, by the likelihood of the text itself.
+    groups = [{number} for number in range(1, 6)]
+    current = of_word.copy()
+    while len(groups) > 1:
+
+        def merged(pair, current=current):
+            a, b = sorted(min(group) for group in pair)
+            return np.where(current == b, a, current)
+
+        options = [(first, second) for i, first in enumerate(groups) for second in groups[i + 1 :]]
+        best = max(options, key=lambda pair: plain_likelihood(found, merged(pair)))
+        together = best[0] | best[1]
+        shared = _shared(paths, together)
+        assert {number for number in range(1, 6) if paths[number].startswith(shared)} == together
+        current = merged(best)
+        groups = [group for group in groups if group not in best] + [together]
+
+
+def _shared(paths, numbers):
+    """What the paths of some classes begin with."""
+    found = [paths[number] for number in numbers]
+    length = next(i for i in range(len(min(found, key=len)) + 1) if len({path[: i + 1] for path in found}) > 1)
+    return found[0][:length]

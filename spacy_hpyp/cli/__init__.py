@@ -6,6 +6,7 @@ from inspect import signature
 import typer
 
 from . import (
+    classes,
     combine,
     convert,
     convert_lm,
@@ -85,6 +86,7 @@ _add(
         "split": split.split,
         "convert": convert.convert,
         "guides": guides.guides,
+        "classes": classes.classes,
         "learn-text": learn_text.learn_text,
         "ngram": ngram.ngram,
         "select-contexts": select_contexts.select_contexts,

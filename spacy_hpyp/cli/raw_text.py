@@ -1,5 +1,6 @@
 """Sentences of text files, of treebanks in CoNLL-U, and of `.spacy` files, read a little at a time. A file is what its name says."""
 
+import gzip
 import re
 from collections.abc import Iterable, Iterator
 from io import TextIOWrapper
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 import spacy
+import srsly
 import typer
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
@@ -65,7 +67,24 @@ def opened(path: Path) -> TextIO:
     """A text file, or stdin, with its line ends as they are."""
     if path == STDIN:
         return TextIOWrapper(typer.get_binary_stream("stdin"), encoding="utf8", newline="")
-    return path.open(encoding="utf8", newline="")
+    # What is compressed is read as it comes.
+    opens = gzip.open if path.suffix == ".gz" else open
+    return opens(path, "rt", encoding="utf8", newline="")
+
+
+def _records(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of the texts of a .jsonl file, and the number of the record of each.
+
+    RAISES (ValueError): If a line is no record with a "text".
+    """
+    with opened(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                text = srsly.json_loads(line)["text"]
+                lines = text.splitlines()
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise ValueError(f"Line {number} of '{path}' is no record with a \"text\" that is a string.") from error
+            yield from ((number, own) for own in lines if own.strip())
 
 
 def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: bool = True) -> Iterator[list[str]]:
@@ -74,7 +93,8 @@ def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: b
     * A `.spacy` file, or a directory of them: gold tokens and sentences; a document without sentence boundaries is one
       sentence.
     * A treebank in CoNLL-U: its words and sentences.
-    * Text, one sentence a line: split into words at white space, or by the tokenizer of a pipeline if there is one.
+    * Text, one sentence a line: split into words at white space, or by the tokenizer of a pipeline if there is one. In a `.jsonl` file
+      it is the "text" of each record. What ends with `.gz` is compressed.
     * Running text: a pipeline finds words and sentences. An empty line ends a paragraph, and no sentence goes beyond it; other
       line ends are white space. A paragraph of more than 20,000 characters is cut at white space.
 
@@ -94,7 +114,8 @@ def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: b
     if is_conllu(path):
         return ([word.form for word in block.words] for block in read_blocks(path))
     if per_line:
-        return _words_of(lines_of(path), nlp)
+        is_records = ".jsonl" in path.suffixes[-2:]
+        return _words_of(_records(path) if is_records else lines_of(path), nlp)
     if nlp is None:
         raise ValueError(f"The sentences of the running text '{path}' can only be found by a pipeline.")
     return _running_text(path, nlp)

@@ -1,0 +1,98 @@
+"""`hpyp classes`: classes of words that stand in like places, from raw text or from vectors."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import spacy
+import typer
+from spacy.language import Language
+from wasabi import msg
+
+from ..storage.files import replace_file
+from ..text.vector_classes import vector_classes
+from ..text.word_classes import WordClass, class_lines, learn_classes
+from .app import load_pipeline
+from .options import Tokenized, argument, option, writable
+from .progress import Bar
+from .raw_text import existing, read_sentences
+
+# Of how many classes the most frequent words are shown, and how many of each.
+_SHOWN, _WORDS = 20, 10
+
+
+def classes(
+    texts: Annotated[
+        list[Path] | None,
+        argument(
+            "Text in UTF-8, a sentence or paragraph a line (.txt, .gz, .jsonl), CoNLL-U or .spacy files",
+            callback=lambda paths: existing(paths or []),
+        ),
+    ] = None,
+    *,
+    output: Annotated[Path, option("File for the classes", "--output -o", dir_okay=False, callback=writable)],
+    number: Annotated[int, option("How many classes there are to be", "--classes -n", least=2, most=100_000)] = 512,
+    min_count: Annotated[int, option("Rarer words are known by what they look like", least=1)] = 5,
+    iterations: Annotated[int, option("How often all words are looked at, at the most", least=1)] = 20,
+    fold: Annotated[
+        bool,
+        option(
+            "The first word of a sentence is counted in lower case where it is more frequent so elsewhere",
+            "--fold/--no-fold",
+        ),
+    ] = True,
+    digits: Annotated[bool, option("All digits are one", "--one-digit/--digits")] = True,
+    lang: Annotated[str, option("Language of the tokenizer", "--lang -l")] = "en",
+    tokenizer: Annotated[str | None, option("Name or path of a pipeline whose tokenizer finds the words")] = None,
+    tokenized: Tokenized = False,
+    vectors: Annotated[str | None, option("Instead of text: name or path of a pipeline with vectors of words")] = None,
+    threads: Annotated[int, option("Threads; the classes do not depend on it", "--threads -t", least=1)] = 2,
+    seed: Annotated[int | None, option("Words begin in classes at random by it, instead of by their frequency")] = None,
+) -> list[WordClass]:
+    """Learn classes of words, each with a path in a binary tree, for parsers to know words by that their treebank has not.
+
+    A line of the file has a path, a word and a count. Ctrl-C ends learning with the classes that there are.
+    """
+    if (vectors is None) == (not texts):
+        raise typer.BadParameter("Either texts are needed, or --vectors.")
+    if vectors is not None:
+        found = vector_classes(load_pipeline(vectors).vocab, number, seed=seed or 0)
+    else:
+        nlp = None if tokenized else load_pipeline(tokenizer) if tokenizer else spacy.blank(lang)
+        with Bar(total=iterations, desc="Reading", unit=" iterations", delay=1e-9, leave=True) as bar:
+
+            def show(iteration: int, moved: int, likelihood: float) -> None:
+                bar.set_description_str("Learning")
+                bar.set_postfix_str(f"{moved:,} moved, log-likelihood {likelihood:,.0f} nats", refresh=False)
+                bar.update()
+
+            found = learn_classes(
+                _sentences(texts or [], nlp),
+                number,
+                min_count=min_count,
+                fold=fold,
+                digits=digits,
+                iterations=iterations,
+                threads=threads,
+                seed=seed,
+                progress=show,
+            )
+    replace_file(output, "".join(class_lines(found)).encode())
+    _show(found)
+    msg.good(f"Saved {len({each.path for each in found}):,} classes of {len(found):,} words to {output}")
+    return found
+
+
+def _sentences(texts: Sequence[Path], nlp: Language | None) -> Iterator[list[str]]:
+    for text in texts:
+        yield from read_sentences(text, nlp)
+
+
+def _show(found: Sequence[WordClass]) -> None:
+    """Print the most frequent classes with their most frequent words."""
+    members = defaultdict(list)
+    for each in sorted(found, key=lambda each: -each.count):
+        members[each.path].append(each)
+    for path, words in sorted(members.items(), key=lambda item: -sum(each.count for each in item[1]))[:_SHOWN]:
+        print(f"{path:<16} {' '.join(each.word for each in words[:_WORDS])}")

@@ -11,6 +11,7 @@ from spacy.attrs import IDX
 from spacy.tokens import Doc, Span, Token
 
 from ..compat.spacy import attribute_key
+from ..text.word_classes import classes_in, path_of
 from .kept import kept_parses
 from .syntactic_words import words_of_doc, words_of_token
 from .written import SENTENCE, TOGETHER, WRITTEN, value_at, write_entries
@@ -28,6 +29,11 @@ _PROBABILITIES = ("head_prob", "tag_prob", _LABEL)
 
 def _value(name: str, token: Token) -> Any:
     return value_at(token.doc.user_data, name, token.idx)
+
+
+def _word_class(token: Token) -> str | None:
+    classes = classes_in(token.vocab)
+    return None if classes is None else path_of(classes, token.text)
 
 
 def _probability(name: str, token: Token) -> Any:
@@ -79,6 +85,7 @@ _ATTRIBUTES: dict[tuple[type, str], dict[str, Any]] = {
     },
     (Token, "surprisal"): {"getter": _surprisal},
     (Token, _SENT_END): {"default": None},
+    (Token, "word_class"): {"getter": _word_class},
     (Token, "words"): {"getter": words_of_token},
     (Doc, "words"): {"getter": words_of_doc},
     **{
@@ -122,6 +129,9 @@ def register_extensions() -> None:
     `parses` of documents: what `keep_parse` has kept, see `spacy_hpyp.annotation.kept`.
 
     `words` of tokens and documents: the syntactic words, see `spacy_hpyp.annotation.syntactic_words`.
+
+    `word_class` of tokens: the path to the class of the word where the pipeline has classes (`spacy_hpyp.text.word_classes`), "" for a word
+    without one; None where it has none.
 
     `sent_end_prob` of tokens: how probable it is that a sentence ends with the token, as a learned tokenizer believes. None for white
     space.

@@ -31,6 +31,7 @@ from .alignment import gold_documents
 from .factories import TREE_SCORES, TREES, register
 from .parsers import Parser
 from .settings import EasyFirstParserSettings
+from .word_classes import begin_with_classes, with_classes
 
 register_extensions()
 
@@ -57,7 +58,7 @@ class EasyFirstParser(Parser):
     @property
     def parser(self) -> TreeModel:
         """What has been learned."""
-        return self.model.attrs[TREE_MODEL]
+        return with_classes(self.model.attrs[TREE_MODEL], self.vocab, self.name)
 
     def _check_settings(self, settings: EasyFirstParserSettings) -> None:
         if settings.folds == 1:
@@ -76,7 +77,7 @@ class EasyFirstParser(Parser):
         self, corpus: GoldCorpus, labels: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None
     ) -> None:
         before = self.parser
-        self._use(before.untrained())
+        self._use(begin_with_classes(before.untrained(), self.vocab))
         try:
             self._prepare(corpus, labels, examples, nlp)
         except BaseException:

@@ -19,6 +19,7 @@ from ..models.word_classifier import Lesson, WordClassifier
 from ..training.outcomes import Corpus, Encoded, GoldWords
 from ..training.treebank import Seen
 from .base import TrainableComponent
+from .word_classes import begin_with_classes, with_classes
 
 
 class WordClassifyingComponent(TrainableComponent):
@@ -50,7 +51,7 @@ class WordClassifyingComponent(TrainableComponent):
     @property
     def classifier(self) -> WordClassifier:
         """The model itself."""
-        return self.model.attrs[CLASSIFIER]
+        return with_classes(self.model.attrs[CLASSIFIER], self.vocab, self.name)
 
     @property
     def search(self) -> EasyFirstSearch:
@@ -69,7 +70,7 @@ class WordClassifyingComponent(TrainableComponent):
         missing (str): What no example has if there is nothing to learn.
         RAISES (ValueError): If there is nothing to learn.
         """
-        model = self.classifier.untrained()
+        model = begin_with_classes(self.classifier.untrained(), self.vocab)
         numbers = {outcome: number for number, outcome in enumerate(outcomes)}
         found = [words for example in examples for words in self._gold_words(example, numbers)]
         if not any(np.any(words.gold >= 0) for words in found):

@@ -20,7 +20,8 @@ The two partial trees that an action may join are `l` and `r`; `l1` and `l2` are
 | `guide.l.label` | the label that it has with this head |
 
 The symbols of a word are its `word` (or class of unknown words), its `tag`, and what its form says without the others' help:
-`lower`, `suffix` (its last three characters), `usual` (the most frequent tag of the word).
+`lower`, `suffix` (its last three characters), `usual` (the most frequent tag of the word). Where the pipeline has classes of words
+(`text.word_classes`), `class` is the path to that of the word, and `class:2` to `class:16` are so many steps of it.
 """
 
 from collections.abc import Mapping
@@ -29,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing
+from ..text.word_classes import CLASS_ATTRIBUTES
 from .partial_trees import (
     END,
     FIRST,
@@ -50,6 +52,8 @@ from .templates import Templates, find_features
 #: The symbols of a word, in the order of their columns; the last ones are there only with a guide.
 SYMBOLS = ("word", "tag", "lower", "suffix", "usual")
 GUIDE_SYMBOLS = ("guide.head", "guide.label", "guide.tag")
+#: With classes of words the columns of a guide are there, too, whether there is one or not.
+CLASS_SYMBOLS = tuple(CLASS_ATTRIBUTES)
 TAG = SYMBOLS.index("tag")
 #: The symbol of what does not exist.
 NULL = 0
@@ -96,7 +100,7 @@ def word_elements(
     alone (bool): Whether nothing but its own symbols is read.
     """
     known = {}
-    for number, symbol in enumerate((*SYMBOLS, *GUIDE_SYMBOLS)):
+    for number, symbol in enumerate((*SYMBOLS, *GUIDE_SYMBOLS, *CLASS_SYMBOLS)):
         for step, column in _STEPS.items():
             known[".".join(part for part in (tree, step, symbol) if part)] = (SYMBOL, place, column, number)
         for name, offset in near.items():

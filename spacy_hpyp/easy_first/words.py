@@ -22,6 +22,7 @@ stands before it, as "prev.word".
 | hyphen | whether it has one |
 | length | how many characters it has, up to 8 |
 | tag | of words near it: the tag (tagger only) |
+| class, class:2 to class:16 | the class of the word, or the first steps of the path to it (`text.word_classes`), where the pipeline has classes |
 | start | of words near it: whether it begins a sentence (senter only) |
 | morph | of words near it: part of speech and features (morphologizer only) |
 | lemma | of words near it: how its lemma is made (lemmatizer only) |
@@ -45,6 +46,7 @@ from ..annotation.arrays import Guides, block_starts
 from ..compiled import NONE
 from ..text.candidates import Candidates, Kinds
 from ..text.vocabulary import Vocabulary
+from ..text.word_classes import CLASS_ATTRIBUTES, class_symbols
 from .classification import Possible, Reading
 from .templates import compile_templates
 
@@ -161,7 +163,15 @@ class ClassificationTask:
         return {
             f"{position}.{attribute}" if position else attribute: (distance, attribute)
             for position, distance in POSITIONS.items()
-            for attribute in ("word", "usual", "lower.known", *SPELLING, *self.attributes, self.outcome)
+            for attribute in (
+                "word",
+                "usual",
+                "lower.known",
+                *SPELLING,
+                *CLASS_ATTRIBUTES,
+                *self.attributes,
+                self.outcome,
+            )
             if position or attribute != self.outcome
         }
 
@@ -259,6 +269,7 @@ class Lexicon:
     attributes (Sequence[str]): What is read of words, in the order of the columns.
     task (ClassificationTask): What words are decided about.
     candidates (Candidates | None): What they may be, if the task asks for them.
+    path_of (Callable | None): The path to the class of a word, "" if there is none; None where classes are not read.
     """
 
     def __init__(
@@ -267,8 +278,10 @@ class Lexicon:
         attributes: Sequence[str],
         task: ClassificationTask,
         candidates: Candidates | None = None,
+        path_of: Callable[[str], str] | None = None,
     ) -> None:
         self.vocabulary = vocabulary
+        self._path_of = path_of
         self.attributes = list(attributes)
         self.task = task
         self._kinds = None if candidates is None else Kinds(candidates)
@@ -305,6 +318,8 @@ class Lexicon:
             "usual": int(vocabulary.candidate_tags[vocabulary.tag_offsets[number]]),
             "lower.known": self._lower_known(form, number),
         }
+        if self._path_of is not None:
+            own |= zip(CLASS_ATTRIBUTES, class_symbols(self._path_of(form)))
         symbols = [
             SPELLING[attribute](form) if attribute in SPELLING else own.get(attribute, 0)
             for attribute in self.attributes

@@ -24,6 +24,7 @@ from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..easy_first.templates import Templates, compile_templates
 from ..storage.schema import Keyed, Message, Ragged, part
 from ..text.vocabulary import Vocabulary, VocabularySettings
+from ..text.word_classes import CLASS_ATTRIBUTES, class_symbols, path_of, reads_classes, without_classes
 from .guard import Guard
 from .messages import labels_from_message, vocabulary_from_message, vocabulary_to_message
 from .stored import Fixed, StoredModel
@@ -84,6 +85,8 @@ class TreeModel(StoredModel):
     arc_places, label_places (int): The sizes of their tables of weights, powers of two.
     RAISES (ValueError): If a template names what is not known, or a number is out of its range.
 
+    classes (Mapping[str, str] | None): Paths to the classes of words (`text.word_classes`), if the pipeline has some when it is initialized, and
+        then always: without them it has no templates that read any.
     guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
@@ -106,12 +109,30 @@ class TreeModel(StoredModel):
         for name, places in (("arc_places", arc_places), ("label_places", label_places)):
             if places < 2 or places & (places - 1):
                 raise ValueError(f"'{name}' must be a power of two, not {places}.")
-        self._arcs = _task(self.arc_templates, arcs.ELEMENTS, "arcs", arc_places)
-        self._labels = _task(self.label_templates, labels.ELEMENTS, "labels", label_places)
+        for templates, elements, name in self._lists:
+            _task(templates, elements, name, 0)
+        self.classes: Mapping[str, str] | None = None
         self.guard = Guard()
         self._forget()
 
+    @property
+    def _lists(self) -> list[tuple[list[list[str]], Mapping[str, arcs.Element], str]]:
+        return [(self.arc_templates, arcs.ELEMENTS, "arcs"), (self.label_templates, labels.ELEMENTS, "labels")]
+
+    def use_classes(self, classes: Mapping[str, str] | None) -> None:
+        """Read classes of words from the next initialization on, or none."""
+        self.classes = classes
+
+    def _read_with(self, *, is_classed: bool) -> None:
+        """Read all that templates name, or all but classes."""
+        self._arcs, self._labels = (
+            _task(templates if is_classed else without_classes(templates), elements, name, places)
+            for (templates, elements, name), places in zip(self._lists, (self.arc_places, self.label_places))
+        )
+        self.is_classed = is_classed and reads_classes([*self._arcs.names, *self._labels.names])
+
     def _forget(self) -> None:
+        self._read_with(is_classed=self.classes is not None)
         self.labels: list[str] = []
         self.vocabulary: Vocabulary | None = None
         self.arc_perceptron: Perceptron | None = None
@@ -119,7 +140,7 @@ class TreeModel(StoredModel):
         self.confidence: np.ndarray | None = None
         self.progress = ParserProgress()
         self._predicting: tuple[Scorer, Labeller] | None = None
-        self._symbols: dict[str, tuple[int, int, int, int]] = {}
+        self._symbols: dict[str, tuple[int, ...]] = {}
 
     def initialize(self, vocabulary: Vocabulary, labels: Sequence[str], *, empty: bool = False) -> None:
         """Give the model its alphabets, and forget what it has learned.
@@ -153,12 +174,13 @@ class TreeModel(StoredModel):
     @property
     def columns(self) -> int:
         """How many symbols each word has."""
-        return len(arcs.SYMBOLS) + (len(arcs.GUIDE_SYMBOLS) if self.is_guided else 0)
+        more = len(arcs.GUIDE_SYMBOLS) if self.is_guided or self.is_classed else 0
+        return len(arcs.SYMBOLS) + more + (len(arcs.CLASS_SYMBOLS) if self.is_classed else 0)
 
     # Words
 
     def _table(self, forms: Sequence[str]) -> np.ndarray:
-        """What forms alone say (int32[forms, 4]): word, lower, suffix, usual."""
+        """What forms alone say (int32[forms, *]): word, lower, suffix, usual, and classes."""
         if len(self._symbols) > _KEPT_FORMS:
             self._symbols = {}
         known, vocabulary = self._symbols, self.vocabulary
@@ -167,8 +189,10 @@ class TreeModel(StoredModel):
                 lower = form.lower()
                 number = vocabulary.number(form)
                 usual = vocabulary.candidate_tags[vocabulary.tag_offsets[number]]
-                known[form] = (number + 1, _hash(lower), _hash(lower[-_SUFFIX:]), int(usual) + 1)
-        return np.array([known[form] for form in forms], dtype=np.int32).reshape(-1, 4)
+                own = number + 1, _hash(lower), _hash(lower[-_SUFFIX:]), int(usual) + 1
+                path = path_of(self.classes or {}, form) if self.is_classed else ""
+                known[form] = (*own, *class_symbols(path))
+        return np.array([known[form] for form in forms], dtype=np.int32).reshape(-1, 4 + len(CLASS_ATTRIBUTES))
 
     def encode(
         self, forms: Sequence[str], place: np.ndarray, tags: np.ndarray, offsets: np.ndarray, guides: Guides | None
@@ -181,10 +205,14 @@ class TreeModel(StoredModel):
         offsets (int64[sentences + 1]): Where each sentence begins.
         guides (Guides | None): What a guide says of the words, if the model reads guides.
         """
-        word, lower, suffix, usual = self._table(forms)[place].T
+        word, lower, suffix, usual, *classes = self._table(forms)[place].T
         columns = [word, tags + 1, lower, suffix, usual]
         if guides is not None:
             columns += [_sides(guides, offsets), guides.head_labels[:, 0] + 2, guides.tags[:, 0] + 2]
+        elif self.is_classed:
+            columns += [np.zeros_like(word)] * len(arcs.GUIDE_SYMBOLS)
+        if self.is_classed:
+            columns += classes
         return SentencesToParse(np.column_stack(columns).astype(np.int32), *guide_rows(guides, offsets), offsets)
 
     def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[SentencesToParse, Words]:
@@ -286,6 +314,7 @@ class TreeModel(StoredModel):
         return {
             **vocabulary_to_message(self.vocabulary),
             "labels": self.labels,
+            "classed": self.is_classed,
             "arcs": perceptron_to_message(self.arc_perceptron),
             "arc_labels": perceptron_to_message(self.label_perceptron),
             "confidence": None if self.confidence is None else self.confidence.tolist(),
@@ -295,6 +324,8 @@ class TreeModel(StoredModel):
     def _read(self, message: Message) -> None:
         labels = labels_from_message(message)
         self.initialize(vocabulary_from_message(message, self.vocabulary_settings.rule), labels, empty=True)
+        # Files of earlier versions do not say it.
+        self._read_with(is_classed=message.get("classed") is True)
         arcs, places = part(message, "arcs", dict), self.label_places
         self.arc_perceptron = perceptron_from_message(arcs, self.arc_places, 2)
         self.label_perceptron = perceptron_from_message(part(message, "arc_labels", dict), places, max(1, len(labels)))

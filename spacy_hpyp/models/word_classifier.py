@@ -1,6 +1,6 @@
 """An easy-first model of words' outcomes: what it reads, what it has learned, and how far its training is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -30,6 +30,7 @@ from ..easy_first.words import (
 from ..storage.schema import Message, group, inside, numbers, part
 from ..text.candidates import Candidates
 from ..text.vocabulary import Vocabulary, VocabularySettings
+from ..text.word_classes import path_of, reads_classes, without_classes
 from .guard import Guard
 from .messages import (
     candidates_from_message,
@@ -82,6 +83,8 @@ class WordClassifier(StoredModel):
     places (int): The size of its table of weights, a power of two.
     RAISES (ValueError): If a template names what is not known, or the size is no power of two.
 
+    classes (Mapping[str, str] | None): Paths to the classes of words (`text.word_classes`), if the pipeline has some when it is initialized, and
+        then always: without them it has no templates that read any.
     training (Pass): How far a pass over the training part is.
     guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
@@ -102,17 +105,33 @@ class WordClassifier(StoredModel):
         self.places = places
         if places & (places - 1):
             raise ValueError(f"'places' must be a power of two, not {places}.")
-        self.attributes, self._reading = compile_reading(self.templates, task)
+        compile_reading(self.templates, task)
+        self.classes: Mapping[str, str] | None = None
         self.guard = Guard()
         self._forget()
 
     def _forget(self) -> None:
         self.training = Pass()
+        self._read_with(is_classed=self.classes is not None)
         self._lexicon: Lexicon | None = None
         self.candidates: Candidates | None = None
         self._possible: Possible | None = None
         self._perceptron: Perceptron | None = None
         self._weights: np.ndarray | None = None
+
+    def use_classes(self, classes: Mapping[str, str] | None) -> None:
+        """Read classes of words from the next initialization on, or none."""
+        self.classes = classes
+        self._read_with(is_classed=classes is not None)
+
+    def _read_with(self, *, is_classed: bool) -> None:
+        """Read all that templates name, or all but classes."""
+        templates = self.templates if is_classed else without_classes(self.templates)
+        self.attributes, self._reading = compile_reading(templates, self.task)
+        self.is_classed = is_classed and reads_classes(self.attributes)
+
+    def _path_of(self, form: str) -> str:
+        return path_of(self.classes or {}, form)
 
     @property
     def is_initialized(self) -> bool:
@@ -157,7 +176,8 @@ class WordClassifier(StoredModel):
         perceptron (Perceptron | None): What has been learned with them, if anything has.
         """
         self.candidates = candidates
-        self._lexicon = Lexicon(vocabulary, self.attributes, self.task, candidates)
+        paths = self._path_of if self.is_classed else None
+        self._lexicon = Lexicon(vocabulary, self.attributes, self.task, candidates, paths)
         self._possible = possible_outcomes(vocabulary, self.task, candidates)
         self._perceptron = new_perceptron(self.places, 1) if perceptron is None else perceptron
         self._weights = None
@@ -270,10 +290,12 @@ class WordClassifier(StoredModel):
             return {}
         perceptron = {"perceptron": perceptron_to_message(self.perceptron)}
         words = {**vocabulary_to_message(self.vocabulary), **candidates_to_message(self.candidates)}
-        return {**words, **perceptron, **_TRAINING.write(vars(self.training))}
+        return {**words, "classed": self.is_classed, **perceptron, **_TRAINING.write(vars(self.training))}
 
     def _read(self, message: Message) -> None:
         vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
+        # Files of earlier versions do not say it.
+        self._read_with(is_classed=message.get("classed") is True)
         candidates = None
         if self.task.possible == CANDIDATES:
             candidates = candidates_from_message(message, len(vocabulary.tags))

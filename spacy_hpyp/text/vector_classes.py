@@ -9,6 +9,8 @@ from .word_classes import WordClass
 
 # How often words are put to the nearer of two means.
 _ROUNDS = 15
+# How often a class is cut from other beginnings; the best cut counts.
+_BEGINNINGS = 4
 
 
 def vector_classes(vocab: Vocab, classes: int, *, seed: int = 0) -> list[WordClass]:
@@ -36,7 +38,8 @@ def vector_classes(vocab: Vocab, classes: int, *, seed: int = 0) -> list[WordCla
     done = []
     while len(waiting) + len(done) < classes:
         _, path, members = heappop(waiting)
-        second = _cut(directions[members], rng)
+        cuts = [_cut(directions[members], rng) for _ in range(_BEGINNINGS)]
+        second = min(cuts, key=lambda cut, own=directions[members]: _spread(own[cut]) + _spread(own[~cut]))
         if second.all() or not second.any():
             # All of them are the same: there is nothing to be cut.
             second[: len(second) // 2] = ~second[: len(second) // 2]

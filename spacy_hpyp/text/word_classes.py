@@ -9,16 +9,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
+from spacy.vocab import Vocab
 
 from .exchange import BORDER, Bigrams, count_bigrams, exchange, hierarchy
 from .spool import Spool
 from .unknown_words import universal_unknown_words
 
+#: What features may read of a class: all of its path, or as many steps of it.
+CLASS_ATTRIBUTES = {"class": 1_000, **{f"class:{steps}": steps for steps in (2, 4, 6, 8, 10, 12, 16)}}
+
 _looks = universal_unknown_words(suffix_length=3)
 # How many different bigrams are waited for before they are added up, so that memory grows with these and not with the text.
 _WAITING = 1 << 24
+
+
+#: The table of `nlp.vocab.lookups` that has the classes of a pipeline: paths by word.
+TABLE = "word_classes"
 
 
 class WordClass(NamedTuple):
@@ -82,6 +91,26 @@ def path_of(paths: Mapping[str, str], word: str) -> str:
         if found is not None:
             return found
     return ""
+
+
+def classes_in(vocab: Vocab) -> Mapping[str, str] | None:
+    """Paths to the classes of words, by word, if a vocabulary has them."""
+    return vocab.lookups.get_table(TABLE) if vocab.lookups.has_table(TABLE) else None
+
+
+def class_symbols(path: str) -> list[int]:
+    """What is read of a class, in the order of `CLASS_ATTRIBUTES`: numbers that are the same in every process, 0 where there is no class."""
+    return [crc32(path[:steps].encode()) >> 1 if path else 0 for steps in CLASS_ATTRIBUTES.values()]
+
+
+def reads_classes(names: Iterable[str]) -> bool:
+    """Whether one of some elements of features reads classes."""
+    return any(name.rsplit(".", 1)[-1] in CLASS_ATTRIBUTES for name in names)
+
+
+def without_classes(templates: Iterable[Sequence[str]]) -> list[Sequence[str]]:
+    """The templates that read no classes, for a pipeline that has none."""
+    return [template for template in templates if not reads_classes(template)]
 
 
 def learn_classes(

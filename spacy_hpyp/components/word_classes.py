@@ -1,0 +1,56 @@
+"""Classes of words as data of a pipeline: one table that is saved with it, and that all of its components read."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from spacy.language import Language
+from spacy.util import registry
+from spacy.vocab import Vocab
+
+from ..models.tree_model import TreeModel
+from ..models.word_classifier import WordClassifier
+from ..text.word_classes import TABLE, classes_in, read_classes
+
+_Classed = TypeVar("_Classed", WordClassifier, TreeModel)
+
+
+@registry.callbacks("spacy-hpyp.WordClasses.v1")
+def create_word_classes(path: str | Path | None = None) -> Callable[[Language], None]:
+    """Read classes of words into a pipeline before it is initialized, as `[initialize.before_init]`. They are saved with it.
+
+    path (str | Path | None): A file that 'python -m spacy hpyp classes' has written, or one of the same form; without one there are none.
+    RETURNS (Callable): Puts them into `nlp.vocab.lookups`, in the place of those that were there.
+    RAISES (ValueError): If the file is none of classes.
+    """
+
+    def read(nlp: Language) -> None:
+        if path is not None:
+            paths = {each.word: each.path for each in read_classes(Path(path))}
+            if nlp.vocab.lookups.has_table(TABLE):
+                nlp.vocab.lookups.remove_table(TABLE)
+            nlp.vocab.lookups.add_table(TABLE, paths)
+
+    return read
+
+
+def begin_with_classes(model: _Classed, vocab: Vocab) -> _Classed:
+    """Let a model that is going to be initialized read the classes of a vocabulary, if it has any."""
+    model.use_classes(classes_in(vocab))
+    return model
+
+
+def with_classes(model: _Classed, vocab: Vocab, name: str) -> _Classed:
+    """A model that reads the classes of a vocabulary if it has learned with some.
+
+    name (str): The component's, for errors.
+    RAISES (ValueError): If it has, but there are none.
+    """
+    if model.is_classed and model.classes is None:
+        model.classes = classes_in(vocab)
+        if model.classes is None:
+            raise ValueError(
+                f"The component '{name}' reads classes of words, but the pipeline has none. They are in the vocabulary of the pipeline that it was "
+                "trained in: read them by [initialize.before_init], or take the vocabulary of that pipeline (exclude=[] when it is saved and loaded)."
+            )
+    return model

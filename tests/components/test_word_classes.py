@@ -1,0 +1,92 @@
+"""Classes of words as data of a pipeline: read before it is initialized, saved with it, and read by easy-first components."""
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_hpyp.components.word_classes import create_word_classes
+
+LINES = [
+    *(f"00\t{noun}\t9" for noun in ("dog", "cat", "axolotl")),
+    *(f"01\t{verb}\t9" for verb in ("eats", "naps", "zuzzes")),
+]
+TREES = [("dog", "eats"), ("cat", "naps")]
+WORDS = [["word"], ["class"]]
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "classes.txt"
+    path.write_text("\n".join([*LINES, "1\tthe\t20"]) + "\n", encoding="utf8")
+    return path
+
+
+def pipeline():
+    nlp = spacy.blank("en")
+    # Words are known by their class alone.
+    small = {"places": 2**12, "min_count": 100, "unknown_words": {"@misc": "spacy-hpyp.OneUnknownWord.v1"}}
+    nlp.add_pipe("easy_first_tagger", config={"model": {**small, "templates": WORDS, "open_class_below": 0}})
+    del small["places"]
+    arcs = [["l.class", "r.class"], ["l.word"], ["l.tag"]]
+    places = {"arc_places": 2**12, "label_places": 2**12, "arcs": arcs, "labels": [["child.class:2"], ["child.word"]]}
+    nlp.add_pipe("easy_first_parser", config={"folds": 0, "word_dropout": 0.0, "model": {**small, **places}})
+    return nlp
+
+
+def examples(nlp):
+    for noun, verb in TREES * 5:
+        words = ["the", noun, verb]
+        doc = Doc(nlp.vocab, words=words, tags=["D", "N", "V"], heads=[1, 2, 2], deps=["det", "nsubj", "ROOT"])
+        yield Example(Doc(nlp.vocab, words=words), doc)
+
+
+def trained(path):
+    nlp = pipeline()
+    nlp.config["initialize"]["before_init"] = {"@callbacks": "spacy-hpyp.WordClasses.v1", "path": path and str(path)}
+    nlp.initialize(lambda: list(examples(nlp)))
+    for _ in range(8):
+        nlp.update(list(examples(nlp)))
+    return nlp
+
+
+def found(nlp, *words):
+    return [(token.tag_, token.head.i, token.dep_) for token in nlp(Doc(nlp.vocab, words=words))]
+
+
+def test_words_never_seen_are_known_by_their_class(file):
+    nlp = trained(file)
+    assert found(nlp, "the", "axolotl", "zuzzes") == [("D", 1, "det"), ("N", 2, "nsubj"), ("V", 2, "ROOT")]
+    doc = nlp.make_doc("the axolotl quux")
+    assert [token._.word_class for token in doc] == ["1", "00", ""]
+
+
+def test_a_pipeline_that_is_loaded_does_not_need_the_file(file, tmp_path):
+    nlp = trained(file)
+    nlp.to_disk(tmp_path / "pipeline")
+    file.unlink()
+    loaded = spacy.load(tmp_path / "pipeline")
+    assert found(loaded, "the", "axolotl", "zuzzes") == found(nlp, "the", "axolotl", "zuzzes")
+    loaded.update(list(examples(loaded)))
+
+
+def test_without_classes_templates_that_read_them_are_left_out(file):
+    nlp = trained(None)
+    for name, model in (("easy_first_tagger", "classifier"), ("easy_first_parser", "parser")):
+        assert not getattr(nlp.get_pipe(name), model).is_classed
+        assert getattr(trained(file).get_pipe(name), model).is_classed
+    assert nlp("the dog")[0]._.word_class is None
+    assert nlp.get_pipe("easy_first_tagger").classifier.attributes == ["word"]
+
+
+def test_a_component_whose_pipeline_lost_its_classes_says_so(file):
+    nlp = trained(file)
+    data = nlp.get_pipe("easy_first_tagger").to_bytes(exclude=["vocab"])
+    other = pipeline()
+    other.get_pipe("easy_first_tagger").from_bytes(data)
+    with pytest.raises(ValueError, match="reads classes of words, but the pipeline has none"):
+        other.get_pipe("easy_first_tagger")(Doc(other.vocab, words=["the", "dog"]))
+    create_word_classes(file)(other)
+    assert [
+        token.tag_ for token in other.get_pipe("easy_first_tagger")(Doc(other.vocab, words=["the", "axolotl"]))
+    ] == ["D", "N"]

@@ -1,0 +1,130 @@
+"""Classes of words: files, looking up, and learning from text and from vectors."""
+
+import re
+
+import numpy as np
+import pytest
+from spacy.vocab import Vocab
+
+from spacy_hpyp.text.vector_classes import vector_classes
+from spacy_hpyp.text.word_classes import (
+    CLASS_ATTRIBUTES,
+    WordClass,
+    class_lines,
+    class_symbols,
+    learn_classes,
+    path_of,
+    read_classes,
+    reads_classes,
+    without_classes,
+)
+
+NOUNS, VERBS = ("dog", "cat", "cow", "hen"), ("eats", "sleeps", "runs")
+SENTENCES = [f"{the} {noun} {verb} .".split() for the in ("The", "A") for noun in NOUNS for verb in VERBS]
+# What makes "the" and "a" more frequent within sentences than "The" and "A".
+SENTENCES += [f"{verb} the {noun} or a {noun} .".split() for noun in NOUNS for verb in VERBS]
+
+
+def test_files_are_read_as_they_were_written(tmp_path):
+    classes = [WordClass("01", "b", 3), WordClass("00", "a", 1), WordClass("01", "c", 5)]
+    file = tmp_path / "classes.txt"
+    file.write_text("".join(class_lines(classes)), encoding="utf8")
+    assert file.read_text(encoding="utf8") == "00\ta\t1\n01\tc\t5\n01\tb\t3\n"
+    assert sorted(read_classes(file)) == sorted(classes)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no words"),
+        ("0\ta\t1\n01 b 1\n", "Line 2"),
+        ("0\ta\t1\n02\tb\t1\n", "Line 2"),
+        ("0\ta\tmany\n", "Line 1"),
+        ("0\t\t1\n", "Line 1"),
+        ("0\ta\t1\n1\ta\t1\n", "'a', which was there before"),
+    ],
+)
+def test_what_is_no_file_of_classes_is_an_error_with_its_line(tmp_path, text, message):
+    file = tmp_path / "classes.txt"
+    file.write_text(text, encoding="utf8")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read_classes(file)
+
+
+def test_words_are_looked_up_as_they_are_then_by_digits_case_and_looks():
+    paths = {"may": "00", "May": "01", "0000": "10", "<LOW-ing>": "110", "<LOW>": "111"}
+    assert [path_of(paths, word) for word in ("may", "May", "MAY", "1984", "zyxing", "zyxed", "Zyx")] == [
+        "00",
+        "01",
+        "00",
+        "10",
+        "110",
+        "111",
+        "",
+    ]
+
+
+def test_symbols_are_of_so_many_steps():
+    first, second = class_symbols("010101"), class_symbols("010110")
+    same = [steps <= 4 for steps in CLASS_ATTRIBUTES.values()]
+    assert [a == b for a, b in zip(first, second)] == same
+    assert class_symbols("") == [0] * len(CLASS_ATTRIBUTES)
+    assert 0 not in first
+
+
+def test_templates_that_read_classes_are_told_from_others():
+    assert without_classes([["word"], ["prev.class:8", "word"], ["l.left.class"], ["case"]]) == [["word"], ["case"]]
+    assert not reads_classes(["word", "l.guide.tag"])
+
+
+def test_words_in_like_places_are_in_one_class():
+    found = {each.word: each for each in learn_classes(SENTENCES, 4, min_count=2)}
+    assert len({found[noun].path for noun in NOUNS}) == 1
+    assert len({each.path for each in found.values()}) == 4
+    # At the beginning of a sentence it is the same word.
+    assert "The" not in found
+    assert found["the"].count == 24
+    assert learn_classes(SENTENCES, 4, min_count=2, threads=3) == list(found.values())
+
+
+def test_capitals_and_digits_are_kept_where_that_is_asked_for():
+    sentences = [*SENTENCES, ["the", "2", "dogs"], ["the", "3", "dogs"]]
+    assert {"The", "2", "3"} <= {
+        each.word for each in learn_classes(sentences, 4, min_count=1, fold=False, digits=False)
+    }
+    assert {"the", "0"} <= {each.word for each in learn_classes(sentences, 4, min_count=1)}
+
+
+def test_rare_words_are_known_by_what_they_look_like():
+    sentences = [*SENTENCES, *(["the", f"{stem}ing", "."] for stem in ("zyx", "abl", "qua"))]
+    words = {each.word: each.count for each in learn_classes(sentences, 4, min_count=3)}
+    assert words["<LOW-ing>"] == 3
+
+
+def test_an_interrupt_keeps_what_there_is():
+    def interrupt(iteration, moved, likelihood):
+        raise KeyboardInterrupt
+
+    assert len({each.path for each in learn_classes(SENTENCES, 4, min_count=2, progress=interrupt)}) == 4
+
+
+@pytest.mark.parametrize(("sentences", "message"), [([], "no words"), ([["a"]], "4 classes of 1 words")])
+def test_too_little_text_is_an_error(sentences, message):
+    with pytest.raises(ValueError, match=message):
+        learn_classes(sentences, 4)
+
+
+def test_vectors_that_point_alike_are_in_one_class():
+    vocab = Vocab()
+    rng = np.random.default_rng(0)
+    centers = {"n": [5.0, 0.0, 0.0], "v": [0.0, 5.0, 0.0], "d": [0.0, 0.0, 5.0]}
+    for kind, center in centers.items():
+        for number in range(6):
+            vocab.set_vector(f"{kind}{number}", np.array(center) + rng.normal(size=3) * 0.1)
+    found = vector_classes(vocab, 3)
+    paths = {kind: {each.path for each in found if each.word[0] == kind} for kind in centers}
+    assert [len(own) for own in paths.values()] == [1, 1, 1]
+    assert len(set.union(*paths.values())) == 3
+    assert len({each.path for each in vector_classes(vocab, 18)}) == 18
+    with pytest.raises(ValueError, match="19 classes of 18 words"):
+        vector_classes(vocab, 19)

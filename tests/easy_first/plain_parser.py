@@ -128,7 +128,7 @@ def random_derivation(n: int, rng: np.random.Generator) -> list[tuple[Action, St
 
 def random_sentence(n: int, rng: np.random.Generator, *, symbols: int = 3, guide: int = 0) -> SentenceToParse:
     """A sentence of random symbols, perhaps with a guide that says a number of heads of each word."""
-    columns = len(arcs.SYMBOLS) + (len(arcs.GUIDE_SYMBOLS) if guide else 0)
+    columns = len(arcs.SYMBOLS) + (len(arcs.GUIDE_SYMBOLS) + len(arcs.CLASS_SYMBOLS) if guide else 0)
     heads = np.full((n, guide), -2, dtype=np.int32)
     probability = np.zeros((n, guide), dtype=np.float32)
     expected = np.zeros((n, 2), dtype=np.float32)

@@ -9,6 +9,7 @@ from plain_parser import PlainParser, arc_scorer, first_state, random_derivation
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import arcs
 from spacy_hpyp.easy_first.arcs import (
+    CLASS_SYMBOLS,
     ELEMENTS,
     GUIDE_SYMBOLS,
     NULL,
@@ -22,10 +23,11 @@ from spacy_hpyp.easy_first.arcs import (
 from spacy_hpyp.models.tree_model import TreeModel
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings
+from spacy_hpyp.text.word_classes import reads_classes
 
 NAMES = list(ELEMENTS)
 TREES = ("l2", "l1", "l", "r", "r1", "r2")
-COLUMNS = (*SYMBOLS, *GUIDE_SYMBOLS)
+COLUMNS = (*SYMBOLS, *GUIDE_SYMBOLS, *CLASS_SYMBOLS)
 NEIGHBOURS = {"before2": -2, "before": -1, "after": 1, "after2": 2}
 SIDES = ("left", "right")
 
@@ -172,9 +174,13 @@ def test_only_what_a_guide_fills_in_reads_guides():
     assert not reads_guides({"l.word", "between", "l.left.tags"})
     settings = VocabularySettings(universal_unknown_words())
     for name, (kind, first, *_) in ELEMENTS.items():
+        if reads_classes([name]):
+            # A model without classes has no such templates.
+            assert not reads_guides({name})
+            continue
         model = TreeModel([[name]], [["child.tag"]], settings, arc_places=16, label_places=16)
         guided = kind == arcs._MISSING or (kind == arcs.PAIR and first > arcs.EDGE)
-        guided |= kind in (arcs.SYMBOL, arcs.NEAR) and ELEMENTS[name][3] >= len(SYMBOLS)
+        guided |= kind in (arcs.SYMBOL, arcs.NEAR) and COLUMNS[ELEMENTS[name][3]] in GUIDE_SYMBOLS
         assert model.is_guided == reads_guides({name}) == guided
 
 

@@ -6,13 +6,21 @@ from plain_parser import first_state, heads_of, random_derivation, random_senten
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import labels as arc_labels
-from spacy_hpyp.easy_first.arcs import GUIDE_SYMBOLS, NULL, SYMBOLS, Scorer, class_of_distance, class_of_probability
+from spacy_hpyp.easy_first.arcs import (
+    CLASS_SYMBOLS,
+    GUIDE_SYMBOLS,
+    NULL,
+    SYMBOLS,
+    Scorer,
+    class_of_distance,
+    class_of_probability,
+)
 from spacy_hpyp.easy_first.labels import ELEMENTS, Labeller, label_tree, new_workbench
 from spacy_hpyp.easy_first.perceptron import find_averages, new_perceptron
 from spacy_hpyp.easy_first.templates import compile_templates, find_features
 
 NAMES = list(ELEMENTS)
-COLUMNS = (*SYMBOLS, *GUIDE_SYMBOLS)
+COLUMNS = (*SYMBOLS, *GUIDE_SYMBOLS, *CLASS_SYMBOLS)
 WORDS = ("child", "head", "grand", "prev", "next")
 NEIGHBOURS = {"before": -1, "after": 1}
 PLACES = 1 << 12

@@ -301,33 +301,3 @@ def sample_tree(scores, chart, rng):
     RETURNS (int32[n]): The heads, as positions, `NONE` for the root's child. If no tree is possible, any projective one.
     """
     return _descend(Sampled(rng), scores, chart)
-
-
-@compiled
-def tree_score(scores, heads):
-    """The score of a tree.
-
-    scores (ChartScores): Of a sentence of n words.
-    heads (int32[n]): Of a tree: positions, `NONE` for the root's child.
-    RETURNS (float): The sum over its events.
-    """
-    n = len(heads)
-    step = 1 if scores.next.shape[1] > 1 else 0
-    score = 0.0
-    # The outermost child so far, by head.
-    outermost = np.empty(n, dtype=np.int32)
-    for side in (LEFT, RIGHT):
-        outermost[:] = NONE
-        for i in range(n):
-            d = i if side == RIGHT else n - 1 - i
-            h = heads[d]
-            if h == NONE:
-                score += scores.root[d] if side == RIGHT else 0.0
-            elif (d > h) == (side == RIGHT):
-                s = outermost[h]
-                score += scores.first[h, d] if s == NONE else scores.next[h, s * step, d]
-                outermost[h] = d
-        for h in range(n):
-            s = outermost[h]
-            score += scores.stop[side, h] if s == NONE else scores.last[h, s]
-    return score

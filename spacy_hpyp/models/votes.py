@@ -135,7 +135,7 @@ def _some(groups: Groups, chosen: np.ndarray) -> Groups:
 def fit(groups: Groups, right: np.ndarray, weights: np.ndarray, prior: float) -> np.ndarray:
     """Fit weights by penalised maximum likelihood, with Newton's method.
 
-    groups, right: As for `learn`.
+    groups, right: As for `learn_votes`.
     weights (float64[m]): Where to begin.
     prior (float): How sure they are to be 0: the inverse of a variance.
     RETURNS (float64[m]): The weights.

@@ -8,7 +8,7 @@ import pytest
 from projective_trees import is_projective_tree, projective_trees, random_scores, score
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.chart import ChartScores, best_tree, inside, sample_tree, tree_score
+from spacy_hpyp.head_outward.chart import ChartScores, best_tree, inside, sample_tree
 from spacy_hpyp.head_outward.k_best import k_best
 from spacy_hpyp.head_outward.marginals import marginals, minimum_bayes_risk_tree
 
@@ -90,12 +90,6 @@ def test_k_best_trees_are_all_trees_from_the_best_on(n):
 
 
 @each_length
-def test_tree_score_is_the_sum_over_its_events(n):
-    for scores in CASES[n]:
-        assert close([tree_score(scores, heads) for heads in TREES[n]], enumerate_scores(n, scores))
-
-
-@each_length
 def test_minimum_bayes_risk_tree_has_the_greatest_sum_of_marginals(n):
     for scores in CASES[n]:
         probability = marginals(scores, inside(scores))
@@ -130,7 +124,7 @@ def test_one_word_is_the_root():
     heads, found = best_tree(scores)
     chart = inside(scores)
     assert heads.tolist() == [NONE]
-    assert found == chart.total == tree_score(scores, heads) == -7.0
+    assert found == chart.total == score(scores, heads) == -7.0
     assert marginals(scores, chart).tolist() == [[1.0]]
     assert sample_tree(scores, chart, np.random.default_rng(0)).tolist() == [NONE]
     assert k_best(scores, 5)[0].tolist() == [[NONE]]
@@ -161,14 +155,14 @@ def test_long_sentences_have_the_same_properties(scores):
     assert close(np.trace(probability), 1.0)
     heads, found = best_tree(scores)
     assert is_projective_tree(heads.tolist())
-    assert close(tree_score(scores, heads), found)
+    assert close(score(scores, heads), found)
     assert found < chart.total
     heads, found = minimum_bayes_risk_tree(probability)
     assert is_projective_tree(heads.tolist())
     assert close(sum(probability[d if h == NONE else h, d] for d, h in enumerate(heads)), found)
     drawn = sample_tree(scores, chart, np.random.default_rng(n))
     assert is_projective_tree(drawn.tolist())
-    assert tree_score(scores, drawn) > -np.inf
+    assert score(scores, drawn) > -np.inf
 
 
 @pytest.mark.parametrize("scores", LONG)
@@ -176,7 +170,7 @@ def test_a_thousand_best_trees_are_all_different(scores):
     heads, found = k_best(scores, 1000)
     assert len(np.unique(heads, axis=0)) == len(heads) == 1000
     assert np.all(np.diff(found) <= 0)
-    assert close(found, [tree_score(scores, tree) for tree in heads])
+    assert close(found, [score(scores, tree) for tree in heads])
     assert np.array_equal(heads[0], best_tree(scores)[0])
     assert all(is_projective_tree(tree) for tree in heads[::50].tolist())
 

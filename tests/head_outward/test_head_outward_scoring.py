@@ -6,7 +6,7 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from projective_trees import projective_trees
+from projective_trees import projective_trees, score
 from small_models import (
     EXPERTS,
     GRANDPARENTS,
@@ -24,7 +24,7 @@ from small_models import (
 )
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.chart import inside, tree_score
+from spacy_hpyp.head_outward.chart import inside
 from spacy_hpyp.head_outward.contexts import CASES
 from spacy_hpyp.head_outward.distributions import HeadOutwardContexts
 from spacy_hpyp.head_outward.parsing import best_trees, head_marginals, parse
@@ -114,7 +114,7 @@ def test_the_chart_has_the_score_of_every_tree(kind):
         for model, tolerance in both(kind):
             scores = chart_scores(model, np.array(words, np.int32), np.array(tags, np.int32))
             for (heads, _), expected in trees_of(kind, number).items():
-                assert tree_score(scores, np.array(heads, np.int32)) == pytest.approx(expected, abs=tolerance)
+                assert score(scores, heads) == pytest.approx(expected, abs=tolerance)
 
 
 def test_scores_do_not_depend_on_siblings_where_nothing_reads_them():

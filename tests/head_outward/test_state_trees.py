@@ -6,12 +6,13 @@ from functools import cache
 import numpy as np
 import pytest
 import test_franchise
+from projective_trees import score
 from test_states import TINY_STRENGTHS, dependents_of, fixed, trained
 from total_variation import total_variation
 
 from spacy_hpyp.annotation.arrays import is_projective
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.chart import best_tree, inside, tree_score
+from spacy_hpyp.head_outward.chart import best_tree, inside
 from spacy_hpyp.head_outward.state_trees import (
     latent_state_trees,
     parse_sentences,
@@ -78,7 +79,7 @@ def test_the_tree_that_is_found_is_the_most_probable_one():
     model, _, _ = trained(SYNTACTIC)
     word = np.array([3, 1, 4, 1], dtype=np.int32)
     scores = score_arcs(model, word, NONE)
-    found = {heads: tree_score(scores, np.array(heads, dtype=np.int32)) for heads in projective_trees(4)}
+    found = {heads: score(scores, heads) for heads in projective_trees(4)}
     heads = np.empty(8, dtype=np.int32)
     parse_sentences(model, np.tile(word, 2), np.array([0, 4, 4, 8]), heads)
     assert found[tuple(heads[:4].tolist())] == pytest.approx(max(found.values())) == pytest.approx(best_tree(scores)[1])

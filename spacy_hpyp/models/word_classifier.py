@@ -223,7 +223,7 @@ class WordClassifier(StoredModel):
         return found
 
     def learn(self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch, *, margin: float) -> Lesson:
-        """Learn from some sequences, one after the other, see `spacy_hpyp.easy_first.classification_learning.learn`.
+        """Learn from some sequences, one after the other, see `spacy_hpyp.easy_first.classification_learning.learn_outcomes`.
 
         gold (int32[words]): The right outcomes, `NONE` where they are not known.
         margin (float): By how much right outcomes are to be ahead of wrong ones.

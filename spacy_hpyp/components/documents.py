@@ -93,9 +93,9 @@ def _document(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
             last = len(columns["words"]) - 1
             add(_PARAGRAPH, False, [(_PARAGRAPH, SPACE_TAG, "SPACE", "", _PARAGRAPH, last, SPACE_LABEL)])
         for _, block in paragraph:
-            first = len(columns["words"])
+            first, is_tree = len(columns["words"]), block.problem is None
             for text, space, rows in _tokens(block):
-                add(text, space, [_annotation(row, block, first) for row in rows])
+                add(text, space, [_annotation(row, first, is_tree=is_tree) for row in rows])
     spaces[-1] = False
     doc = Doc(vocab, words=texts, spaces=spaces)
     for i, own in enumerate(forms):
@@ -123,7 +123,7 @@ def _tokens(block: Block) -> Iterator[tuple[str, bool, list[list[str]]]]:
     return iter(found)
 
 
-def _annotation(row: list[str], block: Block, first: int) -> tuple[object, ...]:
+def _annotation(row: list[str], first: int, *, is_tree: bool) -> tuple[object, ...]:
     """A word, its tags, features, lemma, the place of its head among all words, and label. In a sentence without a tree all words hang on
     the first one, without labels.
     """
@@ -131,7 +131,7 @@ def _annotation(row: list[str], block: Block, first: int) -> tuple[object, ...]:
     _, _, _, upos, xpos, feats, head, deprel = ("" if cell == EMPTY else cell for cell in row[:8])
     lemma = "" if lemma == EMPTY and form != EMPTY else lemma
     known = form, xpos or upos, upos, feats, lemma
-    if block.problem is not None:
+    if not is_tree:
         return *known, first, ""
     root = head == "0"
     return *known, first + int(row[0] if root else head) - 1, ROOT_LABEL if root else deprel

@@ -19,13 +19,13 @@ _Classed = TypeVar("_Classed", WordClassifier, TreeModel)
 def create_word_classes(path: str | Path | None = None) -> Callable[[Language], None]:
     """Read classes of words into a pipeline before it is initialized, as `[initialize.before_init]`. They are saved with it.
 
-    path (str | Path | None): A file that 'python -m spacy hpyp classes' has written, or one of the same form; without one there are none.
+    path (str | Path | None): A file that 'python -m spacy hpyp classes' has written, or one of the same form; with none, or an empty name, there are none.
     RETURNS (Callable): Puts them into `nlp.vocab.lookups`, in the place of those that were there.
     RAISES (ValueError): If the file is none of classes.
     """
 
     def read(nlp: Language) -> None:
-        if path is not None:
+        if path:
             paths = {each.word: each.path for each in read_classes(Path(path))}
             if nlp.vocab.lookups.has_table(TABLE):
                 nlp.vocab.lookups.remove_table(TABLE)

@@ -90,3 +90,10 @@ def test_a_component_whose_pipeline_lost_its_classes_says_so(file):
     assert [
         token.tag_ for token in other.get_pipe("easy_first_tagger")(Doc(other.vocab, words=["the", "axolotl"]))
     ] == ["D", "N"]
+
+
+@pytest.mark.parametrize("path", [None, ""])
+def test_without_a_file_there_are_no_classes(path):
+    nlp = pipeline()
+    create_word_classes(path)(nlp)
+    assert nlp.make_doc("the dog")[0]._.word_class is None

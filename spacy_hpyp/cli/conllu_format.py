@@ -18,6 +18,8 @@ from ..treebanks.conllu import COLUMNS, EMPTY, Block, blocks_of
 
 #: The universal parts of speech.
 UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
+# Universal parts of speech that are tags of other tagsets as well.
+_IN_OTHER_TAGSETS = frozenset({"SYM", "X"})
 _OTHER_UPOS = {"CONJ": "CCONJ"}
 # That of words of which a pipeline that finds parts of speech has found none.
 _NO_UPOS = "X"
@@ -244,6 +246,9 @@ def _words(tokens: list[Token]) -> list[Line]:
     root = heads.index(0)
     lines = []
     missing = _NO_UPOS if tokens[0].doc.has_annotation("POS") else EMPTY
+    # Where the treebank has no tags of its own, words have their parts of speech as tags.
+    tags = {token.tag_ for token in tokens if token.tag_}
+    has_own_tags = bool(tags - UPOS) or tags <= _IN_OTHER_TAGSETS
     for i, (token, head) in enumerate(zip(tokens, heads)):
         label, misc = token.dep_.split(nonproj.DELIMITER)[0], []
         if head == 0:
@@ -266,7 +271,7 @@ def _words(tokens: list[Token]) -> list[Line]:
                 "form": token.text,
                 "lemma": _plain(token.lemma_),
                 "upos": upos if upos in UPOS else _OTHER_UPOS.get(upos, _NO_UPOS if upos else missing),
-                "xpos": "_".join(token.tag_.split()) or "_",
+                "xpos": "_".join(token.tag_.split()) * has_own_tags or "_",
                 "feats": _features(str(token.morph), drop=True) or "_",
                 "head": head,
                 "deprel": deprel,

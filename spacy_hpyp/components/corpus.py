@@ -48,7 +48,8 @@ def create_gold_corpus(
     def read(nlp: Language) -> Iterator[Example]:
         for reference in islice(read_documents(Path(path), nlp.vocab), limit or None):
             words = words_as_tokens(reference)
-            for sentence in words.sents:
+            # As spaCy's reader has it, what has no sentence boundaries is one sentence.
+            for sentence in words.sents if words.has_annotation("SENT_START") else [words[:]]:
                 # An empty line between paragraphs belongs to no sentence.
                 end = max((token.i + 1 for token in sentence if not token.is_space), default=sentence.end)
                 gold = words[sentence.start : end].as_doc()

@@ -307,7 +307,7 @@ def test_labels_words_and_features_of_any_pipeline_become_what_the_format_allows
         ["1", "punct"],
         ["1", "dep"],
     ]
-    assert [row[3] for row in rows] == ["PROPN", "CCONJ", "_", "NOUN", "PUNCT", "X"]
+    assert [row[3] for row in rows] == ["PROPN", "CCONJ", "X", "NOUN", "PUNCT", "X"]
     assert rows[0][5] == "Case=Nom|Number=Sing"
     assert rows[1][4] == "A_B"
     assert rows[1][9] == "Label=NP-SBJ"
@@ -377,6 +377,21 @@ def test_words_without_a_part_of_speech_have_one_where_others_have(pos, expected
     doc = Doc(spacy.blank("en").vocab, words=["the", "dog"], pos=pos, heads=[1, 1], deps=["det", "ROOT"])
     lines = [line.split("\t") for line in write_sentence(doc[:], {}).splitlines() if "\t" in line]
     assert [line[3] for line in lines] == expected
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        (["DET", "NOUN"], ["_", "_"]),
+        (["DT", "NOUN"], ["DT", "NOUN"]),
+        (["SYM", "X"], ["SYM", "X"]),
+        (["", ""], ["_", "_"]),
+    ],
+)
+def test_where_tags_are_parts_of_speech_there_are_no_others(tags, expected):
+    doc = Doc(spacy.blank("en").vocab, words=["the", "dog"], tags=tags, heads=[1, 1], deps=["det", "ROOT"])
+    lines = [line.split("\t") for line in write_sentence(doc[:], {}).splitlines() if "\t" in line]
+    assert [line[4] for line in lines] == expected
 
 
 def test_of_conllu_only_sentences_or_only_the_text_may_be_kept(model, write):

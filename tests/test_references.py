@@ -2,6 +2,8 @@
 
 import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any, NamedTuple
 
 import numba
@@ -188,3 +190,18 @@ def test_an_interrupt_while_a_tuple_is_laid_out_is_raised_and_leaves_it_as_it_wa
             sys.settrace(before)
         assert read(fresh) == expected
     assert 10 < lines < 200
+
+
+def test_threads_that_hand_a_tuple_over_together_hand_the_same_block(monkeypatch):
+    together, lay_out = Barrier(2), references._lay_out
+
+    def lay_out_together(value):
+        found = lay_out(value)
+        together.wait(10.0)
+        return found
+
+    monkeypatch.setattr(references, "_lay_out", lay_out_together)
+    value = Nested(True, Plain(np.arange(3), 2))
+    with ThreadPoolExecutor(2) as executor:
+        first, second = executor.map(lambda _: value._address, range(2))
+    assert first == second == value._block.__array_interface__["data"][0]

@@ -94,9 +94,13 @@ class _ByReference:
         reference, words = _lay_out(self)
         block = np.array(words, dtype=np.int64)
         address = block.__array_interface__["data"][0]
-        # All at once, or an interrupt could leave some of them missing.
-        self.__dict__.update(_reference=reference, _words=words, _block=block, _address=address)
-        return self.__dict__[name]
+        # All at once, or an interrupt could leave some of them missing; and of threads that come together all take what the first one has kept: if
+        # another took its place, its block would be gone while compiled code reads it.
+        kept = self.__dict__.setdefault(
+            "_kept", {"_reference": reference, "_words": words, "_block": block, "_address": address}
+        )
+        self.__dict__.update(kept)
+        return kept[name]
 
     def __getstate__(self) -> None:
         """What is kept means nothing elsewhere."""

@@ -314,7 +314,7 @@ class TreeModel(StoredModel):
         return {
             **vocabulary_to_message(self.vocabulary),
             "labels": self.labels,
-            "classed": self.is_classed,
+            **({"classed": True} if self.is_classed else {}),
             "arcs": perceptron_to_message(self.arc_perceptron),
             "arc_labels": perceptron_to_message(self.label_perceptron),
             "confidence": None if self.confidence is None else self.confidence.tolist(),

@@ -290,7 +290,12 @@ class WordClassifier(StoredModel):
             return {}
         perceptron = {"perceptron": perceptron_to_message(self.perceptron)}
         words = {**vocabulary_to_message(self.vocabulary), **candidates_to_message(self.candidates)}
-        return {**words, "classed": self.is_classed, **perceptron, **_TRAINING.write(vars(self.training))}
+        return {
+            **words,
+            **({"classed": True} if self.is_classed else {}),
+            **perceptron,
+            **_TRAINING.write(vars(self.training)),
+        }
 
     def _read(self, message: Message) -> None:
         vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)

@@ -9,9 +9,9 @@ import spacy
 #: Checksums of what `add_pipe` makes of a name alone, in English and in French.
 DEFAULTS = {
     "hpyp_parser": ("c21baed94b78cc25", "e88966c8d488133c"),
-    "easy_first_tagger": ("f3a86944ce21f4cc", "217fd4eae026a1a5"),
+    "easy_first_tagger": ("23c64f5087d4e940", "e4333d354a03d274"),
     "easy_first_senter": ("9e8802ffb2923ece", "9e8802ffb2923ece"),
-    "easy_first_parser": ("3358a6a7355da703", "c9d1418ca04ab049"),
+    "easy_first_parser": ("ebeca878f4b8ab82", "bf60a47349f6af0b"),
     "head_outward_parser": ("6ec9bb1fad378b7d", "0f39a58918711fe5"),
     "head_outward_states": ("bd8513443f82fe66", "26ef1f955166e99b"),
     "parse_combiner": ("ee819b66ae403a40", "ee819b66ae403a40"),

@@ -170,7 +170,7 @@ def test_examples_are_learned_from_the_next_time_where_learning_was_interrupted(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("spacy_hpyp.models.votes.learn_confidence", interrupted)
+        patch.setattr("spacy_hpyp.models.votes.fit_confidence", interrupted)
         with pytest.raises(KeyboardInterrupt):
             combiner.update(examples)
     assert np.array_equal(combiner.votes.weights["heads"], before)

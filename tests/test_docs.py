@@ -83,6 +83,12 @@ def test_every_command_is_in_the_readme_and_no_page_has_others():
     assert set(re.findall(r"`([a-z][a-z -]+)`", table)) == commands
 
 
+def test_what_is_checked_with_bounds_is_there():
+    named = re.findall(r"tests/[\w/]+\.py", (PROJECT / ".ci" / "run").read_text(encoding="utf8"))
+    assert len(named) > 5
+    assert [name for name in named if not (PROJECT / name).exists()] == []
+
+
 @by_page
 def test_python_in_a_page_can_be_read(page):
     for language, code in _CODE.findall(page.read_text(encoding="utf8")):

@@ -18,12 +18,12 @@ from ..training.outcomes import GoldWords, jackknife
 from .alignment import SENTENCES
 from .factories import register
 from .settings import ClassifyingSettings
-from .word_classifier import WordClassifyingComponent, guide_content
+from .word_classifier import LabellingComponent, guide_content
 
 register_extensions()
 
 
-class EasyFirstTagger(WordClassifyingComponent):
+class EasyFirstTagger(LabellingComponent):
     """A tagger that begins with the easiest word of a sentence (Ma et al. 2012, 2013). It sets `token.tag_`.
 
     If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true, and is trained on documents that
@@ -40,16 +40,6 @@ class EasyFirstTagger(WordClassifyingComponent):
     def is_guided(self) -> bool:
         """Whether its features read guides."""
         return self.classifier.is_guided
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The tags."""
-        return tuple(self.classifier.outcomes)
-
-    @property
-    def label_data(self) -> list[str]:
-        """The tags, as `spacy init labels` writes them and `initialize` takes them."""
-        return list(self.classifier.outcomes)
 
     def initialize(
         self,

@@ -125,11 +125,25 @@ class WordClassifyingComponent(TrainableComponent):
         return words, self.model.predict((sequences, self.search, self.threads))
 
 
+class LabellingComponent(WordClassifyingComponent):
+    """One whose outcomes are the labels of the treebank."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The outcomes."""
+        return tuple(self.classifier.outcomes)
+
+    @property
+    def label_data(self) -> list[str]:
+        """The outcomes, as `spacy init labels` writes them and `initialize` takes them."""
+        return list(self.classifier.outcomes)
+
+
 #: The outcome of words that have nothing in training data where none has anything.
 NOTHING = "_"
 
 
-class AttributeComponent(WordClassifyingComponent):
+class AttributeComponent(LabellingComponent):
     """A component that decides what words have besides a tag. What is learned are the words of the reference documents, as they are.
 
     Where they have none of it at all, the only outcome is `NOTHING`, and nothing is written.
@@ -143,16 +157,6 @@ class AttributeComponent(WordClassifyingComponent):
         RETURNS (tuple[list[str], int64[words]]): The different ones, "" where it is not known, and which of them each word has.
         """
         raise NotImplementedError
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The outcomes."""
-        return tuple(self.classifier.outcomes)
-
-    @property
-    def label_data(self) -> list[str]:
-        """The outcomes, as `spacy init labels` writes them and `initialize` takes them."""
-        return list(self.classifier.outcomes)
 
     def initialize(
         self,

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .vocabulary import by_frequency
+
 # Words seen so often have no other outcomes than they had; those seen no more than so often say what endings mean.
 _FREQUENT = 5
 _RARE = 10
@@ -55,9 +57,9 @@ class Candidates(NamedTuple):
                 different.update(_endings(form))
                 for ending in _endings(form):
                     by_ending.setdefault(ending, Counter()).update(own)
-        kept = {ending: _most_frequent(own) for ending, own in by_ending.items() if different[ending] >= _ENOUGH}
+        kept = {ending: by_frequency(own)[:_MOST] for ending, own in by_ending.items() if different[ending] >= _ENOUGH}
         for ending in ANY_ENDING:
-            kept.setdefault(ending, _most_frequent(everything))
+            kept.setdefault(ending, by_frequency(everything)[:_MOST])
         # A word that only a capital tells from a known one may be that.
         capital = {_with_capital(form): own for form, own in counts.items() if own.total() > 1}
         table = {form: _joined(own, kept, form, _FREQUENT) for form, own in counts.items()}
@@ -73,15 +75,11 @@ class Candidates(NamedTuple):
 
 def _joined(own: Counter[int], by_ending: dict[str, list[int]], form: str, frequent: int | None) -> list[int]:
     """The outcomes of a word that was seen with some, and with others that its ending has if it was seen less often than `frequent`."""
-    found = [outcome for outcome, _ in sorted(own.items(), key=lambda each: (-each[1], each[0]))]
+    found = by_frequency(own)
     if frequent is not None and own.total() >= frequent:
         return found
     ending = next(ending for ending in _endings(form) if ending in by_ending)
     return list(dict.fromkeys([*found, *by_ending[ending]]))
-
-
-def _most_frequent(own: Counter[int]) -> list[int]:
-    return [outcome for outcome, _ in sorted(own.items(), key=lambda each: (-each[1], each[0]))[:_MOST]]
 
 
 def _with_capital(form: str) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -159,7 +160,7 @@ class Vocabulary:
         def classes_of(word: str, tag: int) -> list[str]:
             lower = word.lower()
             usual = by_word.get(lower) if lower != word else None
-            lower_tag = tags[_by_frequency(usual)[0]] if usual else ""
+            lower_tag = tags[by_frequency(usual)[0]] if usual else ""
             names = settings.rule(word, lower_tag)
             elsewhere = _without(tags_of.get(word, ()), tag) if by_tags else ()
             return _class_names(names, elsewhere, tags, of_form=names[-1:])
@@ -179,10 +180,10 @@ class Vocabulary:
         open_class = np.flatnonzero(rare_tags >= max(1.0, _OPEN_CLASS_SHARE * rare_tags.sum())).tolist()
         open_class = open_class or list(range(len(tags)))
         candidates = [
-            _by_frequency(by_word[word], open_class if by_word[word].total() < settings.open_class_below else ())
+            by_frequency(by_word[word], open_class if by_word[word].total() < settings.open_class_below else ())
             for word in known
         ]
-        candidates += [_by_frequency(by_class[name], open_class) for name in classes]
+        candidates += [by_frequency(by_class[name], open_class) for name in classes]
         offsets = np.concatenate([[0], np.cumsum([len(found) for found in candidates])]).astype(np.int64)
         flat = np.array([tag for found in candidates for tag in found], dtype=np.int32)
         told = None
@@ -264,14 +265,14 @@ class Vocabulary:
         return f"<{'~'.join(names)}>"
 
 
-def _by_frequency(found: Counter[int], more: Iterable[int] = ()) -> list[int]:
-    """Tags in descending order of their counts, ties by number; further ones where they belong, with count 0."""
-    return sorted({*found, *more}, key=lambda tag: (-found[tag], tag))
+def by_frequency(found: Counter[Any], more: Iterable[Any] = ()) -> list[Any]:
+    """Tags, or whatever was counted, in descending order of their counts, ties in their own order; further ones where they belong, with count 0."""
+    return sorted({*found, *more}, key=lambda each: (-found[each], each))
 
 
 def _usual(tags: Sequence[int]) -> int:
     """The most frequent one of some tags."""
-    return _by_frequency(Counter(tags))[0]
+    return by_frequency(Counter(tags))[0]
 
 
 def _seen(tag: str) -> str:

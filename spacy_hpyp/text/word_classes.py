@@ -17,6 +17,7 @@ from spacy.vocab import Vocab
 from .exchange import BORDER, Bigrams, count_bigrams, exchange, hierarchy
 from .spool import Spool
 from .unknown_words import universal_unknown_words
+from .vocabulary import by_frequency
 
 #: What features may read of a class: all of its path, or as many steps of it.
 CLASS_ATTRIBUTES = {"class": 1_000, **{f"class:{steps}": steps for steps in (2, 4, 6, 8, 10, 12, 16)}}
@@ -153,7 +154,11 @@ def learn_classes(
             raise ValueError(
                 f"There cannot be {classes} classes of {len(set(names.values()))} words: ask for fewer classes, or give more text."
             )
-        bigrams, words = _bigrams(spool, folded, names)
+        known: Counter[str] = Counter()
+        for word, count in counts.items():
+            known[names[word]] += count
+        words = ["", *by_frequency(known)]
+        bigrams = _bigrams(spool, folded, names, words)
     found = np.zeros(len(words), dtype=np.int32)
     try:
         of_word = exchange(
@@ -183,12 +188,11 @@ def _names(counts: Counter[str], min_count: int) -> dict[str, str]:
     return names
 
 
-def _bigrams(spool: Spool, folded: Mapping[str, str], names: Mapping[str, str]) -> tuple[Bigrams, list[str]]:
-    """How often what words are known by stands side by side, and what that is: the border of sentences, and the most frequent first."""
-    counts: Counter[str] = Counter()
-    for words in spool.texts():
-        counts.update(names[word] for word in (folded.get(words[0], words[0]), *words[1:]))
-    ordered = ["", *sorted(counts, key=lambda name: (-counts[name], name))]
+def _bigrams(spool: Spool, folded: Mapping[str, str], names: Mapping[str, str], ordered: Sequence[str]) -> Bigrams:
+    """How often what words are known by stands side by side.
+
+    ordered (Sequence[str]): What that is: the border of sentences, and the most frequent first.
+    """
     number = {name: i for i, name in enumerate(ordered)}
     own = {word: number[name] for word, name in names.items()}
     pairs, sizes, waiting, several = np.empty(0, np.int64), np.empty(0, np.int64), [], 0
@@ -207,4 +211,4 @@ def _bigrams(spool: Spool, folded: Mapping[str, str], names: Mapping[str, str]) 
         if several > _WAITING:
             pairs, sizes = add_up()
             waiting, several = [], 0
-    return count_bigrams(*add_up(), len(ordered)), ordered
+    return count_bigrams(*add_up(), len(ordered))

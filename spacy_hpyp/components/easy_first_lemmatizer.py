@@ -44,17 +44,13 @@ class EasyFirstLemmatizer(AttributeComponent):
         # Of several names of a rule the first stands for it.
         before, self._rules = self._rules, _rules(outcomes)
         try:
-            super()._initialize(examples, self._rules.names or [NOTHING], missing)
+            super()._initialize(examples, self._rules.names, missing)
         except BaseException:
             self._rules = before
             raise
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write lemmas into documents; where a rule is not for a word, the word is its own lemma, as white space is.
-
-        docs (Iterable[Doc]): The documents that `predict` was given.
-        scores (tuple[Words, int32[words]]): What it returned.
-        """
+        """Write lemmas into the documents that `predict` was given; where a rule is not for a word, the word is its own lemma, as white space is."""
         docs, (words, outcomes) = list(docs), scores
         if not self._writes or not len(outcomes):
             return

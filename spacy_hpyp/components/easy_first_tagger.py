@@ -1,10 +1,9 @@
 """The trainable spaCy component `easy_first_tagger`."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, ORTH, SENT_START, SPACY, TAG
-from spacy.language import Language
 from spacy.pipeline.tagger import tagger_score
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -35,36 +34,18 @@ class EasyFirstTagger(LabellingComponent):
     factory = "easy_first_tagger"
     settings_type = ClassifyingSettings
     default_scorer = staticmethod(tagger_score)
+    needed = ("a token with a tag", "a token with one of the tags")
 
     @property
     def is_guided(self) -> bool:
         """Whether its features read guides."""
         return self.classifier.is_guided
 
-    def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Language | None = None,
-        labels: Sequence[str] | None = None,
-    ) -> None:
-        """Collect the words and tags of the training data, and forget what was learned before.
-
-        get_examples (Callable): Returns examples with gold tags.
-        nlp (Language | None): The pipeline.
-        labels (Sequence[str] | None): The tags; without them, those of the examples.
-        RAISES (ValueError): If no token has a tag, or none has one of `labels`.
-        """
-        examples = self._initial_examples(get_examples)
-        tags = labels or sorted({token.tag_ for example in examples for token in example.reference} - {""})
-        self._initialize(examples, list(tags), "a token with one of the tags" if labels else "a token with a tag")
+    def _names(self, doc: Doc) -> list[str]:
+        return [token.tag_ for token in doc]
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write tags into documents.
-
-        docs (Iterable[Doc]): The documents that `predict` was given.
-        scores (tuple[Words, int32[words]]): What it returned.
-        """
+        """Write tags into the documents that `predict` was given, by what it returned."""
         words, outcomes = scores
         write_tags(list(docs), words.layout, outcomes, self.classifier.outcomes)
 

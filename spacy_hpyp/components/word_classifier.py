@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from spacy import util
@@ -36,10 +37,7 @@ class WordClassifyingComponent(TrainableComponent):
     # What a subclass defines
 
     def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
-        """What is learned from an example.
-
-        outcomes (dict[str, int]): Their numbers.
-        """
+        """What is learned from an example, by the numbers of outcomes."""
         raise NotImplementedError
 
     def _content(self, example: Example) -> bytes:
@@ -65,11 +63,7 @@ class WordClassifyingComponent(TrainableComponent):
         self._seen: Seen[Encoded] = Seen()
 
     def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str], missing: str) -> None:
-        """Collect the vocabulary and forget what was learned before.
-
-        missing (str): What no example has if there is nothing to learn.
-        RAISES (ValueError): If there is nothing to learn.
-        """
+        """Collect the vocabulary and forget what was learned before; `missing` is what no example has if there is nothing to learn."""
         model = begin_with_classes(self.classifier.untrained(), self.vocab)
         numbers = {outcome: number for number, outcome in enumerate(outcomes)}
         found = [words for example in examples for words in self._gold_words(example, numbers)]
@@ -126,7 +120,13 @@ class WordClassifyingComponent(TrainableComponent):
 
 
 class LabellingComponent(WordClassifyingComponent):
-    """One whose outcomes are the labels of the treebank."""
+    """One whose outcomes are the labels of the treebank.
+
+    A subclass defines `_names`, too.
+    """
+
+    #: What training examples need to have: without labels that are given, and with them.
+    needed: ClassVar[tuple[str, str]] = ("a word", "a word with one of the labels")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -137,6 +137,28 @@ class LabellingComponent(WordClassifyingComponent):
     def label_data(self) -> list[str]:
         """The outcomes, as `spacy init labels` writes them and `initialize` takes them."""
         return list(self.classifier.outcomes)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> None:
+        """Collect the words and the outcomes of the training data, and forget what was learned before.
+
+        get_examples (Callable): Returns examples with gold annotation.
+        nlp (Language | None): The pipeline.
+        labels (Sequence[str] | None): The outcomes; without them, those of the examples.
+        RAISES (ValueError): If there is nothing to learn, or no word has one of `labels`.
+        """
+        examples = self._initial_examples(get_examples)
+        found = labels or sorted({name for example in examples for name in self._names(example.reference)} - {""})
+        self._initialize(examples, list(found), self.needed[bool(labels)])
+
+    def _names(self, doc: Doc) -> Iterable[str]:
+        """The gold outcomes of the words of an annotated document, "" where it is not known."""
+        raise NotImplementedError
 
 
 #: The outcome of words that have nothing in training data where none has anything.
@@ -158,27 +180,12 @@ class AttributeComponent(LabellingComponent):
         """
         raise NotImplementedError
 
-    def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Language | None = None,
-        labels: Sequence[str] | None = None,
-    ) -> None:
-        """Collect the words of the training data and what they have, and forget what was learned before.
-
-        get_examples (Callable): Returns examples with gold annotation.
-        nlp (Language | None): The pipeline.
-        labels (Sequence[str] | None): The outcomes; without them, those of the examples.
-        RAISES (ValueError): If there are no words, or none has one of `labels`.
-        """
-        examples = self._initial_examples(get_examples)
-        found = labels or sorted({name for example in examples for name in self._names(example.reference)} - {""})
-        if not found:
+    def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str], missing: str) -> None:
+        if not outcomes:
             util.logger.warning(
                 "%s: the training examples have nothing to learn from, and it will write nothing", self.name
             )
-        self._initialize(examples, list(found or [NOTHING]), "a word with one of the labels" if labels else "a word")
+        super()._initialize(examples, outcomes or [NOTHING], missing)
 
     def _names(self, doc: Doc) -> list[str]:
         return self._gold_outcomes(doc, read_words([doc]))[0]

@@ -1,6 +1,6 @@
 """Registered architectures of the easy-first components."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,84 +29,39 @@ Request = tuple[Sequences, EasyFirstSearch, int] | list[Doc]
 _SEARCH_OF_DOCS = EasyFirstSearch(beam=1, window=100)
 
 
-@registry.architectures("spacy-hpyp.EasyFirstTagger.v1")
-@taking(TaggerModelSettings)
-def EasyFirstTagger(
-    templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
-) -> Model[Request, np.ndarray]:
-    """A model of tags, the easiest word first (Ma et al. 2012, 2013), as a thinc model.
+def _architecture(
+    name: str, task: ClassificationTask, group: type[ClassifierSettings] = ClassifierSettings
+) -> Callable[..., Model[Request, np.ndarray]]:
+    """Register an architecture of models that decide words, with the settings that it has."""
 
-    Its attribute `classifier` holds words, tags and weights; it has no parameters.
+    def make(
+        templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
+    ) -> Model[Request, np.ndarray]:
+        """A model of what words are, the easiest word first (Ma et al. 2012, 2013), as a thinc model.
 
-    templates (Sequence[Sequence[str]]): The elements that each feature reads, see `spacy_hpyp.easy_first.words`.
-    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
-    **settings: See `spacy_hpyp.models.settings`.
-    RETURNS (Model): Takes a request; gives the outcome of each word (int32[words]).
-    RAISES (ValueError): If an element is not known, or a setting is not what it may be.
-    """
-    found = TaggerModelSettings(**settings)
-    return _model(TAGS, templates, unknown_words, found, found.open_class_below)
+        Its attribute `classifier` holds words, outcomes and weights; it has no parameters.
 
+        templates (Sequence[Sequence[str]]): The elements that each feature reads, see `spacy_hpyp.easy_first.words`.
+        unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+        **settings: See `spacy_hpyp.models.settings`.
+        RETURNS (Model): Takes a request; gives the outcome of each word (int32[words]).
+        RAISES (ValueError): If an element is not known, or a setting is not what it may be.
+        """
+        found = group(**settings)
+        open_class_below = getattr(found, "open_class_below", 0)
+        vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count, open_class_below)
+        model: Model = Model(f"easy_first_{task.outcome}", forward)
+        model.attrs[CLASSIFIER] = WordClassifier(task, templates, vocabulary, places=found.places)
+        return model
 
-@registry.architectures("spacy-hpyp.EasyFirstSenter.v1")
-@taking(ClassifierSettings)
-def EasyFirstSenter(
-    templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
-) -> Model[Request, np.ndarray]:
-    """A model of whether words begin sentences, the easiest word first, as a thinc model.
-
-    templates (Sequence[Sequence[str]]): The elements that each feature reads, see `spacy_hpyp.easy_first.words`.
-    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
-    **settings: See `spacy_hpyp.models.settings`.
-    RETURNS (Model): Takes a request; gives the outcome of each word (int32[words]).
-    RAISES (ValueError): If an element is not known, or a setting is not what it may be.
-    """
-    return _model(STARTS, templates, unknown_words, ClassifierSettings(**settings), 0)
+    make.__name__ = make.__qualname__ = name
+    return registry.architectures(f"spacy-hpyp.{name}.v1")(taking(group)(make))
 
 
-@registry.architectures("spacy-hpyp.EasyFirstMorphologizer.v1")
-@taking(ClassifierSettings)
-def EasyFirstMorphologizer(
-    templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
-) -> Model[Request, np.ndarray]:
-    """A model of parts of speech and features, the easiest word first, as a thinc model.
-
-    templates (Sequence[Sequence[str]]): The elements that each feature reads, see `spacy_hpyp.easy_first.words`.
-    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
-    **settings: See `spacy_hpyp.models.settings`.
-    RETURNS (Model): Takes a request; gives the outcome of each word (int32[words]).
-    RAISES (ValueError): If an element is not known, or a setting is not what it may be.
-    """
-    return _model(MORPHOLOGY, templates, unknown_words, ClassifierSettings(**settings), 0)
-
-
-@registry.architectures("spacy-hpyp.EasyFirstLemmatizer.v1")
-@taking(ClassifierSettings)
-def EasyFirstLemmatizer(
-    templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
-) -> Model[Request, np.ndarray]:
-    """A model of how lemmas are made, the easiest word first, as a thinc model.
-
-    templates (Sequence[Sequence[str]]): The elements that each feature reads, see `spacy_hpyp.easy_first.words`.
-    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
-    **settings: See `spacy_hpyp.models.settings`.
-    RETURNS (Model): Takes a request; gives the outcome of each word (int32[words]).
-    RAISES (ValueError): If an element is not known, or a setting is not what it may be.
-    """
-    return _model(LEMMAS, templates, unknown_words, ClassifierSettings(**settings), 0)
-
-
-def _model(
-    task: ClassificationTask,
-    templates: Sequence[Sequence[str]],
-    rule: UnknownWordRule,
-    settings: ClassifierSettings,
-    open_class_below: int,
-) -> Model:
-    vocabulary = VocabularySettings(rule, settings.min_count, settings.min_class_count, open_class_below)
-    model: Model = Model(f"easy_first_{task.outcome}", forward)
-    model.attrs[CLASSIFIER] = WordClassifier(task, templates, vocabulary, places=settings.places)
-    return model
+EasyFirstTagger = _architecture("EasyFirstTagger", TAGS, TaggerModelSettings)
+EasyFirstSenter = _architecture("EasyFirstSenter", STARTS)
+EasyFirstMorphologizer = _architecture("EasyFirstMorphologizer", MORPHOLOGY)
+EasyFirstLemmatizer = _architecture("EasyFirstLemmatizer", LEMMAS)
 
 
 def forward(model: Model, request: Request, is_train: bool) -> tuple[np.ndarray, Any]:

@@ -45,39 +45,27 @@ class Rows(NamedTuple):
     known: np.ndarray
 
 
+_NAMES = ("gold_label", "label", "gold_tag", "tag")
+
+
 @dataclass(frozen=True)
 class Found:
     """An error in its sentence.
 
     words (tuple[str, ...]): The sentence.
-    word, head, gold_head (int): Places in it, a root's own; `NO_HEAD` if there is no gold head.
-    label, gold_label, tag, gold_tag (str): Predicted and gold.
+    word (int): Its place in it.
+    gold_head, predicted_head (int | None): Places in it; None for a root, and if there is no gold head.
+    gold_label, predicted_label, gold_tag, predicted_tag (str): Gold and predicted.
     """
 
     words: tuple[str, ...]
     word: int
-    head: int
-    gold_head: int
-    label: str
+    gold_head: int | None
+    predicted_head: int | None
     gold_label: str
-    tag: str
+    predicted_label: str
     gold_tag: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON: places of heads are None for roots."""
-        heads = {
-            name: None if place in (NO_HEAD, self.word) else place
-            for name, place in (("gold_head", self.gold_head), ("predicted_head", self.head))
-        }
-        return {
-            "words": list(self.words),
-            "word": self.word,
-            **heads,
-            "gold_label": self.gold_label,
-            "predicted_label": self.label,
-            "gold_tag": self.gold_tag,
-            "predicted_tag": self.tag,
-        }
+    predicted_tag: str
 
 
 @dataclass(frozen=True)
@@ -95,11 +83,6 @@ class Confusion:
     count: int
     right_heads: int
     examples: list[Found]
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        own = {name: getattr(self, name) for name in ("gold", "predicted", "count", "right_heads")}
-        return {**own, "examples": [found.to_dict() for found in self.examples]}
 
 
 @dataclass(frozen=True)
@@ -126,13 +109,6 @@ class Errors:
     label_confusions: list[Confusion] = field(default_factory=list)
     tag_confusions: list[Confusion] = field(default_factory=list)
     wrong_heads: list[Confusion] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        tables = {name: getattr(self, name) for name in ("labels", "tags", "arc_lengths", "sentence_lengths", "words")}
-        for name in ("label_confusions", "tag_confusions", "wrong_heads"):
-            tables[name] = [confusion.to_dict() for confusion in getattr(self, name)]
-        return tables
 
 
 def find_errors(
@@ -233,11 +209,7 @@ def _by_name(gold: np.ndarray, predicted: np.ndarray) -> list[str]:
 
 
 def _scores(gold: np.ndarray, found: np.ndarray, predicted: np.ndarray, right: np.ndarray) -> list[dict[str, Any]]:
-    """A row for each name.
-
-    gold (str[n]), found (bool[n]): Gold names, and whether they have been found.
-    predicted (str[m]), right (bool[m]): Predicted ones, and whether they are right.
-    """
+    """A row for each name: of gold ones whether they have been found, of predicted ones whether they are right."""
     table = []
     for name in _by_name(gold, predicted):
         own, others = gold == name, predicted == name
@@ -331,5 +303,6 @@ def _confusions(wrong: Rows, name: str, words: Sequence[tuple[str, ...]], show: 
 
 
 def _found(rows: Rows, i: int, words: Sequence[tuple[str, ...]]) -> Found:
-    sentence, *places = (int(column[i]) for column in rows[:4])
-    return Found(words[sentence], *places, *(column[i] for column in rows[4:8]))
+    sentence, place, *heads = (int(column[i]) for column in rows[:4])
+    head, gold_head = (None if each in (NO_HEAD, place) else each for each in heads)
+    return Found(words[sentence], place, gold_head, head, *(getattr(rows, name)[i] for name in _NAMES))

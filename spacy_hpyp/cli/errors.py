@@ -72,8 +72,8 @@ def _print_confusions(title: str, confusions: list[Confusion], names: tuple[str,
         print(f"{each.count:6}  {pair}{heads}")
         for found in each.examples:
             print(f"        {_marked(found)}")
-            if found.gold_head >= 0:
-                gold, predicted = _head(found, found.gold_head), _head(found, found.head)
+            if found.gold_label:
+                gold, predicted = _head(found, found.gold_head), _head(found, found.predicted_head)
                 print(f"        head: {gold}" if gold == predicted else f"        head: {gold}, not {predicted}")
 
 
@@ -84,6 +84,6 @@ def _marked(found: Found) -> str:
     return " ".join([*["…"][: start > 0], *words, *["…"][: end < len(found.words)]])
 
 
-def _head(found: Found, place: int) -> str:
+def _head(found: Found, place: int | None) -> str:
     """A head by its form and, as a form may be there twice, its number in the sentence."""
-    return "ROOT" if place == found.word else f"{found.words[place]} ({place + 1})"
+    return "ROOT" if place is None else f"{found.words[place]} ({place + 1})"

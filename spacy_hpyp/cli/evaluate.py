@@ -1,6 +1,7 @@
 """`hpyp evaluate`: tags, trees and speed on gold tokens and gold sentence boundaries; what is wrong, and how well that is known."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -115,7 +116,7 @@ def evaluate(
     if errors:
         wrong = find_errors(scorer.parsed(model), known=known, punctuation=punctuation, show=examples)
         print_errors(wrong, rows=rows)
-        scores["errors"] = wrong.to_dict()
+        scores["errors"] = asdict(wrong)
     if calibration:
         raw, exact = calibrations(nlp, found, data_path, bins=bins, punctuation=punctuation)
         print_calibrations(raw, exact)

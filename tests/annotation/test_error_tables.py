@@ -1,5 +1,7 @@
 """Tables of errors: what is counted where, by hand on a few sentences."""
 
+from dataclasses import asdict
+
 import pytest
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -100,9 +102,9 @@ def test_confusions_have_their_sentences(examples):
     found = find_errors(examples)
     (label,) = found.label_confusions
     assert (label.gold, label.predicted, label.count, label.right_heads) == ("nsubj", "obl", 1, 1)
-    assert label.to_dict()["examples"] == [
+    assert asdict(label)["examples"] == [
         {
-            "words": WORDS,
+            "words": tuple(WORDS),
             "word": 1,
             "gold_head": 2,
             "predicted_head": 2,
@@ -113,8 +115,8 @@ def test_confusions_have_their_sentences(examples):
         }
     ]
     (tag,) = found.tag_confusions
-    assert (tag.gold, tag.predicted, tag.count, tag.examples[0].to_dict()["gold_head"]) == ("VBZ", "NN", 1, None)
-    assert [(each.gold, each.examples[0].head) for each in found.wrong_heads] == [("det", 2), ("obj", 1)]
+    assert (tag.gold, tag.predicted, tag.count, tag.examples[0].gold_head) == ("VBZ", "NN", 1, None)
+    assert [(each.gold, each.examples[0].predicted_head) for each in found.wrong_heads] == [("det", 2), ("obj", 1)]
 
 
 def test_the_most_frequent_confusion_comes_first_with_sentences_of_about_ten_words(vocab, examples):
@@ -137,7 +139,7 @@ def test_tokens_without_gold_heads_have_no_arcs_to_count(vocab):
 
 def test_nothing_has_no_errors():
     found = find_errors([])
-    assert found.to_dict()["labels"] == found.to_dict()["tag_confusions"] == []
+    assert found.labels == found.tag_confusions == []
 
 
 def test_other_tokens_are_refused(vocab):

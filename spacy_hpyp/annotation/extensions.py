@@ -185,8 +185,8 @@ def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> N
     token (int64[words]): The positions of the words among the tokens.
     values (float64[words]): Probabilities; what is not a number is not known.
     """
-    _forget(doc, (_LABEL, _UNCALIBRATED))
-    _write(doc, token, "head_prob", values)
+    forget_probabilities(doc, _LABEL, _UNCALIBRATED)
+    write_probability(doc, token, "head_prob", values)
 
 
 def mark_uncalibrated(docs: Iterable[Doc], component: str) -> None:
@@ -195,22 +195,11 @@ def mark_uncalibrated(docs: Iterable[Doc], component: str) -> None:
         write_entries(doc, _UNCALIBRATED, [component] * len(doc))
 
 
-def write_sentence_ends(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
-    """Write how probable it is that a sentence ends with each word, see `write_head_probability`."""
-    _write(doc, token, _SENT_END, values)
+def write_probability(doc: Doc, token: np.ndarray, name: str, values: np.ndarray) -> None:
+    """Write what a component says of words, see `write_head_probability`.
 
-
-def write_tag_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
-    """Write what another component than `hpyp_parser` says of tags, see `write_head_probability`."""
-    _write(doc, token, "tag_prob", values)
-
-
-def write_label_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
-    """Write how probable it is that arcs are right together with their labels, see `write_head_probability`."""
-    _write(doc, token, _LABEL, values)
-
-
-def _write(doc: Doc, token: np.ndarray, name: str, values: np.ndarray) -> None:
+    name (str): Of the attribute: "tag_prob", "label_prob" or "sent_end_prob".
+    """
     write_entries(doc, name, np.where(np.isnan(values), None, values).tolist(), token)
 
 
@@ -245,17 +234,9 @@ def forget_all(doc: Doc) -> None:
         del doc.user_data[key]
 
 
-def forget_tag_probability(doc: Doc) -> None:
-    """Take back what the parser has said of its tags: others have been written."""
-    _forget(doc, ("tag_prob",))
-
-
-def forget_probabilities(doc: Doc) -> None:
-    """Take back what the parser has said of its arcs and its tags."""
-    _forget(doc, (*_PROBABILITIES, _UNCALIBRATED))
-
-
-def _forget(doc: Doc, names: tuple[str, ...]) -> None:
+def forget_probabilities(doc: Doc, *names: str) -> None:
+    """Take back what the parser has said of its arcs and its tags, or of some of that: others have been written."""
+    names = names or (*_PROBABILITIES, _UNCALIBRATED)
     for key in [key for key in doc.user_data if _is_written(key)]:
         if key[1] in names:
             del doc.user_data[key]

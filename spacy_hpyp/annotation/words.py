@@ -8,7 +8,7 @@ from spacy.attrs import IS_SPACE, LEMMA, MORPH, ORTH, POS, SENT_START, SPACY, TA
 from spacy.tokens import Doc
 
 from ..compiled import NONE
-from .extensions import forget_tag_probability
+from .extensions import forget_probabilities
 
 #: The tag of white space.
 SPACE_TAG = "_SP"
@@ -128,7 +128,7 @@ def write_tags(docs: Sequence[Doc], layout: Layout, outcomes: np.ndarray, tags: 
     """
     write_attribute(docs, layout, "tag", tags, outcomes, space=SPACE_TAG)
     for doc in docs:
-        forget_tag_probability(doc)
+        forget_probabilities(doc, "tag_prob")
 
 
 def write_attribute(

@@ -11,7 +11,7 @@ from spacy.training import Example
 
 from ..annotation.ballots import ABSENT, Ballots, Gold, Names, join_ballots, read_ballots, read_gold_votes
 from ..annotation.documents import ROOT_LABEL, UNLABELLED, Layout, content_key, write_trees
-from ..annotation.extensions import mark_uncalibrated, register_extensions, write_tag_probability
+from ..annotation.extensions import mark_uncalibrated, register_extensions, write_probability
 from ..annotation.words import write_tags
 from ..models.vote_architecture import VOTES
 from ..models.votes import Result, Votes
@@ -190,11 +190,7 @@ class ParseCombiner(TrainableComponent):
         return layout, self.model.predict((ballots, self._root(names), self._longest)), names
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Result, Names]) -> None:
-        """Write what was elected into documents.
-
-        docs (Iterable[Doc]): The documents that were parsed.
-        scores (tuple): What `predict` returned for them.
-        """
+        """Write what was elected into the documents that `predict` was given, by what it returned."""
         docs = list(docs)
         layout, elected, names = scores
         # Without a voter's label or tag, there is a label for arcs of no kind, and no tag.
@@ -204,7 +200,7 @@ class ParseCombiner(TrainableComponent):
         write_tags(docs, layout, tags, [*names.tags, ""])
         write_trees(docs, layout, elected.heads, labels, list(names.labels), elected.head_probability)
         for doc, words in zip(docs, layout.words):
-            write_tag_probability(doc, layout.token[words], elected.tag_probability[words])
+            write_probability(doc, layout.token[words], "tag_prob", elected.tag_probability[words])
         if not self.votes.are_learned:
             mark_uncalibrated(docs, self.name)
 

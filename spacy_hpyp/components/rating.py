@@ -6,7 +6,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..annotation.documents import ROOT_LABEL, Layout, encode_docs
-from ..annotation.extensions import write_label_probability
+from ..annotation.extensions import write_probability
 from ..annotation.written import values_of
 from ..compat.spacy import nonproj
 from ..settings import whole
@@ -49,7 +49,7 @@ def rate_labels(parser: HPYPParser, docs: Sequence[Doc], *, labels_per_arc: int 
     for doc, words in zip(docs, layout.words):
         token = layout.token[words]
         sure = np.array(values_of(doc, "head_prob"), dtype=np.float64)[token]
-        write_label_probability(doc, token, sure * found[words])
+        write_probability(doc, token, "label_prob", sure * found[words])
 
 
 def _arcs(docs: Sequence[Doc], layout: Layout) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ from spacy.training import Example
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..annotation.extensions import write_sentence_ends
+from ..annotation.extensions import write_probability
 from ..annotation.syntactic_words import Analysis, multiword_tokens, write_words
 from ..settings import SEED, OneOf, check
 from ..storage.checksum import DAMAGE, unpack_message, with_checksum
@@ -79,7 +79,7 @@ class LearnedTokenizer:
         segments = self.segmenter.segment(text)
         doc = Doc(self.vocab, *_words_and_spaces(text, segments))
         token = np.flatnonzero(doc.to_array(IS_SPACE) == 0)
-        write_sentence_ends(doc, token, segments.probability)
+        write_probability(doc, token, "sent_end_prob", segments.probability)
         sure = _SURE[self.sentences]
         if sure is not None and len(token):
             starts = np.full((len(doc), 1), -1, dtype=np.int64)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
+from spacy.attrs import DEP, HEAD, SENT_START, TAG
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -17,6 +18,7 @@ from spacy.util import load_config
 from spacy.vocab import Vocab
 
 from spacy_hpyp import HPYPParser
+from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER
 
 pytest.register_assert_rewrite("damage", "tree_parsers")
@@ -144,6 +146,18 @@ class ToyTreebank:
             tags += sentence.tags
             deps += sentence.deps
         return Doc(vocab, words=words, tags=tags, heads=heads, deps=deps)
+
+    def merged(self, doc: Doc, first: int) -> Doc:
+        """An annotated Doc of words with two of them, which stand side by side, under one token."""
+        texts = [token.text for token in doc]
+        tokens = Doc(doc.vocab, words=[*texts[:first], "".join(texts[first : first + 2]), *texts[first + 2 :]])
+        write_words(tokens, first, [Analysis(text) for text in texts[first : first + 2]])
+        words = words_as_tokens(tokens)
+        words.from_array([TAG, SENT_START], doc.to_array([TAG, SENT_START]))
+        if doc.has_annotation("DEP"):
+            words.from_array([HEAD, DEP], doc.to_array([HEAD, DEP]))
+        write_back(words, tokens)
+        return tokens
 
     def examples(self, nlp: Language, sentences: Iterable[Sentence]) -> list[Example]:
         """A new Example for each sentence."""

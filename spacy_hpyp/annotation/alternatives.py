@@ -11,13 +11,15 @@ from .arrays import Posterior, Share
 from .candidates import Candidates, write_candidates
 from .documents import Encoder, Layout
 from .extensions import forget_all
+from .syntactic_words import words_as_tokens, write_back
 
 
 @dataclass(frozen=True)
 class Alternative:
     """A parse of a document.
 
-    doc (Doc): A copy of the document with the parse. The attributes of its tokens that hold probabilities are None.
+    doc (Doc): A copy of the document with the parse, which is one of words: a token that is several has that of the highest. The
+        attributes of its tokens that hold probabilities are None.
     log_prob (float): The log-probability of the words with their tags and trees in nats, summed over the derivations in the
         final beam that give this parse: a lower bound.
     """
@@ -40,13 +42,14 @@ class ScoredParse:
 
 @dataclass(frozen=True)
 class Marginals:
-    """Posterior probabilities of a document's tokens in the final beam. White space has none: its rows are 0.
+    """Posterior probabilities of a document's words in the final beam. Rows are words, under a token or one, and white space, which has
+    none: its rows are 0. Where no token is several words, they are tokens.
 
-    heads (float64[tokens, tokens]): Of each token (row), the probability of each head (column); on the diagonal, of
+    heads (float64[words, words]): Of each word (row), the probability of each head (column); on the diagonal, of
         being a root.
-    labels (float64[tokens, labels + 1]): Of each token, the probability of the label of its arc, whatever the head, in the
+    labels (float64[words, labels + 1]): Of each word, the probability of the label of its arc, whatever the head, in the
         order of `HPYPParser.label_data["labels"]`; the last column is the root's.
-    tags (float64[tokens, tags]): Of each token, the probability of each tag, in the order of `label_data["tags"]`.
+    tags (float64[words, tags]): Of each word, the probability of each tag, in the order of `label_data["tags"]`.
 
     Trees are those of the model: where an arc was lifted to make one projective (Nivre & Nilsson 2005), the head is the one
     that it was lifted to, and the label says so.
@@ -73,7 +76,7 @@ def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
 def k_best(doc: Doc, candidates: Sequence[Candidates], k: int, *, with_tags: bool = False) -> list[tuple[Doc, float]]:
     """The k best parses of a document whose sentences have been parsed one by one.
 
-    candidates (Sequence[Candidates]): Of each sentence.
+    candidates (Sequence[Candidates]): Of each sentence, trees of its words.
     k (int): How many.
     with_tags (bool): Whether their tags are written, too; else those of the document stay.
     RETURNS (list[tuple[Doc, float]]): Copies of the document with the sums of the scores, the best first.
@@ -81,9 +84,11 @@ def k_best(doc: Doc, candidates: Sequence[Candidates], k: int, *, with_tags: boo
     found = []
     for score, chosen in best_combinations([each.score[:k].tolist() for each in candidates], k):
         copy = doc.copy()
+        words = words_as_tokens(copy)
         if with_tags:
-            forget_all(copy)
-        write_candidates(copy, list(zip(candidates, chosen)), with_tags=with_tags)
+            forget_all(words)
+        write_candidates(words, list(zip(candidates, chosen)), with_tags=with_tags)
+        write_back(words, copy)
         found.append((copy, score))
     return found
 
@@ -102,17 +107,18 @@ def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[f
     return best
 
 
-def marginals(doc: Doc, layout: Layout, shares: Sequence[Share], encoder: Encoder) -> Marginals:
+def marginals(words: Doc, layout: Layout, shares: Sequence[Share], encoder: Encoder) -> Marginals:
     """The posterior probabilities of heads, labels and tags, see `Marginals`.
 
-    layout (Layout): Where the words stand.
+    words (Doc): Its tokens are words.
+    layout (Layout): Where they stand.
     shares (Sequence[Share]): What they may be.
     encoder (Encoder): What the numbers of the parses stand for.
     """
-    n = len(doc)
+    n = len(words)
     found = Marginals(np.zeros((n, n)), np.zeros((n, len(encoder.labels) + 1)), np.zeros((n, len(encoder.tags))))
-    for words, posterior, weight in shares:
-        token = layout.token[words]
+    for block, posterior, weight in shares:
+        token = layout.token[block]
         for heads, labels, tags, probability in zip(
             posterior.heads, posterior.labels, posterior.tags, posterior.probability
         ):

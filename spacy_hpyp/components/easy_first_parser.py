@@ -18,6 +18,7 @@ from ..annotation.candidates import Candidates, trees_of
 from ..annotation.confidence import logistic
 from ..annotation.documents import RawSentence, write_trees
 from ..annotation.extensions import register_extensions
+from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import Words, layout_of
 from ..compiled import NONE
 from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, join
@@ -294,6 +295,7 @@ class EasyFirstParser(Parser):
         """
         k = whole("k", k, least=1)
         self._check_trained()
+        doc = words_as_tokens(doc)
         sentences, words = self.parser.read_docs([doc], reader=self.name)
         found = []
         for i, (start, end) in enumerate(zip(sentences.offsets, sentences.offsets[1:])):

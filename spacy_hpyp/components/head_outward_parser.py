@@ -14,6 +14,7 @@ from ..annotation.alternatives import Alternative, best_combinations, k_best
 from ..annotation.candidates import Candidates, trees_of
 from ..annotation.documents import GoldSentence, RawSentence, join, write_trees
 from ..annotation.extensions import mark_uncalibrated, register_extensions, write_sentence_probabilities
+from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import Words
 from ..compiled import NONE
 from ..head_outward.parsing import HeadOutwardTrees, best_trees, head_marginals, parse
@@ -150,7 +151,7 @@ class HeadOutwardParser(HeadOutwardComponent):
         """
         k = whole("k", k, least=1, highest=1_000_000)
         self._check_chart()
-        model = self.head_outward
+        model, doc = self.head_outward, words_as_tokens(doc)
         words, tags, offsets, found = read_docs(model, [doc], longest=self.longest)
         parts = [best_trees(model.frozen, words[a:b], tags[a:b], k) for a, b in zip(offsets, offsets[1:])]
         bounds = found.layout.offsets
@@ -170,10 +171,11 @@ class HeadOutwardParser(HeadOutwardComponent):
         """How probable each head is, given the words and tags, without changing the document.
 
         doc (Doc): With tags and sentence boundaries.
-        RETURNS (float64[tokens, tokens]): Of each token (row), the probability of each head (column), summed over all projective trees;
-            on the diagonal, of being a root. The rows of white space are 0.
+        RETURNS (float64[words, words]): Of each word (row), under a token or one, the probability of each head (column), summed over all
+            projective trees; on the diagonal, of being a root. The rows of white space are 0.
         """
         self._check_chart()
+        doc = words_as_tokens(doc)
         words, tags, offsets, found = read_docs(self.head_outward, [doc], longest=self.longest)
         marginals = np.zeros((len(doc), len(doc)))
         for start, end in zip(offsets, offsets[1:]):

@@ -139,7 +139,7 @@ class HPYPParser(HPYPTraining):
         RAISES (ValueError): If k or `labels_per_arc` is not a whole number of at least 1.
         """
         k = whole("k", k, least=1)
-        model = self._initialized()
+        model, doc = self._initialized(), words_as_tokens(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
         sentences, posteriors = model.frozen.posteriors(blocks, self._search_of_all(labels_per_arc), self.threads)
         letters = model.spell_docs([doc], layout, blocks.words)
@@ -159,7 +159,7 @@ class HPYPParser(HPYPTraining):
         doc (Doc), candidates (Candidates): A sentence of it; the trees may be another parser's.
         RETURNS (TreeLogProbs): In nats; not a number where a candidate is no tree, or has tags or labels that the model does not have.
         """
-        model = self._initialized()
+        model, doc = self._initialized(), words_as_tokens(doc)
         found = TreeLogProbs(np.full(len(candidates), np.nan), np.ones(len(candidates), dtype=bool))
         encoder = model.encoder
         encoded = [
@@ -192,10 +192,10 @@ class HPYPParser(HPYPTraining):
         doc (Doc): Where sentence boundaries are set they are kept.
         labels_per_arc (int | None): How many labels of an arc are tried, instead of the setting; the others have the
             probability 0.
-        RETURNS (Marginals): Probabilities of the tokens' heads, labels and tags.
+        RETURNS (Marginals): Probabilities of the words' heads, labels and tags.
         RAISES (ValueError): If `labels_per_arc` is not a whole number of at least 1.
         """
-        model = self._initialized()
+        model, doc = self._initialized(), words_as_tokens(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
         shares = model.frozen.mixture(blocks, self._search_of_all(labels_per_arc), self.threads)
         return marginals(doc, layout, shares, model.encoder)
@@ -296,7 +296,7 @@ class HPYPParser(HPYPTraining):
     def tree_log_prob(self, doc: Doc) -> float:
         """How probable the words of a document are together with its tags and trees, which anybody may have given it.
 
-        doc (Doc): With a tag for every token, and complete trees.
+        doc (Doc): With a tag for every word, and complete trees.
         RETURNS (float): The log-probability in nats, summed over the derivations of the trees (B&B section 2). There is a warning if that
             is an estimate; which sentences it is of `sentence_log_probs` says.
         RAISES (ValueError): If a sentence has not all tags and a tree, or some that the model does not have.
@@ -313,7 +313,7 @@ class HPYPParser(HPYPTraining):
     def sentence_log_probs(self, doc: Doc) -> TreeLogProbs:
         """How probable the words of each sentence are together with its tags and its tree, see `tree_log_prob`.
 
-        doc (Doc): With a tag for every token, and complete trees.
+        doc (Doc): With a tag for every word, and complete trees.
         RETURNS (TreeLogProbs): In nats, and for which sentences it is an exact sum.
         RAISES (ValueError): If a sentence has not all tags and a tree, or some that the model does not have.
         """

@@ -21,6 +21,7 @@ from ..annotation.documents import (
     read_gold,
     written_labels,
 )
+from ..annotation.syntactic_words import words_as_tokens
 from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
 from ..pools.pool import Weights
 from ..training.treebank import GoldCorpus, Treebank
@@ -211,7 +212,7 @@ class GibbsParser(Parser):
         """
         self._check_trained()
         encoder, found = self.learned.encoder, []
-        for number, raw in enumerate(raw_sentences(doc), 1):
+        for number, raw in enumerate(raw_sentences(words_as_tokens(doc)), 1):
             sentence = read_gold(raw, doc.vocab)
             rows = sentence if isinstance(sentence, str) else encoder.encode(sentence)
             if isinstance(sentence, str) or isinstance(rows, str):

@@ -111,6 +111,22 @@ def test_alternatives_of_several_sentences_are_combined(toy, nlp):
     assert [t.tag_ for t in found[0].doc] == [t.tag_ for one in (first[0], second[0]) for t in one.doc]
 
 
+def test_alternatives_are_of_the_words_under_tokens(toy, nlp, assert_forest):
+    parser, doc = toy.parser(nlp), nlp("the dog sees a cat near Ada .")
+    words = [token.text for token in doc]
+    tokens = toy.merged(doc, 0)
+    assert parser.tree_log_prob(tokens) == parser.tree_log_prob(doc)
+    for over, each in zip(parser.k_best(tokens, 5), parser.k_best(doc, 5), strict=True):
+        assert over.log_prob == each.log_prob
+        flat = over.doc._.words
+        assert [word.text for word in flat] == words
+        assert tuple((word.tag_, word.dep_, flat.index(word.head)) for word in flat) == parse_of(each.doc)
+        assert_forest(over.doc, generative=False)
+    found, expected = parser.posterior(tokens), parser.posterior(doc)
+    for name in ("heads", "labels", "tags"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
+
+
 @pytest.mark.parametrize("text", ["", " ", " \n "])
 def test_a_document_without_words_has_one_parse_that_is_certain(toy, nlp, text):
     (only,) = toy.parser(nlp).k_best(nlp.make_doc(text), 3)

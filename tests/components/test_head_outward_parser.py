@@ -246,6 +246,14 @@ def test_the_log_probability_of_a_tree_is_that_of_the_alternative_and_of_its_lab
         assert parser.tree_log_prob(each.doc) == pytest.approx(each.log_prob)
 
 
+def test_probabilities_are_those_of_the_words_under_tokens(toy, nlp):
+    parser = parser_of(nlp)
+    doc = toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4])
+    tokens = toy.merged(doc, 1)
+    assert parser.tree_log_prob(tokens) == parser.tree_log_prob(doc)
+    assert np.array_equal(parser.head_marginals(tokens), parser.head_marginals(doc))
+
+
 def test_the_log_probability_of_a_tree_without_tags_or_with_strange_ones_says_what_is_wrong(toy, nlp, sentences):
     parser = parser_of(nlp)
     gold = toy.doc(nlp.vocab, *sentences[2:4])

@@ -299,6 +299,19 @@ class TreeParserTests:
         assert getattr(parser.k_best(doc, 2)[1], self.score) == scores[1]
         assert len(parser.k_best(doc, 1)) == 1
 
+    def test_the_best_parses_are_trees_over_the_words_under_tokens(self, toy, nlp):
+        parser = self.parser(nlp)
+        doc = with_tags(toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4]))
+        tokens = toy.merged(doc, 1)
+        for over, each in zip(parser.k_best(tokens, 4), parser.k_best(doc, 4), strict=True):
+            assert getattr(over, self.score) == getattr(each, self.score)
+            flat = over.doc._.words
+            assert [(flat.index(word.head), word.dep_) for word in flat] == [
+                (token.head.i, token.dep_) for token in each.doc
+            ]
+            assert_trees(over.doc)
+        assert not tokens.has_annotation("DEP")
+
     def test_there_are_no_more_parses_than_trees(self, nlp):
         parser = self.parser(nlp)
         for words, count in ((["sleeps"], 1), (["dogs", "sleep"], 2), (["dogs", "see", "cats"], 7)):

@@ -14,7 +14,7 @@ from ..compat.spacy import attribute_key
 from ..text.word_classes import classes_in, path_of
 from .kept import kept_parses
 from .syntactic_words import words_of_doc, words_of_token
-from .written import SENTENCE, TOGETHER, WRITTEN, value_at, write_entries
+from .written import SENTENCE, TOGETHER, WRITTEN, is_of_token, value_at, write_entries
 
 # A Doc of so many tokens has one entry for each of them, see `TOGETHER`.
 _LONG = 100_000
@@ -25,6 +25,7 @@ _SENT_END = "sent_end_prob"
 # The component that has written a probability without having learned how sure it can be.
 _UNCALIBRATED = "uncalibrated_by"
 _PROBABILITIES = ("head_prob", "tag_prob", _LABEL)
+_OF_PARSERS = frozenset({TOGETHER, SENTENCE, _LABEL, _UNCALIBRATED, *WRITTEN})
 
 
 def _value(name: str, token: Token) -> Any:
@@ -49,8 +50,13 @@ def _probability(name: str, token: Token) -> Any:
     return data.get(attribute_key(name, token.idx)) if name == _LABEL else _value(name, token)
 
 
+def probabilities_of(name: str, tokens: Iterable[Token]) -> list[float | None]:
+    """The values of "head_prob", "tag_prob" or "label_prob" of some tokens: the same as by `token._`, in less time."""
+    return [_probability(name, token) for token in tokens]
+
+
 def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
-    values = [token._.get(name) for token in tokens]
+    values = [_surprisal(token) if name == "surprisal" else _value(name, token) for token in tokens]
     if None not in values:
         return sum(values, 0.0)
     return _sum_of_sentences(tokens) if name == "log_prob" else None
@@ -71,7 +77,7 @@ def _sum_of_sentences(tokens: Doc | Span) -> float | None:
 
 
 def _surprisal(token: Token) -> float | None:
-    parts = token._.surprisal_lexical, token._.surprisal_syntactic
+    parts = _value("surprisal_lexical", token), _value("surprisal_syntactic", token)
     return None if None in parts else sum(parts)
 
 
@@ -210,7 +216,7 @@ def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarra
     values (float64[sentences]): In nats.
     """
     kept = ("head_prob", "tag_prob", _UNCALIBRATED)
-    for key in [key for key in doc.user_data if _is_written(key) and key[1] not in kept]:
+    for key in [key for key in _written_in(doc) if key[1] not in kept]:
         del doc.user_data[key]
     lengths = np.diff(np.append(starts, len(doc))).tolist()
     for start, length, value in zip(starts.tolist(), lengths, values.tolist()):
@@ -230,14 +236,14 @@ def write_states(doc: Doc, token: np.ndarray, states: np.ndarray) -> None:
 
 def forget_all(doc: Doc) -> None:
     """Take back all that parsers have said of the probabilities of tokens and sentences."""
-    for key in [key for key in doc.user_data if _is_written(key)]:
+    for key in _written_in(doc):
         del doc.user_data[key]
 
 
 def forget_probabilities(doc: Doc, *names: str) -> None:
     """Take back what the parser has said of its arcs and its tags, or of some of that: others have been written."""
     names = names or (*_PROBABILITIES, _UNCALIBRATED)
-    for key in [key for key in doc.user_data if _is_written(key)]:
+    for key in _written_in(doc):
         if key[1] in names:
             del doc.user_data[key]
         elif key[1] == TOGETHER:
@@ -245,14 +251,9 @@ def forget_probabilities(doc: Doc, *names: str) -> None:
             doc.user_data[key] = tuple(None if name in names else value for name, value in kept)
 
 
-def _is_written(key: Any) -> bool:
-    return (
-        isinstance(key, tuple)
-        and len(key) == 4
-        and key[0] == "._."
-        and key[1] in (TOGETHER, SENTENCE, _LABEL, _UNCALIBRATED, *WRITTEN)
-        and key[3] is None
-    )
+def _written_in(doc: Doc) -> list[tuple]:
+    """The keys of what parsers have written about tokens and sentences."""
+    return [key for key in doc.user_data if is_of_token(key) and key[1] in _OF_PARSERS]
 
 
 def bits(nats: np.ndarray) -> np.ndarray:

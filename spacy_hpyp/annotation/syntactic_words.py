@@ -21,7 +21,7 @@ from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
 from ..compat.spacy import attribute_key
-from .written import SENTENCE, TOGETHER, WRITTEN
+from .written import SENTENCE, TOGETHER, WRITTEN, is_of_token
 
 # The words of a token that is several; what components have written about each of them; and which word of the head a token hangs on.
 _WORDS, _ABOUT_WORDS, _HEAD_WORD = _OWN = "multiword", "about_words", "head_word"
@@ -141,16 +141,22 @@ def words_of_doc(doc: Doc) -> tuple[Word, ...]:
 
 def multiword_tokens(doc: Doc) -> Iterator[tuple[Token, list[Analysis]]]:
     """The tokens that are several words, with these."""
-    if has_multiword_tokens(doc):
-        for token in doc:
-            found = _analyses(token)
-            if found:
-                yield token, [Analysis(*each) for each in found]
+    for token, analyses in _several(doc).items():
+        yield doc[token], analyses
+
+
+def _several(doc: Doc) -> dict[int, list[Analysis]]:
+    """The words of the tokens that are several, by their positions, in order."""
+    found = {key[2]: value for key, value in doc.user_data.items() if is_of_token(key) and key[1] == _WORDS}
+    if not found:
+        return {}
+    places = enumerate(doc.to_array(IDX).tolist())
+    return {token: [Analysis(*each) for each in found[idx]] for token, idx in places if found.get(idx)}
 
 
 def has_multiword_tokens(doc: Doc) -> bool:
     """Whether a token of a Doc is several words."""
-    return any(isinstance(key, tuple) and key[:2] == ("._.", _WORDS) for key in doc.user_data)
+    return any(is_of_token(key) and key[1] == _WORDS for key in doc.user_data)
 
 
 def highest_word(token: Token) -> int:
@@ -181,23 +187,24 @@ def words_as_tokens(doc: Doc) -> Doc:
 
     Of what components have written about a token with several words, the last word has it.
     """
-    if not has_multiword_tokens(doc):
+    several = _several(doc)
+    if not several:
         return doc
-    count = _word_counts(doc)
+    count = _word_counts(doc, several)
     first = np.cumsum(count) - count
     own = np.repeat(np.arange(len(doc)), count)
-    several = {token.i: analyses for token, analyses in multiword_tokens(doc)}
-    texts = [text for token in doc for text in _forms(several.get(token.i), token.text)]
+    texts = [text for i, token in enumerate(doc) for text in _forms(several.get(i), token.text)]
     rows = doc.to_array([*_STRINGS, HEAD, SENT_START, SPACY]).view(np.int64)[own]
     is_last = np.append(np.diff(own) > 0, True)
     words = Doc(doc.vocab, words=texts, spaces=((rows[:, 7] == 1) & is_last).tolist())
     # Of several words only the first may begin a sentence.
     rows[~np.append(True, np.diff(own) > 0), 6] = -1
-    rows[:, 5] = first[own + rows[:, 5]] - np.arange(len(own))
-    for token, head in ((token, token.head) for token in doc if token.head.i in several):
-        number = doc.user_data.get(attribute_key(_HEAD_WORD, token.idx))
-        at = first[token.i]
-        rows[at, 5] = first[head.i] + (highest_word(head) if number is None else number) - at
+    heads = own + rows[:, 5]
+    rows[:, 5] = first[heads] - np.arange(len(own))
+    for at in first[np.isin(heads[first], list(several))].tolist():
+        head = int(heads[at])
+        number = doc.user_data.get(attribute_key(_HEAD_WORD, doc[int(own[at])].idx))
+        rows[at, 5] = first[head] + (highest_word(doc[head]) if number is None else number) - at
     strings, morphology = doc.vocab.strings, doc.vocab.morphology
     for token, analyses in several.items():
         for i, each in enumerate(analyses):
@@ -209,22 +216,25 @@ def words_as_tokens(doc: Doc) -> Doc:
     columns = [*range(4), 4, 5] if annotated else [*range(4), 6]
     names = [*_STRINGS[:4], DEP, HEAD] if annotated else [*_STRINGS[:4], SENT_START]
     words.from_array(names, np.ascontiguousarray(rows[:, columns]).view(np.uint64))
-    place = words.to_array(IDX).tolist()
-    number = {idx: token for token, idx in enumerate(doc.to_array(IDX).tolist())}
+    place = words.to_array(IDX)
+    offsets = doc.to_array(IDX).tolist()
+    # Where the last word of each token stands in the text, and those of tokens with several.
+    last = dict(zip(offsets, place[first + count - 1].tolist()))
+    places = {offsets[i]: place[first[i] : first[i] + count[i]].tolist() for i in several}
+    data = words.user_data
     for key, value in doc.user_data.items():
-        if not _is_of_token(key):
-            words.user_data[key] = value
+        if not is_of_token(key):
+            data[key] = value
             continue
-        token = number[key[2]]
-        about = doc.user_data.get(attribute_key(_ABOUT_WORDS, key[2]))
-        if key[1] == _ABOUT_WORDS:
-            for i, known in enumerate(value):
-                words.user_data.update(
-                    {attribute_key(name, place[first[token] + i]): each for name, each in known.items()}
-                )
-        elif key[1] not in _OWN and not (about and any(key[1] in known for known in about)):
-            # The tokenizer has written about a token what is true of its end.
-            words.user_data[attribute_key(key[1], place[first[token] + count[token] - 1])] = value
+        name, idx = key[1], key[2]
+        if name == _ABOUT_WORDS:
+            for at, known in zip(places[idx], value):
+                data.update({attribute_key(each, at): about for each, about in known.items()})
+        elif name not in _OWN:
+            about = doc.user_data.get(attribute_key(_ABOUT_WORDS, idx)) if idx in places else None
+            if not (about and any(name in known for known in about)):
+                # The tokenizer has written about a token what is true of its end.
+                data[attribute_key(name, last[idx])] = value
     return words
 
 
@@ -233,7 +243,7 @@ def word_spans(doc: Doc) -> np.ndarray:
     Those that are words of one token stand where that does.
     """
     rows = doc.to_array([IDX, LENGTH]).view(np.int64).reshape(-1, 2)
-    return np.repeat(np.cumsum(rows, axis=1), _word_counts(doc), axis=0)
+    return np.repeat(np.cumsum(rows, axis=1), _word_counts(doc, _several(doc)), axis=0)
 
 
 def write_back(words: Doc, doc: Doc) -> None:
@@ -244,9 +254,10 @@ def write_back(words: Doc, doc: Doc) -> None:
     """
     if words is doc:
         return
-    count = _word_counts(doc)
+    count = _word_counts(doc, _several(doc))
     first = np.cumsum(count) - count
     own = np.repeat(np.arange(len(doc)), count)
+    offsets = doc.to_array(IDX).tolist()
     rows = words.to_array([*_STRINGS, HEAD, SENT_START]).view(np.int64)
     parsed = words.has_annotation("DEP")
     head = np.arange(len(words)) + rows[:, 5]
@@ -255,7 +266,7 @@ def write_back(words: Doc, doc: Doc) -> None:
     order = np.lexsort((np.arange(len(words)), depth, own))
     highest = order[np.searchsorted(own[order], np.arange(len(doc)))]
     strings = words.vocab.strings
-    data = {key: value for key, value in words.user_data.items() if not _is_of_token(key)}
+    data = {key: value for key, value in words.user_data.items() if not is_of_token(key)}
     for token in np.flatnonzero(count > 1).tolist():
         places = range(first[token], first[token] + count[token])
         analyses = []
@@ -264,24 +275,29 @@ def write_back(words: Doc, doc: Doc) -> None:
             distance, number = (own[head[at]] - token, head[at] - first[own[head[at]]]) if parsed else (0, 0)
             features = "" if morph == Morphology.EMPTY_MORPH else morph
             analyses.append([words[at].text, lemma, tag, pos, features, dep, int(distance), int(number)])
-        data[attribute_key(_WORDS, doc[token].idx)] = analyses
+        data[attribute_key(_WORDS, offsets[token])] = analyses
     if parsed:
         for at in np.flatnonzero((count[own] == 1) & (count[own[head]] > 1)).tolist():
-            data[attribute_key(_HEAD_WORD, doc[int(own[at])].idx)] = int(head[at] - first[own[head[at]]])
-    begins = dict(zip(words.to_array(IDX).tolist(), range(len(words))))
+            data[attribute_key(_HEAD_WORD, offsets[own[at]])] = int(head[at] - first[own[head[at]]])
+    begins = {idx: at for at, idx in enumerate(words.to_array(IDX).tolist())}
+    tokens, counts = own.tolist(), count.tolist()
     about: dict[int, list[dict[str, Any]]] = {}
     for key, value in words.user_data.items():
-        if not _is_of_token(key):
+        if not is_of_token(key):
             continue
-        at = begins[key[2]]
-        token = int(own[at])
-        if count[token] > 1:
-            about.setdefault(token, [{} for _ in range(count[token])])[at - first[token]][key[1]] = value
-        if key[1] == SENTENCE:
-            value = value[0], int(own[at + value[1] - 1]) - token + 1
-        _put(data, attribute_key(key[1], doc[token].idx), value, bool(at == highest[token]))
+        at, name = begins[key[2]], key[1]
+        token = tokens[at]
+        several = counts[token] > 1
+        if several:
+            about.setdefault(token, [{} for _ in range(counts[token])])[at - first[token]][name] = value
+        if name == SENTENCE:
+            value = value[0], tokens[at + value[1] - 1] - token + 1
+        if several:
+            _put(data, attribute_key(name, offsets[token]), value, bool(at == highest[token]))
+        else:
+            data[attribute_key(name, offsets[token])] = value
     for token, known in about.items():
-        data[attribute_key(_ABOUT_WORDS, doc[token].idx)] = known
+        data[attribute_key(_ABOUT_WORDS, offsets[token])] = known
     doc.user_data.clear()
     doc.user_data.update(data)
     chosen = rows[highest]
@@ -311,20 +327,15 @@ def _put(data: dict[Any, Any], key: tuple, value: Any, is_highest: bool) -> None
         data[key] = value
 
 
-def _word_counts(doc: Doc) -> np.ndarray:
+def _word_counts(doc: Doc, several: dict[int, list[Analysis]]) -> np.ndarray:
     """How many words each token has (int64[tokens]); white space counts as one."""
     count = np.ones(len(doc), dtype=np.int64)
-    for token, analyses in multiword_tokens(doc):
-        count[token.i] = len(analyses)
+    count[list(several)] = list(map(len, several.values()))
     return count
 
 
 def _forms(analyses: Sequence[Analysis] | None, text: str) -> list[str]:
     return [text] if analyses is None else [each.form for each in analyses]
-
-
-def _is_of_token(key: Any) -> bool:
-    return isinstance(key, tuple) and len(key) == 4 and key[0] == "._." and key[2] is not None and key[3] is None
 
 
 def _depths(head: np.ndarray) -> np.ndarray:

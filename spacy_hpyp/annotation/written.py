@@ -20,6 +20,11 @@ TOGETHER = "hpyp_parser"
 SENTENCE = "sentence_log_prob"
 
 
+def is_of_token(key: Any) -> bool:
+    """Whether a key of user data is that of an attribute of a token."""
+    return isinstance(key, tuple) and len(key) == 4 and key[3] is None and key[2] is not None and key[0] == "._."
+
+
 def value_at(data: Mapping[Any, Any], name: str, offset: int) -> Any:
     """What is written about a token, None if it is nothing.
 

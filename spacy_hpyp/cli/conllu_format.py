@@ -7,11 +7,13 @@ What makes a sentence valid is checked here: the one root, and what labels, part
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
+from ..annotation.extensions import probabilities_of
 from ..annotation.syntactic_words import multiword_tokens, words_as_tokens
 from ..compat.spacy import nonproj
 from ..treebanks.conllu import COLUMNS, EMPTY, Block, blocks_of
@@ -249,6 +251,7 @@ def _words(tokens: list[Token]) -> list[Line]:
     # Where the treebank has no tags of its own, words have their parts of speech as tags.
     tags = {token.tag_ for token in tokens if token.tag_}
     has_own_tags = bool(tags - UPOS) or tags <= _IN_OTHER_TAGSETS
+    sure = {written: probabilities_of(name, tokens) for name, written in _PROBABILITIES.items()}
     for i, (token, head) in enumerate(zip(tokens, heads)):
         label, misc = token.dep_.split(nonproj.DELIMITER)[0], []
         if head == 0:
@@ -261,9 +264,7 @@ def _words(tokens: list[Token]) -> list[Line]:
         else:
             deprel = _ANY
             misc = [f"Label={_plain(label)}"] if label.lower() != _ROOT and label else []
-        for name, written in _PROBABILITIES.items():
-            value = token._.get(name) if token.has_extension(name) else None
-            misc += [] if value is None else [f"{written}={value:.4f}"]
+        misc += [f"{written}={value[i]:.4f}" for written, value in sure.items() if value[i] is not None]
         upos = token.pos_ or (token.tag_ if token.tag_ in UPOS else "")
         lines.append(
             {
@@ -312,6 +313,7 @@ def _valid(column: str, value: str, found: str) -> str:
     return found if column == "upos" and value not in UPOS | {"_"} else value
 
 
+@lru_cache(1 << 12)
 def _features(text: str, *, drop: bool = False) -> str | None:
     """Features in the order of their names.
 

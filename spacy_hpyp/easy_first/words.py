@@ -37,7 +37,7 @@ What an element would read before the first or after the last word is a symbol o
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from zlib import crc32
 
 import numpy as np
@@ -53,6 +53,8 @@ from .templates import compile_templates
 POSITIONS = {"prev3": -3, "prev2": -2, "prev": -1, "": 0, "next": 1, "next2": 2, "next3": 3}
 _AFFIXES = (1, 2, 3, 4, 5)
 _LONGEST = 8
+# Of so many forms it is remembered how they are spelled.
+_REMEMBERED = 1 << 13
 # Where the steps of probabilities begin: they are finer where a parser is nearly sure.
 _STEPS = np.array([0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999], dtype=np.float32)
 
@@ -120,6 +122,12 @@ SPELLING: dict[str, Callable[[str], int]] = {
     "hyphen": _hyphen,
     "length": _length,
 }
+
+
+@lru_cache(_REMEMBERED)
+def _spelled(form: str) -> dict[str, int]:
+    """All of `SPELLING`: what one component of a pipeline reads, the next one will."""
+    return {attribute: read(form) for attribute, read in SPELLING.items()}
 
 
 #: Which outcomes are possible for a word, see `ClassificationTask`.
@@ -286,7 +294,7 @@ class Lexicon:
         self.task = task
         self._kinds = None if candidates is None else Kinds(candidates)
         # Of known words only, so that it does not grow beyond the vocabulary.
-        self._rows: dict[str, tuple[int, np.ndarray]] = {}
+        self._rows: dict[str, tuple[int, list[int]]] = {}
 
     def read(
         self, forms: Sequence[str], place: np.ndarray, more: Mapping[str, np.ndarray]
@@ -299,32 +307,29 @@ class Lexicon:
         RETURNS (tuple[int32[words, attributes], int32[words]]): `symbols` and `kind` of `Sequences`.
         """
         found = [self._row(form) for form in forms]
-        table = np.array([row for _, row in found], dtype=np.int32).reshape(len(forms), len(self.attributes))
+        table = np.array([row for _, row in found], dtype=np.uint32).reshape(len(forms), len(self.attributes))
         kinds = np.array([kind for kind, _ in found], dtype=np.int32)
-        symbols = table[place]
+        symbols = table.view(np.int32)[place]
         for column, attribute in enumerate(self.attributes):
             if attribute in more:
                 symbols[:, column] = more[attribute]
         return symbols, kinds[place]
 
-    def _row(self, form: str) -> tuple[int, np.ndarray]:
+    def _row(self, form: str) -> tuple[int, list[int]]:
         known = self._rows.get(form)
         if known is not None:
             return known
         vocabulary = self.vocabulary
         number = vocabulary.number(form)
         own = {
+            **_spelled(form),
             "word": number,
             "usual": int(vocabulary.candidate_tags[vocabulary.tag_offsets[number]]),
             "lower.known": self._lower_known(form, number),
         }
         if self._path_of is not None:
             own |= zip(CLASS_ATTRIBUTES, class_symbols(self._path_of(form)))
-        symbols = [
-            SPELLING[attribute](form) if attribute in SPELLING else own.get(attribute, 0)
-            for attribute in self.attributes
-        ]
-        row = self._kind(form, number), np.array(symbols, dtype=np.uint32).view(np.int32)
+        row = self._kind(form, number), [own.get(attribute, 0) for attribute in self.attributes]
         if number < len(vocabulary.words):
             self._rows[form] = row
         return row

@@ -11,11 +11,14 @@ the probabilities of two derivations can only be compared if they generate the s
 import inspect
 import unicodedata
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 #: (form, tag of its lower-case form or "") -> class names, best first
 UnknownWordRule = Callable[[str, str], list[str]]
+
+# Each component of a pipeline asks for the classes of the same words. So many forms are remembered.
+_REMEMBERED = 1 << 13
 
 # Longer endings first, so that a word gets the most telling one.
 _ENGLISH_SUFFIXES = (
@@ -116,6 +119,7 @@ def check_rule(rule: UnknownWordRule) -> None:
 
 
 # Rules are functions of the module, not closures, so that a pipeline can be sent to other processes.
+@lru_cache(_REMEMBERED)
 def _english_classes(form: str, lower_tag: str) -> list[str]:
     shape = _name(_case(form), _digits(form), _marks(form))
     lower = form.lower()
@@ -159,6 +163,7 @@ def _signature_suffix(form: str) -> str:
     return next((suffix for suffix in _SIGNATURE_SUFFIXES if lower.endswith(suffix)), "")
 
 
+@lru_cache(_REMEMBERED)
 def _universal_classes(suffix_length: int, form: str, lower_tag: str) -> list[str]:
     shape = _name(_script(form), _case(form), _digits(form), _marks(form))
     longest = 0

@@ -3,31 +3,27 @@
 import json
 import random
 import shutil
-import sys
 from bisect import bisect_left
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from fractions import Fraction
-from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import spacy
-import srsly
 import typer
-from spacy.cli.train import train
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from wasabi import msg
 
 from ..annotation.syntactic_words import multiword_tokens
 from ..compat.cli import parse_config_overrides
 from ..components.documents import read_documents, spacy_files
-from ..storage.files import prepare_folder, replace_file
-from .app import load_pipeline
+from ..storage.files import prepare_folder
+from .app import load_pipeline, save_docs
 from .evaluate import parse_examples, read_examples
 from .options import Data, TrainData, argument, option
 from .output import percent, print_table
+from .trainings import Kept, made_of, train_pipeline
 
 #: Which parts of a treebank are learned from.
 PARTS = ("1/10", "1/3", "2/3", "1")
@@ -64,37 +60,29 @@ def learning_curve(
             f"{': try --unit sentences' if unit == 'documents' else ''}."
         )
     prepare_folder(output)
-    made_alike = sha256()
-    for part in (config_path.read_bytes(), json.dumps([overrides, model], sort_keys=True, default=str).encode()):
-        made_alike.update(part)
-    for path in spacy_files(dev_path):
-        made_alike.update(path.read_bytes())
-    points = _finished(output)
+    alike = config_path.read_bytes(), [overrides, model], *(path.read_bytes() for path in spacy_files(dev_path))
+    points = Kept(output / _POINTS, "part", ("share", *_SCORES.values()))
     for share, own in zip(shares, chosen):
-        corpus = DocBin(docs=own, store_user_data=True).to_bytes()
-        key = made_alike.copy()
-        # What is compressed has the time in it; what was chosen is known by the text.
-        key.update("\n".join(_content(doc) for doc in own).encode())
-        if any(point["made_of"] == key.hexdigest() for point in points):
+        # A file of documents has the time in it; what was chosen is known by the text.
+        key = made_of(*alike, list(map(_content, own)))
+        if points.has(key):
             msg.info(f"{share} of the treebank has been learned from before")
             continue
         size = {"documents": len(own), "sentences": _sentences(own), "words": sum(map(len, own))}
         msg.divider(f"{share} of the treebank: {size['sentences']} sentences")
         folder = output / f"part-{str(share).replace('/', '-of-')}"
-        scores = _train(config_path, folder, corpus, dev_path, overrides, model)
-        point = {
-            "part": str(share),
-            "share": float(share),
-            **size,
-            **{name: scores.get(name) for name in _SCORES.values()},
-            "made_of": key.hexdigest(),
-        }
-        points = [*(other for other in points if other["part"] != point["part"]), point]
-        replace_file(output / _POINTS, srsly.json_dumps(points, indent=2).encode())
+        folder.mkdir(exist_ok=True)
+        save_docs(folder / "train.spacy", own)
+        train_pipeline(config_path, folder, folder / "train.spacy", dev_path, overrides)
+        pipeline = folder / f"model-{model}"
+        nlp = load_pipeline(pipeline)
+        scores, _ = parse_examples(nlp, read_examples(nlp, dev_path), pipeline)
+        figures = {name: scores.get(name) for name in _SCORES.values()}
+        points.add({"part": str(share), "share": float(share), **size, **figures, "made_of": key})
         if not keep:
             shutil.rmtree(folder)
     wanted = {str(share) for share in shares}
-    shown = sorted((point for point in points if point["part"] in wanted), key=lambda point: point["share"])
+    shown = sorted((point for point in points.records if point["part"] in wanted), key=lambda point: point["share"])
     rows = [
         [point["part"], point["sentences"], point["words"], *(percent(point[key]) for key in _SCORES.values())]
         for point in shown
@@ -156,31 +144,3 @@ def _content(doc: Doc) -> str:
     """All of a document that a pipeline may learn from."""
     words = [analyses for _, analyses in multiword_tokens(doc)]
     return json.dumps([doc.to_json(), [token.is_sent_start for token in doc], words], sort_keys=True, default=str)
-
-
-def _finished(output: Path) -> list[dict[str, Any]]:
-    """The points that stand in a folder."""
-    path = output / _POINTS
-    if not path.exists():
-        return []
-    try:
-        points = json.loads(path.read_text(encoding="utf8"))
-        return [point for point in points if {"made_of", "part", "share", *_SCORES.values()} <= point.keys()]
-    except (ValueError, AttributeError, TypeError) as error:
-        raise ValueError(f"'{path}' is no learning curve ({error}). Remove it, or choose another folder.") from error
-
-
-def _train(
-    config_path: Path, folder: Path, corpus: bytes, dev_path: Path, overrides: dict[str, Any], model: str
-) -> dict[str, Any]:
-    """Train a pipeline as 'spacy train' does, and evaluate it."""
-    folder.mkdir(exist_ok=True)
-    replace_file(folder / "train.spacy", corpus)
-    paths = {"paths.train": str(folder / "train.spacy"), "paths.dev": str(dev_path)}
-    # What spaCy says of a training belongs to its progress.
-    with redirect_stdout(sys.stderr):
-        train(config_path, folder, overrides={**paths, **overrides})
-    pipeline = folder / f"model-{model}"
-    nlp = load_pipeline(pipeline)
-    scores, _ = parse_examples(nlp, read_examples(nlp, dev_path), pipeline)
-    return scores

@@ -12,6 +12,8 @@ from .convert import check_language, tell_of_incomplete
 from .options import argument, option
 
 _TRAIN, _DEV, _TEST = "train", "dev", "test"
+#: Of how many sentences one is held out where there is no development part.
+HELD_OUT = 10
 
 
 def split(
@@ -22,7 +24,7 @@ def split(
     *,
     held_out: Annotated[
         int, option("Of how many sentences one is held out where there is no development part", least=2)
-    ] = 10,
+    ] = HELD_OUT,
     lang: Annotated[str | None, option("See that spaCy has this language", "--lang -l")] = None,
 ) -> None:
     """Write the training, development and test part of a treebank, and say in which line something is wrong.
@@ -40,10 +42,10 @@ def split(
             parts[part] = list(read_blocks(file))
             tell_of_incomplete(parts[part], file)
     if _DEV not in parts:
-        count = max(1, len(parts[_TRAIN]) // held_out)
-        if count == len(parts[_TRAIN]):
+        if len(parts[_TRAIN]) == 1:
             raise ValueError(f"One sentence is too few to hold one out: '{files[_TRAIN]}'.")
-        parts[_TRAIN], parts[_DEV] = parts[_TRAIN][:-count], parts[_TRAIN][-count:]
+        parts[_TRAIN], parts[_DEV] = hold_out(parts[_TRAIN], held_out)
+        count = len(parts[_DEV])
         note(f"There is no '{files[_DEV]}': the last {count:,} sentences of the training part are held out")
     if _TEST not in parts:
         parts[_TEST] = parts[_DEV]
@@ -53,3 +55,12 @@ def split(
         replace_file(output / file.name, "".join(map(Block.lines, parts[part])).encode())
     counts = ", ".join(f"{len(blocks):,} to {part}" for part, blocks in parts.items())
     msg.good(f"Wrote {counts}: {output / treebank.name}-*.conllu")
+
+
+def hold_out(blocks: list[Block], of: int = HELD_OUT) -> tuple[list[Block], list[Block]]:
+    """Two sentences or more without their last part, and that part.
+
+    of (int): Of how many sentences one is held out; one of all, where there are fewer.
+    """
+    count = max(1, len(blocks) // of)
+    return blocks[:-count], blocks[-count:]

@@ -33,7 +33,7 @@ def files(toy, trained, tmp_path_factory):
 @pytest.fixture(scope="module")
 def scores(files):
     done = run("hpyp", "udeval", files / "model", files / "gold.conllu", "-o", files / "scores.json")
-    return done.stdout, json.loads((files / "scores.json").read_text(encoding="utf8"))
+    return done.output, json.loads((files / "scores.json").read_text(encoding="utf8"))
 
 
 @pytest.mark.parametrize("keep", ["text", "sentences", "words"])
@@ -52,7 +52,8 @@ def test_scores_are_those_of_the_script_for_what_is_parsed(files, scores, keep):
 
 
 def test_what_is_given_is_found(scores):
-    _, found = scores
+    shown, found = scores
+    assert "words of raw text in a second" in shown
     assert found["pipeline"]["sentences"]["Sentences"] == found["pipeline"]["words"]["Sentences"] == 1.0
     assert found["pipeline"]["words"]["Words"] == found["pipeline"]["words"]["Tokens"] == 1.0
     assert found["pipeline"]["text"]["Tokens"] < 1.0

@@ -9,7 +9,7 @@ import spacy
 import srsly
 from spacy.tokens import Doc, DocBin
 
-from spacy_hpyp.cli import learning_curve
+from spacy_hpyp.cli import trainings
 from spacy_hpyp.cli.learning_curve import _read_docs, nested_parts
 
 QUICK = ["--training.max_steps", "2", "--training.eval_frequency", "1", "-p", "1/3", "-p", "1"]
@@ -64,23 +64,23 @@ def test_each_part_has_its_point(folder):
 
 
 def test_what_has_ended_is_not_trained_again(folder, monkeypatch):
-    train = learning_curve.train
+    train = trainings.train
 
     def train_once(*arguments, **settings):
         train(*arguments, **settings)
-        monkeypatch.setattr(learning_curve, "train", interrupted)
+        monkeypatch.setattr(trainings, "train", interrupted)
 
     def interrupted(*arguments, **settings):
         raise ValueError("no power")
 
-    monkeypatch.setattr(learning_curve, "train", train_once)
+    monkeypatch.setattr(trainings, "train", train_once)
     assert "no power" in run(folder, *QUICK, exit_code=1).stderr
     (third,) = points(folder)
-    monkeypatch.setattr(learning_curve, "train", train)
+    monkeypatch.setattr(trainings, "train", train)
     assert "1/3 of the treebank has been learned from before" in run(folder, *QUICK).stdout
     assert points(folder)[0] == third
     assert [path.name for path in (folder / "curve").iterdir()] == ["learning-curve.json"]
-    monkeypatch.setattr(learning_curve, "train", no_training)
+    monkeypatch.setattr(trainings, "train", no_training)
     run(folder, *QUICK)
     for options in (["--seed", "1"], ["--components.hpyp_parser.seed", "5"]):
         assert "A part is to be trained on." in run(folder, *QUICK, *options, exit_code=1).stderr

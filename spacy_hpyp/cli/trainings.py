@@ -1,0 +1,95 @@
+"""Trainings of pipelines by a command, as 'spacy train' does them, and what is kept of those that have ended."""
+
+import json
+import sys
+from collections.abc import Iterable
+from contextlib import redirect_stdout
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import srsly
+from spacy.cli.train import train
+
+from ..storage.files import replace_file
+from .guides import guides
+
+# The sections of a config that the generative parser of a guided pipeline has in common with it.
+_COMMON = ("nlp", "system")
+# What has the parser write what others read of it.
+_GUIDES = "components.hpyp_parser.guides"
+
+
+def train_pipeline(
+    config: Path,
+    folder: Path,
+    train_path: Path,
+    dev_path: Path,
+    overrides: dict[str, Any],
+    *,
+    parser: Path | None = None,
+) -> None:
+    """Train a pipeline, with a generative parser to guide it if there is a config of one.
+
+    config (Path): Of the pipeline.
+    folder (Path): Gets "model-best" and "model-last".
+    train_path, dev_path (Path): What it learns from, and what tells the best.
+    overrides (dict[str, Any]): Settings that are others than in the config; the parser has those of [nlp] and [system], too.
+    parser (Path | None): The config of the parser. It is trained first, and annotates what the pipeline learns from as if it had not seen
+        it.
+    """
+    folder.mkdir(exist_ok=True)
+    if parser is not None:
+        common = {name: value for name, value in overrides.items() if name.split(".")[0] in _COMMON}
+        train_pipeline(parser, folder / "parser", train_path, dev_path, {**common, _GUIDES: True})
+        found, guided = folder / "parser" / "model-best", folder / "train-guided.spacy"
+        with redirect_stdout(sys.stderr):
+            guides(str(found), train_path, guided)
+        train_path, overrides = guided, {"paths.parser": str(found), **overrides}
+    paths = {"paths.train": str(train_path), "paths.dev": str(dev_path)}
+    # What spaCy says of a training belongs to its progress.
+    with redirect_stdout(sys.stderr):
+        train(config, folder, overrides={**paths, **overrides})
+
+
+class Kept:
+    """Figures of trainings that have ended, in a file: a command that was interrupted goes on after the last of them.
+
+    path (Path): The file.
+    name (str): What tells the trainings apart.
+    needed (Iterable[str]): What there is of each besides.
+    RAISES (ValueError): If the file is another one.
+
+    records (list[dict[str, Any]]): The figures.
+    """
+
+    def __init__(self, path: Path, name: str, needed: Iterable[str]) -> None:
+        self._path, self._name, self.records = path, name, []
+        if path.exists():
+            try:
+                records = json.loads(path.read_text(encoding="utf8"))
+                self.records = [record for record in records if {"made_of", name, *needed} <= record.keys()]
+            except (ValueError, AttributeError, TypeError) as error:
+                raise ValueError(
+                    f"'{path}' has no figures of trainings ({error}). Remove it, or choose another folder."
+                ) from error
+
+    def has(self, made_of: str) -> bool:
+        """Whether there are the figures of a training, given what it was made of."""
+        return any(record["made_of"] == made_of for record in self.records)
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Keep the figures of a training, in the place of those of the same name."""
+        self.records = [*(other for other in self.records if other[self._name] != record[self._name]), record]
+        replace_file(self._path, srsly.json_dumps(self.records, indent=2).encode())
+
+
+def made_of(*parts: Any) -> str:
+    """What identifies that from which something is made.
+
+    parts (Any): Contents of files, as bytes, and what can be written as JSON.
+    """
+    found = sha256()
+    for part in parts:
+        found.update(part if isinstance(part, bytes) else json.dumps(part, sort_keys=True, default=str).encode())
+    return found.hexdigest()

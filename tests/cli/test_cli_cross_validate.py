@@ -1,0 +1,105 @@
+"""`hpyp cross-validate`: official scores of a treebank, of which each part is parsed by what has learned from the others."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import run
+
+from spacy_hpyp.cli import cross_validate, trainings
+from spacy_hpyp.cli.cross_validate import _documents
+from spacy_hpyp.treebanks.conllu import Block, read_blocks
+
+udeval = pytest.importorskip("udtools.udeval")
+
+SAMPLE = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-dev.conllu"
+QUICK = ["--training.max_steps", "2", "--training.eval_frequency", "1", "--folds", "2"]
+
+
+@pytest.fixture(name="folder")
+def files(toy, tmp_path):
+    """A config that is quick to train, and a treebank without documents."""
+    config = toy.nlp(particles=10).config
+    for part in ("train", "dev"):
+        config["corpora"][part] = {"@readers": "spacy-hpyp.ConlluCorpus.v1", "path": f"${{paths.{part}}}"}
+    config.to_disk(tmp_path / "config.cfg")
+    text = ""
+    for sentence in toy.sentences(24):
+        for i, (word, tag, head, dep) in enumerate(
+            zip(sentence.words, sentence.tags, sentence.heads, sentence.deps), 1
+        ):
+            arc = "0\troot" if head == i - 1 else f"{head + 1}\t{dep}"
+            text += f"{i}\t{word}\t_\tX\t{tag}\t_\t{arc}\t_\t_\n"
+        text += "\n"
+    (tmp_path / "gold.conllu").write_text(text, encoding="utf8")
+    return tmp_path
+
+
+def validate(folder, *options, exit_code=0):
+    arguments = folder / "config.cfg", folder / "gold.conllu", "-o", folder / "folds"
+    return run("hpyp", "cross-validate", *arguments, *QUICK, *options, exit_code=exit_code)
+
+
+def test_scores_are_those_of_the_script_for_all_that_was_parsed(folder, monkeypatch):
+    parses = []
+    parsed = cross_validate.parsed
+
+    def listened(nlp, source, *arguments, **settings):
+        parses.append((source.path.read_text(encoding="utf8"), "".join(parsed(nlp, source, *arguments, **settings))))
+        return [parses[-1][1]]
+
+    monkeypatch.setattr(cross_validate, "parsed", listened)
+    shown = validate(folder).stdout
+    assert len(parses) == 3
+    (folder / "parsed.conllu").write_text("".join(text for _, text in parses), encoding="utf8")
+    (folder / "held-out.conllu").write_text("".join(text for text, _ in parses), encoding="utf8")
+    gold, system = (udeval.load_conllu_file(str(folder / name)) for name in ("held-out.conllu", "parsed.conllu"))
+    found = json.loads((folder / "folds" / "scores.json").read_text(encoding="utf8"))
+    for name, score in udeval.evaluate(gold, system).items():
+        if name in found:
+            assert found[name]["score"] == pytest.approx(score.f1)
+            assert found[name]["low"] <= found[name]["score"] <= found[name]["high"]
+            assert f"{100 * score.f1:.2f}" in shown
+
+
+def test_parts_that_are_done_are_not_done_again(folder, monkeypatch):
+    train = trainings.train
+
+    def train_once(*arguments, **settings):
+        train(*arguments, **settings)
+        monkeypatch.setattr(trainings, "train", interrupted)
+
+    def interrupted(*arguments, **settings):
+        raise ValueError("no power")
+
+    monkeypatch.setattr(trainings, "train", train_once)
+    assert "no power" in validate(folder, exit_code=1).stderr
+    monkeypatch.setattr(trainings, "train", train)
+    assert "Part 1 of 2 has been parsed before" in validate(folder).stdout
+    monkeypatch.setattr(trainings, "train", interrupted)
+    validate(folder)
+    assert sorted(path.name for path in (folder / "folds").iterdir()) == ["folds.json", "scores.json"]
+    assert "no power" in validate(folder, "--components.hpyp_parser.seed", "5", exit_code=1).stderr
+
+
+def test_nothing_is_done_where_there_is_another_part(folder):
+    assert (
+        "gold.conllu" in validate(folder, "--unless", folder / "no.conllu", "--unless", folder / "gold.conllu").stderr
+    )
+    assert not (folder / "folds").exists()
+
+
+def test_too_few_sentences_are_said(folder):
+    (folder / "gold.conllu").write_text("1\ta\t_\tX\tA\t_\t0\troot\t_\t_\n\n" * 3, encoding="utf8")
+    assert "too few to be divided" in " ".join(validate(folder, exit_code=1).stderr.split())
+
+
+def test_documents_are_those_of_the_treebank_or_ten_sentences():
+    blocks = list(read_blocks(SAMPLE))
+    documents = _documents(blocks, 2)
+    assert [block for document in documents for block in document] == blocks
+    assert all(any("newdoc" in comment for comment in document[0].comments) for document in documents)
+    assert len(documents) == 4
+    bare = [Block(1)] * 23
+    assert [len(document) for document in _documents(bare, 2)] == [10, 10, 3]
+    assert [len(document) for document in _documents(bare, 5)] == [4, 4, 4, 4, 4, 3]

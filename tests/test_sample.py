@@ -15,9 +15,20 @@ from spacy.language import Language
 from spacy.matcher import Matcher
 
 from spacy_hpyp.cli.evaluate import evaluate
+from spacy_hpyp.treebanks.conllu import read_blocks
 
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
+# Characters of every plane of Unicode but the surrogates', control characters, some that have no width, no language, and no spaces.
+BAD = [
+    "".join(
+        chr(plane << 16 | number) for plane in range(17) for number in (0x21, 0x1F5, 0x1F60, 0xA015, 0xF600, 0xFFFD)
+    ),
+    "".join(map(chr, range(32))) + " a\u200bb \u200d\ufeff\u2066c\u2069 \u0301\u0301 \x7f\x85\u2028d",
+    "Qwx zrblg ptkfh mnw, vvv? Xyzzy grmpf. " * 20,
+    "theferryleavesatnoonandtheharbourisempty" * 500,
+    "\u200b" * 1000 + "\u00a0" * 1000,
+]
 RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old boat to a friend from the harbour."
 
 
@@ -217,6 +228,12 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(tra
     assert [token.pos_ for token in doc[:2]] == ["DET", "NOUN"]
     assert len(list(doc.sents)) == 3
     assert all(0.0 < token._.head_prob < 1.0 for token in doc)
+    for text, found in zip(BAD, nlp.pipe(BAD)):
+        assert found.text == text
+        assert_forest(found)
+    (tmp_path / "bad.txt").write_text("\n\n".join(BAD), encoding="utf8")
+    run("hpyp", "parse", tmp_path / "model-best", tmp_path / "bad.txt", "-o", tmp_path / "bad.conllu")
+    assert len(list(read_blocks(tmp_path / "bad.conllu"))) >= len(BAD)
     run(
         "hpyp",
         "evaluate",

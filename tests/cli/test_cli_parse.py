@@ -215,6 +215,7 @@ def test_it_does_not_matter_how_many_processes_there_are(model, write):
         (5, "2\tAda\tAda\tPROPN\tNNP\t_\t0\troot\t_\t_", "the number of this word should be 1, but it is '2'"),
         (5, "one\tAda\tAda\tPROPN\tNNP\t_\t0\troot\t_\t_", "the number of this word should be 1, but it is 'one'"),
         (6, "3-4\tsees\t_\t_\t_\t_\t_\t_\t_\t_", "multiword token 3-4 does not stand before its words"),
+        (8, "3-4\tsees\t_\t_\t_\t_\t_\t_\t_\t_", "multiword token 3-4 does not stand before its words, or shares them"),
         (9, "7.1\te\t_\t_\t_\t_\t_\t_\t_\t_", "empty node 7.1 does not stand behind the word 7"),
         (8, "# sent_id = x", "a comment stands among the words"),
         (14, "", "the multiword token 5-9 has words that are not there"),

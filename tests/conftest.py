@@ -1,5 +1,6 @@
 """A toy treebank, pipelines trained on it, and what the tests ask of a parsed document."""
 
+import functools
 import gc
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -7,10 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import catalogue
 import numpy as np
 import pytest
 import spacy
+import typer.testing
 from spacy.attrs import DEP, HEAD, SENT_START, TAG
+from spacy.lang.en import English
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -25,6 +29,14 @@ pytest.register_assert_rewrite("damage", "tree_parsers")
 
 # Compiling makes many objects that stay, which Python would look through again and again: a tenth of the time.
 gc.set_threshold(100_000, 50, 50)
+
+# What tests would wait for longest, and none of them looks at: English tokenizers learn 1,300 exceptions as "can't" one by one whenever they are
+# made or loaded, typer makes all of spaCy's commands anew for each one that is run, and msgpack asks all packages for encoders at each call.
+English.Defaults.tokenizer_exceptions = {
+    word: English.Defaults.tokenizer_exceptions[word] for word in ("don't", "Don't", "cannot")
+}
+typer.testing._get_command = functools.cache(typer.testing._get_command)
+catalogue.Registry._get_entry_points = functools.cache(catalogue.Registry._get_entry_points)
 
 NOUNS = "dog cat bird fish horse linguist parser".split()
 NAMES = "Ada Kim Mona".split()

@@ -10,6 +10,7 @@ stands in the block needs to be read once.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -60,6 +61,20 @@ def _words(member: types.Type) -> int:
     return 1
 
 
+#: Types of arrays by what they depend on: finding one takes Numba longer than all else here.
+_TYPES: dict[tuple[np.dtype, int, int], types.Type] = {}
+_reference_of = cache(Reference)
+
+
+def _type_of(part: Any) -> types.Type:
+    if not isinstance(part, np.ndarray):
+        return typeof(part)
+    looks = part.dtype, part.ndim, part.flags.num
+    if looks not in _TYPES:
+        _TYPES[looks] = typeof(part)
+    return _TYPES[looks]
+
+
 def _lay_out(value: Any) -> tuple[Reference, list[int]]:
     """The type of a NamedTuple, and its words.
 
@@ -71,7 +86,7 @@ def _lay_out(value: Any) -> tuple[Reference, list[int]]:
             member, inside = (part._reference, part._words) if isinstance(part, _ByReference) else _lay_out(part)
             words += inside
         else:
-            member = typeof(part)
+            member = _type_of(part)
             if isinstance(member, types.Array):
                 words.append(part.__array_interface__["data"][0])
                 words += part.shape if member.layout == "C" else part.shape + part.strides
@@ -82,7 +97,7 @@ def _lay_out(value: Any) -> tuple[Reference, list[int]]:
             else:
                 raise TypeError(f"The field {name!r} of {type(value).__name__} cannot be handed by pointer: {part!r}")
         members.append(member)
-    return Reference(type(value), tuple(members)), words
+    return _reference_of(type(value), tuple(members)), words
 
 
 class _ByReference:

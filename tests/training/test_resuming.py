@@ -48,7 +48,8 @@ def test_training_that_was_stopped_anywhere_in_a_sweep_goes_on_as_if_it_had_not_
     for state in states(toy, nlp, learning=pools):
         saved.append(nlp.to_bytes())
         expected.append(state)
-    for stop, data in enumerate(saved[:-1]):
+    # At all places in a sweep of four batches, but not in each of the sweeps.
+    for stop, data in list(enumerate(saved[:-1]))[::3]:
         assert list(states(toy, toy.copy(nlp).from_bytes(data), stop, learning=pools)) == expected[stop:]
 
 

@@ -6,7 +6,8 @@ An element is named as a path: a word, optionally one or two steps to its childr
 * words: `s1` to `s4`, the stack from its top, and `w1` to `w3`, the words shifted last, the latest first;
 * steps: `left` and `right` to the outermost children, `left2` and `right2` to those before them;
 * what is read: `tag`, `word`, `label` (of the arc to the outermost child, as in `s1.left.label`), `count` (of the children
-  on a side, as in `s1.left.count`), and `distance` (of a stack item to the next one towards the front of the sentence, for
+  on a side, as in `s1.left.count`), `class` and `class:2` to `class:16` (the path to the class of the
+  word, or so many steps of it, see `text.word_classes`; after one step at the most), and `distance` (of a stack item to the next one towards the front of the sentence, for
   `s1` to the word that would be shifted next; in classes);
 * `depth` is the depth of the stack and `action` the transition before;
 * `next.tag` is the tag of the word about to be generated (B&B's beta.t) and exists for words only; `next.direction` is the
@@ -16,6 +17,8 @@ What does not exist has the symbol NULL.
 
 A *context row* holds the symbols of all elements that a pool's experts name, each once; an expert's context is a list of
 columns of that row.
+
+Classes are a function of the word. What is read of each is written behind the element, so that a model without classes has none of it.
 """
 
 from collections.abc import Sequence
@@ -23,11 +26,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..compiled import borrowing, compiled
-from ..text.elements import compile_lists
+from ..text.elements import CLASS_ATTRIBUTES, class_symbols, compile_lists
 from .configuration import (
     ACTION,
     BELOW,
     DEPTH,
+    FIELDS,
     FIRST_SYMBOL,
     LAST,
     LEFT,
@@ -38,6 +42,7 @@ from .configuration import (
     RIGHT,
     RIGHT_COUNT,
     RIGHT_LABEL,
+    ROOT_SYMBOL,
     SECOND_LEFT,
     SECOND_RIGHT,
     TAG,
@@ -51,6 +56,10 @@ _WORDS = {**_STACK_WORDS, "w1": _WORD_1, "w2": _WORD_2, "w3": _WORD_3}
 _STEPS = {"left": LEFT, "right": RIGHT, "left2": SECOND_LEFT, "right2": SECOND_RIGHT}
 _NO_STEP = -1
 _OUTERMOST = {"left": (LEFT_LABEL, LEFT_COUNT), "right": (RIGHT_LABEL, RIGHT_COUNT)}
+
+# What stands for classes in the place of a column, and how long a row of `ELEMENTS` is.
+_CLASSES = {name: FIELDS + number for number, name in enumerate(CLASS_ATTRIBUTES)}
+_WIDTH = 4
 
 _MOST_CHILDREN = 4
 _MOST_DEPTH = 6
@@ -73,6 +82,8 @@ def _elements() -> dict[str, tuple[int, int, int, int]]:
     for path, steps in paths.items():
         known[f"{path}.tag"] = (*steps, TAG)
         known[f"{path}.word"] = (*steps, WORD)
+        if steps[2] == _NO_STEP:
+            known |= {f"{path}.{name}": (*steps, column) for name, column in _CLASSES.items()}
         if path[0] == "s" and steps[2] == _NO_STEP:
             for side, (label, count) in _OUTERMOST.items():
                 known[f"{path}.{side}.label"] = (*steps, label)
@@ -106,14 +117,34 @@ def compile_contexts(
             )
 
     names, columns, places = compile_lists(experts, ELEMENTS, distribution, more=gates, check=check)
-    return np.array([ELEMENTS[name] for name in names], dtype=np.int32).reshape(-1, 4), columns, places
+    return np.array([ELEMENTS[name] for name in names], dtype=np.int32).reshape(-1, _WIDTH), columns, places
+
+
+def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
+    """Elements that read classes of words.
+
+    elements (int32[elements, 4]): Rows of `ELEMENTS`.
+    paths (Sequence[str]): The path to the class of each word of the vocabulary, or as much of it as is known. Where there is none, its own
+        number is read.
+    RETURNS (int32[elements, 4 + symbols]): Behind each row what is read for each symbol of a word. Nothing if none of them reads classes.
+    """
+    is_class = elements[:, 3] >= FIELDS
+    if not is_class.any():
+        return elements
+    own = range(FIRST_SYMBOL, FIRST_SYMBOL + len(paths))
+    of_words = [class_symbols(path) if path else [symbol] * len(_CLASSES) for symbol, path in zip(own, paths)]
+    table = np.array([[symbol] * len(_CLASSES) for symbol in (0, ROOT_SYMBOL)] + of_words, dtype=np.int32).T
+    wide = np.zeros((len(elements), _WIDTH + table.shape[1]), dtype=np.int32)
+    wide[:, :_WIDTH] = elements
+    wide[is_class, _WIDTH:] = table[elements[is_class, 3] - FIELDS]
+    return wide
 
 
 @borrowing
 def read_context(elements, records, top, known, row):
     """Read a context row off a configuration.
 
-    elements (int32[elements, 4]): What to read.
+    elements (int32[elements, 4 + *]): What to read, see `with_classes`.
     top (int): The record of the configuration.
     known (int): The tag of the word about to be generated, or the direction of the arc about to be labelled; anything
         where the elements do not name it.
@@ -148,6 +179,9 @@ def read_context(elements, records, top, known, row):
             if elements[i, 2] != _NO_STEP:
                 record = records[record, elements[i, 2]]
         column = elements[i, 3]
+        if column >= FIELDS:
+            row[i] = elements[i, _WIDTH + records[record, WORD]]
+            continue
         value = records[record, column]
         if column == POSITION:
             row[i] = _distance(value, records[front, POSITION] + np.int32(start == 1))

@@ -242,7 +242,7 @@ def tag_chain(pool: FrozenPool) -> np.ndarray:
     chain = np.empty((tags + 1, tags))
     for element in (LAST_TAG, TOP_TAG):
         for expert, columns in enumerate(view.columns):
-            if len(columns) and columns[0] != NONE and tuple(pool.elements[columns[0]]) == element:
+            if len(columns) and columns[0] != NONE and tuple(pool.elements[columns[0], :4]) == element:
                 symbols = [*range(FIRST_SYMBOL, FIRST_SYMBOL + tags), ROOT_SYMBOL]
                 for before, symbol in zip(chain, symbols):
                     distribution_below(view, expert, symbol, not is_plain(pool), before)

@@ -10,7 +10,7 @@ import spacy
 from spacy.language import Language
 from wasabi import msg
 
-from ..language_model.ngram import NgramProgress, NGramVocabulary, collect_vocabulary, train_ngram_model
+from ..language_model.ngram import CLASSED_RULE, NgramProgress, NGramVocabulary, collect_vocabulary, train_ngram_model
 from .app import load_parser, load_pipeline
 from .options import MinClassCount, MinCount, SegmentWith, Tokenized, argument, option, writable
 from .progress import Bar
@@ -117,10 +117,17 @@ def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGra
 
     model (str | Path): Name or path of the pipeline.
     spelling (bool): Whether to take its spelling of rare words, too.
-    RAISES (ValueError): If the parser has not been trained, or does not spell.
+    RAISES (ValueError): If the parser has not been trained, or does not spell; or words that it would spell are drawn from raw text.
     """
     nlp, parser = load_parser(model)
     vocabulary = parser.joint.vocabulary
+    if parser.joint.is_classed:
+        if spelling:
+            raise ValueError(
+                f"The parser of '{model}' knows rare words by their classes in raw text, which an n-gram model does not have. Train one without "
+                "--spelling and mix it with the parser, which has its own spelling: 'hpyp perplexity --interpolate'."
+            )
+        return NGramVocabulary(vocabulary, {"@misc": CLASSED_RULE}, nlp.lang)
     if spelling and parser.joint.spelling is None:
         raise ValueError(
             f"The parser of '{model}' does not spell rare words out: it was not trained with 'spelling = true'."

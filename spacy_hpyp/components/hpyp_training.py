@@ -24,6 +24,7 @@ from ..training.treebank import GoldCorpus
 from .alignment import gold_documents
 from .base import TrainableComponent
 from .parsers import GibbsParser
+from .word_classes import begin_with_classes, with_classes
 
 # Where the views stand, beside the model.
 _VIEWS = "view.bin"
@@ -37,9 +38,11 @@ class HPYPTraining(GibbsParser):
     attribute = JOINT_MODEL
 
     @property
-    def joint(self) -> JointModel:
+    def learned(self) -> JointModel:
         """The probability model itself."""
-        return self.model.attrs[JOINT_MODEL]
+        return with_classes(self.model.attrs[JOINT_MODEL], self.vocab, self.name)
+
+    joint = learned
 
     @property
     def _known_labels(self) -> set[str]:
@@ -59,7 +62,7 @@ class HPYPTraining(GibbsParser):
         return JointTreebank(model)
 
     def _initialize_model(self, model: JointModel, corpus: GoldCorpus, labels: dict[str, list[str]]) -> None:
-        initialize(model, corpus, labels, seed=self.seed)
+        initialize(begin_with_classes(model, self.vocab), corpus, labels, seed=self.seed)
         if model.vocabulary.rare:
             rare = len(model.vocabulary.rare)
             util.logger.info("%s: %d words that are rare are known by the tags that they had", self.name, rare)

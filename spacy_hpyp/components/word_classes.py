@@ -8,11 +8,12 @@ from spacy.language import Language
 from spacy.util import registry
 from spacy.vocab import Vocab
 
+from ..models.joint_model import JointModel
 from ..models.tree_model import TreeModel
 from ..models.word_classifier import WordClassifier
 from ..text.word_classes import TABLE, classes_in, read_classes
 
-_Classed = TypeVar("_Classed", WordClassifier, TreeModel)
+_Classed = TypeVar("_Classed", WordClassifier, TreeModel, JointModel)
 
 
 @registry.callbacks("spacy-hpyp.WordClasses.v1")
@@ -26,10 +27,10 @@ def create_word_classes(path: str | Path | None = None) -> Callable[[Language], 
 
     def read(nlp: Language) -> None:
         if path:
-            paths = {each.word: each.path for each in read_classes(Path(path))}
+            classes = {each.word: each for each in read_classes(Path(path))}
             if nlp.vocab.lookups.has_table(TABLE):
                 nlp.vocab.lookups.remove_table(TABLE)
-            nlp.vocab.lookups.add_table(TABLE, paths)
+            nlp.vocab.lookups.add_table(TABLE, classes)
 
     return read
 
@@ -43,14 +44,21 @@ def begin_with_classes(model: _Classed, vocab: Vocab) -> _Classed:
 def with_classes(model: _Classed, vocab: Vocab, name: str) -> _Classed:
     """A model that reads the classes of a vocabulary if it has learned with some.
 
+    Where it has them and the vocabulary has none, as in a pipeline that takes the component from another one, the vocabulary gets them.
+
     name (str): The component's, for errors.
-    RAISES (ValueError): If it has, but there are none.
+    RAISES (ValueError): If neither has any.
     """
-    if model.is_classed and model.classes is None:
-        model.classes = classes_in(vocab)
-        if model.classes is None:
-            raise ValueError(
-                f"The component '{name}' reads classes of words, but the pipeline has none. They are in the vocabulary of the pipeline that it was "
-                "trained in: read them by [initialize.before_init], or take the vocabulary of that pipeline (exclude=[] when it is saved and loaded)."
-            )
+    if not model.is_classed:
+        return model
+    classes = classes_in(vocab)
+    if classes is None and model.classes is None:
+        raise ValueError(
+            f"The component '{name}' reads classes of words, but the pipeline has none. They are in the vocabulary of the pipeline that it was "
+            "trained in: read them by [initialize.before_init], or take the vocabulary of that pipeline (exclude=[] when it is saved and loaded)."
+        )
+    if classes is None:
+        vocab.lookups.add_table(TABLE, model.classes)
+    elif model.classes is None:
+        model.classes = classes
     return model

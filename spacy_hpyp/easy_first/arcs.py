@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing
-from ..text.word_classes import CLASS_ATTRIBUTES
+from ..text.elements import CLASS_ATTRIBUTES
 from .partial_trees import (
     END,
     FIRST,

@@ -45,8 +45,8 @@ import numpy as np
 from ..annotation.arrays import Guides, block_starts
 from ..compiled import NONE
 from ..text.candidates import Candidates, Kinds
+from ..text.elements import CLASS_ATTRIBUTES, class_symbols
 from ..text.vocabulary import Vocabulary
-from ..text.word_classes import CLASS_ATTRIBUTES, class_symbols
 from .classification import Possible, Reading
 from .templates import compile_templates
 

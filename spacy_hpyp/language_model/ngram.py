@@ -38,6 +38,8 @@ FORMAT = 1
 KIND = "spacy-hpyp n-gram model"
 HIGHEST_ORDER = 20
 _BATCH = 512
+#: What the rule of a parser is called in a file that knows rare words by their classes: the parser alone has these.
+CLASSED_RULE = "that of a parser with classes of words"
 # The rule that has to be told the language.
 _BY_LANGUAGE = "spacy-hpyp.UnknownWords.v1"
 # What all samples have in common: which restaurants there are, and what they serve.
@@ -403,7 +405,7 @@ def _read_vocabulary(message: dict[str, Any], given_rule: UnknownWordRule | None
     rare = rare_from_message(message, names["words"], names["tags"])
     vocabulary = Vocabulary(**names, tag_offsets=offsets, candidate_tags=usual, rule=rule, rare=rare)
     # Files of earlier versions do not have it.
-    spelling = Spelling.from_message(message["spelling"]) if "spelling" in message else None
+    spelling = Spelling.from_message(message["spelling"], len(vocabulary.classes)) if "spelling" in message else None
     return NGramVocabulary(vocabulary, _stored_rule(message["unknown_words"]), message["lang"], spelling)
 
 

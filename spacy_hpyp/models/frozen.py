@@ -49,10 +49,14 @@ class FrozenModel:
         self.distributions = Distributions(transition, label, tag, word, *tags, root_tag)
         # What is not generated is not observed either.
         count = len(vocabulary.tags)
-        told = np.ones((1, count))
+        nothing_told = told = forms = np.ones((1, count))
         if vocabulary.seen and len(word.finished.columns):
-            told = np.concatenate([told, vocabulary.seen.given(count)])
-        rows = np.minimum(vocabulary.observed + 1, len(told) - 1)
+            told = np.concatenate([nothing_told, vocabulary.seen.given(count)])
+            if vocabulary.forms:
+                forms = np.concatenate([nothing_told, vocabulary.forms.given(count)])
+        rows = len(forms) * np.minimum(vocabulary.observed + 1, len(told) - 1)
+        rows += np.minimum(vocabulary.observed_form + 1, len(forms) - 1)
+        told = (told[:, None] * forms).reshape(-1, count)
         of_candidates = np.repeat(rows, np.diff(vocabulary.tag_offsets)), vocabulary.candidate_tags
         nothing = np.empty((0, DIRECTIONS, 0))
         self.parser = SearchModel(

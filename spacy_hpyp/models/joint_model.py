@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
@@ -10,6 +12,7 @@ from ..annotation.arrays import Sentences
 from ..annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence, Passage, check_weights
 from ..annotation.documents import Encoder, Layout, forms_of
 from ..arc_standard.configuration import FIRST_SYMBOL
+from ..arc_standard.contexts import with_classes
 from ..arc_standard.distributions import (
     DISTRIBUTIONS,
     GATES,
@@ -26,9 +29,11 @@ from ..arc_standard.oracle import is_derivation
 from ..compiled import NONE
 from ..hpyp.franchise import Franchise
 from ..inference.metropolis import visit_latent
+from ..pools.conditional import Conditional
 from ..pools.pool import FrozenPool, SeatedPool
 from ..storage.schema import Message, arrays, copies, group, inside, integers, later, number, numbers, part
-from ..text.vocabulary import VocabularySettings
+from ..text.vocabulary import Vocabulary, VocabularySettings
+from ..text.word_classes import ClassedRule, Classes, path_in, path_of
 from .count_model import CountModel
 from .frozen import FrozenModel
 from .guard import Guard
@@ -59,6 +64,9 @@ class JointModel(CountModel):
 
     spelling (Spelling | None): How rare words are spelled, if they are. No derivation depends on it.
     confidence (Confidence | None): How posterior probabilities are to be taken; None until it has been learned.
+    is_classed (bool): Whether it has learned with classes of words (`text.word_classes`), or is going to: then unknown words of raw text are
+        known by them, and context lists may name them; without them such lists are left out.
+    classes (Classes | None): The classes, if it has them already.
     """
 
     #: Models of format 1 have not learned any confidence.
@@ -91,12 +99,72 @@ class JointModel(CountModel):
         self.labelled = labelled
         self.root_last = root_last
         self.spelled = spelled
-        super().__init__(conditionals(contexts, root_last=root_last), vocabulary_settings, pools, one_table=one_table)
+        self.is_classed, self._classes = False, None
+        # Whatever is wrong with lists is to be known now, also of those that are left out.
+        conditionals(contexts, root_last=root_last)
+        super().__init__(self._conditionals(), vocabulary_settings, pools, one_table=one_table)
+
+    def _conditionals(self) -> dict[str, Conditional]:
+        return conditionals(self.contexts, root_last=self.root_last, is_classed=self.is_classed)
 
     def _forget(self) -> None:
         super()._forget()
         self.confidence: Confidence | None = None
         self.spelling: Spelling | None = None
+
+    # Classes of words
+
+    def use_classes(self, classes: Classes | None) -> None:
+        """Forget everything, to learn with classes of words, or without."""
+        self.is_classed, self._classes = classes is not None, classes
+        self.conditionals = self._conditionals()
+        self._forget()
+
+    @property
+    def classes(self) -> Classes | None:
+        """See the class."""
+        return self._classes
+
+    @classes.setter
+    def classes(self, classes: Classes) -> None:
+        self._classes = classes
+        if self.is_initialized:
+            self._know_by_classes()
+            self._know_raw_text()
+
+    @property
+    def own_settings(self) -> VocabularySettings:
+        """How its vocabulary is made: with the classes, if it has any."""
+        settings = self.vocabulary_settings
+        return replace(settings, rule=ClassedRule(settings.rule, self._classes)) if self._classes else settings
+
+    def initialize(
+        self, labels: Sequence[str], vocabulary: Vocabulary, distributions: dict[str, Any] | None = None
+    ) -> None:
+        """See `CountModel`."""
+        super().initialize(labels, vocabulary, distributions)
+        if self._classes:
+            self._know_by_classes()
+
+    def _know_by_classes(self) -> None:
+        """Let the vocabulary and the contexts read the classes."""
+        self._vocabulary = self.vocabulary.with_rule(self.own_settings.rule)
+        self.conditionals = {
+            name: replace(each, elements=self.reading(each.elements)) for name, each in self._conditionals().items()
+        }
+        self._drop_frozen()
+
+    def reading(self, elements: np.ndarray) -> np.ndarray:
+        """Elements as they are read with the classes that it has, see `arc_standard.contexts.with_classes`."""
+        if not self._classes:
+            return elements
+        known = [path_of(self._classes, word) for word in self.vocabulary.words]
+        return with_classes(elements, [*known, *map(path_in, self.vocabulary.classes)])
+
+    def _know_raw_text(self) -> None:
+        """Let the spelling of rare words read the classes."""
+        if self.spelling is not None and self.spelling.raw is not None:
+            self.spelling.raw.classes = self._classes
 
     @property
     def is_lexicalised(self) -> bool:
@@ -228,7 +296,7 @@ class JointModel(CountModel):
         root = "its 'root' is not that of the config: a trained model cannot change where ROOT stands, which ends its sentences"
         own = {name: list(self.contexts.gates.get(name, usual)) for name, usual in GATES.items()}
         return {
-            "contexts": Fixed({name: [*map(list, each.experts)] for name, each in self.conditionals.items()}, contexts),
+            "contexts": Fixed({name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS}, contexts),
             # Files of earlier versions do not name these: they had the usual ones, and ROOT came first.
             "gates": Fixed(own, gates, {name: list(usual) for name, usual in GATES.items()}),
             "gate_pace": Fixed(self.pools.gate_pace, gates, _USUAL.gate_pace),
@@ -243,16 +311,22 @@ class JointModel(CountModel):
             "confidence": heads.tolist(),
             "tag_confidence": tags.tolist(),
             **super()._write(),
+            **({"classed": True} if self.is_classed else {}),
             **({} if self.spelling is None else {"spelling": self.spelling.to_message()}),
         }
 
     def _read(self, message: Message) -> None:
+        # Files of earlier versions do not say it.
+        self.is_classed = message.get("classed") is True
+        self._classes = self._classes if self.is_classed else None
+        self.conditionals = self._conditionals()
         super()._read(message)
         self._check_passages(self.progress.sweep.passages)
         # Files of earlier versions do not have these, nor files of models whose rare words are not spelled out.
         self.progress.awaits_contrast = message.get("awaits_contrast") is True
         if self.spelled and "spelling" in message:
-            self.spelling = Spelling.from_message(message["spelling"])
+            self.spelling = Spelling.from_message(message["spelling"], len(self.vocabulary.classes))
+            self._know_raw_text()
         if message["format"] > 1:
             heads = check_weights(part(message, "confidence", list), UNLEARNED)
             # In files of earlier versions confidence in tags is their posterior probability.

@@ -8,7 +8,7 @@ from ..compat.spacy import nonproj
 from ..storage.arrays import pack_integers, unpack_integers
 from ..storage.schema import Message, Ragged, arrays, different_names, group, inside, part
 from ..text.candidates import ANY_ENDING, Candidates
-from ..text.seen_tags import SeenTags
+from ..text.seen_tags import SeenForms, SeenTags
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary
 
@@ -63,7 +63,10 @@ def vocabulary_to_message(vocabulary: Vocabulary) -> Message:
     candidates = Ragged(vocabulary.candidate_tags[: offsets[-1]], offsets)
     names = {"tags": vocabulary.tags, "words": vocabulary.words, "classes": vocabulary.classes}
     words = _WORDS.write({**names, "candidates": candidates})
-    return {**words, **rare_to_message(vocabulary), **seen_to_message(vocabulary.seen)}
+    seen = {**rare_to_message(vocabulary), **seen_to_message(vocabulary.seen)}
+    if vocabulary.forms is not None:
+        seen["forms"] = {"names": vocabulary.forms.names, **seen_to_message(vocabulary.forms.seen)}
+    return {**words, **seen}
 
 
 def rare_to_message(vocabulary: Vocabulary) -> Message:
@@ -82,7 +85,12 @@ def vocabulary_from_message(msg: Message, rule: UnknownWordRule) -> Vocabulary:
     if len(offsets) == 1:
         raise ValueError("there are no words")
     rare, seen = rare_from_message(msg, found["words"], found["tags"]), seen_from_message(msg, len(found["tags"]))
-    return Vocabulary(**found, tag_offsets=offsets, candidate_tags=values, rule=rule, rare=rare, seen=seen)
+    forms = None
+    if "forms" in msg:
+        own = part(msg, "forms", dict)
+        names = different_names("names").read(own, {})
+        forms = SeenForms(names, seen_from_message(own, len(found["tags"]), len(names)))
+    return Vocabulary(**found, tag_offsets=offsets, candidate_tags=values, rule=rule, rare=rare, seen=seen, forms=forms)
 
 
 def seen_to_message(seen: SeenTags | None) -> Message:
@@ -92,10 +100,11 @@ def seen_to_message(seen: SeenTags | None) -> Message:
     return {"seen_tags": pack_integers(seen.pairs.ravel()), "seen_weights": [seen.repeats, seen.strength]}
 
 
-def seen_from_message(msg: Message, tags: int) -> SeenTags | None:
+def seen_from_message(msg: Message, tags: int, others: int | None = None) -> SeenTags | None:
     """Read what `seen_to_message` wrote.
 
     tags (int): How many tags the vocabulary has.
+    others (int | None): How many things are seen, if these are no tags.
     RAISES (ValueError): If it is damaged.
     """
     # Files of earlier versions do not have it: in them these tags tell classes apart.
@@ -105,7 +114,11 @@ def seen_from_message(msg: Message, tags: int) -> SeenTags | None:
     if len(weights) != 2 or not all(isinstance(weight, float) for weight in weights) or len(pairs) % 3:
         raise ValueError("the tags of rare words are damaged")
     pairs, (repeats, strength) = pairs.reshape(-1, 3).astype(np.int64), weights
-    if not (0.0 <= repeats < 1.0 and 0.0 < strength < np.inf) or np.any(pairs < 0) or np.any(pairs[:, :2] >= tags):
+    if (
+        not (0.0 <= repeats < 1.0 and 0.0 < strength < np.inf)
+        or np.any(pairs < 0)
+        or np.any(pairs[:, :2] >= [tags, tags if others is None else others])
+    ):
         raise ValueError("the tags of rare words are damaged")
     return SeenTags(pairs, repeats, strength)
 

@@ -10,6 +10,11 @@ outcomes of a normalised model, and a string is the outcome of at most one pair,
 always 1: the letters can turn out to be those of a known word or of a word of another class, which the model does not generate
 so. What is lost on these is not shared out, since nobody can sum it up: the log-probabilities are lower bounds of those of the
 model that would draw letters until they fit.
+
+Where there are classes of raw text (`text.word_classes`), a word that is known by its class is one of raw text or not. If it is, it is as
+probable as it is frequent there among the words of its class, and has no letters; if not, it is spelled:
+
+    p(word | class) = p(raw | class) count(word) / count(raw words of the class)    or    (1 − p(raw | class)) p(letters | class)
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,9 +25,11 @@ import numpy as np
 from ..hpyp.franchise import Franchise, new_franchise
 from ..hpyp.sequences import BEFORE, GROUP, draw_sequence, learn_sequences, score_sequences
 from ..hpyp.storage import pack, unpack
+from ..storage.arrays import pack_integers, unpack_integers
 from ..storage.schema import part
 from ..text.spelling import Characters
 from ..text.vocabulary import Vocabulary
+from ..text.word_classes import Classes, in_raw_text, words_of_raw_text
 
 #: How often letters are drawn for a word before it is given up, and how many a word may have that is drawn.
 ATTEMPTS, LONGEST = 1000, 50
@@ -30,6 +37,65 @@ ATTEMPTS, LONGEST = 1000, 50
 # better, and longer ones are not either.
 _COLUMNS = np.array([[*range(BEFORE, BEFORE + 5), GROUP]], dtype=np.int32)
 _SWEEPS = 8
+# How many words of a class it takes to believe in its own part of words of raw text as much as in that of all classes.
+_STRENGTH = 2.0
+# Counts of raw text may be too high for what is stored as one number.
+_PART = 1 << 30
+
+
+class RawWords:
+    """Words of raw text given their class: as frequent as there.
+
+    share (float64[classes]): How probable it is that a word of the class is one of raw text, below 1.
+    counts (int64[classes]): How often raw text has all of them. With none, the share is 0.
+    classes (Classes | None): The words, if they are there already.
+    """
+
+    def __init__(self, share: np.ndarray, counts: np.ndarray, classes: Classes | None) -> None:
+        self.share, self.counts, self.classes = share, counts, classes
+        self._of_class: dict[int, tuple[list[str], np.ndarray]] = {}
+
+    @classmethod
+    def learn(cls, vocabulary: Vocabulary, rare: Sequence[tuple[str, int]], classes: Classes) -> "RawWords":
+        """Learn it from rare words with their classes, see `Spelling.learn`."""
+        counts, seen, all_of = np.zeros((3, len(vocabulary.classes)), dtype=np.int64)
+        for word, count in words_of_raw_text(classes):
+            number = vocabulary.number(word) - len(vocabulary.words)
+            if number >= 0:
+                counts[number] += count
+        for word, number in rare:
+            all_of[number] += 1
+            seen[number] += in_raw_text(classes, word) != ""
+        usual = (seen.sum() + 0.5) / (all_of.sum() + 1.0)
+        return cls(np.where(counts > 0, (seen + _STRENGTH * usual) / (all_of + _STRENGTH), 0.0), counts, classes)
+
+    def log_probs(self, words: Sequence[str], numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The log-probabilities of words given their classes, as far as they are of raw text.
+
+        RETURNS (tuple[float64[n], bool[n]]): In nats; of the others that they are none. And which are.
+        """
+        known = [in_raw_text(self.classes, word) for word in words]
+        counts = np.array([self.classes[word][2] if word else 0 for word in known], dtype=np.float64)
+        share, total = self.share[numbers], self.counts[numbers]
+        is_raw = (counts > 0) & (total > 0)
+        found = np.log(np.where(is_raw, share, 1.0 - share))
+        found[is_raw] += np.log(counts[is_raw] / total[is_raw])
+        return found, is_raw
+
+    def draw(self, vocabulary: Vocabulary, number: int, rng: np.random.Generator) -> str | None:
+        """A word of raw text of a class, or none where it is to be one that raw text does not have.
+
+        number (int): The class, counted from the vocabulary's first.
+        """
+        if rng.random() >= self.share[number]:
+            return None
+        if not self._of_class:
+            found: dict[int, list[tuple[str, int]]] = {}
+            for word, count in words_of_raw_text(self.classes):
+                found.setdefault(vocabulary.number(word) - len(vocabulary.words), []).append((word, count))
+            self._of_class = {each: ([w for w, _ in own], np.array([c for _, c in own])) for each, own in found.items()}
+        words, counts = self._of_class[number]
+        return words[rng.choice(len(words), p=counts / counts.sum())]
 
 
 class Spelling:
@@ -37,20 +103,25 @@ class Spelling:
 
     characters (Characters): The characters.
     franchise (Franchise): The seating of the letters, see `spacy_hpyp.hpyp.sequences`; groups are classes by their numbers.
+    raw (RawWords | None): Words that are not spelled, but drawn from raw text, where there are classes of these.
     """
 
-    def __init__(self, characters: Characters, franchise: Franchise) -> None:
+    def __init__(self, characters: Characters, franchise: Franchise, raw: RawWords | None = None) -> None:
         self.characters = characters
         self.franchise = franchise
+        self.raw = raw
 
     @classmethod
-    def learn(cls, vocabulary: Vocabulary, words: Iterable[str], rng: np.random.Generator) -> "Spelling":
+    def learn(
+        cls, vocabulary: Vocabulary, words: Iterable[str], rng: np.random.Generator, classes: Classes | None = None
+    ) -> "Spelling":
         """Learn how words are spelled that a vocabulary knows by their class only.
 
         vocabulary (Vocabulary): The vocabulary.
         words (Iterable[str]): The words of the training data; how often each occurs does not matter. All of their characters are
             known from then on.
         rng (numpy.random.Generator): The source of randomness.
+        classes (Classes | None): Those of raw text, if the vocabulary knows words by them.
         """
         types = sorted(set(words))
         known = len(vocabulary.words)
@@ -62,11 +133,12 @@ class Spelling:
         rare = sorted((word, number - known) for word, number in entries if number >= known)
         characters = Characters("".join(types))
         symbols, offsets = characters.encode([word for word, _ in rare])
-        classes = np.array([number for _, number in rare], dtype=np.int32)
+        groups = np.array([number for _, number in rare], dtype=np.int32)
         empty = new_franchise(_COLUMNS, len(characters))
-        seated = learn_sequences(empty, symbols, offsets, classes, _SWEEPS, rng)
+        seated = learn_sequences(empty, symbols, offsets, groups, _SWEEPS, rng)
+        raw = RawWords.learn(vocabulary, rare, classes) if classes else None
         # What is predicted must not depend on whether it has been stored; and this takes no more room than it needs.
-        return cls(characters, unpack(pack(seated), _COLUMNS, len(characters)))
+        return cls(characters, unpack(pack(seated), _COLUMNS, len(characters)), raw)
 
     def log_probs(self, words: Sequence[str], classes: np.ndarray) -> np.ndarray:
         """The log-probabilities of words given their classes. Several threads may ask at once.
@@ -75,6 +147,15 @@ class Spelling:
         classes (int[n]): The number of each one's class, counted from the vocabulary's first.
         RETURNS (float64[n]): In nats.
         """
+        if self.raw is None:
+            return self._letters(words, classes)
+        found, is_raw = self.raw.log_probs(words, classes)
+        spelled = np.flatnonzero(~is_raw)
+        found[spelled] += self._letters([words[i] for i in spelled.tolist()], classes[spelled])
+        return found
+
+    def _letters(self, words: Sequence[str], classes: np.ndarray) -> np.ndarray:
+        """The log-probabilities of the letters of words given their classes, see `log_probs`."""
         found = np.zeros(len(words))
         if len(words) > 0:
             symbols, offsets = self.characters.encode(words)
@@ -104,12 +185,17 @@ class Spelling:
 
     def to_message(self) -> dict[str, Any]:
         """The spelling as a part of a message."""
-        return {"characters": self.characters.known, "letters": pack(self.franchise)}
+        own = {"characters": self.characters.known, "letters": pack(self.franchise)}
+        if self.raw is None:
+            return own
+        counts = [self.raw.counts % _PART, self.raw.counts // _PART]
+        return {**own, "raw_share": self.raw.share.tolist(), "raw_counts": [*map(pack_integers, counts)]}
 
     @classmethod
-    def from_message(cls, msg: Any) -> "Spelling":
-        """Read what `to_message` wrote.
+    def from_message(cls, msg: Any, classes: int) -> "Spelling":
+        """Read what `to_message` wrote. Where words are of raw text, `raw.classes` has to be set.
 
+        classes (int): How many the vocabulary has.
         RAISES (ValueError): If it is damaged.
         """
         try:
@@ -119,7 +205,15 @@ class Spelling:
             characters = Characters(known)
             if characters.known != known:
                 raise ValueError("its characters are not in order")
-            return cls(characters, unpack(part(msg, "letters", dict), _COLUMNS, len(characters)))
+            raw = None
+            if "raw_share" in msg:
+                share = np.array(part(msg, "raw_share", list), dtype=np.float64)
+                low, high = (unpack_integers(each, classes) for each in part(msg, "raw_counts", list))
+                counts = low.astype(np.int64) + _PART * high.astype(np.int64)
+                if not len(share) == len(counts) == classes or not np.all((share >= 0.0) & (share < 1.0)):
+                    raise ValueError("its words of raw text are damaged")
+                raw = RawWords(np.where(counts > 0, share, 0.0), counts, None)
+            return cls(characters, unpack(part(msg, "letters", dict), _COLUMNS, len(characters)), raw)
         except ValueError as error:
             raise ValueError(f"its spelling of rare words is damaged: {error}") from error
 
@@ -134,10 +228,16 @@ def write_out(vocabulary: Vocabulary, spelling: Spelling | None, number: int, rn
     rng (numpy.random.Generator): The source of randomness.
     """
     drawn = None
-    if spelling is not None and number >= len(vocabulary.words):
+    if spelling is not None and spelling.raw is not None and number >= len(vocabulary.words):
+        drawn = spelling.raw.draw(vocabulary, number - len(vocabulary.words), rng)
+    if drawn is None and spelling is not None and number >= len(vocabulary.words):
         drawn = spelling.draw(
             number - len(vocabulary.words),
-            lambda word: word.strip() == word and vocabulary.number(word) == number,
+            lambda word: (
+                word.strip() == word
+                and vocabulary.number(word) == number
+                and not (spelling.raw and in_raw_text(spelling.raw.classes, word))
+            ),
             rng,
         )
     return vocabulary.name(number) if drawn is None else drawn

@@ -23,8 +23,9 @@ from ..easy_first.perceptron import Perceptron, find_averages, new_perceptron, s
 from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..easy_first.templates import Templates, compile_templates
 from ..storage.schema import Keyed, Message, Ragged, part
+from ..text.elements import CLASS_ATTRIBUTES, class_symbols, reads_classes, without_classes
 from ..text.vocabulary import Vocabulary, VocabularySettings
-from ..text.word_classes import CLASS_ATTRIBUTES, class_symbols, path_of, reads_classes, without_classes
+from ..text.word_classes import Classes, path_of
 from .guard import Guard
 from .messages import labels_from_message, vocabulary_from_message, vocabulary_to_message
 from .stored import Fixed, StoredModel
@@ -85,7 +86,7 @@ class TreeModel(StoredModel):
     arc_places, label_places (int): The sizes of their tables of weights, powers of two.
     RAISES (ValueError): If a template names what is not known, or a number is out of its range.
 
-    classes (Mapping[str, str] | None): Paths to the classes of words (`text.word_classes`), if the pipeline has some when it is initialized, and
+    classes (Classes | None): The classes of words (`text.word_classes`), if the pipeline has some when it is initialized, and
         then always: without them it has no templates that read any.
     guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
@@ -111,7 +112,7 @@ class TreeModel(StoredModel):
                 raise ValueError(f"'{name}' must be a power of two, not {places}.")
         for templates, elements, name in self._lists:
             _task(templates, elements, name, 0)
-        self.classes: Mapping[str, str] | None = None
+        self.classes: Classes | None = None
         self.guard = Guard()
         self._forget()
 
@@ -119,7 +120,7 @@ class TreeModel(StoredModel):
     def _lists(self) -> list[tuple[list[list[str]], Mapping[str, arcs.Element], str]]:
         return [(self.arc_templates, arcs.ELEMENTS, "arcs"), (self.label_templates, labels.ELEMENTS, "labels")]
 
-    def use_classes(self, classes: Mapping[str, str] | None) -> None:
+    def use_classes(self, classes: Classes | None) -> None:
         """Read classes of words from the next initialization on, or none."""
         self.classes = classes
 

@@ -1,6 +1,6 @@
 """An easy-first model of words' outcomes: what it reads, what it has learned, and how far its training is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -29,8 +29,9 @@ from ..easy_first.words import (
 )
 from ..storage.schema import Message, group, inside, numbers, part
 from ..text.candidates import Candidates
+from ..text.elements import reads_classes, without_classes
 from ..text.vocabulary import Vocabulary, VocabularySettings
-from ..text.word_classes import path_of, reads_classes, without_classes
+from ..text.word_classes import Classes, path_of
 from .guard import Guard
 from .messages import (
     candidates_from_message,
@@ -83,7 +84,7 @@ class WordClassifier(StoredModel):
     places (int): The size of its table of weights, a power of two.
     RAISES (ValueError): If a template names what is not known, or the size is no power of two.
 
-    classes (Mapping[str, str] | None): Paths to the classes of words (`text.word_classes`), if the pipeline has some when it is initialized, and
+    classes (Classes | None): The classes of words (`text.word_classes`), if the pipeline has some when it is initialized, and
         then always: without them it has no templates that read any.
     training (Pass): How far a pass over the training part is.
     guard (Guard): Lets one thread at a time read what is learned, or change it.
@@ -106,7 +107,7 @@ class WordClassifier(StoredModel):
         if places & (places - 1):
             raise ValueError(f"'places' must be a power of two, not {places}.")
         compile_reading(self.templates, task)
-        self.classes: Mapping[str, str] | None = None
+        self.classes: Classes | None = None
         self.guard = Guard()
         self._forget()
 
@@ -119,7 +120,7 @@ class WordClassifier(StoredModel):
         self._perceptron: Perceptron | None = None
         self._weights: np.ndarray | None = None
 
-    def use_classes(self, classes: Mapping[str, str] | None) -> None:
+    def use_classes(self, classes: Classes | None) -> None:
         """Read classes of words from the next initialization on, or none."""
         self.classes = classes
         self._read_with(is_classed=classes is not None)

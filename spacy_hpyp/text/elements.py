@@ -4,9 +4,13 @@ Each system says for itself what elements there are and how they are read. What 
 a list is then a list of columns of that row.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from zlib import crc32
 
 import numpy as np
+
+#: What may be read of the class of a word (`text.word_classes`): all of its path, or as many steps of it.
+CLASS_ATTRIBUTES = {"class": 1_000, **{f"class:{steps}": steps for steps in (2, 4, 6, 8, 10, 12, 16)}}
 
 #: Past the end of a list.
 _NONE = -1
@@ -54,3 +58,18 @@ def compile_lists(
     for row, own in zip(columns, lists):
         row[: len(own)] = [names.index(name) for name in own]
     return names, columns, np.array([names.index(name) for name in more], dtype=np.int32)
+
+
+def class_symbols(path: str) -> list[int]:
+    """What is read of a class, in the order of `CLASS_ATTRIBUTES`: numbers that are the same in every process, 0 where there is no class."""
+    return [crc32(path[:steps].encode()) >> 1 if path else 0 for steps in CLASS_ATTRIBUTES.values()]
+
+
+def reads_classes(names: Iterable[str]) -> bool:
+    """Whether one of some elements reads classes."""
+    return any(name.rsplit(".", 1)[-1] in CLASS_ATTRIBUTES for name in names)
+
+
+def without_classes(lists: Iterable[Sequence[str]]) -> list[Sequence[str]]:
+    """The lists that read no classes, for a pipeline that has none."""
+    return [names for names in lists if not reads_classes(names)]

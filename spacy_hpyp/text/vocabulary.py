@@ -10,7 +10,7 @@ import numpy as np
 
 from ..compiled import NONE
 from ..settings import OneOf, check, whole
-from .seen_tags import SeenTags
+from .seen_tags import SeenForms, SeenTags
 from .unknown_words import UnknownWordRule, check_rule
 
 #: The class of words that belong to no class seen in training. It is part of every vocabulary.
@@ -77,9 +77,11 @@ class Vocabulary:
     rare (Mapping[str, Sequence[int]]): The tags of each token of the words that are not known but were seen; none where
         their classes alone are used.
     seen (SeenTags | None): What these tags say as observations; none where they tell classes apart.
+    forms (SeenForms | None): What the forms of rare words say as observations, of those that are generated as something else.
 
     outcomes (int32[numbers]): The word or class that is generated, for each number.
     observed (int32[numbers]): The tag that is observed besides, or `NONE`.
+    observed_form (int32[numbers]): The form that is, by its place in `forms`, or `NONE`.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class Vocabulary:
         rule: UnknownWordRule,
         rare: Mapping[str, Sequence[int]] | None = None,
         seen: SeenTags | None = None,
+        forms: SeenForms | None = None,
     ) -> None:
         self.words = list(words)
         self.classes = list(classes)
@@ -102,29 +105,49 @@ class Vocabulary:
         self.rare = {word: list(own) for word, own in (rare or {}).items()}
         self._known = {word: number for number, word in enumerate(self.words)}
         self._class = {name: len(self.words) + number for number, name in enumerate(self.classes)}
-        self.seen = seen
-        pairs = sorted(set(self._observations())) if seen else []
-        self._observed = {pair: len(self) + number for number, pair in enumerate(pairs)}
-        self.outcomes = np.array([*range(len(self)), *(number for number, _ in pairs)], dtype=np.int32)
-        self.observed = np.array([NONE] * len(self) + [tag for _, tag in pairs], dtype=np.int32)
-        candidates = [self._candidates(number, tag) for number, tag in pairs]
-        ends = self.tag_offsets[-1] + np.cumsum([len(found) for found in candidates], dtype=np.int64)
+        self.seen, self.forms = seen, forms
+        of_form = getattr(rule, "rule", None) if forms else None
+        self._form = {name: place for place, name in enumerate(forms.names)} if of_form else {}
+        # What is generated that does not say the form.
+        self._formless = {self._class[name] for name in self.classes if of_form and name not in {UNKNOWN, *self._form}}
+        found = sorted(set(self._observations())) if seen else []
+        self._observed = {each: len(self) + number for number, each in enumerate(found)}
+        plain = [(number, NONE, NONE) for number in range(len(self))]
+        numbers = np.array([*plain, *found], dtype=np.int32).reshape(-1, 3)
+        self.outcomes, self.observed, self.observed_form = np.ascontiguousarray(numbers.T)
+        candidates = [self._candidates(number, tag) for number, tag, _ in found]
+        ends = self.tag_offsets[-1] + np.cumsum([len(own) for own in candidates], dtype=np.int64)
         self.tag_offsets = np.concatenate([self.tag_offsets, ends])
-        more = np.array([tag for found in candidates for tag in found], dtype=np.int32)
-        self.candidate_tags = np.concatenate([self.candidate_tags, more])
+        self.candidate_tags = np.concatenate([self.candidate_tags, *candidates])
 
-    def _observations(self) -> Iterator[tuple[int, int]]:
-        """The class and the usual tag of each rare word."""
+    def _observations(self) -> Iterator[tuple[int, int, int]]:
+        """The class, the usual tag and the form of each rare word; and each class of words with each form."""
         for word, tags in self.rare.items():
-            yield self.number(word), _usual(tags)
+            number = self.number(word)
+            yield number, _usual(tags), self._form_of(word, number)
+        yield from ((number, NONE, form) for number in self._formless for form in self._form.values())
 
-    def _candidates(self, number: int, tag: int) -> list[int]:
-        """The tags that a class may have, with one that a word of it had."""
-        own = self.candidate_tags[self.tag_offsets[number] : self.tag_offsets[number + 1]].tolist()
-        return own if tag in own else [*own, tag]
+    def _form_of(self, word: str, number: int) -> int:
+        """The form of a word that is observed besides what it is generated as, `NONE` if that is its form."""
+        if number not in self._formless:
+            return NONE
+        return next((self._form[name] for name in self.rule.rule(word, "") if name in self._form), NONE)
+
+    def _candidates(self, number: int, tag: int) -> np.ndarray:
+        """The tags that a class may have, with one that a word of it had, if any (int32[*])."""
+        own = self.candidate_tags[self.tag_offsets[number] : self.tag_offsets[number + 1]]
+        return own if tag == NONE or tag in own else np.append(own, np.int32(tag))
 
     def __len__(self) -> int:
         return len(self.words) + len(self.classes)
+
+    def with_rule(self, rule: UnknownWordRule) -> "Vocabulary":
+        """The same vocabulary with another rule for unknown words."""
+        offsets = self.tag_offsets[: len(self) + 1]
+        candidates = self.candidate_tags[: offsets[-1]]
+        return Vocabulary(
+            self.words, self.classes, self.tags, offsets, candidates, rule, self.rare, self.seen, self.forms
+        )
 
     @classmethod
     def collect(
@@ -186,10 +209,15 @@ class Vocabulary:
         candidates += [by_frequency(by_class[name], open_class) for name in classes]
         offsets = np.concatenate([[0], np.cumsum([len(found) for found in candidates])]).astype(np.int64)
         flat = np.array([tag for found in candidates for tag in found], dtype=np.int32)
-        told = None
+        told = forms = None
         if settings.rare_words == AUTO and rare:
             told = SeenTags.learn(_seen_again(counts.values(), max(2, settings.min_count)), len(tags))
-        return cls(known, classes, tags, offsets, flat, settings.rule, tags_of if by_tags or told else {}, told)
+            of_form = getattr(settings.rule, "rule", None)
+            if of_form is not None:
+                forms = SeenForms.learn(
+                    [(of_form(word, ""), tag) for (word, tag), n in rare for _ in range(n)], min_class_count, len(tags)
+                )
+        return cls(known, classes, tags, offsets, flat, settings.rule, tags_of if by_tags or told else {}, told, forms)
 
     def number(self, word: str) -> int:
         """The number of a word, or of its class where it is not known. It does not depend on where the word stands."""
@@ -220,11 +248,15 @@ class Vocabulary:
 
     def numbers_observed(self, words: Sequence[str]) -> list[int]:
         """The number of each of some words that are parsed, of a rare one together with the tag that it had elsewhere."""
-        return [self._with_observed(self.number(word), self.rare.get(word, ())) for word in words]
+        return [self._with_observed(word, self.number(word), self.rare.get(word, ())) for word in words]
 
-    def _with_observed(self, number: int, elsewhere: Sequence[int]) -> int:
-        """The number of a class together with the usual one of some tags, if there is one."""
-        return self._observed.get((number, _usual(elsewhere)), number) if self.seen and elsewhere else number
+    def _with_observed(self, word: str, number: int, elsewhere: Sequence[int]) -> int:
+        """The number of the class of a word together with the usual one of some tags, if there is one, and its form, if it is observed."""
+        if not self.seen or number < len(self.words):
+            return number
+        form = self._form_of(word, number)
+        plain = self._observed.get((number, NONE, form), number)
+        return self._observed.get((number, _usual(elsewhere), form), plain) if elsewhere else plain
 
     def numbers_left_out(self, words: Sequence[str], tags: Sequence[int]) -> list[int]:
         """The number that each word of a sentence would have if it had not been seen where it stands.
@@ -248,7 +280,8 @@ class Vocabulary:
             if counts[number] < min_count + int(by_tags and _teaches(word)):
                 usual = self.candidate_tags[self.tag_offsets[number]]
                 elsewhere = [usual] if self.rare and counts[number] else ()
-                found[number] = self._with_observed(self._class_number(word, elsewhere if by_tags else ()), elsewhere)
+                known_by = self._class_number(word, elsewhere if by_tags else ())
+                found[number] = self._with_observed(word, known_by, elsewhere)
         return found[numbers]
 
     def is_known(self, numbers: np.ndarray) -> np.ndarray:
@@ -260,6 +293,8 @@ class Vocabulary:
         if number < len(self.words):
             return self.words[number]
         names = [self.classes[self.outcomes[number] - len(self.words)]]
+        if self.observed_form[number] != NONE:
+            names.append(self.forms.names[self.observed_form[number]])
         if self.observed[number] != NONE:
             names.append(_seen(self.tags[self.observed[number]]))
         return f"<{'~'.join(names)}>"

@@ -3,32 +3,30 @@
 A class is known by its path from the root of a binary tree, as "0110": words whose paths begin alike stand in like places, and the first
 steps of a path are a coarser class. In a file each line has a path, a word and its count, with tabs between (the format of P. Liang's
 `wcluster`). Words that are too rare for a class of their own are there by what they look like, as `<LOW-ing>`.
+
+Generative models know words by them that the treebank has seldom or not at all: `ClassedRule` makes an unknown word of raw text one of its
+class, and `count_of` says how often raw text has it.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-from zlib import crc32
 
 import numpy as np
 from spacy.vocab import Vocab
 
 from .exchange import BORDER, Bigrams, count_bigrams, exchange, hierarchy
 from .spool import Spool
-from .unknown_words import universal_unknown_words
+from .unknown_words import UnknownWordRule, universal_unknown_words
 from .vocabulary import by_frequency
 
-#: What features may read of a class: all of its path, or as many steps of it.
-CLASS_ATTRIBUTES = {"class": 1_000, **{f"class:{steps}": steps for steps in (2, 4, 6, 8, 10, 12, 16)}}
-
 _looks = universal_unknown_words(suffix_length=3)
+# What stands before the path in the name of a class of unknown words.
+_CLASS = "@"
 # How many different bigrams are waited for before they are added up, so that memory grows with these and not with the text.
 _WAITING = 1 << 24
-
-
-#: The table of `nlp.vocab.lookups` that has the classes of a pipeline: paths by word.
-TABLE = "word_classes"
 
 
 class WordClass(NamedTuple):
@@ -42,6 +40,14 @@ class WordClass(NamedTuple):
     path: str
     word: str
     count: int
+
+
+#: The table of `nlp.vocab.lookups` that has the classes of a pipeline. It knows keys by their hashes alone, and the items of what was saved as lists.
+TABLE = "word_classes"
+#: Words with their classes, by word.
+Classes = Mapping[str, WordClass]
+# By how many steps an unknown word's class is named, if the whole path is too rare.
+_COARSER = (16, 12, 10, 8, 6, 4)
 
 
 def read_classes(path: Path) -> list[WordClass]:
@@ -81,37 +87,77 @@ def without_digits(word: str) -> str:
     return "".join("0" if character.isdigit() else character for character in word)
 
 
-def path_of(paths: Mapping[str, str], word: str) -> str:
+def path_of(classes: Classes, word: str) -> str:
     """The path to the class of a word: of itself; with other digits; in lower case; of words that look like it. "" if there is none.
 
-    paths (Mapping[str, str]): Paths by word.
+    classes (Classes): The classes of words.
     """
     digits = without_digits(word)
     for form in (word, digits, digits.lower(), *looks_of(word)):
-        found = paths.get(form)
+        found = classes.get(form)
         if found is not None:
-            return found
+            return found[0]
     return ""
 
 
-def classes_in(vocab: Vocab) -> Mapping[str, str] | None:
-    """Paths to the classes of words, by word, if a vocabulary has them."""
+def classes_in(vocab: Vocab) -> Classes | None:
+    """The classes of words, if a vocabulary has them."""
     return vocab.lookups.get_table(TABLE) if vocab.lookups.has_table(TABLE) else None
 
 
-def class_symbols(path: str) -> list[int]:
-    """What is read of a class, in the order of `CLASS_ATTRIBUTES`: numbers that are the same in every process, 0 where there is no class."""
-    return [crc32(path[:steps].encode()) >> 1 if path else 0 for steps in CLASS_ATTRIBUTES.values()]
+def in_raw_text(classes: Classes, word: str) -> str:
+    """What raw text has of a word: itself, or in lower case what begins with a capital or has nothing else; "" if neither.
+
+    Digits are one there, and words that are too rare are known by what they look like alone.
+    """
+    if any(character.isdigit() for character in word) or _is_look(word):
+        return ""
+    if word in classes:
+        return word
+    lower = word.lower()
+    return lower if lower in classes and word in capitals_of(lower) else ""
 
 
-def reads_classes(names: Iterable[str]) -> bool:
-    """Whether one of some elements of features reads classes."""
-    return any(name.rsplit(".", 1)[-1] in CLASS_ATTRIBUTES for name in names)
+def capitals_of(word: str) -> set[str]:
+    """A word in lower case as it may be written with capitals."""
+    return {word[:1].upper() + word[1:], word.upper()} - {word} if word == word.lower() else set()
 
 
-def without_classes(templates: Iterable[Sequence[str]]) -> list[Sequence[str]]:
-    """The templates that read no classes, for a pipeline that has none."""
-    return [template for template in templates if not reads_classes(template)]
+def words_of_raw_text(classes: Classes) -> Iterator[tuple[str, int]]:
+    """All words of which `in_raw_text` finds something, and how often raw text has that."""
+    for _, word, count in classes.values():
+        yield from ((form, count) for form in (word, *capitals_of(word)) if in_raw_text(classes, form) == word)
+
+
+@dataclass(frozen=True)
+class ClassedRule:
+    """A rule for unknown words by which those of raw text are of their class, or of a coarser one, and all others what they are by another rule.
+
+    rule (UnknownWordRule): The other one.
+    classes (Classes): The classes of raw text.
+    """
+
+    rule: UnknownWordRule
+    classes: Classes
+
+    def __call__(self, form: str, lower_tag: str) -> list[str]:
+        """See `UnknownWordRule`."""
+        names, known = self.rule(form, lower_tag), in_raw_text(self.classes, form)
+        if not known:
+            return names
+        path, case = self.classes[known][0], "" if known == form else "CAP" if form[1:] == known[1:] else "CAPS"
+        steps = dict.fromkeys([len(path), *(steps for steps in _COARSER if steps < len(path))])
+        return [*(f"{case}{_CLASS}{path[:n]}" for n in steps), *names]
+
+
+def path_in(name: str) -> str:
+    """The path in the name of a class of unknown words, "" if it has none: see `ClassedRule`."""
+    path = name.rpartition(_CLASS)[2]
+    return path if _CLASS in name and not set(path) - {"0", "1"} else ""
+
+
+def _is_look(word: str) -> bool:
+    return len(word) > 2 and word[0] == "<" and word[-1] == ">"
 
 
 def learn_classes(

@@ -26,11 +26,11 @@ def initialize(model: JointModel, corpus: GoldCorpus, label_data: dict[str, list
 
     seed (int): Fixes the spelling.
     """
-    vocabulary = corpus.vocabulary(label_data["tags"], model.vocabulary_settings)
+    vocabulary = corpus.vocabulary(label_data["tags"], model.own_settings)
     model.initialize(label_data["labels"] if model.labelled else [UNLABELLED], vocabulary)
     if model.spelled and model.is_lexicalised:
         types = {word for sentence in corpus.with_tags(label_data["tags"]).values() for word in sentence.words}
-        model.spelling = Spelling.learn(vocabulary, types, np.random.default_rng([seed, 0, 4]))
+        model.spelling = Spelling.learn(vocabulary, types, np.random.default_rng([seed, 0, 4]), model.classes)
 
 
 @dataclass

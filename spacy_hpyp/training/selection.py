@@ -39,6 +39,8 @@ TAIL = (
     *("s1.left.count", "s1.right.count", "s2.right.count", "s1.distance", "s2.distance", "depth", "action"),
     *("s3.word", "s4.tag", "w2.word", "w3.tag"),
 )
+#: What they are extended by besides where there are classes of words.
+CLASSES = tuple(f"{word}.{attribute}" for word in ("s1", "s2", "w1", "w2") for attribute in ("class:8", "class"))
 #: The most elements that a list is extended to; a config's own lists may be longer.
 LONGEST = 5
 
@@ -65,11 +67,11 @@ def first_candidates(distribution: str, experts: Iterable[Sequence[str]]) -> lis
     return list(dict.fromkeys([*map(tuple, experts), *pairs]))
 
 
-def extensions(expert: Expert) -> list[Expert]:
-    """The candidates that a selected expert adds: one element of `TAIL` longer."""
+def extensions(expert: Expert, tail: Sequence[str] = TAIL) -> list[Expert]:
+    """The candidates that a selected expert adds: one element longer, of `TAIL` if nothing else is said."""
     if len(expert) >= LONGEST:
         return []
-    return [(*expert, element) for element in TAIL if element not in expert]
+    return [(*expert, element) for element in tail if element not in expert]
 
 
 @dataclass(frozen=True)
@@ -172,9 +174,9 @@ def select_experts(
     own = list(model.conditionals[distribution].experts)
     if not own:
         raise ValueError(f"The model has no context lists for the {distribution} distribution.")
-    first = first_candidates(distribution, own)
+    first, tail = first_candidates(distribution, own), TAIL + CLASSES if model.is_classed else TAIL
     bank = _Bank(
-        model, sentences, distribution, max(len(first), max_experts + _KEPT) + len(TAIL), sample, seed, threads
+        model, sentences, distribution, max(len(first), max_experts + _KEPT) + len(tail), tail, sample, seed, threads
     )
     if begun is None:
         bank.add(first, progress)
@@ -202,7 +204,7 @@ def select_experts(
         expert, (value, experts, weights) = tried[best], joined[best]
         instead_of = next((other for other in pool if other not in experts), None)
         bank.keep({*experts, *(candidates[number] for number in order[:_KEPT])})
-        new = [other for other in extensions(expert) if other not in bank.slots]
+        new = [other for other in extensions(expert, tail) if other not in bank.slots]
         selection = replace(
             selection,
             experts=experts,
@@ -241,15 +243,16 @@ class _Bank:
         sentences: Sentences,
         distribution: str,
         capacity: int,
+        tail: Sequence[str],
         sample: int,
         seed: int,
         threads: int,
     ) -> None:
         conditional = model.conditionals[distribution]
         own = list(conditional.experts)
-        names = dict.fromkeys([*_given(distribution), *TAIL, *(name for expert in own for name in expert)])
+        names = dict.fromkeys([*_given(distribution), *tail, *(name for expert in own for name in expert)])
         self._column = {name: number for number, name in enumerate(names)}
-        elements, _, _ = compile_contexts([list(names)], distribution)
+        elements = model.reading(compile_contexts([list(names)], distribution)[0])
         alphabet = model.sizes[distribution]
         possible = conditional.possible
         if len(possible) == 0:

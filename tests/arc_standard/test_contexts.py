@@ -22,7 +22,8 @@ from spacy_hpyp.arc_standard.configuration import (
     right_arc,
     shift,
 )
-from spacy_hpyp.arc_standard.contexts import ELEMENTS, compile_contexts, read_context
+from spacy_hpyp.arc_standard.contexts import ELEMENTS, compile_contexts, read_context, with_classes
+from spacy_hpyp.text.elements import CLASS_ATTRIBUTES, class_symbols
 
 NEXT = 7
 SIDES = ["left", "right"]
@@ -38,6 +39,9 @@ NAMES = [
     *(f"{path}.{step}.{field}" for path in PATHS[4:] for step in STEPS for field in ["tag", "word"]),
     *(f"{path}.{side}.{field}" for path in PATHS for side in SIDES for field in ["label", "count"]),
 ]
+CLASSES = [f"{path}.{field}" for path in [*PATHS, "w1", "w2", "w3"] for field in CLASS_ATTRIBUTES]
+# Of words by their numbers; the last ones have none.
+CLASS_PATHS = ["0101", "0110", "0101101010101011010", "1", *12 * [""]]
 
 
 @st.composite
@@ -125,6 +129,8 @@ class Simulation:
             return FIRST_SYMBOL + children[-1][1] if children else NULL_SYMBOL
         if word in ("ROOT", None):
             return ROOT_SYMBOL if word == "ROOT" else NULL_SYMBOL
+        if field in CLASS_ATTRIBUTES and CLASS_PATHS[word]:
+            return class_symbols(CLASS_PATHS[word])[list(CLASS_ATTRIBUTES).index(field)]
         return FIRST_SYMBOL + (2 * word if field == "tag" else word)
 
 
@@ -151,19 +157,20 @@ def configurations(actions):
 
 
 def test_the_known_elements_are_those_of_stack_items_last_words_and_what_comes_next():
-    assert sorted(ELEMENTS) == sorted([*NAMES, "next.direction"])
+    assert sorted(ELEMENTS) == sorted([*NAMES, *CLASSES, "next.direction"])
     assert len(set(ELEMENTS.values())) == len(ELEMENTS) - 1
 
 
 @settings(deadline=None, derandomize=True)
 @given(derivations())
 def test_elements_are_what_a_stack_and_its_arcs_hold(actions):
-    elements, _, _ = compile_contexts([NAMES], "word")
+    names = [*NAMES, *CLASSES]
+    elements = with_classes(compile_contexts([names], "word")[0], CLASS_PATHS)
     simulation = Simulation()
     for step, (records, top) in enumerate(configurations(actions)):
         if step:
             simulation.execute(actions[step - 1])
-        assert dict(zip(NAMES, row_of(elements, records, top))) == {name: simulation.read(name) for name in NAMES}
+        assert dict(zip(names, row_of(elements, records, top))) == {name: simulation.read(name) for name in names}
 
 
 @settings(deadline=None, derandomize=True)
@@ -216,6 +223,11 @@ def test_experts_share_the_columns_of_elements_that_they_have_in_common():
     elements, columns, _ = compile_contexts([["s1.tag", "s2.tag"], [], ["s2.tag", "s1.word", "s1.tag"]], "tag")
     assert elements.tolist() == [list(ELEMENTS[name]) for name in ("s1.tag", "s2.tag", "s1.word")]
     assert columns.tolist() == [[0, 1, -1], [-1, -1, -1], [1, 2, 0]]
+
+
+def test_elements_that_read_no_classes_know_none():
+    elements, _, _ = compile_contexts([["s1.tag", "s1.word"]], "tag")
+    assert with_classes(elements, CLASS_PATHS) is elements
 
 
 @pytest.mark.parametrize("experts", [[], [[]], [[], []]])

@@ -1,4 +1,4 @@
-"""Classes of words as data of a pipeline: read before it is initialized, saved with it, and read by easy-first components."""
+"""Classes of words as data of a pipeline: read before it is initialized, saved with it, and read by its components."""
 
 import pytest
 import spacy
@@ -6,6 +6,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.components.word_classes import create_word_classes
+from spacy_hpyp.storage.checksum import unpack_message
 
 LINES = [
     *(f"00\t{noun}\t9" for noun in ("dog", "cat", "axolotl")),
@@ -92,8 +93,92 @@ def test_a_component_whose_pipeline_lost_its_classes_says_so(file):
     ] == ["D", "N"]
 
 
+def test_a_component_takes_its_classes_along_to_another_pipeline(file, tmp_path):
+    nlp, other = trained(file), spacy.blank("en")
+    for name in nlp.pipe_names:
+        other.add_pipe(name, source=nlp)
+    other.to_disk(tmp_path / "pipeline")
+    loaded = spacy.load(tmp_path / "pipeline")
+    assert found(loaded, "the", "axolotl", "zuzzes") == found(nlp, "the", "axolotl", "zuzzes")
+
+
 @pytest.mark.parametrize("path", [None, ""])
 def test_without_a_file_there_are_no_classes(path):
     nlp = pipeline()
     create_word_classes(path)(nlp)
     assert nlp.make_doc("the dog")[0]._.word_class is None
+
+
+#: Of the toy treebank's words, and of words that it has not: nouns, names, verbs.
+RAW = {
+    "dog": "00",
+    "cat": "00",
+    "axolotl": "00",
+    "Zenobia": "010",
+    "Kim": "010",
+    "Ada": "010",
+    "zuzzes": "10",
+    "naps": "10",
+}
+EXPERTS = {
+    "transition": [["s1.tag", "s2.tag", "s1.class"], ["s1.class:2", "s2.tag"], ["s2.class", "s1.tag"]],
+    "label": [["next.direction", "s1.tag", "s2.tag"]],
+    "tag": [["s1.tag", "s2.tag"], ["w1.tag", "w1.class", "w2.class"]],
+    "word": [["next.tag", "s1.tag", "s1.word"], ["next.tag", "w1.class"]],
+}
+
+
+def classed(toy, path):
+    """A generative parser, with classes or without."""
+    # Words are known by their class alone.
+    nlp = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
+    create_word_classes(path)(nlp)
+    return toy.train(nlp, toy.sentences())
+
+
+@pytest.fixture(scope="module")
+def generative(toy, tmp_path_factory):
+    """A generative parser with classes; tests do not change it."""
+    path = tmp_path_factory.mktemp("classes") / "classes.txt"
+    path.write_text(
+        "".join(f"{path}\t{word}\t{9 + i}\n" for i, (word, path) in enumerate(RAW.items())), encoding="utf8"
+    )
+    return classed(toy, path)
+
+
+def test_a_generative_parser_knows_unknown_words_by_their_class(toy, generative):
+    vocabulary = toy.parser(generative).joint.vocabulary
+    dog, axolotl, quux = vocabulary.numbers(["dog", "axolotl", "quux"])
+    assert dog == axolotl != quux
+    assert vocabulary.name(dog) == "<@00>"
+    doc = generative("the axolotl sees Zenobia .")
+    assert doc[1].tag_ == generative("the dog sees Zenobia .")[1].tag_
+    assert all(token._.log_prob < 0.0 for token in doc)
+
+
+def test_a_generative_parser_that_is_loaded_finds_its_classes_in_the_vocabulary(toy, generative, tmp_path):
+    generative.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    text = "the axolotl sees Zenobia . Zuzzes near a quux"
+    found, expected = ([(t.tag_, t.dep_, t.head.i, t._.log_prob) for t in nlp(text)] for nlp in (loaded, generative))
+    assert found == expected
+    loaded.update(toy.examples(loaded, toy.sentences()))
+    assert toy.parser(loaded).generate(3, seed=1)
+    data = generative.get_pipe("hpyp_parser").to_bytes(exclude=["vocab"])
+    with pytest.raises(ValueError, match="reads classes of words, but the pipeline has none"):
+        toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100).get_pipe("hpyp_parser").from_bytes(data)
+
+
+def test_a_generative_parser_without_classes_has_the_lists_that_are_left(toy):
+    nlp = classed(toy, None)
+    plain = {
+        **EXPERTS,
+        "transition": [["s1.tag", "s2.tag"], ["s2.tag"]],
+        "tag": [["s1.tag", "s2.tag"], ["w1.tag"]],
+        "word": [["next.tag", "s1.tag", "s1.word"]],
+    }
+    other = toy.trained(**plain, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
+    one, two = (toy.parser(each).joint for each in (nlp, other))
+    assert {name: [*map(list, each.experts)] for name, each in one.conditionals.items()} == plain
+    parts = [{**unpack_message(each.to_bytes()), "contexts": None} for each in (one, two)]
+    assert parts[0] == parts[1]

@@ -21,9 +21,9 @@ from spacy_hpyp.easy_first.arcs import (
     score_arcs,
 )
 from spacy_hpyp.models.tree_model import TreeModel
+from spacy_hpyp.text.elements import reads_classes
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings
-from spacy_hpyp.text.word_classes import reads_classes
 
 NAMES = list(ELEMENTS)
 TREES = ("l2", "l1", "l", "r", "r1", "r2")

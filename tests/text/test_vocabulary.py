@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from spacy_hpyp.text.seen_tags import SeenTags
 from spacy_hpyp.text.unknown_words import english_unknown_words, one_unknown_word, universal_unknown_words
 from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
+from spacy_hpyp.text.word_classes import ClassedRule, WordClass
 
 TAGS = ["DT", "NN", "VB", "NNP", "."]
 DT, NN, VB, NNP, STOP = range(5)
@@ -281,6 +282,25 @@ def test_rare_words_of_earlier_files_are_known_by_their_form_together_with_the_t
 
 def observing(*sentences, **options):
     return collect(*times(5, "dog", NN), *sentences, **{"rare_words": "auto", "min_class_count": 2, **options})
+
+
+def test_the_form_of_a_word_that_is_generated_as_one_of_its_class_is_observed_besides():
+    classes = {word: WordClass("01", word, 1) for word in ("cat", "cow", "run", "rot", "car", "rat")}
+    words = [("cat", NN), ("cow", NN), ("run", VB), ("rot", VB), ("dip", VB), ("dot", VB), ("rap", VB)]
+    vocabulary = observing(words, rule=ClassedRule(by_shape, classes), min_class_count=2)
+    found = vocabulary.numbers_observed(["dog", "cat", "car", "rat", "dim", "zoo"])
+    names = ["dog", "<@01~c*~SEEN~NN>", "<@01~c*>", "<@01~r*>", "<d*>", "<lower>"]
+    assert [vocabulary.name(number) for number in found] == [name.replace("lower", UNKNOWN) for name in names]
+    assert len(set(vocabulary.outcomes[found[1:4]].tolist())) == 1
+    assert [candidates(vocabulary, number) for number in found[1:4]] == 3 * [[NN, VB]]
+    told = vocabulary.forms.given(len(TAGS))
+    assert told.sum(axis=0) == pytest.approx(1.0)
+    c, r = vocabulary.observed_form[found[2:4]]
+    assert told[c, NN] > told[r, NN]
+    assert told[c, VB] < told[r, VB]
+    again = pickle.loads(pickle.dumps(vocabulary.with_rule(ClassedRule(by_shape, classes))))
+    assert again.numbers_observed(["rat", "dim"]) == found[3:5]
+    assert content(again) == content(vocabulary)
 
 
 def test_a_rare_word_is_generated_as_the_class_of_its_form_and_the_tag_that_it_had_is_observed_besides():

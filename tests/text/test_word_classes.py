@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 from spacy.vocab import Vocab
 
+from spacy_hpyp.text.elements import CLASS_ATTRIBUTES, class_symbols, reads_classes, without_classes
 from spacy_hpyp.text.vector_classes import vector_classes
 from spacy_hpyp.text.word_classes import (
-    CLASS_ATTRIBUTES,
+    ClassedRule,
     WordClass,
     class_lines,
-    class_symbols,
+    in_raw_text,
     learn_classes,
+    path_in,
     path_of,
     read_classes,
-    reads_classes,
-    without_classes,
+    words_of_raw_text,
 )
 
 NOUNS, VERBS = ("dog", "cat", "cow", "hen"), ("eats", "sleeps", "runs")
@@ -53,7 +54,8 @@ def test_what_is_no_file_of_classes_is_an_error_with_its_line(tmp_path, text, me
 
 def test_words_are_looked_up_as_they_are_then_by_digits_case_and_looks():
     paths = {"may": "00", "May": "01", "0000": "10", "<LOW-ing>": "110", "<LOW>": "111"}
-    assert [path_of(paths, word) for word in ("may", "May", "MAY", "1984", "zyxing", "zyxed", "Zyx")] == [
+    classes = {word: WordClass(path, word, 1) for word, path in paths.items()}
+    assert [path_of(classes, word) for word in ("may", "May", "MAY", "1984", "zyxing", "zyxed", "Zyx")] == [
         "00",
         "01",
         "00",
@@ -62,6 +64,28 @@ def test_words_are_looked_up_as_they_are_then_by_digits_case_and_looks():
         "111",
         "",
     ]
+
+
+def test_words_of_raw_text_are_those_it_has_and_those_with_capitals():
+    classes = {word: WordClass("0", word, 3) for word in ("may", "May", "dog", "iPod", "0000", "<LOW-ing>", "a")}
+    expected = {"may": "may", "May": "May", "MAY": "may", "Dog": "dog", "DOG": "dog", "iPod": "iPod", "A": "a"}
+    others = ("mAY", "IPOD", "1984", "0000", "<LOW-ing>", "running", "")
+    assert [in_raw_text(classes, word) for word in (*expected, *others)] == [*expected.values(), *[""] * len(others)]
+    found = sorted(words_of_raw_text(classes))
+    assert found == sorted((word, 3) for word in {*expected, *expected.values()})
+
+
+def test_a_rule_with_classes_names_them_first_and_coarser_ones_after_them():
+    def rule(form, lower_tag):
+        return [f"{form[-1]}~{lower_tag}", "ANY"]
+
+    classed = ClassedRule(rule, {"dog": WordClass("010110101", "dog", 3)})
+    names = classed("dog", "")
+    assert [path_in(name) for name in names] == ["010110101", "01011010", "010110", "0101", "", ""]
+    assert names[-2:] == rule("dog", "")
+    assert len({classed(word, "")[0] for word in ("dog", "Dog", "DOG")}) == 3
+    assert [path_in(name) for name in classed("Dog", "")] == [path_in(name) for name in names]
+    assert classed("cat", "NN") == rule("cat", "NN")
 
 
 def test_symbols_are_of_so_many_steps():

@@ -87,20 +87,21 @@ def cross_validate(
     intervals = bootstrap({name: np.array([counts[name] for counts in ours]) for name in METRICS})
     rows = [(name, *map(percent, intervals[name])) for name in METRICS]
     print_table(("", "F1", "from", "to"), rows, f"Official scores of {treebank.name}, raw text, cross-validated")
-    note(f"{LEVEL:.0%} of the scores of bootstrap samples of {len(documents):,} documents lie between 'from' and 'to'")
+    what = "documents" if sum(map(_begins, blocks)) == len(documents) else "runs of sentences, for want of documents,"
+    note(f"{LEVEL:.0%} of the scores of bootstrap samples of {len(documents):,} {what} lie between 'from' and 'to'")
     save_json(output / "scores.json", {name: interval._asdict() for name, interval in intervals.items()}, "scores")
 
 
 def _documents(blocks: Sequence[Block], folds: int) -> list[list[Block]]:
     """The documents of a treebank, or what stands for them if it has fewer than there are to be folds."""
-    begins = [i for i, block in enumerate(blocks) if i == 0 or any(map(_is_new, block.comments))]
+    begins = [i for i, block in enumerate(blocks) if i == 0 or _begins(block)]
     if len(begins) < folds:
         begins = list(range(0, len(blocks), min(_SENTENCES, len(blocks) // folds)))
     return [list(blocks[i:j]) for i, j in zip(begins, [*begins[1:], len(blocks)])]
 
 
-def _is_new(comment: str) -> bool:
-    return comment.split()[:1] == ["newdoc"]
+def _begins(block: Block) -> bool:
+    return any(comment.split()[:1] == ["newdoc"] for comment in block.comments)
 
 
 def _write(path: Path, blocks: Sequence[Block]) -> str:

@@ -45,6 +45,15 @@ STATES = "sleeps waits sings".split()
 ADJECTIVES = "old small green".split()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory):
+    """Where pipelines keep what follows from them."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPACY_HPYP_CACHE", str(folder))
+        yield folder
+
+
 @dataclass(frozen=True)
 class Sentence:
     """A sentence as columns; a head is a position in the sentence, the root's its own."""

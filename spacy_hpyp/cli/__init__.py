@@ -6,6 +6,7 @@ from inspect import signature
 import typer
 
 from . import (
+    cache,
     classes,
     combine,
     convert,
@@ -93,6 +94,7 @@ _add(
         "ngram": ngram.ngram,
         "select-contexts": select_contexts.select_contexts,
         "warm": warm.warm,
+        "cache": cache.cache,
     },
     _TRAINING,
 )

@@ -9,8 +9,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
 
+from ..components.hpyp_training import HPYPTraining
 from .app import load_pipeline, note
-from .options import argument
+from .options import argument, option
 
 # What is parsed: two sentences, of which the second begins where it is found to.
 _TEXT = "the dog sees a cat . the cat sleeps ."
@@ -28,6 +29,13 @@ def warm(
             "Name or path of a trained pipeline; without one, the components with the shipped settings are trained for a moment"
         ),
     ] = None,
+    beside: Annotated[
+        bool,
+        option(
+            "Write what the pipeline predicts by beside its models, for images and where the user's cache cannot be written to",
+            "--beside",
+        ),
+    ] = False,
 ) -> None:
     """Compile what a pipeline needs, so that nobody waits for it later, and say how long that takes.
 
@@ -35,7 +43,13 @@ def warm(
     it where an image is built, or before tests.
     """
     if pipeline is not None:
-        seconds = _use(load_pipeline(pipeline))
+        nlp = load_pipeline(pipeline)
+        seconds = _use(nlp)
+        for _, component in nlp.pipeline if beside else ():
+            if isinstance(component, HPYPTraining):
+                msg.info(f"Wrote {component.save_views()}")
+    elif beside:
+        raise ValueError("--beside is for a trained pipeline: name one.")
     else:
         seconds = sum(map(_train, _COMPONENTS))
     msg.good(f"Ready after {seconds:.1f} s")

@@ -1,7 +1,7 @@
 """How the component `hpyp_parser` learns, and how what it has learned is stored."""
 
 import warnings
-from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -16,17 +16,17 @@ from ..models.joint_model import JointModel
 from ..models.parameters import set_pooled, weights_from
 from ..models.view_storage import read_views, write_views
 from ..pools.pool import Weights
+from ..storage.cache import in_cache
 from ..storage.checksum import identity
 from ..training.confidence import learn_confidence
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
 from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
 from ..training.treebank import GoldCorpus
 from .alignment import gold_documents
-from .base import TrainableComponent
 from .parsers import GibbsParser
 from .word_classes import begin_with_classes, with_classes
 
-# Where the views stand, beside the model.
+# Where the views stand if they stand beside the model.
 _VIEWS = "view.bin"
 # While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
 _LATENT_INTERVAL = 5
@@ -193,37 +193,65 @@ class HPYPTraining(GibbsParser):
 
     # Storage
 
-    def _save_beside(self, folder: Path, model: str, exclude: Sequence[str]) -> None:
-        """Save the frozen views of the model ("view").
+    def save_views(self) -> Path:
+        """Write the frozen views of the model beside the file that it was loaded from, where all who load that find them.
 
-        With them a model that only predicts is loaded without what it has seen, and processes that load it share the memory.
-        Without them they follow from the model.
+        RETURNS (Path): The file.
+        RAISES (ValueError): If the model was not loaded from a file, or is another one by now.
+        RAISES (OSError): If it cannot be written.
         """
-        if self.is_trained and "view" not in exclude:
-            write_views(folder / _VIEWS, self.joint.views, model)
-
-    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
-        """Save the component to a directory, see `TrainableComponent.to_disk`: nobody changes the model before its views are saved, too."""
-        self.guard.read(lambda: TrainableComponent.to_disk(self, path, exclude=exclude))
+        model = self._identity_in_file()
+        if self._source is None or model is None:
+            raise ValueError(
+                f"The component '{self.name}' has a model that stands in no file. Save the pipeline, and load it."
+            )
+        path = self._source.with_name(_VIEWS)
+        write_views(path, self.joint.views, model)
+        return path
 
     def _complete_model(self, loaded: JointModel, data: bytes, source: Path | None) -> None:
+        """Find or make what the model predicts by, its frozen views.
+
+        Who only predicts maps them from a file, beside the model or in the cache of the user, and never reads the seating that they
+        follow from.
+        """
         if not loaded.is_initialized:
             return
-        found = None
-        if source is not None:
-            file = source.with_name(_VIEWS)
-            try:
-                found = read_views(file, loaded.conditionals, loaded.sizes, loaded.pack(), identity(data))
-            except (ValueError, OSError) as error:
-                warnings.warn(
-                    f"The component '{self.name}' cannot use {file}: {error}. What stands there is made again from the model, "
-                    "which takes some seconds each time; save the pipeline again, or install it again.",
-                    stacklevel=2,
-                )
-        if found is None:
+        if source is None:
             loaded.check()
-        else:
+            return
+        model = identity(data)
+        if self._map_views(loaded, source.with_name(_VIEWS), model):
+            return
+        try:
+            with in_cache(model) as path:
+                if not self._map_views(loaded, path, model):
+                    # Only the copy reads its seating.
+                    loaded.use_views(copy(loaded).views)
+                    write_views(path, loaded.views, model)
+                    self._map_views(loaded, path, model)
+        except OSError as error:
+            if not loaded.has_views:
+                loaded.use_views(copy(loaded).views)
+            warnings.warn(
+                f"The component '{self.name}' cannot keep what it predicts by: {error}. It is made again each time that the pipeline is "
+                "loaded, and takes memory in each process. Let SPACY_HPYP_CACHE name a directory that can be written to.",
+                stacklevel=2,
+            )
+
+    def _map_views(self, loaded: JointModel, file: Path, model: str) -> bool:
+        """Let a model predict by the views of a file. Returns whether there are any that it can predict by."""
+        try:
+            found = read_views(file, loaded.conditionals, loaded.sizes, loaded.pack(), model)
+        except (ValueError, OSError) as error:
+            warnings.warn(
+                f"The component '{self.name}' cannot use {file}: {error}. What stands there is made again from the model.",
+                stacklevel=2,
+            )
+            return False
+        if found is not None:
             loaded.use_views(*found)
+        return found is not None
 
     def _untrained_model(self) -> Model:
         return thinc_model(self.joint.untrained())

@@ -56,19 +56,11 @@ class StoredComponent(TrainablePipe):
         return self.learned.from_bytes(stored)
 
     def _complete_model(self, loaded: Any, data: bytes, source: Path | None) -> None:
-        """Check what `_load_model` has left, or read what else was saved of the model.
+        """Check what `_load_model` has left, or make or find what the model predicts by.
 
         loaded (Any): What `_load_model` made.
         data (bytes), source (Path | None): All that was stored, and the file that it was read from, if any.
         RAISES (ValueError): If something is damaged.
-        """
-
-    def _save_beside(self, folder: Path, model: str, exclude: Sequence[str]) -> None:
-        """Save what `_complete_model` reads besides the model.
-
-        folder (Path): The directory of the component.
-        model (str): What identifies the file of the model.
-        exclude (Sequence[str]): Names of parts to leave out.
         """
 
     def _untrained_model(self) -> Model:
@@ -143,19 +135,13 @@ class StoredComponent(TrainablePipe):
         """Save the component to a directory.
 
         The model is one file, with a checksum, that takes the place of the previous one only when it is complete: a full disk
-        or an interrupt leaves what was there before. So are its settings, and what stands beside the model.
+        or an interrupt leaves what was there before. So are its settings.
         """
-
-        def save_model(file: Path) -> None:
-            data = self._write_model()
-            replace_file(file, data)
-            self._save_beside(file.parent, identity(data), exclude)
-
         # Others may save to the same place.
         Path(path).mkdir(parents=True, exist_ok=True)
         parts = {
             "cfg": lambda file: replace_file(file, self._settings_to_bytes()),
-            "model": save_model,
+            "model": lambda file: replace_file(file, self._write_model()),
             "vocab": lambda folder: self.vocab.to_disk(folder, exclude=exclude),
         }
         util.to_disk(path, parts, exclude)

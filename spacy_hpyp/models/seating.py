@@ -190,6 +190,11 @@ class Seating(ABC):
                 self._views = dict(zip(self.conditionals, made))
         return self._views
 
+    @property
+    def has_views(self) -> bool:
+        """Whether there are frozen views already."""
+        return self._views is not None
+
     def use_views(self, views: Mapping[str, View], mapped: MappedFile | None = None) -> None:
         """Predict by views that were made of this seating before, by distribution, and may be mapped from a file."""
         self._drop_frozen()

@@ -1,11 +1,11 @@
-"""Frozen views beside the model: predictions from a file that is mapped into memory, which is checked before it is used."""
+"""Frozen views in the cache or beside the model: predictions from a file that is mapped into memory, which is checked before it is used."""
 
 import os
 import shutil
 import sys
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
+import command_line
 import numpy as np
 import pytest
 import spacy
@@ -27,7 +27,23 @@ def nlp(toy):
 
 @pytest.fixture
 def folder(nlp, tmp_path):
-    """Where it is saved."""
+    """Where it is saved, with what it predicts by."""
+    nlp.to_disk(tmp_path)
+    spacy.load(tmp_path).get_pipe(COMPONENT).save_views()
+    return tmp_path
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path_factory):
+    """An empty cache."""
+    path = tmp_path_factory.mktemp("cache") / "inside"
+    monkeypatch.setenv("SPACY_HPYP_CACHE", str(path))
+    return path
+
+
+@pytest.fixture
+def saved(nlp, tmp_path):
+    """Where it is saved by itself."""
     nlp.to_disk(tmp_path)
     return tmp_path
 
@@ -54,13 +70,13 @@ def change(folder, name, edit):
     write_views(file_of(folder), views, identity_of_file(folder / COMPONENT / "model"))
 
 
-def test_a_pipeline_that_only_predicts_reads_no_seating(nlp, folder, unpacked, annotation):
+def test_a_pipeline_that_only_predicts_reads_no_seating(nlp, folder, unpacked, toy, annotation):
     loaded = spacy.load(folder)
     assert annotation(loaded(TEXT)) == annotation(nlp(TEXT))
     assert not unpacked
     views = loaded.get_pipe(COMPONENT).joint.views
     assert all(isinstance(view.restaurants.base, np.memmap) for view in views.values())
-    for name, view in nlp.get_pipe(COMPONENT).joint.views.items():
+    for name, view in toy.copy(nlp).get_pipe(COMPONENT).joint.views.items():
         for own, mapped in zip(view, views[name]):
             np.testing.assert_array_equal(own, mapped)
 
@@ -89,7 +105,8 @@ def test_what_has_been_loaded_is_saved_as_it_was(folder, tmp_path_factory, unpac
     spacy.load(folder).to_disk(again)
     files = sorted(path.relative_to(folder) for path in folder.rglob(f"{COMPONENT}/**/*") if path.is_file())
     assert [file.name for file in files] == ["cfg", "model", "view.bin"]
-    assert all((again / file).read_bytes() == (folder / file).read_bytes() for file in files)
+    assert all((again / file).read_bytes() == (folder / file).read_bytes() for file in files[:2])
+    assert not (again / files[2]).exists()
     assert not unpacked
 
 
@@ -97,16 +114,90 @@ def test_a_view_of_another_model_is_not_used(nlp, folder, tmp_path_factory, toy,
     other = tmp_path_factory.mktemp("other")
     toy.copy(nlp).to_disk(other)
     trained = toy.train(toy.copy(nlp), toy.sentences(20, seed=1), sweeps=1)
-    trained.get_pipe(COMPONENT).to_disk(folder / COMPONENT, exclude=["vocab", "view"])
+    trained.get_pipe(COMPONENT).to_disk(folder / COMPONENT, exclude=["vocab"])
     with pytest.warns(UserWarning, match="belongs to another model.*made again from the model"):
         loaded = spacy.load(folder)
     assert annotation(loaded(TEXT)) == annotation(trained(TEXT)) != annotation(nlp(TEXT))
 
 
-def test_a_model_without_views_makes_them(nlp, folder, unpacked, annotation):
-    file_of(folder).unlink()
-    assert annotation(spacy.load(folder)(TEXT)) == annotation(nlp(TEXT))
-    assert unpacked
+def test_views_are_made_once_and_kept_for_the_next_process(nlp, saved, cache, unpacked, annotation):
+    for loads in range(1, 3):
+        loaded = spacy.load(saved)
+        views = loaded.get_pipe(COMPONENT).joint.views
+        assert all(isinstance(view.restaurants.base, np.memmap) for view in views.values())
+        assert annotation(loaded(TEXT)) == annotation(nlp(TEXT))
+        assert len(unpacked) == 1, loads
+    assert [path.name for path in kept(cache)] == [f"{identity_of_file(saved / COMPONENT / 'model')}.bin"]
+
+
+def kept(cache):
+    return sorted(cache.glob("*.bin"))
+
+
+@pytest.mark.parametrize(
+    "edit", [lambda data: data[:-1], lambda data: b"", lambda data: data[:5000] + b"?" + data[5001:]]
+)
+def test_what_is_damaged_in_the_cache_is_made_again_there(nlp, saved, cache, edit, annotation):
+    spacy.load(saved)
+    (file,) = kept(cache)
+    data = file.read_bytes()
+    file.write_bytes(edit(data))
+    with pytest.warns(UserWarning, match="made again from the model"):
+        loaded = spacy.load(saved)
+    assert annotation(loaded(TEXT)) == annotation(nlp(TEXT))
+    assert file.read_bytes() == data
+
+
+def test_where_nothing_can_be_kept_views_are_made_in_memory(nlp, saved, cache, annotation):
+    cache.write_text("This is no directory.")
+    with pytest.warns(UserWarning, match="SPACY_HPYP_CACHE"):
+        loaded = spacy.load(saved)
+    assert annotation(loaded(TEXT)) == annotation(nlp(TEXT))
+
+
+def test_what_was_not_used_for_the_longest_time_is_removed(
+    nlp, saved, cache, toy, tmp_path_factory, monkeypatch, annotation
+):
+    first = spacy.load(saved)
+    other = tmp_path_factory.mktemp("other")
+    toy.train(toy.copy(nlp), toy.sentences(20, seed=1), sweeps=1).to_disk(other)
+    (file,) = kept(cache)
+    # Room for one and a half.
+    monkeypatch.setenv("SPACY_HPYP_CACHE_GB", str(1.5e-9 * file.stat().st_size))
+    spacy.load(other)
+    assert len(kept(cache)) == 1
+    assert not file.exists()
+    assert annotation(first(TEXT)) == annotation(nlp(TEXT))
+    monkeypatch.setenv("SPACY_HPYP_CACHE_GB", "much")
+    with pytest.raises(ValueError, match="SPACY_HPYP_CACHE_GB must be a number"):
+        spacy.load(saved)
+
+
+def test_several_that_load_at_once_make_one_file(nlp, saved, cache, unpacked, annotation):
+    with ThreadPoolExecutor(4) as executor:
+        loaded = list(executor.map(spacy.load, [saved] * 4))
+    assert all(annotation(each(TEXT)) == annotation(nlp(TEXT)) for each in loaded)
+    assert len(unpacked) == len(kept(cache)) == 1
+
+
+def test_the_cache_is_shown_and_emptied(saved, cache):
+    spacy.load(saved)
+    (file,) = kept(cache)
+    assert file.stem in command_line.run("hpyp", "cache").stdout
+    assert "Removed" in command_line.run("hpyp", "cache", "--empty").stdout
+    assert not kept(cache)
+    assert f"0.000 of 8.0 GB in {cache}" in " ".join(command_line.run("hpyp", "cache").stdout.split())
+
+
+def test_views_are_written_beside_a_model_on_request(nlp, saved, cache, annotation, unpacked):
+    command_line.run("hpyp", "warm", saved, "--beside")
+    command_line.run("hpyp", "cache", "--empty")
+    unpacked.clear()
+    assert annotation(spacy.load(saved)(TEXT)) == annotation(nlp(TEXT))
+    assert not unpacked
+    assert not kept(cache)
+    with pytest.raises(ValueError, match="stands in no file"):
+        nlp.get_pipe(COMPONENT).save_views()
 
 
 def damaged(data, kind, rng):
@@ -223,31 +314,36 @@ def test_several_can_save_to_one_place_at_once(nlp, toy, tmp_path, annotation):
     parsers = [each.get_pipe(COMPONENT) for each in (nlp, other)]
     with ThreadPoolExecutor(4) as executor:
         list(executor.map(lambda i: parsers[i % 2].to_disk(tmp_path / COMPONENT, exclude=["vocab"]), range(16)))
-    assert sorted(path.name for path in (tmp_path / COMPONENT).iterdir()) == ["cfg", "model", "view.bin"]
+    assert sorted(path.name for path in (tmp_path / COMPONENT).iterdir()) == ["cfg", "model"]
     loaded = toy.copy(nlp)
-    with warnings.catch_warnings():
-        # The model of the one and the view of the other may stand there.
-        warnings.filterwarnings("ignore", "The component .* cannot use")
-        loaded.get_pipe(COMPONENT).from_disk(tmp_path / COMPONENT, exclude=["vocab"])
+    loaded.get_pipe(COMPONENT).from_disk(tmp_path / COMPONENT, exclude=["vocab"])
     model = loaded.get_pipe(COMPONENT).model.to_bytes()
     (saved,) = [each for each in (nlp, other) if each.get_pipe(COMPONENT).model.to_bytes() == model]
     assert annotation(loaded(TEXT)) == annotation(saved(TEXT))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
-@pytest.mark.parametrize("file", ["model", "view.bin"])
-def test_a_full_disk_leaves_what_was_there_and_names_the_file(nlp, folder, file, annotation):
+def test_a_full_disk_leaves_what_was_there_and_names_the_file(nlp, folder, cache, annotation):
     import resource
 
     before = {path: path.read_bytes() for path in (folder / COMPONENT).iterdir()}
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    # No file can be as large as this one. Files are written in this order.
-    assert len(before[folder / COMPONENT / "model"]) < len(before[file_of(folder)])
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before[folder / COMPONENT / file]) - 1, limits[1]))
+    model, views = (len(before[folder / COMPONENT / name]) for name in ("model", "view.bin"))
+    assert model < views
     try:
-        with pytest.raises(OSError, match=rf"File too large.*{file}"):
+        # No file can be larger.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (model - 1, limits[1]))
+        with pytest.raises(OSError, match=r"File too large.*model"):
             nlp.get_pipe(COMPONENT).to_disk(folder / COMPONENT, exclude=["vocab"])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (views - 1, limits[1]))
+        with pytest.raises(OSError, match=r"File too large.*view.bin"):
+            spacy.load(folder).get_pipe(COMPONENT).save_views()
+        file_of(folder).unlink()
+        with pytest.warns(UserWarning, match=r"File too large.*SPACY_HPYP_CACHE"):
+            loaded = spacy.load(folder)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not kept(cache)
+    assert annotation(loaded(TEXT)) == annotation(nlp(TEXT))
+    del before[file_of(folder)]
     assert {path: path.read_bytes() for path in (folder / COMPONENT).iterdir()} == before
-    assert annotation(spacy.load(folder)(TEXT)) == annotation(nlp(TEXT))

@@ -71,7 +71,8 @@ def learn(nlp: Language, name: str, examples: list[Example]) -> None:
 
 
 def save(nlp: Language, path: Path, examples: list[Example]) -> None:
-    """Save a pipeline, and an n-gram model of the same text."""
+    """Save a pipeline with what it predicts by, and an n-gram model of the same text."""
     nlp.to_disk(path)
+    spacy.load(path).get_pipe("hpyp_parser").save_views()
     sentences = [[token.text for token in each.reference] for each in examples]
     train_ngram_model(sentences, order=3, sweeps=4, samples=2).to_disk(path / NGRAM)

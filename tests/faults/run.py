@@ -19,6 +19,7 @@ wrong and, at the end, the counts. The exit code is 1 if anything went wrong. Th
 """
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -168,6 +169,8 @@ def main() -> None:
     report = Report()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        # Of all processes.
+        os.environ["SPACY_HPYP_CACHE"] = str(folder / "cache")
         train_pipelines(folder)
         for part, attack in zip(PARTS, (try_documents, try_files, try_kills, try_interrupts), strict=True):
             if not arguments.parts or part in arguments.parts:

@@ -14,9 +14,12 @@ from spacy_hpyp.hpyp.franchise import (
     SIZE,
     Franchise,
     add,
+    deepest,
+    dish_probability,
     new_franchise,
     remove,
     reserve,
+    restaurant_distribution,
 )
 from spacy_hpyp.pools.pool import FrozenPool
 from spacy_hpyp.pools.view import make_view
@@ -49,6 +52,16 @@ def seated_franchise(
             for expert in range(len(columns)):
                 change(franchise, expert, np.array(context, dtype=np.int32), dish, rng)
     return franchise
+
+
+def predictive_probability(franchise: Franchise, expert: int, row: np.ndarray, dish: int) -> float:
+    """The probability of a dish in a context under one expert."""
+    return dish_probability(franchise, deepest(franchise, expert, row), dish)
+
+
+def predictive_distribution(franchise: Franchise, expert: int, row: np.ndarray, out: np.ndarray) -> None:
+    """The probabilities of all dishes in a context under one expert, into `out` (float64[alphabet])."""
+    restaurant_distribution(franchise, deepest(franchise, expert, row), out)
 
 
 @njit(error_model="numpy")

@@ -451,46 +451,6 @@ def restaurant_probability(franchise, restaurant, served, tables, above):
 
 
 @borrowing
-def predictive_probability(franchise, expert, row, dish):
-    """Probability of a dish in a context under one expert, given the present seating.
-
-    row (int32[elements]): The context row.
-    RETURNS (float): p(dish | context).
-    """
-    restaurant = expert
-    depth = depth_of(franchise, expert)
-    probability = 1.0 / franchise.alphabet[0]
-    level = 0
-    while restaurant != NONE:
-        serving = serving_of(franchise, restaurant, dish)
-        if serving == NONE:
-            probability = restaurant_probability(franchise, restaurant, 0, 0, probability)
-        else:
-            probability = restaurant_probability(
-                franchise,
-                restaurant,
-                franchise.servings[serving, SERVED],
-                franchise.servings[serving, OPEN],
-                probability,
-            )
-        if level == depth:
-            break
-        restaurant = child(franchise, restaurant, row[franchise.columns[expert, level]])
-        level += 1
-    return probability
-
-
-@borrowing
-def predictive_distribution(franchise, expert, row, out):
-    """Probabilities of all dishes in a context under one expert, given the present seating.
-
-    row (int32[elements]): The context row.
-    out (float64[alphabet]): Overwritten with p(. | context).
-    """
-    restaurant_distribution(franchise, deepest(franchise, expert, row), out)
-
-
-@borrowing
 def dish_probability(franchise, restaurant, dish):
     """Probability of a dish in a restaurant, given the present seating; what `seat` would return.
 

@@ -12,9 +12,9 @@ from ..compiled import borrowing, compiled
 from .franchise import (
     TIER,
     Franchise,
+    dish_probability,
     new_franchise,
     open_restaurant,
-    predictive_probability,
     reserve,
     restaurant_distribution,
     seat,
@@ -125,7 +125,7 @@ def _predict_left_out(franchise, row, dish, offsets, groups, whole, rng, log_pro
                 restaurant_distribution(franchise, restaurant, out)
                 log_probability[i] = np.log(out)
             else:
-                log_probability[i, 0] = np.log(predictive_probability(franchise, 0, row[event], dish[event]))
+                log_probability[i, 0] = np.log(dish_probability(franchise, restaurant, dish[event]))
             i += 1
         for event in range(end - 1, start - 1, -1):
             tables, size = moved[event - start, 0], moved[event - start, 1]

@@ -12,8 +12,8 @@ from ..compiled import borrowing, compiled
 from .franchise import (
     Franchise,
     deepest,
+    dish_probability,
     open_restaurant,
-    predictive_probability,
     reserve,
     restaurant_distribution,
     seat,
@@ -91,7 +91,7 @@ def score_sequences(franchise, symbols, offsets, group, out):
         out[i] = 0.0
         for place in range(offsets[i], offsets[i + 1]):
             _read_context(symbols, offsets[i], place, group[i], end, row)
-            out[i] += log(predictive_probability(franchise, 0, row, symbols[place]))
+            out[i] += log(dish_probability(franchise, deepest(franchise, 0, row), symbols[place]))
 
 
 @compiled

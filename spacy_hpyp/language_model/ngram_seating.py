@@ -60,8 +60,8 @@ def score_stream(average, stream, out):
     stream (int32[*]): Whole sentences, each with the boundary after it.
     out (float64[*]): Overwritten with log p(word | the words before it in its sentence) in nats.
     """
-    boundary = average.alphabet[0] - 1
-    row = np.empty(average.columns.shape[1], dtype=np.int32)
+    boundary = average.franchise.alphabet[0] - 1
+    row = np.empty(average.franchise.columns.shape[1], dtype=np.int32)
     start = 0
     for place in range(len(stream)):
         read_history(stream, start, place, boundary, row)
@@ -81,8 +81,8 @@ def draw_stream(average, beginning, attempts, rng, stream):
     stream (int32[*]): Overwritten with the words and the boundary; has room for the longest sentence that is wanted.
     RETURNS (int): How many words there are, or 0 if none of the attempts led to a sentence.
     """
-    boundary = average.alphabet[0] - 1
-    row = np.empty(average.columns.shape[1], dtype=np.int32)
+    boundary = average.franchise.alphabet[0] - 1
+    row = np.empty(average.franchise.columns.shape[1], dtype=np.int32)
     stream[: len(beginning)] = beginning
     for _ in range(attempts):
         for place in range(len(beginning), len(stream)):
@@ -103,8 +103,8 @@ def next_distributions(average, words, out):
     words (int32[n]): The words of the sentence.
     out (float64[n + 1, alphabet]): Overwritten with p(word or boundary | the words before), before the first word and after each.
     """
-    boundary = average.alphabet[0] - 1
-    row = np.empty(average.columns.shape[1], dtype=np.int32)
+    boundary = average.franchise.alphabet[0] - 1
+    row = np.empty(average.franchise.columns.shape[1], dtype=np.int32)
     for place in range(len(words) + 1):
         read_history(words, 0, place, boundary, row)
         for dish in range(boundary + 1):
@@ -114,7 +114,7 @@ def next_distributions(average, words, out):
 @borrowing
 def _passed_on(average, row):
     """How much of a prediction comes from below all counts, from the uniform distribution: the mean over the samples."""
-    return average.passed_on[deepest(average, 0, row)].mean()
+    return average.passed_on[deepest(average.franchise, 0, row)].mean()
 
 
 @compiled
@@ -129,8 +129,8 @@ def score_block(average, words, may_start, log_probability, passed_on):
     passed_on (float64[n + 1]): Overwritten with how much of each prediction comes from the uniform distribution below all counts,
         where the present sentence begins as is most probable. The less it is, the more has been seen of such a context.
     """
-    boundary = average.alphabet[0] - 1
-    longest = average.columns.shape[1]
+    boundary = average.franchise.alphabet[0] - 1
+    longest = average.franchise.columns.shape[1]
     row = np.empty(longest, dtype=np.int32)
     # How probable it is that so many words of the sentence precede; the last place is for more of them as well.
     begun, continued = np.zeros(longest + 1), np.empty(longest + 1)

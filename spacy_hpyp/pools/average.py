@@ -11,26 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, compiled
-from ..hpyp.franchise import ABOVE, DISH, FIRST, NEXT, PARENT, RESTAURANT, SYMBOL, child, deepest, serving_of
-from .finished import Finished, structure
+from ..hpyp.franchise import ABOVE, DISH, FIRST, NEXT, PARENT, RESTAURANT, SYMBOL, Franchise, child, deepest, serving_of
+from .finished import Finished
 
 
 @by_reference
 class Average(NamedTuple):
     """The views of several samples of the same franchise, of one expert.
 
-    columns, alphabet, restaurants, restaurant_index, servings, serving_index: As in `Franchise`, and read by the same
-        functions. Customers and tables are those of one of the samples and mean nothing.
+    franchise (Franchise): One of the samples: of the others customers, tables, discounts and strengths are other ones.
     probability (float64[servings, samples]): p_s(dish | restaurant) of every serving.
     passed_on (float64[restaurants, samples]): The product of the back-off factors of a restaurant and all above it.
     """
 
-    columns: np.ndarray
-    alphabet: np.ndarray
-    restaurants: np.ndarray
-    restaurant_index: np.ndarray
-    servings: np.ndarray
-    serving_index: np.ndarray
+    franchise: Franchise
     probability: np.ndarray
     passed_on: np.ndarray
 
@@ -47,7 +41,8 @@ def average(views: Iterable[Finished], samples: int) -> Average:
     sample = 0
     for view in views:
         if first is None:
-            first = view
+            # Nobody asks for tables by their sizes any more, and they take memory.
+            first = view._replace(franchise=view.franchise._replace(cells=view.franchise.cells[:0].copy()))
             probability = np.empty((len(view.probability), samples))
             passed_on = np.empty((len(view.back_off), samples))
         elif not _alike(first, view):
@@ -59,7 +54,7 @@ def average(views: Iterable[Finished], samples: int) -> Average:
         del view
     if first is None:
         raise ValueError("an average needs at least one sample")
-    return Average(**structure(first), probability=probability, passed_on=passed_on)
+    return Average(first.franchise, probability, passed_on)
 
 
 @compiled
@@ -68,23 +63,17 @@ def _pass_on(finished):
     passed_on = finished.back_off.copy()
     # Parents come before their children.
     for restaurant in range(len(passed_on)):
-        parent = finished.restaurants[restaurant, PARENT]
+        parent = finished.franchise.restaurants[restaurant, PARENT]
         if parent != NONE:
             passed_on[restaurant] *= passed_on[parent]
     return passed_on
 
 
 def _alike(one: Finished, other: Finished) -> bool:
-    restaurants, servings = len(one.back_off), len(one.probability)
-    return (
-        (restaurants, servings) == (len(other.back_off), len(other.probability))
-        and all(
-            np.array_equal(one.restaurants[:restaurants, key], other.restaurants[:restaurants, key])
-            for key in (PARENT, SYMBOL)
-        )
-        and all(
-            np.array_equal(one.servings[:servings, key], other.servings[:servings, key]) for key in (RESTAURANT, DISH)
-        )
+    numbered = ("restaurants", "back_off", (PARENT, SYMBOL)), ("servings", "probability", (RESTAURANT, DISH))
+    return all(
+        np.array_equal(*(getattr(each.franchise, rows)[: len(getattr(each, name)), keys] for each in (one, other)))
+        for rows, name, keys in numbered
     )
 
 
@@ -95,16 +84,17 @@ def average_probability(average, row, dish):
     row (int32[elements]): The context row.
     RETURNS (float): The probability.
     """
+    franchise = average.franchise
     restaurant = 0
     server = 0
-    serving = serving_of(average, restaurant, dish)
-    for level in range(average.columns.shape[1]):
-        below = child(average, restaurant, row[average.columns[0, level]])
+    serving = serving_of(franchise, restaurant, dish)
+    for level in range(franchise.columns.shape[1]):
+        below = child(franchise, restaurant, row[franchise.columns[0, level]])
         if below == NONE:
             break
         # What a restaurant does not serve, none below it serves either.
         if serving != NONE and server == restaurant:
-            found = serving_of(average, below, dish)
+            found = serving_of(franchise, below, dish)
             if found != NONE:
                 serving = found
                 server = below
@@ -113,7 +103,7 @@ def average_probability(average, row, dish):
     total = 0.0
     for sample in range(samples):
         if serving == NONE:
-            total += average.passed_on[restaurant, sample] / average.alphabet[0]
+            total += average.passed_on[restaurant, sample] / franchise.alphabet[0]
         else:
             factor = average.passed_on[restaurant, sample] / average.passed_on[server, sample]
             total += average.probability[serving, sample] * factor
@@ -130,21 +120,22 @@ def draw_dish(average, row, rng):
     rng (numpy.random.Generator): The source of randomness.
     RETURNS (int): The dish.
     """
+    franchise = average.franchise
     sample = int(rng.random() * average.probability.shape[1])
-    restaurant = deepest(average, 0, row)
+    restaurant = deepest(franchise, 0, row)
     while restaurant != NONE:
-        parent = average.restaurants[restaurant, PARENT]
+        parent = franchise.restaurants[restaurant, PARENT]
         back_off = average.passed_on[restaurant, sample]
         if parent != NONE:
             back_off /= average.passed_on[parent, sample]
         threshold = rng.random()
-        serving = average.restaurants[restaurant, FIRST]
+        serving = franchise.restaurants[restaurant, FIRST]
         while serving != NONE:
-            above = average.servings[serving, ABOVE]
-            p_above = 1.0 / average.alphabet[0] if above == NONE else average.probability[above, sample]
+            above = franchise.servings[serving, ABOVE]
+            p_above = 1.0 / franchise.alphabet[0] if above == NONE else average.probability[above, sample]
             threshold -= max(0.0, average.probability[serving, sample] - back_off * p_above)
             if threshold < 0.0:
-                return np.int64(average.servings[serving, DISH])
-            serving = average.servings[serving, NEXT]
+                return np.int64(franchise.servings[serving, DISH])
+            serving = franchise.servings[serving, NEXT]
         restaurant = parent
-    return int(rng.random() * average.alphabet[0])
+    return int(rng.random() * franchise.alphabet[0])

@@ -4,7 +4,7 @@ While nobody sits down or leaves, the probability of a dish in a restaurant that
 dish the parent's probability times one factor for the restaurant.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,41 +24,24 @@ from ..hpyp.franchise import (
     restaurant_probability,
 )
 
-_STRUCTURE = ("columns", "alphabet", "restaurants", "restaurant_index", "servings", "serving_index")
-
 
 @by_reference
 class Finished(NamedTuple):
-    """Finished probabilities of one distribution. They share the franchise's rows and indices, which must not change any more.
+    """Finished probabilities of one distribution.
 
-    columns, alphabet, restaurants, restaurant_index, servings, serving_index: As in `Franchise`, and
-        read by the same functions.
+    franchise (Franchise): The seating, which must not change any more.
     probability (float64[*]): p(dish | restaurant) of every serving.
     back_off (float64[*]): What multiplies the parent's probability of a dish that a restaurant does not serve.
     """
 
-    columns: np.ndarray
-    alphabet: np.ndarray
-    restaurants: np.ndarray
-    restaurant_index: np.ndarray
-    servings: np.ndarray
-    serving_index: np.ndarray
+    franchise: Franchise
     probability: np.ndarray
     back_off: np.ndarray
 
 
 def finish(franchise: Franchise) -> Finished:
     """The probabilities of the present seating."""
-    probability, back_off = _finish(franchise)
-    return Finished(**structure(franchise), probability=probability, back_off=back_off)
-
-
-def structure(seated: Any) -> dict[str, np.ndarray]:
-    """The arrays that say which restaurants and servings there are, by name.
-
-    seated (Franchise | Finished): What has them.
-    """
-    return {name: getattr(seated, name) for name in _STRUCTURE}
+    return Finished(franchise, *_finish(franchise))
 
 
 @compiled

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing, by_reference, generic, generic_maker, implements, inner, maker
-from ..hpyp.franchise import CUSTOMERS, TIER, deepest, deepest_of, predictive_probability, restaurant_distribution
+from ..hpyp.franchise import CUSTOMERS, TIER, deepest, deepest_of, dish_probability, restaurant_distribution
 from .pool import (
     FrozenPool,
     SeatedPool,
@@ -43,13 +43,11 @@ class SeatedScratch(NamedTuple):
 @generic_maker
 def workspace(pool):
     """Workspace that fits a pool."""
-    raise NotImplementedError("for compiled code")
 
 
 @generic
 def alphabet_of(pool):
     """The number of outcomes of a pool."""
-    raise NotImplementedError("for compiled code")
 
 
 @generic
@@ -61,13 +59,11 @@ def predict(pool, row, kind, scratch, out):
     scratch: See `workspace`.
     out (float64[alphabet]): Overwritten with p(. | context).
     """
-    raise NotImplementedError("for compiled code")
 
 
 @generic
 def predict_one(pool, row, dish, scratch):
     """The probability of one dish under a pool that mixes its experts."""
-    raise NotImplementedError("for compiled code")
 
 
 implements(workspace, FrozenPool)(new_scratch)
@@ -125,7 +121,7 @@ def _seated_probability(pool, row, dish, scratch):
     if len(franchise.columns) == 0:
         return 1.0
     if len(pool.weights.bucket) == 0:
-        return predictive_probability(franchise, 0, row, dish)
+        return dish_probability(franchise, deepest(franchise, 0, row), dish)
     deepest_of(franchise, row, scratch.experts, scratch.place)
     read_symbols(pool, row, scratch.symbols)
     mass, total = 0.0, 0.0
@@ -133,7 +129,7 @@ def _seated_probability(pool, row, dish, scratch):
         restaurant = seen(franchise, scratch.place[expert])
         share = np.exp(_weight(pool, restaurant, scratch.symbols, expert))
         mass += share
-        total += share * predictive_probability(franchise, expert, row, dish)
+        total += share * dish_probability(franchise, scratch.place[expert], dish)
     return total / mass
 
 

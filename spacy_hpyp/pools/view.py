@@ -390,11 +390,8 @@ def distribution_below(view, expert, symbol, multiplied, out):
 
 @compiled
 def _count_children(finished, used):
-    """Where the children of each row would begin if they stood in the order of their parents.
-
-    RETURNS (tuple): The beginnings (int32[used + 1]), and how many places the restaurants of the view take.
-    """
-    rows, experts = finished.restaurants, len(finished.columns)
+    """Where the children of each row would begin in the order of their parents, and how many places restaurants take in the view."""
+    rows, experts = finished.franchise.restaurants, len(finished.franchise.columns)
     starts = np.zeros(used + 1, dtype=np.int32)
     for row in range(experts, used):
         if rows[row, seating.CUSTOMERS] > 0:
@@ -413,7 +410,7 @@ def _settle(finished, starts, restaurants):
     restaurants (uint32[*]): SYMBOL, FIRST and ROOM are entered.
     RETURNS (int64[used]): The place of each row, `NONE` of one without customers.
     """
-    rows, experts, used = finished.restaurants, len(finished.columns), len(starts) - 1
+    rows, experts, used = finished.franchise.restaurants, len(finished.franchise.columns), len(starts) - 1
     children = np.empty(starts[used], dtype=np.int32)
     following = starts[:used].copy()
     for row in range(experts, used):
@@ -460,10 +457,10 @@ def _round_down(number):
 def _served_in(finished, row):
     """How many dishes a restaurant serves."""
     count = 0
-    serving = finished.restaurants[row, seating.FIRST]
+    serving = finished.franchise.restaurants[row, seating.FIRST]
     while serving != NONE:
-        count += finished.servings[serving, seating.SERVED] > 0
-        serving = finished.servings[serving, NEXT]
+        count += finished.franchise.servings[serving, seating.SERVED] > 0
+        serving = finished.franchise.servings[serving, NEXT]
     return count
 
 
@@ -480,7 +477,7 @@ def _count_shares(finished):
 @compiled
 def _list_shares(finished, places, restaurants, value, servings, serving_value):
     """Enter LIST, SHARE and BACK_OFF of all restaurants, and fill the lists."""
-    rows, seated = finished.restaurants, finished.servings
+    rows, seated = finished.franchise.restaurants, finished.franchise.servings
     free = np.int64(0)
     for row in range(len(places)):
         own = places[row]
@@ -508,15 +505,11 @@ def _list_shares(finished, places, restaurants, value, servings, serving_value):
 
 @compiled
 def _number_rows(finished, least):
-    """Which restaurants have a row of logs.
-
-    least (float): How many dishes they serve.
-    RETURNS (tuple): The row of each restaurant, or ~row of the nearest one above that has one (int32[*]); and how many there are.
-    """
+    """The row of logs of each restaurant, or ~row of the nearest above it if it serves fewer dishes; and how many rows there are."""
     own_row = np.empty(len(finished.back_off), dtype=np.int32)
     rows = 0
     for restaurant in range(len(own_row)):
-        parent = finished.restaurants[restaurant, PARENT]
+        parent = finished.franchise.restaurants[restaurant, PARENT]
         if parent == NONE or _served_in(finished, restaurant) >= least:
             own_row[restaurant] = rows
             rows += 1
@@ -528,7 +521,7 @@ def _number_rows(finished, least):
 @compiled
 def _fill_rows(finished, own_row, row):
     """Write the rows of logs. Returns the excess of every serving in a restaurant without one (float32[*])."""
-    rows, seated = finished.restaurants, finished.servings
+    rows, seated = finished.franchise.restaurants, finished.franchise.servings
     excess = np.zeros(len(finished.probability), dtype=np.float32)
     # Logs of the products of the back-off factors since the row.
     passed_on = np.zeros(len(own_row))
@@ -537,7 +530,7 @@ def _fill_rows(finished, own_row, row):
         if place < 0:
             passed_on[restaurant] = passed_on[parent] + log(finished.back_off[restaurant])
         elif parent == NONE:
-            row[place] = log(finished.back_off[restaurant] / finished.alphabet[0])
+            row[place] = log(finished.back_off[restaurant] / finished.franchise.alphabet[0])
         else:
             # A restaurant serves no more than its parent: that has a row, too.
             row[place] = row[own_row[parent]] + np.float32(log(finished.back_off[restaurant]))
@@ -561,8 +554,8 @@ def _count_excesses(finished, own_row):
     """
     lists = np.zeros(len(own_row), dtype=np.int32)
     for row in range(len(own_row)):
-        parent = finished.restaurants[row, PARENT]
-        if own_row[row] < 0 and finished.restaurants[row, seating.CUSTOMERS] > 0:
+        parent = finished.franchise.restaurants[row, PARENT]
+        if own_row[row] < 0 and finished.franchise.restaurants[row, seating.CUSTOMERS] > 0:
             lists[row] = _served_in(finished, row) if own_row[parent] >= 0 else lists[parent]
     return lists
 
@@ -570,7 +563,7 @@ def _count_excesses(finished, own_row):
 @compiled
 def _list_excesses(finished, places, own_row, excess, lists, restaurants, value, servings, serving_value):
     """Enter LIST, EXCESS and ROW of all restaurants, and fill the lists."""
-    rows, seated = finished.restaurants, finished.servings
+    rows, seated = finished.franchise.restaurants, finished.franchise.servings
     free = np.int64(0)
     for row in range(len(places)):
         own, count = places[row], lists[row]

@@ -6,7 +6,7 @@ from math import log
 
 import numpy as np
 import pytest
-from seating import PRECISION
+from seating import PRECISION, predictive_probability
 
 from spacy_hpyp.annotation.arrays import Blocks
 from spacy_hpyp.annotation.documents import join
@@ -34,7 +34,7 @@ from spacy_hpyp.arc_standard.contexts import read_context
 from spacy_hpyp.arc_standard.distributions import ContextLists
 from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, predictive_probability
+from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest
 from spacy_hpyp.inference.rounding import Search
 from spacy_hpyp.models.joint_model import JointModel
 from spacy_hpyp.pools.pool import Weights, bucket_of

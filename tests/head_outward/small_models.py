@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 from projective_trees import projective_trees
+from seating import predictive_probability
 
 from spacy_hpyp.annotation.arrays import Sentences
 from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import CASES, DISTANCES, DISTRIBUTIONS
 from spacy_hpyp.head_outward.distributions import HeadOutwardContexts, HeadOutwardDistributions, make_distributions
-from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, predictive_probability, reserve
+from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, reserve
 from spacy_hpyp.models.head_outward_model import HeadOutwardModel
 from spacy_hpyp.models.parameters import no_gradient
 from spacy_hpyp.models.settings import EstimatorSettings

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import test_franchise
 from projective_trees import score
+from seating import predictive_probability
 from test_states import TINY_STRENGTHS, dependents_of, fixed, trained
 from total_variation import total_variation
 
@@ -21,7 +22,6 @@ from spacy_hpyp.head_outward.state_trees import (
     visit_trees,
 )
 from spacy_hpyp.head_outward.states import KINDS, OF_DOCUMENTS, SEMANTIC, SYNTACTIC, reserve_words
-from spacy_hpyp.hpyp.franchise import predictive_probability
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.inference.metropolis import draw_again
 

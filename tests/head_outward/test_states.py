@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import test_franchise
 from numba import njit
+from seating import predictive_distribution
 from total_variation import total_variation
 
 from spacy_hpyp.compiled import NONE
@@ -29,7 +30,7 @@ from spacy_hpyp.head_outward.states import (
     unseat_word,
     visit_words,
 )
-from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TABLES, predictive_distribution
+from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TABLES
 from spacy_hpyp.hpyp.hyperparameters import resample
 from spacy_hpyp.hpyp.storage import pack
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
-from seating import squared_sizes
+from seating import predictive_distribution, predictive_probability, squared_sizes
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
@@ -37,8 +37,6 @@ from spacy_hpyp.hpyp.franchise import (
     dish_probability,
     new_franchise,
     open_restaurant,
-    predictive_distribution,
-    predictive_probability,
     remove,
     reserve,
     restaurant_distribution,

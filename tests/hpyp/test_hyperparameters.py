@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from numba import njit
+from seating import predictive_distribution
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
@@ -23,7 +24,6 @@ from spacy_hpyp.hpyp.franchise import (
     TIER,
     add,
     new_franchise,
-    predictive_distribution,
     remove,
     reserve,
 )

@@ -13,6 +13,7 @@ import pytest
 import seating
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seating import predictive_distribution
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
@@ -25,7 +26,6 @@ from spacy_hpyp.hpyp.franchise import (
     TABLES,
     add,
     new_franchise,
-    predictive_distribution,
     remove,
     reserve,
 )

@@ -4,8 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from seating import predictive_probability
 
-from spacy_hpyp.hpyp.franchise import add, new_franchise, predictive_probability, reserve
+from spacy_hpyp.hpyp.franchise import add, new_franchise, reserve
 from spacy_hpyp.hpyp.hyperparameters import resample
 from spacy_hpyp.hpyp.storage import pack, unpack
 from spacy_hpyp.pools.average import average, average_probability

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from seating import PRECISION, freeze_pool
+from seating import PRECISION, freeze_pool, predictive_distribution
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
@@ -13,7 +13,6 @@ from spacy_hpyp.hpyp.franchise import (
     deepest,
     new_franchise,
     open_restaurants,
-    predictive_distribution,
     reserve,
 )
 from spacy_hpyp.pools.pool import (

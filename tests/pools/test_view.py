@@ -10,7 +10,7 @@ import pytest
 import seating
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from seating import PRECISION, ROUNDING
+from seating import PRECISION, ROUNDING, predictive_distribution, predictive_probability
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp import franchise as franchises
@@ -24,8 +24,6 @@ from spacy_hpyp.hpyp.franchise import (
     child,
     deepest,
     new_franchise,
-    predictive_distribution,
-    predictive_probability,
     restaurant_distribution,
     seen,
 )

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import spacy
+from seating import predictive_distribution
 from spacy.tokens import Doc, DocBin
 from thinc.api import Config
 from typer.testing import CliRunner
@@ -16,7 +17,7 @@ from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.arc_standard.observations import observe
 from spacy_hpyp.cli import hpyp
 from spacy_hpyp.cli.select_contexts import _Journal
-from spacy_hpyp.hpyp.franchise import TIER, deepest, predictive_distribution
+from spacy_hpyp.hpyp.franchise import TIER, deepest
 from spacy_hpyp.hpyp.leave_one_out import leave_one_out, seat_observations
 from spacy_hpyp.pools.fitting import ExpertPredictions, added_gains, fit_weights
 from spacy_hpyp.training.selection import (

@@ -78,7 +78,8 @@ POSSIBLE = np.array(
 )
 
 
-def action_count(labels: int) -> int:
+@compiled
+def action_count(labels):
     """The size of the action alphabet: shift, end, and a left- and a right-arc for each label."""
     return FIRST_ARC + 2 * labels
 

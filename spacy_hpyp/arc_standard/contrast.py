@@ -115,28 +115,23 @@ def log_of_share(beam, size, evidence, top):
 def _add_events(parser, records, record, share, work, gradients):
     """Add the gradients of what one transition has generated."""
     top, action = records[record, PREVIOUS], records[record, ACTION]
-    transition, label, tag, word = parser.transition, parser.label, parser.tag, parser.word
     kind = kind_of(records[top, DEPTH])
     if kind > 0 if parser.root_tag == NONE else kind == kind_of(3):
-        row = work.transition_row[1:]
-        read_context(transition.elements, records, top, 0, row)
-        out = work.distribution
-        add_product_gradient(transition, row, kind, class_of(action), share, work.transition_scratch, out, gradients[0])
+        _add(parser.transition, records, top, 0, kind, class_of(action), share, work.transition, gradients[0])
     if action >= FIRST_ARC:
-        row = work.label_row[1:]
-        read_context(label.elements, records, top, class_of(action), row)
-        add_product_gradient(
-            label, row, 0, label_of(action), share, work.label_scratch, work.label_distribution, gradients[1]
-        )
+        _add(parser.label, records, top, class_of(action), 0, label_of(action), share, work.label, gradients[1])
     if action == END and parser.root_tag != NONE:
-        row = work.root_row[1:]
-        read_context(tag.elements, records, top, 0, row)
-        add_product_gradient(tag, row, 0, parser.root_tag, share, work.tag_scratch, work.tag_distribution, gradients[2])
+        _add(parser.tag, records, top, 0, 0, parser.root_tag, share, work.tag, gradients[2])
     if action == SHIFT:
-        found = records[record, TAG] - FIRST_SYMBOL
-        row = work.tag_key[2 : 2 + len(tag.elements)]
-        read_context(tag.elements, records, top, 0, row)
-        add_product_gradient(tag, row, 0, found, share, work.tag_scratch, work.tag_distribution, gradients[2])
-        read_context(word.elements, records, top, found, work.word_row)
-        form = records[record, WORD] - FIRST_SYMBOL
-        add_mixture_gradient(word, work.word_row, form, share, work.word_scratch, gradients[3])
+        found, form = records[record, TAG] - FIRST_SYMBOL, records[record, WORD] - FIRST_SYMBOL
+        _add(parser.tag, records, top, 0, 0, found, share, work.tag, gradients[2])
+        read_context(parser.word.elements, records, top, found, work.word.key[2:])
+        add_mixture_gradient(parser.word, work.word.key[2:], form, share, work.word.scratch, gradients[3])
+
+
+@inner
+def _add(pool, records, top, known, kind, outcome, share, query, gradient):
+    """Add the gradient of an outcome of a pool that multiplies its experts."""
+    row = query.key[2:]
+    read_context(pool.elements, records, top, known, row)
+    add_product_gradient(pool, row, kind, outcome, share, query.scratch, query.distribution, gradient)

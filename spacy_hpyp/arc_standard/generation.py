@@ -21,7 +21,7 @@ from ..pools.prediction import alphabet_of, predict_one
 from ..pools.view import view_distribution
 from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, reduce, shift
 from .contexts import read_context
-from .proposals import is_factored
+from .queries import is_factored
 from .sampling import sample_parse, weigh_directions, weigh_labels, weigh_tags
 
 
@@ -61,50 +61,50 @@ def draw_word(pool, row, scratch, shares, out, rng):
 
 
 @compiled
-def continue_derivation(model, actions, tags, words, choices, rng, drawn):
+def continue_derivation(model, actions, tags, words, queries, rng, drawn):
     """Draw the rest of a derivation.
 
     model (Distributions): Frozen.
     actions (int32[*]), tags (int32[m]), words (int32[m]): What it begins with; empty for a new one.
-    choices (Choices): Workspace.
+    queries (Queries): Workspace.
     rng (numpy.random.Generator): The source of randomness.
     drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
     RETURNS (int): The length of the sentence, or 0 if an action or a tag was drawn that does not exist, or one word too many.
     """
-    limit = len(drawn.words)
+    limit, query, p_tag = len(drawn.words), queries.word, queries.tag.distribution
     shares, out = np.empty(len(model.word.finished.columns)), np.empty(alphabet_of(model.word))
     records = np.empty((FIRST_RECORD + 2 * limit, FIELDS), dtype=np.int32)
     top, used = ROOT, begin(records)
     step, word = 0, 0
     log_probability = 0.0
     while True:
-        weigh_directions(model, records, top, choices)
-        weigh_labels(model, records, top, choices)
-        mass = choices.action.sum()
+        weigh_directions(model, records, top, queries)
+        weigh_labels(model, records, top, queries)
+        mass = queries.action.sum()
         if step < len(actions):
             action = np.int64(actions[step])
         elif not is_factored(model) and rng.random() >= mass:
             return 0
         else:
-            action = draw(choices.action, mass, rng)
+            action = draw(queries.action, mass, rng)
         if action == SHIFT and word == limit:
             return 0
-        log_probability += log(choices.action[action])
+        log_probability += log(queries.action[action])
         drawn.actions[step] = action
         step += 1
         if action == SHIFT:
-            weigh_tags(model, records, top, choices)
-            tag = np.int64(tags[word]) if word < len(tags) else draw(choices.tag, 1.0, rng)
+            weigh_tags(model, records, top, queries)
+            tag = np.int64(tags[word]) if word < len(tags) else draw(p_tag, 1.0, rng)
             if tag == model.root_tag:
                 return 0
-            read_context(model.word.elements, records, top, tag, choices.word_row)
+            read_context(model.word.elements, records, top, tag, query.key[2:])
             if word < len(words):
                 drawn.words[word] = words[word]
             else:
-                drawn.words[word] = draw_word(model.word, choices.word_row, choices.word_scratch, shares, out, rng)
+                drawn.words[word] = draw_word(model.word, query.key[2:], query.scratch, shares, out, rng)
             form = np.int64(drawn.words[word])
-            p_word = predict_one(model.word, choices.word_row, form, choices.word_scratch)
-            log_probability += log(choices.tag[tag]) + log(p_word)
+            p_word = predict_one(model.word, query.key[2:], form, query.scratch)
+            log_probability += log(p_tag[tag]) + log(p_word)
             drawn.tags[word] = tag
             word += 1
             shift(records, used, top, tag, form)
@@ -118,11 +118,11 @@ def continue_derivation(model, actions, tags, words, choices, rng, drawn):
 
 
 @compiled
-def draw_sentence(model, choices, beginning, particles, attempts, rng, drawn):
+def draw_sentence(model, queries, beginning, particles, attempts, rng, drawn):
     """Draw a sentence with its derivation.
 
     model (Distributions): Frozen, and lexicalised.
-    choices (Choices): Written on.
+    queries (Queries): Written on.
     beginning (int32[m]): The words it begins with, no more than there is room for; may be empty.
     particles (int): How many particles the derivation of these is drawn with.
     attempts (int): How often to begin a derivation.
@@ -139,13 +139,13 @@ def draw_sentence(model, choices, beginning, particles, attempts, rng, drawn):
         steps = 0
         if m > 0:
             estimate = sample_parse(
-                model, choices, beginning, unknown, whole, particles, nothing, nothing, every_tag, rng, actions, tags
+                model, queries, beginning, unknown, whole, particles, nothing, nothing, every_tag, rng, actions, tags
             )
             if estimate == -inf:
                 continue
             while steps < len(actions) and actions[steps] != NONE:
                 steps += 1
-        length = continue_derivation(model, actions[:steps], tags, beginning, choices, rng, drawn)
+        length = continue_derivation(model, actions[:steps], tags, beginning, queries, rng, drawn)
         if length > 0:
             return length
     return 0

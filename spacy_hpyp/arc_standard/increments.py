@@ -25,7 +25,7 @@ from ..inference.beam import append, log_sum, longer, longer_beam, new_beam
 from ..inference.particle_filter import Options, run, watch, weigh_actions, weigh_attachments, weigh_tokens
 from ..inference.rounding import Search, new_rounding
 from ..pools.expert_cache import recall_all
-from ..pools.pool import gate_weight, is_plain, product_distribution, read_symbols
+from ..pools.pool import gate_weight, is_plain, read_symbols
 from ..pools.view import deepest_in, view_distribution
 from .block_search import only
 from .configuration import (
@@ -55,6 +55,7 @@ from .proposals import (
     new_decoding,
     new_workspace,
 )
+from .queries import ask_all
 from .steps import ArcStandard
 
 #: In place of a head: the word is on the stack, and has none yet.
@@ -274,20 +275,18 @@ def foresee(task, records, used, beam, size, word):
 def _gather_words(ahead, records, top, share, gathered, expected):
     """Gather the distributions of the words that a configuration may generate."""
     parser, work = ahead.parser, ahead.work
-    pool, scratch = parser.word, work.word_scratch
-    tag_row = work.tag_key[: len(parser.tag.elements)]
-    read_context(parser.tag.elements, records, top, 0, tag_row)
-    product_distribution(parser.tag, tag_row, 0, work.tag_scratch, work.tag_distribution)
-    for tag in range(len(work.tag_distribution)):
-        weight = share * work.tag_distribution[tag]
+    pool, scratch, row = parser.word, work.word.scratch, work.word.key[2:]
+    ask_all(parser.tag, records, top, 0, 0, work.tag)
+    for tag in range(len(work.tag.distribution)):
+        weight = share * work.tag.distribution[tag]
         if weight < NEGLIGIBLE or tag == parser.root_tag:
             continue
-        read_context(pool.elements, records, top, tag, work.word_row)
+        read_context(pool.elements, records, top, tag, row)
         if is_plain(pool):
-            _gather(pool, 0, work.word_row, weight, gathered, expected)
+            _gather(pool, 0, row, weight, gathered, expected)
             continue
-        recall_all(pool.finished, pool.weights.bucket, work.word_row, 0, scratch.cache)
-        read_symbols(pool, work.word_row, scratch.symbols)
+        recall_all(pool.finished, pool.weights.bucket, row, 0, scratch.cache)
+        read_symbols(pool, row, scratch.symbols)
         mass = 0.0
         for expert in range(len(scratch.cache.weight)):
             scratch.cache.weight[expert] = exp(
@@ -295,7 +294,7 @@ def _gather_words(ahead, records, top, share, gathered, expected):
             )
             mass += scratch.cache.weight[expert]
         for expert in range(len(scratch.cache.weight)):
-            _gather(pool, expert, work.word_row, weight * scratch.cache.weight[expert] / mass, gathered, expected)
+            _gather(pool, expert, row, weight * scratch.cache.weight[expert] / mass, gathered, expected)
 
 
 @inner

@@ -40,8 +40,8 @@ from .derivations import sample_derivation
 from .distributions import LABEL, TAG, TRANSITION, WORD, Distributions
 from .events import Derivations, events_of
 from .likelihood import Queries, forget_all, new_queries
-from .proposals import is_factored
-from .sampling import Choices, new_choices, sample_parse
+from .queries import is_factored
+from .sampling import sample_parse
 
 # How many probabilities of a sentence are remembered while its derivation is drawn.
 _REMEMBERED = 256
@@ -52,7 +52,7 @@ class LatentDerivations(NamedTuple):
     """Sentences whose derivations are latent, for `inference.metropolis`.
 
     model (Distributions): The pools, while they learn.
-    queries (Queries), choices (Choices): Written on.
+    queries (Queries): Written on.
     sentences (Sentences): The sentences; their tags and trees are not read unless they are given.
     derivations (Derivations): How they are derived.
     given_trees (bool): Whether tags and trees are given, so that only the order of the actions is latent.
@@ -61,7 +61,6 @@ class LatentDerivations(NamedTuple):
 
     model: Distributions
     queries: Queries
-    choices: Choices
     sentences: Sentences
     derivations: Derivations
     given_trees: bool
@@ -72,8 +71,8 @@ def latent_derivations(
     model: Distributions, sentences: Sentences, derivations: Derivations, *, given_trees: bool, particles: int
 ) -> LatentDerivations:
     """What is handed to `visit_latent`, for pools as they are until more room is reserved."""
-    queries, choices = new_queries(model, _REMEMBERED), new_choices(model)
-    return LatentDerivations(model, queries, choices, sentences, derivations, given_trees, particles)
+    queries = new_queries(model, _REMEMBERED)
+    return LatentDerivations(model, queries, sentences, derivations, given_trees, particles)
 
 
 @implements(pools_of, LatentDerivations)
@@ -136,5 +135,5 @@ def _propose(latent, number, old, rng):
         unknown = np.full(end - start, NONE, dtype=np.int32)
         whole, every_tag = np.bool_(True), np.bool_(False)
         sample_parse(
-            model, latent.choices, words, unknown, whole, particles, old[0], old[1], every_tag, rng, actions, tags
+            model, latent.queries, words, unknown, whole, particles, old[0], old[1], every_tag, rng, actions, tags
         )

@@ -4,43 +4,33 @@ Where `proposals` looks for the best actions and tags, this module evaluates tho
 configurations look the same to a pool, so what a pool of several experts has predicted lately is remembered.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, inner, maker
-from ..inference.memo import Memo, forget, new_memo, recall
+from ..inference.memo import forget, recall
 from ..inference.particle_filter import Options, new_options
-from ..pools.prediction import alphabet_of, predict, predict_one, workspace
-from .configuration import DEPTH, END, FIRST_ARC, SHIFT, class_of, kind_of, label_of
+from ..pools.prediction import alphabet_of, predict, predict_one
+from .configuration import DEPTH, END, FIRST_ARC, SHIFT, action_count, class_of, kind_of, label_of
 from .contexts import read_context
-from .proposals import is_factored
-
-
-@by_reference
-class Query(NamedTuple):
-    """What predictions of one pool are written on.
-
-    key (int32[2 + elements]): An outcome, the kind of its context, and its context row.
-    distribution (float64[alphabet]): All probabilities of a context.
-    scratch: Workspace of the pool.
-    memo (Memo): The probabilities found lately, by the key.
-    """
-
-    key: np.ndarray
-    distribution: np.ndarray
-    scratch: Any
-    memo: Memo
+from .queries import Query, is_factored, new_query
 
 
 @by_reference
 class Queries(NamedTuple):
-    """What one thread writes on, for one parser: a `Query` for each distribution, and the option that a given tree has."""
+    """What one thread writes on, for one parser.
+
+    transition, label, tag, word (Query): For each distribution; in the keys stand an outcome and the kind of its context.
+    action (float64[actions]): The probabilities of all actions of a configuration; 0 for those that do not exist.
+    options (Options): What the next thing can be.
+    """
 
     transition: Query
     label: Query
     tag: Query
     word: Query
+    action: np.ndarray
     options: Options
 
 
@@ -51,12 +41,14 @@ def new_queries(parser, remembered):
     parser (SearchModel | Distributions): The model, frozen or while it learns.
     remembered (int): How many probabilities to remember of each distribution, a power of two.
     """
+    actions = action_count(alphabet_of(parser.label))
     return Queries(
         _new_query(parser.transition, remembered),
         _new_query(parser.label, remembered),
         _new_query(parser.tag, remembered),
         _new_query(parser.word, remembered),
-        new_options(1),
+        np.empty(actions),
+        new_options(max(actions, alphabet_of(parser.tag))),
     )
 
 
@@ -71,13 +63,7 @@ def forget_all(queries):
 
 @maker
 def _new_query(pool, remembered):
-    width = 2 + len(pool.elements)
-    return Query(
-        np.empty(width, dtype=np.int32),
-        np.empty(alphabet_of(pool)),
-        workspace(pool),
-        new_memo(1 if len(pool.weights.bucket) == 0 else remembered, width, 1),
-    )
+    return new_query(pool, 1 if len(pool.weights.bucket) == 0 else remembered, 1, 0)
 
 
 @borrowing
@@ -126,11 +112,7 @@ def token_probability(parser, records, top, tag, word, queries):
 
 @inner
 def _ask(pool, records, top, known, kind, outcome, query):
-    """Enter what is asked of a pool into the key of a query.
-
-    known (int): See `read_context`.
-    kind (int): Of the context: the row of `FrozenPool.possible`.
-    """
+    """Enter what is asked of a pool, see `read_context` and `FrozenPool.possible`, into the key of a query."""
     query.key[0] = outcome
     query.key[1] = kind
     read_context(pool.elements, records, top, known, query.key[2:])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, by_reference, compiled, implements, inner, inner_maker
-from ..inference.memo import Memo, new_memo, recall
+from ..inference.memo import new_memo, recall
 from ..inference.particle_filter import (
     Options,
     new_options,
@@ -19,7 +19,7 @@ from ..inference.particle_filter import (
     weigh_tokens,
 )
 from ..inference.rounding import Search
-from ..pools.pool import FrozenPool, Scratch, Weights, is_plain, mixture_probability, new_scratch, product_distribution
+from ..pools.pool import FrozenPool, Weights, is_plain, mixture_probability, product_distribution
 from ..pools.view import WIDTH, deepest_in, distribution_below, keep_best, probability_below
 from .configuration import (
     DEPTH,
@@ -39,6 +39,7 @@ from .configuration import (
 )
 from .contexts import ELEMENTS, NEXT, read_context
 from .lookahead import lookahead_heuristic
+from .queries import Query, is_factored, new_query
 from .steps import ArcStandard
 
 # How many results are remembered, as powers of two: what is read off one table, and what is multiplied together.
@@ -88,16 +89,12 @@ class Workspace(NamedTuple):
 
     action (int32[4, labels]), action_probability (float64[4, labels]): The best actions of each class; as many labels of an arc
         as a derivation is divided between.
-    transition_row, label_row, tag_key, word_row (int32[*]): Context rows; before the label's stands the direction, before
-        the tag's a number that no other word of any block has and the magnitude of the particles (or the given tag, negated), and
-        behind it what is known of the word's.
-    distribution, label_distribution, tag_distribution (float64[alphabet]): Dense distributions.
-    transition_scratch, label_scratch, tag_scratch, word_scratch (Scratch): Workspace of the pools.
-    directions, labels (Memo): What was found lately.
-    tags (Memo): The best tags found lately, with p(tag) p(word | tag); behind these stands the sum of p(tag) over all tags that
-        the word may have.
-    root_row (int32[*]): The tag's context row, with a number before it.
-    roots (Memo): p(ROOT) as found lately, where ROOT is a tag.
+    transition, label, word (Query): Of the distributions; before the context rows stand the kind of the context and the direction. What
+        is remembered are the directions' probabilities, and the best labels.
+    tag (Query): Before its context row stand a number that no other word of any block has and the magnitude of the particles (or the
+        given tag, negated), and behind it what is known of the word's. What is remembered are the best tags, with p(tag) p(word | tag);
+        behind these stands the sum of p(tag) over all tags that the word may have.
+    root (Query): The same, where what is remembered is p(ROOT), if ROOT is a tag.
     promise (float64[tags]): What each tag promises of the words to come, relative to the best one.
     occasion (int64[1]): How many words there were in the blocks before and in this one.
     options (Options): What the next thing can be.
@@ -105,22 +102,11 @@ class Workspace(NamedTuple):
 
     action: np.ndarray
     action_probability: np.ndarray
-    transition_row: np.ndarray
-    label_row: np.ndarray
-    tag_key: np.ndarray
-    word_row: np.ndarray
-    distribution: np.ndarray
-    label_distribution: np.ndarray
-    tag_distribution: np.ndarray
-    transition_scratch: Scratch
-    label_scratch: Scratch
-    tag_scratch: Scratch
-    word_scratch: Scratch
-    directions: Memo
-    labels: Memo
-    tags: Memo
-    root_row: np.ndarray
-    roots: Memo
+    transition: Query
+    label: Query
+    tag: Query
+    word: Query
+    root: Query
     promise: np.ndarray
     occasion: np.ndarray
     options: Options
@@ -134,53 +120,39 @@ def new_workspace(parser: SearchModel, search: Search) -> Workspace:
     transition, label, tag = parser.transition, parser.label, parser.tag
     labels = min(search.labels_per_arc, int(parser.label.finished.alphabet[0]))
     tags = min(search.tags_per_word, int(parser.tag.finished.alphabet[0]))
-    factored, plain = len(transition.possible) > 0, len(tag.weights.bucket) == 0
-    width = 2 + len(tag.elements) + len(parser.word.elements)
+    many = _MANY if len(transition.possible) > 0 else 1
+    of_tags = new_query(tag, _FEW if len(tag.weights.bucket) == 0 else _MANY, tags + 1, len(parser.word.elements))
+    width = 2 + len(tag.elements)
     return Workspace(
-        np.empty((4, labels), dtype=np.int32),
-        np.empty((4, labels)),
-        np.empty(1 + len(transition.elements), dtype=np.int32),
-        np.empty(1 + len(label.elements), dtype=np.int32),
-        np.empty(width, dtype=np.int32),
-        np.empty(len(parser.word.elements), dtype=np.int32),
-        np.empty(transition.finished.alphabet[0]),
-        np.empty(label.finished.alphabet[0]),
-        np.empty(tag.finished.alphabet[0]),
-        new_scratch(transition),
-        new_scratch(label),
-        new_scratch(tag),
-        new_scratch(parser.word),
-        new_memo(_MANY if factored else 1, 1 + len(transition.elements), 4),
-        new_memo(_MANY if factored else 1, 1 + len(label.elements), labels),
-        new_memo(_FEW if plain else _MANY, width, tags + 1),
-        np.ones(1 + len(tag.elements), dtype=np.int32),
-        new_memo(_FEW if parser.root_tag != NONE else 1, 1 + len(tag.elements), 1),
-        np.empty(tag.finished.alphabet[0]),
-        np.zeros(1, dtype=np.int64),
-        new_options(max(2 * labels + 1, tags)),
+        action=np.empty((4, labels), dtype=np.int32),
+        action_probability=np.empty((4, labels)),
+        transition=new_query(transition, many, 4, 0),
+        label=new_query(label, many, labels, 0),
+        tag=of_tags,
+        word=new_query(parser.word, 1, 1, 0),
+        root=of_tags._replace(
+            key=np.zeros(width, dtype=np.int32), memo=new_memo(_FEW if parser.root_tag != NONE else 1, width, 1)
+        ),
+        promise=np.empty(tag.finished.alphabet[0]),
+        occasion=np.zeros(1, dtype=np.int64),
+        options=new_options(max(2 * labels + 1, tags)),
     )
-
-
-@inner
-def is_factored(parser):
-    """Whether an action is a direction and a label, each with a distribution of its own."""
-    return len(parser.transition.possible) > 0
 
 
 @inner
 def best_labels(parser, records, top, direction, work):
     """Replace a direction by its best arcs in `work.action`, multiplying its probability by those of the labels."""
-    work.label_row[0] = direction
-    read_context(parser.label.elements, records, top, direction, work.label_row[1:])
-    slot, known = recall(work.labels, work.label_row)
-    best, probability = work.labels.outcome[slot], work.labels.probability[slot]
+    query = work.label
+    query.key[1] = direction
+    read_context(parser.label.elements, records, top, direction, query.key[2:])
+    slot, known = recall(query.memo, query.key)
+    best, probability = query.memo.outcome[slot], query.memo.probability[slot]
     if not known:
-        distribution = work.label_distribution
-        product_distribution(parser.label, work.label_row[1:], 0, work.label_scratch, distribution)
+        product_distribution(parser.label, query.key[2:], 0, query.scratch, query.distribution)
         best[:] = NONE
         probability[:] = 0.0
-        for label in range(len(distribution)):
-            keep_best(best, probability, label, distribution[label])
+        for label in range(len(query.distribution)):
+            keep_best(best, probability, label, query.distribution[label])
     share_of_direction = work.action_probability[direction, 0]
     for k in range(len(best)):
         work.action[direction, k] = left_arc(best[k]) if direction == LEFT_ARCS else right_arc(best[k])
@@ -198,12 +170,13 @@ def shift_or_end(parser, records, top, work):
     probability[:] = 0.0
     action[SHIFTS, 0], action[ENDS, 0] = SHIFT, END
     if records[top, DEPTH] == 2:
-        read_context(parser.tag.elements, records, top, 0, work.root_row[1:])
-        slot, known = recall(work.roots, work.root_row)
+        query = work.root
+        read_context(parser.tag.elements, records, top, 0, query.key[2:])
+        slot, known = recall(query.memo, query.key)
         if not known:
-            product_distribution(parser.tag, work.root_row[1:], 0, work.tag_scratch, work.tag_distribution)
-            work.roots.probability[slot, 0] = work.tag_distribution[parser.root_tag]
-        probability[ENDS, 0] = work.roots.probability[slot, 0]
+            product_distribution(parser.tag, query.key[2:], 0, query.scratch, query.distribution)
+            query.memo.probability[slot, 0] = query.distribution[parser.root_tag]
+        probability[ENDS, 0] = query.memo.probability[slot, 0]
     probability[SHIFTS, 0] = max(1.0 - probability[ENDS, 0], LEAST_SHIFT)
 
 
@@ -261,20 +234,20 @@ def best_tags(parser, records, top, at, word, given, particles, threshold, heuri
     particles (int): How many particles will be divided.
     threshold (float): A tag that is expected to get less than this part of one is not tried.
     heuristic (float64[tags]): See `lookahead.lookahead_heuristic`.
-    RETURNS (int): Where `work.tags` has them.
+    RETURNS (int): Where `work.tag.memo` has them.
     """
     # A few sizes instead of all, so that what is found depends on the look-up key alone.
     magnitude = 1
     while 8.0**magnitude < particles:
         magnitude += 1
-    key = work.tag_key
+    key = work.tag.key
     # Counted from the last word of the block backwards, which no word of another block is.
     key[0] = work.occasion[0] - 1 - at
     key[1] = magnitude if given == NONE else -given
     tag_row, word_row = key[2 : 2 + len(parser.tag.elements)], key[2 + len(parser.tag.elements) :]
     read_context(parser.tag.elements, records, top, 0, tag_row)
     read_context(parser.word.elements, records, top, given, word_row)
-    slot, known = recall(work.tags, key)
+    slot, known = recall(work.tag.memo, key)
     if not known:
         score_tags(parser, records, top, word, given, threshold / 8.0**magnitude, heuristic, tag_row, work, slot)
     return slot
@@ -285,21 +258,21 @@ def score_tags(parser, records, top, word, given, negligible, heuristic, tag_row
     """Compute what `best_tags` looks up.
 
     negligible (float): What a tag's share may at least be expected to be, beside the best one's.
-    slot (int): Where to write it in `work.tags`.
+    slot (int): Where to write it in `work.tag.memo`.
     """
-    last_place = work.tags.probability.shape[1] - 1
-    tags, probabilities = work.tags.outcome[slot, :last_place], work.tags.probability[slot]
-    distribution = work.tag_distribution
-    product_distribution(parser.tag, tag_row, 0, work.tag_scratch, distribution)
+    memo, distribution, word_row = work.tag.memo, work.tag.distribution, work.word.key[2:]
+    last_place = memo.probability.shape[1] - 1
+    tags, probabilities = memo.outcome[slot, :last_place], memo.probability[slot]
+    product_distribution(parser.tag, tag_row, 0, work.tag.scratch, distribution)
     tags[:] = NONE
     probabilities[:] = 0.0
     first, last = parser.tag_offsets[word], parser.tag_offsets[word + 1]
     outcome, told = parser.outcomes[word], parser.told[parser.observed[word]]
     if given != NONE:
-        read_context(parser.word.elements, records, top, given, work.word_row)
+        read_context(parser.word.elements, records, top, given, word_row)
         tags[0] = given
         probabilities[last_place] = distribution[given]
-        probability = mixture_probability(parser.word, work.word_row, outcome, work.word_scratch)
+        probability = mixture_probability(parser.word, word_row, outcome, work.word.scratch)
         probabilities[0] = distribution[given] * probability * told[given]
         return
     likely, highest = 0.0, -inf
@@ -314,8 +287,8 @@ def score_tags(parser, records, top, word, given, negligible, heuristic, tag_row
         tag = parser.candidate_tags[i]
         if distribution[tag] * parser.usual[i] * work.promise[tag] < negligible * likely:
             continue
-        read_context(parser.word.elements, records, top, tag, work.word_row)
-        probability = mixture_probability(parser.word, work.word_row, outcome, work.word_scratch) * told[tag]
+        read_context(parser.word.elements, records, top, tag, word_row)
+        probability = mixture_probability(parser.word, word_row, outcome, work.word.scratch) * told[tag]
         keep_best(tags, probabilities[:last_place], tag, distribution[tag] * probability * work.promise[tag])
     for i in range(last_place):
         if tags[i] != NONE:
@@ -401,7 +374,8 @@ def best_actions(task, records, top, word):
     parser, work = task.parser, task.work
     action, probability = work.action, work.action_probability
     depth = records[top, DEPTH]
-    row = work.transition_row[1:]
+    query = work.transition
+    row = query.key[2:]
     if parser.root_tag != NONE and depth < 3:
         shift_or_end(parser, records, top, work)
     elif not is_factored(parser):
@@ -413,8 +387,8 @@ def best_actions(task, records, top, word):
                     action[group, k] = parser.best_action[restaurant, group, k]
                     probability[group, k] = parser.best_probability[restaurant, group, k]
         else:
-            distribution = work.distribution
-            product_distribution(parser.transition, row, 0, work.transition_scratch, distribution)
+            distribution = query.distribution
+            product_distribution(parser.transition, row, 0, query.scratch, distribution)
             action[:] = NONE
             probability[:] = 0.0
             for outcome in range(len(distribution)):
@@ -428,12 +402,12 @@ def best_actions(task, records, top, word):
         if kind == 0:
             probability[SHIFTS, 0] = 1.0
         else:
-            work.transition_row[0] = kind
+            query.key[1] = kind
             read_context(parser.transition.elements, records, top, 0, row)
-            slot, known = recall(work.directions, work.transition_row)
-            found = work.directions.probability[slot]
+            slot, known = recall(query.memo, query.key)
+            found = query.memo.probability[slot]
             if not known:
-                product_distribution(parser.transition, row, kind, work.transition_scratch, found)
+                product_distribution(parser.transition, row, kind, query.scratch, found)
             for group in range(DIRECTIONS):
                 probability[group, 0] = found[group]
     may_end = depth == 2 and (word == task.length or task.may_start[word])
@@ -475,7 +449,7 @@ def best_attachments(task, records, top, word, particles):
 @inner
 def best_tokens(task, records, top, word, particles):
     """Find the best tags of the next word."""
-    options, found = task.options, task.work.tags
+    options, found = task.options, task.work.tag.memo
     form = task.words[word]
     heuristic = task.heuristic[word]
     slot = best_tags(

@@ -11,7 +11,7 @@ from ..annotation.arrays import Parses, sentence_blocks, with_letters
 from ..annotation.documents import Layout, write_parses
 from ..arc_standard.configuration import tree_of
 from ..arc_standard.generation import Derivation, draw_sentence
-from ..arc_standard.sampling import new_choices
+from ..arc_standard.likelihood import new_queries
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..text.spacing import spaces_between
@@ -73,7 +73,7 @@ def _draw(
         log_probability=np.empty(1),
     )
     distributions = model.frozen.distributions
-    n = draw_sentence(distributions, new_choices(distributions), beginning, particles, ATTEMPTS, rng, drawn)
+    n = draw_sentence(distributions, new_queries(distributions, 1), beginning, particles, ATTEMPTS, rng, drawn)
     if n == 0:
         raise unfound("derivations", begin_with, max_length)
     return drawn._replace(actions=drawn.actions[: 2 * n], tags=drawn.tags[:n], words=drawn.words[:n])

@@ -7,7 +7,8 @@ import numpy as np
 from spacy.util import minibatch
 
 from ..annotation.arrays import sentence_blocks
-from ..arc_standard.sampling import estimate_log_probabilities, new_choices
+from ..arc_standard.likelihood import new_queries
+from ..arc_standard.sampling import estimate_log_probabilities
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..settings import HIGHEST_PARTICLES, whole
@@ -116,7 +117,7 @@ def score_by_particles(
         number, forms, words = job
         estimates = np.empty(replicates)
         rng = np.random.default_rng([seed, number])
-        estimate_log_probabilities(distributions, new_choices(distributions), words, particles, rng, estimates)
+        estimate_log_probabilities(distributions, new_queries(distributions, 1), words, particles, rng, estimates)
         highest = estimates.max()
         if highest == -np.inf:
             return scored_sentence(model, forms, words, -np.inf)

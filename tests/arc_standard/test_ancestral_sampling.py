@@ -9,7 +9,7 @@ from test_sampling import assert_drawn_from
 
 from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, PREVIOUS, ROOT, WORD, derivation
 from spacy_hpyp.arc_standard.generation import Derivation, draw_sentence
-from spacy_hpyp.arc_standard.sampling import new_choices
+from spacy_hpyp.arc_standard.likelihood import new_queries
 
 LIMIT = 3
 
@@ -45,7 +45,7 @@ class Generator:
         )
         beginning = np.array(beginning, dtype=np.int32)
         n = draw_sentence(
-            self.distributions, new_choices(self.distributions), beginning, particles, attempts, rng, drawn
+            self.distributions, new_queries(self.distributions, 1), beginning, particles, attempts, rng, drawn
         )
         parts = drawn.actions[: 2 * n], drawn.tags[:n], drawn.words[:n]
         return (tuple(tuple(part.tolist()) for part in parts), drawn.log_probability[0]) if n else None

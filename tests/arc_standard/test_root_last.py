@@ -20,7 +20,7 @@ from spacy_hpyp.arc_standard.derivations import sample_derivation, tree_log_prob
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.arc_standard.events import Derivations, events_of, static_derivations
 from spacy_hpyp.arc_standard.likelihood import action_probability, new_queries
-from spacy_hpyp.arc_standard.sampling import estimate_log_probabilities, new_choices
+from spacy_hpyp.arc_standard.sampling import estimate_log_probabilities
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.inference.pruning import BeamSearch
 from spacy_hpyp.inference.rounding import Search
@@ -123,7 +123,9 @@ def test_sentences_in_running_text_end_and_begin(model):
 def test_estimates_are_unbiased_and_draws_from_the_posterior(name, seated):
     tiny, words = Tiny(name, seated, root_last=True), [1, 0, 1]
     rng, estimates = np.random.default_rng(1), np.empty(1000)
-    estimate_log_probabilities(tiny.distributions, new_choices(tiny.distributions), integers(words), 5, rng, estimates)
+    estimate_log_probabilities(
+        tiny.distributions, new_queries(tiny.distributions, 1), integers(words), 5, rng, estimates
+    )
     assert_mean_is_one(np.exp(estimates - log(sum(tiny.derivations(words).values()))))
     assert_drawn_from([tiny.sample(words, rng, 500)[0] for _ in range(400)], tiny.derivations(words))
     beginning = [tiny.sample(words, rng, 20, to_the_end=False)[1] for _ in range(500)]

@@ -9,7 +9,8 @@ from test_enumeration import POOLS, Counter, make_model, with_random_weights
 from spacy_hpyp.arc_standard.configuration import DEPTH, END, FIRST_ARC, ROOT, SHIFT, derivation, reduce
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, Distributions
-from spacy_hpyp.arc_standard.sampling import estimate_log_probabilities, new_choices, sample_parse
+from spacy_hpyp.arc_standard.likelihood import new_queries
+from spacy_hpyp.arc_standard.sampling import estimate_log_probabilities, sample_parse
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.models.parameters import no_gradient
 
@@ -73,7 +74,7 @@ class Tiny:
         actions, found = np.full(2 * n, -9, dtype=np.int32), np.full(n, -9, dtype=np.int32)
         estimate = sample_parse(
             self.distributions,
-            new_choices(self.distributions),
+            new_queries(self.distributions, 1),
             integers(words),
             given,
             to_the_end,
@@ -139,7 +140,7 @@ def test_estimate_of_the_words_probability_is_unbiased(model, n):
     estimates = np.empty(2000)
     for particles in (1, 5):
         rng = np.random.default_rng(n)
-        choices = new_choices(model.distributions)
+        choices = new_queries(model.distributions, 1)
         estimate_log_probabilities(model.distributions, choices, integers(WORDS[n]), particles, rng, estimates)
         ratios = np.exp(estimates - exact)
         assert_mean_is_one(ratios)
@@ -162,7 +163,7 @@ def test_estimates_come_closer_with_more_particles(model):
         estimates = np.empty(200)
         estimate_log_probabilities(
             model.distributions,
-            new_choices(model.distributions),
+            new_queries(model.distributions, 1),
             integers(WORDS[4]),
             particles,
             np.random.default_rng(0),

@@ -1,11 +1,13 @@
 """What parsers are given and what they give back, as arrays of integers that know nothing of Docs."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..compiled import NONE
+
+Stretches = TypeVar("Stretches", bound=Any)
 
 #: How many heads and tags of each word guides tell. In the posterior of a trained `hpyp_parser` the first four heads have
 #: more than 0.99 of the probability of nearly all words, and a derivation is divided between three tags.
@@ -51,8 +53,23 @@ def sentence_blocks(sentences: Sequence[np.ndarray]) -> Blocks:
         words=words,
         tags=np.full(len(words), NONE, dtype=np.int32),
         may_start=np.zeros(len(words), dtype=bool),
-        offsets=np.concatenate([[0], np.cumsum([len(sentence) for sentence in sentences])]).astype(np.int64),
+        offsets=offsets_of([len(sentence) for sentence in sentences]),
     )
+
+
+def offsets_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Where each of some stretches begins that stand one after the other, and where the last one ends (int64[stretches + 1]).
+
+    lengths (int[stretches]): How long they are.
+    """
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def joined(parts: Sequence[Stretches]) -> Stretches:
+    """NamedTuples of arrays, one at least, one after the other; the last array of each has its `offsets`."""
+    columns = zip(*(each[:-1] for each in parts))
+    lengths = np.concatenate([np.diff(each.offsets) for each in parts])
+    return type(parts[0])(*map(np.concatenate, columns), offsets_of(lengths))
 
 
 def block_starts(offsets: np.ndarray) -> np.ndarray:

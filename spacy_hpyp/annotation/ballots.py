@@ -9,6 +9,7 @@ from spacy.attrs import IS_SPACE, SENT_START
 from spacy.tokens import Doc
 
 from ..compiled import NONE
+from .arrays import joined
 from .kept import KeptParse, current_parse, kept_parses, noted_starts
 from .words import Layout, layout_of
 
@@ -168,7 +169,4 @@ def read_gold_votes(
 def join_ballots(parts: Iterable[tuple[Ballots, Gold]]) -> tuple[Ballots, Gold]:
     """Ballots and what is right, one after the other."""
     ballots, gold = zip(*parts)
-    lengths = np.concatenate([np.diff(each.offsets) for each in ballots])
-    joined = [np.concatenate(columns) for columns in zip(*(each[:-1] for each in ballots))]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Ballots(*joined, offsets), Gold(*(np.concatenate(columns) for columns in zip(*gold)))
+    return joined(ballots), Gold(*(np.concatenate(columns) for columns in zip(*gold)))

@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..text.vocabulary import Vocabulary
-from .arrays import Blocks, Parses, Sentences, is_tree
+from .arrays import Blocks, Parses, Sentences, is_tree, offsets_of
 from .extensions import bits, write_extensions, write_head_probability
 from .syntactic_words import Analysis, multiword_tokens, write_words
 from .words import SPACE_TAG, Layout, read_words
@@ -247,8 +247,7 @@ class Encoder:
 def join(encoded: Sequence[np.ndarray]) -> Sentences:
     """Encoded sentences, one after the other."""
     words, tags, heads, labels = np.concatenate(encoded, axis=1)
-    offsets = np.concatenate([[0], np.cumsum([rows.shape[1] for rows in encoded])]).astype(np.int64)
-    return Sentences(words, tags, heads, labels, offsets)
+    return Sentences(words, tags, heads, labels, offsets_of([rows.shape[1] for rows in encoded]))
 
 
 def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> tuple[Blocks, Layout]:

@@ -7,6 +7,7 @@ from spacy.attrs import DEP, HEAD, IS_SPACE, LOWER, SENT_START
 from spacy.tokens import Doc
 
 from ..compiled import NONE
+from .arrays import offsets_of
 from .candidates import past_spaces
 from .documents import content_key
 
@@ -42,7 +43,7 @@ class UncasedWords:
             token=self.token[kept],
             heads=heads,
             is_attached=self.is_attached[kept],
-            offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            offsets=offsets_of(lengths),
         )
 
 

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ..annotation.arrays import Blocks, Guides, Parses, Posterior, Share, block_starts, no_guides
+from ..annotation.arrays import Blocks, Guides, Parses, Posterior, Share, block_starts, no_guides, offsets_of
 from ..arc_standard.proposals import SearchModel, new_workspace
 from ..compiled import NONE
 from ..inference.beam import log_sum
@@ -142,11 +142,7 @@ def _decode(
     chosen: np.ndarray | None = None,
     given: Parses | None = None,
 ) -> Parses:
-    """Parse blocks, each by itself.
-
-    chosen (int64[*] | None): Which blocks; what is returned for the others means nothing.
-    given (Parses | None): Parses whose heads and tags are to be rated instead; their other fields are overwritten.
-    """
+    """Parse some blocks, or all, each by itself; or find how probable given parses are. What is returned for other blocks means nothing."""
     tokens = len(blocks.tags)
     parses = given or Parses(
         heads=np.full(tokens, NONE, dtype=np.int32),
@@ -274,11 +270,7 @@ def _moved(heads: np.ndarray, distance: np.ndarray) -> np.ndarray:
 def _plausible_pairs(
     parser: SearchModel, blocks: Blocks, sentences: Blocks, evidence: np.ndarray, search: Search, threads: int
 ) -> np.ndarray:
-    """Sentences that may be one with the next. Most boundaries are beyond doubt, as a quick look shows.
-
-    evidence (float64[sentences]): The log-probability of each sentence.
-    RETURNS (int64[pairs]): The left ones.
-    """
+    """The left ones of sentences that may be one with the next. Most boundaries are beyond doubt, as a quick look shows."""
     left = np.flatnonzero(~np.isin(sentences.offsets[1:-1], blocks.offsets))
     pairs, _ = _joined(sentences, left)
     few = search._replace(particles=min(_FEW, search.particles), marginals=False, consensus=False, guides=False)
@@ -292,18 +284,14 @@ def _odds(together: np.ndarray, evidence: np.ndarray, left: np.ndarray, search: 
 
 
 def _joined(sentences: Blocks, left: np.ndarray) -> tuple[Blocks, np.ndarray]:
-    """Sentences and their right neighbours as one sentence each.
-
-    left (int64[pairs]): The sentences.
-    RETURNS (tuple[Blocks, int64[*]]): The pairs, and the place of each of their words in `sentences`.
-    """
+    """Sentences and their right neighbours as one sentence each, and the place of each word in `sentences`."""
     starts, ends = sentences.offsets[left], sentences.offsets[left + 2]
     words = np.concatenate([np.empty(0, dtype=np.int64), *map(np.arange, starts, ends)])
     pairs = Blocks(
         words=sentences.words[words],
         tags=sentences.tags[words],
         may_start=np.zeros(len(words), dtype=bool),
-        offsets=np.concatenate([[0], np.cumsum(ends - starts)]).astype(np.int64),
+        offsets=offsets_of(ends - starts),
     )
     return pairs, words
 

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.alternatives import ScoredParse, k_best
-from ..annotation.arrays import Guides
+from ..annotation.arrays import Guides, joined
 from ..annotation.candidates import Candidates, trees_of
 from ..annotation.confidence import logistic
 from ..annotation.documents import RawSentence, write_trees
@@ -21,7 +21,7 @@ from ..annotation.extensions import register_extensions
 from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import Words, layout_of
 from ..compiled import NONE
-from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, join
+from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons
 from ..easy_first.parsing import EasyFirstTrees
 from ..models.easy_first import TREE_MODEL
 from ..models.tree_model import TreeModel, confidence_features
@@ -216,7 +216,7 @@ class EasyFirstParser(Parser):
         learned = [self._seen.made[key] for key in keys if not is_held_out(progress, key)]
         if learned:
             rng = np.random.default_rng([self.seed, progress.steps])
-            report = parser.learn(join(learned), self._learning(drop)._replace(explore=progress.passes > 0), rng)
+            report = parser.learn(joined(learned), self._learning(drop)._replace(explore=progress.passes > 0), rng)
             self._updates += report.counts
             self._count_loss(losses, int(report.counts[EARLY] + report.counts[FULL]), len(learned))
         progress.steps += 1
@@ -263,11 +263,7 @@ class EasyFirstParser(Parser):
         return words, trees, logistic(observed @ weights)
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, EasyFirstTrees, np.ndarray]) -> None:
-        """Write trees into documents.
-
-        docs (Iterable[Doc]): The documents that were parsed.
-        scores (tuple): What `predict` returned for them.
-        """
+        """Write trees into the documents that `predict` was given, by what it returned."""
         words, trees, sure = scores
         write_trees(list(docs), words.layout, trees.heads, trees.labels, self._label_names, sure)
 

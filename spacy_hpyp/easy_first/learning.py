@@ -13,7 +13,6 @@ actions; all updates are towards one of them and away from a sequence of wrong o
   loses the fewest arcs of those that can still be made (Goldberg & Nivre 2013).
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -96,13 +95,6 @@ class Lessons(NamedTuple):
     gold_labels: np.ndarray
     rarity: np.ndarray
     offsets: np.ndarray
-
-
-def join(lessons: Sequence[Lessons]) -> Lessons:
-    """Some lessons, one at least, one after the other."""
-    parts = zip(*(each[:-1] for each in lessons), strict=True)
-    lengths = np.concatenate([np.diff(each.offsets) for each in lessons])
-    return Lessons(*map(np.concatenate, parts), np.append(0, np.cumsum(lengths)).astype(np.int64))
 
 
 @borrowing

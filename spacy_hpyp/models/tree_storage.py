@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from ..annotation.arrays import joined
 from ..compiled import NONE
-from ..easy_first.learning import Lessons, join
+from ..easy_first.learning import Lessons
 from ..easy_first.storage import pack_table, unpack_table
 from ..storage.schema import (
     Field,
@@ -31,7 +32,7 @@ def _write_held_out(value: dict[bytes, Lessons]) -> Message:
     keys = sorted(value)
     lessons = [value[key] for key in keys]
     lengths = np.array([len(each.gold_heads) for each in lessons], dtype=np.int64)
-    tables = [pack_table(table) for table in _tables(join(lessons))] if lessons else []
+    tables = [pack_table(table) for table in _tables(joined(lessons))] if lessons else []
     return {"keys": b"".join(keys), **_LENGTHS.write(lengths), "tables": tables}
 
 

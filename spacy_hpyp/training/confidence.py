@@ -10,6 +10,7 @@ from itertools import groupby
 
 import numpy as np
 
+from ..annotation.arrays import joined
 from ..annotation.calibration import PUNCTUATION
 from ..annotation.confidence import (
     UNLEARNED,
@@ -23,7 +24,6 @@ from ..annotation.confidence import (
 )
 from ..annotation.documents import join
 from ..easy_first.learning import Learning, Lessons
-from ..easy_first.learning import join as join_lessons
 from ..easy_first.parsing import SentencesToParse
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
@@ -133,10 +133,7 @@ def _observe(
     threads: int,
     given_tags: bool,
 ) -> list[Observed]:
-    """What the model without some passages finds in them: arcs without punctuation, and tags if it is to find these.
-
-    seen (int64[words] | None): How often the model has seen each word, if it generates words.
-    """
+    """What the model without some passages finds in them: arcs without punctuation, and tags if it is to find these."""
     sentences = join([rows for passage in fold for rows in passage.rows])
     blocks, heads = running_text(fold)
     if given_tags:
@@ -188,7 +185,7 @@ def learn_from_held_out(parser: TreeModel, learning: Learning, *, threads: int) 
     """
     held_out = parser.progress.held_out
     if held_out:
-        lessons = join_lessons([held_out[key] for key in sorted(held_out)])
+        lessons = joined([held_out[key] for key in sorted(held_out)])
         (parser.confidence,) = cross_fit([[_observe_trees(parser, lessons, learning, threads)]], [UNLEARNED_TREES])
 
 
@@ -212,8 +209,8 @@ def learn_from_all(
         other.initialize(parser.vocabulary, parser.labels)
         for passes in range(_FOLD_PASSES):
             order = [lessons[others[i]] for i in rng.permutation(len(others))]
-            other.learn(join_lessons(order), learning._replace(explore=passes > 0, dropout=0.0), rng)
-        found.append([_observe_trees(other, join_lessons([lessons[key] for key in own]), learning, threads)])
+            other.learn(joined(order), learning._replace(explore=passes > 0, dropout=0.0), rng)
+        found.append([_observe_trees(other, joined([lessons[key] for key in own]), learning, threads)])
     if found:
         (parser.confidence,) = cross_fit(found, [UNLEARNED_TREES])
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..annotation.arrays import joined, offsets_of
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch, Sequences
 from ..easy_first.words import CANDIDATES
@@ -46,17 +47,7 @@ class Encoded:
     @classmethod
     def join(cls, parts: Sequence["Encoded"]) -> "Encoded":
         """Some, one at least, one after the other."""
-        found = [part.sequences for part in parts]
-        lengths = np.concatenate([np.diff(sequences.offsets) for sequences in found])
-        return cls(
-            Sequences(
-                symbols=np.concatenate([sequences.symbols for sequences in found]),
-                kind=np.concatenate([sequences.kind for sequences in found]),
-                given=np.concatenate([sequences.given for sequences in found]),
-                offsets=_offsets(lengths),
-            ),
-            np.concatenate([part.gold for part in parts]),
-        )
+        return cls(joined([part.sequences for part in parts]), np.concatenate([part.gold for part in parts]))
 
     def take(self, order: np.ndarray) -> "Encoded":
         """Some of the sequences.
@@ -64,7 +55,7 @@ class Encoded:
         order (int64[*]): Which, in their new order.
         """
         old, sequences = self.sequences.offsets, self.sequences
-        offsets = _offsets(np.diff(old)[order])
+        offsets = offsets_of(np.diff(old)[order])
         words = np.repeat(old[:-1][order] - offsets[:-1], np.diff(offsets)) + np.arange(offsets[-1])
         return Encoded(
             Sequences(sequences.symbols[words], sequences.kind[words], sequences.given[words], offsets),
@@ -86,7 +77,7 @@ class Corpus:
         self.place = np.array(place, dtype=np.int64)
         self.gold = np.concatenate([words.gold for words in self.sequences])
         self.given = np.concatenate([words.given for words in self.sequences])
-        self.offsets = _offsets(np.array([len(words.forms) for words in self.sequences]))
+        self.offsets = offsets_of([len(words.forms) for words in self.sequences])
         attributes = self.sequences[0].more
         self.more = {name: np.concatenate([words.more[name] for words in self.sequences]) for name in attributes}
 
@@ -113,10 +104,6 @@ def _known(words: GoldWords) -> tuple[list[str], list[int]]:
     """The words whose outcomes are known, with these."""
     found = np.flatnonzero(words.gold != NONE)
     return [words.forms[i] for i in found.tolist()], words.gold[found].tolist()
-
-
-def _offsets(lengths: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 # How many sequences that stand together are in one fold, at the most.

@@ -49,6 +49,16 @@ class Analysis(NamedTuple):
     head_word: int = 0
 
 
+def _attribute(name: str, of_token: str, meaning: str) -> Any:
+    """A property of words: what the analysis of one has, or the token where that is one word."""
+
+    def read(word: "Word") -> str:
+        analysis = word._analysis
+        return str(getattr(word.token, of_token)) if analysis is None else getattr(analysis, name)
+
+    return property(read, doc=meaning)
+
+
 class Word:
     """A syntactic word: a view of one of the words of a token.
 
@@ -67,39 +77,12 @@ class Word:
         found = _analyses(self.token)
         return Analysis(*found[self.number]) if found else None
 
-    def _attribute(self, name: str, of_token: str) -> str:
-        analysis = self._analysis
-        return str(getattr(self.token, of_token)) if analysis is None else getattr(analysis, name)
-
-    @property
-    def text(self) -> str:
-        """The form of the word."""
-        return self._attribute("form", "text")
-
-    @property
-    def lemma_(self) -> str:
-        """Its lemma."""
-        return self._attribute("lemma", "lemma_")
-
-    @property
-    def tag_(self) -> str:
-        """The treebank's own tag."""
-        return self._attribute("tag", "tag_")
-
-    @property
-    def pos_(self) -> str:
-        """The universal tag."""
-        return self._attribute("pos", "pos_")
-
-    @property
-    def morph(self) -> str:
-        """Its features, as CoNLL-U has them; "" for none."""
-        return self._attribute("morph", "morph")
-
-    @property
-    def dep_(self) -> str:
-        """The label of the arc from its head."""
-        return self._attribute("dep", "dep_")
+    text = _attribute("form", "text", "The form of the word.")
+    lemma_ = _attribute("lemma", "lemma_", "Its lemma.")
+    tag_ = _attribute("tag", "tag_", "The treebank's own tag.")
+    pos_ = _attribute("pos", "pos_", "The universal tag.")
+    morph = _attribute("morph", "morph", 'Its features, as CoNLL-U has them; "" for none.')
+    dep_ = _attribute("dep", "dep_", "The label of the arc from its head.")
 
     @property
     def head(self) -> "Word":
@@ -310,10 +293,7 @@ def write_back(words: Doc, doc: Doc) -> None:
 
 
 def _put(data: dict[Any, Any], key: tuple, value: Any, is_highest: bool) -> None:
-    """Put what is written about a word into what is written about its token.
-
-    is_highest (bool): Whether the word is the highest of the token.
-    """
+    """Put what is written about a word, perhaps the highest of its token, into what is written about the token."""
     before = data.get(key)
     if before is None:
         data[key] = value

@@ -12,6 +12,7 @@ from ..language_model.ngram import DrawnSentence, NGramModel
 from ..storage.files import replace_file
 from ..text.spacing import spaces_between
 from .app import load_parser, save_docs
+from .interpolation import refuse
 from .options import AnyModel, Particles, Threads, option, writable
 from .output import json_line
 from .progress import Bar
@@ -46,7 +47,9 @@ def generate(
         raise ValueError(f"No sentence has {min_length} words or more and {max_length} or fewer")
     is_ngrams = Path(model).is_file()
     if is_ngrams:
-        _refuse_parsers_options(trees=trees, particles=particles, threads=threads, output=output)
+        refuse({"trees": trees or None, "particles": particles, "threads": threads}, "a parser", "an n-gram model")
+        if output is not None and output.suffix == ".spacy":
+            raise ValueError(f"'{output}' is a file for trees, but here is an n-gram model, which has none.")
         source: Any = NGramModel.from_disk(model)
         nlp = spacy.blank(source.words.lang)
     else:
@@ -77,19 +80,6 @@ def generate(
         else:
             replace_file(output, "".join(map(json_line, sentences)).encode())
         msg.good(f"Saved {len(sentences)} sentences to {output}")
-
-
-def _refuse_parsers_options(*, trees: bool, particles: int | None, threads: int | None, output: Path | None) -> None:
-    """Raise a ValueError if something is asked for that an n-gram model does not have."""
-    asked = {
-        "--trees": trees,
-        "--particles": particles is not None,
-        "--threads": threads is not None,
-        "A file that ends in .spacy": output is not None and output.suffix == ".spacy",
-    }
-    for name, is_asked in asked.items():
-        if is_asked:
-            raise ValueError(f"{name} is for what a parser generates, but here is an n-gram model, which has no trees.")
 
 
 def _show_tree(doc: Doc) -> None:

@@ -106,12 +106,8 @@ def report(
 def _parameters(nlp: Language) -> list[LearnedParameters]:
     found = []
     for name, pipe in nlp.pipeline:
-        if isinstance(pipe, HPYPParser) and pipe.is_trained:
-            model = pipe.joint
-            learned = learned_parameters(model.conditionals, model.franchises, model.weights)
-            found.append(LearnedParameters(name, learned, estimated=True))
-        elif isinstance(pipe, HeadOutwardComponent) and pipe.is_trained:
-            model = pipe.head_outward
+        if isinstance(pipe, HPYPParser | HeadOutwardComponent) and pipe.is_trained:
+            model = pipe.learned
             learned = learned_parameters(model.conditionals, model.franchises, model.weights)
             found.append(LearnedParameters(name, learned, estimated=not model.own_tables))
     return found
@@ -122,7 +118,7 @@ def _progress(nlp: Language) -> dict[str, dict[str, int]]:
     found = {}
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, HPYPParser | HeadOutwardComponent) and pipe.is_trained:
-            progress = (pipe.joint if isinstance(pipe, HPYPParser) else pipe.head_outward).progress
+            progress = pipe.learned.progress
             found[name] = {each: getattr(progress, each) for each in ("steps", "sweeps", "tokens")}
     return found
 

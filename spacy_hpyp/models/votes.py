@@ -7,7 +7,7 @@ prior; what is maximised is concave. Its variance is chosen by words that are le
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -199,13 +199,7 @@ class Votes(StoredModel):
         self.guard = Guard()
         self._use(voters, tags, labels, weights)
 
-    def _use(
-        self,
-        voters: Sequence[str],
-        tags: Sequence[str],
-        labels: Sequence[str],
-        weights: Mapping[str, np.ndarray] | None = None,
-    ) -> None:
+    def _use(self, voters: Sequence[str], tags: Sequence[str], labels: Sequence[str], weights: Any = None) -> None:
         self.voters, self.tags, self.labels = list(voters), list(tags), list(labels)
         v, t, n = len(self.voters), len(self.tags), len(self.labels)
         sizes = {

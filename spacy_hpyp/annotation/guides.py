@@ -95,10 +95,7 @@ def read_guide(doc: Doc) -> Guide | None:
 
 
 def _read(doc: Doc, before: Guide | None) -> Guide | None:
-    """Read what has been written into a Doc, and check all but its numbers.
-
-    before (Guide | None): A guide that has been read before.
-    """
+    """Read what has been written into a Doc, perhaps after another guide, and check all but its numbers."""
     found = doc._.guide
     if found is None:
         return None
@@ -143,11 +140,7 @@ def _take_apart(found: Any, before: Guide | None) -> Guide:
 
 
 def _check(guides: Sequence[Guide]) -> dict[str, np.ndarray]:
-    """Check the numbers of some guides, one at least.
-
-    RETURNS (dict[str, np.ndarray]): Their tables, one below the other; what narrower ones lack is nothing.
-    RAISES (ValueError): If they are not what they should be.
-    """
+    """Check the numbers of some guides, one at least. Returns their tables, one below the other; what narrower ones lack is nothing."""
     tables = {
         name: _join([getattr(guide, name) for guide in guides], nothing)
         for name, nothing in (
@@ -294,12 +287,7 @@ def _fit(table: np.ndarray, columns: int, nothing: float) -> np.ndarray:
 def _translate(
     numbers: np.ndarray, names: Sequence[list[str]], words: np.ndarray, known: Mapping[str, int]
 ) -> np.ndarray:
-    """Places in lists of names as a component's numbers.
-
-    numbers (int32[words, *]): The places.
-    names (Sequence[list[str]]): The list of each guide.
-    words (int64[guides]): How many words there are of each.
-    """
+    """Places in the lists of names of guides (int32[words, *]), each about so many words, as a component's numbers."""
     found: list[int] = []
     begins: list[int] = []
     for i, own in enumerate(names):

@@ -33,7 +33,6 @@ def new_scheme(search, task, syntactic, lexical, log_probability):
 
     syntactic, lexical, log_probability (float64[n]): See `search_block`.
     """
-    raise NotImplementedError("for compiled code")
 
 
 @implements(new_scheme, Search)
@@ -73,7 +72,6 @@ def read_block(search, parser, block, work, records, syntactic, lexical, log_pro
     parser, block, work, records, syntactic, lexical, log_probability: As for `search_block`.
     RETURNS (int32[*, FIELDS]): The records, grown as was needed.
     """
-    raise NotImplementedError("for compiled code")
 
 
 @implements(read_block, Search)

@@ -51,12 +51,7 @@ papers = typer.Typer(
 
 
 def _add(group: typer.Typer, commands: dict[str, Callable], panel: str | None = None, *, hidden: bool = False) -> None:
-    """Add commands to a group.
-
-    commands (dict[str, Callable]): By their names, the common ones first.
-    panel (str | None): Under which heading they are listed.
-    hidden (bool): Whether they are not.
-    """
+    """Add commands to a group, the common ones first, under a heading or hidden."""
     for name, function in commands.items():
         # What reads the context reads from it the settings of a config that are overridden.
         others = (

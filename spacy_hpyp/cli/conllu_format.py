@@ -238,10 +238,7 @@ def _serialized(lines: list[Line], comments: dict[str, str | None], found: Doc |
 
 
 def _words(tokens: list[Token]) -> list[Line]:
-    """The lines of some words, which are a sentence. MISC is a list.
-
-    RAISES (ValueError): If they have no tree.
-    """
+    """The lines of some words, which are a sentence. MISC is a list."""
     if not tokens[0].doc.has_annotation("DEP"):
         raise ValueError("The pipeline finds no trees: it has no parser.")
     heads = _heads(tokens)
@@ -315,10 +312,7 @@ def _valid(column: str, value: str, found: str) -> str:
 
 @lru_cache(1 << 12)
 def _features(text: str, *, drop: bool = False) -> str | None:
-    """Features in the order of their names.
-
-    drop (bool): Whether to leave out what has not the form of a feature; else there is nothing then.
-    """
+    """Features in the order of their names; nothing if one has not the form of a feature and is not to be dropped."""
     parts = [part for part in text.split("|") if part and part != "_"]
     good = [part for part in parts if _FEATURE.fullmatch(part)]
     if len(good) < len(parts) and not drop:

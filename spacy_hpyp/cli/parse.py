@@ -204,10 +204,7 @@ def _sentences_of_conllu(source: Source) -> Iterator[tuple[str, Comments]]:
 def _parse_text(
     nlp: Language, source: Source, texts: Iterator[tuple[str, Comments]], n_process: int, *, whole: bool
 ) -> Iterator[str]:
-    """Parse texts, each with the comments of its first sentence.
-
-    whole (bool): Whether each is one sentence.
-    """
+    """Parse texts, each perhaps one sentence, with the comments of its first sentence."""
     number = 0
     for some in minibatch(texts, _forget(n_process)):
         with nlp.memory_zone():

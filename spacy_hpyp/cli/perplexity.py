@@ -189,10 +189,7 @@ def _mixed(
 
 
 def _print(found: Perplexity, output: str, method: str | None) -> None:
-    """Print a perplexity.
-
-    method (str | None): Of a parser: "beam" or "particles".
-    """
+    """Print a perplexity, of a parser by the method "beam" or "particles"."""
     figures = found.to_dict()
     if output == "json":
         print(srsly.json_dumps(figures, indent=2))

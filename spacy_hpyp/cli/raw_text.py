@@ -73,10 +73,7 @@ def opened(path: Path) -> TextIO:
 
 
 def _records(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of the texts of a .jsonl file, and the number of the record of each.
-
-    RAISES (ValueError): If a line is no record with a "text".
-    """
+    """The lines of the texts of a .jsonl file, and the number of the record of each."""
     with opened(path) as file:
         for number, line in enumerate(file, 1):
             try:

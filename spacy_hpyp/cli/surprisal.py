@@ -190,10 +190,7 @@ def _read(path: Path, *, per_line: bool) -> Iterable[TextPassage]:
 
 
 def _check_columns(tables: Sequence[Iterable[TextPassage]], *, regions: bool) -> None:
-    """See that tables of stimuli become one table.
-
-    RAISES (ValueError): If they have different columns, or no regions where these are asked for.
-    """
+    """See that tables of stimuli become one table."""
     first = None
     for passage in (next(iter(table)) for table in tables):
         if regions and not passage.ends:

@@ -66,11 +66,7 @@ class Entry(JITCodeLibrary):
 
 
 def _link(module: Any, libraries: Iterable[Any], to: Any) -> list[str]:
-    """Link some libraries into a module, and what the `Inner` ones of them call in turn, each once.
-
-    to (Any): The library of the module.
-    RETURNS (list[str]): The functions of the `Inner` ones.
-    """
+    """Link some libraries into a module, and what the `Inner` ones of them call in turn, each once. Returns the functions of these."""
     names: list[str] = []
     seen, others, ahead = {to}, [], list(libraries)[::-1]
     while ahead:

@@ -76,10 +76,7 @@ def _type_of(part: Any) -> types.Type:
 
 
 def _lay_out(value: Any) -> tuple[Reference, list[int]]:
-    """The type of a NamedTuple, and its words.
-
-    RAISES (TypeError): If a field is neither an array nor a number nor a NamedTuple of these.
-    """
+    """The type of a NamedTuple, and its words."""
     members, words = [], []
     for name, part in zip(value._fields, value):
         if hasattr(part, "_fields"):

@@ -244,28 +244,19 @@ class TrainableComponent(StoredComponent):
             )
 
     def _nothing_to_learn(self, what: str) -> ValueError:
-        """The error that none of the training examples has what it takes.
-
-        what (str): That, with an article.
-        """
+        """The error that none of the training examples has what it takes, named with an article."""
         return ValueError(
             f"The component '{self.name}' cannot be initialized: none of the training examples has {what}. Is the right file in the corpus?"
         )
 
     def _examples(self, examples: Iterable[Example], method: str) -> list[Example]:
-        """What a method of this name is given, as a list of Examples whose tokens are syntactic words.
-
-        RAISES (TypeError): If these are no Examples.
-        """
+        """What a method of this name is given, as a list of Examples whose tokens are syntactic words."""
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.{method}")
         return list(map(example_of_words, examples))
 
     def _initial_examples(self, get_examples: Callable[[], Iterable[Example]]) -> list[Example]:
-        """What `initialize` is given.
-
-        RAISES (TypeError): If that are no Examples, and no function that returns some.
-        """
+        """What `initialize` is given."""
         validate_get_examples(get_examples, f"{type(self).__name__}.initialize")
         return list(map(example_of_words, get_examples()))
 

@@ -36,11 +36,7 @@ class EasyFirstMorphologizer(AttributeComponent):
     default_scorer = staticmethod(morphologizer_score)
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write parts of speech and features into documents.
-
-        docs (Iterable[Doc]): The documents that `predict` was given.
-        scores (tuple[Words, int32[words]]): What it returned.
-        """
+        """Write parts of speech and features into the documents that `predict` was given, by what it returned."""
         if not self._writes:
             return
         docs, (words, outcomes) = list(docs), scores

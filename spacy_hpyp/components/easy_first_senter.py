@@ -60,11 +60,7 @@ class EasyFirstSenter(WordClassifyingComponent):
         return words, outcomes
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write sentence boundaries into documents.
-
-        docs (Iterable[Doc]): The documents that `predict` was given.
-        scores (tuple[Words, int32[words]]): What it returned.
-        """
+        """Write sentence boundaries into the documents that `predict` was given, by what it returned."""
         write_starts(list(docs), *scores)
 
     def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:

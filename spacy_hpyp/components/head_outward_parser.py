@@ -109,11 +109,7 @@ class HeadOutwardParser(HeadOutwardComponent):
         return found, offsets, trees
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray, HeadOutwardTrees]) -> None:
-        """Write trees into documents.
-
-        docs (Iterable[Doc]): The documents that were parsed.
-        scores (tuple): What `predict` returned for them.
-        """
+        """Write trees into the documents that `predict` was given, by what it returned."""
         docs, (words, offsets, trees) = list(docs), scores
         heads, labels = _one_tree_each(trees.heads, trees.labels, offsets, words.layout.offsets)
         write_trees(docs, words.layout, heads, labels, self._label_names, trees.head_probability)

@@ -132,11 +132,7 @@ class HeadOutwardStates(TrainableComponent):
         return found
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> None:
-        """Write states into documents.
-
-        docs (Iterable[Doc]): The documents that `predict` was given.
-        scores (list[tuple]): What it returned.
-        """
+        """Write states into the documents that `predict` was given, by what it returned."""
         for doc, (token, states, _) in zip(docs, scores):
             write_states(doc, token, states)
 

@@ -356,11 +356,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         return Reranked(candidates, features, probability, chosen, np.minimum(marginal[chosen], 1.0), exact)
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[Reranked]]) -> None:
-        """Write the chosen trees into documents.
-
-        docs (Iterable[Doc]): The documents.
-        scores (list[list[Reranked]]): What `predict` returned for them.
-        """
+        """Write the chosen trees into the documents that `predict` was given, by what it returned."""
         for doc, found in zip(docs, scores):
             if not found:
                 continue
@@ -409,11 +405,7 @@ def agreement(candidates: Candidates, gold: RawSentence, vocab: Vocab) -> tuple[
 
 
 def _marginals(heads: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """How probable the arcs of candidates are, each the sum over all that have it (float64[k, n]).
-
-    heads (int32[k, n]): Of the candidates.
-    probability (float64[k]): Of the candidates.
-    """
+    """How probable the arcs of candidates are, each the sum over all that have it (float64[k, n])."""
     _, arc = np.unique(heads.astype(np.int64) * heads.shape[1] + np.arange(heads.shape[1]), return_inverse=True)
     arc = arc.reshape(heads.shape)
     return np.bincount(arc.ravel(), np.repeat(probability, heads.shape[1]))[arc]
@@ -428,10 +420,7 @@ def _without(documents: Iterable[GoldDocument], held_out: set[bytes]) -> Iterato
 def _sentences(
     examples: Iterable[Example], tokens: str, keys: set[bytes] | None = None
 ) -> Iterator[tuple[bytes, tuple[Doc, RawSentence]]]:
-    """Gold sentences as documents of their own, by what identifies them.
-
-    keys (set[bytes] | None): Which ones; all, if it is None.
-    """
+    """Gold sentences, all or some, as documents of their own, by what identifies them."""
     for example in examples:
         if keys is not None and not len(keys):
             return

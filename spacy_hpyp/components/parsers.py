@@ -99,10 +99,7 @@ class Parser(TrainableComponent):
         return read_gold(sentence, vocab)
 
     def _read_corpus(self, documents: Iterable[GoldDocument]) -> GoldCorpus:
-        """What can be learned from documents.
-
-        RAISES (ValueError): If nothing can.
-        """
+        """What can be learned from documents."""
         corpus = GoldCorpus(documents, self._read)
         if not corpus.usable:
             problems = listed(corpus.skipped)
@@ -150,11 +147,7 @@ class GibbsParser(Parser):
         self._treebank = self._new_treebank(self.learned)
 
     def _treebank_of(self, corpus: GoldCorpus, labels: dict[str, list[str]]) -> Treebank:
-        """The sentences of a corpus, and a new model of them. The component stays as it is.
-
-        labels (dict[str, list[str]]): See `initialize`.
-        RAISES (ValueError): If nothing can be learned.
-        """
+        """The sentences of a corpus, and a new model of them. The component stays as it is."""
         model = self.learned.untrained()
         self._initialize_model(model, corpus, labels)
         treebank = self._new_treebank(model)
@@ -206,10 +199,7 @@ class GibbsParser(Parser):
         return swept
 
     def _encoded(self, doc: Doc) -> list[tuple[GoldSentence, np.ndarray]]:
-        """The sentences of an annotated document, and what the model reads of them.
-
-        RAISES (ValueError): If one has not all tags and a tree, or some that the model does not have.
-        """
+        """The sentences of an annotated document, and what the model reads of them."""
         self._check_trained()
         encoder, found = self.learned.encoder, []
         for number, raw in enumerate(raw_sentences(words_as_tokens(doc)), 1):

@@ -76,10 +76,7 @@ class StoredComponent(TrainablePipe):
         self._reset_training()
 
     def _use(self, model: Any, source: Path | None = None) -> None:
-        """Put another model in the place of the component's own, see `_replace_model`.
-
-        source (Path | None): The file that it was read from, if any.
-        """
+        """Put another model, perhaps one that was read from a file, in the place of the component's own, see `_replace_model`."""
 
         def replace_it() -> None:
             self._replace_model(model)
@@ -228,10 +225,7 @@ class StoredComponent(TrainablePipe):
         return {name: value for name, value in found.items() if given[name] == getattr(self._given, name)}
 
     def _read_model(self, data: bytes, source: Path | None = None) -> Any:
-        """What `_use` takes, made of what was stored.
-
-        RAISES (ValueError): If it is damaged.
-        """
+        """What `_use` takes, made of what was stored."""
         where = f" from {source}" if source else ""
         try:
             message = unpack_message(data)
@@ -249,12 +243,7 @@ class StoredComponent(TrainablePipe):
 
 
 def _read_again(component: type[StoredComponent], own: dict[str, Any], expected: str) -> StoredComponent:
-    """A component of another process with its model, read from the file that the other one has read it from.
-
-    own (dict[str, Any]): Its attributes, with a model that has learned nothing.
-    expected (str): What identifies the file.
-    RAISES (ValueError): If the file is another one by now, or damaged.
-    """
+    """A component of another process, with these attributes and its model, read from the file that is identified so."""
     made = component.__new__(component)
     for name, value in own.items():
         setattr(made, name, value)

@@ -45,11 +45,7 @@ def _set_goals(gold, bounds, margin, board, goals):
 
 @borrowing
 def _find_correct(reading, board, half, states, goals, length, action):
-    """Find the best correct extension of the correct states by one action (TOPC of Algorithm 2).
-
-    action (int64[3]): Overwritten with its state, word and slot.
-    RETURNS (float): Its score.
-    """
+    """Find the best correct extension of the correct states by one action (TOPC of Algorithm 2), into `action`. Returns its score."""
     best = -np.inf
     for state in range(states):
         if not board.correct[half, state]:
@@ -65,10 +61,7 @@ def _find_correct(reading, board, half, states, goals, length, action):
 
 @borrowing
 def _trace(board, steps, state, path):
-    """Write the actions that led to a state, as words and slots.
-
-    path (int64[window, 2]): Overwritten.
-    """
+    """Write the actions that led to a state, as words and slots, into `path` (int64[window, 2])."""
     for i in range(steps - 1, -1, -1):
         path[i, 0], path[i, 1] = board.word[i, state], board.slot[i, state]
         state = board.parent[i, state]
@@ -76,11 +69,7 @@ def _trace(board, steps, state, path):
 
 @borrowing
 def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
-    """Do some actions from `first` on, and add to the weights of the features of those that are not shared.
-
-    path (int64[window, 2]): The actions.
-    decided (int32[window + 2 * reach]): Overwritten with the outcomes after them.
-    """
+    """Do the actions of a path, and add to the weights of the features of those that are not shared; `decided` has the outcomes then."""
     for i in range(len(decided)):
         decided[i] = board.first[i]
     for i in range(steps):

@@ -100,7 +100,6 @@ def combine(choice, weights):
     choice (Best | Sum): How.
     weights (float64[*]): Logs, at least one. Overwritten.
     """
-    raise NotImplementedError
 
 
 @generic
@@ -110,7 +109,6 @@ def choose(choice, weights):
     choice (Best | Sampled): How.
     weights (float64[*]): Logs, at least one. Overwritten.
     """
-    raise NotImplementedError
 
 
 @implements(choose, Best)

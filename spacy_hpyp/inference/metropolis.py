@@ -24,19 +24,16 @@ from .gibbs import add_events, put_back, visit_seated
 @generic_maker
 def pools_of(latent):
     """The pools (SeatedPool) of all distributions, as a tuple."""
-    raise NotImplementedError("for compiled code")
 
 
 @generic_maker
 def read_all(latent, number):
     """The events (Events) of all distributions in the derivation of a sentence, in the order of `pools_of`."""
-    raise NotImplementedError("for compiled code")
 
 
 @generic_maker
 def derivation_of(latent, number):
     """The derivation of a sentence: two arrays (int32[*]), as they stand among those of the other sentences."""
-    raise NotImplementedError("for compiled code")
 
 
 @generic_default
@@ -51,7 +48,6 @@ def propose(latent, number, old, rng):
 
     old (tuple[int32[*], int32[*]]): A copy of the derivation before.
     """
-    raise NotImplementedError("for compiled code")
 
 
 @borrowing

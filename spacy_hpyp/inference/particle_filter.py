@@ -70,13 +70,11 @@ def begin(system, records):
 
     RETURNS (tuple[int, int]): How many there are, and which of them is the initial configuration.
     """
-    raise NotImplementedError("for compiled code")
 
 
 @generic
 def depth_of(system, records, top):
     """How many items the stack of a configuration has; 1 at the beginning and in the end."""
-    raise NotImplementedError("for compiled code")
 
 
 @generic
@@ -86,19 +84,16 @@ def compact(system, records, used, tops):
     tops (int32[m]): The configurations that are still needed; overwritten with where they are now.
     RETURNS (int): How many records are left.
     """
-    raise NotImplementedError("for compiled code")
 
 
 @generic
 def attach(system, records, used, top, outcome):
     """Execute an attachment. Writes record `used`."""
-    raise NotImplementedError("for compiled code")
 
 
 @generic
 def generate(system, records, used, top, word, outcome):
     """Generate a word. Writes record `used`."""
-    raise NotImplementedError("for compiled code")
 
 
 # What a task does. Its fields are the transition `system`, `options` (Options), `length`, the number of words, and `passes`, how
@@ -112,7 +107,6 @@ def weigh_actions(task, records, top, word):
     word (int): Which word is generated next; behind the last one there is nothing to generate.
     RETURNS (tuple[float, float]): The two probabilities; their sum is 0 where nothing is possible.
     """
-    raise NotImplementedError("for compiled code")
 
 
 @generic
@@ -121,7 +115,6 @@ def weigh_attachments(task, records, top, word, particles):
 
     particles (int): How many particles will be divided: what would not get one need not be found.
     """
-    raise NotImplementedError("for compiled code")
 
 
 @generic
@@ -131,7 +124,6 @@ def weigh_tokens(task, records, top, word, particles):
     particles (int): How many particles will be divided: what would not get one need not be found.
     RETURNS (tuple[int, float]): How many options there are, and the probability of all tags of the word, entered or not.
     """
-    raise NotImplementedError("for compiled code")
 
 
 @generic_default
@@ -140,7 +132,6 @@ def watch(task, records, used, beam, size, word):
 
     used (int): How many records there are.
     """
-    return
 
 
 # What a resampling scheme does.
@@ -174,7 +165,6 @@ def take_out(scheme, beam, first, size):
 @generic_default
 def put_in(scheme, beam, size):
     """Let a derivation that has been entered at the last place, `size` - 1, take its turn among those to be continued."""
-    return
 
 
 @generic
@@ -183,7 +173,6 @@ def divide(scheme, particles, p_generate, p_attach, is_held, holds_word):
 
     is_held, holds_word (bool): Whether one of them follows a given derivation, and whether that generates.
     """
-    raise NotImplementedError("for compiled code")
 
 
 @generic
@@ -195,7 +184,6 @@ def allot(scheme, options, count, mass, particles, held):
     particles (int): How many particles there are.
     held (int): The outcome that one of them takes in any case, or `NONE`.
     """
-    raise NotImplementedError("for compiled code")
 
 
 @generic_default
@@ -213,13 +201,11 @@ def note(scheme, weight, probability, generated, depth, heuristic):
     generated (float), depth (int), heuristic (float): Log-weight, depth of the stack and heuristic once it has generated the word as
         the first of the options.
     """
-    return
 
 
 @generic_default
 def arrive(scheme, weight, depth, heuristic):
     """Take note of a derivation that is through with the pass: it has generated the word, or is finished at last."""
-    return
 
 
 @generic
@@ -232,7 +218,6 @@ def select(scheme, beam, size, held, word, is_last):
     is_last (bool): Whether this was the last pass, in which derivations have been finished.
     RETURNS (tuple[int, int]): How many derivations are left, and which of them is held.
     """
-    raise NotImplementedError("for compiled code")
 
 
 @inner_maker

@@ -175,9 +175,6 @@ def _join(nodes, one, other, joined):
 
 @inner
 def _part(nodes, word):
-    """Undo the last `_join`.
-
-    word (int): Which did not stand for its node any more.
-    """
+    """Undo the last `_join`, of a word that did not stand for its node any more."""
     nodes.size[nodes.above[word]] -= nodes.size[word]
     nodes.above[word] = word

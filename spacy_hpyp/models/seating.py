@@ -317,11 +317,7 @@ class Seating(ABC):
     def _views_without(
         self, sentences: Sentences, derivations: Any, rng: np.random.Generator, threads: int
     ) -> dict[str, View]:
-        """What there would be to predict by if some sentences were not seated, by distribution, without changing what is.
-
-        sentences, derivations, rng (numpy.random.Generator), threads (int): As for `visit`.
-        RAISES (ValueError): If one is not seated.
-        """
+        """What there would be to predict by if some sentences were not seated, by distribution, without changing what is; see `visit`."""
         weights = dict(self.weights)
         gradient = no_gradient(weights)
 

@@ -117,12 +117,7 @@ def _filling(array: np.ndarray) -> bytes:
 
 
 def _locate(parts: dict[str, Any], memory: np.ndarray) -> dict[str, _Stored]:
-    """The arrays of a file.
-
-    parts (dict[str, Any]): Their shapes and checksums, by name.
-    memory (uint8[*]): The whole file.
-    RAISES (ValueError): If the file is shorter or longer, or anything else of `DAMAGE`.
-    """
+    """The arrays of a file by their shapes, in its memory (uint8[*])."""
     found, begin = {}, _HEAD
     for name, part in product(DISTRIBUTIONS, _PARTS):
         shape, checksum = parts[f"{name}.{part}"]
@@ -146,7 +141,6 @@ def _check(
     name, part (str): Which it is.
     view (View): What it is a part of.
     restaurants (int): How many restaurants there are besides the roots.
-    RAISES (ValueError): If it is not.
     """
     array = stored.array
     if part == "row" and array.shape[1] != (view.alphabet[0] if multiplied else 0):

@@ -158,11 +158,7 @@ def _state(runner: Runner, run: Run) -> str:
 def _section(
     study: Study, runner: Runner, table: StudyTable, found: Mapping[str, Any], numbers: Mapping[str | None, str]
 ) -> list[str]:
-    """The part of the page that a table has.
-
-    found (Mapping[str, Any]): Its figures, see `to_json`.
-    numbers (Mapping[str, str]): Of commands.
-    """
+    """The part of the page that a table has, with its figures, see `to_json`, and the numbers of commands."""
     about = f"{table.paper} (`{table.name}`). {table.note}" if table.paper else table.note
     lines = [f"## {table.title}", "", *([about.rstrip(), ""] if about else [])]
     sources = ("published", "found") if table.paper else ("found",)

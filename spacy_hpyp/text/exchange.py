@@ -196,11 +196,7 @@ def _new_beside(classes):
 
 @compiled
 def _find_best(bigrams, clustering, words, best):
-    """The best class of some words, the counts being what they are.
-
-    words (int32[*]): The words.
-    best (int32[*]): Overwritten; the class that a word is in where no other is better.
-    """
+    """The best class of some words, the counts being what they are, into `best`; their own where no other is better."""
     beside = _new_beside(len(clustering.size))
     for i in range(len(words)):
         left = clustering.of_word[words[i]]
@@ -371,10 +367,7 @@ def _lost_between(table, pairs, total, a, b):
 
 @compiled
 def _merge(clustering, merges):
-    """Merge the two classes that cost least, until one is left. That of the border stays as it is.
-
-    merges (int32[classes - 2, 2]): Overwritten with the classes, the more frequent one first; it stands for both afterwards.
-    """
+    """Merge the two classes that cost least, until one is left, into `merges`, the more frequent first. That of the border stays as it is."""
     pairs, total, table = clustering.pairs, clustering.total, clustering.table
     classes = len(total)
     there = np.ones(classes, dtype=np.bool_)

@@ -348,10 +348,7 @@ def _find_features(places, weights, characters, i, token, before, length):
 
 @borrowing
 def _probabilities(weight, places, kept, share):
-    """The probabilities of the outcomes, written into `share` (float64[outcomes]).
-
-    kept (float64[templates]): What each feature counts; 0 for one that is left out.
-    """
+    """The probabilities of the outcomes, into `share`, where each feature counts as much as `kept` says."""
     highest = -np.inf
     for outcome in range(_OUTCOMES):
         score = 0.0
@@ -369,12 +366,7 @@ def _probabilities(weight, places, kept, share):
 
 @borrowing
 def _descend(weight, square, places, kept, share, right, rate):
-    """A step of AdaGrad towards what is right.
-
-    square (float32[places, outcomes]): The sums of squared gradients.
-    share (float64[outcomes]): What is predicted.
-    right (int): One of the outcomes, or that the token ends.
-    """
+    """A step of AdaGrad from what is predicted, `share`, towards what is right; `square` has the sums of squared gradients."""
     ended = share[ENDS] + share[ENDS_SENTENCE]
     for outcome in range(_OUTCOMES):
         target = 1.0 if outcome == right else 0.0

@@ -315,11 +315,7 @@ def _seen(tag: str) -> str:
 
 
 def _seen_again(counts: Iterable[Counter[int]], most: int) -> Iterator[tuple[int, int]]:
-    """The tag of each token of rare words, and the usual one of the others of the same word.
-
-    counts (Iterable[Counter[int]]): How often each word was seen with each tag.
-    most (int): How often a rare word is seen at most.
-    """
+    """The tag of each token of words that are seen so often at most, and the usual one of the others of the same word."""
     for found in counts:
         if 1 < found.total() <= most:
             for tag, count in found.items():

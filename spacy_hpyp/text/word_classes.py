@@ -235,10 +235,7 @@ def _names(counts: Counter[str], min_count: int) -> dict[str, str]:
 
 
 def _bigrams(spool: Spool, folded: Mapping[str, str], names: Mapping[str, str], ordered: Sequence[str]) -> Bigrams:
-    """How often what words are known by stands side by side.
-
-    ordered (Sequence[str]): What that is: the border of sentences, and the most frequent first.
-    """
+    """How often what words are known by, in the order of `ordered`, stands side by side."""
     number = {name: i for i, name in enumerate(ordered)}
     own = {word: number[name] for word, name in names.items()}
     pairs, sizes, waiting, several = np.empty(0, np.int64), np.empty(0, np.int64), [], 0

@@ -102,14 +102,7 @@ def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
 def _learn_batch(
     model: JointModel, batch: TextBatch, learning: str, search: Search, *, seed: int, threads: int
 ) -> RawTextProgress:
-    """Parse a batch and add its events to the model.
-
-    model (JointModel): A trained model.
-    learning (str): "words" or "all", see `LEARNING`.
-    search (Search): How the batch is parsed.
-    seed, threads (int): See `learn_from_text`.
-    RETURNS (RawTextProgress): What has been learned.
-    """
+    """Parse a batch and add its events to the model, see `learn_from_text`. Returns what has been learned."""
     parses = model.frozen.decode(batch.blocks, search._replace(marginals=False, consensus=False), threads)
     sentences = parsed_sentences(batch.blocks, parses)
     # What is learned is what is generated.

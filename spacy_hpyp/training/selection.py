@@ -221,10 +221,7 @@ def select_experts(
 def _join(
     bank: "_Bank", pool: list[Expert], weights: np.ndarray, expert: Expert, *, enough: float, full: bool
 ) -> tuple[float, list[Expert], np.ndarray]:
-    """A pool with one more expert: in the place of the list that it extends, where that is good enough or the pool is full.
-
-    RETURNS (tuple): The log-likelihood, the pool and its weights.
-    """
+    """A pool with one more expert, in the place of the list that it extends where that is good enough or the pool is full; with its likelihood."""
     if expert[:-1] in pool:
         replaced = [expert if other == expert[:-1] else other for other in pool]
         fitted, value = bank.fit(replaced, weights)

@@ -75,8 +75,8 @@ def cross_validate(
         folder.mkdir(exist_ok=True)
         learned = [block for i, document in enumerate(documents) if i % folds != fold for block in document]
         paths = folder / "train.conllu", folder / "dev.conllu"
-        for path, blocks in zip(paths, hold_out(learned)):
-            _write(path, blocks)
+        for path, part in zip(paths, hold_out(learned)):
+            _write(path, part)
         train_pipeline(config_path, folder, *paths, overrides, parser=parser)
         nlp = load_pipeline(folder / "model-best")
         counts = [_counts(nlp, document, folder / "held-out.conllu") for document in documents[fold::folds]]

@@ -44,21 +44,15 @@ def begin_with_classes(model: _Classed, vocab: Vocab) -> _Classed:
 def with_classes(model: _Classed, vocab: Vocab, name: str) -> _Classed:
     """A model that reads the classes of a vocabulary if it has learned with some.
 
-    Where it has them and the vocabulary has none, as in a pipeline that takes the component from another one, the vocabulary gets them.
-
     name (str): The component's, for errors.
-    RAISES (ValueError): If neither has any.
+    RAISES (ValueError): If it has, but there are none.
     """
-    if not model.is_classed:
-        return model
-    classes = classes_in(vocab)
-    if classes is None and model.classes is None:
-        raise ValueError(
-            f"The component '{name}' reads classes of words, but the pipeline has none. They are in the vocabulary of the pipeline that it was "
-            "trained in: read them by [initialize.before_init], or take the vocabulary of that pipeline (exclude=[] when it is saved and loaded)."
-        )
-    if classes is None:
-        vocab.lookups.add_table(TABLE, model.classes)
-    elif model.classes is None:
+    if model.is_classed and model.classes is None:
+        classes = classes_in(vocab)
+        if classes is None:
+            raise ValueError(
+                f"The component '{name}' reads classes of words, but the pipeline has none. They are in the vocabulary of the pipeline that it was "
+                "trained in: read them by [initialize.before_init], or take the vocabulary of that pipeline (exclude=[] when it is saved and loaded)."
+            )
         model.classes = classes
     return model

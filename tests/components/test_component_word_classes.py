@@ -93,15 +93,6 @@ def test_a_component_whose_pipeline_lost_its_classes_says_so(file):
     ] == ["D", "N"]
 
 
-def test_a_component_takes_its_classes_along_to_another_pipeline(file, tmp_path):
-    nlp, other = trained(file), spacy.blank("en")
-    for name in nlp.pipe_names:
-        other.add_pipe(name, source=nlp)
-    other.to_disk(tmp_path / "pipeline")
-    loaded = spacy.load(tmp_path / "pipeline")
-    assert found(loaded, "the", "axolotl", "zuzzes") == found(nlp, "the", "axolotl", "zuzzes")
-
-
 @pytest.mark.parametrize("path", [None, ""])
 def test_without_a_file_there_are_no_classes(path):
     nlp = pipeline()

@@ -152,7 +152,8 @@ class JointModel(CountModel):
         self.conditionals = {
             name: replace(each, elements=self.reading(each.elements)) for name, each in self._conditionals().items()
         }
-        self._drop_frozen()
+        # Views are of the seating alone, and may be mapped already.
+        self._frozen = None
 
     def reading(self, elements: np.ndarray) -> np.ndarray:
         """Elements as they are read with the classes that it has, see `arc_standard.contexts.with_classes`."""
@@ -316,9 +317,8 @@ class JointModel(CountModel):
         }
 
     def _read(self, message: Message) -> None:
-        # Files of earlier versions do not say it.
-        self.is_classed = message.get("classed") is True
-        self._classes = self._classes if self.is_classed else None
+        # Files of earlier versions do not say it. Which classes these are the vocabulary of the pipeline says, that may be another one by now.
+        self.is_classed, self._classes = message.get("classed") is True, None
         self.conditionals = self._conditionals()
         super()._read(message)
         self._check_passages(self.progress.sweep.passages)

@@ -325,7 +325,8 @@ class TreeModel(StoredModel):
     def _read(self, message: Message) -> None:
         labels = labels_from_message(message)
         self.initialize(vocabulary_from_message(message, self.vocabulary_settings.rule), labels, empty=True)
-        # Files of earlier versions do not say it.
+        # Files of earlier versions do not say it. Which classes these are the vocabulary of the pipeline says.
+        self.classes = None
         self._read_with(is_classed=message.get("classed") is True)
         arcs, places = part(message, "arcs", dict), self.label_places
         self.arc_perceptron = perceptron_from_message(arcs, self.arc_places, 2)

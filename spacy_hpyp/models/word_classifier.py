@@ -300,7 +300,8 @@ class WordClassifier(StoredModel):
 
     def _read(self, message: Message) -> None:
         vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
-        # Files of earlier versions do not say it.
+        # Files of earlier versions do not say it. Which classes these are the vocabulary of the pipeline says.
+        self.classes = None
         self._read_with(is_classed=message.get("classed") is True)
         candidates = None
         if self.task.possible == CANDIDATES:

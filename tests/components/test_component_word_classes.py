@@ -7,6 +7,7 @@ from spacy.training import Example
 
 from spacy_hpyp.components.word_classes import create_word_classes
 from spacy_hpyp.storage.checksum import unpack_message
+from spacy_hpyp.text.word_classes import classes_in
 
 LINES = [
     *(f"00\t{noun}\t9" for noun in ("dog", "cat", "axolotl")),
@@ -69,6 +70,10 @@ def test_a_pipeline_that_is_loaded_does_not_need_the_file(file, tmp_path):
     loaded = spacy.load(tmp_path / "pipeline")
     assert found(loaded, "the", "axolotl", "zuzzes") == found(nlp, "the", "axolotl", "zuzzes")
     loaded.update(list(examples(loaded)))
+    # Its vocabulary has another table then.
+    loaded.from_disk(tmp_path / "pipeline")
+    for name, model in (("easy_first_tagger", "classifier"), ("easy_first_parser", "parser")):
+        assert getattr(loaded.get_pipe(name), model).classes is classes_in(loaded.vocab)
 
 
 def test_without_classes_templates_that_read_them_are_left_out(file):
@@ -149,7 +154,9 @@ def test_a_generative_parser_knows_unknown_words_by_their_class(toy, generative)
 
 def test_a_generative_parser_that_is_loaded_finds_its_classes_in_the_vocabulary(toy, generative, tmp_path):
     generative.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
+    loaded = spacy.load(tmp_path).from_disk(tmp_path)
+    assert toy.parser(loaded).joint.has_views
+    assert toy.parser(loaded).joint.classes is classes_in(loaded.vocab)
     text = "the axolotl sees Zenobia . Zuzzes near a quux"
     found, expected = ([(t.tag_, t.dep_, t.head.i, t._.log_prob) for t in nlp(text)] for nlp in (loaded, generative))
     assert found == expected

@@ -16,7 +16,7 @@ from ..models.joint_model import JointModel
 from ..models.parameters import set_pooled, weights_from
 from ..models.view_storage import read_views, write_views
 from ..pools.pool import Weights
-from ..storage.cache import in_cache
+from ..storage.cache import cached_file, in_cache
 from ..storage.checksum import identity
 from ..training.confidence import learn_confidence
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
@@ -221,7 +221,8 @@ class HPYPTraining(GibbsParser):
             loaded.check()
             return
         model = identity(data)
-        if self._map_views(loaded, source.with_name(_VIEWS), model):
+        # What is there needs no lock, and no directory that can be written to.
+        if any(self._map_views(loaded, file, model) for file in (source.with_name(_VIEWS), cached_file(model))):
             return
         try:
             with in_cache(model) as path:

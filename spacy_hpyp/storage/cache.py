@@ -62,9 +62,18 @@ def kept_files() -> list[Kept]:
     return sorted(found, key=lambda kept: kept.used)
 
 
+def cached_file(key: str) -> Path:
+    """The file of the cache for a key, to be read if it is there. It has been asked for now."""
+    path = cache_folder() / f"{key}{_SUFFIX}"
+    with suppress(OSError):
+        # When it was written says whether a mapped file has changed, and stays.
+        os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
+    return path
+
+
 @contextmanager
 def in_cache(key: str) -> Iterator[Path]:
-    """The file of the cache for a key, to be read, or to be written if it is not there: only one process has it at a time.
+    """The file of the cache for a key, to be written if it is not there by now: only one process writes at a time.
 
     What has not been asked for for the longest time is removed then, until the files have the size that they may have.
 
@@ -73,14 +82,11 @@ def in_cache(key: str) -> Iterator[Path]:
     """
     folder, limit = cache_folder(), cache_limit()
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{key}{_SUFFIX}"
     with (folder / "lock").open("ab") as lock:
         if fcntl is not None:
             fcntl.flock(lock.fileno(), fcntl.LOCK_EX)
+        path = cached_file(key)
         yield path
-        with suppress(OSError):
-            # When it was written says whether a mapped file has changed, and stays.
-            os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
         files = kept_files()
         total = sum(kept.size for kept in files)
         for kept in files:

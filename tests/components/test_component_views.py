@@ -130,6 +130,15 @@ def test_views_are_made_once_and_kept_for_the_next_process(nlp, saved, cache, un
     assert [path.name for path in kept(cache)] == [f"{identity_of_file(saved / COMPONENT / 'model')}.bin"]
 
 
+def test_what_is_in_the_cache_is_read_where_nothing_can_be_written(nlp, saved, cache, unpacked, annotation):
+    spacy.load(saved)
+    (cache / "lock").unlink()
+    (cache / "lock").mkdir()
+    unpacked.clear()
+    assert annotation(spacy.load(saved)(TEXT)) == annotation(nlp(TEXT))
+    assert not unpacked
+
+
 def kept(cache):
     return sorted(cache.glob("*.bin"))
 

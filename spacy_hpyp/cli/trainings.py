@@ -14,8 +14,8 @@ from spacy.cli.train import train
 from ..storage.files import replace_file
 from .guides import guides
 
-# The sections of a config that the generative parser of a guided pipeline has in common with it.
-_COMMON = ("nlp", "system")
+# What the generative parser of a guided pipeline has in common with it, by the beginnings of names.
+_COMMON = ("nlp.", "system.", "paths.classes")
 # What has the parser write what others read of it.
 _GUIDES = "components.hpyp_parser.guides"
 
@@ -34,22 +34,25 @@ def train_pipeline(
     config (Path): Of the pipeline.
     folder (Path): Gets "model-best" and "model-last".
     train_path, dev_path (Path): What it learns from, and what tells the best.
-    overrides (dict[str, Any]): Settings that are others than in the config; the parser has those of [nlp] and [system], too.
+    overrides (dict[str, Any]): Settings that are others than in the config; the parser has those of [nlp] and [system], and the classes of words, too.
     parser (Path | None): The config of the parser. It is trained first, and annotates what the pipeline learns from as if it had not seen
         it.
+    RAISES (ValueError): If the overrides say what is learned from.
     """
+    own = {"paths.train": str(train_path), "paths.dev": str(dev_path)}
+    if given := own.keys() & overrides.keys():
+        raise ValueError(f"What is learned from follows from the arguments: there can be no --{min(given)} besides.")
     folder.mkdir(exist_ok=True)
     if parser is not None:
-        common = {name: value for name, value in overrides.items() if name.split(".")[0] in _COMMON}
+        common = {name: value for name, value in overrides.items() if name.startswith(_COMMON)}
         train_pipeline(parser, folder / "parser", train_path, dev_path, {**common, _GUIDES: True})
         found, guided = folder / "parser" / "model-best", folder / "train-guided.spacy"
         with redirect_stdout(sys.stderr):
             guides(str(found), train_path, guided)
-        train_path, overrides = guided, {"paths.parser": str(found), **overrides}
-    paths = {"paths.train": str(train_path), "paths.dev": str(dev_path)}
+        own |= {"paths.train": str(guided), "paths.parser": str(found)}
     # What spaCy says of a training belongs to its progress.
     with redirect_stdout(sys.stderr):
-        train(config, folder, overrides={**paths, **overrides})
+        train(config, folder, overrides={**overrides, **own})
 
 
 class Kept:

@@ -82,6 +82,24 @@ def test_parts_that_are_done_are_not_done_again(folder, monkeypatch):
     assert "no power" in validate(folder, "--components.hpyp_parser.seed", "5", exit_code=1).stderr
 
 
+def test_what_is_learned_from_cannot_be_another_file(folder):
+    assert "--paths.train" in validate(folder, "--paths.train", folder / "gold.conllu", exit_code=1).stderr
+
+
+def test_the_parser_that_guides_has_the_classes_of_the_pipeline(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(trainings, "train", lambda config, folder, overrides: calls.append((config, overrides)))
+    monkeypatch.setattr(trainings, "guides", lambda *arguments: None)
+    overrides = {"nlp.lang": "ta", "paths.classes": "classes.txt", "training.max_steps": 2}
+    trainings.train_pipeline("guided", tmp_path / "fold", "train", "dev", overrides, parser="pool")
+    (parser, of_parser), (pipeline, of_pipeline) = calls
+    assert (parser, pipeline) == ("pool", "guided")
+    assert of_parser["paths.classes"] == of_pipeline["paths.classes"] == "classes.txt"
+    assert of_parser["nlp.lang"] == "ta"
+    assert "training.max_steps" not in of_parser
+    assert of_pipeline["paths.parser"] == str(tmp_path / "fold" / "parser" / "model-best")
+
+
 def test_nothing_is_done_where_there_is_another_part(folder):
     assert (
         "gold.conllu" in validate(folder, "--unless", folder / "no.conllu", "--unless", folder / "gold.conllu").stderr

@@ -254,5 +254,9 @@ class HPYPTraining(GibbsParser):
             loaded.use_views(*found)
         return found is not None
 
+    def _replace_model(self, loaded: JointModel) -> None:
+        # Without the classes that it has learned with there is no model to put in the place of another.
+        super()._replace_model(with_classes(loaded, self.vocab, self.name))
+
     def _untrained_model(self) -> Model:
         return thinc_model(self.joint.untrained())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..compat.places import user_cache
-from .files import fcntl
+from .files import fcntl, remove_left
 
 _USUAL_GB = 8.0
 _SUFFIX = ".bin"
@@ -39,7 +39,7 @@ def cache_folder() -> Path:
 def cache_limit() -> int:
     """How many bytes all files may have together.
 
-    RAISES (ValueError): If the environment variable is no size.
+    RAISES (OSError): If the environment variable is no size: no file is to blame for that.
     """
     given = os.environ.get("SPACY_HPYP_CACHE_GB") or _USUAL_GB
     try:
@@ -47,7 +47,7 @@ def cache_limit() -> int:
         if not 0 <= limit < 1e9:
             raise ValueError
     except ValueError:
-        raise ValueError(f"SPACY_HPYP_CACHE_GB must be a number of gigabytes, but it is {given!r}.") from None
+        raise OSError(f"SPACY_HPYP_CACHE_GB must be a number of gigabytes, but it is {given!r}") from None
     return int(limit * 1e9)
 
 
@@ -77,14 +77,16 @@ def in_cache(key: str) -> Iterator[Path]:
 
     What has not been asked for for the longest time is removed then, until the files have the size that they may have.
 
-    RAISES (OSError): If nothing can be written there.
-    RAISES (ValueError): If the environment does not say how large it may be.
+    RAISES (OSError): If nothing can be written there, or the environment does not say how large it may be.
     """
     folder, limit = cache_folder(), cache_limit()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("ab") as lock:
-        if fcntl is not None:
-            fcntl.flock(lock.fileno(), fcntl.LOCK_EX)
+        # Where files cannot be locked, some may be made twice.
+        with suppress(OSError):
+            if fcntl is not None:
+                fcntl.flock(lock.fileno(), fcntl.LOCK_EX)
+        remove_left(folder)
         path = cached_file(key)
         yield path
         files = kept_files()

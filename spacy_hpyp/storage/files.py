@@ -34,7 +34,7 @@ def replacing(path: Path, mode: str = "wb", **settings: Any) -> Iterator[Any]:
     """
     # A part of the name tells whose it is, whatever the length of the path's own.
     prefix = f".{identity(os.fsencode(path.name))[:12]}."
-    _remove_left(path.parent, prefix)
+    remove_left(path.parent, prefix)
     try:
         temporary, file = _create(path.parent, prefix, mode.replace("w", "x"), settings)
     except OSError as error:
@@ -72,8 +72,11 @@ def _create(folder: Path, prefix: str, mode: str, settings: dict[str, Any]) -> t
         file.close()
 
 
-def _remove_left(folder: Path, prefix: str) -> None:
-    """Remove the files of `_create` that no process has open any more."""
+def remove_left(folder: Path, prefix: str = ".") -> None:
+    """Remove what processes that were killed have left in a directory while they were `replacing` files.
+
+    prefix (str): Of which path, see there; without one, of all.
+    """
     for path in folder.glob(f"{prefix}*.tmp"):
         # Links, and what others have locked or do not let be removed, stay.
         with suppress(OSError):

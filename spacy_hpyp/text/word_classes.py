@@ -5,7 +5,7 @@ steps of a path are a coarser class. In a file each line has a path, a word and 
 `wcluster`). Words that are too rare for a class of their own are there by what they look like, as `<LOW-ing>`.
 
 Generative models know words by them that the treebank has seldom or not at all: `ClassedRule` makes an unknown word of raw text one of its
-class, and `count_of` says how often raw text has it.
+class, and `words_of_raw_text` says how often raw text has it.
 """
 
 from collections import Counter

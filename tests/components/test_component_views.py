@@ -121,13 +121,15 @@ def test_a_view_of_another_model_is_not_used(nlp, folder, tmp_path_factory, toy,
 
 
 def test_views_are_made_once_and_kept_for_the_next_process(nlp, saved, cache, unpacked, annotation):
+    cache.mkdir()
+    (cache / f".{'0' * 12}.left.tmp").touch()
     for loads in range(1, 3):
         loaded = spacy.load(saved)
         views = loaded.get_pipe(COMPONENT).joint.views
         assert all(isinstance(view.restaurants.base, np.memmap) for view in views.values())
         assert annotation(loaded(TEXT)) == annotation(nlp(TEXT))
         assert len(unpacked) == 1, loads
-    assert [path.name for path in kept(cache)] == [f"{identity_of_file(saved / COMPONENT / 'model')}.bin"]
+    assert {path.name for path in cache.iterdir()} == {"lock", f"{identity_of_file(saved / COMPONENT / 'model')}.bin"}
 
 
 def test_what_is_in_the_cache_is_read_where_nothing_can_be_written(nlp, saved, cache, unpacked, annotation):
@@ -178,8 +180,9 @@ def test_what_was_not_used_for_the_longest_time_is_removed(
     assert not file.exists()
     assert annotation(first(TEXT)) == annotation(nlp(TEXT))
     monkeypatch.setenv("SPACY_HPYP_CACHE_GB", "much")
-    with pytest.raises(ValueError, match="SPACY_HPYP_CACHE_GB must be a number"):
-        spacy.load(saved)
+    with pytest.warns(UserWarning, match="SPACY_HPYP_CACHE_GB must be a number"):
+        again = spacy.load(saved)
+    assert annotation(again(TEXT)) == annotation(nlp(TEXT))
 
 
 def test_several_that_load_at_once_make_one_file(nlp, saved, cache, unpacked, annotation):

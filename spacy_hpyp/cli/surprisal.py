@@ -2,6 +2,7 @@
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from io import BytesIO, TextIOWrapper
@@ -15,9 +16,10 @@ from spacy.tokens import Doc
 from wasabi import msg
 
 from ..components.surprisal import NGramReader, ParserReader, Reader, batches_of, read_rows
+from ..language_model.frequencies import Frequencies
 from ..language_model.increments import ENTROPIES, Increment
 from ..language_model.ngram import NGramModel, resolve_rule
-from ..language_model.stimuli import check_prose, is_table, read_stimuli
+from ..language_model.stimuli import check_prose, is_table, read_counts, read_stimuli, read_words
 from ..language_model.surprisal import REGION, TOKEN, WORD, Row, TextPassage
 from .app import load_parser, load_pipeline, prepare_output
 from .interpolation import load_interpolation, refuse
@@ -29,6 +31,8 @@ from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sente
 # What a spreadsheet takes for the beginning of a formula, and what is a number nevertheless.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]\d+(\.\d+)?")
+# More words before than any regression has.
+_LAGS = 100
 # Columns of a table that has no rows; a table of stimuli always has some.
 _OF_TEXT = ["file", "paragraph", "sentence"]
 
@@ -50,6 +54,19 @@ def surprisal(
     ] = None,
     words: Annotated[bool, option("One row a word between white space: sums over its tokens", "--words -w")] = False,
     regions: Annotated[bool, option("One row a region of a table of stimuli", "--regions -r")] = False,
+    text_by: Annotated[
+        str | None,
+        option("Of a table with one word a row: the column that says which text it belongs to; each row is given back"),
+    ] = None,
+    word: Annotated[str | None, option("The column of its words, instead of 'word'")] = None,
+    frequencies: Annotated[
+        Path | None,
+        option(
+            "Where frequencies of words are from, instead of training: text, or a table with word and count",
+            exists=True,
+        ),
+    ] = None,
+    lags: Annotated[int, option("Columns of so many words before, too", least=0, most=_LAGS)] = 0,
     no_punctuation: Annotated[
         bool, option("Punctuation has no rows, and is no part of words and regions", "--no-punctuation")
     ] = False,
@@ -65,7 +82,9 @@ def surprisal(
         bool,
         option("Write an apostrophe before cells that a spreadsheet would take for formulas, as =A1", "--escape"),
     ] = False,
-    per_line: Annotated[bool, option("Each line of text is one sentence, without context", "--per-line -l")] = False,
+    per_line: Annotated[
+        bool, option("Each line of text, or each text of --text-by, is one sentence, without context", "--per-line -l")
+    ] = False,
     running: Annotated[
         bool, option("A text in a table may have several sentences, which the parser finds", "--running")
     ] = False,
@@ -90,6 +109,9 @@ def surprisal(
     quotation mark is quoted, as read.delim of R and pandas.read_csv expect. With --interpolate there are two more columns:
     surprisal_ngram, and surprisal_mixed of the n-gram model and the parser together; the others are the parser's own.
 
+    A table with one word a row, as those of reading times, is given back with columns added: name the column of its texts (--text-by),
+    whose words are put together to running text, and that of its words (--word).
+
     Where the parser spells rare words out, their letters are a part of all surprisals but the syntactic ones. Search looks at no word
     before it is read, whatever the setting 'outlook' of the pipeline is.
     """
@@ -98,11 +120,21 @@ def surprisal(
         prepare_output(output, texts)
     if words and regions:
         raise ValueError("Rows stand for words or for regions: give either --words or --regions.")
+    of_words = {"word": word, "frequencies": frequencies, "lags": lags}
+    if text_by is None and (given := [f"--{name}" for name, value in of_words.items() if value]):
+        raise ValueError(
+            f"{given[0]} is a setting of a table with one word a row: name the column of its texts with --text-by."
+        )
+    if text_by is not None and (words or regions or running):
+        raise ValueError(
+            "With --text-by, rows stand for those of the table, whose texts are running text: give no --words, --regions or --running."
+        )
     if interpolate is None and weights_from is not None:
         raise ValueError("--weights-from is a setting of a mixture, but there is no --interpolate.")
     of_table = {
         "words": words,
         "regions": regions,
+        "text-by": text_by,
         "no-punctuation": no_punctuation,
         "entropy": entropy,
         "escape": escape,
@@ -111,11 +143,16 @@ def surprisal(
     if parses is not None and (given := [f"--{name}" for name, value in of_table.items() if value]):
         raise ValueError(f"{given[0]} is a setting of a table, but --parses writes no table: a line has one token.")
     # What is wrong with a text is known before a model is loaded, and with every text before anything is written.
-    found = [_read(path, per_line=per_line) for path in texts]
     tables = [is_table(path) for path in texts]
+    if text_by is not None and not all(tables):
+        raise ValueError("--text-by is a setting of tables: the name of one ends with .csv or .tsv.")
+    take = partial(_read, per_line=per_line)
+    if text_by is not None:
+        take = partial(read_words, text_by=text_by, word=word or "word")
+    found = [take(path) for path in texts]
     if any(tables) and not all(tables):
         raise ValueError("Tables of stimuli and other texts have different columns: give them in two commands.")
-    if any(tables) and per_line:
+    if any(tables) and per_line and text_by is None:
         raise ValueError("--per-line is a setting of texts: a row of a table is one sentence without it.")
     if running and not any(tables):
         raise ValueError("--running is a setting of tables: the sentences of a text are found without it.")
@@ -124,7 +161,7 @@ def surprisal(
     elif regions:
         raise ValueError(f"There are no regions in '{texts[0]}': only a table of stimuli has some.")
     passages = chain.from_iterable(found)
-    running = running if any(tables) else not per_line
+    running = running if any(tables) and text_by is None else not per_line
     reader: Reader
     if Path(model).is_file():
         own = {"particles": particles, "threads": threads, "interpolate": interpolate}
@@ -149,6 +186,8 @@ def surprisal(
     else:
         by = WORD if words else REGION if regions else TOKEN
         to_rows = partial(read_rows, reader, by=by, punctuation=not no_punctuation, entropy=entropy, running=running)
+        if text_by is not None:
+            to_rows = partial(to_rows, frequencies=_frequencies(frequencies, reader), lags=lags)
         dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
         header = _header(reader, by, entropy=entropy)
         rows = _rows(reader, passages, to_rows)
@@ -167,6 +206,15 @@ def _rows(
         with reader.nlp.memory_zone():
             rows = list(read(batch))
         yield from rows
+
+
+def _frequencies(path: Path | None, reader: Reader) -> Frequencies:
+    """How frequent words are in a file, or else in what a model has learned from."""
+    if path is None:
+        return reader.frequencies()
+    if is_table(path):
+        return Frequencies(read_counts(path))
+    return Frequencies(Counter(chain.from_iterable(read_sentences(path, reader.nlp))))
 
 
 def _read(path: Path, *, per_line: bool) -> Iterable[TextPassage]:
@@ -198,6 +246,7 @@ def _check_columns(tables: Sequence[Iterable[TextPassage]], *, regions: bool) ->
                 f"There are no regions in '{passage.columns['file']}': separate them by '|' in a column 'regions'."
             )
         columns = [*passage.columns, *["regions"][: bool(passage.ends)]]
+        columns = [*passage.rows[0].columns] if passage.rows else columns
         if first is not None and columns != first[0]:
             raise ValueError(
                 f"'{passage.columns['file']}' has other columns than '{first[1]}': {', '.join(columns[1:])}, not "

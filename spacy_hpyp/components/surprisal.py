@@ -15,12 +15,23 @@ from ..annotation.documents import encode_docs
 from ..annotation.extensions import bits
 from ..annotation.syntactic_words import word_spans, words_as_tokens
 from ..annotation.written import values_of
+from ..language_model.frequencies import Frequencies
 from ..language_model.increments import Increment, find_entropies, find_increments
 from ..language_model.interpolation import Interpolation
 from ..language_model.ngram import NGramModel
 from ..language_model.scoring import search_for_reading
-from ..language_model.stimuli import is_table, read_stimuli, stimulus
-from ..language_model.surprisal import MIXED, ROWS, TOKEN, Row, TextPassage, TokenScores, passage_rows, rare_classes
+from ..language_model.stimuli import is_table, read_stimuli, read_words, stimulus, texts_of_words
+from ..language_model.surprisal import (
+    MIXED,
+    ROWS,
+    TOKEN,
+    Row,
+    TextPassage,
+    TokenScores,
+    passage_rows,
+    rare_classes,
+    table_rows,
+)
 from ..language_model.surprisal import entropy as distribution_entropy
 from ..settings import HIGHEST_PARTICLES, OneOf, check, whole
 from .corpus import mark_sentence
@@ -38,8 +49,12 @@ def surprisal(
     by: str = TOKEN,
     punctuation: bool = True,
     entropy: bool = False,
-    running: bool = False,
+    running: bool | None = None,
     particles: int | None = None,
+    text_by: str | None = None,
+    word: str = "word",
+    frequencies: Mapping[str, int] | None = None,
+    lags: int = 0,
 ) -> list[Row]:
     """The surprisal of each token, word or region of some texts. Where a token is several syntactic words, each of these counts as one.
 
@@ -50,15 +65,31 @@ def surprisal(
     by (str): What a row of the result stands for: "token", "word" (between white space) or "region".
     punctuation (bool): Whether punctuation has rows, and is a part of the word or region that it stands in.
     entropy (bool): Whether to find entropies, too. That takes longer.
-    running (bool): Whether a text may have several sentences, which the parser finds; else each is one sentence.
+    running (bool | None): Whether a text may have several sentences, which the parser finds; else each is one sentence. By default, texts
+        of a table with one word a row may, and others not.
     particles (int | None): How many particles a parser reads with; without a number those of its setting, but 3,000 at least.
+    text_by (str | None): Of a table with one word a row, the column that says which text a word belongs to. The result has the same
+        rows, see `spacy_hpyp.language_model.surprisal.table_rows`; `by` means nothing then.
+    word (str): Its column of words.
+    frequencies (Mapping[str, int] | None): How often words were seen, if not in what the model has learned from.
+    lags (int): Of so many words before a row has columns, too.
     RETURNS (list[dict[str, Any]]): The rows, as `pandas.DataFrame` takes them: carried columns (or `item`, a number), `region`,
         `sentence`, `word`, `token`, `start`, `end`, `text`, `tag`, surprisals and entropies in bits, `log_prob` in nats, `known`,
         `class`. See docs/surprisal.md.
     RAISES (ValueError): If a text or region is empty, a region ends inside of a token, or the model cannot do what is asked for.
     """
-    rows = partial(read_rows, by=by, punctuation=punctuation, entropy=entropy, running=running)
-    return list(rows(reader_for(model, particles=particles), _passages(texts)))
+    if text_by is None and (frequencies is not None or lags):
+        raise ValueError(
+            "'frequencies' and 'lags' are of tables with one word a row: name the column of its texts as 'text_by'."
+        )
+    reader, passages = reader_for(model, particles=particles), _passages(texts, text_by, word)
+    if text_by is not None:
+        found = reader.frequencies() if frequencies is None else Frequencies(frequencies)
+        rows = partial(read_rows, frequencies=found, lags=lags)
+    else:
+        rows = partial(read_rows, by=by)
+    running = text_by is not None if running is None else running
+    return list(rows(reader, passages, punctuation=punctuation, entropy=entropy, running=running))
 
 
 class ParserReader:
@@ -116,6 +147,11 @@ class ParserReader:
         given = self.parser.tags == "given"
         joint, search, threads = self.parser.joint, self.search, self.parser.threads
         yield from zip(docs, spans, find_increments(joint, docs, search, k, threads=threads, given_tags=given))
+
+    def frequencies(self) -> Frequencies:
+        """How frequent words are in what the parser has learned from."""
+        joint = self.parser.joint
+        return Frequencies.of_training(joint.vocabulary, joint.word_counts()[: len(joint.vocabulary)])
 
     def _pipe(self, docs: Iterable[Doc], disable: Sequence[str] = ()) -> Iterator[Doc]:
         """Let the pipeline work on documents, in which the parser searches as it does for reading."""
@@ -175,6 +211,10 @@ class NGramReader:
             words = words_as_tokens(doc)
             yield words, self._scores(words, word_spans(doc), entropy=entropy)
 
+    def frequencies(self) -> Frequencies:
+        """How frequent words are in what the model has learned from."""
+        return Frequencies.of_training(self.model.words.vocabulary, self.model.word_counts())
+
     def _scores(self, doc: Doc, spans: np.ndarray, *, entropy: bool) -> TokenScores:
         surprisal, log_prob, found = np.zeros(len(doc)), np.zeros(len(doc)), np.zeros((len(doc), 2))
         for span in doc.sents:
@@ -221,12 +261,20 @@ def read_rows(
     punctuation: bool = True,
     entropy: bool = False,
     running: bool = False,
+    frequencies: Frequencies | None = None,
+    lags: int = 0,
 ) -> Iterator[Row]:
-    """The rows of some passages, which are not all held in memory; see `surprisal`."""
+    """The rows of some passages, which are not all held in memory; see `surprisal`.
+
+    frequencies (Frequencies | None): Of words; with them, each row of a table of words is given back.
+    """
     check("by", by, OneOf(ROWS))
     for batch in batches_of(passages):
         for passage, (doc, scores) in zip(batch, reader.read(batch, running=running, entropy=entropy)):
-            yield from passage_rows(doc, scores, passage, by=by, punctuation=punctuation)
+            if frequencies is not None:
+                yield from table_rows(doc, scores, passage, frequencies, lags=lags, punctuation=punctuation)
+            else:
+                yield from passage_rows(doc, scores, passage, by=by, punctuation=punctuation)
 
 
 def batches_of(passages: Iterable[TextPassage]) -> Iterator[list[TextPassage]]:
@@ -241,13 +289,13 @@ def batches_of(passages: Iterable[TextPassage]) -> Iterator[list[TextPassage]]:
     return (list(batch) for _, batch in groupby(passages, number))
 
 
-def _passages(texts: Iterable[str | Mapping[str, Any]] | Path) -> Iterable[TextPassage]:
+def _passages(texts: Iterable[str | Mapping[str, Any]] | Path, text_by: str | None, word: str) -> Iterable[TextPassage]:
     if isinstance(texts, Path):
         if not is_table(texts):
             raise ValueError(
                 f"The name of a table of stimuli ends with .csv or .tsv, but this is '{texts}'. Give other texts as strings."
             )
-        return read_stimuli(texts)
+        return read_stimuli(texts) if text_by is None else read_words(texts, text_by, word)
     if isinstance(texts, str | Mapping):
         raise ValueError(
             "'texts' should be a list of texts, but it is one text. Write it in brackets; the name of a table is given as a Path."
@@ -255,6 +303,8 @@ def _passages(texts: Iterable[str | Mapping[str, Any]] | Path) -> Iterable[TextP
     if hasattr(texts, "to_dict"):
         # What one would go over are the names of its columns.
         raise ValueError("Of a table of pandas give the rows: table.to_dict('records').")
+    if text_by is not None:
+        return texts_of_words(((f"row {number}", row) for number, row in enumerate(texts, 1)), text_by, word, {})
     return [
         stimulus({"item": number}, {"text": text}, f"text {number}")
         if isinstance(text, str)

@@ -16,7 +16,8 @@ from spacy import registry
 from spacy.util import minibatch
 
 from ..annotation.arrays import Blocks
-from ..hpyp.franchise import new_franchise, reserve
+from ..hpyp.counts import dish_counts
+from ..hpyp.franchise import Franchise, new_franchise, reserve
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
 from ..models.messages import rare_from_message, rare_to_message
@@ -189,14 +190,19 @@ class NGramModel:
         self.words = words
         self.order = whole("order", order, highest=HIGHEST_ORDER)
         self._samples = list(samples)
-        columns, alphabet = columns_of(order), len(words.vocabulary) + 1
-        views = (finish(unpack(sample, columns, alphabet)) for sample in self._samples)
-        self._average = average(views, len(self._samples))
+        self._average = average(map(finish, map(self._unpack, self._samples)), len(self._samples))
+
+    def _unpack(self, sample: dict[str, Any]) -> Franchise:
+        return unpack(sample, columns_of(self.order), len(self.words.vocabulary) + 1)
 
     @property
     def samples(self) -> int:
         """Over how many samples predictions are averaged."""
         return len(self._samples)
+
+    def word_counts(self) -> np.ndarray:
+        """How often each word and class of the vocabulary was seen in training (int64[words + classes])."""
+        return dish_counts(self._unpack(self._samples[0]))[:-1]
 
     def log_probs(self, words: Sequence[str]) -> np.ndarray:
         """The log-probabilities of a sentence's words and of its end.

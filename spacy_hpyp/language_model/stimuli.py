@@ -2,25 +2,26 @@
 
 In `regions`, the regions of a text are separated by `|`. Other columns are carried through to the table of surprisals; what is called as a
 column of that one gets `input_` before its name.
+
+Tables of words, as corpora of reading times are, have one word a row, and a column that says which text it belongs to.
 """
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from .surprisal import MIXED, ROWS, TextPassage
+from .surprisal import INPUT, MIXED, ROWS, TableRow, TextPassage
 
 #: The names of files that are tables end so.
 SUFFIXES = (".csv", ".tsv")
 SEPARATOR = "|"
 _KEYS = ("item", "condition")
 _TEXTS = ("text", "regions")
-# What a table of surprisals has columns of its own for, and how those of stimuli are called then.
-_INPUT = "input_"
+# What a table of surprisals has columns of its own for.
 _TAKEN = {
     *("file", "sentence", "words", "tokens", "start", "end", "tag", "known", "class", "log_prob", *ROWS, *MIXED),
     *("surprisal", "surprisal_lexical", "surprisal_syntactic"),
@@ -48,39 +49,12 @@ def read_stimuli(path: Path) -> list[TextPassage]:
     RAISES (ValueError): If it is not in UTF-8, has not the columns, or no rows, if a row has more or fewer fields than the header, no
         item or condition, those of another row, or an empty text or region. The message says in which line.
     """
-    text = _decode(path)
-    said = _SAID.match(text)
-    delimiter = said[1] if said else _TAB if path.suffix.lower() == ".tsv" else _delimiter(text)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows = _rows_of(path)
+    header = _header(*next(rows), path)
     found: list[TextPassage] = []
     seen: dict[tuple[str, str], str] = {}
-    header: list[str] | None = None
-    start = 1
-    if said:
-        next(reader)
-        start = 2
-    while True:
-        try:
-            fields = next(reader, None)
-        except csv.Error as error:
-            raise ValueError(
-                f"Line {start} of '{path}' cannot be read as a row of a table: {error}. A field that begins with a quotation mark ends "
-                "with one, and those in it are doubled."
-            ) from error
-        if fields is None:
-            break
-        line, start = start, reader.line_num + 1
-        if not any(field.strip() for field in fields):
-            continue
-        if header is None:
-            header = _header(fields, path, line)
-            continue
+    for line, fields in rows:
         name = f"line {line} of '{path}'"
-        if len(fields) != len(header):
-            raise ValueError(
-                f"{_capital(name)} has {len(fields)} fields, but the header has {len(header)} columns. A field that has the "
-                "separator in it must be quoted."
-            )
         row = dict(zip(header, fields))
         row |= {key: row[key].strip() for key in _KEYS if key in row}
         for key in _KEYS:
@@ -97,10 +71,136 @@ def read_stimuli(path: Path) -> list[TextPassage]:
             )
         seen[key] = name
         found.append(passage)
-    if header is None:
+    return found
+
+
+def _rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table that are not empty, and in which line each begins. The first is the header, and the others have as many fields."""
+    text = _decode(path)
+    said = _SAID.match(text)
+    delimiter = said[1] if said else _TAB if path.suffix.lower() == ".tsv" else _delimiter(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    start, rows, width = 1, 0, 0
+    if said:
+        next(reader)
+        start = 2
+    while True:
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            raise ValueError(
+                f"Line {start} of '{path}' cannot be read as a row of a table: {error}. A field that begins with a quotation mark ends "
+                "with one, and those in it are doubled."
+            ) from error
+        if fields is None:
+            break
+        line, start = start, reader.line_num + 1
+        if not any(field.strip() for field in fields):
+            continue
+        rows, width = rows + 1, width or len(fields)
+        if len(fields) != width:
+            raise ValueError(
+                f"Line {line} of '{path}' has {len(fields)} fields, but the header has {width} columns. A field that has the "
+                "separator in it must be quoted."
+            )
+        yield line, fields
+    if rows == 0:
         raise ValueError(f"The table '{path}' is empty: it has not even a header.")
-    if not found:
+    if rows == 1:
         raise ValueError(f"The table '{path}' has a header, but no rows.")
+
+
+def read_words(path: Path, text_by: str, word: str) -> list[TextPassage]:
+    """The texts of a table with one word a row.
+
+    path (Path): A file as for `read_stimuli`.
+    text_by (str): The column that says which text a word belongs to.
+    word (str): The column of the words, without white space around them. A row may have none.
+    RAISES (ValueError): If it is no such table, see `texts_of_words`. The message says in which line.
+    """
+    rows = _rows_of(path)
+    header = _unique([field.strip() for field in next(rows)[1]], path)
+    named = ((f"line {line} of '{path}'", dict(zip(header, fields))) for line, fields in rows)
+    return texts_of_words(named, text_by, word, {"file": str(path)})
+
+
+def texts_of_words(
+    rows: Iterable[tuple[str, Mapping[str, Any]]], text_by: str, word: str, columns: Mapping[str, Any]
+) -> list[TextPassage]:
+    """The texts of rows with one word each: the words with a space between two. Each is a region.
+
+    rows (Iterable[tuple[str, Mapping[str, Any]]]): What each row is called in errors, and its columns.
+    text_by (str), word (str): See `read_words`.
+    columns (Mapping[str, Any]): What there is to say of all of them.
+    RAISES (ValueError): If a column is not there or a word is no string, a row does not say its text, the rows of a text do not stand
+        together, or a text has no words.
+    """
+    found: list[TextPassage] = []
+    ended: dict[str, str] = {}
+    for text, group in groupby(rows, key=lambda row: _text_of_row(*row, text_by)):
+        own = [(name, row, _word_of_row(name, row, word)) for name, row in group]
+        first = own[0][0]
+        if text in ended:
+            raise ValueError(
+                f"{_capital(first)} belongs to the text '{text}', whose rows ended with {ended[text]}. The rows of a text must stand "
+                "together: sort the table."
+            )
+        ended[text] = own[-1][0]
+        words, ends, table = "", [], []
+        for name, row, content in own:
+            if content:
+                words += f" {content}" if words else content
+                ends.append(len(words))
+            table.append(TableRow(len(ends) if content else 0, dict(row), name))
+        if not words:
+            raise ValueError(f"The text '{text}', which begins with {first}, has no words.")
+        name = f"the text '{text}', which begins with {first}"
+        found.append(TextPassage(words, dict(columns), name, ends=tuple(ends), rows=tuple(table)))
+    return found
+
+
+def _text_of_row(name: str, row: Mapping[str, Any], text_by: str) -> str:
+    text = str(_cell(name, row, text_by)).strip()
+    if not text:
+        raise ValueError(
+            f"{_capital(name)} has nothing in the column '{text_by}'. Each row must say which text it is of."
+        )
+    return text
+
+
+def _word_of_row(name: str, row: Mapping[str, Any], word: str) -> str:
+    content = _cell(name, row, word)
+    if not isinstance(content, str):
+        raise ValueError(_no_string("word", name, content))
+    return " ".join(content.split())
+
+
+def _cell(name: str, row: Mapping[str, Any], column: str) -> Any:
+    if column not in row:
+        raise ValueError(f"There is no column '{column}' in {name}, but there are: {', '.join(map(str, row))}.")
+    return row[column]
+
+
+def _no_string(what: str, name: str, content: Any) -> str:
+    # What a table has no value for, or "NA", is a number for pandas.
+    return f"The {what} of {name} should be a string, but there is {content!r}. With pandas.read_csv, give keep_default_na=False."
+
+
+def read_counts(path: Path) -> dict[str, int]:
+    """How often words were seen, of a table with the columns `word` and `count`.
+
+    path (Path): A file as for `read_stimuli`.
+    RAISES (ValueError): If there is no such column, or a count is no whole number.
+    """
+    rows = _rows_of(path)
+    header = _unique([field.strip() for field in next(rows)[1]], path)
+    found: dict[str, int] = {}
+    for line, fields in rows:
+        name, row = f"line {line} of '{path}'", dict(zip(header, fields))
+        word, count = _cell(name, row, "word").strip(), _cell(name, row, "count").strip()
+        if not count.isdecimal():
+            raise ValueError(f"The count of {name} should be a whole number, but it is '{count}'.")
+        found[word] = found.get(word, 0) + int(count)
     return found
 
 
@@ -117,21 +217,18 @@ def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str) -> T
         raise ValueError(
             f"{_capital(name)} should have either a 'text' or 'regions', but it has {', '.join(row) or 'nothing'}."
         )
-    others = {f"{_INPUT}{key}" if key in _TAKEN else key: value for key, value in row.items() if key not in _TEXTS}
+    others = {f"{INPUT}{key}" if key in _TAKEN else key: value for key, value in row.items() if key not in _TEXTS}
     if len(others) < len(row) - 1:
         raise ValueError(
-            f"{_capital(name)} has a column with the name of one of the result, and one with '{_INPUT}' before it. Rename one."
+            f"{_capital(name)} has a column with the name of one of the result, and one with '{INPUT}' before it. Rename one."
         )
     carried = {**columns, **others}
     content = row[texts[0]]
     parts = (
         [content] if texts[0] == "text" or isinstance(content, str) or not isinstance(content, Iterable) else [*content]
     )
-    # What a table has no value for, or "NA", is a number for pandas.
     if wrong := [part for part in parts if not isinstance(part, str)]:
-        raise ValueError(
-            f"The {texts[0]} of {name} should be a string, but there is {wrong[0]!r}. With pandas.read_csv, give keep_default_na=False."
-        )
+        raise ValueError(_no_string(texts[0], name, wrong[0]))
     if texts[0] == "text":
         text = " ".join(content.split())
         if not text:
@@ -197,7 +294,7 @@ def _with_spaces(parts: Iterable[str]) -> list[str]:
     return [f" {part} " if part.strip() else "" for part in parts]
 
 
-def _header(fields: list[str], path: Path, line: int) -> list[str]:
+def _header(line: int, fields: list[str], path: Path) -> list[str]:
     header = [field.strip() for field in fields]
     lower = [name.lower() for name in header]
     header = [low if low in (*_KEYS, *_TEXTS) else name for name, low in zip(header, lower)]
@@ -207,12 +304,17 @@ def _header(fields: list[str], path: Path, line: int) -> list[str]:
     if missing:
         raise ValueError(
             f"The table '{path}' has no column '{missing[0]}'. A table of stimuli has a header with the columns item, perhaps condition, "
-            f"and text or regions; in line {line} there are: {', '.join(header)}."
+            f"and text or regions; in line {line} there are: {', '.join(header)}. Of a table with one word a row, name "
+            "the column of its texts: --text-by."
         )
     if all(name in header for name in _TEXTS):
         raise ValueError(
             f"The table '{path}' has both a column 'text' and a column 'regions'. Leave one out, or rename it."
         )
+    return _unique(header, path)
+
+
+def _unique(header: list[str], path: Path) -> list[str]:
     if twice := [name for name in header if header.count(name) > 1 or not name]:
         raise ValueError(
             f"The header of the table '{path}' has a column without a name, or two with the same: '{twice[0]}'."

@@ -1,5 +1,6 @@
 """Tables of surprisals for readers of a text: one row a token, a word between white space, or a region of a stimulus."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -9,6 +10,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..text.vocabulary import Vocabulary
+from .frequencies import Frequencies
 
 #: What a row may stand for.
 TOKEN, WORD, REGION = "token", "word", "region"
@@ -16,8 +18,26 @@ ROWS = (TOKEN, WORD, REGION)
 #: The columns of an n-gram model and of its mixture with a parser.
 MIXED = ("surprisal_ngram", "surprisal_mixed")
 
+#: What carried columns are called where a table has one of its own with their name: this before it.
+INPUT = "input_"
+# What there is no other column for of the words before.
+_NOT_BEFORE = {"sentence", "tokens", "log_prob", "known", "class"}
+
 #: A row: its columns in their order.
 Row = dict[str, Any]
+
+
+class TableRow(NamedTuple):
+    """A row of a table that has one word a row.
+
+    region (int): Which region of the text the word is, from 1; 0 if there is none.
+    columns (dict[str, Any]): The row.
+    name (str): What it is called in errors.
+    """
+
+    region: int
+    columns: dict[str, Any]
+    name: str
 
 
 class TextPassage(NamedTuple):
@@ -28,6 +48,7 @@ class TextPassage(NamedTuple):
     name (str): What it is called in errors.
     offset (int): How many characters of the file come before it.
     ends (tuple[int, ...]): Where its regions end, in characters of the text; empty if it has none.
+    rows (tuple[TableRow, ...]): The rows that it is made of, if it is; its regions are their words.
     """
 
     text: str
@@ -35,6 +56,7 @@ class TextPassage(NamedTuple):
     name: str
     offset: int = 0
     ends: tuple[int, ...] = ()
+    rows: tuple[TableRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +115,55 @@ def passage_rows(
         yield _row(own[0], doc, scores, passage, by, own)
 
 
+def table_rows(
+    doc: Doc,
+    scores: TokenScores,
+    passage: TextPassage,
+    frequencies: Frequencies,
+    *,
+    lags: int = 0,
+    punctuation: bool = True,
+) -> Iterator[Row]:
+    """The rows that a passage is made of, with what there is to say of their words. Where there is no word, or it is punctuation that is not
+    to be counted, there is nothing (None), and it is none of the words before.
+
+    doc (Doc), scores (TokenScores), passage (TextPassage), punctuation (bool): See `passage_rows`.
+    frequencies (Frequencies): How frequent words are.
+    lags (int): Of so many words before there are columns, too.
+    RAISES (ValueError): If a token reaches over two rows, or two columns would have the same name.
+    """
+    regions = {row["region"]: row for row in passage_rows(doc, scores, passage, by=REGION, punctuation=punctuation)}
+    # Where a token stands, a region does: the words of one are found by where they end.
+    forms: dict[int, list[str]] = {number: [] for number in regions}
+    for token, region in zip(doc, 1 + np.searchsorted(passage.ends, scores.spans[:, 1])):
+        if not (token.is_space or token.is_punct) and region in forms:
+            forms[region].append(token.text)
+    entropies = [f"{kind}_{name}" for kind in ("entropy", "reduction") for name in scores.entropies]
+    said = ["sentence", "tokens", *scores.summed, "known", "class", *entropies]
+    names = [*said, "length", "log_frequency"]
+    repeated = [name for name in names if name not in _NOT_BEFORE]
+    before: list[Row] = []
+    for number, columns, name in passage.rows:
+        own: Row = dict.fromkeys(names)
+        found = regions.get(number)
+        if found is not None:
+            text = found["text"]
+            own = {name: found[name] for name in said}
+            own |= {"length": sum(map(str.isalnum, text)), "log_frequency": frequencies.of(text, forms[number])}
+        row = dict(own)
+        for lag in range(1, lags + 1):
+            one = before[-lag] if found is not None and lag <= len(before) else {}
+            row |= {f"{column}_lag{lag}": one.get(column) for column in repeated}
+        if found is not None:
+            before.append(own)
+        carried = {f"{INPUT}{column}" if column in row else column: value for column, value in columns.items()}
+        if len(carried) < len(columns):
+            raise ValueError(
+                f"In {name} there is a column with the name of one of the result, and one with '{INPUT}' before it. Rename one."
+            )
+        yield carried | row
+
+
 def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row]:
     """Where each token stands."""
     word, number, last, region = 0, 0, (-1, -1), 0
@@ -101,13 +172,16 @@ def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row
             if token.is_space:
                 continue
             start, end = scores.spans[token.i].tolist()
-            own = 1 + sum(start >= border for border in passage.ends[:-1]) if passage.ends else 0
+            own = 1 + bisect_right(passage.ends, start, hi=len(passage.ends) - 1) if passage.ends else 0
             word += (start != last[1] and (start, end) != last) or own != region
             number, last, region = number + 1, (start, end), own
             if passage.ends and end > passage.ends[own - 1]:
+                what, instead = f"Region {own} of {passage.name}", "Move the '|' to where a token ends."
+                for row in passage.rows:
+                    if row.region == own:
+                        what, instead = f"The word of {row.name}", "Write it and the next one into one row."
                 raise ValueError(
-                    f"Region {own} of {passage.name} ends inside of the token '{token.text}', whose surprisal cannot be divided. Move "
-                    "the '|' to where a token ends."
+                    f"{what} ends inside of the token '{token.text}', whose surprisal cannot be divided. {instead}"
                 )
             yield {"i": token.i, "region": own, "sentence": sentence, "word": word, "token": number}
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..annotation.arrays import Sentences
-from ..compiled import NONE
-from ..hpyp.franchise import DISH, N_SERVINGS, RESTAURANT, SERVED, TIER, Franchise, reserve
+from ..hpyp.counts import dish_counts
+from ..hpyp.franchise import Franchise, reserve
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
 from ..inference.gibbs import remove_sentences, visit_sentences
@@ -164,12 +164,7 @@ class Seating(ABC):
 
     def word_counts(self) -> np.ndarray:
         """How often each word is seated, if words are generated (int64[words])."""
-        franchise = self.franchises["word"]
-        servings = franchise.servings[: franchise.used[N_SERVINGS]]
-        tier = franchise.restaurants[servings[:, RESTAURANT], TIER]
-        # Each customer of an expert sits in one of its most specific restaurants.
-        own = servings[tier == np.count_nonzero(franchise.columns[0] != NONE)]
-        return np.bincount(own[:, DISH], own[:, SERVED], int(franchise.alphabet[0])).astype(np.int64)
+        return dish_counts(self.franchises["word"])
 
     # Prediction
 

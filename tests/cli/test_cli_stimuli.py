@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -460,6 +461,11 @@ def test_options_that_do_not_fit_are_refused(models, write):
         (("pipeline", table, "--parses", 3, "--words"), "--words is a setting of a table"),
         (("pipeline", table, "--parses", 3, "--no-punctuation"), "--no-punctuation is a setting of a table"),
         (("pipeline", table, "--parses", 3, "--entropy"), "--entropy is a setting of a table"),
+        (("pipeline", table, "--parses", 3, "--text-by", "item"), "--text-by is a setting of a table"),
+        (("pipeline", table, "--text-by", "item", "--running"), "rows stand for those of the table"),
+        (("pipeline", text, "--text-by", "item"), "--text-by is a setting of tables"),
+        (("pipeline", table, "--lags", 2), "--lags is a setting of a table with one word a row"),
+        (("ngram", table, "--text-by", "item", "--word", "group"), "finds no sentences"),
     ):
         name, *rest = arguments
         assert squeezed(problem) in message(run(models / name, *rest, "-o", text.parent / "out", exit_code=1))
@@ -478,6 +484,132 @@ def test_tables_with_other_columns_are_refused_before_anything_is_written(models
     ):
         done = run(models / "ngram", table, write(other, "other.csv"), *options, exit_code=1)
         assert squeezed(problem) in message(done).replace(squeezed(f"{table.parent}/"), "")
+
+
+#: Reading times of two texts, with a row without a word, a dash by itself, and columns with names of the result.
+WORDS = """story\tword\tform\tsurprisal
+b\t1\tThe\t310.5
+b\t2\tdog\t300
+b\t3\tdoesn't\t290
+b\t4\t\t280
+b\t5\tsleep,\t270
+b\t6\tKim!\t260
+b\t7\t–\t250
+b\t8\tAda\t240
+b\t9\twaits.\t230
+a\t1\tthe\t220
+a\t2\tcat\t210
+a\t3\tsleeps.\t200
+"""
+BY_WORD = ("--text-by", "story", "--word", "form")
+
+
+@pytest.fixture
+def reading_options(models, model):
+    """What a model needs to read running text."""
+    return ["--segment-with", models / "pipeline"] if model.name == "ngram" else []
+
+
+def test_rows_with_one_word_have_the_surprisals_of_the_running_text(model, reading_options, write):
+    table = list(csv.DictReader(io.StringIO(WORDS), dialect="excel-tab"))
+    found = rows(run(model, write(WORDS, "times.tsv"), *BY_WORD, *reading_options).stdout)
+    assert list(found[0])[:6] == ["story", "word", "form", "input_surprisal", "sentence", "tokens"]
+    for ours, theirs in zip(found, table, strict=True):
+        assert [ours[name] for name in ("story", "word", "form", "input_surprisal")] == [*theirs.values()]
+    texts = [" ".join(row["form"] for row in table if row["form"] and row["story"] == story) for story in "ba"]
+    words = rows(run(model, write("\n\n".join(texts)), "--words", *reading_options).stdout)
+    said = [row for row in found if row["form"]]
+    assert [row["form"] for row in said] == [row["text"] for row in words]
+    for ours, theirs in zip(said, words):
+        for name in [*ours][4:-2]:
+            assert ours[name] == theirs[name]
+    (empty,) = (row for row in found if not row["form"])
+    assert not any([*empty.values()][4:])
+    assert [row["length"] for row in said] == ["3", "3", "6", "5", "3", "0", "3", "5", "3", "3", "6"]
+    tokens = rows(run(model, write(texts[0]), *reading_options).stdout)
+    total = sum(float(row["surprisal"]) for row in said if row["story"] == "b")
+    assert total == pytest.approx(sum(float(row["surprisal"]) for row in tokens), abs=1e-4)
+
+
+def test_rows_have_what_the_words_before_have(models, write):
+    path = write(WORDS, "times.tsv")
+    options = (*BY_WORD, "--per-line", "--no-punctuation", "--entropy", "--lags", 2)
+    found = rows(run(models / "ngram", path, *options).stdout)
+    repeated = ["surprisal", "entropy_next", "reduction_next", "length", "log_frequency"]
+    assert list(found[0])[-10:] == [f"{name}_lag{lag}" for lag in (1, 2) for name in repeated]
+    for story in "ba":
+        # The dash is punctuation, which is not counted here, and no word before another.
+        own = [row for row in found if row["story"] == story and row["form"] not in ("", "–")]
+        for i, row in enumerate(own):
+            for lag in (1, 2):
+                for name in repeated:
+                    assert row[f"{name}_lag{lag}"] == (own[i - lag][name] if i >= lag else "")
+    for row in found:
+        assert bool(row["surprisal"]) == (row["form"] not in ("", "–"))
+
+
+def test_frequencies_are_those_of_training_or_of_another_text_or_table(toy, models, write):
+    path = write('t,word\n1,"The"\n1,dog\n1,do-cat.\n1,zyzzyva\n', "times.csv")
+
+    def frequencies(model, *options):
+        found = rows(run(models / model, path, "--text-by", "t", "--per-line", *options).stdout)
+        return [float(row["log_frequency"]) for row in found]
+
+    def zipf(counts, words):
+        total = sum(counts.values()) + len(counts)
+        return [np.log10((counts.get(word, 0) + 1) / total * 1e9) for word in words]
+
+    for model, sentences in (("ngram", toy.sentences(60)), ("pipeline", toy.sentences())):
+        counts = Counter(word.lower() for sentence in sentences for word in sentence.words)
+        found, expected = frequencies(model), zipf(counts, ["the", "dog"])
+        # Words that a model knows by their class alone are counted as a word less each.
+        assert found[:2] == pytest.approx(expected, abs=0.02)
+        assert found[0] - found[1] == pytest.approx(expected[0] - expected[1], abs=1e-5)
+        assert found[3] == min(found)
+    expected = zipf({"the": 3, "dog": 1, "cat": 1, "do": 2}, ["the", "dog", "cat", "zyzzyva"])
+    for other in (
+        write("The cat do the\nthe DOG do\n", "frequencies.txt"),
+        write("word,count\nThe,2\nthe,1\ndog,1\ncat,1\ndo,2\n", "frequencies.csv"),
+    ):
+        assert frequencies("ngram", "--frequencies", other) == pytest.approx(expected, abs=1e-5)
+    bad = write("word,count\nThe,2.5\n", "bad.csv")
+    done = run(models / "ngram", path, "--text-by", "t", "--per-line", "--frequencies", bad, exit_code=1)
+    assert squeezed("should be a whole number, but it is '2.5'") in message(done)
+
+
+BAD_WORDS = {
+    "no text column": ("t,word\n1,the\n", "There is no column 'story' in line 2", "t, word"),
+    "no word column": ("story,token\n1,the\n", "There is no column 'word' in line 2"),
+    "a row without text": ("story,word\n1,the\n,dog\n", "Line 3", "nothing in the column 'story'"),
+    "texts in pieces": ("story,word\n1,a\n2,b\n2,c\n1,d\n", "Line 5", "'1', whose rows ended with line 2"),
+    "a text without words": ("story,word,x\n1,a,\n2,,y\n", "The text '2', which begins with line 3", "no words"),
+    "too many fields": ("story,word\n1,a\n1,b,c\n", "Line 3", "3 fields", "2 columns"),
+    "a name twice": ("story,word,length,input_length\n1,a,b,c\n", "line 2", "Rename one"),
+}
+
+
+@pytest.mark.parametrize("table", BAD_WORDS)
+def test_what_is_wrong_with_a_table_of_words_is_said_with_its_line(models, write, table):
+    content, *problems = BAD_WORDS[table]
+    shown = message(run(models / "ngram", write(content, "t.csv"), "--text-by", "story", "--per-line", exit_code=1))
+    for problem in problems:
+        assert squeezed(problem) in shown
+
+
+def test_python_gives_rows_back_as_the_command_does(models, write):
+    table = list(csv.DictReader(io.StringIO(WORDS), dialect="excel-tab"))
+    command = rows(run(models / "ngram", write(WORDS, "times.tsv"), *BY_WORD, "--per-line", "--lags", 1).stdout)
+    settings = {"text_by": "story", "word": "form", "running": False, "lags": 1}
+    for texts in (table, write(WORDS, "times.tsv")):
+        found = spacy_hpyp.surprisal(models / "ngram", texts, **settings)
+        assert [list(row) for row in found] == [list(row) for row in command]
+        assert [row["surprisal"] or 0.0 for row in found] == pytest.approx(
+            [float(row["surprisal"] or 0.0) for row in command], abs=1e-5
+        )
+    with pytest.raises(ValueError, match="The word of row 1 should be a string, but there is nan"):
+        spacy_hpyp.surprisal(models / "ngram", [{"t": 1, "word": float("nan")}], text_by="t")
+    with pytest.raises(ValueError, match="name the column of its texts"):
+        spacy_hpyp.surprisal(models / "ngram", ["the dog"], lags=1)
 
 
 def test_the_garden_paths_are_pairs_with_the_same_critical_region(models):

@@ -54,6 +54,10 @@ def surprisal(
     ] = None,
     words: Annotated[bool, option("One row a word between white space: sums over its tokens", "--words -w")] = False,
     regions: Annotated[bool, option("One row a region of a table of stimuli", "--regions -r")] = False,
+    context: Annotated[
+        str | None,
+        option("Of a table of stimuli: the column of what is read before the text, and has no rows"),
+    ] = None,
     text_by: Annotated[
         str | None,
         option("Of a table with one word a row: the column that says which text it belongs to; each row is given back"),
@@ -125,6 +129,8 @@ def surprisal(
         raise ValueError(
             f"{given[0]} is a setting of a table with one word a row: name the column of its texts with --text-by."
         )
+    if context is not None and (text_by is not None or not all(map(is_table, texts))):
+        raise ValueError("--context is a setting of tables of stimuli.")
     if text_by is not None and (words or regions or running):
         raise ValueError(
             "With --text-by, rows stand for those of the table, whose texts are running text: give no --words, --regions or --running."
@@ -146,7 +152,7 @@ def surprisal(
     tables = [is_table(path) for path in texts]
     if text_by is not None and not all(tables):
         raise ValueError("--text-by is a setting of tables: the name of one ends with .csv or .tsv.")
-    take = partial(_read, per_line=per_line)
+    take = partial(_read, per_line=per_line, context=context)
     if text_by is not None:
         take = partial(read_words, text_by=text_by, word=word or "word")
     found = [take(path) for path in texts]
@@ -217,10 +223,10 @@ def _frequencies(path: Path | None, reader: Reader) -> Frequencies:
     return Frequencies(Counter(chain.from_iterable(read_sentences(path, reader.nlp))))
 
 
-def _read(path: Path, *, per_line: bool) -> Iterable[TextPassage]:
+def _read(path: Path, *, per_line: bool, context: str | None) -> Iterable[TextPassage]:
     """The passages of a file. Text is not held in memory, but for that of stdin."""
     if is_table(path):
-        return read_stimuli(path)
+        return read_stimuli(path, context)
     check_text(path)
     if path == STDIN:
         data = typer.get_binary_stream("stdin").read()
@@ -305,7 +311,8 @@ def _lines(reader: ParserReader, passages: Iterable[TextPassage], k: int, *, run
     """What the beam holds after each word, a line each."""
     for batch in batches_of(passages):
         for passage, (doc, spans, found) in zip(batch, reader.increments(batch, k, running=running)):
-            yield from (_line(passage, doc, spans, one) for one in found)
+            reported = (one for one in found if spans[one.token, 0] >= passage.context)
+            yield from (_line(passage, doc, spans, one) for one in reported)
 
 
 def _line(passage: TextPassage, doc: Doc, spans: np.ndarray, found: Increment) -> dict[str, Any]:

@@ -51,6 +51,7 @@ def surprisal(
     entropy: bool = False,
     running: bool | None = None,
     particles: int | None = None,
+    context: str | None = None,
     text_by: str | None = None,
     word: str = "word",
     frequencies: Mapping[str, int] | None = None,
@@ -68,6 +69,7 @@ def surprisal(
     running (bool | None): Whether a text may have several sentences, which the parser finds; else each is one sentence. By default, texts
         of a table with one word a row may, and others not.
     particles (int | None): How many particles a parser reads with; without a number those of its setting, but 3,000 at least.
+    context (str | None): Of the row of a table, the column of what is read before its text, and has no rows.
     text_by (str | None): Of a table with one word a row, the column that says which text a word belongs to. The result has the same
         rows, see `spacy_hpyp.language_model.surprisal.table_rows`; `by` means nothing then.
     word (str): Its column of words.
@@ -82,7 +84,7 @@ def surprisal(
         raise ValueError(
             "'frequencies' and 'lags' are of tables with one word a row: name the column of its texts as 'text_by'."
         )
-    reader, passages = reader_for(model, particles=particles), _passages(texts, text_by, word)
+    reader, passages = reader_for(model, particles=particles), _passages(texts, context, text_by, word)
     if text_by is not None:
         found = reader.frequencies() if frequencies is None else Frequencies(frequencies)
         rows = partial(read_rows, frequencies=found, lags=lags)
@@ -289,13 +291,15 @@ def batches_of(passages: Iterable[TextPassage]) -> Iterator[list[TextPassage]]:
     return (list(batch) for _, batch in groupby(passages, number))
 
 
-def _passages(texts: Iterable[str | Mapping[str, Any]] | Path, text_by: str | None, word: str) -> Iterable[TextPassage]:
+def _passages(
+    texts: Iterable[str | Mapping[str, Any]] | Path, context: str | None, text_by: str | None, word: str
+) -> Iterable[TextPassage]:
     if isinstance(texts, Path):
         if not is_table(texts):
             raise ValueError(
                 f"The name of a table of stimuli ends with .csv or .tsv, but this is '{texts}'. Give other texts as strings."
             )
-        return read_stimuli(texts) if text_by is None else read_words(texts, text_by, word)
+        return read_stimuli(texts, context) if text_by is None else read_words(texts, text_by, word)
     if isinstance(texts, str | Mapping):
         raise ValueError(
             "'texts' should be a list of texts, but it is one text. Write it in brackets; the name of a table is given as a Path."
@@ -308,7 +312,7 @@ def _passages(texts: Iterable[str | Mapping[str, Any]] | Path, text_by: str | No
     return [
         stimulus({"item": number}, {"text": text}, f"text {number}")
         if isinstance(text, str)
-        else stimulus({}, text, f"text {number}")
+        else stimulus({}, text, f"text {number}", context)
         for number, text in enumerate(texts, 1)
     ]
 

@@ -1,7 +1,8 @@
 """Tables of stimuli: CSV or TSV with a header and the columns `item`, perhaps `condition`, and `text` or `regions`.
 
 In `regions`, the regions of a text are separated by `|`. Other columns are carried through to the table of surprisals; what is called as a
-column of that one gets `input_` before its name.
+column of that one gets `input_` before its name. Instead of a text there may be a `prefix` and a `continuation`, which is read after it
+and is one region.
 
 Tables of words, as corpora of reading times are, have one word a row, and a column that says which text it belongs to.
 """
@@ -21,6 +22,7 @@ SUFFIXES = (".csv", ".tsv")
 SEPARATOR = "|"
 _KEYS = ("item", "condition")
 _TEXTS = ("text", "regions")
+_CONTINUED = ("prefix", "continuation")
 # What a table of surprisals has columns of its own for.
 _TAKEN = {
     *("file", "sentence", "words", "tokens", "start", "end", "tag", "known", "class", "log_prob", *ROWS, *MIXED),
@@ -41,11 +43,12 @@ def is_table(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES
 
 
-def read_stimuli(path: Path) -> list[TextPassage]:
+def read_stimuli(path: Path, context: str | None = None) -> list[TextPassage]:
     """The passages of a table of stimuli.
 
     path (Path): A file in UTF-8, perhaps with a byte order mark. A `.tsv` file has tabs between its columns; a `.csv` file what its first
         line says, as "sep=;", or commas, semicolons or tabs, whichever its header has.
+    context (str | None): The column of what is read before each text.
     RAISES (ValueError): If it is not in UTF-8, has not the columns, or no rows, if a row has more or fewer fields than the header, no
         item or condition, those of another row, or an empty text or region. The message says in which line.
     """
@@ -63,7 +66,7 @@ def read_stimuli(path: Path) -> list[TextPassage]:
                     f"{_capital(name)} has no {key}. Each row needs one, if it is that of the row above, too."
                 )
         key = row["item"], row.get("condition", "")
-        passage = stimulus({"file": str(path)}, row, name)
+        passage = stimulus({"file": str(path)}, row, name, context)
         if key in seen:
             condition = f" with condition '{key[1]}'" if key[1] else ""
             raise ValueError(
@@ -138,7 +141,7 @@ def texts_of_words(
     found: list[TextPassage] = []
     ended: dict[str, str] = {}
     for text, group in groupby(rows, key=lambda row: _text_of_row(*row, text_by)):
-        own = [(name, row, _word_of_row(name, row, word)) for name, row in group]
+        own = [(name, row, _string(name, row, word)) for name, row in group]
         first = own[0][0]
         if text in ended:
             raise ValueError(
@@ -168,10 +171,10 @@ def _text_of_row(name: str, row: Mapping[str, Any], text_by: str) -> str:
     return text
 
 
-def _word_of_row(name: str, row: Mapping[str, Any], word: str) -> str:
-    content = _cell(name, row, word)
+def _string(name: str, row: Mapping[str, Any], column: str) -> str:
+    content = _cell(name, row, column)
     if not isinstance(content, str):
-        raise ValueError(_no_string("word", name, content))
+        raise ValueError(_no_string(column, name, content))
     return " ".join(content.split())
 
 
@@ -204,37 +207,53 @@ def read_counts(path: Path) -> dict[str, int]:
     return found
 
 
-def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str) -> TextPassage:
+def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str, context: str | None = None) -> TextPassage:
     """A row of a table as a passage.
 
     columns (Mapping[str, Any]): Columns that are to come first.
     row (Mapping[str, Any]): The row, with the text as `text` or its regions as `regions`: a string with `|`, or a list of strings.
     name (str): What it is called in errors.
+    context (str | None): The column of what is read before the text.
     RAISES (ValueError): If the text or a region is empty or no string, or a column has the name of one of the table of surprisals.
     """
     texts = [key for key in row if key in _TEXTS]
+    if context is None and not texts and all(key in row for key in _CONTINUED):
+        context, text = _CONTINUED
+        texts = [text]
     if len(texts) != 1:
         raise ValueError(
             f"{_capital(name)} should have either a 'text' or 'regions', but it has {', '.join(row) or 'nothing'}."
         )
-    others = {f"{INPUT}{key}" if key in _TAKEN else key: value for key, value in row.items() if key not in _TEXTS}
-    if len(others) < len(row) - 1:
+    read = {texts[0], context} if context is not None else {*texts}
+    others = {f"{INPUT}{key}" if key in _TAKEN else key: value for key, value in row.items() if key not in read}
+    if len(others) < len(row.keys() - read):
         raise ValueError(
             f"{_capital(name)} has a column with the name of one of the result, and one with '{INPUT}' before it. Rename one."
         )
     carried = {**columns, **others}
     content = row[texts[0]]
-    parts = (
-        [content] if texts[0] == "text" or isinstance(content, str) or not isinstance(content, Iterable) else [*content]
-    )
+    is_list = texts[0] == "regions" and not isinstance(content, str) and isinstance(content, Iterable)
+    parts = [*content] if is_list else [content]
     if wrong := [part for part in parts if not isinstance(part, str)]:
         raise ValueError(_no_string(texts[0], name, wrong[0]))
     if texts[0] == "text":
         text = " ".join(content.split())
         if not text:
             raise ValueError(f"The text of {name} is empty.")
-        return TextPassage(text, carried, name)
-    return _passage(content.split(SEPARATOR) if isinstance(content, str) else _with_spaces(parts), carried, name)
+        passage = TextPassage(text, carried, name)
+    else:
+        if texts[0] == "regions":
+            parts = _with_spaces(parts) if is_list else content.split(SEPARATOR)
+        passage = _passage(parts, carried, name)
+    return passage if context is None else _after(_string(name, row, context), passage)
+
+
+def _after(context: str, passage: TextPassage) -> TextPassage:
+    """A passage with what is read before it. Its places are counted as they were."""
+    before = len(context) + bool(context)
+    ends = tuple(before + end for end in passage.ends)
+    text = f"{context} {passage.text}".strip()
+    return passage._replace(text=text, offset=-before, ends=ends, context=before)
 
 
 def check_prose(file: Iterable[bytes], path: Path) -> None:
@@ -299,7 +318,7 @@ def _header(line: int, fields: list[str], path: Path) -> list[str]:
     lower = [name.lower() for name in header]
     header = [low if low in (*_KEYS, *_TEXTS) else name for name, low in zip(header, lower)]
     missing = [name for name in _KEYS[:1] if name not in header]
-    if not any(name in header for name in _TEXTS):
+    if not any(name in header for name in _TEXTS) and not all(name in header for name in _CONTINUED):
         missing.append("text' or 'regions")
     if missing:
         raise ValueError(

@@ -49,6 +49,7 @@ class TextPassage(NamedTuple):
     offset (int): How many characters of the file come before it.
     ends (tuple[int, ...]): Where its regions end, in characters of the text; empty if it has none.
     rows (tuple[TableRow, ...]): The rows that it is made of, if it is; its regions are their words.
+    context (int): How many of its characters, from the beginning, are read for what follows alone: their words have no rows.
     """
 
     text: str
@@ -57,6 +58,7 @@ class TextPassage(NamedTuple):
     offset: int = 0
     ends: tuple[int, ...] = ()
     rows: tuple[TableRow, ...] = ()
+    context: int = 0
 
 
 @dataclass(frozen=True)
@@ -166,12 +168,15 @@ def table_rows(
 
 def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row]:
     """Where each token stands."""
-    word, number, last, region = 0, 0, (-1, -1), 0
+    word, number, last, region, before = 0, 0, (-1, -1), 0, None
     for sentence, span in enumerate(doc.sents, 1):
         for token in span:
             if token.is_space:
                 continue
             start, end = scores.spans[token.i].tolist()
+            if start < passage.context:
+                continue
+            before = sentence - 1 if before is None else before
             own = 1 + bisect_right(passage.ends, start, hi=len(passage.ends) - 1) if passage.ends else 0
             word += (start != last[1] and (start, end) != last) or own != region
             number, last, region = number + 1, (start, end), own
@@ -183,7 +188,7 @@ def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row
                 raise ValueError(
                     f"{what} ends inside of the token '{token.text}', whose surprisal cannot be divided. {instead}"
                 )
-            yield {"i": token.i, "region": own, "sentence": sentence, "word": word, "token": number}
+            yield {"i": token.i, "region": own, "sentence": sentence - before, "word": word, "token": number}
 
 
 def _row(first: Row, doc: Doc, scores: TokenScores, passage: TextPassage, by: str, tokens: list[Row]) -> Row:

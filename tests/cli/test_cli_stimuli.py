@@ -464,6 +464,8 @@ def test_options_that_do_not_fit_are_refused(models, write):
         (("pipeline", table, "--parses", 3, "--text-by", "item"), "--text-by is a setting of a table"),
         (("pipeline", table, "--text-by", "item", "--running"), "rows stand for those of the table"),
         (("pipeline", text, "--text-by", "item"), "--text-by is a setting of tables"),
+        (("pipeline", text, "--context", "item"), "--context is a setting of tables of stimuli"),
+        (("pipeline", table, "--context", "before"), "no column 'before' in line 2"),
         (("pipeline", table, "--lags", 2), "--lags is a setting of a table with one word a row"),
         (("ngram", table, "--text-by", "item", "--word", "group"), "finds no sentences"),
     ):
@@ -484,6 +486,35 @@ def test_tables_with_other_columns_are_refused_before_anything_is_written(models
     ):
         done = run(models / "ngram", table, write(other, "other.csv"), *options, exit_code=1)
         assert squeezed(problem) in message(done).replace(squeezed(f"{table.parent}/"), "")
+
+
+def test_what_stands_before_a_stimulus_is_read_and_has_no_rows(model, write):
+    table = "item,before,note,regions\n1,the  old dog,x,sees | a cat.\n2,,y,Ada | sleeps.\n"
+    found = rows(run(model, write(table, "t.csv"), "--context", "before").stdout)
+    whole = rows(run(model, write("item,text\n1,the old dog sees a cat.\n2,Ada sleeps.\n", "w.csv")).stdout)
+    assert list(found[0])[:4] == ["file", "item", "note", "region"]
+    assert [row["region"] for row in found] == list("1222122")
+    assert [row["token"] for row in found] == list("1234123")
+    assert [row["surprisal"] for row in found] == [row["surprisal"] for row in whole[3:]]
+    for row in found:
+        text = {"1": "sees a cat.", "2": "Ada sleeps."}[row["item"]]
+        assert text[int(row["start"]) : int(row["end"])] == row["text"]
+    continued = write("item,prefix,continuation\n1,the old dog,sees a cat.\n2,,Ada sleeps.\n", "c.csv")
+    one, other = rows(run(model, continued, "--regions").stdout)
+    assert (one["text"], other["text"]) == ("sees a cat.", "Ada sleeps.")
+    assert float(one["surprisal"]) == pytest.approx(sum(float(row["surprisal"]) for row in found[:4]), abs=1e-5)
+    assert float(one["log_prob"]) == pytest.approx(sum(float(row["log_prob"]) for row in found[:4]), abs=1e-5)
+
+
+def test_sentences_before_a_stimulus_are_running_text_with_it(models, write):
+    path = write("item,before,text\n1,Ada sleeps.,the dog waits. Kim sleeps.\n", "t.csv")
+    options = ("--context", "before", "--running")
+    found = rows(run(models / "pipeline", path, *options).stdout)
+    whole = rows(run(models / "pipeline", write("Ada sleeps. the dog waits. Kim sleeps.")).stdout)
+    assert [row["surprisal"] for row in found] == [row["surprisal"] for row in whole[3:]]
+    assert [row["sentence"] for row in found] == list("1111222")
+    lines = run(models / "pipeline", path, *options, "--parses", 1).stdout.splitlines()
+    assert [json.loads(line)["text"] for line in lines] == [row["text"] for row in found]
 
 
 #: Reading times of two texts, with a row without a word, a dash by itself, and columns with names of the result.

@@ -151,6 +151,12 @@ def texts_of_words(
         ended[text] = own[-1][0]
         words, ends, table = "", [], []
         for name, row, content in own:
+            if "\n" in row[word]:
+                # Words that begin and end direct speech would take all between them along.
+                raise ValueError(
+                    f"The word of {name} goes on in the next line: it begins with a quotation mark that another row ends. Where quotation "
+                    "marks belong to words, quote these and double the marks."
+                )
             if content:
                 words += f" {content}" if words else content
                 ends.append(len(words))

@@ -94,6 +94,9 @@ def conditionals(contexts: ContextLists, *, root_last: bool = False, is_classed:
     unknown = contexts.gates.keys() - GATES.keys()
     if unknown:
         raise ValueError(f"'gates' names '{min(unknown)}', which is not one of {', '.join(DISTRIBUTIONS)}.")
+    for name, gates in contexts.gates.items():
+        if others := [gate for gate in gates if not gate.endswith(".tag")]:
+            raise ValueError(f"'gates' of '{name}' names '{others[0]}', but only tags can be gates, as s1.tag.")
     factored = len(contexts.label) > 0
     possible = {"transition": POSSIBLE} if factored else {}
     # A word is shifted and attached; all that is generated besides belongs to one of the two. But an end is one more tag.

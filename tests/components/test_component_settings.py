@@ -368,6 +368,12 @@ def test_transitions_and_tags_need_a_context_list(toy, distribution):
         toy.nlp(**{distribution: []})
 
 
+def test_what_is_no_tag_cannot_be_a_gate(toy):
+    for gates in ({"tag": ["s1.tag", "s1.word"]}, {"label": ["next.direction"]}):
+        with pytest.raises(ValueError, match=r"but only tags can be gates"):
+            toy.nlp(**toy.pools, gates=gates)
+
+
 def test_unlexicalised_model_needs_given_tags(toy):
     with pytest.raises(ValueError, match='tags = "given"'):
         toy.nlp(word=[])

@@ -59,6 +59,7 @@ def predictive_probability(franchise: Franchise, expert: int, row: np.ndarray, d
     return dish_probability(franchise, deepest(franchise, expert, row), dish)
 
 
+@njit(error_model="numpy")
 def predictive_distribution(franchise: Franchise, expert: int, row: np.ndarray, out: np.ndarray) -> None:
     """The probabilities of all dishes in a context under one expert, into `out` (float64[alphabet])."""
     restaurant_distribution(franchise, deepest(franchise, expert, row), out)

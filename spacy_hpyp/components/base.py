@@ -17,6 +17,7 @@ from ..annotation.syntactic_words import has_multiword_tokens, words_as_tokens, 
 from ..models.guard import Guard
 from ..settings import Settings
 from .stored import StoredComponent
+from .word_classes import check_classes, with_classes
 
 # In the place of a scorer: none was given.
 _USUAL: Any = object()
@@ -69,7 +70,7 @@ class TrainableComponent(StoredComponent):
     @property
     def learned(self) -> Any:
         """What learns, and has learned: the model itself."""
-        return self.model.attrs[self.attribute]
+        return with_classes(self.model.attrs[self.attribute], self.vocab)
 
     @property
     def guard(self) -> Guard:
@@ -235,13 +236,14 @@ class TrainableComponent(StoredComponent):
         )
 
     def _check_trained(self) -> None:
-        """RAISES (ValueError): If the component has not been trained."""
+        """RAISES (ValueError): If the component has not been trained, or reads classes of words that the pipeline does not have."""
         if not self.is_trained:
             raise ValueError(
                 f"The component '{self.name}' has not been trained. Train it with 'python -m spacy train' ('python -m "
                 f"spacy init config --pipeline {self.factory}' writes a config), load a trained pipeline with 'spacy.load', or "
                 "call 'nlp.initialize' and 'nlp.update'."
             )
+        check_classes(self.learned, self.name)
 
     def _nothing_to_learn(self, what: str) -> ValueError:
         """The error that none of the training examples has what it takes, named with an article."""

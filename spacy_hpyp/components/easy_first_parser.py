@@ -32,7 +32,7 @@ from .alignment import gold_documents
 from .factories import TREE_SCORES, TREES, register
 from .parsers import Parser
 from .settings import EasyFirstParserSettings
-from .word_classes import begin_with_classes, with_classes
+from .word_classes import begin_with_classes
 
 register_extensions()
 
@@ -59,7 +59,7 @@ class EasyFirstParser(Parser):
     @property
     def parser(self) -> TreeModel:
         """What has been learned."""
-        return with_classes(self.model.attrs[TREE_MODEL], self.vocab, self.name)
+        return self.learned
 
     def _check_settings(self, settings: EasyFirstParserSettings) -> None:
         if settings.folds == 1:

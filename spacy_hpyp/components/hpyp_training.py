@@ -24,7 +24,7 @@ from ..training.derivations import JointTreebank, SentenceBatch, initialize, vis
 from ..training.treebank import GoldCorpus
 from .alignment import gold_documents
 from .parsers import GibbsParser
-from .word_classes import begin_with_classes, with_classes
+from .word_classes import begin_with_classes
 
 # Where the views stand if they stand beside the model.
 _VIEWS = "view.bin"
@@ -38,11 +38,9 @@ class HPYPTraining(GibbsParser):
     attribute = JOINT_MODEL
 
     @property
-    def learned(self) -> JointModel:
+    def joint(self) -> JointModel:
         """The probability model itself."""
-        return with_classes(self.model.attrs[JOINT_MODEL], self.vocab, self.name)
-
-    joint = learned
+        return self.learned
 
     @property
     def _known_labels(self) -> set[str]:
@@ -253,10 +251,6 @@ class HPYPTraining(GibbsParser):
         if found is not None:
             loaded.use_views(*found)
         return found is not None
-
-    def _replace_model(self, loaded: JointModel) -> None:
-        # Without the classes that it has learned with there is no model to put in the place of another.
-        super()._replace_model(with_classes(loaded, self.vocab, self.name))
 
     def _untrained_model(self) -> Model:
         return thinc_model(self.joint.untrained())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from spacy.language import Language
 from spacy.util import registry
@@ -41,18 +41,28 @@ def begin_with_classes(model: _Classed, vocab: Vocab) -> _Classed:
     return model
 
 
-def with_classes(model: _Classed, vocab: Vocab, name: str) -> _Classed:
-    """A model that reads the classes of a vocabulary if it has learned with some.
+def with_classes(model: Any, vocab: Vocab) -> Any:
+    """A model, which reads the classes of a vocabulary if it has learned with some.
 
-    name (str): The component's, for errors.
-    RAISES (ValueError): If it has, but there are none.
+    The vocabulary may not have them yet: spaCy takes a component of another pipeline before anything is read into the new one.
     """
-    if model.is_classed and model.classes is None:
-        classes = classes_in(vocab)
-        if classes is None:
-            raise ValueError(
-                f"The component '{name}' reads classes of words, but the pipeline has none. They are in the vocabulary of the pipeline that it was "
-                "trained in: read them by [initialize.before_init], or take the vocabulary of that pipeline (exclude=[] when it is saved and loaded)."
-            )
+    if _lacks_classes(model) and (classes := classes_in(vocab)) is not None:
         model.classes = classes
     return model
+
+
+def check_classes(model: Any, name: str) -> None:
+    """See that a model has the classes that it has learned with.
+
+    name (str): The component's, for errors.
+    RAISES (ValueError): If there are none.
+    """
+    if _lacks_classes(model):
+        raise ValueError(
+            f"The component '{name}' reads classes of words, but the pipeline has none. They are in the vocabulary of the pipeline that it was "
+            "trained in: read them by [initialize.before_init], or take the vocabulary of that pipeline (exclude=[] when it is saved and loaded)."
+        )
+
+
+def _lacks_classes(model: Any) -> bool:
+    return isinstance(model, WordClassifier | TreeModel | JointModel) and model.is_classed and model.classes is None

@@ -20,7 +20,7 @@ from ..models.word_classifier import Lesson, WordClassifier
 from ..training.outcomes import Corpus, Encoded, GoldWords
 from ..training.treebank import Seen
 from .base import TrainableComponent
-from .word_classes import begin_with_classes, with_classes
+from .word_classes import begin_with_classes
 
 
 class WordClassifyingComponent(TrainableComponent):
@@ -49,7 +49,7 @@ class WordClassifyingComponent(TrainableComponent):
     @property
     def classifier(self) -> WordClassifier:
         """The model itself."""
-        return with_classes(self.model.attrs[CLASSIFIER], self.vocab, self.name)
+        return self.learned
 
     @property
     def search(self) -> EasyFirstSearch:

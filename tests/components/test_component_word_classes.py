@@ -133,13 +133,18 @@ def classed(toy, path):
 
 
 @pytest.fixture(scope="module")
-def generative(toy, tmp_path_factory):
-    """A generative parser with classes; tests do not change it."""
+def file_of_raw_text(tmp_path_factory):
     path = tmp_path_factory.mktemp("classes") / "classes.txt"
     path.write_text(
         "".join(f"{path}\t{word}\t{9 + i}\n" for i, (word, path) in enumerate(RAW.items())), encoding="utf8"
     )
-    return classed(toy, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def generative(toy, file_of_raw_text):
+    """A generative parser with classes; tests do not change it."""
+    return classed(toy, file_of_raw_text)
 
 
 def test_a_generative_parser_knows_unknown_words_by_their_class(toy, generative):
@@ -163,10 +168,28 @@ def test_a_generative_parser_that_is_loaded_finds_its_classes_in_the_vocabulary(
     loaded.update(toy.examples(loaded, toy.sentences()))
     assert toy.parser(loaded).generate(3, seed=1)
     data = generative.get_pipe("hpyp_parser").to_bytes(exclude=["vocab"])
-    other = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100).get_pipe("hpyp_parser")
+    other = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100)
+    other.get_pipe("hpyp_parser").from_bytes(data)
     with pytest.raises(ValueError, match="reads classes of words, but the pipeline has none"):
-        other.from_bytes(data)
-    assert not other.is_trained
+        other(text)
+
+
+def test_a_generative_parser_that_another_config_takes_finds_the_classes_that_are_read_there(
+    toy, generative, file_of_raw_text, tmp_path
+):
+    generative.to_disk(tmp_path)
+    config = {
+        "nlp": {"lang": "en", "pipeline": ["hpyp_parser"]},
+        "components": {"hpyp_parser": {"source": str(tmp_path)}},
+        "initialize": {"before_init": {"@callbacks": "spacy-hpyp.WordClasses.v1", "path": str(file_of_raw_text)}},
+    }
+    # SpaCy leaves out the tables of the vocabulary where it takes a component from.
+    taken = spacy.util.load_model_from_config(config, auto_fill=True)
+    with taken.select_pipes(enable=[]):
+        taken.initialize()
+    text = "the axolotl sees Zenobia . Zuzzes near a quux"
+    found, expected = ([(t.tag_, t.head.i, t._.log_prob) for t in nlp(text)] for nlp in (taken, generative))
+    assert found == expected
 
 
 def test_a_generative_parser_without_classes_has_the_lists_that_are_left(toy):

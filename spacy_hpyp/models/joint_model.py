@@ -51,6 +51,11 @@ _PASSAGES = group(
 _SWEEP = group(visited=number("visited"), missing=copies("keys", "copies"), passages=inside("passages", _PASSAGES))
 
 
+def _size_of(classes: Classes | None) -> list[int] | None:
+    """How many words classes have, and how often these have been counted: other classes of words have not both."""
+    return None if classes is None else [len(classes), sum(count for _, _, count in classes.values())]
+
+
 class JointModel(CountModel):
     """A distribution over sentences with their tags, trees and derivations.
 
@@ -99,7 +104,7 @@ class JointModel(CountModel):
         self.labelled = labelled
         self.root_last = root_last
         self.spelled = spelled
-        self.is_classed, self._classes = False, None
+        self.is_classed, self._classes, self._learned_with = False, None, None
         # Whatever is wrong with lists is to be known now, also of those that are left out.
         conditionals(contexts, root_last=root_last)
         super().__init__(self._conditionals(), vocabulary_settings, pools, one_table=one_table)
@@ -116,7 +121,7 @@ class JointModel(CountModel):
 
     def use_classes(self, classes: Classes | None) -> None:
         """Forget everything, to learn with classes of words, or without."""
-        self.is_classed, self._classes = classes is not None, classes
+        self.is_classed, self._classes, self._learned_with = classes is not None, classes, _size_of(classes)
         self.conditionals = self._conditionals()
         self._forget()
 
@@ -127,6 +132,11 @@ class JointModel(CountModel):
 
     @classes.setter
     def classes(self, classes: Classes) -> None:
+        if self._learned_with not in (None, _size_of(classes)):
+            raise ValueError(
+                f"The classes of words of the pipeline, of {len(classes):,} words, are not those that its parser has learned with, of "
+                f"{self._learned_with[0]:,} words. Read the same file as when the parser was trained."
+            )
         self._classes = classes
         if self.is_initialized:
             self._know_by_classes()
@@ -161,6 +171,11 @@ class JointModel(CountModel):
             return elements
         known = [path_of(self._classes, word) for word in self.vocabulary.words]
         return with_classes(elements, [*known, *map(path_in, self.vocabulary.classes)])
+
+    def _check_classes(self) -> None:
+        # Compiled code would read them behind the end of elements that do not have them.
+        if self.is_classed and self._classes is None:
+            raise ValueError("The model has learned with classes of words, and has not been given any.")
 
     def _know_raw_text(self) -> None:
         """Let the spelling of rare words read the classes."""
@@ -224,6 +239,7 @@ class JointModel(CountModel):
 
     def generated(self, name: str, sentences: Sentences, derivations: Derivations) -> Generated:
         """See `Seating`; of the sentences only the words are read."""
+        self._check_classes()
         return Generated(
             distribution=DISTRIBUTIONS.index(name),
             factored=self.is_factored,
@@ -257,6 +273,7 @@ class JointModel(CountModel):
 
     def predicting(self, pools: Mapping[str, FrozenPool]) -> FrozenModel:
         """See `Seating`."""
+        self._check_classes()
         return FrozenModel([*pools.values()], self.vocabulary, self.root_tag)
 
     def _is_derivation(self, path: np.ndarray) -> bool:
@@ -312,13 +329,14 @@ class JointModel(CountModel):
             "confidence": heads.tolist(),
             "tag_confidence": tags.tolist(),
             **super()._write(),
-            **({"classed": True} if self.is_classed else {}),
+            **({"classed": True, "learned_with": self._learned_with} if self.is_classed else {}),
             **({} if self.spelling is None else {"spelling": self.spelling.to_message()}),
         }
 
     def _read(self, message: Message) -> None:
         # Files of earlier versions do not say it. Which classes these are the vocabulary of the pipeline says, that may be another one by now.
         self.is_classed, self._classes = message.get("classed") is True, None
+        self._learned_with = part(message, "learned_with", list) if self.is_classed else None
         self.conditionals = self._conditionals()
         super()._read(message)
         self._check_passages(self.progress.sweep.passages)

@@ -205,3 +205,18 @@ def test_a_generative_parser_without_classes_has_the_lists_that_are_left(toy):
     assert {name: [*map(list, each.experts)] for name, each in one.conditionals.items()} == plain
     parts = [{**unpack_message(each.to_bytes()), "contexts": None} for each in (one, two)]
     assert parts[0] == parts[1]
+
+
+def test_a_generative_parser_does_not_read_other_classes_than_it_has_learned_with(toy, generative, tmp_path):
+    generative.to_disk(tmp_path)
+    other = tmp_path / "other.txt"
+    other.write_text("0\tdog\t3\n1\tnaps\t4\n", encoding="utf8")
+    nlp = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
+    create_word_classes(other)(nlp)
+    with pytest.raises(ValueError, match="of 2 words, are not those that its parser has learned with, of 8 words"):
+        nlp.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"])
+    # Nothing compiled reads what is not there.
+    bare = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
+    model = bare.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"]).joint
+    with pytest.raises(ValueError, match="has not been given any"):
+        model.freeze(model.weights)

@@ -15,7 +15,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from .surprisal import INPUT, MIXED, ROWS, TableRow, TextPassage
+from .surprisal import MIXED, ROWS, TableRow, TextPassage, capital, carried
 
 #: The names of files that are tables end so.
 SUFFIXES = (".csv", ".tsv")
@@ -63,7 +63,7 @@ def read_stimuli(path: Path, context: str | None = None) -> list[TextPassage]:
         for key in _KEYS:
             if row.get(key) == "":
                 raise ValueError(
-                    f"{_capital(name)} has no {key}. Each row needs one, if it is that of the row above, too."
+                    f"{capital(name)} has no {key}. Each row needs one, if it is that of the row above, too."
                 )
         key = row["item"], row.get("condition", "")
         passage = stimulus({"file": str(path)}, row, name, context)
@@ -145,7 +145,7 @@ def texts_of_words(
         first = own[0][0]
         if text in ended:
             raise ValueError(
-                f"{_capital(first)} belongs to the text '{text}', whose rows ended with {ended[text]}. The rows of a text must stand "
+                f"{capital(first)} belongs to the text '{text}', whose rows ended with {ended[text]}. The rows of a text must stand "
                 "together: sort the table."
             )
         ended[text] = own[-1][0]
@@ -172,7 +172,7 @@ def _text_of_row(name: str, row: Mapping[str, Any], text_by: str) -> str:
     text = str(_cell(name, row, text_by)).strip()
     if not text:
         raise ValueError(
-            f"{_capital(name)} has nothing in the column '{text_by}'. Each row must say which text it is of."
+            f"{capital(name)} has nothing in the column '{text_by}'. Each row must say which text it is of."
         )
     return text
 
@@ -228,15 +228,10 @@ def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str, cont
         texts = [text]
     if len(texts) != 1:
         raise ValueError(
-            f"{_capital(name)} should have either a 'text' or 'regions', but it has {', '.join(row) or 'nothing'}."
+            f"{capital(name)} should have either a 'text' or 'regions', but it has {', '.join(row) or 'nothing'}."
         )
     read = {texts[0], context} if context is not None else {*texts}
-    others = {f"{INPUT}{key}" if key in _TAKEN else key: value for key, value in row.items() if key not in read}
-    if len(others) < len(row.keys() - read):
-        raise ValueError(
-            f"{_capital(name)} has a column with the name of one of the result, and one with '{INPUT}' before it. Rename one."
-        )
-    carried = {**columns, **others}
+    others = carried({key: value for key, value in row.items() if key not in read}, _TAKEN, name)
     content = row[texts[0]]
     is_list = texts[0] == "regions" and not isinstance(content, str) and isinstance(content, Iterable)
     parts = [*content] if is_list else [content]
@@ -246,11 +241,11 @@ def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str, cont
         text = " ".join(content.split())
         if not text:
             raise ValueError(f"The text of {name} is empty.")
-        passage = TextPassage(text, carried, name)
+        passage = TextPassage(text, {**columns, **others}, name)
     else:
         if texts[0] == "regions":
             parts = _with_spaces(parts) if is_list else content.split(SEPARATOR)
-        passage = _passage(parts, carried, name)
+        passage = _passage(parts, {**columns, **others}, name)
     return passage if context is None else _after(_string(name, row, context), passage)
 
 
@@ -372,7 +367,3 @@ def _text_of(line: bytes, number: int, path: Path) -> str:
             f"'{path}' is not text in UTF-8: line {number} has the byte {line[error.start]:#04x}. Save it as UTF-8 (in Excel, 'CSV "
             "UTF-8')."
         ) from error
-
-
-def _capital(name: str) -> str:
-    return name[:1].upper() + name[1:]

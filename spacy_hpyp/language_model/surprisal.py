@@ -1,7 +1,7 @@
 """Tables of surprisals for readers of a text: one row a token, a word between white space, or a region of a stimulus."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -18,8 +18,8 @@ ROWS = (TOKEN, WORD, REGION)
 #: The columns of an n-gram model and of its mixture with a parser.
 MIXED = ("surprisal_ngram", "surprisal_mixed")
 
-#: What carried columns are called where a table has one of its own with their name: this before it.
-INPUT = "input_"
+# What carried columns are called where a table has one of its own with their name: this before it.
+_INPUT = "input_"
 # What there is no other column for of the words before.
 _NOT_BEFORE = {"sentence", "tokens", "log_prob", "known", "class"}
 
@@ -117,6 +117,27 @@ def passage_rows(
         yield _row(own[0], doc, scores, passage, by, own)
 
 
+def carried(columns: Row, taken: Container[str], name: str) -> Row:
+    """Columns as they are carried through to a table that has some of its own.
+
+    columns (dict[str, Any]): The columns of a row.
+    taken (Container[str]): What the table calls its own.
+    name (str): What the row is called in errors.
+    RAISES (ValueError): If two would have the same name.
+    """
+    found = {f"{_INPUT}{column}" if column in taken else column: value for column, value in columns.items()}
+    if len(found) < len(columns):
+        raise ValueError(
+            f"{capital(name)} has a column with the name of one of the result, and one with '{_INPUT}' before it. Rename one."
+        )
+    return found
+
+
+def capital(name: str) -> str:
+    """What something is called, at the beginning of a sentence."""
+    return name[:1].upper() + name[1:]
+
+
 def table_rows(
     doc: Doc,
     scores: TokenScores,
@@ -158,12 +179,7 @@ def table_rows(
             row |= {f"{column}_lag{lag}": one.get(column) for column in repeated}
         if found is not None:
             before.append(own)
-        carried = {f"{INPUT}{column}" if column in row else column: value for column, value in columns.items()}
-        if len(carried) < len(columns):
-            raise ValueError(
-                f"In {name} there is a column with the name of one of the result, and one with '{INPUT}' before it. Rename one."
-            )
-        yield carried | row
+        yield carried(columns, row, name) | row
 
 
 def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row]:

@@ -616,7 +616,7 @@ BAD_WORDS = {
     "a text without words": ("story,word,x\n1,a,\n2,,y\n", "The text '2', which begins with line 3", "no words"),
     "too many fields": ("story,word\n1,a\n1,b,c\n", "Line 3", "3 fields", "2 columns"),
     "speech without quotes": ('story,word,x\n1,a,y\n1,"Oh,y\n1,no.",y\n', "The word of line 3", "double the marks"),
-    "a name twice": ("story,word,length,input_length\n1,a,b,c\n", "line 2", "Rename one"),
+    "a name twice": ("story,word,length,input_length\n1,a,b,c\n", "Line 2", "Rename one"),
 }
 
 

@@ -20,7 +20,7 @@ from .options import argument, option
 from .output import percent, print_table, save_json
 from .parse import Source, parsed
 from .split import hold_out
-from .trainings import Kept, made_of, train_pipeline
+from .trainings import Kept, files_of, made_of, train_pipeline
 from .udeval import METRICS, official
 
 # How many sentences are one document, where the treebank does not say what its documents are.
@@ -65,7 +65,10 @@ def cross_validate(
     prepare_folder(output)
     configs = [path.read_bytes() for path in (config_path, parser) if path is not None]
     kept = Kept(output / "folds.json", "fold", ("counts",))
-    keys = [made_of(*configs, overrides, treebank.read_bytes(), [fold, folds]) for fold in range(folds)]
+    keys = [
+        made_of(*configs, overrides, *files_of(overrides), treebank.read_bytes(), [fold, folds])
+        for fold in range(folds)
+    ]
     for fold, key in enumerate(keys):
         if kept.has(key):
             msg.info(f"Part {fold + 1} of {folds} has been parsed before")

@@ -23,7 +23,7 @@ from .app import load_pipeline, save_docs
 from .evaluate import parse_examples, read_examples
 from .options import Data, TrainData, argument, option
 from .output import percent, print_table
-from .trainings import Kept, made_of, train_pipeline
+from .trainings import Kept, files_of, made_of, train_pipeline
 
 #: Which parts of a treebank are learned from.
 PARTS = ("1/10", "1/3", "2/3", "1")
@@ -60,7 +60,12 @@ def learning_curve(
             f"{': try --unit sentences' if unit == 'documents' else ''}."
         )
     prepare_folder(output)
-    alike = config_path.read_bytes(), [overrides, model], *(path.read_bytes() for path in spacy_files(dev_path))
+    alike = (
+        config_path.read_bytes(),
+        [overrides, model],
+        *files_of(overrides),
+        *(path.read_bytes() for path in spacy_files(dev_path)),
+    )
     points = Kept(output / _POINTS, "part", ("share", *_SCORES.values()))
     for share, own in zip(shares, chosen):
         # A file of documents has the time in it; what was chosen is known by the text.

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from hashlib import sha256
 from pathlib import Path
@@ -85,6 +85,13 @@ class Kept:
         """Keep the figures of a training, in the place of those of the same name."""
         self.records = [*(other for other in self.records if other[self._name] != record[self._name]), record]
         replace_file(self._path, srsly.json_dumps(self.records, indent=2).encode())
+
+
+def files_of(overrides: Mapping[str, Any]) -> list[bytes]:
+    """The contents of the files that overrides of a config name, as `paths.classes` does."""
+    return [
+        Path(value).read_bytes() for value in overrides.values() if isinstance(value, str) and Path(value).is_file()
+    ]
 
 
 def made_of(*parts: Any) -> str:

@@ -100,6 +100,14 @@ def test_the_parser_that_guides_has_the_classes_of_the_pipeline(tmp_path, monkey
     assert of_pipeline["paths.parser"] == str(tmp_path / "fold" / "parser" / "model-best")
 
 
+def test_files_that_overrides_name_are_part_of_what_something_is_made_of(tmp_path):
+    classes = tmp_path / "classes.txt"
+    overrides = {"paths.classes": str(classes), "nlp.lang": "ta", "training.max_steps": 3}
+    assert trainings.files_of(overrides) == []
+    classes.write_bytes(b"0\ta\t1\n")
+    assert trainings.files_of(overrides) == [b"0\ta\t1\n"]
+
+
 def test_nothing_is_done_where_there_is_another_part(folder):
     assert (
         "gold.conllu" in validate(folder, "--unless", folder / "no.conllu", "--unless", folder / "gold.conllu").stderr

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import run
+from command_line import interrupt_after_one_training, run
 
 from spacy_hpyp.cli import cross_validate, trainings
 from spacy_hpyp.cli.cross_validate import _documents
@@ -63,16 +63,7 @@ def test_scores_are_those_of_the_script_for_all_that_was_parsed(folder, monkeypa
 
 
 def test_parts_that_are_done_are_not_done_again(folder, monkeypatch):
-    train = trainings.train
-
-    def train_once(*arguments, **settings):
-        train(*arguments, **settings)
-        monkeypatch.setattr(trainings, "train", interrupted)
-
-    def interrupted(*arguments, **settings):
-        raise ValueError("no power")
-
-    monkeypatch.setattr(trainings, "train", train_once)
+    train, interrupted = trainings.train, interrupt_after_one_training(monkeypatch)
     assert "no power" in validate(folder, exit_code=1).stderr
     monkeypatch.setattr(trainings, "train", train)
     assert "Part 1 of 2 has been parsed before" in validate(folder).stdout

@@ -7,6 +7,7 @@ import command_line
 import pytest
 import spacy
 import srsly
+from command_line import interrupt_after_one_training
 from spacy.tokens import Doc, DocBin
 
 from spacy_hpyp.cli import trainings
@@ -65,15 +66,7 @@ def test_each_part_has_its_point(folder):
 
 def test_what_has_ended_is_not_trained_again(folder, monkeypatch):
     train = trainings.train
-
-    def train_once(*arguments, **settings):
-        train(*arguments, **settings)
-        monkeypatch.setattr(trainings, "train", interrupted)
-
-    def interrupted(*arguments, **settings):
-        raise ValueError("no power")
-
-    monkeypatch.setattr(trainings, "train", train_once)
+    interrupt_after_one_training(monkeypatch)
     assert "no power" in run(folder, *QUICK, exit_code=1).stderr
     (third,) = points(folder)
     monkeypatch.setattr(trainings, "train", train)

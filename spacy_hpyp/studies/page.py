@@ -11,6 +11,8 @@ from .runner import Runner, machine, minutes
 from .study import Claim, Column, Row, Run, Sample, Study, StudyTable
 
 _NONE = "–"
+# How many lines of a sample are shown; the JSON has all of them.
+_SHOWN = 10
 _SAID = {None: "not known yet", True: "holds", False: "does not hold"}
 
 
@@ -136,23 +138,35 @@ def to_markdown(study: Study, runner: Runner, tables: Sequence[StudyTable]) -> s
         f"{first} number in brackets is that of the command that printed a figure, see [Commands](#commands). Measured on "
         f"{where['processor']}, {where['cores']} cores, {where['system']}, Python {where['python']}.",
         "",
-        *_rows(["variable", "value"], [[f"`{name}`", f"`{value}`"] for name, value in told.items()]),
-        "",
     ]
     found = to_json(study, runner, tables)["tables"]
     for table in tables:
         lines += _section(study, runner, table, found[table.name], numbers)
-    lines += ["## Commands", ""]
-    for number, run in enumerate(runs, start=1):
-        lines += [f"{number}. `{runner.command(run)}`  ", f"   {_state(runner, run)}"]
-    return "\n".join(lines) + "\n"
+    commands = [
+        line
+        for number, run in enumerate(runs, start=1)
+        for line in (f"{number}. `{runner.command(run)}`  ", f"   {_state(runner, run)}")
+    ]
+    lines += [
+        "## Commands",
+        "",
+        *_folded(f"{len(runs)} commands, each with its name, time, day and version", commands),
+        "",
+    ]
+    variables = _rows(["variable", "value"], [[f"`{name}`", f"`{value}`"] for name, value in told.items()])
+    return "\n".join([*lines, *_folded("Variables", variables)]) + "\n"
+
+
+def _folded(summary: str, lines: Sequence[str]) -> list[str]:
+    # GitHub reads the Markdown between the tags anyway, a site made by MkDocs where it is told to.
+    return ['<details markdown="1">', f"<summary>{summary}</summary>", "", *lines, "", "</details>"]
 
 
 def _state(runner: Runner, run: Run) -> str:
     noted = runner.made(run)
     if noted is None:
         return f"`{run.name}`: not run" + (f", {problem}" if (problem := runner.problem(run)) else "")
-    return f"`{run.name}`: {minutes(noted['seconds'])}, ended {noted['ended']}, version {noted['script'][1]}"
+    return f"`{run.name}`, {minutes(noted['seconds'])}, {noted['ended'].split()[0]}, {noted['script'][1]}"
 
 
 def _section(
@@ -175,26 +189,27 @@ def _section(
         ]
         lines += [*problems, ""] if problems else []
     for claim, judged in zip(table.claims, found["claims"]):
-        lines += _verdict(study.columns[claim.column], claim, judged, of_paper=bool(table.paper))
+        lines += _verdict(study.columns[claim.column], claim, judged)
     lines += [""] if table.claims else []
     for name, sample in table.samples.items():
         own = found["samples"][name]["found"]
-        lines += [f"**{name}** {numbers[sample.run]}", ""]
         if own is None:
-            lines += [f"Not there yet: {runner.problem(study.runs[sample.run]) or 'it has not been run'}.", ""]
+            said = [f"Not there yet: {runner.problem(study.runs[sample.run]) or 'it has not been run'}."]
         else:
-            lines += [f"* {line}" for line in own] + [""]
+            said = [f"* {line}" for line in own[:_SHOWN]]
         if sample.published:
-            lines += ["In the paper:", "", *(f"* {line}" for line in sample.published), ""]
+            said += ["", "In the paper:", "", *(f"* {line}" for line in sample.published)]
+        lines += [*_folded(f"{name} {numbers[sample.run]}", said), ""]
     return lines
 
 
-def _verdict(column: Column, claim: Claim, judged: Mapping[str, Any], *, of_paper: bool) -> list[str]:
+def _verdict(column: Column, claim: Claim, judged: Mapping[str, Any]) -> list[str]:
     steps = []
     for step in judged["steps"]:
-        paper = f", paper {_changed(claim, column, step['published'])}" if of_paper else ""
-        steps.append(f"{step['from']} → {step['to']} {_changed(claim, column, step['found'])}{paper}")
-    lines = [f"* **{_SAID[judged['holds']]}**: {claim.says} ({claim.column}: {'; '.join(steps)})"]
+        of_paper = step["published"] is not None
+        paper = f" (paper {_changed(claim, column, step['published'])})" if of_paper else ""
+        steps.append(f"{_changed(claim, column, step['found'])}{paper}")
+    lines = [f"* **{_SAID[judged['holds']]}**: {claim.says}: {claim.column} {', '.join(steps)}"]
     return [*lines, f"  {claim.otherwise}"] if judged["holds"] is False and claim.otherwise else lines
 
 

@@ -312,10 +312,10 @@ def test_the_page_has_both_figures_and_the_command_of_each(start):
     assert "| high | 90.0 | 80.5 | [2] |" in page
     assert "none: 'out/printed.json' has no such figures." in page
     assert "| theirs | 92.0 | – |  |" in page
-    assert "* **holds**: high is higher (UAS: low → high +10.5, paper +19.0)" in page
-    assert "* **does not hold**: printed is highest (UAS: high → printed -5.5, paper –)\n  Or not." in page
+    assert "* **holds**: high is higher: UAS +10.5 (paper +19.0)" in page
+    assert "* **does not hold**: printed is highest: UAS -5.5\n  Or not." in page
     assert "* **holds**: printed is about as good" in page
-    assert "* **does not hold**: twice as much (UAS: low → high ×1.15, paper ×1.27)" in page
+    assert "* **does not hold**: twice as much: UAS ×1.15 (paper ×1.27)" in page
     assert "* **not known yet**: more" in page
     assert "without: 'train' of [vars] is null." in page
     assert "2. `python program.py add out/high.json out/low.json 80.5`" in page
@@ -331,7 +331,7 @@ def test_a_table_of_no_paper_has_one_figure_a_column(start):
     run((study, runner), "own")
     page = to_markdown(study, runner, study.choose(["own"]))
     assert "|  | UAS |  |\n| --- | --- | --- |\n| low | 70.0 | [1] |\n| high | 80.5 | [2] |\n" in page
-    assert "* **holds**: high is higher (UAS: low → high +10.5)" in page
+    assert "* **holds**: high is higher: UAS +10.5" in page
     assert "paper" not in page
     assert "published" not in page
 

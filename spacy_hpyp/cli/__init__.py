@@ -7,6 +7,7 @@ import typer
 
 from . import (
     cache,
+    check,
     classes,
     combine,
     convert,
@@ -81,6 +82,7 @@ _add(
 _add(
     hpyp,
     {
+        "check": check.check,
         "split": split.split,
         "convert": convert.convert,
         "guides": guides.guides,

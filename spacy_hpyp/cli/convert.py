@@ -57,6 +57,11 @@ def check_language(lang: str) -> None:
         ) from error
 
 
+def first_lines(numbers: Sequence[int]) -> str:
+    """The first ones of some numbers of lines."""
+    return f"line {', '.join(map(str, numbers[:_NAMED]))}{', ...' * (len(numbers) > _NAMED)}"
+
+
 def tell_of_incomplete(blocks: Sequence[Block], path: Path) -> None:
     """Say how many sentences of a file have no complete tree, and where."""
     lines: dict[str, list[int]] = defaultdict(list)
@@ -64,10 +69,7 @@ def tell_of_incomplete(blocks: Sequence[Block], path: Path) -> None:
         if block.problem is not None:
             lines[block.problem].append(block.line)
     if lines:
-        named = (
-            f"{len(each):,} where {problem} (line {', '.join(map(str, each[:_NAMED]))}{', ...' * (len(each) > _NAMED)})"
-            for problem, each in lines.items()
-        )
+        named = (f"{len(each):,} where {problem} ({first_lines(each)})" for problem, each in lines.items())
         note(
             f"'{path}': {sum(map(len, lines.values())):,} of {len(blocks):,} sentences have no complete tree, and parsers do not learn "
             f"from them: {'; '.join(named)}"

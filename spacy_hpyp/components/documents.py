@@ -65,13 +65,13 @@ def _conllu_documents(file: Path, vocab: Vocab, n_sents: int) -> Iterator[Doc]:
         count += 1
         placed.append((document, paragraph, block))
         if len({each[0] for each in placed}) > 1:
-            yield _document([each[1:] for each in placed[:-1]], vocab)
+            yield document_of([each[1:] for each in placed[:-1]], vocab)
             placed = placed[-1:]
     if placed:
-        yield _document([each[1:] for each in placed], vocab)
+        yield document_of([each[1:] for each in placed], vocab)
 
 
-def _document(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
+def document_of(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
     """A Doc of the sentences of a document, each with the number of its paragraph."""
     texts: list[str] = []
     spaces: list[bool] = []

@@ -1,17 +1,19 @@
 """`hpyp convert`: treebanks in CoNLL-U as `.spacy` files, with a word about what is wrong with them."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from spacy.util import get_lang_class
+from spacy.tokens import Doc
+from spacy.training.converters import conllu_to_docs
+from spacy.util import get_lang_class, minibatch
 from wasabi import msg
 
+from ..storage.checksum import DAMAGE
 from ..storage.files import prepare_folder
 from ..treebanks.conllu import Block, read_blocks
 from .app import note, save_docs
-from .documents import treebank_documents
 from .options import argument, option
 
 # So many lines are named of each problem.
@@ -41,10 +43,27 @@ def convert(
     prepare_folder(output)
     for path in treebanks:
         blocks = list(read_blocks(path))
-        docs = list(treebank_documents(blocks, path, sentences=n_sents, merge_subtokens=merge_subtokens))
+        docs = list(_documents(blocks, path, n_sents, merge_subtokens=merge_subtokens))
         save_docs(output / f"{path.stem}.spacy", docs)
         tell_of_incomplete(blocks, path)
         msg.good(f"Converted {len(blocks):,} sentences in {len(docs):,} documents: {output / path.stem}.spacy")
+
+
+def _documents(blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subtokens: bool) -> Iterator[Doc]:
+    """The documents that spaCy's converter makes. A sentence that is no tree has no heads but that of its first word."""
+    found = conllu_to_docs(
+        "\n\n".join(block.text() for block in blocks), n_sents=1, merge_subtokens=merge_subtokens, no_print=True
+    )
+    for some in minibatch(blocks, n_sents):
+        document: list[Doc] = []
+        for block in some:
+            try:
+                document.append(next(found))
+            except DAMAGE as error:
+                raise ValueError(
+                    f"'{path}', line {block.line}: spaCy cannot convert the sentence that begins here: {error}"
+                ) from error
+        yield Doc.from_docs(document)
 
 
 def check_language(lang: str) -> None:

@@ -1,31 +1,29 @@
 """Whole documents of files: of treebanks, which say where documents begin, of `.spacy` files, and of text."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.training.converters import conllu_to_docs
 from spacy.vocab import Vocab
 
 from ..annotation.documents import unannotated
+from ..annotation.syntactic_words import words_as_tokens
 from ..components.conllu_corpus import create_conllu_corpus
-from ..storage.checksum import DAMAGE
-from ..treebanks.conllu import Block, read_blocks
-from .raw_text import is_conllu, lines_of, saved_docs
-
-_NEW_DOCUMENT = "newdoc"
+from ..components.documents import SPACY
+from ..components.documents import read_documents as read_treebank
+from .options import MOST
+from .raw_text import is_conllu, lines_of
 
 
 def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator[Doc]:
-    """The documents of a file, as Docs with sentence boundaries.
+    """The documents of a file, as Docs with sentence boundaries whose tokens are words.
 
-    * A `.conllu` file: with their trees. Where it says "# newdoc" a document begins; what `spacy convert` makes of it has a number
-      of sentences a document instead.
-    * A `.spacy` file: its Docs as they are.
+    * A treebank, in CoNLL-U or as a `.spacy` file: with their trees, see `components.documents.read_documents`. CoNLL-U that does not say
+      where documents begin is one.
     * Text in UTF-8, one sentence a line, whose words are separated by spaces: an empty line ends a document, and so does the
       end of a sentence with which it has as many words as were asked for.
 
@@ -34,12 +32,8 @@ def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator
     document_words (int): How many words a document of a text has.
     RAISES (ValueError): If the file is not what its name says.
     """
-    if path.suffix == ".spacy":
-        yield from saved_docs(path, vocab)
-        return
-    if is_conllu(path):
-        # The converter has a vocabulary of its own.
-        yield from DocBin(docs=treebank_documents(list(read_blocks(path)), path)).get_docs(vocab)
+    if path.suffix == SPACY or is_conllu(path):
+        yield from map(words_as_tokens, read_treebank(path, vocab, n_sents=MOST))
         return
     for sentences in _documents_of_text((line for _, line in lines_of(path)), document_words):
         words = [word for sentence in sentences for word in sentence]
@@ -63,36 +57,6 @@ def read_training(path: Path, nlp: Language, config: dict[str, Any]) -> list[Exa
     config (dict[str, Any]): That of a pipeline.
     """
     return read_corpus(path, nlp, tokens=config.get("corpora", {}).get("train", {}).get("tokens", "tokenizer"))
-
-
-def treebank_documents(
-    blocks: Sequence[Block], path: Path, *, sentences: int | None = None, merge_subtokens: bool = False
-) -> Iterator[Doc]:
-    """The documents of a treebank as spaCy's converter makes them. A sentence that is no tree has no heads but that of its first word.
-
-    blocks (Sequence[Block]): Its sentences.
-    path (Path): Where they are from, for errors.
-    sentences (int | None): How many a document has; None for those that begin where there is the comment "newdoc".
-    merge_subtokens (bool): Whether a multiword token is one token.
-    RAISES (ValueError): If spaCy cannot make anything of a sentence.
-    """
-    found = conllu_to_docs(
-        "\n\n".join(block.text() for block in blocks), n_sents=1, merge_subtokens=merge_subtokens, no_print=True
-    )
-    document: list[Doc] = []
-    for block in blocks:
-        begins = any(comment.startswith(_NEW_DOCUMENT) for comment in block.comments)
-        if document and (begins if sentences is None else len(document) == sentences):
-            yield Doc.from_docs(document)
-            document = []
-        try:
-            document.append(next(found))
-        except DAMAGE as error:
-            raise ValueError(
-                f"'{path}', line {block.line}: spaCy cannot convert the sentence that begins here: {error}"
-            ) from error
-    if document:
-        yield Doc.from_docs(document)
 
 
 def _documents_of_text(lines: Iterable[str], document_words: int) -> Iterator[list[list[str]]]:

@@ -11,11 +11,11 @@ import spacy
 import srsly
 import typer
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.util import minibatch
-from spacy.vocab import Vocab
 
-from ..components.documents import reading, spacy_files
+from ..annotation.syntactic_words import words_as_tokens
+from ..components.documents import read_documents
 from ..language_model.stimuli import is_table
 from ..treebanks.conllu import read_blocks
 
@@ -87,7 +87,7 @@ def _records(path: Path) -> Iterator[tuple[int, str]]:
 def read_sentences(path: str | Path, nlp: Language | None = None, *, per_line: bool = True) -> Iterator[list[str]]:
     """The words of each sentence of a file. White space is no word, and sentences without words are left out.
 
-    * A `.spacy` file, or a directory of them: gold tokens and sentences; a document without sentence boundaries is one
+    * A `.spacy` file, or a directory of treebanks: gold words and sentences; a document without sentence boundaries is one
       sentence.
     * A treebank in CoNLL-U: its words and sentences.
     * Text, one sentence a line: split into words at white space, or by the tokenizer of a pipeline if there is one. In a `.jsonl` file
@@ -145,23 +145,10 @@ def locate_paragraphs(
     yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines)
 
 
-def saved_docs(path: Path, vocab: Vocab | None = None) -> Iterator[Doc]:
-    """The documents of a .spacy file, or of those in a directory.
-
-    vocab (Vocab | None): Of the Docs. What is white space it knows from its language; that of no language in particular is good for all.
-    RAISES (ValueError): If one is damaged, or no such file.
-    """
-    vocab = spacy.blank("xx").vocab if vocab is None else vocab
-    for file in spacy_files(path):
-        with reading(file):
-            yield from DocBin().from_disk(file).get_docs(vocab)
-
-
 def _gold_sentences(path: Path) -> Iterator[list[str]]:
-    if not spacy_files(path):
-        raise ValueError(f"There is no .spacy file in the directory '{path}'.")
-    for doc in saved_docs(path):
-        yield from _sentences(doc)
+    # What is white space a vocabulary knows from its language; that of no language in particular is good for all.
+    for doc in read_documents(path, spacy.blank("xx").vocab):
+        yield from _sentences(words_as_tokens(doc))
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:

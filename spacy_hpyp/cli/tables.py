@@ -17,7 +17,7 @@ from ..studies.runner import Runner, minutes, only_one, program_version, wall_se
 from ..studies.study import Study, StudyTable, read_study
 from .app import fail
 from .options import argument, option
-from .raw_text import saved_docs
+from .raw_text import read_sentences
 
 _STUDY = Path("configs/papers.cfg")
 
@@ -99,10 +99,7 @@ def _share(study: Study) -> float:
     train = None if study.head.train is None else Path(study.head.train)
     if train is None or not train.exists():
         return study.head.part
-    if train.suffix == ".conllu":
-        tokens = sum(line[:1].isdigit() for line in train.read_text(encoding="utf8").splitlines())
-    else:
-        tokens = sum(map(len, saved_docs(train)))
+    tokens = sum(map(len, read_sentences(train)))
     return study.head.part * tokens / study.head.tokens
 
 

@@ -44,9 +44,11 @@ def read_documents(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[D
     path (Path): A file, or a directory of files that end with .conllu or .spacy.
     vocab (Vocab): Of the Docs.
     n_sents (int): How many sentences are a document in CoNLL-U that does not say where documents and paragraphs begin.
-    RAISES (ValueError): If a line is not one of CoNLL-U, with the line; or if a .spacy file is damaged, or the file is neither.
+    RAISES (ValueError): If a line is not one of CoNLL-U, with the line; if a .spacy file is damaged; or if there is neither.
     """
     conllu = sorted(path.rglob(f"*{CONLLU}")) if path.is_dir() else [path] if path.suffix.lower() == CONLLU else []
+    if path.is_dir() and not conllu and not spacy_files(path):
+        raise ValueError(f"There is no {CONLLU} or {SPACY} file in the directory '{path}'.")
     for file in conllu:
         yield from _conllu_documents(file, vocab, n_sents)
     for file in () if conllu and not path.is_dir() else spacy_files(path):

@@ -258,7 +258,7 @@ ROWS = [
     ("learn-text trained text.txt interrupted", "Go on with --resume"),
     ("learn-text trained text.txt confused --resume", "The checkpoint in 'confused' cannot be read"),
     ("ngram nowhere.txt out.ngram", "does not exist", USAGE),
-    ("ngram nothing out.ngram", "no .spacy file in the directory"),
+    ("ngram nothing out.ngram", "no .conllu or .spacy file in the directory"),
     ("ngram text.txt out.ngram --order 0", "'order' must be"),
     ("ngram text.txt out.ngram --order 21", "'order' must be"),
     ("ngram text.txt out.ngram --sweeps 0", "'sweeps' must be"),

@@ -41,6 +41,26 @@ def errors(folder, model, *options):
     return srsly.read_json(output), done.stdout
 
 
+def test_words_under_a_token_of_conllu_have_their_own_tags_in_all_tables(toy, folder):
+    path, text = folder / "dev.conllu", ""
+    for doc in DocBin().from_disk(folder / "dev.spacy").get_docs(spacy.blank("en").vocab):
+        for sentence in doc.sents:
+            text += f"1-2\t{sentence[0]}{sentence[1]}" + "\t_" * 8 + "\n"
+            for i, token in enumerate(sentence, 1):
+                head = 0 if token.dep_ == "ROOT" else token.head.i - sentence.start + 1
+                label = token.dep_.replace("ROOT", "root")
+                text += f"{i}\t{token}\t_\t_\t{token.tag_}\t_\t{head}\t{label}\t_\t_\n"
+            text += "\n"
+    path.write_text(text, encoding="utf8")
+    command_line.run("hpyp", "errors", folder / "pipeline", path, "-o", folder / "words.json")
+    of_words, expected = srsly.read_json(folder / "words.json"), errors(folder, "pipeline")[0]
+    for scores in (of_words, expected):
+        del scores["scores"]
+    assert of_words == expected
+    for command in ("evaluate --calibration", "rank --top 2"):
+        command_line.run("hpyp", *command.split(), folder / "pipeline", path)
+
+
 def test_scores_are_those_of_evaluate_and_of_each_label_those_of_spacy(folder):
     found, shown = errors(folder, "pipeline")
     command_line.run("hpyp", "evaluate", folder / "pipeline", folder / "dev.spacy", "-o", folder / "scores.json")

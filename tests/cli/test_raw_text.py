@@ -122,7 +122,7 @@ def test_what_cannot_be_read_is_named(write, nlp, name, text, problem):
 def test_missing_files_and_empty_directories_are_named(tmp_path):
     with pytest.raises(ValueError, match="no file"):
         read_sentences(tmp_path / "none")
-    with pytest.raises(ValueError, match=r"no \.spacy file"):
+    with pytest.raises(ValueError, match=r"no \.conllu or \.spacy file"):
         list(read_sentences(tmp_path))
 
 

@@ -19,6 +19,7 @@ from . import (
     generate,
     guides,
     head_outward,
+    info,
     learn_text,
     learning_curve,
     ngram,
@@ -92,6 +93,7 @@ _add(
         "select-contexts": select_contexts.select_contexts,
         "warm": warm.warm,
         "cache": cache.cache,
+        "info": info.info,
     },
     _TRAINING,
 )

@@ -8,7 +8,7 @@ from wasabi import msg
 from ..storage.cache import cache_folder, cache_limit, empty_cache, kept_files
 from .options import option
 
-_GB = 1e9
+GB = 1e9
 
 
 def cache(
@@ -21,14 +21,19 @@ def cache(
     gigabytes it may take, and what has not been used for the longest time is removed.
     """
     if empty:
-        msg.good(f"Removed {empty_cache() / _GB:.3f} GB from {cache_folder()}")
+        msg.good(f"Removed {empty_cache() / GB:.3f} GB from {cache_folder()}")
         return
     files = kept_files()
     if files:
         rows = [
-            (datetime.fromtimestamp(each.used).strftime("%Y-%m-%d %H:%M"), f"{each.size / _GB:.3f}", each.path.stem)
+            (datetime.fromtimestamp(each.used).strftime("%Y-%m-%d %H:%M"), f"{each.size / GB:.3f}", each.path.stem)
             for each in files
         ]
         msg.table(rows, header=("last used", "GB", "model"), divider=True, aligns=("l", "r", "l"))
-    total = sum(each.size for each in files)
-    msg.info(f"{total / _GB:.3f} of {cache_limit() / _GB:.1f} GB in {cache_folder()}")
+    msg.info(kept_views())
+
+
+def kept_views() -> str:
+    """How much is kept, how much may be, and where."""
+    total = sum(each.size for each in kept_files())
+    return f"{total / GB:.3f} of {cache_limit() / GB:.1f} GB in {cache_folder()}"

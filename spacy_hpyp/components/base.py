@@ -13,6 +13,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from ..annotation.documents import unannotated
+from ..annotation.noun_chunks import use_noun_chunks
 from ..annotation.syntactic_words import has_multiword_tokens, words_as_tokens, write_back
 from ..models.guard import Guard
 from ..settings import Settings
@@ -53,6 +54,7 @@ class TrainableComponent(StoredComponent):
         self, vocab: Vocab, model: Model, name: str = "", *, scorer: Callable | None = _USUAL, **settings: Any
     ) -> None:
         self.vocab = vocab
+        use_noun_chunks(vocab)
         self.model = model
         self.name = name or self.factory
         self.cfg: dict[str, Any] = {}

@@ -8,7 +8,7 @@ PACKAGE = Path(__file__).parents[1] / "spacy_hpyp"
 #: From the top down: a folder may import those below it, and no folder of its own row.
 LAYERS = [
     ["cli"],
-    ["components", "studies", "report"],
+    ["components", "studies", "report", "distributed"],
     ["training", "language_model"],
     ["models"],
     ["arc_standard", "easy_first", "head_outward"],

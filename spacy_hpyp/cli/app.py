@@ -255,9 +255,11 @@ def prepare_output(path: Path, texts: Iterable[Path]) -> None:
 
     path (Path): The file.
     texts (Iterable[Path]): What is read.
-    RAISES (ValueError): If it is one of them.
+    RAISES (ValueError): If it is one of them, or a folder.
     RAISES (OSError): If its folder cannot be made.
     """
+    if path.is_dir():
+        raise ValueError(f"'{path}' is a folder, but one file is written.")
     if path.exists() and any(text.exists() and path.samefile(text) for text in texts):
         raise ValueError(f"'{path}' is read, and would be replaced by what is written. Give the output another name.")
     prepare_folder(path.parent)

@@ -14,7 +14,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
 from ..annotation.extensions import probabilities_of
-from ..annotation.syntactic_words import multiword_tokens, words_as_tokens
+from ..annotation.syntactic_words import multiword_tokens, word_spans, words_as_tokens
 from ..compat.spacy import nonproj
 from ..treebanks.conllu import COLUMNS, EMPTY, Block, blocks_of
 
@@ -34,6 +34,26 @@ FOUND = {"lemma": "LEMMA", "upos": "POS", "xpos": "TAG", "feats": "MORPH"}
 # What is written into MISC here, and what is replaced of it in a sentence that has it already.
 _WRITTEN = ("Label", *_PROBABILITIES.values())
 _SPACE_AFTER = "SpaceAfter=No"
+_SURE = ("log_prob", "head_prob", "tag_prob")
+#: The columns of a table of words. A paragraph is known by its place in the file; `start` and `end` count its characters.
+ROW = (
+    *(
+        "file",
+        "paragraph",
+        "sentence",
+        "token",
+        "start",
+        "end",
+        "text",
+        "lemma",
+        "upos",
+        "tag",
+        "feats",
+        "head",
+        "deprel",
+    ),
+    *_SURE,
+)
 
 
 #: The columns of a line, by name.
@@ -202,6 +222,28 @@ def write_sentence(span: Span, comments: dict[str, str | None], ranges: Ranges |
             form = line["form"]
         text += form + " " * after
     return _serialized(lines, {**comments, "text": text.strip()}, span)
+
+
+def word_rows(doc: Doc, columns: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The syntactic words of a parsed document as rows of a table with the columns `ROW`.
+
+    columns (dict[str, Any]): What all of them say of the document.
+    """
+    words, spans, number = words_as_tokens(doc), word_spans(doc).tolist(), 0
+    for sentence in words.sents:
+        tokens = [token for token in sentence if not token.is_space]
+        if not tokens:
+            continue
+        number += 1
+        sure = [probabilities_of(name, tokens) for name in _SURE]
+        for token, line, *values in zip(tokens, _words(tokens), *sure):
+            start, end = spans[token.i]
+            row = {**columns, "sentence": number, "token": line["id"], "start": start, "end": end, "text": line["form"]}
+            own = {
+                "tag" if name == "xpos" else name: line[name]
+                for name in ("lemma", "upos", "xpos", "feats", "head", "deprel")
+            }
+            yield row | own | dict(zip(_SURE, values))
 
 
 def text_of(sentence: Sentence) -> str:

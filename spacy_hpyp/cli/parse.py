@@ -2,30 +2,38 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from spacy.language import Language
+from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
 from wasabi import msg
 
 from ..annotation.documents import UnknownTagWarning
+from ..annotation.syntactic_words import words_as_tokens
 from ..components.corpus import mark_sentence
 from ..components.easy_first_parser import EasyFirstParser
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
+from ..distributed.inputs import CONLLU, Document, Shard
+from ..distributed.work import Process
 from ..treebanks.conllu import EMPTY
 from .app import load_pipeline, note, prepare_output, set_threads
 from .conllu_format import (
     FOUND,
+    ROW,
     lines_of_text,
     read_sentences,
     tags_of,
     text_of,
     to_doc,
+    word_rows,
     words_to_write,
     write_again,
     write_sentence,
@@ -34,6 +42,19 @@ from .options import PerLine, argument, option
 from .output import check_ending, is_shown, writing
 from .progress import Bar
 from .raw_text import STDIN, decoded_lines, is_conllu, locate_paragraphs, opened
+from .shards import (
+    Field,
+    MaxErrors,
+    Ray,
+    ShardSize,
+    ShardTask,
+    Workers,
+    distribute,
+    identity_of_model,
+    place,
+    refuse_uris,
+    where_is,
+)
 
 # How many paragraphs, or sentences of CoNLL-U, a process gets at once.
 _BATCH = 32
@@ -58,10 +79,12 @@ class Source(NamedTuple):
 def parse(
     model: Annotated[str, argument("Name or path of a trained pipeline with a parser")],
     texts: Annotated[
-        list[Path] | None, argument("Texts in UTF-8, or files .conllu; stdin without any, or for '-'")
+        list[Path] | None, argument("Texts in UTF-8, or files .conllu; stdin without any, or for '-'", parser=place)
     ] = None,
     *,
-    output: Annotated[Path | None, option("CoNLL-U file, instead of stdout", "--output -o", dir_okay=False)] = None,
+    output: Annotated[
+        Path | None, option("CoNLL-U file, instead of stdout; with --ray a folder", "--output -o", parser=place)
+    ] = None,
     conllu: Annotated[bool, option("All texts are CoNLL-U, whatever their names are", "--conllu -c")] = False,
     keep: Annotated[
         Kept, option("Of CoNLL-U: keep words and sentences, or sentences, or the text alone", "--keep")
@@ -75,6 +98,15 @@ def parse(
         int | None,
         option("Threads of each process, instead of the pipeline's setting; 1 with several processes", "--threads -t"),
     ] = None,
+    ray: Ray = None,
+    output_format: Annotated[
+        Literal["conllu", "spacy", "parquet"],
+        option("With --ray: CoNLL-U, .spacy files, or Parquet with a row a token", "--format"),
+    ] = "conllu",
+    shard_size: ShardSize = 1000,
+    workers: Workers = None,
+    max_errors: MaxErrors = 100,
+    field: Field = "text",
 ) -> None:
     """Write the trees that a pipeline finds, in CoNLL-U.
 
@@ -84,7 +116,21 @@ def parse(
 
     '# log_prob' is the log-probability of a sentence in nats, HeadProb and TagProb in MISC say how sure the parser is of a word's
     head and tag, where it says so. No text is held in memory as a whole.
+
+    With --ray, each worker has one thread; sentences are named after where their paragraph begins in its file, in bytes. The same command
+    goes on where it was interrupted.
     """
+    if ray is not None:
+        if keep_tags or keep == "text" or n_process > 1 or threads is not None or not texts or STDIN in texts:
+            raise ValueError(
+                "With --ray there are no --keep-tags, --keep text, --n-process and --threads, and texts have to be files."
+            )
+        where = where_is(model)
+        task = ParseTask(where, identity_of_model(where), per_line, field, output_format, keep)
+        given: dict[str, Any] = {"ray": ray, "shard_size": shard_size, "workers": workers, "max_errors": max_errors}
+        distribute("parse", task, texts, output, is_conllu=conllu, **given)
+        return
+    refuse_uris(output, *(texts or []))
     if output is not None:
         check_ending(output, ".conllu", ".conll", ".txt")
         prepare_output(output, texts or [])
@@ -208,19 +254,32 @@ def _parse_text(
     number = 0
     for some in minibatch(texts, _forget(n_process)):
         with nlp.memory_zone():
-            docs = (mark_sentence(nlp.make_doc(text)) if whole else text for text, _ in some)
-            for (_, begins), doc in zip(some, nlp.pipe(docs, n_process=n_process, batch_size=_BATCH)):
-                if not doc.has_annotation("SENT_START"):
-                    raise ValueError(f"The pipeline finds no sentences. Its components are {nlp.pipe_names}.")
-                words, ranges = words_to_write(doc)
-                for span in [words[:]] if whole else words.sents:
-                    begins.setdefault("sent_id", f"{source.name}-{number + 1}")
-                    written = write_sentence(span, begins, ranges)
-                    if written:
-                        number += 1
-                        begins = {}
-                        yield written
+            docs = _docs_of(nlp, (text for text, _ in some), n_process, whole=whole)
+            for (_, begins), doc in zip(some, docs):
+                for written in _written(doc, begins, source.name, number, whole=whole):
+                    number += 1
+                    yield written
             del docs
+
+
+def _docs_of(nlp: Language, texts: Iterable[str], n_process: int, *, whole: bool) -> Iterator[Doc]:
+    """Parse texts, each perhaps one sentence."""
+    docs = (mark_sentence(nlp.make_doc(text)) if whole else text for text in texts)
+    for doc in nlp.pipe(docs, n_process=n_process, batch_size=_BATCH):
+        if not doc.has_annotation("SENT_START"):
+            raise ValueError(f"The pipeline finds no sentences. Its components are {nlp.pipe_names}.")
+        yield doc
+
+
+def _written(doc: Doc, begins: Comments, name: str, number: int, *, whole: bool) -> Iterator[str]:
+    """The sentences of a parsed document in CoNLL-U, numbered after some that were before; comments are those of the first one."""
+    words, ranges = words_to_write(doc)
+    for span in [words[:]] if whole else words.sents:
+        begins.setdefault("sent_id", f"{name}-{number + 1}")
+        if written := write_sentence(span, begins, ranges):
+            number += 1
+            begins = {}
+            yield written
 
 
 def _parse_conllu(
@@ -244,6 +303,53 @@ def _parse_conllu(
                 del docs
     if not number:
         raise ValueError(f"There is no sentence in '{source.path}'.")
+
+
+@dataclass(frozen=True)
+class ParseTask(ShardTask):
+    """What `hpyp parse --ray` has workers do.
+
+    keep (str): Of CoNLL-U, "words" or "sentences".
+    """
+
+    keep: Kept
+
+    columns = ROW
+    reads_conllu = True
+
+    def process(self) -> Process:
+        """What parses documents, and gives them in the form in which they are written."""
+        nlp = load_pipeline(self.model)
+        set_threads(nlp, 1)
+
+        def parse_documents(shard: Shard, documents: Sequence[Document]) -> tuple[Any, int]:
+            whole, found, words = self.per_line or shard.kind == CONLLU, [], 0
+            texts: Sequence[Any] = [document.text for document in documents]
+            if shard.kind == CONLLU:
+                texts = [next(read_sentences(StringIO(text), shard.path)) for text in texts]
+            with nlp.memory_zone():
+                if shard.kind == CONLLU and self.keep == "words":
+                    docs = list(nlp.pipe((to_doc(sentence, nlp.vocab) for sentence in texts), batch_size=_BATCH))
+                else:
+                    plain = map(text_of, texts) if shard.kind == CONLLU else texts
+                    docs = list(_docs_of(nlp, plain, 1, whole=whole))
+                for (at, *_), text, doc in zip(documents, texts, docs, strict=True):
+                    name = f"{shard.name}-{at}"
+                    words += sum(not token.is_space for token in words_as_tokens(doc))
+                    doc.user_data |= {"file": shard.path, "paragraph": at}
+                    if self.output_format == "parquet":
+                        found += word_rows(doc, {"file": shard.path, "paragraph": at})
+                    elif self.output_format == "conllu" and shard.kind == CONLLU and self.keep == "words":
+                        found.append(write_again(text, doc, f"{name}-1"))
+                    elif self.output_format == "conllu":
+                        begins = text.comments if shard.kind == CONLLU else {} if whole else {"newpar id": name}
+                        found += _written(doc, begins, name, 0, whole=whole)
+                if self.output_format == "spacy":
+                    found = DocBin(docs=docs, store_user_data=True)
+                del docs, doc
+            return found, words
+
+        return parse_documents
 
 
 def _forget(n_process: int) -> int:

@@ -4,6 +4,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO, TextIOWrapper
 from itertools import chain
@@ -16,6 +17,8 @@ from spacy.tokens import Doc
 from wasabi import msg
 
 from ..components.surprisal import NGramReader, ParserReader, Reader, batches_of, read_rows
+from ..distributed.inputs import Document, Shard
+from ..distributed.work import Process
 from ..language_model.frequencies import Frequencies
 from ..language_model.increments import ENTROPIES, Increment
 from ..language_model.ngram import NGramModel, resolve_rule
@@ -27,6 +30,19 @@ from .options import AnyModel, Interpolate, Threads, UnknownWords, WeightsFrom, 
 from .output import check_ending, is_shown, json_line, writing
 from .progress import Bar
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
+from .shards import (
+    Field,
+    MaxErrors,
+    Ray,
+    ShardSize,
+    ShardTask,
+    Workers,
+    distribute,
+    identity_of_model,
+    place,
+    refuse_uris,
+    where_is,
+)
 
 # What a spreadsheet takes for the beginning of a formula, and what is a number nevertheless.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
@@ -41,15 +57,15 @@ def surprisal(
     model: AnyModel,
     texts: Annotated[
         list[Path],
-        argument("Text files in UTF-8, '-' for stdin, or tables of stimuli (.csv, .tsv)", callback=existing),
+        argument("Text files in UTF-8, '-' for stdin, or tables of stimuli (.csv, .tsv)", parser=place),
     ],
     *,
     output: Annotated[
         Path | None,
         option(
-            "File for the table, instead of stdout: .csv with commas, else (.tsv, .txt) with tabs",
+            "File for the table, instead of stdout: .csv with commas, else (.tsv, .txt) with tabs; with --ray a folder for Parquet",
             "--output -o",
-            dir_okay=False,
+            parser=place,
         ),
     ] = None,
     words: Annotated[bool, option("One row a word between white space: sums over its tokens", "--words -w")] = False,
@@ -104,6 +120,11 @@ def surprisal(
     threads: Threads = None,
     interpolate: Interpolate = None,
     weights_from: WeightsFrom = None,
+    ray: Ray = None,
+    shard_size: ShardSize = 1000,
+    workers: Workers = None,
+    max_errors: MaxErrors = 100,
+    field: Field = "text",
 ) -> None:
     """Write a table of surprisals in bits, one row a token, with a header.
 
@@ -118,7 +139,26 @@ def surprisal(
 
     Where the parser spells rare words out, their letters are a part of all surprisals but the syntactic ones. Search looks at no word
     before it is read, whatever the setting 'outlook' of the pipeline is.
+
+    With --ray a paragraph is known by where it begins in its file, in bytes, and the columns start and end count its characters. The same
+    command goes on where it was interrupted.
     """
+    if ray is not None:
+        unfit = [regions, context, text_by, word, frequencies, lags, parses, escape, running, threads, interpolate]
+        if any(value not in (None, False, 0) for value in unfit) or STDIN in texts:
+            raise ValueError(
+                "With --ray texts are files of text, and of the options there are --words, --no-punctuation, --entropy, --per-line, "
+                "--particles, --segment-with and --unknown-words."
+            )
+        where = where_is(model)
+        by = WORD if words else TOKEN
+        own = (by, not no_punctuation, entropy, particles, segment_with, unknown_words)
+        task = SurprisalTask(where, identity_of_model(where), per_line, field, "parquet", *own)
+        given: dict[str, Any] = {"ray": ray, "shard_size": shard_size, "workers": workers, "max_errors": max_errors}
+        distribute("surprisal", task, texts, output, **given)
+        return
+    refuse_uris(output, *texts)
+    existing(texts)
     if output is not None:
         check_ending(output, *((".csv", ".tsv", ".txt") if parses is None else (".jsonl",)))
         prepare_output(output, texts)
@@ -168,20 +208,15 @@ def surprisal(
         raise ValueError(f"There are no regions in '{texts[0]}': only a table of stimuli has some.")
     passages = chain.from_iterable(found)
     running = running if any(tables) and text_by is None else not per_line
-    reader: Reader
     if Path(model).is_file():
         own = {"particles": particles, "threads": threads, "interpolate": interpolate}
         refuse(own, "a parser", "an n-gram model")
-        rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
-        segmenter = None if segment_with is None else load_pipeline(segment_with)
-        reader = NGramReader(NGramModel.from_disk(model, unknown_words=rule), segmenter)
     else:
         refuse({"segment-with": segment_with, "unknown-words": unknown_words}, "an n-gram model", "a parser")
-        nlp, parser = load_parser(model, threads=threads)
-        reader = ParserReader(nlp, particles=particles)
-        if interpolate is not None:
-            read = partial(read_sentences, nlp=nlp)
-            reader.mixture = load_interpolation(parser, interpolate, weights_from, read, search=reader.search)
+    reader = _reader(model, particles, threads, segment_with, unknown_words)
+    if interpolate is not None and isinstance(reader, ParserReader):
+        read = partial(read_sentences, nlp=reader.nlp)
+        reader.mixture = load_interpolation(reader.parser, interpolate, weights_from, read, search=reader.search)
     if parses is not None:
         if isinstance(reader, NGramReader):
             raise ValueError("--parses is a setting of a parser, but here is an n-gram model.")
@@ -195,13 +230,62 @@ def surprisal(
         if text_by is not None:
             to_rows = partial(to_rows, frequencies=_frequencies(frequencies, reader), lags=lags)
         dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
-        header = _header(reader, by, entropy=entropy)
+        is_parser = isinstance(reader, ParserReader)
+        header = _header(is_parser, by, entropy=entropy, mixed=is_parser and reader.mixture is not None)
         rows = _rows(reader, passages, to_rows)
         unit = " regions" if regions else " words"
         with writing(output) as file, Bar(rows, unit=unit, disable=is_shown(output)) as bar:
             write_table(file, bar, dialect=dialect, header=header, escape=escape)
     if output is not None:
         msg.good(f"Saved {'surprisals' if parses is None else 'parses'} to {output}")
+
+
+def _reader(
+    model: str, particles: int | None, threads: int | None, segment_with: str | None, unknown_words: str | None
+) -> Reader:
+    """What reads with the pipeline or n-gram model at a path."""
+    if Path(model).is_file():
+        rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
+        segmenter = None if segment_with is None else load_pipeline(segment_with)
+        return NGramReader(NGramModel.from_disk(model, unknown_words=rule), segmenter)
+    nlp, _ = load_parser(model, threads=threads)
+    return ParserReader(nlp, particles=particles)
+
+
+@dataclass(frozen=True)
+class SurprisalTask(ShardTask):
+    """What `hpyp surprisal --ray` has workers do.
+
+    by (str): What a row stands for.
+    punctuation, entropy, particles, segment_with, unknown_words: As the options.
+    """
+
+    by: str
+    punctuation: bool
+    entropy: bool
+    particles: int | None
+    segment_with: str | None
+    unknown_words: str | None
+
+    @property
+    def columns(self) -> list[str]:  # type: ignore[override]
+        """The columns of the table."""
+        return _header(not Path(self.model).is_file(), self.by, entropy=self.entropy)
+
+    def process(self) -> Process:
+        """What reads documents."""
+        reader = _reader(self.model, self.particles, 1, self.segment_with, self.unknown_words)
+
+        def read_documents(shard: Shard, documents: Sequence[Document]) -> tuple[list[Row], int]:
+            passages = (
+                TextPassage(text, {"file": shard.path, "paragraph": at}, f"what begins at {at} of '{shard.path}'")
+                for at, text, _ in documents
+            )
+            settings = {"by": self.by, "punctuation": self.punctuation, "entropy": self.entropy}
+            rows = list(_rows(reader, passages, partial(read_rows, reader, running=not self.per_line, **settings)))
+            return rows, sum(row.get("tokens", 1) for row in rows)
+
+        return read_documents
 
 
 def _rows(
@@ -261,14 +345,14 @@ def _check_columns(tables: Sequence[Iterable[TextPassage]], *, regions: bool) ->
         first = first or (columns, passage.columns["file"])
 
 
-def _header(reader: Reader, by: str, *, entropy: bool) -> list[str]:
-    """The columns of a table without rows."""
+def _header(is_parser: bool, by: str, *, entropy: bool, mixed: bool = False) -> list[str]:
+    """The columns of a table without rows, of a parser or of an n-gram model."""
     sums = ["surprisal", "log_prob"]
-    if isinstance(reader, ParserReader):
+    if is_parser:
         sums = ["surprisal", "surprisal_lexical", "surprisal_syntactic", "log_prob"]
-        sums += ["surprisal_ngram", "surprisal_mixed"] if reader.mixture is not None else []
-    names = (ENTROPIES if isinstance(reader, ParserReader) else ENTROPIES[:1]) if entropy else []
-    tag = ["tag"] if by == TOKEN and isinstance(reader, ParserReader) else []
+        sums += ["surprisal_ngram", "surprisal_mixed"] if mixed else []
+    names = (ENTROPIES if is_parser else ENTROPIES[:1]) if entropy else []
+    tag = ["tag"] if by == TOKEN and is_parser else []
     own = ["word", "token"] if by == TOKEN else ["word", "tokens"]
     entropies = [f"{kind}_{name}" for kind in ("entropy", "reduction") for name in names]
     return [*_OF_TEXT, *own, "start", "end", "text", *tag, *sums, "known", "class", *entropies]

@@ -1,0 +1,326 @@
+"""What commands have in common that `--ray` gives to workers: reading shards, writing them, and what is said of a run."""
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from io import StringIO
+from pathlib import Path
+from time import monotonic
+from typing import Annotated, Any, ClassVar
+
+import spacy
+from spacy.tokens import DocBin
+from spacy.util import get_package_path, is_package
+from wasabi import msg
+
+from ..about import __version__
+from ..distributed.cluster import Summary, connected, run_shards
+from ..distributed.folder import Folder
+from ..distributed.inputs import CONLLU, RECORDS, TABLE, Document, Shard, cut, find_files, lines_of, rows_of
+from ..distributed.work import Process, Writer
+from ..storage.checksum import identity, identity_of_file
+from .app import pipeline_at
+from .options import option
+from .progress import Bar
+from .raw_text import check_text, locate_paragraphs
+
+# After so many rows a group of a table is written.
+_ROWS = 100_000
+
+Ray = Annotated[
+    str | None,
+    option(
+        "Let workers of a Ray cluster do it, shard by shard, into the folder --output: 'local', 'local[N]' for N cores of this machine, 'auto', or "
+        "an address. Texts may be folders, patterns and URIs then, and .jsonl, .parquet, .gz, .zst",
+        metavar="ADDRESS",
+    ),
+]
+ShardSize = Annotated[int, option("With --ray: how large a shard is, in kilobytes", least=1)]
+Workers = Annotated[int | None, option("With --ray: how many workers there are, instead of all cores", least=1)]
+MaxErrors = Annotated[int, option("With --ray: how many documents may fail before all ends", least=0)]
+Field = Annotated[str, option("With --ray: of .jsonl and .parquet, what the texts are in")]
+
+
+def place(text: str) -> Any:
+    """A path, or a URI as it is."""
+    return text if "://" in text else Path(text)
+
+
+def refuse_uris(*paths: Path | str | None) -> None:
+    """See that paths are none of URIs. RAISES (ValueError): If one is."""
+    for path in paths:
+        if isinstance(path, str):
+            raise ValueError(f"'{path}' is a URI, which can be read and written with --ray.")
+
+
+@dataclass(frozen=True)
+class ShardTask(ABC):
+    """What a command has workers do, see `spacy_hpyp.distributed.work.Task`: its settings.
+
+    model (str): Where the pipeline is.
+    made_of (str): What identifies it, see `identity_of_model`.
+    per_line (bool): Whether lines of text are sentences.
+    field (str): Of records and tables, what the texts are in.
+    output_format (str): One of `WRITERS`.
+    """
+
+    model: str
+    made_of: str
+    per_line: bool
+    field: str
+    output_format: str
+
+    #: The columns of tables, and whether the command takes CoNLL-U.
+    columns: ClassVar[Sequence[str]] = ()
+    reads_conllu: ClassVar[bool] = False
+
+    @abstractmethod
+    def process(self) -> Process:
+        """What is done to some documents, with the pipeline loaded."""
+
+    def start(self) -> Process:
+        """Get ready. RAISES (ValueError): If the pipeline is not there, or is another one than that of the command."""
+        if identity_of_model(self.model) != self.made_of:
+            raise ValueError(f"The pipeline '{self.model}' is another one on a worker than for the command.")
+        return self.process()
+
+    def documents(self, shard: Shard) -> Iterator[Document]:
+        """The paragraphs, lines or sentences of a shard. RAISES (ValueError): If it is not what its name says."""
+        if shard.kind == TABLE:
+            for row, text in rows_of(shard, self.field):
+                yield from (Document(row, part) for part in _paragraphs(text or "", shard))
+            return
+        lines = lines_of(shard, per_line=self.per_line)
+        if shard.kind == RECORDS:
+            found = _of_records(lines, self.field, shard)
+        else:
+            found = _sentences(lines) if shard.kind == CONLLU else _located(lines, shard, per_line=self.per_line)
+        for document in found:
+            is_text = not any("\udc80" <= letter <= "\udcff" for letter in document.text)
+            yield document if is_text else Document(document.place, "", "it is not text in UTF-8")
+
+    def writer(self, file: Any) -> Writer:
+        """What writes a shard."""
+        return WRITERS[self.output_format](file, self.columns)
+
+
+class Lines:
+    """Strings, as they are."""
+
+    def __init__(self, file: Any, columns: Iterable[str]) -> None:
+        self._file = file
+
+    def write(self, found: Iterable[str]) -> None:
+        """Write some."""
+        self._file.write("".join(found).encode())
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+class Docs:
+    """Documents, as a .spacy file."""
+
+    def __init__(self, file: Any, columns: Iterable[str]) -> None:
+        self._file, self._docs = file, DocBin(store_user_data=True)
+
+    def write(self, found: DocBin) -> None:
+        """Keep some."""
+        self._docs.merge(found)
+
+    def close(self) -> None:
+        """Write all."""
+        self._file.write(self._docs.to_bytes())
+
+
+class Rows:
+    """Rows of a table, as Parquet."""
+
+    def __init__(self, file: Any, columns: Iterable[str]) -> None:
+        import pyarrow
+        from pyarrow.parquet import ParquetWriter
+
+        types = (
+            {"known": pyarrow.bool_()}
+            | dict.fromkeys(_WHOLE, pyarrow.int64())
+            | dict.fromkeys(_STRINGS, pyarrow.string())
+        )
+        self._schema = pyarrow.schema([(name, types.get(name, pyarrow.float64())) for name in columns])
+        self._file, self._rows = ParquetWriter(file, self._schema, compression="zstd"), []
+
+    def write(self, found: list[dict[str, Any]]) -> None:
+        """Write some."""
+        self._rows += found
+        if len(self._rows) > _ROWS:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left, and how the table ends."""
+        self._flush()
+        self._file.close()
+
+    def _flush(self) -> None:
+        import pyarrow
+
+        self._file.write_table(pyarrow.Table.from_pylist(self._rows, schema=self._schema))
+        self._rows = []
+
+
+_WHOLE = ("paragraph", "sentence", "word", "token", "tokens", "start", "end", "head")
+_STRINGS = ("file", "text", "tag", "class", "lemma", "upos", "feats", "deprel")
+#: What writes output, by the ending of its files.
+WRITERS: dict[str, Any] = {"conllu": Lines, "spacy": Docs, "parquet": Rows}
+
+
+def _located(lines: Iterable[tuple[int, str]], shard: Shard, *, per_line: bool) -> Iterator[Document]:
+    """Paragraphs, with their places in bytes; where they are cut out, they have places in characters."""
+    begun: deque[tuple[int, int, str]] = deque()
+
+    def texts() -> Iterator[str]:
+        characters = 0
+        for at, line in lines:
+            begun.append((characters, at, line))
+            characters += len(line)
+            yield line
+
+    for start, text in locate_paragraphs(shard.path, per_line=per_line, file=texts()):
+        while len(begun) > 1 and begun[1][0] <= start:
+            begun.popleft()
+        first, at, line = begun[0]
+        yield Document(at + len(line[: start - first].encode("utf8", "surrogateescape")), text)
+
+
+def _of_records(lines: Iterable[tuple[int, str]], field: str, shard: Shard) -> Iterator[Document]:
+    for at, line in lines:
+        if not line.strip():
+            continue
+        try:
+            paragraphs = _paragraphs(json.loads(line)[field], shard)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            yield Document(at, "", f"it is no record with a '{field}' that is a string")
+        else:
+            yield from (Document(at, text) for text in paragraphs)
+
+
+def _paragraphs(text: str, shard: Shard) -> list[str]:
+    return [part for _, part in locate_paragraphs(shard.path, file=StringIO(text, newline=""))]
+
+
+def _sentences(lines: Iterable[tuple[int, str]]) -> Iterator[Document]:
+    own: list[str] = []
+    first = 0
+    for at, line in lines:
+        first = first if own else at
+        if line.strip():
+            own.append(line)
+        elif own:
+            yield Document(first, "".join(own))
+            own = []
+    if own:
+        yield Document(first, "".join(own))
+
+
+def where_is(model: str) -> str:
+    """Where workers find a pipeline: its name if it is a package, or else its absolute path.
+
+    RAISES (ValueError): If it is neither.
+    """
+    found = pipeline_at(model)
+    if Path(found).exists():
+        return os.path.abspath(found)
+    if not is_package(model):
+        raise ValueError(f"There is no pipeline '{model}': neither a directory nor an installed package.")
+    return model
+
+
+def identity_of_model(model: str) -> str:
+    """What identifies a pipeline, or the model that is in a file.
+
+    RAISES (ValueError): If it is not there.
+    """
+    path = Path(model) if Path(model).exists() else get_package_path(model) if is_package(model) else None
+    if path is None:
+        raise ValueError(
+            f"There is no pipeline '{model}' on a worker: install it as a package on all nodes, or put it where they all see it."
+        )
+    files = (
+        [path]
+        if path.is_file()
+        else sorted(file for file in path.rglob("*") if file.is_file() and file.suffix != ".pyc")
+    )
+    return identity("".join(f"{file.relative_to(path)} {identity_of_file(file)}\n" for file in files).encode())
+
+
+def distribute(
+    command: str,
+    task: ShardTask,
+    texts: Iterable[Any],
+    output: Any,
+    *,
+    ray: str,
+    shard_size: int,
+    workers: int | None,
+    max_errors: int,
+    is_conllu: bool = False,
+) -> Summary:
+    """Have workers of a cluster do something to texts, and say how far they are.
+
+    command (str): What it is called.
+    task (ShardTask): What is done.
+    texts (Iterable[Path | str]): Paths and URIs.
+    output (Path | str | None): The folder for the output, or its URI.
+    ray (str), shard_size (int), workers (int | None), max_errors (int): The options of the command.
+    is_conllu (bool): Whether all texts are CoNLL-U, whatever their names are.
+    RAISES (ValueError): If there is no cluster, too much fails, or the folder has something else.
+    """
+    if output is None:
+        raise ValueError("With --ray output goes to a folder: name it with --output.")
+    files = find_files(map(str, texts))
+    for path, _ in files:
+        if not (task.reads_conllu and (is_conllu or path.endswith(".conllu"))):
+            check_text(Path(path))
+    shards = cut(files, shard_size * 1000, column=task.field, is_conllu=is_conllu)
+    folder = Folder(str(output), task.output_format)
+    settings = {name: value for name, value in asdict(task).items() if name != "model"}
+    inputs = identity("".join(f"{path} {size}\n" for path, size in files).encode())
+    run = {
+        "command": command,
+        **settings,
+        "inputs": f"{len(files)} files {inputs}",
+        "shard_size": shard_size,
+        "version": __version__,
+    }
+    run |= {"spacy": spacy.__version__, "conllu": is_conllu}
+    folder.begin(run)
+    begun = monotonic()
+    with connected(ray), Bar(total=len(shards), unit=" shards") as bar:
+        before = None
+
+        def show(summary: Summary) -> None:
+            nonlocal before
+            if before is None:
+                before = summary.words
+                bar.initial = summary.done
+            words = (summary.words - before) / (monotonic() - begun)
+            bar.set_postfix_str(
+                f"{summary.words:,} words, {words:,.0f} words/s, {summary.errors} errors", refresh=False
+            )
+            bar.n = summary.done + len(summary.failed)
+            bar.refresh()
+
+        summary = run_shards(task, folder, run, shards, workers=workers, max_errors=max_errors, progress=show)
+    seconds = monotonic() - begun
+    rate = (summary.words - (before or 0)) / seconds
+    told = f"{summary.words:,} words in {summary.documents:,} documents, {summary.errors:,} of which failed; {rate:,.0f} words/s"
+    if summary.failed:
+        lines = [f"{shard.path} from {shard.start:,} to {shard.end:,}: {why}" for shard, why in summary.failed.items()]
+        raise ValueError(
+            f"{len(summary.failed)} of {len(shards)} shards are left, which the same command tries again:\n"
+            + "\n".join(lines)
+            + f"\nThe others are in '{output}': {told}"
+        )
+    msg.good(f"Saved {summary.done:,} shards to {output}: {told}")
+    return summary

@@ -1,0 +1,102 @@
+"""What a worker does to a shard."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Protocol
+
+from .folder import Folder
+from .inputs import Document, Shard
+
+# How many documents are worked on at once.
+_BATCH = 32
+
+#: Makes of documents of a shard what is written, and counts their words.
+Process = Callable[[Shard, Sequence[Document]], tuple[Any, int]]
+
+
+class TooManyFailuresError(ValueError):
+    """More documents have failed than may."""
+
+
+class Writer(Protocol):
+    """Writes results to a binary file."""
+
+    def write(self, found: Any) -> None:
+        """Write what a `Process` has found of some documents."""
+
+    def close(self) -> None:
+        """Write what is left."""
+
+
+class Task(Protocol):
+    """What is done to all shards. It is sent to workers, and holds settings alone."""
+
+    def start(self) -> Process:
+        """Get ready, which is done once in each worker.
+
+        RAISES (Exception): If that cannot be: every worker would fail.
+        """
+
+    def documents(self, shard: Shard) -> Iterator[Document]:
+        """Read a shard.
+
+        RAISES (ValueError | OSError): If it cannot be read.
+        """
+
+    def writer(self, file: Any) -> Writer:
+        """What writes results to a file."""
+
+
+def work_on(shard: Shard, task: Task, process: Process, folder: Folder, max_errors: int) -> dict[str, Any]:
+    """Make the output of a shard.
+
+    Some documents are worked on at a time, and where that fails each by itself; those that fail alone are noted with their places.
+
+    max_errors (int): How many may.
+    RETURNS (dict[str, Any]): What is noted of the shard: file, range, and numbers of documents, words and errors.
+    RAISES (TooManyFailuresError): If more fail.
+    RAISES (OSError): If the output cannot be written.
+    RAISES (ValueError): If the shard cannot be read.
+    """
+    words, count, errors = 0, 0, []
+
+    def attempt(documents: Sequence[Document]) -> None:
+        nonlocal words
+        try:
+            for document in documents:
+                if document.problem:
+                    raise ValueError(document.problem)
+            found, number = process(shard, documents)
+        except Exception as error:
+            if len(documents) > 1:
+                for document in documents:
+                    attempt([document])
+                return
+            message = f"{type(error).__name__}: {error}"
+            errors.append({"file": shard.path, "place": documents[0].place, "message": message})
+            if len(errors) > max_errors:
+                raise TooManyFailuresError(
+                    f"{len(errors)} documents of '{shard.path}' failed, as that at {documents[0].place}: {message}"
+                ) from error
+        else:
+            writer.write(found)
+            words += number
+
+    with folder.writing(shard) as file:
+        writer = task.writer(file)
+        reading = _read(task, shard)
+        while batch := list(islice(reading, _BATCH)):
+            count += len(batch)
+            attempt(batch)
+        writer.close()
+    record = {"file": shard.path, "start": shard.start, "end": shard.end, "documents": count, "words": words}
+    record["errors"] = len(errors)
+    folder.finish(shard, record, errors)
+    return record
+
+
+def _read(task: Task, shard: Shard) -> Iterator[Document]:
+    try:
+        yield from task.documents(shard)
+    except (OSError, EOFError) as error:
+        raise ValueError(f"'{shard.path}' cannot be read: {error}") from error

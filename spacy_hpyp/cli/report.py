@@ -65,8 +65,8 @@ def report(
 ) -> None:
     """Write a page about a pipeline: one HTML file, which loads nothing else.
 
-    Scores with bootstrap intervals, learning curves, discounts and strengths, weights of experts, calibration, confusions, the
-    sentences with the most wrong arcs, and surprisal along a text. What a pipeline has not is left out, and the page says so. Sentences
+    Scores with bootstrap intervals, where errors are, confusions, the sentences with the most wrong arcs, calibration, surprisal along a
+    text, learning curves, discounts and strengths, and weights of experts. What a pipeline has not is left out, and the page says so. Sentences
     are parsed with gold tokens and gold boundaries, as in 'hpyp evaluate'. Figures need the extra 'report' (matplotlib).
     """
     check_library()
@@ -82,14 +82,14 @@ def report(
     parameters = _parameters(nlp)
     sections = [
         scores_section(bootstrap(count_by_sentence(parsed), resamples=resamples, seed=seed), resamples),
-        training_section(checks, nlp.meta.get("performance", {}), _progress(nlp)),
-        discounts_section(parameters),
-        weights_section(parameters),
-        calibration_section(calibrate_heads(parsed), calibrate_tags(parsed)),
         errors_section(found),
         confusions_section(found),
         trees_section(worst_trees(parsed, sentences), sentences),
+        calibration_section(calibrate_heads(parsed), calibrate_tags(parsed)),
         surprisal_section(_surprisals(nlp, parsers, gold, text), f"'{data_path if text is None else text}'"),
+        training_section(checks, nlp.meta.get("performance", {}), _progress(nlp)),
+        discounts_section(parameters),
+        weights_section(parameters),
     ]
     facts = [
         ("Pipeline", str(model)),

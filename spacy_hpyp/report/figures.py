@@ -131,7 +131,12 @@ def _lines(axes: "Axes", lines: Lines) -> None:
         if numbered and len(x):
             axes.annotate(name, (x[-1], y[-1]), xytext=(4, 0), textcoords="offset points", va="center", fontsize=7)
     if 1 < len(lines) <= _NAMED:
-        axes.legend()
+        _legend(axes, 3 if len(lines) > 4 else 2)
+
+
+def _legend(axes: "Axes", columns: int) -> None:
+    # Above: nothing is drawn there.
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
 
 
 @_figure
@@ -211,4 +216,4 @@ def bar_figure(
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(False, axis="y")
     axes.set(xlabel=x_label)
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(parts))
+    _legend(axes, len(parts))

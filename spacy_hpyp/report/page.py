@@ -46,7 +46,7 @@ class Figure(NamedTuple):
     """A figure.
 
     svg (Markup): See `spacy_hpyp.report.figures`.
-    title (str): What is below it.
+    title (str): What is above it.
     """
 
     svg: Markup
@@ -61,6 +61,7 @@ class Section:
     title (str): Its heading.
     texts (list[str]): Its paragraphs; for a part that a pipeline has not, they say so.
     figures (list[Figure]), tables (list[PageTable]), trees (list[WrongTree]): What comes after them.
+    for_experts (bool): Whether these are shown only when they are asked for.
     """
 
     name: str
@@ -69,6 +70,12 @@ class Section:
     figures: list[Figure] = field(default_factory=list)
     tables: list[PageTable] = field(default_factory=list)
     trees: list[WrongTree] = field(default_factory=list)
+    for_experts: bool = False
+
+    @property
+    def folded(self) -> bool:
+        """Whether there is anything that is shown only when it is asked for."""
+        return self.for_experts and bool(self.figures or self.tables)
 
     def draw(self, draw: Callable[..., Markup], name: str, title: str, *arguments: Any, **settings: Any) -> None:
         """Add a figure.

@@ -123,7 +123,7 @@ def training_section(
 
 def discounts_section(found: Sequence[LearnedParameters]) -> Section:
     """Discounts and strengths by depth of the context."""
-    section = Section("discounts", "Discounts and strengths")
+    section = Section("discounts", "Discounts and strengths", for_experts=True)
     shown = [each for each in found if each.estimated]
     if not shown:
         section.texts.append("The pipeline has no component with Pitman–Yor processes, so that there are none.")
@@ -163,7 +163,7 @@ def discounts_section(found: Sequence[LearnedParameters]) -> Section:
 
 def weights_section(found: Sequence[LearnedParameters]) -> Section:
     """The weights of experts."""
-    section = Section("weights", "Weights of experts")
+    section = Section("weights", "Weights of experts", for_experts=True)
     shown = [(each.component, learned) for each in found for learned in each.distributions if learned.has_weights]
     if not shown:
         section.texts.append("No distribution of the pipeline has several experts, so that there are no weights.")

@@ -1,28 +1,45 @@
-"""Trees as displaCy draws them, as parts of a page."""
+"""Trees as a browser lays them out: displaCy gives each word the same width, which long words do not keep to."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from markupsafe import Markup, escape
-from spacy.displacy import DependencyRenderer
-from spacy.tokens import Token
+from spacy.tokens import Doc, Token
 from spacy.training import Example
-from spacy.vocab import Vocab
 
 from ..annotation.calibration import PUNCTUATION
 
-_ARROW = '<g class="displacy-arrow">'
-_WRONG = '<g class="displacy-arrow wrong">'
-_OPTIONS = {
-    "color": "currentColor",
-    "bg": "none",
-    "font": "inherit",
-    "distance": 110,
-    "offset_x": 45,
-    "word_spacing": 32,
-    "arrow_spacing": 10,
-}
+
+class DrawnArc(NamedTuple):
+    """An arc of a tree.
+
+    start, end (int): The places of the first and the last word that it joins.
+    level (int): How high it is, from 1: above all others in between.
+    label (str): Its label.
+    is_first (bool): Whether the first word is the dependent, and not the head.
+    wrong (bool): Whether the other tree does not have it.
+    """
+
+    start: int
+    end: int
+    level: int
+    label: str
+    is_first: bool
+    wrong: bool
+
+
+class DrawnTree(NamedTuple):
+    """A tree.
+
+    tags (list[str]): Of its words.
+    arcs (list[DrawnArc]): All but those of roots.
+    heads (list[str]): The label and the head of each word, as a reader finds them in a table.
+    levels (int): How high the highest arc is, at least 1.
+    """
+
+    tags: list[str]
+    arcs: list[DrawnArc]
+    heads: list[str]
+    levels: int
 
 
 class WrongTree(NamedTuple):
@@ -30,17 +47,23 @@ class WrongTree(NamedTuple):
 
     number (int): Which sentence of the data it is, from 1.
     text (str): The sentence.
+    words (list[str]): Its words.
+    lang (str): The language of the pipeline.
+    direction (str): "ltr" or "rtl", as it is written.
     wrong (int): How many of its arcs have a wrong head or label, punctuation left out.
     arcs (int): How many it has.
-    gold, predicted (Markup): The trees as SVG; arcs that the other one does not have are of the class "wrong".
+    gold, predicted (DrawnTree): Its trees.
     """
 
     number: int
     text: str
+    words: list[str]
+    lang: str
+    direction: str
     wrong: int
     arcs: int
-    gold: Markup
-    predicted: Markup
+    gold: DrawnTree
+    predicted: DrawnTree
 
 
 class _Arc(NamedTuple):
@@ -73,43 +96,22 @@ def _arc(token: Token) -> _Arc:
 
 
 def _tree(example: Example, number: int, wrong: int, arcs: int) -> WrongTree:
-    gold_arcs, found_arcs = ([_arc(t) for t in doc if t.dep] for doc in (example.reference, example.predicted))
-    drawn = [
-        _draw(
-            [t.text for t in example.predicted],
-            [t.tag_ for t in doc],
-            own,
-            {arc for arc in own if arc not in others},
-            name=f"tree-{number + 1}-{kind}",
-            vocab=doc.vocab,
-        )
-        for kind, doc, own, others in (
-            ("gold", example.reference, gold_arcs, set(found_arcs)),
-            ("predicted", example.predicted, found_arcs, set(gold_arcs)),
-        )
-    ]
-    return WrongTree(number + 1, example.predicted.text, wrong, arcs, *drawn)
+    gold, predicted = example.reference, example.predicted
+    gold_arcs, found_arcs = ([_arc(token) for token in doc if token.dep] for doc in (gold, predicted))
+    drawn = _draw(gold, gold_arcs, {*found_arcs}), _draw(predicted, found_arcs, {*gold_arcs})
+    vocab, words = predicted.vocab, [token.text for token in predicted]
+    direction = vocab.writing_system.get("direction", "ltr")
+    return WrongTree(number + 1, predicted.text, words, vocab.lang, direction, wrong, arcs, *drawn)
 
 
-def _draw(
-    words: Sequence[str], tags: Sequence[str], arcs: Sequence[_Arc], wrong: set[_Arc], *, name: str, vocab: Vocab
-) -> Markup:
-    renderer = DependencyRenderer(options=_OPTIONS)
-    renderer.direction, renderer.lang = vocab.writing_system.get("direction", "ltr"), vocab.lang
-    shown = [arc for arc in arcs if arc.word != arc.head]
-    # Of words it escapes what HTML would take for markup, of tags and labels it does not.
-    svg = renderer.render_svg(
-        name,
-        [{"text": word, "tag": str(escape(tag))} for word, tag in zip(words, tags)],
-        [
-            {
-                "start": min(arc.word, arc.head),
-                "end": max(arc.word, arc.head),
-                "label": str(escape(arc.label)),
-                "dir": "left" if arc.word < arc.head else "right",
-            }
-            for arc in shown
-        ],
-    )
-    marks = iter([_WRONG if arc in wrong else _ARROW for arc in shown])
-    return Markup(re.sub(re.escape(_ARROW), lambda _: next(marks), svg))
+def _draw(doc: Doc, arcs: Sequence[_Arc], others: Collection[_Arc]) -> DrawnTree:
+    drawn: list[DrawnArc] = []
+    heads = [""] * len(doc)
+    # Short ones first: what is between the ends of an arc is there when its level is looked for.
+    for arc in sorted(arcs, key=lambda arc: abs(arc.word - arc.head)):
+        heads[arc.word] = arc.label if arc.word == arc.head else f"{arc.label}: {doc[arc.head].text} ({arc.head + 1})"
+        if arc.word != arc.head:
+            start, end = sorted((arc.word, arc.head))
+            level = 1 + max((each.level for each in drawn if each.start < end and start < each.end), default=0)
+            drawn.append(DrawnArc(start, end, level, arc.label, arc.word < arc.head, arc not in others))
+    return DrawnTree([t.tag_ for t in doc], drawn, heads, max((each.level for each in drawn), default=1))

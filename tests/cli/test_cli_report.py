@@ -16,7 +16,7 @@ from spacy.training import Example
 
 from spacy_hpyp.report import figures
 
-SECTIONS = "scores training discounts weights calibration errors confusions sentences surprisal".split()
+SECTIONS = "scores errors confusions sentences calibration surprisal training discounts weights".split()
 # All sentences, and few samples of them.
 FEW = "--sentences", 30, "--resamples", 50
 VOID = {"meta", "link", "br", "img"}
@@ -69,7 +69,7 @@ def files(toy, trained, tmp_path_factory):
     trained.to_disk(folder / "pipeline")
     sentences = toy.sentences(60)[40:]
     strange = ["the", "<script>", "sleeps", "$5$"], ["DT", "<b>", "VBZ", "CD"], [1, 2, 2, 2]
-    sentences[0] = toy.sentence(*strange, ["det", "n<subj", "ROOT", "x&y"])
+    sentences[0] = toy.sentence(*strange, ["det", "n<subj:of-a-long-name", "ROOT", "x&y"])
     nlp = spacy.blank("en")
     nlp.add_pipe("tagger")
     nlp.add_pipe("parser")
@@ -178,7 +178,7 @@ def test_the_same_seed_makes_the_same_page_and_another_one_another(folder, page_
 def test_surprisal_may_be_that_of_a_text(folder, drawn):
     text, page = report(folder, "pipeline", "--text", folder / "text.txt", "--sentences", 0, "--resamples", 1)
     assert re.search(r"of the first 9 tokens of '.*text\.txt'", page.texts["surprisal"])
-    assert "displacy" not in text.partition("</style>")[2]
+    assert 'class="tree"' not in text
 
 
 def test_a_page_needs_the_library_that_draws_it(folder, monkeypatch):
@@ -214,8 +214,18 @@ addEventListener("load", () => {
   for (const each of document.querySelectorAll("body *"))
     if (!each.closest(".scroll") && each.getBoundingClientRect().right > root.clientWidth + 1)
       reach.push(each.tagName + "." + each.getAttribute("class"));
+  const boxes = elements => [...elements].map(each => each.getBoundingClientRect());
+  let crowded = 0;
+  for (const tree of document.querySelectorAll(".tree")) {
+    const words = boxes(tree.querySelectorAll(".word"));
+    words.forEach((word, i) => crowded += i && word.left < words[i - 1].right);
+    for (const arc of tree.querySelectorAll(".arc")) {
+      const [own, label] = boxes([arc, arc.firstChild]);
+      crowded += label.left < own.left || own.right < label.right || label.height > 20;
+    }
+  }
   parent.postMessage({
-    shown: root.clientWidth, wide: root.scrollWidth, reach: reach.slice(0, 5).join(" "), boxes: document.querySelectorAll("svg").length,
+    crowded, trees: document.querySelectorAll(".tree").length, shown: root.clientWidth, wide: root.scrollWidth, reach: reach.slice(0, 5).join(" "), boxes: document.querySelectorAll("svg").length,
     dark: matchMedia("(prefers-color-scheme: dark)").matches, page: getComputedStyle(document.body).backgroundColor
   }, "*");
 });
@@ -271,6 +281,9 @@ def test_a_browser_shows_it_without_sideways_scrolling_and_errors(page, tmp_path
     assert found["shown"] == width
     assert found["wide"] <= width, found["reach"]
     assert found["reach"] == ""
+    # No word of a tree lies upon another one, and each label is within its arc, in one line.
+    assert found["trees"] >= 2
+    assert found["crowded"] == 0
     assert found["boxes"] > 10
     assert found["dark"] == (scheme == "dark")
     assert found["page"] == ("rgb(21, 23, 26)" if scheme == "dark" else "rgb(255, 255, 255)")

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..compiled import borrowing, compiled
-from ..text.elements import CLASS_ATTRIBUTES, class_symbols, compile_lists
+from ..text.elements import CLASS_ATTRIBUTES, compile_lists, with_class_symbols
 from .configuration import (
     ACTION,
     BELOW,
@@ -42,7 +42,6 @@ from .configuration import (
     RIGHT,
     RIGHT_COUNT,
     RIGHT_LABEL,
-    ROOT_SYMBOL,
     SECOND_LEFT,
     SECOND_RIGHT,
     TAG,
@@ -121,23 +120,13 @@ def compile_contexts(
 
 
 def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
-    """Elements that read classes of words.
+    """Elements that read classes of words, see `text.elements.with_class_symbols`.
 
     elements (int32[elements, 4]): Rows of `ELEMENTS`.
-    paths (Sequence[str]): The path to the class of each word of the vocabulary, or as much of it as is known. Where there is none, its own
-        number is read.
-    RETURNS (int32[elements, 4 + symbols]): Behind each row what is read for each symbol of a word. Nothing if none of them reads classes.
+    paths (Sequence[str]): The path to the class of each word of the vocabulary, or as much of it as is known.
+    RETURNS (int32[elements, 4 + *]): Behind each row what is read for each symbol of a word, if any of them reads classes.
     """
-    is_class = elements[:, 3] >= FIELDS
-    if not is_class.any():
-        return elements
-    own = range(FIRST_SYMBOL, FIRST_SYMBOL + len(paths))
-    of_words = [class_symbols(path) if path else [symbol] * len(_CLASSES) for symbol, path in zip(own, paths)]
-    table = np.array([[symbol] * len(_CLASSES) for symbol in (0, ROOT_SYMBOL)] + of_words, dtype=np.int32).T
-    wide = np.zeros((len(elements), _WIDTH + table.shape[1]), dtype=np.int32)
-    wide[:, :_WIDTH] = elements
-    wide[is_class, _WIDTH:] = table[elements[is_class, 3] - FIELDS]
-    return wide
+    return with_class_symbols(elements, _WIDTH - 1, FIELDS, ["", "", *paths])
 
 
 @borrowing

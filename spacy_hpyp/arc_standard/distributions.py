@@ -8,7 +8,7 @@ import numpy as np
 
 from ..compiled import NONE, by_reference
 from ..pools.conditional import Conditional
-from ..text.elements import reads_classes
+from ..text.elements import contexts_without_classes
 from .configuration import DIRECTIONS, POSSIBLE, action_count
 from .contexts import compile_contexts
 
@@ -83,11 +83,13 @@ def conditionals(contexts: ContextLists, *, root_last: bool = False, is_classed:
     """The distributions by their names.
 
     root_last (bool): Whether ROOT is generated as a tag, see `root_tag_of`.
-    is_classed (bool): Whether there are classes of words to read, see `without_classes`.
+    is_classed (bool): Whether there are classes of words to read, see `text.elements.contexts_without_classes`.
     RAISES (ValueError): If a context element is not known, or a distribution that has to be there has no list.
     """
     if not is_classed:
-        contexts = replace(contexts, **{name: without_classes(getattr(contexts, name)) for name in DISTRIBUTIONS})
+        contexts = replace(
+            contexts, **{name: contexts_without_classes(getattr(contexts, name)) for name in DISTRIBUTIONS}
+        )
     for name in ("transition", "tag"):
         if not getattr(contexts, name):
             raise ValueError(f"'{name}' needs at least one context list, even if that is an empty one: [[]].")
@@ -102,23 +104,6 @@ def conditionals(contexts: ContextLists, *, root_last: bool = False, is_classed:
     # A word is shifted and attached; all that is generated besides belongs to one of the two. But an end is one more tag.
     events = {"transition": 2, "tag": 1 + root_last}
     return {name: _conditional(name, contexts, possible.get(name), events.get(name, 1)) for name in DISTRIBUTIONS}
-
-
-def without_classes(experts: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Context lists as they are where there are no classes of words.
-
-    Classes are left out of each list; and what is then the beginning of another list is left out, since that one backs off to it.
-    """
-    own = [[name for name in names if not reads_classes([name])] for names in experts]
-
-    def is_covered(i: int) -> bool:
-        return any(
-            other[: len(own[i])] == own[i] and (len(other) > len(own[i]) or j < i or not reads_classes(experts[j]))
-            for j, other in enumerate(own)
-            if j != i
-        )
-
-    return [left for i, left in enumerate(own) if not (reads_classes(experts[i]) and is_covered(i))]
 
 
 def has_labels(conditionals: Mapping[str, Conditional]) -> bool:

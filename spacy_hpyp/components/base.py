@@ -15,10 +15,11 @@ from thinc.api import Model, Optimizer
 from ..annotation.documents import unannotated
 from ..annotation.noun_chunks import use_noun_chunks
 from ..annotation.syntactic_words import has_multiword_tokens, words_as_tokens, write_back
+from ..models.classed import ClassedModel
 from ..models.guard import Guard
 from ..settings import Settings
 from .stored import StoredComponent
-from .word_classes import check_classes, with_classes
+from .word_classes import given_classes
 
 # In the place of a scorer: none was given.
 _USUAL: Any = object()
@@ -72,7 +73,7 @@ class TrainableComponent(StoredComponent):
     @property
     def learned(self) -> Any:
         """What learns, and has learned: the model itself."""
-        return with_classes(self.model.attrs[self.attribute], self.vocab)
+        return given_classes(self.model.attrs[self.attribute], self.vocab)
 
     @property
     def guard(self) -> Guard:
@@ -245,7 +246,8 @@ class TrainableComponent(StoredComponent):
                 f"spacy init config --pipeline {self.factory}' writes a config), load a trained pipeline with 'spacy.load', or "
                 "call 'nlp.initialize' and 'nlp.update'."
             )
-        check_classes(self.learned, self.name)
+        if isinstance(self.learned, ClassedModel):
+            self.learned.check_classes(f"component '{self.name}'")
 
     def _nothing_to_learn(self, what: str) -> ValueError:
         """The error that none of the training examples has what it takes, named with an article."""

@@ -14,6 +14,7 @@ from ..training.treebank import GoldCorpus, Treebank
 from ..training.trees import visit
 from .alignment import gold_documents
 from .parsers import GibbsParser
+from .word_classes import begin_with_classes
 
 
 class HeadOutwardComponent(GibbsParser):
@@ -24,13 +25,14 @@ class HeadOutwardComponent(GibbsParser):
     @property
     def head_outward(self) -> HeadOutwardModel:
         """The probability model itself."""
-        return self.model.attrs[HEAD_OUTWARD]
+        return self.learned
 
     def _new_treebank(self, model: HeadOutwardModel) -> Treebank:
         return Treebank(model, self._read)
 
     def _initialize_model(self, model: HeadOutwardModel, corpus: GoldCorpus, labels: dict[str, list[str]]) -> None:
-        vocabulary = corpus.vocabulary(labels["tags"], model.vocabulary_settings, uncased=True)
+        model = begin_with_classes(model, self.vocab)
+        vocabulary = corpus.vocabulary(labels["tags"], model.own_settings, uncased=True)
         model.initialize(labels["labels"], vocabulary)
 
     def _documents(self, examples: Iterable[Example]) -> Iterator[GoldDocument]:

@@ -8,12 +8,10 @@ from spacy.language import Language
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..models.joint_model import JointModel
-from ..models.tree_model import TreeModel
-from ..models.word_classifier import WordClassifier
+from ..models.classed import ClassedModel
 from ..text.word_classes import TABLE, classes_in, read_classes
 
-_Classed = TypeVar("_Classed", WordClassifier, TreeModel, JointModel)
+_Classed = TypeVar("_Classed", bound=ClassedModel)
 
 
 @registry.callbacks("spacy-hpyp.WordClasses.v1")
@@ -41,28 +39,13 @@ def begin_with_classes(model: _Classed, vocab: Vocab) -> _Classed:
     return model
 
 
-def with_classes(model: Any, vocab: Vocab) -> Any:
+def given_classes(model: Any, vocab: Vocab) -> Any:
     """A model, which reads the classes of a vocabulary if it has learned with some.
 
     The vocabulary may not have them yet: spaCy takes a component of another pipeline before anything is read into the new one.
     """
-    if _lacks_classes(model) and (classes := classes_in(vocab)) is not None:
-        model.classes = classes
+    if isinstance(model, ClassedModel) and model.is_classed and model.classes is None:
+        classes = classes_in(vocab)
+        if classes is not None:
+            model.classes = classes
     return model
-
-
-def check_classes(model: Any, name: str) -> None:
-    """See that a model has the classes that it has learned with.
-
-    name (str): The component's, for errors.
-    RAISES (ValueError): If there are none.
-    """
-    if _lacks_classes(model):
-        raise ValueError(
-            f"The component '{name}' reads classes of words, but the pipeline has none. They are in the vocabulary of the pipeline that it was "
-            "trained in: read them by [initialize.before_init], or take the vocabulary of that pipeline (exclude=[] when it is saved and loaded)."
-        )
-
-
-def _lacks_classes(model: Any) -> bool:
-    return isinstance(model, WordClassifier | TreeModel | JointModel) and model.is_classed and model.classes is None

@@ -4,7 +4,8 @@ An element is a path of a word and what is read of it, as in `parent.tag`, or th
 
 * words: `parent`; `sibling`, the child of the parent that was generated before, on the same side; `grandparent`; and `child`, as far
   as it has been generated already: its tag comes first, then its word, then its case;
-* what is read: `tag`, `word` (uncased) and `case` (lower, upper, first letter upper, mixed);
+* what is read: `tag`, `word` (uncased), `case` (lower, upper, first letter upper, mixed), `class` and `class:2` to `class:16` (the path
+  to the class of the uncased word, or so many steps of it, see `text.word_classes`);
 * `direction`, the side on which the child stands; `grandparent.direction`, that of the parent; `sibling.distance`, how far the sibling
   is from the parent, in classes (1, 2, 3 to 6, 7 and more);
 * `child.children`, whether the child has children of its own, and `distance`, that of the child from its parent in the same classes,
@@ -13,7 +14,8 @@ An element is a path of a word and what is read of it, as in `parent.tag`, or th
 
 What does not exist has the symbol NULL: the sibling of the first child, the parent of the root's child's parent, and so on.
 
-Elements that are joined by `+` are one: `parent.word+parent.case` are dropped together by back-off, as the paper's lists have it.
+Elements that are joined by `+` are one: `parent.word+parent.case` are dropped together by back-off, as the paper's lists have it. Classes
+are not joined with others: what is read of them is behind the element.
 
 A *context row* holds the symbols of all elements that a pool's experts name, each once; an expert's context is a list of columns of
 that row.
@@ -25,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing
-from ..text.elements import compile_lists
+from ..text.elements import CLASS_ATTRIBUTES, compile_lists, reads_classes, with_class_symbols
 
 #: Which word an element reads, or that it reads a property of the event.
 PARENT, SIBLING, GRANDPARENT, CHILD, CHILD_LEFT, CHILD_RIGHT, EVENT = range(7)
@@ -33,6 +35,8 @@ PARENT, SIBLING, GRANDPARENT, CHILD, CHILD_LEFT, CHILD_RIGHT, EVENT = range(7)
 TAG_OF, WORD_OF, CASE_OF = range(3)
 #: What is read of an event.
 DIRECTION_OF, GRAND_DIRECTION_OF, CHILDREN_OF, DISTANCE_OF, SIBLING_DISTANCE_OF = range(5)
+# What is read of classes is behind all of these.
+_CLASS_OF = 5
 
 #: The sides of a parent.
 LEFT, RIGHT = range(2)
@@ -44,6 +48,8 @@ TAG, WORD, CASE, CHILDREN, DISTANCE, LABEL = range(6)
 DISTANCES, CASES = 4, 4
 
 _PARTS = 4
+# How long a row of elements is.
+_WIDTH = 2 * _PARTS
 # How many values there are of what is read of an event.
 _EVENT_SIZES = (2, 3, 2, DISTANCES, DISTANCES + 1)
 _WORDS = {
@@ -55,6 +61,7 @@ _WORDS = {
     "child.right": CHILD_RIGHT,
 }
 _READ = {"tag": TAG_OF, "word": WORD_OF, "case": CASE_OF}
+_CLASSES = {name: _CLASS_OF + number for number, name in enumerate(CLASS_ATTRIBUTES)}
 
 
 def _elements() -> dict[str, tuple[int, int, int]]:
@@ -69,6 +76,8 @@ def _elements() -> dict[str, tuple[int, int, int]]:
     for word, which in _WORDS.items():
         for name, column in _READ.items():
             known[f"{word}.{name}"] = (which, column, first.get(which, (TAG,) * 3)[column])
+        for name, column in _CLASSES.items():
+            known[f"{word}.{name}"] = (which, column, known[f"{word}.word"][2])
     return known
 
 
@@ -118,21 +127,33 @@ def compile_contexts(
             raise ValueError(f"'{part}' in '{distribution}' is not known yet when the {distribution} is generated.")
 
     names, columns, places = compile_lists(experts, ELEMENTS, distribution, more=gates, joined=_PARTS, check=check)
-    elements = np.full((len(names), 2 * _PARTS), NONE, dtype=np.int32)
+    elements = np.full((len(names), _WIDTH), NONE, dtype=np.int32)
     for row, name in zip(elements, names):
+        if "+" in name and reads_classes(name.split("+")):
+            raise ValueError(f"'{name}' in '{distribution}' joins a class with something else: name it by itself.")
         pairs = np.ravel([ELEMENTS[part][:2] for part in name.split("+")])
         row[: len(pairs)] = pairs
     return elements, columns, places
 
 
+def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
+    """Elements that read classes of words, see `text.elements.with_class_symbols`.
+
+    elements (int32[elements, 8]): See `compile_contexts`.
+    paths (Sequence[str]): The path to the class of each word of the vocabulary, or as much of it as is known.
+    RETURNS (int32[elements, 8 + *]): Behind each row what is read for each symbol of a word, if any of them reads classes.
+    """
+    return with_class_symbols(elements, 1, _CLASS_OF, [*paths, "", ""])
+
+
 def reads(elements: np.ndarray, which: int, what: int = NONE) -> bool:
     """Whether elements read something of a word, or a property of the event.
 
-    elements (int32[elements, 8]): See `compile_contexts`.
+    elements (int32[elements, 8 + *]): See `with_classes`.
     which (int): The word, or `EVENT`.
     what (int): What of it; `NONE` for anything.
     """
-    pairs = elements.reshape(-1, 2)
+    pairs = elements[:, :_WIDTH].reshape(-1, 2)
     return bool(np.any((pairs[:, 0] == which) & ((what == NONE) | (pairs[:, 1] == what))))
 
 
@@ -141,7 +162,7 @@ def check_sizes(elements: np.ndarray, alphabets: Alphabets, distribution: str) -
 
     RAISES (ValueError): If they are too many.
     """
-    for element in elements:
+    for element in elements[elements[:, 1] < _CLASS_OF, :_WIDTH]:
         size = 1
         for which, what in element.reshape(-1, 2):
             if which != NONE:
@@ -188,15 +209,18 @@ def distance_class(distance):
 def read_context(elements, sizes, symbols, event, row):
     """Read a context row.
 
-    elements (int32[elements, 8]): What to read.
+    elements (int32[elements, 8 + *]): What to read, see `with_classes`.
     sizes (int32[3]): How many symbols of tags, words and cases there are.
     symbols (int32[n + 2, 3]): Of the words of a sentence, of ROOT, and of what does not exist.
     event (Event): Where the child is generated.
     row (int32[elements]): Overwritten with the symbols.
     """
     for i in range(len(elements)):
+        if elements[i, 1] >= _CLASS_OF:
+            row[i] = elements[i, _WIDTH + symbols[event[elements[i, 0]], WORD_OF]]
+            continue
         symbol = 0
-        for part in range(0, elements.shape[1], 2):
+        for part in range(0, _WIDTH, 2):
             which, what = elements[i, part], elements[i, part + 1]
             if which == NONE:
                 break

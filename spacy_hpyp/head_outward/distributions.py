@@ -17,6 +17,7 @@ import numpy as np
 
 from ..compiled import by_reference
 from ..pools.conditional import Conditional
+from ..text.elements import contexts_without_classes
 from .contexts import (
     CHILDREN_OF,
     DISTRIBUTIONS,
@@ -80,15 +81,17 @@ class HeadOutwardDistributions(NamedTuple):
     reads_sibling: np.ndarray
 
 
-def conditionals(contexts: HeadOutwardContexts) -> dict[str, Conditional]:
+def conditionals(contexts: HeadOutwardContexts, *, is_classed: bool = True) -> dict[str, Conditional]:
     """The distributions by their names.
 
+    is_classed (bool): Whether there are classes of words to read, see `text.elements.contexts_without_classes`.
     RAISES (ValueError): If a context element is not known, there is no list for tags, or one for distances reads what is not
         generated.
     """
     if not contexts.tag:
         raise ValueError("'tag' needs at least one context list, even if that is an empty one: [[]].")
-    found = {name: _conditional(name, getattr(contexts, name)) for name in DISTRIBUTIONS}
+    given = (lambda lists: lists) if is_classed else contexts_without_classes
+    found = {name: _conditional(name, given(getattr(contexts, name))) for name in DISTRIBUTIONS}
     # Words, tags and cases are given; whether there are children is a part of the tree, and would have no probability.
     if reads(found["distance"].elements, EVENT, CHILDREN_OF) and not found["children"].experts:
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,19 +14,21 @@ from ..pools.conditional import Conditional
 from ..pools.pool import Weights
 from ..storage.schema import Field, Message, part
 from ..text.vocabulary import Vocabulary, VocabularySettings
+from ..text.word_classes import ClassedRule, Classes, path_in, path_of
+from .classed import ClassedModel
 from .guard import Guard
 from .messages import labels_from_message, vocabulary_from_message, vocabulary_to_message
 from .parameters import Parameters
 from .progress import Progress
 from .seating import Packed, Seating
 from .settings import PoolSettings
-from .stored import StoredModel
 
 
-class CountModel(Seating, StoredModel):
+class CountModel(Seating, ClassedModel):
     """A distribution over sentences and what they are made of, learned by seating customers.
 
-    A subclass says what a `Seating` has to know, and `sizes`, `_new_franchise`, `_is_derivation` and how training stands in messages.
+    A subclass says what a `Seating` has to know, and `_conditionals`, `_with_classes`, `sizes`, `_new_franchise`, `_is_derivation` and how
+    training stands in messages. With classes of words it knows those by them that its treebank has seldom or not at all, but raw text has.
 
     conditionals (dict[str, Conditional]): The distributions, by their names.
     vocabulary_settings (VocabularySettings): How its vocabulary is made.
@@ -48,7 +51,6 @@ class CountModel(Seating, StoredModel):
 
     def __init__(
         self,
-        conditionals: dict[str, Conditional],
         vocabulary_settings: VocabularySettings,
         pools: PoolSettings,
         *,
@@ -56,14 +58,21 @@ class CountModel(Seating, StoredModel):
         own_tables: bool = False,
         resampled: bool = True,
     ) -> None:
-        self.conditionals = conditionals
         self.vocabulary_settings = vocabulary_settings
         self.pools = pools
         self.one_table, self.own_tables, self.resampled = one_table, own_tables, resampled
         self.guard = Guard()
-        self._forget()
+        self.use_classes(None)
 
     # What a subclass defines
+
+    @abstractmethod
+    def _conditionals(self, *, is_classed: bool) -> dict[str, Conditional]:
+        """The distributions, with the lists that read classes of words or without them."""
+
+    @abstractmethod
+    def _with_classes(self, elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
+        """Elements as they are read with the path to the class of each word and each class of unknown words."""
 
     @property
     @abstractmethod
@@ -104,6 +113,43 @@ class CountModel(Seating, StoredModel):
             else Packed(distributions, self.conditionals, self.sizes, self.one_table, self.own_tables)
         )
         self._seat(seated)
+        self._know_classes()
+
+    # Classes of words
+
+    def _read_with(self, *, is_classed: bool) -> bool:
+        self.conditionals = self._conditionals(is_classed=is_classed)
+        return is_classed
+
+    @property
+    def _known_classes(self) -> Classes | None:
+        """The classes of words as the vocabulary has them."""
+        return self.classes
+
+    @property
+    def own_settings(self) -> VocabularySettings:
+        """How its vocabulary is made: with the classes, if it has any."""
+        settings, classes = self.vocabulary_settings, self._known_classes
+        return replace(settings, rule=ClassedRule(settings.rule, classes)) if classes else settings
+
+    def _know_classes(self) -> None:
+        if not self._classes or not self.is_initialized:
+            return
+        rule = self.own_settings.rule
+        assert isinstance(rule, ClassedRule)
+        self._vocabulary = self.vocabulary.with_rule(rule)
+        known = [path_of(rule.classes, word) for word in self.vocabulary.words]
+        self._paths = [*known, *map(path_in, self.vocabulary.classes)]
+        self.conditionals = {
+            name: replace(each, elements=self.reading(each.elements))
+            for name, each in self._conditionals(is_classed=True).items()
+        }
+        # Views are of the seating alone, and may be mapped already.
+        self._frozen = None
+
+    def reading(self, elements: np.ndarray) -> np.ndarray:
+        """Elements as they are read with the classes that it has."""
+        return self._with_classes(elements, self._paths) if self._classes else elements
 
     @property
     def is_initialized(self) -> bool:
@@ -153,11 +199,13 @@ class CountModel(Seating, StoredModel):
             **vocabulary_to_message(self.vocabulary),
             "labels": self.labels,
             "distributions": self.pack(),
+            **self._classed(),
             **self.training.write(self.progress.values()),
         }
 
     def _read(self, message: Message) -> None:
         """The weights of pools are not part of the message: they are those of `first_weights`. The seating is not read yet."""
+        self._read_classed(message)
         labels = labels_from_message(message)
         vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
         distributions = part(message, "distributions", dict)

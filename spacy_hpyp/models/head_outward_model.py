@@ -8,7 +8,7 @@ import numpy as np
 from ..annotation.arrays import Sentences, is_tree
 from ..annotation.documents import Encoder, GoldSentence
 from ..compiled import NONE
-from ..head_outward.contexts import CASES, Alphabets, check_sizes
+from ..head_outward.contexts import CASES, Alphabets, check_sizes, with_classes
 from ..head_outward.distributions import (
     DISTRIBUTIONS,
     HeadOutwardContexts,
@@ -21,9 +21,11 @@ from ..head_outward.events import GeneratedInTrees
 from ..head_outward.latent import LatentTrees
 from ..hpyp.franchise import Franchise, new_franchise
 from ..inference.metropolis import visit_latent
+from ..pools.conditional import Conditional
 from ..pools.pool import FrozenPool, SeatedPool
 from ..storage.schema import Message, arrays, copies, group, inside, number, numbers
 from ..text.vocabulary import Vocabulary, VocabularySettings
+from ..text.word_classes import Classes, uncased_classes
 from .count_model import CountModel
 from .settings import EstimatorSettings
 from .stored import Fixed
@@ -103,15 +105,25 @@ class HeadOutwardModel(CountModel):
         self.contexts = contexts
         self.settings = settings
         own_tables = settings.prior == "eisner"
+        # Whatever is wrong with lists is to be known now, also of those that are left out where there are no classes of words.
+        self.unchartable = unchartable(self._conditionals(is_classed=True))
         super().__init__(
-            conditionals(contexts),
             vocabulary_settings,
             settings,
             one_table=not own_tables and settings.counts == "minimal",
             own_tables=own_tables,
             resampled=settings.hyperparameters != "fixed" and not own_tables,
         )
-        self.unchartable = unchartable(self.conditionals)
+
+    def _conditionals(self, *, is_classed: bool) -> dict[str, Conditional]:
+        return conditionals(self.contexts, is_classed=is_classed)
+
+    def _with_classes(self, elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
+        return with_classes(elements, paths)
+
+    @property
+    def _known_classes(self) -> Classes | None:
+        return uncased_classes(self.classes) if self.classes else None
 
     @property
     def alphabets(self) -> Alphabets:
@@ -163,6 +175,7 @@ class HeadOutwardModel(CountModel):
 
     def generated(self, name: str, sentences: Sentences, derivations: None) -> GeneratedInTrees:
         """See `Seating`; words are cased."""
+        self.check_classes()
         return GeneratedInTrees(DISTRIBUTIONS.index(name), *sentences, self.alphabets.symbols)
 
     def draw(
@@ -180,6 +193,7 @@ class HeadOutwardModel(CountModel):
 
     def predicting(self, pools: Mapping[str, FrozenPool]) -> HeadOutwardDistributions:
         """See `Seating`."""
+        self.check_classes()
         return make_distributions(self.conditionals, pools, self.alphabets)
 
     # Storage
@@ -187,7 +201,7 @@ class HeadOutwardModel(CountModel):
     def _fixed(self) -> dict[str, Fixed]:
         kept = ("prior", "counts", "uniform_roots", "gate_pace")
         fixed = {
-            "contexts": {name: [*map(list, each.experts)] for name, each in self.conditionals.items()},
+            "contexts": {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS},
             "estimators": {name: value for name, value in asdict(self.settings).items() if name in kept},
         }
         problem = "are not those of the config: a trained model cannot change how it counts"

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
@@ -32,8 +30,7 @@ from ..inference.metropolis import visit_latent
 from ..pools.conditional import Conditional
 from ..pools.pool import FrozenPool, SeatedPool
 from ..storage.schema import Message, arrays, copies, group, inside, integers, later, number, numbers, part
-from ..text.vocabulary import Vocabulary, VocabularySettings
-from ..text.word_classes import ClassedRule, Classes, path_in, path_of
+from ..text.vocabulary import VocabularySettings
 from .count_model import CountModel
 from .frozen import FrozenModel
 from .guard import Guard
@@ -51,11 +48,6 @@ _PASSAGES = group(
 _SWEEP = group(visited=number("visited"), missing=copies("keys", "copies"), passages=inside("passages", _PASSAGES))
 
 
-def _size_of(classes: Classes | None) -> list[int] | None:
-    """How many words classes have, and how often these have been counted: other classes of words have not both."""
-    return None if classes is None else [len(classes), sum(count for _, _, count in classes.values())]
-
-
 class JointModel(CountModel):
     """A distribution over sentences with their tags, trees and derivations.
 
@@ -69,9 +61,6 @@ class JointModel(CountModel):
 
     spelling (Spelling | None): How rare words are spelled, if they are. No derivation depends on it.
     confidence (Confidence | None): How posterior probabilities are to be taken; None until it has been learned.
-    is_classed (bool): Whether it has learned with classes of words (`text.word_classes`), or is going to: then unknown words of raw text are
-        known by them, and context lists may name them; without them such lists are left out.
-    classes (Classes | None): The classes, if it has them already.
     """
 
     #: Models of format 1 have not learned any confidence.
@@ -104,78 +93,24 @@ class JointModel(CountModel):
         self.labelled = labelled
         self.root_last = root_last
         self.spelled = spelled
-        self.is_classed, self._classes, self._learned_with = False, None, None
         # Whatever is wrong with lists is to be known now, also of those that are left out.
-        conditionals(contexts, root_last=root_last)
-        super().__init__(self._conditionals(), vocabulary_settings, pools, one_table=one_table)
+        self._conditionals(is_classed=True)
+        super().__init__(vocabulary_settings, pools, one_table=one_table)
 
-    def _conditionals(self) -> dict[str, Conditional]:
-        return conditionals(self.contexts, root_last=self.root_last, is_classed=self.is_classed)
+    def _conditionals(self, *, is_classed: bool) -> dict[str, Conditional]:
+        return conditionals(self.contexts, root_last=self.root_last, is_classed=is_classed)
+
+    def _with_classes(self, elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
+        return with_classes(elements, paths)
 
     def _forget(self) -> None:
         super()._forget()
         self.confidence: Confidence | None = None
         self.spelling: Spelling | None = None
 
-    # Classes of words
-
-    def use_classes(self, classes: Classes | None) -> None:
-        """Forget everything, to learn with classes of words, or without."""
-        self.is_classed, self._classes, self._learned_with = classes is not None, classes, _size_of(classes)
-        self.conditionals = self._conditionals()
-        self._forget()
-
-    @property
-    def classes(self) -> Classes | None:
-        """See the class."""
-        return self._classes
-
-    @classes.setter
-    def classes(self, classes: Classes) -> None:
-        if self._learned_with not in (None, _size_of(classes)):
-            raise ValueError(
-                f"The classes of words of the pipeline, of {len(classes):,} words, are not those that its parser has learned with, of "
-                f"{self._learned_with[0]:,} words. Read the same file as when the parser was trained."
-            )
-        self._classes = classes
-        if self.is_initialized:
-            self._know_by_classes()
-            self._know_raw_text()
-
-    @property
-    def own_settings(self) -> VocabularySettings:
-        """How its vocabulary is made: with the classes, if it has any."""
-        settings = self.vocabulary_settings
-        return replace(settings, rule=ClassedRule(settings.rule, self._classes)) if self._classes else settings
-
-    def initialize(
-        self, labels: Sequence[str], vocabulary: Vocabulary, distributions: dict[str, Any] | None = None
-    ) -> None:
-        """See `CountModel`."""
-        super().initialize(labels, vocabulary, distributions)
-        if self._classes:
-            self._know_by_classes()
-
-    def _know_by_classes(self) -> None:
-        """Let the vocabulary and the contexts read the classes."""
-        self._vocabulary = self.vocabulary.with_rule(self.own_settings.rule)
-        self.conditionals = {
-            name: replace(each, elements=self.reading(each.elements)) for name, each in self._conditionals().items()
-        }
-        # Views are of the seating alone, and may be mapped already.
-        self._frozen = None
-
-    def reading(self, elements: np.ndarray) -> np.ndarray:
-        """Elements as they are read with the classes that it has, see `arc_standard.contexts.with_classes`."""
-        if not self._classes:
-            return elements
-        known = [path_of(self._classes, word) for word in self.vocabulary.words]
-        return with_classes(elements, [*known, *map(path_in, self.vocabulary.classes)])
-
-    def _check_classes(self) -> None:
-        # Compiled code would read them behind the end of elements that do not have them.
-        if self.is_classed and self._classes is None:
-            raise ValueError("The model has learned with classes of words, and has not been given any.")
+    def _know_classes(self) -> None:
+        super()._know_classes()
+        self._know_raw_text()
 
     def _know_raw_text(self) -> None:
         """Let the spelling of rare words read the classes."""
@@ -239,7 +174,7 @@ class JointModel(CountModel):
 
     def generated(self, name: str, sentences: Sentences, derivations: Derivations) -> Generated:
         """See `Seating`; of the sentences only the words are read."""
-        self._check_classes()
+        self.check_classes()
         return Generated(
             distribution=DISTRIBUTIONS.index(name),
             factored=self.is_factored,
@@ -273,7 +208,7 @@ class JointModel(CountModel):
 
     def predicting(self, pools: Mapping[str, FrozenPool]) -> FrozenModel:
         """See `Seating`."""
-        self._check_classes()
+        self.check_classes()
         return FrozenModel([*pools.values()], self.vocabulary, self.root_tag)
 
     def _is_derivation(self, path: np.ndarray) -> bool:
@@ -329,15 +264,10 @@ class JointModel(CountModel):
             "confidence": heads.tolist(),
             "tag_confidence": tags.tolist(),
             **super()._write(),
-            **({"classed": True, "learned_with": self._learned_with} if self.is_classed else {}),
             **({} if self.spelling is None else {"spelling": self.spelling.to_message()}),
         }
 
     def _read(self, message: Message) -> None:
-        # Files of earlier versions do not say it. Which classes these are the vocabulary of the pipeline says, that may be another one by now.
-        self.is_classed, self._classes = message.get("classed") is True, None
-        self._learned_with = part(message, "learned_with", list) if self.is_classed else None
-        self.conditionals = self._conditionals()
         super()._read(message)
         self._check_passages(self.progress.sweep.passages)
         # Files of earlier versions do not have these, nor files of models whose rare words are not spelled out.

@@ -25,10 +25,11 @@ from ..easy_first.templates import Templates, compile_templates
 from ..storage.schema import Keyed, Message, Ragged, part
 from ..text.elements import CLASS_ATTRIBUTES, class_symbols, reads_classes, without_classes
 from ..text.vocabulary import Vocabulary, VocabularySettings
-from ..text.word_classes import Classes, path_of
+from ..text.word_classes import path_of
+from .classed import ClassedModel
 from .guard import Guard
 from .messages import labels_from_message, vocabulary_from_message, vocabulary_to_message
-from .stored import Fixed, StoredModel
+from .stored import Fixed
 from .tree_storage import PROGRESS
 
 # Forms whose symbols are kept.
@@ -78,7 +79,7 @@ class ParserProgress:
     held_out: dict[bytes, Lessons] = field(default_factory=dict)
 
 
-class TreeModel(StoredModel):
+class TreeModel(ClassedModel):
     """Scores of actions that join partial trees, and of labels of the arcs that they make.
 
     arc_templates, label_templates (Sequence[Sequence[str]]): See `spacy_hpyp.easy_first.arcs` and `labels`.
@@ -86,8 +87,6 @@ class TreeModel(StoredModel):
     arc_places, label_places (int): The sizes of their tables of weights, powers of two.
     RAISES (ValueError): If a template names what is not known, or a number is out of its range.
 
-    classes (Classes | None): The classes of words (`text.word_classes`), if the pipeline has some when it is initialized, and
-        then always: without them it has no templates that read any.
     guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
@@ -112,28 +111,21 @@ class TreeModel(StoredModel):
                 raise ValueError(f"'{name}' must be a power of two, not {places}.")
         for templates, elements, name in self._lists:
             _task(templates, elements, name, 0)
-        self.classes: Classes | None = None
         self.guard = Guard()
-        self._forget()
+        self.use_classes(None)
 
     @property
     def _lists(self) -> list[tuple[list[list[str]], Mapping[str, arcs.Element], str]]:
         return [(self.arc_templates, arcs.ELEMENTS, "arcs"), (self.label_templates, labels.ELEMENTS, "labels")]
 
-    def use_classes(self, classes: Classes | None) -> None:
-        """Read classes of words from the next initialization on, or none."""
-        self.classes = classes
-
-    def _read_with(self, *, is_classed: bool) -> None:
-        """Read all that templates name, or all but classes."""
+    def _read_with(self, *, is_classed: bool) -> bool:
         self._arcs, self._labels = (
             _task(templates if is_classed else without_classes(templates), elements, name, places)
             for (templates, elements, name), places in zip(self._lists, (self.arc_places, self.label_places))
         )
-        self.is_classed = is_classed and reads_classes([*self._arcs.names, *self._labels.names])
+        return is_classed and reads_classes([*self._arcs.names, *self._labels.names])
 
     def _forget(self) -> None:
-        self._read_with(is_classed=self.classes is not None)
         self.labels: list[str] = []
         self.vocabulary: Vocabulary | None = None
         self.arc_perceptron: Perceptron | None = None
@@ -315,7 +307,7 @@ class TreeModel(StoredModel):
         return {
             **vocabulary_to_message(self.vocabulary),
             "labels": self.labels,
-            **({"classed": True} if self.is_classed else {}),
+            **self._classed(),
             "arcs": perceptron_to_message(self.arc_perceptron),
             "arc_labels": perceptron_to_message(self.label_perceptron),
             "confidence": None if self.confidence is None else self.confidence.tolist(),
@@ -325,9 +317,7 @@ class TreeModel(StoredModel):
     def _read(self, message: Message) -> None:
         labels = labels_from_message(message)
         self.initialize(vocabulary_from_message(message, self.vocabulary_settings.rule), labels, empty=True)
-        # Files of earlier versions do not say it. Which classes these are the vocabulary of the pipeline says.
-        self.classes = None
-        self._read_with(is_classed=message.get("classed") is True)
+        self._read_classed(message)
         arcs, places = part(message, "arcs", dict), self.label_places
         self.arc_perceptron = perceptron_from_message(arcs, self.arc_places, 2)
         self.label_perceptron = perceptron_from_message(part(message, "arc_labels", dict), places, max(1, len(labels)))

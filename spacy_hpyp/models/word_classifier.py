@@ -31,7 +31,8 @@ from ..storage.schema import Message, group, inside, numbers, part
 from ..text.candidates import Candidates
 from ..text.elements import reads_classes, without_classes
 from ..text.vocabulary import Vocabulary, VocabularySettings
-from ..text.word_classes import Classes, path_of
+from ..text.word_classes import path_of
+from .classed import ClassedModel
 from .guard import Guard
 from .messages import (
     candidates_from_message,
@@ -39,7 +40,7 @@ from .messages import (
     vocabulary_from_message,
     vocabulary_to_message,
 )
-from .stored import Fixed, StoredModel
+from .stored import Fixed
 
 # How far a pass is, as it is stored.
 _TRAINING = inside("training", group(**numbers("size", "visited", "early", "full")))
@@ -75,7 +76,7 @@ class Lesson:
     least: float
 
 
-class WordClassifier(StoredModel):
+class WordClassifier(ClassedModel):
     """A model that decides words, the easiest first.
 
     task (ClassificationTask): What is decided about them.
@@ -84,8 +85,6 @@ class WordClassifier(StoredModel):
     places (int): The size of its table of weights, a power of two.
     RAISES (ValueError): If a template names what is not known, or the size is no power of two.
 
-    classes (Classes | None): The classes of words (`text.word_classes`), if the pipeline has some when it is initialized, and
-        then always: without them it has no templates that read any.
     training (Pass): How far a pass over the training part is.
     guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
@@ -107,29 +106,21 @@ class WordClassifier(StoredModel):
         if places & (places - 1):
             raise ValueError(f"'places' must be a power of two, not {places}.")
         compile_reading(self.templates, task)
-        self.classes: Classes | None = None
         self.guard = Guard()
-        self._forget()
+        self.use_classes(None)
 
     def _forget(self) -> None:
         self.training = Pass()
-        self._read_with(is_classed=self.classes is not None)
         self._lexicon: Lexicon | None = None
         self.candidates: Candidates | None = None
         self._possible: Possible | None = None
         self._perceptron: Perceptron | None = None
         self._weights: np.ndarray | None = None
 
-    def use_classes(self, classes: Classes | None) -> None:
-        """Read classes of words from the next initialization on, or none."""
-        self.classes = classes
-        self._read_with(is_classed=classes is not None)
-
-    def _read_with(self, *, is_classed: bool) -> None:
-        """Read all that templates name, or all but classes."""
+    def _read_with(self, *, is_classed: bool) -> bool:
         templates = self.templates if is_classed else without_classes(self.templates)
         self.attributes, self._reading = compile_reading(templates, self.task)
-        self.is_classed = is_classed and reads_classes(self.attributes)
+        return is_classed and reads_classes(self.attributes)
 
     def _path_of(self, form: str) -> str:
         return path_of(self.classes or {}, form)
@@ -293,16 +284,14 @@ class WordClassifier(StoredModel):
         words = {**vocabulary_to_message(self.vocabulary), **candidates_to_message(self.candidates)}
         return {
             **words,
-            **({"classed": True} if self.is_classed else {}),
+            **self._classed(),
             **perceptron,
             **_TRAINING.write(vars(self.training)),
         }
 
     def _read(self, message: Message) -> None:
         vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
-        # Files of earlier versions do not say it. Which classes these are the vocabulary of the pipeline says.
-        self.classes = None
-        self._read_with(is_classed=message.get("classed") is True)
+        self._read_classed(message)
         candidates = None
         if self.task.possible == CANDIDATES:
             candidates = candidates_from_message(message, len(vocabulary.tags))

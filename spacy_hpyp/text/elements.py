@@ -73,3 +73,37 @@ def reads_classes(names: Iterable[str]) -> bool:
 def without_classes(lists: Iterable[Sequence[str]]) -> list[Sequence[str]]:
     """The lists that read no classes, for a pipeline that has none."""
     return [names for names in lists if not reads_classes(names)]
+
+
+def contexts_without_classes(experts: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Context lists as they are where there are no classes of words.
+
+    Classes are left out of each list; and what is then the beginning of another list is left out, since that one backs off to it.
+    """
+    own = [[name for name in names if not reads_classes([name])] for names in experts]
+
+    def is_covered(i: int) -> bool:
+        return any(
+            other[: len(own[i])] == own[i] and (len(other) > len(own[i]) or j < i or not reads_classes(experts[j]))
+            for j, other in enumerate(own)
+            if j != i
+        )
+
+    return [left for i, left in enumerate(own) if not (reads_classes(experts[i]) and is_covered(i))]
+
+
+def with_class_symbols(elements: np.ndarray, column: int, first: int, paths: Sequence[str]) -> np.ndarray:
+    """Elements that read classes of words, which are a function of the word.
+
+    elements (int32[elements, *]): Rows of numbers.
+    column (int), first (int): Where a row says that it reads a class, and by which number: this one for the first of `CLASS_ATTRIBUTES`.
+    paths (Sequence[str]): The path to the class of each symbol of a word, or as much of it as is known. Where there is none, the symbol is read.
+    RETURNS (int32[elements, * + symbols]): Behind each row what is read for each symbol. Nothing more if none of them reads classes.
+    """
+    is_class = elements[:, column] >= first
+    if not is_class.any():
+        return elements
+    symbols = [class_symbols(path) if path else [own] * len(CLASS_ATTRIBUTES) for own, path in enumerate(paths)]
+    read = np.zeros((len(elements), len(paths)), dtype=np.int32)
+    read[is_class] = np.array(symbols, dtype=np.int32).T[elements[is_class, column] - first]
+    return np.hstack([elements, read])

@@ -100,6 +100,16 @@ def path_of(classes: Classes, word: str) -> str:
     return ""
 
 
+def uncased_classes(classes: Classes) -> dict[str, WordClass]:
+    """Classes by words in lower case, which have that of the form that is most frequent."""
+    found: dict[str, WordClass] = {}
+    for path, word, count in classes.values():
+        lower = word if _is_look(word) else word.lower()
+        if lower not in found or count > found[lower].count:
+            found[lower] = WordClass(path, lower, count)
+    return found
+
+
 def classes_in(vocab: Vocab) -> Classes | None:
     """The classes of words, if a vocabulary has them."""
     return vocab.lookups.get_table(TABLE) if vocab.lookups.has_table(TABLE) else None

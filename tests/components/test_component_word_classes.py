@@ -98,6 +98,53 @@ def test_a_component_whose_pipeline_lost_its_classes_says_so(file):
     ] == ["D", "N"]
 
 
+def head_outward(path):
+    """A head-outward parser, with classes or without, that knows words by their class alone."""
+    nlp = spacy.blank("en")
+    lists = {
+        "tag": [["direction", "parent.class", "sibling.class:8"]],
+        "word": [["child.tag", "parent.class"], ["parent.class:2"]],
+    }
+    small = {"min_count": 100, "min_class_count": 1, "unknown_words": {"@misc": "spacy-hpyp.OneUnknownWord.v1"}}
+    nlp.add_pipe("head_outward_parser", config={"model": {**small, **lists}})
+    create_word_classes(path)(nlp)
+    nlp.initialize(lambda: list(examples(nlp)))
+    nlp.update(list(examples(nlp)))
+    return nlp
+
+
+def test_a_head_outward_parser_knows_unknown_words_by_their_class(file, tmp_path):
+    nlp = head_outward(file)
+
+    def parsed(nlp, *words):
+        # Words are uncased, and raw text need not have them so.
+        doc = nlp(Doc(nlp.vocab, words=words, tags=["D", "N", "V"]))
+        return [(token.head.i, token._.head_prob) for token in doc], doc._.log_prob
+
+    found = parsed(nlp, "the", "axolotl", "zuzzes")
+    assert found == parsed(nlp, "the", "dog", "eats") != parsed(nlp, "the", "quux", "eats")
+    assert [head for head, _ in found[0]] == [1, 2, 2]
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    assert parsed(loaded, "the", "axolotl", "zuzzes") == found
+    loaded.update(list(examples(loaded)))
+    model = head_outward(None).get_pipe("head_outward_parser").head_outward
+    assert {name: model.conditionals[name].experts for name in ("tag", "word")} == {
+        "tag": (("direction",),),
+        "word": (("child.tag",),),
+    }
+
+
+def test_easy_first_components_do_not_read_other_classes_than_they_have_learned_with(file):
+    data = trained(file).get_pipe("easy_first_tagger").to_bytes(exclude=["vocab"])
+    file.write_text("0\tdog\t3\n1\tnaps\t4\n", encoding="utf8")
+    other = pipeline()
+    create_word_classes(file)(other)
+    tagger = other.get_pipe("easy_first_tagger").from_bytes(data)
+    with pytest.raises(ValueError, match="of 2 words, are not those that its components have learned with, of 7 words"):
+        tagger(Doc(other.vocab, words=["the", "dog"]))
+
+
 @pytest.mark.parametrize("path", [None, ""])
 def test_without_a_file_there_are_no_classes(path):
     nlp = pipeline()
@@ -213,10 +260,10 @@ def test_a_generative_parser_does_not_read_other_classes_than_it_has_learned_wit
     other.write_text("0\tdog\t3\n1\tnaps\t4\n", encoding="utf8")
     nlp = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
     create_word_classes(other)(nlp)
-    with pytest.raises(ValueError, match="of 2 words, are not those that its parser has learned with, of 8 words"):
+    with pytest.raises(ValueError, match="of 2 words, are not those that its components have learned with, of 8 words"):
         nlp.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"])
     # Nothing compiled reads what is not there.
     bare = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
     model = bare.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"]).joint
-    with pytest.raises(ValueError, match="has not been given any"):
+    with pytest.raises(ValueError, match="The model reads classes of words, but the pipeline has none"):
         model.freeze(model.weights)

@@ -15,10 +15,12 @@ from spacy_hpyp.head_outward.contexts import (
     Alphabets,
     check_sizes,
     compile_contexts,
+    with_classes,
 )
 from spacy_hpyp.head_outward.distributions import HeadOutwardContexts, conditionals, unchartable
 from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.hpyp.franchise import SYMBOL
+from spacy_hpyp.text.elements import class_symbols, reads_classes
 
 #: Word 1 has the children 0, 2, 3, 4 and 9, word 4 has 7, and 7 has 5, 6 and 8; the other words have none.
 HEADS = (1, NONE, 1, 1, 1, 7, 7, 4, 7, 1)
@@ -80,6 +82,10 @@ AT_STOP = {
 }
 
 
+#: The elements that read no classes.
+PLAIN = {name: element for name, element in ELEMENTS.items() if not reads_classes([name])}
+
+
 def read_all(lists, distribution, tree=TREE):
     """The model, and the symbols that its experts of one element each read at the events of a tree (events, experts)."""
     given = {"tag": [[]], "word": [], "case": [], DISTRIBUTIONS[distribution]: lists}
@@ -94,20 +100,20 @@ def read_all(lists, distribution, tree=TREE):
 
 
 def test_every_element_reads_what_its_name_says():
-    model, found, _ = read_all([[name] for name in ELEMENTS], LABEL)
+    model, found, _ = read_all([[name] for name in PLAIN], LABEL)
     children = [child for child in range(len(HEADS)) if HEADS[child] != NONE]
     assert len(found) == len(children)
     seen = set()
     for symbols, child in zip(found, children):
-        read = dict(zip(ELEMENTS, symbols.tolist()))
+        read = dict(zip(PLAIN, symbols.tolist()))
         for name, value in EXPECTED[child].items():
             assert read[name] == number(name, value, model), (child, name)
             seen.add(name)
-    assert seen == ELEMENTS.keys()
+    assert seen == PLAIN.keys()
 
 
 def test_elements_of_tags_are_known_where_there_is_no_child_yet():
-    names = [name for name, (_, _, first) in ELEMENTS.items() if first == TAG]
+    names = [name for name, (_, _, first) in PLAIN.items() if first == TAG]
     model, found, outcomes = read_all([[name] for name in names], TAG)
     for child, expected in EXPECTED.items():
         read = dict(zip(names, found[child].tolist()))
@@ -189,6 +195,7 @@ def test_joined_elements_of_too_many_values_are_an_error():
     check_sizes(elements, Alphabets(48, 6000, 40), "tag")
     with pytest.raises(ValueError, match="Joined elements in 'tag' have more than two thousand million values"):
         check_sizes(elements, Alphabets(48, 7000, 40), "tag")
+    check_sizes(compile_contexts([["parent.class", "sibling.class:8"]], "tag")[0], Alphabets(48, 7000, 40), "tag")
 
 
 def test_each_element_is_known_from_one_distribution_on():
@@ -201,6 +208,15 @@ def test_each_element_is_known_from_one_distribution_on():
                     compile_contexts([[name]], distribution)
     # A child is generated tag by word by case.
     assert [ELEMENTS[f"child.{what}"][2] for what in ("tag", "word", "case", "children")] == [1, 2, 3, 4]
+
+
+def test_a_class_is_that_of_the_word_and_the_word_itself_where_it_has_none():
+    elements, _, _ = compile_contexts([["parent.class", "sibling.class:2", "parent.word"]], "tag")
+    # Of two words, of ROOT, and of what does not exist.
+    fine, coarse, word = with_classes(elements, ["0110", ""])[:, elements.shape[1] :].tolist()
+    assert [fine, coarse] == [[class_symbols(path)[0], 1, 2, 3] for path in ("0110", "01")]
+    assert not any(word)
+    assert with_classes(elements[2:], ["0110", ""]).shape == (1, 8)
 
 
 def test_no_list_for_tags_is_an_error():

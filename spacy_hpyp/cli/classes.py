@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -46,6 +47,9 @@ def classes(
     lang: Annotated[str, option("Language of the tokenizer", "--lang -l")] = "en",
     tokenizer: Annotated[str | None, option("Name or path of a pipeline whose tokenizer finds the words")] = None,
     tokenized: Tokenized = False,
+    every: Annotated[
+        int, option("Every so manieth sentence alone, for a curve over how much text there is", least=1)
+    ] = 1,
     vectors: Annotated[str | None, option("Instead of text: name or path of a pipeline with vectors of words")] = None,
     threads: Annotated[int, option("Threads; the classes do not depend on it", "--threads -t", least=1)] = 2,
     seed: Annotated[int | None, option("Words begin in classes at random by it, instead of by their frequency")] = None,
@@ -68,7 +72,7 @@ def classes(
                 bar.update()
 
             found = learn_classes(
-                _sentences(texts or [], nlp),
+                islice(_sentences(texts or [], nlp), 0, None, every),
                 number,
                 min_count=min_count,
                 fold=fold,
@@ -86,7 +90,8 @@ def classes(
 
 def _sentences(texts: Sequence[Path], nlp: Language | None) -> Iterator[list[str]]:
     for text in texts:
-        yield from read_sentences(text, nlp)
+        # Different words are kept anyway.
+        yield from read_sentences(text, nlp, forget=False)
 
 
 def _show(found: Sequence[WordClass]) -> None:

@@ -11,6 +11,7 @@ class, and `words_of_raw_text` says how often raw text has it.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,6 +83,7 @@ def looks_of(word: str) -> list[str]:
     return [f"<{name}>" for name in _looks(word, "")]
 
 
+@lru_cache(maxsize=1 << 18)
 def without_digits(word: str) -> str:
     """A word with all digits made one."""
     return "".join("0" if character.isdigit() else character for character in word)

@@ -223,6 +223,9 @@ def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> 
     nlp = util.get_lang_class(lang)()
     parser = nlp.add_pipe(_FACTORY, names[0], config=component)
     assert isinstance(parser, HPYPParser)
+    # It may read classes of words, which lists may read then.
+    if before_init := settings.get("initialize", {}).get("before_init"):
+        util.registry.resolve({"before_init": before_init})["before_init"](nlp)
     examples = read_training(data_path, nlp, settings)
     if not examples:
         raise ValueError(f"There is no document in '{data_path}'.")

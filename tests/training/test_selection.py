@@ -16,10 +16,11 @@ from spacy_hpyp.arc_standard.contexts import ELEMENTS, compile_contexts
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.arc_standard.observations import observe
 from spacy_hpyp.cli import hpyp
-from spacy_hpyp.cli.select_contexts import _Journal
+from spacy_hpyp.cli.select_contexts import _Journal, read_task
 from spacy_hpyp.hpyp.franchise import TIER, deepest
 from spacy_hpyp.hpyp.leave_one_out import leave_one_out, seat_observations
 from spacy_hpyp.pools.fitting import ExpertPredictions, added_gains, fit_weights
+from spacy_hpyp.text.elements import reads_classes
 from spacy_hpyp.training.selection import (
     CORE,
     LONGEST,
@@ -323,6 +324,17 @@ def interrupted(files, output, monkeypatch, distribution):
     config = Config().from_disk(output)
     assert spacy.util.load_model_from_config(config).pipe_names == ["hpyp_parser"]
     return result.output, config["components"]["hpyp_parser"]["model"]
+
+
+def test_elements_that_read_classes_are_candidates_where_the_config_reads_some(files, tmp_path):
+    (tmp_path / "classes.txt").write_text("0\tdog\t3\n1\tsees\t4\n", encoding="utf8")
+    config = Config().from_disk(files[0])
+    reader = {"@callbacks": "spacy-hpyp.WordClasses.v1", "path": str(tmp_path / "classes.txt")}
+    config["initialize"]["before_init"] = reader
+    config.to_disk(files[0])
+    task = read_task(*files, {})
+    found = select_experts(task.parser.joint, task.sentences, "tag", max_experts=2, sample=5)
+    assert reads_classes(name for expert in found.candidates for name in expert)
 
 
 def test_an_interrupted_selection_is_written_and_goes_on(files, tmp_path, monkeypatch):

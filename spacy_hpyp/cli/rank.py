@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from heapq import nlargest
+from heapq import nlargest, nsmallest
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -43,6 +43,9 @@ def rank(
         Literal["arcs", "tags", "both", "rate"],
         option("Rank by expected wrong arcs, wrong tags, both together, or wrong arcs for each word"),
     ] = "arcs",
+    surest: Annotated[
+        bool, option("Those with the fewest instead, for a parser to learn from as if they were annotated", "--surest")
+    ] = False,
     form: Annotated[
         Literal["jsonl", "conllu"], option("A JSON object a line, or CoNLL-U with comments", "--format -f")
     ] = "jsonl",
@@ -72,7 +75,7 @@ def rank(
         for path in texts
     )
     with Bar(sentences, unit=" sentences") as bar:
-        ranked = select(bar, by, top)
+        ranked = select(bar, by, top, surest=surest)
     if not ranked:
         raise ValueError(f"There is no sentence in {', '.join(map(repr, map(str, texts)))}.")
     with writing(output) as file:
@@ -238,12 +241,13 @@ def _arc_probability(token: Token) -> float | None:
     return token._.head_prob if token._.label_prob is None else token._.label_prob
 
 
-def select(sentences: Iterable[Rated], by: str, top: int | None) -> list[Rated]:
+def select(sentences: Iterable[Rated], by: str, top: int | None, *, surest: bool = False) -> list[Rated]:
     """Some sentences in their order, those with the most expected errors first; of equals, the first.
 
     sentences (Iterable[Rated]): Those that are kept are in memory, not the others.
     by (str): What they are ranked by, a key of `_KEYS`.
     top (int | None): How many; None for all.
+    surest (bool): Whether those with the fewest come first.
     RAISES (ValueError): If they are to be ranked by tags and nobody says how probable those are.
     """
 
@@ -252,7 +256,9 @@ def select(sentences: Iterable[Rated], by: str, top: int | None) -> list[Rated]:
             raise ValueError("Sentences cannot be ranked by their tags: the pipeline does not set token._.tag_prob.")
         return _KEYS[by](rated)
 
-    return sorted(sentences, key=key, reverse=True) if top is None else nlargest(top, sentences, key=key)
+    if top is None:
+        return sorted(sentences, key=key, reverse=not surest)
+    return (nsmallest if surest else nlargest)(top, sentences, key=key)
 
 
 def write_jsonl(file: TextIO, ranked: Iterable[Rated]) -> None:

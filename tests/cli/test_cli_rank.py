@@ -137,6 +137,8 @@ def test_without_probabilities_of_tags_sentences_are_ranked_by_arcs_only():
     arcs = [Rated("text.txt", i, "stop", wrong, None, [{"text": "stop"}]) for i, wrong in enumerate([0.2, 0.9, 0.2])]
     assert [rated.number for rated in select(arcs, "arcs", None)] == [1, 0, 2]
     assert [rated.number for rated in select(iter(arcs), "rate", 2)] == [1, 0]
+    assert [rated.number for rated in select(arcs, "arcs", None, surest=True)] == [0, 2, 1]
+    assert [rated.number for rated in select(iter(arcs), "rate", 2, surest=True)] == [0, 2]
     for by in ("tags", "both"):
         with pytest.raises(ValueError, match="tag_prob"):
             select(arcs, by, None)

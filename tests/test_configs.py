@@ -26,7 +26,7 @@ SAMPLE = PROJECT / "assets" / "sample"
 #: These take components from trained pipelines.
 SOURCED = {"guided", "combined", "reranked", "generative_reranker"}
 #: These are what `hpyp papers` reads.
-STUDIES = {"accuracy", "confidence", "papers", "rare_words"}
+STUDIES = {"accuracy", "confidence", "papers", "rare_words", "word_classes"}
 CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem not in SOURCED | STUDIES)
 
 

@@ -13,6 +13,8 @@ from .study import Claim, Column, Row, Run, Sample, Study, StudyTable
 _NONE = "–"
 # How many lines of a sample are shown; the JSON has all of them.
 _SHOWN = 10
+# How many steps of a claim are told one by one.
+_STEPS = 3
 _SAID = {None: "not known yet", True: "holds", False: "does not hold"}
 
 
@@ -129,9 +131,6 @@ def to_markdown(study: Study, runner: Runner, tables: Sequence[StudyTable]) -> s
     numbers = {run.name: f"[{number}]" for number, run in enumerate(runs, start=1)}
     where = machine()
     first = "A figure is the published one, then ours; the" if any(table.paper for table in tables) else "The"
-    # Variables that say what the figures are of: not lists of context elements, which the commands show.
-    lists = {name for name, value in study.variables.items() if str(value).startswith(("[", "{"))}
-    told = {name: each for name, each in study.variables.items() if each is not None and name not in lists}
     lines = [
         *(f"# {study.head.title}", ""),
         *([study.head.note, ""] if study.head.note else []),
@@ -147,14 +146,8 @@ def to_markdown(study: Study, runner: Runner, tables: Sequence[StudyTable]) -> s
         for number, run in enumerate(runs, start=1)
         for line in (f"{number}. `{runner.command(run)}`  ", f"   {_state(runner, run)}")
     ]
-    lines += [
-        "## Commands",
-        "",
-        *_folded(f"{len(runs)} commands, each with its name, time, day and version", commands),
-        "",
-    ]
-    variables = _rows(["variable", "value"], [[f"`{name}`", f"`{value}`"] for name, value in told.items()])
-    return "\n".join([*lines, *_folded("Variables", variables)]) + "\n"
+    told = _folded(f"{len(runs)} commands, each with its name, time, day and version", commands)
+    return "\n".join([*lines, "## Commands", "", *told]) + "\n"
 
 
 def _folded(summary: str, lines: Sequence[str]) -> list[str]:
@@ -209,7 +202,10 @@ def _verdict(column: Column, claim: Claim, judged: Mapping[str, Any]) -> list[st
         of_paper = step["published"] is not None
         paper = f" (paper {_changed(claim, column, step['published'])})" if of_paper else ""
         steps.append(f"{_changed(claim, column, step['found'])}{paper}")
-    lines = [f"* **{_SAID[judged['holds']]}**: {claim.says}: {claim.column} {', '.join(steps)}"]
+    # Of many steps that all go the right way the table above has the figures.
+    many = judged["holds"] and len(steps) > _STEPS
+    told = f"at each of {len(steps)} steps" if many else ", ".join(steps)
+    lines = [f"* **{_SAID[judged['holds']]}**: {claim.says}: {claim.column} {told}"]
     return [*lines, f"  {claim.otherwise}"] if judged["holds"] is False and claim.otherwise else lines
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError, asdict, fields, replace
@@ -204,12 +205,18 @@ DESCRIBED = [
 ]
 
 
+def short(possible):
+    """What a setting may be, in a table: that a number is whole its default says."""
+    text = re.sub(r"a (whole |finite )?number (of at least|from) (\S+)", r"\3", str(possible))
+    return re.sub(r"^([\d.,]+)$", r"\1 or more", text.replace(" and at most ", " to "))
+
+
 def test_every_setting_is_described_in_the_docs_as_it_is_declared():
     page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf8")
     above = set()
     for of, settings in DESCRIBED:
         rows = {
-            declared.name: f"| `{declared.name}` | {json.dumps(declared.default)} | {declared.metadata['possible']} | {declared.metadata['meaning']} |"
+            declared.name: f"| `{declared.name}` | {json.dumps(declared.default)} | {short(declared.metadata['possible'])} | {declared.metadata['meaning']} |"
             for declared in fields(settings)
         }
         # What another table has in the same words is only named.

@@ -2,13 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
 import spacy
 import typer
-from spacy.language import Language
 from wasabi import msg
 
 from ..storage.files import replace_file
@@ -18,6 +17,7 @@ from .app import load_pipeline
 from .options import Tokenized, argument, option, writable
 from .progress import Bar
 from .raw_text import existing, read_sentences
+from .shards import Field, MaxErrors, Ray, ShardSize, Workers, sentences_by_workers
 
 # Of how many classes the most frequent words are shown, and how many of each.
 _SHOWN, _WORDS = 20, 10
@@ -53,17 +53,32 @@ def classes(
     vectors: Annotated[str | None, option("Instead of text: name or path of a pipeline with vectors of words")] = None,
     threads: Annotated[int, option("Threads; the classes do not depend on it", "--threads -t", least=1)] = 2,
     seed: Annotated[int | None, option("Words begin in classes at random by it, instead of by their frequency")] = None,
+    ray: Ray = None,
+    shard_size: ShardSize = 1000,
+    workers: Workers = None,
+    max_errors: MaxErrors = 0,
+    field: Field = "text",
 ) -> list[WordClass]:
     """Learn classes of words, each with a path in a binary tree, for parsers to know words by that their treebank has not.
 
-    A line of the file has a path, a word and a count. Ctrl-C ends learning with the classes that there are.
+    A line of the file has a path, a word and a count. Ctrl-C ends learning with the classes that there are. With --ray,
+    workers find the words, into a folder beside the file; the classes are the same.
     """
     if (vectors is None) == (not texts):
         raise typer.BadParameter("Either texts are needed, or --vectors.")
     if vectors is not None:
         found = vector_classes(load_pipeline(vectors).vocab, number, seed=seed or 0)
     else:
-        nlp = None if tokenized else load_pipeline(tokenizer) if tokenizer else spacy.blank(lang)
+        sentences: Iterator[list[str]]
+        if ray is not None:
+            given = {"ray": ray, "shard_size": shard_size, "workers": workers, "max_errors": max_errors, "field": field}
+            words = {"model": tokenizer, "lang": None if tokenized else lang, "running": False}
+            sentences = sentences_by_workers("classes", texts or [], output, **words, **given)
+        else:
+            nlp = None if tokenized else load_pipeline(tokenizer) if tokenizer else spacy.blank(lang)
+            # Different words are kept anyway.
+            sentences = chain.from_iterable(read_sentences(text, nlp, forget=False) for text in texts or [])
+
         with Bar(total=iterations, desc="Reading", unit=" iterations", delay=1e-9, leave=True) as bar:
 
             def show(iteration: int, moved: int, likelihood: float) -> None:
@@ -72,7 +87,7 @@ def classes(
                 bar.update()
 
             found = learn_classes(
-                islice(_sentences(texts or [], nlp), 0, None, every),
+                islice(sentences, 0, None, every),
                 number,
                 min_count=min_count,
                 fold=fold,
@@ -86,12 +101,6 @@ def classes(
     _show(found)
     msg.good(f"Saved {len({each.path for each in found}):,} classes of {len(found):,} words to {output}")
     return found
-
-
-def _sentences(texts: Sequence[Path], nlp: Language | None) -> Iterator[list[str]]:
-    for text in texts:
-        # Different words are kept anyway.
-        yield from read_sentences(text, nlp, forget=False)
 
 
 def _show(found: Sequence[WordClass]) -> None:

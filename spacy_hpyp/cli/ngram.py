@@ -15,6 +15,7 @@ from .app import load_parser, load_pipeline
 from .options import MinClassCount, MinCount, SegmentWith, Tokenized, argument, option, writable
 from .progress import Bar
 from .raw_text import read_sentences
+from .shards import Field, MaxErrors, Ray, ShardSize, Workers, sentences_by_workers
 
 
 def ngram(
@@ -52,11 +53,16 @@ def ngram(
             "and spelling hold then. Perplexities can only be compared between models with the same vocabulary"
         ),
     ] = None,
+    ray: Ray = None,
+    shard_size: ShardSize = 1000,
+    workers: Workers = None,
+    max_errors: MaxErrors = 0,
+    field: Field = "text",
 ) -> None:
     """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
 
     The progress bar shows the mean log-probability of a word or end of sentence in nats, each sentence predicted from all
-    others.
+    others. With --ray, workers find words and sentences, into a folder beside the model, which is the same.
     """
     words: NGramVocabulary | Callable[[Iterable[Sequence[str]]], NGramVocabulary] = partial(
         collect_vocabulary,
@@ -77,7 +83,11 @@ def ngram(
             words = vocabulary_of_pipeline(vocab_from, spelling=spelling)
         else:
             words = words(read(vocab_from))
-    texts = chain.from_iterable(map(read, train))
+    texts: Iterable[list[str]] = chain.from_iterable(map(read, train))
+    if ray is not None:
+        given = {"ray": ray, "shard_size": shard_size, "workers": workers, "max_errors": max_errors, "field": field}
+        of_words = {"model": segment_with, "lang": None if tokenized else lang, "running": segment_with is not None}
+        texts = sentences_by_workers("ngram", train, output, **of_words, **given)
     with (
         Bar(texts, desc="Reading", unit=" sentences") as sentences,
         Bar(desc="Training", unit=" words", unit_scale=True, leave=True, delay=1e-9) as bar,

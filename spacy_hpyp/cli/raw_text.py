@@ -116,10 +116,10 @@ def read_sentences(
         return ([word.form for word in block.words] for block in read_blocks(path))
     if per_line:
         is_records = ".jsonl" in path.suffixes[-2:]
-        return _words_of(_records(path) if is_records else lines_of(path), nlp, forget=forget)
+        return words_of(_records(path) if is_records else lines_of(path), nlp, forget=forget)
     if nlp is None:
         raise ValueError(f"The sentences of the running text '{path}' can only be found by a pipeline.")
-    return _running_text(path, nlp)
+    return segmented(locate_paragraphs(path), path, nlp)
 
 
 def read_paragraphs(path: str | Path, nlp: Language | None = None) -> Iterator[list[str]]:
@@ -129,7 +129,7 @@ def read_paragraphs(path: str | Path, nlp: Language | None = None) -> Iterator[l
     nlp (Language | None): Its tokenizer finds the words; without one they are separated by white space.
     RAISES (ValueError): If it is not text in UTF-8.
     """
-    return _words_of(locate_paragraphs(path), nlp)
+    return words_of(locate_paragraphs(path), nlp)
 
 
 def locate_paragraphs(
@@ -177,8 +177,8 @@ def _located(file: Iterable[str], path: Path) -> Iterator[tuple[int, str]]:
             yield start, line
 
 
-def _words_of(texts: Iterable[tuple[int, str]], nlp: Language | None, *, forget: bool = True) -> Iterator[list[str]]:
-    """The words of each text: those that a tokenizer finds, or what white space separates."""
+def words_of(texts: Iterable[tuple[int, str]], nlp: Language | None, *, forget: bool = True) -> Iterator[list[str]]:
+    """The words of each of some texts, with their places: those that a tokenizer finds, or what white space separates."""
     for batch in minibatch(texts, _BATCH):
         if nlp is None:
             found = [text.split() for _, text in batch]
@@ -188,8 +188,9 @@ def _words_of(texts: Iterable[tuple[int, str]], nlp: Language | None, *, forget:
         yield from filter(None, found)
 
 
-def _running_text(path: Path, nlp: Language) -> Iterator[list[str]]:
-    for paragraphs in minibatch(locate_paragraphs(path), _BATCH):
+def segmented(texts: Iterable[tuple[int, str]], path: str | Path, nlp: Language) -> Iterator[list[str]]:
+    """The words of each sentence that a pipeline finds in texts, with their places in the file at a path."""
+    for paragraphs in minibatch(texts, _BATCH):
         with nlp.memory_zone():
             docs = list(nlp.pipe(text for _, text in paragraphs))
             if not all(doc.has_annotation("SENT_START") for doc in docs):

@@ -22,10 +22,12 @@ from ..distributed.folder import Folder
 from ..distributed.inputs import CONLLU, RECORDS, TABLE, Document, Shard, cut, find_files, lines_of, rows_of
 from ..distributed.work import Process, Writer
 from ..storage.checksum import identity, identity_of_file
-from .app import pipeline_at
+from ..treebanks.conllu import blocks_of
+from .app import load_pipeline, pipeline_at
 from .options import option
+from .output import json_line
 from .progress import Bar
-from .raw_text import check_text, locate_paragraphs
+from .raw_text import check_text, locate_paragraphs, segmented, words_of
 
 # After so many rows a group of a table is written.
 _ROWS = 100_000
@@ -60,7 +62,7 @@ def refuse_uris(*paths: Path | str | None) -> None:
 class ShardTask(ABC):
     """What a command has workers do, see `spacy_hpyp.distributed.work.Task`: its settings.
 
-    model (str): Where the pipeline is.
+    model (str): Where the pipeline is; "" if there is none.
     made_of (str): What identifies it, see `identity_of_model`.
     per_line (bool): Whether lines of text are sentences.
     field (str): Of records and tables, what the texts are in.
@@ -83,7 +85,7 @@ class ShardTask(ABC):
 
     def start(self) -> Process:
         """Get ready. RAISES (ValueError): If the pipeline is not there, or is another one than that of the command."""
-        if identity_of_model(self.model) != self.made_of:
+        if self.model and identity_of_model(self.model) != self.made_of:
             raise ValueError(f"The pipeline '{self.model}' is another one on a worker than for the command.")
         return self.process()
 
@@ -91,16 +93,32 @@ class ShardTask(ABC):
         """The paragraphs, lines or sentences of a shard. RAISES (ValueError): If it is not what its name says."""
         if shard.kind == TABLE:
             for row, text in rows_of(shard, self.field):
-                yield from (Document(row, part) for part in _paragraphs(text or "", shard))
+                yield from (Document(row, part) for part in self._parts(text or "", shard))
             return
         lines = lines_of(shard, per_line=self.per_line)
         if shard.kind == RECORDS:
-            found = _of_records(lines, self.field, shard)
+            found = self._of_records(lines, shard)
         else:
             found = _sentences(lines) if shard.kind == CONLLU else _located(lines, shard, per_line=self.per_line)
         for document in found:
             is_text = not any("\udc80" <= letter <= "\udcff" for letter in document.text)
             yield document if is_text else Document(document.place, "", "it is not text in UTF-8")
+
+    def _of_records(self, lines: Iterable[tuple[int, str]], shard: Shard) -> Iterator[Document]:
+        for at, line in lines:
+            if not line.strip():
+                continue
+            try:
+                parts = self._parts(json.loads(line)[self.field], shard)
+            except (ValueError, TypeError, KeyError, AttributeError):
+                yield Document(at, "", f"it is no record with a '{self.field}' that is a string")
+            else:
+                yield from (Document(at, part) for part in parts)
+
+    def _parts(self, text: str, shard: Shard) -> list[str]:
+        """The paragraphs, or lines, of a text."""
+        lines = StringIO(text, newline="")
+        return [part for _, part in locate_paragraphs(shard.path, per_line=self.per_line, file=lines)]
 
     def writer(self, file: Any) -> Writer:
         """What writes a shard."""
@@ -172,7 +190,65 @@ class Rows:
 _WHOLE = ("paragraph", "sentence", "word", "token", "tokens", "start", "end", "head")
 _STRINGS = ("file", "text", "tag", "class", "lemma", "upos", "feats", "deprel")
 #: What writes output, by the ending of its files.
-WRITERS: dict[str, Any] = {"conllu": Lines, "spacy": Docs, "parquet": Rows}
+WRITERS: dict[str, Any] = {"conllu": Lines, "jsonl": Lines, "spacy": Docs, "parquet": Rows}
+
+
+@dataclass(frozen=True)
+class SentencesTask(ShardTask):
+    """Finds sentences, as `read_sentences` does: a line of JSON has the words of each.
+
+    lang (str | None): The language of the tokenizer, if there is no pipeline; None where spaces are between words.
+    """
+
+    lang: str | None
+
+    reads_conllu = True
+
+    def process(self) -> Process:
+        """What finds the sentences of documents."""
+        nlp = load_pipeline(self.model) if self.model else None if self.lang is None else spacy.blank(self.lang)
+
+        def find_sentences(shard: Shard, documents: Sequence[Document]) -> tuple[Iterable[str], int]:
+            texts = [(at, text) for at, text, _ in documents]
+            if shard.kind == CONLLU:
+                blocks = [block for _, text in texts for block in blocks_of(StringIO(text), shard.path)]
+                found = [[word.form for word in block.words] for block in blocks]
+            elif nlp is None or self.per_line:
+                found = list(words_of(texts, nlp))
+            else:
+                found = list(segmented(texts, shard.path, nlp))
+            return map(json_line, found), sum(map(len, found))
+
+        return find_sentences
+
+
+def sentences_by_workers(
+    command: str,
+    texts: Iterable[Any],
+    output: Path,
+    *,
+    model: str | None,
+    lang: str | None,
+    running: bool,
+    **settings: Any,
+) -> Iterator[list[str]]:
+    """The words of each sentence that workers find in texts, in the order of the texts, see `read_sentences`.
+
+    command (str): What it is called.
+    output (Path): What is made of them; they stand beside it.
+    model (str | None): The pipeline that finds words; in running text, sentences, too.
+    lang (str | None): Instead, the language of the tokenizer; None where spaces are between words.
+    running (bool): Whether a line of text is no sentence.
+    settings: The options of the command, see `distribute`.
+    """
+    where = where_is(model) if model else ""
+    identity = identity_of_model(where) if where else ""
+    task = SentencesTask(where, identity, not running, settings.pop("field"), "jsonl", lang)
+    folder = output.with_name(f"{output.name}.sentences")
+    distribute(command, task, texts, folder, **settings)
+    for path in sorted(folder.glob("part=*/*.jsonl")):
+        with path.open(encoding="utf8") as file:
+            yield from map(json.loads, file)
 
 
 def _located(lines: Iterable[tuple[int, str]], shard: Shard, *, per_line: bool) -> Iterator[Document]:
@@ -191,22 +267,6 @@ def _located(lines: Iterable[tuple[int, str]], shard: Shard, *, per_line: bool) 
             begun.popleft()
         first, at, line = begun[0]
         yield Document(at + len(line[: start - first].encode("utf8", "surrogateescape")), text)
-
-
-def _of_records(lines: Iterable[tuple[int, str]], field: str, shard: Shard) -> Iterator[Document]:
-    for at, line in lines:
-        if not line.strip():
-            continue
-        try:
-            paragraphs = _paragraphs(json.loads(line)[field], shard)
-        except (ValueError, TypeError, KeyError, AttributeError):
-            yield Document(at, "", f"it is no record with a '{field}' that is a string")
-        else:
-            yield from (Document(at, text) for text in paragraphs)
-
-
-def _paragraphs(text: str, shard: Shard) -> list[str]:
-    return [part for _, part in locate_paragraphs(shard.path, file=StringIO(text, newline=""))]
 
 
 def _sentences(lines: Iterable[tuple[int, str]]) -> Iterator[Document]:
@@ -280,6 +340,8 @@ def distribute(
         raise ValueError("With --ray output goes to a folder: name it with --output.")
     files = find_files(map(str, texts))
     for path, _ in files:
+        if path.endswith(".spacy"):
+            raise ValueError(f"'{path}' is no text: with --ray, .spacy files are not read.")
         if not (task.reads_conllu and (is_conllu or path.endswith(".conllu"))):
             check_text(Path(path))
     shards = cut(files, shard_size * 1000, column=task.field, is_conllu=is_conllu)

@@ -17,6 +17,8 @@ from .work import Task, TooManyFailuresError, work_on
 _DEATHS = 3
 # How long an address has to answer, in seconds.
 _PATIENCE = 5.0
+# How often it is looked whether there are nodes yet, in seconds.
+_LOOK = 30.0
 # Tasks and results are small: nothing but paths and counts goes through Ray.
 _OBJECTS = 100_000_000
 _LOCAL = re.compile(r"local(?:\[(\d+)\])?")
@@ -62,6 +64,8 @@ def connected(address: str) -> Iterator[None]:
     settings: dict[str, Any] = {"address": address}
     if local := _LOCAL.fullmatch(address):
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # Where others have all cores the only node is slow to answer, but it is there.
+        os.environ.setdefault("RAY_health_check_failure_threshold", "100")
         cores = int(local[1] or os.cpu_count() or 1)
         settings = {"address": "local", "num_cpus": cores, "object_store_memory": _OBJECTS, "include_dashboard": False}
     elif address != "auto":
@@ -168,7 +172,12 @@ def run_shards(
         hire()
     try:
         while running:
-            (ended,), _ = ray.wait(list(running), num_returns=1)
+            found, _ = ray.wait(list(running), num_returns=1, timeout=_LOOK)
+            if not found:
+                if not any(node["Alive"] for node in ray.nodes()):
+                    raise ValueError("All nodes of the cluster are gone. Run the same command again to go on.")
+                continue
+            ended = found[0]
             actor, shard = running.pop(ended)
             try:
                 record = ray.get(ended)

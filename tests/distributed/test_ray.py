@@ -101,6 +101,14 @@ def test_parse_writes_what_it_writes_without_ray_whoever_works_on_it(cluster, mo
     assert "per_line was False, and is True" in " ".join(done.output.split())
 
 
+def test_classes_are_those_without_ray(cluster, write, tmp_path):
+    path = write(TEXT)
+    settings = ("hpyp", "classes", path, "--classes", 3, "--min-count", 1, "--threads", 1)
+    run(*settings, "-o", tmp_path / "alone.txt")
+    run(*settings, "-o", tmp_path / "by-workers.txt", "--ray", cluster, "--shard-size", 1)
+    assert (tmp_path / "alone.txt").read_bytes() == (tmp_path / "by-workers.txt").read_bytes()
+
+
 @pytest.fixture(scope="module")
 def undisturbed(cluster, tmp_path_factory):
     """A text, a folder of marks, and what is made of the text."""

@@ -1,0 +1,267 @@
+"""What workers of a Ray cluster on one machine cost, beside one process without Ray.
+
+    python tests/benchmarks/scaling.py parse PIPELINE TEXT FOLDER --workers 1 2
+    python tests/benchmarks/scaling.py shards FOLDER --shards 10000
+    python tests/benchmarks/scaling.py kills FOLDER --times 20
+    python tests/benchmarks/scaling.py heaps TEXT
+
+PIPELINE is a trained pipeline, TEXT is text in UTF-8, FOLDER is for what is written. `parse` prints words in a second, of the clock and of
+processor time in workers, and how much memory these have after their first and their last shard; `shards` what a shard costs that has one
+word, and the memory of the driver; `kills` how often the output was the same after a worker was killed every few seconds and the
+driver twice; `heaps` how the numbers of different words and pairs of words grow with text. Nothing is asserted.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from spacy_hpyp.cli.parse import ParseTask, Source, parsed
+from spacy_hpyp.cli.shards import identity_of_model
+from spacy_hpyp.distributed.cluster import connected, run_shards
+from spacy_hpyp.distributed.folder import Folder
+from spacy_hpyp.distributed.inputs import cut, find_files
+
+
+def resident() -> float:
+    """The resident memory of this process, in MB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@dataclass(frozen=True)
+class Timed(ParseTask):
+    """Parses, and notes what it has taken so far.
+
+    log (str): Where; a line for each batch has the process, words, processor time in seconds and memory in MB.
+    """
+
+    log: str = ""
+
+    def process(self):
+        """What parses documents."""
+        inner = super().process()
+
+        def process(shard, documents):
+            before = time.process_time()
+            found, words = inner(shard, documents)
+            with Path(self.log).open("a") as file:
+                file.write(f"{os.getpid()} {words} {time.process_time() - before} {resident()}\n")
+            return found, words
+
+        return process
+
+
+@dataclass(frozen=True)
+class Copy(ParseTask):
+    """Writes texts as they are, after some seconds."""
+
+    seconds: float = 0.0
+
+    def start(self):
+        """What copies documents."""
+
+        def process(shard, documents):
+            time.sleep(self.seconds)
+            return [document.text for document in documents], len(documents)
+
+        return process
+
+
+def fresh(folder: Path) -> Path:
+    """A folder that is empty."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def workers_beside_one_process(given: argparse.Namespace) -> None:
+    """Print words in a second."""
+    from spacy_hpyp.cli.app import load_pipeline, set_threads
+
+    nlp = load_pipeline(given.pipeline)
+    set_threads(nlp, 1)
+    nlp("Ready ?")
+    clock, processor = time.perf_counter(), time.process_time()
+    lines = list(parsed(nlp, Source(given.text, "text", False), None))
+    words = sum(line[:1].isdigit() for sentence in lines for line in sentence.splitlines())
+    clock, processor = time.perf_counter() - clock, time.process_time() - processor
+    print(
+        f"one process: {words:,} words, {words / clock:,.0f} words/s, {words / processor:,.0f} a second of processor time"
+    )
+    del nlp, lines
+    shards = cut(find_files([str(given.text)]), given.shard_size, column="")
+    for number in given.workers:
+        log = fresh(given.folder) / "log"
+        task = Timed(
+            str(given.pipeline), identity_of_model(str(given.pipeline)), False, "", "conllu", "words", str(log)
+        )
+        folder = Folder(str(given.folder / "out"), "conllu")
+        folder.begin({"command": "parse"})
+        begun = time.perf_counter()
+        with connected("local[2]"):
+            started = time.perf_counter()
+            seen: list[float] = []
+            run_shards(
+                task,
+                folder,
+                {"command": "parse"},
+                shards,
+                workers=number,
+                max_errors=0,
+                progress=lambda summary, seen=seen: seen.append(time.perf_counter()),
+            )
+            ended = time.perf_counter()
+        rows = [line.split() for line in log.read_text().splitlines()]
+        total, seconds = sum(int(row[1]) for row in rows), sum(float(row[2]) for row in rows)
+        memory = {row[0]: [float(row[3])] for row in reversed(rows)}
+        for row in rows:
+            memory[row[0]].append(float(row[3]))
+        print(
+            f"{number} workers: {total:,} words in {len(shards)} shards, {total / (ended - seen[1]):,.0f} words/s after the first shard, "
+            f"{total / seconds:,.0f} a second of processor time; cluster {started - begun:.1f} s, first shard {seen[1] - started:.1f} s; memory "
+            + ", ".join(f"{own[1]:.0f} to {own[0]:.0f} MB (most {max(own):.0f})" for own in memory.values())
+        )
+
+
+def many_shards(given: argparse.Namespace) -> None:
+    """Print what a shard costs that has one word."""
+    text = fresh(given.folder) / "text.txt"
+    text.write_text("".join(f"word {i:06d}\n\n" for i in range(given.shards)))
+    shards = cut(find_files([str(text)]), 13, column="")
+    folder = Folder(str(given.folder / "out"), "txt")
+    folder.begin({"command": "copy"})
+    with connected("local[2]"):
+        memory = []
+
+        def note(summary):
+            if summary.done % (given.shards // 10) == 0:
+                memory.append(f"{resident():.0f}")
+
+        clock, processor = time.perf_counter(), time.process_time()
+        task = Copy("", "", False, "", "conllu", "words")
+        run_shards(task, folder, {"command": "copy"}, shards, workers=2, max_errors=0, progress=note)
+        clock, processor = time.perf_counter() - clock, time.process_time() - processor
+    print(
+        f"{len(shards):,} shards: {1000 * clock / len(shards):.1f} ms each, {1000 * processor / len(shards):.1f} ms of the driver's processor time; "
+        f"memory of the driver {' '.join(memory)} MB"
+    )
+    clock = time.perf_counter()
+    folder.done()
+    print(f"what is done was found in {time.perf_counter() - clock:.1f} s")
+
+
+def driver(given: argparse.Namespace) -> None:
+    """Copy a text, slowly."""
+    folder = Folder(str(given.folder), "txt")
+    folder.begin({"command": "copy"})
+    with connected("local[2]"):
+        task = Copy("", "", False, "", "conllu", "words", 0.4)
+        shards = cut(find_files([str(given.text)]), 1000, column="")
+        run_shards(task, folder, {"command": "copy"}, shards, workers=2, max_errors=0, progress=lambda summary: None)
+
+
+def kills(given: argparse.Namespace) -> None:
+    """Print how often the output was the same."""
+    text = fresh(given.folder) / "text.txt"
+    text.write_text("".join(f"paragraph {i:06d} is here\n\n" for i in range(2000)))
+    same, killed, drivers, expected = 0, 0, 0, {}
+    rng = np.random.default_rng(0)
+    for time_ in range(given.times + 1):
+        out = given.folder / str(time_)
+        left = 2 if time_ else 0
+        while True:
+            process = subprocess.Popen(
+                [sys.executable, __file__, "driver", str(text), str(out)], stderr=subprocess.DEVNULL
+            )
+            begun, until = time.monotonic(), rng.uniform(12.0, 25.0) if left else np.inf
+            while process.poll() is None:
+                time.sleep(rng.uniform(2.0, 5.0))
+                own = workers_below(process.pid)
+                if time_ and own:
+                    os.kill(int(rng.choice(own)), signal.SIGKILL)
+                    killed += 1
+                if time.monotonic() - begun > until and process.poll() is None:
+                    process.kill()
+            left, drivers = left - (process.wait() < 0), drivers + (process.returncode < 0)
+            if process.returncode == 0:
+                break
+        found = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+        expected = found if not time_ else expected
+        same += bool(time_) and found == expected
+        print(f"the same {same} of {time_} times; {killed} workers and {drivers} drivers were killed", flush=True)
+
+
+def workers_below(process: int) -> list[int]:
+    """The workers of the cluster that a process has started."""
+    parents, names = {}, {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                names[int(folder.name)] = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+
+    def is_below(one: int) -> bool:
+        return one == process or (one in parents and is_below(parents[one]))
+
+    return [one for one, name in names.items() if name.startswith(b"ray::") and b"IDLE" not in name and is_below(one)]
+
+
+def heaps(given: argparse.Namespace) -> None:
+    """Print how many different words and pairs there are in a half, a quarter ... of a text, and the exponents of Heaps' law."""
+    from spacy_hpyp.cli.raw_text import opened
+
+    with opened(given.text) as file:
+        words = file.read().split()
+    sizes = [len(words) >> i for i in range(6)]
+    number: dict[str, int] = {}
+    numbers = np.array([number.setdefault(word, len(number)) for word in words], dtype=np.int64)
+    for name, values in (("words", numbers), ("pairs", numbers[:-1] << 32 | numbers[1:])):
+        found = [len(np.unique(values[:size])) for size in sizes]
+        exponent = np.polyfit(np.log(sizes), np.log(found), 1)[0]
+        steps = ", ".join(f"{count:,} in {size:,}" for count, size in zip(found, sizes))
+        local = np.mean([np.log2(more / less) for more, less in pairwise(found[:3])])
+        print(f"different {name}: {steps}; exponent {exponent:.3f}, of the last two doublings {local:.3f}")
+
+
+def main() -> None:
+    """Print figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    own = commands.add_parser("parse")
+    own.add_argument("pipeline", type=Path)
+    own.add_argument("text", type=Path)
+    own.add_argument("folder", type=Path)
+    own.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    own.add_argument("--shard-size", type=int, default=100_000)
+    own.set_defaults(run=workers_beside_one_process)
+    own = commands.add_parser("shards")
+    own.add_argument("folder", type=Path)
+    own.add_argument("--shards", type=int, default=10_000)
+    own.set_defaults(run=many_shards)
+    own = commands.add_parser("kills")
+    own.add_argument("folder", type=Path)
+    own.add_argument("--times", type=int, default=20)
+    own.set_defaults(run=kills)
+    own = commands.add_parser("driver")
+    own.add_argument("text", type=Path)
+    own.add_argument("folder", type=Path)
+    own.set_defaults(run=driver)
+    own = commands.add_parser("heaps")
+    own.add_argument("text", type=Path)
+    own.set_defaults(run=heaps)
+    given = parser.parse_args()
+    given.run(given)
+
+
+if __name__ == "__main__":
+    main()

@@ -61,17 +61,20 @@ def test_every_page_is_in_the_navigation_once():
     assert sorted(pages(srsly.read_yaml(SITE)["nav"])) == sorted(page.name for page in DOCS.glob("*.md"))
 
 
-def names_of(group, before=""):
-    """The commands of a group and of those below it that are listed."""
+def commands_of(group, before=""):
+    """The commands of a group and of those below it that are listed, with their names."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
-            yield from names_of(command, f"{before}{name} ")
+            yield from commands_of(command, f"{before}{name} ")
         elif not command.hidden:
-            yield f"{before}{name}"
+            yield f"{before}{name}", command
+
+
+COMMANDS = dict(commands_of(get_command(hpyp)))
 
 
 def test_every_command_is_in_the_readme_and_no_page_has_others():
-    commands = set(names_of(get_command(hpyp)))
+    commands = set(COMMANDS)
     of_groups = {name.split()[0] for name in commands if " " in name}
     for page in PAGES:
         for first, second in re.findall(r"python -m spacy hpyp ([a-z-]+)(?: ([a-z-]+))?", page.read_text("utf8")):
@@ -81,6 +84,17 @@ def test_every_command_is_in_the_readme_and_no_page_has_others():
         row.split("|")[1] for row in readme.split("| `python -m spacy hpyp …` |")[1].split("\n\n")[0].splitlines()[2:]
     )
     assert set(re.findall(r"`([a-z][a-z -]+)`", table)) == commands
+
+
+@by_page
+def test_options_of_commands_in_a_page_are_there(page):
+    for line in re.sub(r"\\\n", "", page.read_text(encoding="utf8")).splitlines():
+        for name, command in COMMANDS.items():
+            for arguments in re.findall(rf"python -m spacy hpyp {name} ([^`\n]*)", line):
+                known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
+                # A dot is in the name of a setting of a config.
+                given = set(re.findall(r"(?<!\S)--?[a-zA-Z][\w-]*(?![\w.-])", arguments))
+                assert given <= known, f"{page.name}: {name} has no {given - known}"
 
 
 def test_what_is_checked_with_bounds_is_there():

@@ -4,6 +4,7 @@ figures.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +190,8 @@ def _section(
         if own is None:
             said = [f"Not there yet: {runner.problem(study.runs[sample.run]) or 'it has not been run'}."]
         else:
-            said = [f"* {line}" for line in own[:_SHOWN]]
+            # The names of classes of words, as <LOW>, are no markup.
+            said = [f"* {escape(line, quote=False)}" for line in own[:_SHOWN]]
         if sample.published:
             said += ["", "In the paper:", "", *(f"* {line}" for line in sample.published)]
         lines += [*_folded(f"{name} {numbers[sample.run]}", said), ""]
@@ -205,8 +207,8 @@ def _verdict(column: Column, claim: Claim, judged: Mapping[str, Any]) -> list[st
     # Of many steps that all go the right way the table above has the figures.
     many = judged["holds"] and len(steps) > _STEPS
     told = f"at each of {len(steps)} steps" if many else ", ".join(steps)
-    lines = [f"* **{_SAID[judged['holds']]}**: {claim.says}: {claim.column} {told}"]
-    return [*lines, f"  {claim.otherwise}"] if judged["holds"] is False and claim.otherwise else lines
+    line = f"* **{_SAID[judged['holds']]}**: {claim.says}: {claim.column} {told}"
+    return [f"{line}.", f"  {claim.otherwise}"] if judged["holds"] is False and claim.otherwise else [line]
 
 
 def _changed(claim: Claim, column: Column, change: float | None) -> str:

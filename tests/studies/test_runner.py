@@ -313,7 +313,7 @@ def test_the_page_has_both_figures_and_the_command_of_each(start):
     assert "none: 'out/printed.json' has no such figures." in page
     assert "| theirs | 92.0 | – |  |" in page
     assert "* **holds**: high is higher: UAS +10.5 (paper +19.0)" in page
-    assert "* **does not hold**: printed is highest: UAS -5.5\n  Or not." in page
+    assert "* **does not hold**: printed is highest: UAS -5.5.\n  Or not." in page
     assert "* **holds**: printed is about as good" in page
     assert "* **does not hold**: twice as much: UAS ×1.15 (paper ×1.27)" in page
     assert "* **not known yet**: more" in page

@@ -15,6 +15,8 @@ from .words import Layout, layout_of
 
 #: In the place of what a voter says, if it says nothing of a word; `NONE` is the head of a root.
 ABSENT = -2
+#: The right head of a word that voters have put into another sentence than it: no voter can be right.
+OUTSIDE = -3
 
 
 class Ballots(NamedTuple):
@@ -35,7 +37,7 @@ class Ballots(NamedTuple):
 
 
 class Gold(NamedTuple):
-    """What is right, as in `Ballots`; `ABSENT` where that is not known.
+    """What is right, as in `Ballots`; `ABSENT` where that is not known, `OUTSIDE` for heads in other sentences.
 
     heads, labels, tags (int32[words]): Of each word.
     """
@@ -159,8 +161,10 @@ def read_gold_votes(
     block = np.zeros(len(doc), dtype=np.int64)
     block[layout.token] = np.repeat(np.arange(len(layout.offsets) - 1), np.diff(layout.offsets))
     places = np.array([ABSENT if head is None else head for head in heads], dtype=np.int64)
+    found = _heads(layout.token, block, places)
+    is_word = np.isin(places, layout.token)[layout.token]
     return Gold(
-        _heads(layout.token, block, places).astype(np.int32),
+        np.where((found == ABSENT) & is_word, OUTSIDE, found).astype(np.int32),
         np.array(_numbers(layout.token, [label or "" for label in labels], names.labels), dtype=np.int32),
         np.array(_numbers(layout.token, [tag or "" for tag in tags], names.tags), dtype=np.int32),
     )

@@ -11,6 +11,8 @@ from spacy.training import Example
 
 #: Labels that are left out, as spaCy's scorer leaves them out of UAS and LAS.
 PUNCTUATION = ("p", "punct")
+#: How many of the choices are to be right that are as sure as a threshold, as a proportion.
+PRECISION = 0.99
 #: Of which parts of the choices, the surest ones, the risk is told.
 COVERAGE = np.linspace(0.1, 1.0, 10)
 
@@ -27,6 +29,8 @@ class Calibration:
     risk (float64[10]): How many are wrong of the surest 10 %, 20 % ... of the choices, as a proportion (El-Yaniv & Wiener 2010); of
         equally sure ones, as many as of all of those. Not a number where there are none.
     least (float64[10]): How sure the least sure of them are.
+    threshold (float): From which confidence on `PRECISION` of the choices are right; not a number if there is none.
+    above (float): How many of all choices are as sure, as a proportion.
     """
 
     tokens: np.ndarray
@@ -35,6 +39,8 @@ class Calibration:
     auroc: float
     risk: np.ndarray
     least: np.ndarray
+    threshold: float
+    above: float
 
     @property
     def error(self) -> float:
@@ -64,6 +70,11 @@ class Calibration:
             "accuracy": self.mean_accuracy,
             "expected_calibration_error": self.error,
             "auroc": self.auroc,
+            "threshold": {
+                "precision": PRECISION,
+                "confidence": None if np.isnan(self.threshold) else self.threshold,
+                "part": self.above,
+            },
             "bins": [
                 {"from": low, "to": high, "tokens": tokens, "confidence": confidence, "accuracy": accuracy}
                 for low, high, tokens, confidence, accuracy in zip(
@@ -99,7 +110,7 @@ def calibrate(confidence: Iterable[float], correct: Iterable[bool], bins: int = 
         raise ValueError("A confidence is not between 0 and 1.")
     place = np.minimum((p * bins).astype(np.int64), bins - 1)
     tokens = np.bincount(place, minlength=bins)
-    risk, least = _risks(p, right)
+    risk, least, threshold, above = _risks(p, right)
     with np.errstate(invalid="ignore"):
         return Calibration(
             tokens=tokens,
@@ -108,17 +119,23 @@ def calibrate(confidence: Iterable[float], correct: Iterable[bool], bins: int = 
             auroc=_auroc(p, right),
             risk=risk,
             least=least,
+            threshold=threshold,
+            above=above,
         )
 
 
-def _risks(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The risk of the surest parts of choices, and how sure the least sure of each are."""
+def _risks(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """The risk of the surest parts of choices, and how sure the least sure of each are; and the threshold, see `Calibration`."""
     if len(confidence) == 0:
-        return np.full(len(COVERAGE), np.nan), np.full(len(COVERAGE), np.nan)
+        return np.full(len(COVERAGE), np.nan), np.full(len(COVERAGE), np.nan), np.nan, 0.0
     values, place, counts = np.unique(-confidence, return_inverse=True, return_counts=True)
-    wrong = np.repeat(np.bincount(place.ravel(), 1.0 - right) / counts, counts)
+    sums = np.bincount(place.ravel(), 1.0 - right)
+    wrong = np.repeat(sums / counts, counts)
     ends = np.ceil(COVERAGE * len(confidence) - 1e-9).astype(np.int64)
-    return np.cumsum(wrong)[ends - 1] / ends, -np.repeat(values, counts)[ends - 1]
+    sure = np.flatnonzero(np.cumsum(sums) <= (1.0 - PRECISION) * np.cumsum(counts))
+    threshold, above = (-values[sure[-1]], counts[: sure[-1] + 1].sum()) if len(sure) else (np.nan, 0)
+    risk = np.cumsum(wrong)[ends - 1] / ends
+    return risk, -np.repeat(values, counts)[ends - 1], float(threshold), float(above / len(confidence))
 
 
 def _auroc(confidence: np.ndarray, right: np.ndarray) -> float:

@@ -10,6 +10,7 @@ from . import (
     check,
     classes,
     combine,
+    combined,
     convert,
     convert_lm,
     convert_ptb,
@@ -36,16 +37,16 @@ from . import (
     udeval,
     warm,
 )
-from .app import Listed, OfPapers, hpyp
+from .app import OfPapers, OfVoters, hpyp
 
 __all__ = ["hpyp"]
 
 _EVERY_DAY, _TRAINING, _PAPERS = "Every day", "For training", "For the papers"
 
 voters = typer.Typer(
-    help="Make a treebank from which a parse_combiner learns how far to believe parsers.",
+    help="Let parsers vote with the one that you have, or say how sure its arcs are; 'combine PIPELINE TREEBANK' is short for 'combine pipeline'.",
     no_args_is_help=True,
-    cls=Listed,
+    cls=OfVoters,
 )
 papers = typer.Typer(
     help="Fill the tables of the papers, and do what only they need.", no_args_is_help=True, cls=OfPapers
@@ -97,7 +98,7 @@ _add(
     },
     _TRAINING,
 )
-_add(voters, {"hold-out": combine.hold_out, "keep": combine.keep_parses})
+_add(voters, {"pipeline": combined.combine, "hold-out": combine.hold_out, "keep": combine.keep_parses})
 hpyp.add_typer(voters, name="combine", rich_help_panel=_TRAINING)
 _add(
     papers,

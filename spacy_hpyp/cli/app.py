@@ -24,7 +24,7 @@ from ..components.easy_first_parser import EasyFirstParser
 from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
-from ..components.parse_combiner import ParseCombiner
+from ..components.voting import VotingComponent
 from ..storage.checksum import DAMAGE
 from ..storage.files import prepare_folder, replace_file
 from .progress import telling_of_compilation
@@ -112,6 +112,15 @@ class OfPapers(Listed):
         return super().parse_args(ctx, args)
 
 
+class OfVoters(Listed):
+    """How several parsers make one pipeline; what is no name of a command are arguments of the one that does it all."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        """Read the options of the group, of which there are none but `--help`."""
+        is_other = bool(args) and args[0] not in self.commands and args[0] != "--help"
+        return super().parse_args(ctx, ["pipeline", *args] if is_other else args)
+
+
 def _note_new_name(old: str, new: str) -> None:
     note(f"'hpyp {old}' is called 'hpyp {new}' now; the old name goes on working in this version.")
 
@@ -179,7 +188,7 @@ class Parsers(NamedTuple):
     hpyp: list[HPYPParser]
     easy_first: list[EasyFirstParser]
     head_outward: list[HeadOutwardParser]
-    combiners: list[ParseCombiner]
+    combiners: list[VotingComponent]
 
 
 def parsers_of(nlp: Language, name: str | Path, *, others: bool = False) -> Parsers:
@@ -190,7 +199,7 @@ def parsers_of(nlp: Language, name: str | Path, *, others: bool = False) -> Pars
     RAISES (ValueError): If there is none, or one that has not been trained.
     """
     pipes = [pipe for _, pipe in nlp.pipeline]
-    kinds = HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner
+    kinds = HPYPParser, EasyFirstParser, HeadOutwardParser, VotingComponent
     found = Parsers(*([pipe for pipe in pipes if isinstance(pipe, kind)] for kind in kinds))
     if not any(found) and not (others and any(isinstance(pipe, _OTHERS) for pipe in pipes)):
         wanted = "a parser or tagger" if others else "a parser of this package"

@@ -7,10 +7,10 @@ from typing import Annotated, Any, NamedTuple
 from spacy.language import Language
 from wasabi import msg
 
-from ..annotation.calibration import Calibration, calibrate_heads, calibrate_tags
+from ..annotation.calibration import PRECISION, Calibration, calibrate_heads, calibrate_tags
 from ..components.corpus import create_gold_corpus
 from ..components.easy_first_tagger import EasyFirstTagger
-from ..components.parse_combiner import ParseCombiner
+from ..components.voting import VotingComponent
 from .app import Parsers
 from .documents import read_corpus
 from .options import option
@@ -50,7 +50,7 @@ def calibrations(
     for parser in parsers.hpyp:
         parser.marginals = True
     # Only a generative parser that finds tags says how sure of them it is, and not where a tagger comes after it.
-    others = any(isinstance(pipe, EasyFirstTagger | ParseCombiner) for _, pipe in nlp.pipeline)
+    others = any(isinstance(pipe, EasyFirstTagger | VotingComponent) for _, pipe in nlp.pipeline)
     found = []
     for examples in (read_corpus(data_path, nlp), list(create_gold_corpus(data_path)(nlp))):
         if not examples:
@@ -86,7 +86,16 @@ def _print(name: str, found: Calibration) -> None:
     footer = ("all", table["tokens"], f"{table['confidence']:.4f}", f"{table['accuracy']:.4f}")
     header = (name, "tokens", "confidence", "accuracy")
     print_table(header, rows, f"Reliability of {name}", footer=footer)
-    msg.text(f"Expected calibration error: {found.error:.4f}")
-    msg.text(f"AUROC: {found.auroc:.4f}")
+    print_figures(found)
     surest = [(f"{row['part']:.0%}", f"{row['confidence']:.4f}", f"{row['risk']:.4f}") for row in table["coverage"]]
     print_table(("surest", "confidence from", "wrong"), surest, f"Risk and coverage of {name}", left=0)
+
+
+def print_figures(found: Calibration) -> None:
+    """Print what a reliability table says in three numbers."""
+    msg.text(f"Expected calibration error: {found.error:.4f}")
+    msg.text(f"AUROC: {found.auroc:.4f}")
+    if isnan(found.threshold):
+        msg.text(f"Precision {PRECISION:.0%}: with no threshold")
+    else:
+        msg.text(f"Precision {PRECISION:.0%}: from {found.threshold:.4f} on, which {found.above:.1%} have")

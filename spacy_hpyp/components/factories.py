@@ -35,7 +35,7 @@ _SHIPPED = {
 
 
 @cache
-def _config(name: str) -> Config:
+def shipped_config(name: str) -> Config:
     """A config that comes with the package: in it, where that is installed, or beside it in the project."""
     folders = (Path(__file__).parents[1] / "configs", Path(__file__).parents[2] / "configs")
     path = next((folder / f"{name}.cfg" for folder in folders if (folder / f"{name}.cfg").exists()), None)
@@ -54,7 +54,7 @@ def default_config(settings: type[Settings], factory: str) -> Config:
     factory (str): Its name.
     """
     if factory in _SHIPPED:
-        component = _config(_SHIPPED[factory])["components"][factory]
+        component = shipped_config(_SHIPPED[factory])["components"][factory]
         # Of the language of the pipeline nothing is known yet.
         shipped = Config(component).merge({"model": {"unknown_words": {"lang": "xx"}}})
     else:

@@ -243,6 +243,27 @@ class StateSettings(Settings):
     seed: int = setting(0, SEED, "fixes training bit for bit, and the states of a document")
 
 
+def _last() -> Any:
+    return setting(
+        "",
+        Name(),
+        'the name of the parse that a document has when it comes; in a config, `""` is the component before this one',
+    )
+
+
+@dataclass(frozen=True)
+class ConfidenceSettings(Settings):
+    """All settings of `arc_confidence`."""
+
+    source: str = setting(
+        "",
+        Name(),
+        "the name of an `hpyp_parser` in the pipeline that is asked about the arcs, which may be disabled; or the path of a pipeline that has "
+        "one; none: only what `keep_parse` has kept is asked",
+    )
+    last: str = _last()
+
+
 @dataclass(frozen=True)
 class CombinerSettings(Settings):
     """All settings of `parse_combiner`."""
@@ -257,11 +278,7 @@ class CombinerSettings(Settings):
         Whole(1, 10_000),
         'sentences with more words get the tree of `"spanning"`: time for a projective one grows with the third power of their number',
     )
-    last: str = setting(
-        "",
-        Name(),
-        'the name of the parse that a document has when it comes; in a config, `""` is the component before this one',
-    )
+    last: str = _last()
 
 
 @dataclass(frozen=True)

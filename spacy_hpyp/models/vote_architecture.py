@@ -14,8 +14,9 @@ from .votes import Result, Votes
 #: The attribute of a thinc Model that holds `Votes`.
 VOTES = "votes"
 
-#: Ballots, the number of the label of roots, and up to which length trees are to be projective. Or Docs, as `spacy debug model` gives them.
-Request = tuple[Ballots, int, int] | list[Doc]
+#: Ballots, the number of the label of roots, up to which length trees are to be projective, and the voter whose trees are to stay. Or Docs,
+#: as `spacy debug model` gives them.
+Request = tuple[Ballots, int, int, int | None] | list[Doc]
 
 
 @registry.architectures("spacy-hpyp.ParseVotes.v1")
@@ -43,6 +44,6 @@ def _forward(model: Model, request: Request, is_train: bool) -> tuple[Result, An
     if isinstance(request, list):
         names = Names.known(votes.tags, votes.labels)
         ballots, _ = read_ballots(request, votes.voters, names, last="", reader=model.name)
-        request = ballots, names.labels.setdefault(ROOT_LABEL, len(names.labels)), 0
-    ballots, root, longest = request
-    return votes.elect(ballots, longest=longest, root=root), lambda gradient: gradient
+        request = ballots, names.labels.setdefault(ROOT_LABEL, len(names.labels)), 0, None
+    ballots, root, longest, kept = request
+    return votes.elect(ballots, longest=longest, root=root, kept=kept), lambda gradient: gradient

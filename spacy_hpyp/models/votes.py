@@ -233,10 +233,10 @@ class Votes(StoredModel):
         """Whether what votes are worth has been learned."""
         return not np.array_equal(self.weights["elected"], _AS_VOTED)
 
-    def learn(self, ballots: Ballots, gold: Gold, *, longest: int, root: int) -> None:
+    def learn(self, ballots: Ballots, gold: Gold, *, longest: int, root: int, kept: int | None = None) -> None:
         """Learn from words whose annotation is known.
 
-        longest (int): Of sentences of no more words the tree is projective, see `elect`.
+        longest (int), kept (int | None): See `elect`.
         root (int): The label of roots.
         """
         tags = self._tag_groups(ballots)
@@ -244,11 +244,13 @@ class Votes(StoredModel):
         chosen_tags, _ = _best(tags, self.weights["tags"], len(gold.tags))
         heads = self._head_groups(ballots, chosen_tags)
         self.weights["heads"] = _learn_known(heads, gold.heads)
-        elected, voted = self._elect(heads, ballots.offsets, longest)
+        elected, voted = self._elect(heads, ballots, longest, kept)
         # That the others make a tree, too, says something about an arc that its own votes do not.
         known = gold.heads != ABSENT
         right = elected[known] == gold.heads[known]
         self.weights["elected"] = fit_confidence(_of_votes(voted[known]), right, _AS_VOTED)
+        if kept is not None:
+            return
         labels = self._label_groups(ballots, chosen_tags, elected, root)
         # A label counts where the head is right; and where it is not, the right label is another head's.
         counted = (elected == gold.heads) & (elected != NONE)
@@ -264,23 +266,32 @@ class Votes(StoredModel):
         groups, right = _known(self._head_groups(ballots, tags), gold.heads)
         return -_log_likelihood(groups, right, self.weights["heads"]) / max(1, len(np.unique(groups.word)))
 
-    def elect(self, ballots: Ballots, *, longest: int, root: int) -> Result:
+    def elect(self, ballots: Ballots, *, longest: int, root: int, kept: int | None = None) -> Result:
         """Find the best trees, labels and tags.
 
         longest (int): Of sentences of no more words the projective tree with the most votes is found. Of longer ones it is any tree of
             arcs that have votes, arcs between neighbours and arcs of the root; 0: of all of them.
         root (int): The label of roots.
+        kept (int | None): The voter whose trees and labels are to stay, if one's are: only how probable they are is asked.
         """
         words = len(ballots.heads)
         tags, tag_probability = _best(self._tag_groups(ballots), self.weights["tags"], words)
-        heads, head_probability = self._elect(self._head_groups(ballots, tags), ballots.offsets, longest)
-        labels, _ = _best(self._label_groups(ballots, tags, heads, root), self.weights["labels"], words)
-        labels[heads == NONE] = root
+        heads, head_probability = self._elect(self._head_groups(ballots, tags), ballots, longest, kept)
+        if kept is None:
+            labels, _ = _best(self._label_groups(ballots, tags, heads, root), self.weights["labels"], words)
+            labels[heads == NONE] = root
+        else:
+            labels = ballots.labels[:, kept]
         sure = logistic(_of_votes(head_probability) @ self.weights["elected"])
         return Result(heads, labels, tags, sure, tag_probability)
 
-    def _elect(self, groups: Groups, offsets: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
-        share = shares(groups, self.weights["heads"])
+    def _elect(self, groups: Groups, ballots: Ballots, longest: int, kept: int | None) -> tuple[np.ndarray, np.ndarray]:
+        share, offsets = shares(groups, self.weights["heads"]), ballots.offsets
+        if kept is not None:
+            heads, probability = ballots.heads[:, kept], np.zeros(len(ballots.heads))
+            own = groups.choice == heads[groups.word]
+            probability[groups.word[own]] = share[own]
+            return heads, probability
         bounds = np.searchsorted(groups.word, offsets)
         heads, probability = np.empty(offsets[-1], dtype=np.int32), np.empty(offsets[-1])
         for i, (start, end) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist())):

@@ -1,17 +1,21 @@
-"""Parts of a corpus that are held out, and what several pipelines say of them."""
+"""Parts of a corpus that are held out, what several pipelines say of them, and a pipeline of several."""
+
+import re
 
 import pytest
 import spacy
-from command_line import run
+from command_line import interrupt_after_one_training, run
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus, Example
 
 from spacy_hpyp.annotation.kept import kept_parses
+from spacy_hpyp.cli import trainings
 from spacy_hpyp.components.parse_combiner import ParseCombiner
+from spacy_hpyp.components.scorer import score
 
 
-@Language.factory("h_chain_parser", default_config={"distance": 1})
+@Language.factory("h_chain_parser", assigns=["token.dep"], default_config={"distance": 1})
 def make_chain_parser(nlp, name, distance):
     """Hangs every token on the one so many places before it, the first ones on the first."""
 
@@ -107,3 +111,80 @@ def test_wrong_voters_are_errors(folder, parsers, message):
     found = run("hpyp", "combine", "keep", folder / "train.spacy", folder / "no.spacy", *given, exit_code=1)
     assert message in " ".join(found.stderr.split())
     assert not (folder / "no.spacy").exists()
+
+
+@pytest.fixture(scope="module")
+def pipelines(toy, trained, folder):
+    """A pipeline of the toy treebank; the same with a config that is quick to train; and a treebank that is new to both."""
+    trained.to_disk(folder / "pool")
+    config = trained.config.copy()
+    config["training"].update({"max_steps": 2, "eval_frequency": 1})
+    nlp = spacy.util.load_model_from_config(config).from_bytes(trained.to_bytes())
+    nlp.to_disk(folder / "own")
+    docs = [toy.doc(nlp.vocab, *toy.sentences(80, seed=5)[i : i + 4]) for i in range(0, 80, 4)]
+    DocBin(docs=docs).to_disk(folder / "unseen.spacy")
+    return folder
+
+
+def figures(pipelines, model):
+    nlp = spacy.load(model)
+    docs = DocBin().from_disk(pipelines / "unseen.spacy").get_docs(nlp.vocab)
+    return score([Example(nlp(doc.text), doc) for doc in docs])["dep_uas"]
+
+
+def test_a_parser_votes_with_others(pipelines):
+    arguments = pipelines / "chain1", pipelines / "train.spacy", "-o", pipelines / "voting"
+    found = run("hpyp", "combine", *arguments, "--with", pipelines / "pool", "--unseen", pipelines / "unseen.spacy")
+    assert "votes that have learned from the others" in found.output
+    nlp = spacy.load(pipelines / "voting")
+    assert nlp.pipe_names == ["hpyp_parser", "keep_hpyp_parser", "h_chain_parser", "parse_combiner"]
+    assert figures(pipelines, pipelines / "voting") > figures(pipelines, pipelines / "chain1") + 0.2
+
+
+def test_arcs_of_a_parser_are_rated(pipelines):
+    arguments = pipelines / "chain1", pipelines / "train.spacy", "-o", pipelines / "rating"
+    options = "--with", pipelines / "pool", "--unseen", pipelines / "unseen.spacy"
+    shown = run("hpyp", "combine", "--rate", *arguments, *options).output
+    assert re.search(r"AUROC: (1|0\.9)", shown)
+    assert "Precision 99%: from" in shown
+    nlp = spacy.load(pipelines / "rating")
+    assert (nlp.pipe_names, nlp.disabled) == (["h_chain_parser", "arc_confidence"], ["hpyp_parser"])
+    doc, alone = (spacy.load(pipelines / name)("the old dog sees a bird .") for name in ("rating", "chain1"))
+    assert [token.head.i for token in doc] == [token.head.i for token in alone]
+    # "old" is no modifier of "the".
+    assert doc[1]._.head_prob < 0.5 < doc[6]._.head_prob + 0.5
+    shown = run("hpyp", "evaluate", "--calibration", pipelines / "rating", pipelines / "unseen.spacy").output
+    assert "Precision 99%" in shown
+
+
+def test_parsers_are_trained_without_what_votes_are_learned_from_and_once(pipelines, monkeypatch):
+    arguments = pipelines / "own", pipelines / "train.spacy", "-o", pipelines / "folds", "--with", pipelines / "pool"
+    arguments = (*arguments, "--parts", 4, "--first", 2)
+    train, interrupted = trainings.train, interrupt_after_one_training(monkeypatch)
+    assert "no power" in run("hpyp", "combine", *arguments, exit_code=1).stderr
+    assert not (pipelines / "folds").exists()
+    monkeypatch.setattr(trainings, "train", train)
+    assert "has been trained before" in " ".join(run("hpyp", "combine", *arguments).output.split())
+    monkeypatch.setattr(trainings, "train", interrupted)
+    run("hpyp", "combine", *arguments)
+    assert spacy.load(pipelines / "folds").pipe_names == [
+        "voting_hpyp_parser",
+        "keep_voting_hpyp_parser",
+        "hpyp_parser",
+        "parse_combiner",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        ("none", [], "should have a parser"),
+        ("chain1", ["--with", "{}/chain2", "--unseen", "{}/unseen.spacy"], "should have an hpyp_parser"),
+    ],
+)
+def test_what_cannot_be_combined_is_said(pipelines, model, options, message):
+    given = [each.format(pipelines) for each in options]
+    found = run(
+        "hpyp", "combine", pipelines / model, pipelines / "train.spacy", "-o", pipelines / "no", *given, exit_code=1
+    )
+    assert message in " ".join(found.stderr.split())

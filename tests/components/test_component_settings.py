@@ -21,6 +21,7 @@ from spacy_hpyp import HPYPParser
 from spacy_hpyp.annotation.documents import UnknownTagWarning
 from spacy_hpyp.components.settings import (
     CombinerSettings,
+    ConfidenceSettings,
     EasyFirstParserSettings,
     HeadOutwardSettings,
     ParserSettings,
@@ -202,6 +203,7 @@ DESCRIBED = [
     ("the latent-state model", StateModelSettings),
     ("`parse_reranker`", RerankerSettings),
     ("`parse_combiner`", CombinerSettings),
+    ("`arc_confidence`", ConfidenceSettings),
 ]
 
 

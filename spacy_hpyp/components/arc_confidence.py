@@ -1,0 +1,128 @@
+"""The trainable spaCy component `arc_confidence`."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from spacy import util
+from spacy.attrs import SENT_START
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..annotation.ballots import Ballots, Names
+from ..annotation.documents import Layout
+from ..annotation.extensions import forget_probabilities, mark_uncalibrated, write_head_probability
+from ..annotation.kept import current_parse, keep, kept_parses, take_back
+from ..models.votes import Result
+from .factories import register
+from .hpyp_parser import HPYPParser
+from .neighbours import NeighbouringComponent
+from .rating import arc_probabilities
+from .settings import ConfidenceSettings
+from .voting import VotingComponent
+
+#: The name of the parse of the parser that is asked, among those that are kept.
+ASKED = "asked"
+
+
+class ArcConfidence(NeighbouringComponent, VotingComponent):
+    """Says how probable it is that the arcs are right that another parser has found, and leaves its trees as they are.
+
+    It stands after any parser and sets `token._.head_prob`. An `hpyp_parser` is asked for the posterior probability of each arc, and for
+    a parse of its own. Whether others find the arc, too, and how much that counts is as in `ParseCombiner`: these are its votes, and
+    parses that `keep_parse` has kept before are among them.
+
+    What counts how much is learned from documents that neither parser has learned from; `hpyp combine --rate` does it. Labels and tags
+    need not be those of the treebank: that a head is right is learned alone.
+
+    Its model is made by `spacy-hpyp.ParseVotes.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+    """
+
+    factory = "arc_confidence"
+    settings_type = ConfidenceSettings
+    _loaded: tuple[str, HPYPParser] | None = None
+
+    @property
+    def asked(self) -> HPYPParser | None:
+        """The parser that is asked, if one is.
+
+        RAISES (ValueError): If there is none of this name, nor a pipeline at this path.
+        """
+        if not self.source:
+            return None
+        place = self.place()
+        if self.source in place.nlp.component_names or not Path(self.source).exists():
+            parser = place.named(self.source, "source")
+        else:
+            if self._loaded is None or self._loaded[0] != self.source:
+                pipes = [pipe for _, pipe in util.load_model(self.source).components if isinstance(pipe, HPYPParser)]
+                self._loaded = self.source, pipes[0] if pipes else None
+            parser = self._loaded[1]
+        if not isinstance(parser, HPYPParser):
+            raise ValueError(
+                f"The 'source' of the component '{self.name}' is '{self.source}', but that is no hpyp_parser."
+            )
+        return parser
+
+    def ask(self, docs: Sequence[Doc], parser: HPYPParser | None = None) -> None:
+        """Write what the parser that is asked says into parsed documents: its own parse, and how probable it takes their arcs for.
+
+        docs (Sequence[Doc]): They are changed; those that it has been asked about are left out.
+        parser (HPYPParser | None): Another one than `source`.
+        """
+        docs = [doc for doc in docs if len(doc) and ASKED not in kept_parses(doc)]
+        parser = self.asked if parser is None else parser
+        if parser is None or not docs:
+            return
+        own = [doc.copy() for doc in docs]
+        for doc in own:
+            take_back(doc, doc.to_array(SENT_START).view(np.int64))
+            forget_probabilities(doc)
+        layout, parses = parser.predict(own, search=parser.search._replace(marginals=True, guides=True))
+        parser.set_annotations(own, (layout, parses))
+        found = arc_probabilities(layout, parses, docs)
+        for doc, theirs, words in zip(docs, own, layout.words):
+            keep(doc, ASKED, current_parse(theirs))
+            write_head_probability(doc, layout.token[words], found[words])
+
+    def _voters_before(self, nlp: Language | None) -> list[str]:
+        others = [name for name in super()._voters_before(nlp) if name != self.last]
+        return [self.last, *([ASKED] if self.source else []), *others]
+
+    def _names_in(self, examples: list[Example], nlp: Language | None) -> dict[str, set[str]]:
+        found = super()._names_in(examples, nlp)
+        rated = dict(nlp.components).get(self.last) if nlp is not None else None
+        return {**found, "labels": found["labels"].union(getattr(rated, "labels", ()))}
+
+    def _ballots(self, docs: list[Doc], last: str) -> tuple[Ballots, Layout, Names]:
+        unparsed = [doc for doc in docs if len(doc) and not doc.has_annotation("DEP")]
+        if unparsed:
+            raise ValueError(
+                f"The component '{self.name}' says how probable arcs are, but it was given a Doc that has not been parsed. Put it behind a "
+                "parser that is not disabled."
+            )
+        docs = [doc.copy() for doc in docs]
+        self.ask(docs)
+        return super()._ballots(docs, last)
+
+    @property
+    def _kept(self) -> int | None:
+        return 0
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Result, Names]) -> None:
+        """Write how probable arcs are into the documents that `predict` was given, by what it returned."""
+        docs, (layout, rated, _) = list(docs), scores
+        for doc, words in zip(docs, layout.words):
+            write_head_probability(doc, layout.token[words], rated.head_probability[words])
+        if not self.votes.are_learned:
+            mark_uncalibrated(docs, self.name)
+
+
+make_arc_confidence = register(
+    ArcConfidence,
+    assigns=["token._.head_prob"],
+    requires=["token.dep", "token.head"],
+    scores={},
+    english=False,
+)

@@ -15,6 +15,7 @@ from spacy.language import Language
 from spacy.matcher import Matcher
 
 from spacy_hpyp.cli.evaluate import evaluate
+from spacy_hpyp.text.word_classes import read_classes
 from spacy_hpyp.treebanks.conllu import read_blocks
 
 PROJECT = Path(__file__).parent.parent
@@ -106,11 +107,32 @@ def test_what_a_page_shows_is_what_comes_out(trained, language, example, shown, 
 
 @pytest.mark.parametrize(
     "workflow",
-    ["all", "generative", "fast", "head_outward", "combine", "rerank", "lm", "papers", "papers-ptb", "generate"],
+    [
+        "all",
+        "generative",
+        "fast",
+        "classes",
+        "self",
+        "head_outward",
+        "combine",
+        "rerank",
+        "lm",
+        "papers",
+        "papers-ptb",
+        "generate",
+    ],
 )
 def test_every_workflow_of_the_project_can_be_run(workflow):
     # What is wrong anywhere in project.yml keeps every workflow from running.
     assert "Running command" in run("project", "run", workflow, PROJECT, "--dry", "--force").output
+
+
+def test_the_sample_has_raw_text_for_classes_of_its_own(tmp_path):
+    given = srsly.read_yaml(PROJECT / "project.yml")["vars"]
+    options = shlex.split(given["class_options"])
+    run("hpyp", "classes", PROJECT / given["raw"], "-o", tmp_path / "en.classes", *options)
+    paths = {each.path for each in read_classes(tmp_path / "en.classes")}
+    assert len(paths) == 8
 
 
 def test_the_project_uses_a_config_that_is_tested_here():

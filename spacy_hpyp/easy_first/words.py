@@ -124,6 +124,10 @@ SPELLING: dict[str, Callable[[str], int]] = {
 }
 
 
+# There are as many paths as classes.
+_symbols_of_path = lru_cache(_REMEMBERED)(class_symbols)
+
+
 @lru_cache(_REMEMBERED)
 def _spelled(form: str) -> dict[str, int]:
     """All of `SPELLING`: what one component of a pipeline reads, the next one will."""
@@ -328,7 +332,7 @@ class Lexicon:
             "lower.known": self._lower_known(form, number),
         }
         if self._path_of is not None:
-            own |= zip(CLASS_ATTRIBUTES, class_symbols(self._path_of(form)))
+            own |= zip(CLASS_ATTRIBUTES, _symbols_of_path(self._path_of(form)))
         row = self._kind(form, number), [own.get(attribute, 0) for attribute in self.attributes]
         if number < len(vocabulary.words):
             self._rows[form] = row

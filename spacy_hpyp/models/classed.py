@@ -42,7 +42,7 @@ class ClassedModel(StoredModel):
 
     @classes.setter
     def classes(self, classes: Classes) -> None:
-        if self._learned_with not in (None, _size_of(classes)):
+        if self._learned_with is not None and self._learned_with != _size_of(classes):
             raise ValueError(
                 f"The classes of words of the pipeline, of {len(classes):,} words, are not those that its components have learned with, of "
                 f"{self._learned_with[0]:,} words. Read the same file as when they were trained."

@@ -34,6 +34,7 @@ from . import (
     states,
     surprisal,
     tables,
+    treebanks,
     udeval,
     warm,
 )
@@ -92,6 +93,7 @@ _add(
         "learn-text": learn_text.learn_text,
         "ngram": ngram.ngram,
         "select-contexts": select_contexts.select_contexts,
+        "treebanks": treebanks.treebanks,
         "warm": warm.warm,
         "cache": cache.cache,
         "info": info.info,

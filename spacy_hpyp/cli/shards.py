@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +30,8 @@ from .output import json_line
 from .progress import Bar
 from .raw_text import check_text, locate_paragraphs, segmented, words_of
 
+# What stands for bytes that are no UTF-8.
+_NO_TEXT = re.compile("[\udc80-\udcff]")
 # After so many rows a group of a table is written.
 _ROWS = 100_000
 
@@ -101,8 +104,8 @@ class ShardTask(ABC):
         else:
             found = _sentences(lines) if shard.kind == CONLLU else _located(lines, shard, per_line=self.per_line)
         for document in found:
-            is_text = not any("\udc80" <= letter <= "\udcff" for letter in document.text)
-            yield document if is_text else Document(document.place, "", "it is not text in UTF-8")
+            damaged = _NO_TEXT.search(document.text)
+            yield Document(document.place, "", "it is not text in UTF-8") if damaged else document
 
     def _of_records(self, lines: Iterable[tuple[int, str]], shard: Shard) -> Iterator[Document]:
         for at, line in lines:

@@ -1,6 +1,7 @@
 """`hpyp papers tables`: the tables of the papers, or of another study, filled with figures of a treebank."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -11,9 +12,11 @@ import typer
 from wasabi import msg
 
 from ..compat.cli import parse_config_overrides
+from ..distributed.cluster import connected
+from ..distributed.commands import RemoteProcess
 from ..storage.files import prepare_folder, replace_file
 from ..studies.page import to_json, to_markdown
-from ..studies.runner import Runner, minutes, only_one, program_version, wall_seconds
+from ..studies.runner import Runner, here, minutes, only_one, program_version, wall_seconds
 from ..studies.study import Study, StudyTable, read_study
 from .app import fail
 from .options import argument, option
@@ -39,6 +42,12 @@ def tables(
     any_version: Annotated[
         bool, option("Keep what other versions of the program have made; the page says which", "--any-version")
     ] = False,
+    ray: Annotated[
+        str | None,
+        option(
+            "Run commands on a Ray cluster, as 'auto' or an address; its nodes share this folder", metavar="ADDRESS"
+        ),
+    ] = None,
 ) -> None:
     """Fill the tables of papers, or of another study, with figures of a treebank, and write a page that shows them.
 
@@ -54,13 +63,15 @@ def tables(
         raise ValueError(f"There is no study '{path}'. Name the .cfg file of one before the tables.")
     study = read_study(path, overrides, quick=quick)
     tables = study.choose(chosen)
-    runner = Runner(study, program_version(Path(__file__).parents[1]), share=_share(study), any_version=any_version)
+    launch = here if ray is None else RemoteProcess
+    version = program_version(Path(__file__).parents[1])
+    runner = Runner(study, version, share=_share(study), any_version=any_version, launch=launch)
     _show(study, runner, tables, jobs)
     if show:
         return
     prepare_folder(study.output)
     runs = study.runs_of(*tables)
-    with only_one(study.output):
+    with only_one(study.output), nullcontext() if ray is None else connected(ray):
         try:
             failures = runner.run(runs, jobs=jobs, report=partial(print, flush=True))
         finally:

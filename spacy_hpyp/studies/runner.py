@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from shlex import join
-from typing import Any
+from typing import Any, Protocol
 
 import srsly
 from weasel.cli.main import PROJECT_LOCK
@@ -58,6 +58,36 @@ def program_version(package: Path) -> str:
     return f"{__version__}+{found.hexdigest()[:8]}"
 
 
+class Process(Protocol):
+    """A command that runs, as `subprocess.Popen`."""
+
+    def poll(self) -> int | None:
+        """What it has ended with, None if it has not."""
+
+    def terminate(self) -> None:
+        """End it."""
+
+    def wait(self) -> int:
+        """Wait until it has ended."""
+
+    @property
+    def returncode(self) -> int | None:
+        """What it has ended with, as far as is known."""
+
+
+#: Begins a command: the line, a file for its log, and one for what it prints, if that is its output; `name` is what it is called.
+Launch = Callable[..., Process]
+
+
+def here(line: Sequence[str], log: Path, output: Path | None = None, *, name: str) -> subprocess.Popen:
+    """Begin a command on this machine, see `Launch`."""
+    with log.open("wb") as errors:
+        if output is None:
+            return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=errors, stderr=subprocess.STDOUT)
+        with output.open("wb") as file:
+            return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=file, stderr=errors)
+
+
 class Runner:
     """Runs what a study needs. As spaCy's projects do, it notes in a lock file what each output was made of, so that nothing is run twice.
 
@@ -66,6 +96,7 @@ class Runner:
     share (float): How large the training part is beside that which the study's seconds are given for.
     any_version (bool): Whether outputs of other versions of the program are as good.
     program (Sequence[str]): What the arguments of runs are given to.
+    launch (Launch): What begins a command, here or elsewhere.
     """
 
     def __init__(
@@ -76,9 +107,10 @@ class Runner:
         share: float = 1.0,
         any_version: bool = False,
         program: Sequence[str] = (sys.executable, "-m", "spacy"),
+        launch: Launch = here,
     ) -> None:
         self._study, self._version, self._share, self._any_version = study, version, share, any_version
-        self._program = [*program]
+        self._program, self._launch = [*program], launch
         self._lock = study.output / PROJECT_LOCK
         try:
             self._noted: dict[str, Any] = dict(srsly.read_yaml(self._lock)) if self._lock.exists() else {}
@@ -153,7 +185,7 @@ class Runner:
 
     def _run(self, runs: Sequence[Run], jobs: int, report: Callable[[str], None]) -> list[Failure]:
         waiting = self.to_do(runs)
-        running: dict[str, tuple[Run, subprocess.Popen, float]] = {}
+        running: dict[str, tuple[Run, Process, float]] = {}
         failures: dict[str, Failure] = {}
         try:
             while waiting or running:
@@ -187,7 +219,7 @@ class Runner:
                 process.wait()
         return list(failures.values())
 
-    def _start(self, run: Run) -> subprocess.Popen:
+    def _start(self, run: Run) -> Process:
         _remove(run.output)
         for path in (run.output, self._log_path(run)):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -195,11 +227,7 @@ class Runner:
         if run.of.fills:
             run.output.mkdir()
         line = [*self._program, *run.arguments]
-        with self._log_path(run).open("wb") as log:
-            if not run.of.prints:
-                return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
-            with run.output.open("wb") as output:
-                return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=output, stderr=log)
+        return self._launch(line, self._log_path(run), run.output if run.of.prints else None, name=run.name)
 
     def _end(self, run: Run, code: int, seconds: float) -> str | None:
         """Note that a run has made its output, or say why it has not."""

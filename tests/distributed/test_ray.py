@@ -13,6 +13,7 @@ from command_line import run
 
 from spacy_hpyp.cli.shards import ShardTask
 from spacy_hpyp.distributed.cluster import run_shards
+from spacy_hpyp.distributed.commands import RemoteProcess
 from spacy_hpyp.distributed.folder import Folder
 from spacy_hpyp.distributed.inputs import cut, find_files
 
@@ -107,6 +108,52 @@ def test_classes_are_those_without_ray(cluster, write, tmp_path):
     run(*settings, "-o", tmp_path / "alone.txt")
     run(*settings, "-o", tmp_path / "by-workers.txt", "--ray", cluster, "--shard-size", 1)
     assert (tmp_path / "alone.txt").read_bytes() == (tmp_path / "by-workers.txt").read_bytes()
+
+
+PROJECT = """\
+title: "two treebanks"
+vars: {treebank: "", prefix: "", lang: "", text: ""}
+workflows: {all: [first, second]}
+commands:
+  - {name: first, script: ["cp $IN $OUT"], deps: ["$IN"], outputs: ["$OUT"]}
+  - {name: second, script: ["echo ${vars.text}"]}
+""".replace("$IN", "assets/${vars.treebank}").replace("$OUT", "first-${vars.lang}")
+
+
+def test_what_fails_of_many_treebanks_is_named_and_tried_again(cluster, write, tmp_path):
+    (tmp_path / "assets").mkdir()
+    write("a tree", "assets/UD_A")
+    write(PROJECT, "project.yml")
+    command = ("hpyp", "treebanks", write("UD_A a-ud en\n\nUD_B b-ud fr\n"), tmp_path / "out", "--project", tmp_path)
+    command = (*command, "--ray", cluster, "--vars.text", "said")
+    done = run(*command, exit_code=1)
+    assert "1 of 2 have failed, which the same command tries again: b-ud" in " ".join(done.output.split())
+    assert "said" in (tmp_path / "out/a-ud/log.txt").read_text()
+    assert "UD_B" in (tmp_path / "out/b-ud/log.txt").read_text()
+    write("another", "assets/UD_B")
+    assert "2 treebanks" in run(*command).output
+    assert (tmp_path / "out/b-ud/first-fr").read_text() == "another"
+    assert "nothing changed" in (tmp_path / "out/a-ud/log.txt").read_text()
+
+
+def test_a_command_runs_on_the_cluster_and_is_ended(cluster, tmp_path):
+    program = "import os, sys, time; print(os.getpid(), flush=True); print('told', file=sys.stderr); time.sleep({}); sys.exit(3)"
+    log, output = tmp_path / "log", tmp_path / "output"
+
+    def begin(seconds):
+        return RemoteProcess([sys.executable, "-c", program.format(seconds)], log, output, name="test")
+
+    assert begin(0).wait() == 3
+    assert log.read_text() == "told\n"
+    output.unlink()
+    long = begin(100)
+    while not (output.exists() and output.read_text()):
+        assert long.poll() is None
+        time.sleep(0.05)
+    long.terminate()
+    assert long.wait() == -1
+    while Path(f"/proc/{int(output.read_text())}").exists():
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")

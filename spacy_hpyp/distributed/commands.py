@@ -1,0 +1,80 @@
+"""Commands that run somewhere on a Ray cluster, whose nodes share the folders that they name."""
+
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+# How often it is looked whether a command has ended, in seconds.
+_PAUSE = 0.2
+
+
+class RemoteProcess:
+    """A command on a node of a cluster, with what `subprocess.Popen` has for one on this machine.
+
+    line (Sequence[str]): The command and its arguments.
+    log (Path): Gets stderr, and stdout where that has no file of its own.
+    output (Path | None): That file.
+    name (str): What the dashboard calls it.
+    cpus (int), memory (float): How many cores and how many GB it takes; of 0 GB nothing is said.
+    folder (Path): Where it runs.
+    """
+
+    def __init__(
+        self,
+        line: Sequence[str],
+        log: Path,
+        output: Path | None = None,
+        *,
+        name: str,
+        cpus: int = 1,
+        memory: float = 0.0,
+        folder: Path = Path(),
+    ) -> None:
+        import ray
+
+        needs: dict[str, Any] = {"num_cpus": cpus} | ({"memory": int(1e9 * memory)} if memory else {})
+        files = (str(log.absolute()), None if output is None else str(output.absolute()))
+        # What has begun to write is not begun again beside itself.
+        task = ray.remote(max_retries=0, **needs)(_run).options(name=name)
+        self._task = task.remote([*line], str(folder.absolute()), *files, cpus)
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """What it has ended with, None if it has not; -1 where its node is gone."""
+        import ray
+
+        if self.returncode is None and ray.wait([self._task], timeout=0)[0]:
+            try:
+                self.returncode = ray.get(self._task)
+            except ray.exceptions.RayError:
+                self.returncode = -1
+        return self.returncode
+
+    def terminate(self) -> None:
+        """End it."""
+        import ray
+
+        ray.cancel(self._task)
+
+    def wait(self) -> int:
+        """Wait until it has ended."""
+        while (code := self.poll()) is None:
+            time.sleep(_PAUSE)
+        return code
+
+
+def _run(line: list[str], folder: str, log: str, output: str | None, cpus: int) -> int:
+    with open(log, "wb") as errors, open(output or os.devnull, "wb") as file:
+        streams = {"stdin": subprocess.DEVNULL, "stdout": file if output else errors, "stderr": errors}
+        process = subprocess.Popen(line, cwd=folder, env={**os.environ, "OMP_NUM_THREADS": str(cpus)}, **streams)
+        try:
+            # Whoever cancels is heard between two looks.
+            while process.poll() is None:
+                time.sleep(_PAUSE)
+        finally:
+            process.terminate()
+            process.wait()
+    return process.returncode

@@ -47,10 +47,13 @@ def noun_chunks(doclike: Doc | Span) -> Iterator[tuple[int, int, int]]:
     yield from reversed(found)
 
 
-def use_noun_chunks(vocab: Vocab) -> None:
-    """Let documents of an English pipeline that are made from now on have these chunks in the place of spaCy's."""
+def use_noun_chunks(vocab: Vocab, *docs: Doc) -> None:
+    """Let documents of an English pipeline that are made from now on, and some that are there, have these chunks in the place of spaCy's."""
     if vocab.get_noun_chunks is of_spacy:
         vocab.get_noun_chunks = noun_chunks
+    for doc in docs:
+        if doc.noun_chunks_iterator is of_spacy:
+            doc.noun_chunks_iterator = noun_chunks
 
 
 def _kind(token: Token) -> str:

@@ -159,6 +159,8 @@ class TrainableComponent(StoredComponent):
                 self.set_annotations(words, self.predict(words, **options))
                 for each, doc in zip(words, docs):
                     write_back(each, doc)
+                    # A component that was taken over from another pipeline has that one's vocabulary.
+                    use_noun_chunks(doc.vocab, doc)
             except Exception as error:
                 self.get_error_handler()(self.name, self, docs, error)
             else:

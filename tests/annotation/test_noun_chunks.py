@@ -53,6 +53,13 @@ def test_pipelines_that_are_loaded_and_vocabularies_that_are_pickled_have_them(t
     assert spacy.blank("en").vocab.get_noun_chunks is not noun_chunks
 
 
+def test_pipelines_that_take_a_component_over_have_them_from_the_first_document_on(trained):
+    other = spacy.blank("en")
+    other.add_pipe("hpyp_parser", source=trained)
+    assert other("the dog sleeps").noun_chunks_iterator is noun_chunks
+    assert other.vocab.get_noun_chunks is noun_chunks
+
+
 @pytest.mark.skipif(not EWT.exists(), reason="needs UD English EWT")
 def test_chunks_of_gold_trees_do_not_overlap_and_have_all_nouns_but_those_of_few_labels(nlp):
     nouns = left_out = 0

@@ -21,7 +21,7 @@ _PATIENCE = 5.0
 _LOOK = 30.0
 # Tasks and results are small: nothing but paths and counts goes through Ray.
 _OBJECTS = 100_000_000
-_LOCAL = re.compile(r"local(?:\[(\d+)\])?")
+_LOCAL = re.compile(r"local(?:\[([1-9]\d*)\])?")
 
 
 @dataclass
@@ -159,7 +159,7 @@ def run_shards(
         summary.add(record)
     progress(summary)
     waiting = deque(shard for shard in shards if shard.number not in done)
-    number = min(workers or int(ray.cluster_resources().get("CPU", 1)), len(waiting))
+    number = min(workers or max(int(ray.cluster_resources().get("CPU", 0)), 1), len(waiting))
     kind = ray.remote(num_cpus=1, max_restarts=0)(Worker)
     running: dict[Any, tuple[Any, Shard | None]] = {}
     deaths: Counter[Shard | None] = Counter()
@@ -171,7 +171,8 @@ def run_shards(
     for _ in range(number):
         hire()
     try:
-        while running:
+        # Workers that the cluster has no room for may not be there yet.
+        while waiting or any(shard is not None for _, shard in running.values()):
             found, _ = ray.wait(list(running), num_returns=1, timeout=_LOOK)
             if not found:
                 if not any(node["Alive"] for node in ray.nodes()):

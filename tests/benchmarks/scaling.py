@@ -66,7 +66,9 @@ class Copy(ParseTask):
     seconds: float = 0.0
 
     def start(self):
-        """What copies documents."""
+        """What copies documents; the folder `field`, if there is one, has a file for each worker."""
+        if self.field:
+            Path(self.field, str(os.getpid())).write_text(started(os.getpid()))
 
         def process(shard, documents):
             time.sleep(self.seconds)
@@ -162,31 +164,40 @@ def driver(given: argparse.Namespace) -> None:
     """Copy a text, slowly."""
     folder = Folder(str(given.folder), "txt")
     folder.begin({"command": "copy"})
-    with connected("local[2]"):
-        task = Copy("", "", False, "", "conllu", "words", 0.4)
+    with connected(given.address):
+        task = Copy("", "", False, str(given.folder.parent / "pids"), "conllu", "words", 0.4)
         shards = cut(find_files([str(given.text)]), 1000, column="")
         run_shards(task, folder, {"command": "copy"}, shards, workers=2, max_errors=0, progress=lambda summary: None)
 
 
 def kills(given: argparse.Namespace) -> None:
     """Print how often the output was the same."""
+    import ray
+
+    with connected("local[2]"):
+        kill_and_compare(given, ray.get_runtime_context().gcs_address)
+
+
+def kill_and_compare(given: argparse.Namespace, address: str) -> None:
+    """Kill workers and drivers on a cluster."""
     text = fresh(given.folder) / "text.txt"
     text.write_text("".join(f"paragraph {i:06d} is here\n\n" for i in range(1000)))
     same, killed, drivers, expected = 0, 0, 0, {}
     rng = np.random.default_rng(0)
+    pids = fresh(given.folder / "pids")
     for run_ in range(given.times + 1):
         out = given.folder / str(run_)
         left = 2 if run_ else 0
         while True:
             process = subprocess.Popen(
-                [sys.executable, __file__, "driver", str(text), str(out)], stderr=subprocess.DEVNULL
+                [sys.executable, __file__, "driver", address, str(text), str(out)], stderr=subprocess.DEVNULL
             )
             # So many shards are there when the driver is killed.
             until = len(list(out.glob("_done/*/*.json"))) + rng.integers(1, 6) if left else np.inf
             while process.poll() is None:
                 time.sleep(rng.uniform(0.5, 1.5))
                 done = len(list(out.glob("_done/*/*.json")))
-                if run_ and done and rng.random() < 0.2 and (own := workers_below(process.pid)):
+                if run_ and done and rng.random() < 0.1 and (own := workers_in(pids)):
                     os.kill(int(rng.choice(own)), signal.SIGKILL)
                     killed += 1
                 if done >= until:
@@ -200,21 +211,17 @@ def kills(given: argparse.Namespace) -> None:
         print(f"the same {same} of {run_} times; {killed} workers and {drivers} drivers were killed", flush=True)
 
 
-def workers_below(process: int) -> list[int]:
-    """The workers of the cluster that a process has started."""
-    parents, names = {}, {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-                names[int(folder.name)] = (folder / "cmdline").read_bytes()
-            except OSError:
-                continue
+def started(process: int) -> str:
+    """When a process has started: its number alone may be that of another one by now. "" if it has ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
 
-    def is_below(one: int) -> bool:
-        return one == process or (one in parents and is_below(parents[one]))
 
-    return [one for one, name in names.items() if name.startswith(b"ray::") and b"IDLE" not in name and is_below(one)]
+def workers_in(folder: Path) -> list[int]:
+    """The workers that have noted in a folder that they are ready, and that run."""
+    return [int(path.name) for path in folder.iterdir() if path.read_text() == started(int(path.name)) != ""]
 
 
 def heaps(given: argparse.Namespace) -> None:
@@ -254,6 +261,7 @@ def main() -> None:
     own.add_argument("--times", type=int, default=20)
     own.set_defaults(run=kills)
     own = commands.add_parser("driver")
+    own.add_argument("address")
     own.add_argument("text", type=Path)
     own.add_argument("folder", type=Path)
     own.set_defaults(run=driver)

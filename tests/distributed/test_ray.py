@@ -30,7 +30,7 @@ def cluster():
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         settings = {"include_dashboard": False, "object_store_memory": 80_000_000, "log_to_driver": False}
-        yield ray.init(num_cpus=2, **settings).address_info["address"]
+        yield ray.init("local", num_cpus=2, **settings).address_info["address"]
         ray.shutdown()
 
 
@@ -191,6 +191,42 @@ def test_a_driver_that_is_killed_is_started_again(cluster, undisturbed, tmp_path
     driver.wait()
     assert len(files_of(tmp_path)) < len(expected)
     make(text, tmp_path, marks, workers=1)
+    assert files_of(tmp_path) == expected
+
+
+NODES = """\
+import threading, time
+from pathlib import Path
+import ray
+from ray.cluster_utils import Cluster
+from test_ray import make
+text, folder = Path({text!r}), Path({folder!r})
+settings = dict(num_cpus=1, object_store_memory=80_000_000)
+cluster = Cluster(initialize_head=True, head_node_args=settings)
+node = cluster.add_node(**settings)
+ray.init(address=cluster.address, log_to_driver=False)
+
+def remove():
+    while len(list(folder.glob("_done/*/*.json"))) < 4:
+        time.sleep(0.05)
+    cluster.remove_node(node, allow_graceful=False)
+
+remover = threading.Thread(target=remove, daemon=True)
+remover.start()
+summary = make(text, folder, folder, workers=2, seconds="0.5")
+assert not summary.failed
+# The cluster may hear of it later.
+remover.join(60)
+assert not remover.is_alive()
+assert len(cluster.list_all_nodes()) == 1
+"""
+
+
+@pytest.mark.slow
+def test_a_node_that_leaves_changes_nothing(undisturbed, tmp_path):
+    text, _, expected = undisturbed
+    program = NODES.format(text=str(text), folder=str(tmp_path))
+    subprocess.run([sys.executable, "-c", program], check=True)
     assert files_of(tmp_path) == expected
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 from spacy.language import Language
+from spacy.pipeline import Tagger
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
@@ -155,6 +156,10 @@ def _with(nlp: Language, parser: str, helpers: Language, *, rate: bool) -> tuple
     """A pipeline with those that help its parser, and what is to learn how far to believe whom."""
     if helpers.vocab.lookups.has_table(TABLE) and not nlp.vocab.lookups.has_table(TABLE):
         nlp.vocab.lookups.add_table(TABLE, helpers.vocab.lookups.get_table(TABLE))
+    for _, pipe in nlp.pipeline:
+        if isinstance(pipe, Tagger):
+            # What others have tagged before it has no say in what it says.
+            pipe.cfg["overwrite"] = True
     begin = nlp.pipe_names[0]
     kinds = (HPYPParser,) if rate else _VOTERS
     source = ""

@@ -10,6 +10,7 @@ from spacy.tokens import Doc
 
 from ..compiled import NONE
 from .arrays import joined
+from .guides import Guide, read_guide
 from .kept import KeptParse, current_parse, kept_parses, noted_starts
 from .words import Layout, layout_of
 
@@ -68,7 +69,8 @@ def read_ballots(
 ) -> tuple[Ballots, Layout]:
     """What voters say of the words of Docs. White space is left out.
 
-    A sentence begins where that was set before the first parser, and where it was not ruled out, as the first voter says.
+    A sentence begins where that was set before the first parser, and where it was not ruled out, as the first voter says. How sure a voter is
+    of its arcs who does not say so, a guide says (`annotation.guides`), if there is one.
 
     voters (Sequence[str]): The names of their parses, in `doc._.parses`.
     names (Names): Gets numbers for the tags and labels that it does not have.
@@ -96,13 +98,23 @@ def read_ballots(
                 )
         block = _blocks(doc, parses[voters[0]], parsed)
         places[-1] = np.split(token, np.flatnonzero(np.diff(block[token])) + 1)
-        columns.append(_ballots(token, block, [parses[voter] for voter in voters], names))
+        guide = read_guide(doc)
+        said = [_guided(parses[voter], guide) for voter in voters]
+        columns.append(_ballots(token, block, said, names))
     layout = layout_of(places)
     if not columns:
         nothing = np.empty((0, len(voters)))
         whole = nothing.astype(np.int32)
         return Ballots(whole, whole, whole, nothing, nothing, layout.offsets), layout
     return Ballots(*(np.concatenate(parts) for parts in zip(*columns)), layout.offsets), layout
+
+
+def _guided(parse: KeptParse, guide: Guide | None) -> KeptParse:
+    """A parse by a voter who does not say how sure it is, with the probabilities that a guide gives to its arcs."""
+    if guide is None or not np.isnan(parse.head_prob).all():
+        return parse
+    own = guide.heads == (np.arange(len(parse.heads)) + parse.heads)[:, None]
+    return parse._replace(head_prob=np.where(own, guide.head_probs, 0.0).sum(axis=1))
 
 
 def _blocks(doc: Doc, first: KeptParse, parsed: bool) -> np.ndarray:

@@ -9,6 +9,7 @@ from spacy.training import Corpus, Example
 
 from spacy_hpyp.annotation.ballots import ABSENT, Names, read_ballots
 from spacy_hpyp.annotation.extensions import register_extensions, write_head_probability
+from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.annotation.kept import KeptParse, keep
 from spacy_hpyp.components.keep_parse import KeepParse
 from spacy_hpyp.components.parse_combiner import ParseCombiner
@@ -208,3 +209,16 @@ def test_boundaries_that_were_set_before_the_parsers_stay():
     keep(doc, "one", kept([0, -1, 0], starts=[0, 2]))
     _, layout = read_ballots([doc], ["one"], Names({}, {}), last="", reader="combiner")
     assert layout.offsets.tolist() == [0, 1, 3]
+
+
+def test_a_guide_says_how_sure_a_voter_is_who_does_not_say_so():
+    nlp = spacy.blank("en")
+    doc = Doc(nlp.vocab, words=["a", "b", "c"])
+    keep(doc, "one", kept([1, 0, -2]))
+    keep(doc, "other", kept([1, 0, -1])._replace(head_prob=np.array([0.5, 0.5, 0.5])))
+    heads = np.array([[1, 2], [1, 0], [1, -1]], dtype=np.int32)
+    probs = np.array([[0.75, 0.25], [0.625, 0.375], [1.0, 0.0]], dtype=np.float32)
+    labels, tags = np.full_like(heads, -1), np.full((3, 1), -1, dtype=np.int32)
+    write_guide(doc, Guide(heads, probs, labels, [], tags, np.zeros((3, 1), dtype=np.float32), []))
+    ballots, _ = read_ballots([doc], ["one", "other"], Names({}, {}), last="", reader="combiner")
+    assert ballots.head_probability.tolist() == [[0.75, 0.5], [0.625, 0.5], [0.0, 0.5]]

@@ -117,11 +117,11 @@ def test_wrong_voters_are_errors(folder, parsers, message):
 def pipelines(toy, trained, folder):
     """A pipeline of the toy treebank; the same with a config that is quick to train; and a treebank that is new to both."""
     trained.to_disk(folder / "pool")
-    config = trained.config.copy()
+    trained.to_disk(folder / "own")
+    config = spacy.util.load_config(folder / "own" / "config.cfg")
     config["training"].update({"max_steps": 2, "eval_frequency": 1})
-    nlp = spacy.util.load_model_from_config(config).from_bytes(trained.to_bytes())
-    nlp.to_disk(folder / "own")
-    docs = [toy.doc(nlp.vocab, *toy.sentences(80, seed=5)[i : i + 4]) for i in range(0, 80, 4)]
+    config.to_disk(folder / "own" / "config.cfg")
+    docs = [toy.doc(trained.vocab, *toy.sentences(80, seed=5)[i : i + 4]) for i in range(0, 80, 4)]
     DocBin(docs=docs).to_disk(folder / "unseen.spacy")
     return folder
 

@@ -157,7 +157,7 @@ def _with(nlp: Language, parser: str, helpers: Language, *, rate: bool) -> tuple
     if helpers.vocab.lookups.has_table(TABLE) and not nlp.vocab.lookups.has_table(TABLE):
         nlp.vocab.lookups.add_table(TABLE, helpers.vocab.lookups.get_table(TABLE))
     for _, pipe in nlp.pipeline:
-        if isinstance(pipe, Tagger):
+        if not rate and isinstance(pipe, Tagger):
             # What others have tagged before it has no say in what it says.
             pipe.cfg["overwrite"] = True
     begin = nlp.pipe_names[0]

@@ -374,7 +374,7 @@ def follow(
 ) -> list[Increments]:
     """What the beam holds after each word of some sentences.
 
-    parser (SearchModel): With best actions for `wide(search)`.
+    parser (SearchModel): The model.
     blocks (Blocks): The sentences; boundaries inside of a block are not looked for.
     search (Search): How to search; its `outlook` should be 0, or it knows the words to come.
     threads (int): How many threads share the sentences; the result does not depend on it.

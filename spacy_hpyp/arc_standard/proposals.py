@@ -20,7 +20,7 @@ from ..inference.particle_filter import (
 )
 from ..inference.rounding import Search
 from ..pools.pool import FrozenPool, Weights, is_plain, mixture_probability, product_distribution
-from ..pools.view import WIDTH, deepest_in, distribution_below, keep_best, probability_below
+from ..pools.view import distribution_below, keep_best, probability_below
 from .configuration import (
     DEPTH,
     DIRECTIONS,
@@ -55,8 +55,6 @@ class SearchModel(NamedTuple):
     """The distributions while they predict, and what is known of the words.
 
     transition, label, tag, word (FrozenPool): A, T and W of B&B section 3.1, and that of the labels where A has none.
-    best_action (int32[*, 4, labels]), best_probability (float64[*, 4, labels]): For each restaurant of a transition
-        distribution with one expert, the best actions of each class; empty with several experts.
     tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have, likely ones first.
     usual (float64[*]): For each candidate tag, p(word | tag) without further context.
     chain (float64[tags + 1, tags]): p(tag | the tag before) without further context, for a sentence's first word in the last row; or
@@ -71,8 +69,6 @@ class SearchModel(NamedTuple):
     label: FrozenPool
     tag: FrozenPool
     word: FrozenPool
-    best_action: np.ndarray
-    best_probability: np.ndarray
     tag_offsets: np.ndarray
     candidate_tags: np.ndarray
     usual: np.ndarray
@@ -90,7 +86,7 @@ class Workspace(NamedTuple):
     action (int32[4, labels]), action_probability (float64[4, labels]): The best actions of each class; as many labels of an arc
         as a derivation is divided between.
     transition, label, word (Query): Of the distributions; before the context rows stand the kind of the context and the direction. What
-        is remembered are the directions' probabilities, and the best labels.
+        is remembered are the directions' probabilities, or the best actions of each class, and the best labels.
     tag (Query): Before its context row stand a number that no other word of any block has and the magnitude of the particles (or the
         given tag, negated), and behind it what is known of the word's. What is remembered are the best tags, with p(tag) p(word | tag);
         behind these stands the sum of p(tag) over all tags that the word may have.
@@ -120,14 +116,14 @@ def new_workspace(parser: SearchModel, search: Search) -> Workspace:
     transition, label, tag = parser.transition, parser.label, parser.tag
     labels = min(search.labels_per_arc, int(parser.label.finished.alphabet[0]))
     tags = min(search.tags_per_word, int(parser.tag.finished.alphabet[0]))
-    many = _MANY if len(transition.possible) > 0 else 1
+    factored = len(transition.possible) > 0
     of_tags = new_query(tag, _FEW if len(tag.weights.bucket) == 0 else _MANY, tags + 1, len(parser.word.elements))
     width = 2 + len(tag.elements)
     return Workspace(
         action=np.empty((4, labels), dtype=np.int32),
         action_probability=np.empty((4, labels)),
-        transition=new_query(transition, many, 4, 0),
-        label=new_query(label, many, labels, 0),
+        transition=new_query(transition, _MANY, DIRECTIONS * (1 if factored else labels), 0),
+        label=new_query(label, _MANY if factored else 1, labels, 0),
         tag=of_tags,
         word=new_query(parser.word, 1, 1, 0),
         root=of_tags._replace(
@@ -380,20 +376,20 @@ def best_actions(task, records, top, word):
         shift_or_end(parser, records, top, work)
     elif not is_factored(parser):
         read_context(parser.transition.elements, records, top, 0, row)
-        if len(parser.best_action) > 0:
-            restaurant = deepest_in(parser.transition.finished, 0, row) // WIDTH
-            for group in range(DIRECTIONS):
-                for k in range(action.shape[1]):
-                    action[group, k] = parser.best_action[restaurant, group, k]
-                    probability[group, k] = parser.best_probability[restaurant, group, k]
-        else:
-            distribution = query.distribution
-            product_distribution(parser.transition, row, 0, query.scratch, distribution)
-            action[:] = NONE
-            probability[:] = 0.0
-            for outcome in range(len(distribution)):
-                group = class_of(outcome)
-                keep_best(action[group], probability[group], outcome, distribution[outcome])
+        slot, known = recall(query.memo, query.key)
+        best, found = query.memo.outcome[slot], query.memo.probability[slot]
+        labels = action.shape[1]
+        if not known:
+            product_distribution(parser.transition, row, 0, query.scratch, query.distribution)
+            best[:] = NONE
+            found[:] = 0.0
+            for outcome in range(len(query.distribution)):
+                first = class_of(outcome) * labels
+                last = first + labels
+                keep_best(best[first:last], found[first:last], outcome, query.distribution[outcome])
+        for group in range(DIRECTIONS):
+            for k in range(labels):
+                action[group, k], probability[group, k] = best[group * labels + k], found[group * labels + k]
     else:
         action[:] = NONE
         action[SHIFTS, 0], action[ENDS, 0] = SHIFT, END

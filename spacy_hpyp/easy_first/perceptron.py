@@ -16,6 +16,8 @@ from ..compiled import borrowing, compiled
 
 # Outcomes whose sums stand together.
 _GROUP = 4
+# Averages that are kept without what they were made of are multiples of this.
+_PRECISION = 1 / 32
 
 
 class Perceptron(NamedTuple):
@@ -61,6 +63,25 @@ def new_perceptron(places: int, outcomes: int) -> Perceptron:
         np.zeros(1, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
     )
+
+
+def averages_alone(perceptron: Perceptron) -> Perceptron:
+    """A perceptron that only predicts: its weights are the averages, to a 32nd, and no time has passed."""
+    kept = new_perceptron(*perceptron.weights.shape)
+    set_average(perceptron, kept.weights)
+    kept.weights[:] = np.round(kept.weights / _PRECISION) * _PRECISION
+    return kept
+
+
+def check_can_learn(perceptron: Perceptron) -> None:
+    """See that a perceptron is not what `averages_alone` left of one.
+
+    RAISES (ValueError): If it is.
+    """
+    if perceptron.clock[0] == 0 and perceptron.weights.any():
+        raise ValueError(
+            "This model cannot learn: 'hpyp compact' has left what it predicts by, and nothing else. Train on the pipeline that it was made of."
+        )
 
 
 @borrowing
@@ -141,33 +162,31 @@ def find_averages(perceptron):
 
 @compiled
 def is_used(perceptron, used):
-    """Whether the weights of each place, or their sums, are not all zero, into `used` (bool[places])."""
-    places, outcomes = perceptron.weights.shape
-    for place in range(places):
-        used[place] = False
-        for outcome in range(outcomes):
-            if perceptron.weights[place, outcome] != 0.0:
-                used[place] = True
-        for group in range(perceptron.group.shape[1]):
-            for i in range(perceptron.sums.shape[1]):
-                if perceptron.sums[perceptron.group[place, group], i] != 0.0:
-                    used[place] = True
-
-
-@compiled
-def read_sums(perceptron, places, table):
-    """Write the sums of some places (int64[*]) into `table` (float64[*, outcomes])."""
+    """Whether each weight, or the sum of its changes, is not zero, into `used` (bool[places, outcomes])."""
     width = perceptron.sums.shape[1]
-    for i in range(len(places)):
-        for outcome in range(table.shape[1]):
-            number = perceptron.group[places[i], outcome // width]
-            table[i, outcome] = perceptron.sums[number, outcome % width]
+    for place in range(len(used)):
+        for outcome in range(used.shape[1]):
+            number = perceptron.group[place, outcome // width]
+            total = perceptron.sums[number, outcome % width]
+            used[place, outcome] = perceptron.weights[place, outcome] != 0.0 or total != 0.0
 
 
 @compiled
-def write_sums(perceptron, places, table):
-    """Give some places (int64[*]) of a new perceptron the sums in `table` (float64[*, outcomes])."""
-    for i in range(len(places)):
-        for outcome in range(table.shape[1]):
-            if table[i, outcome] != 0.0:
-                _add_to_sum(perceptron, places[i], outcome, table[i, outcome])
+def read_sums(perceptron, entries, table):
+    """Write the sums of some entries (int64[*]) of the flattened table of weights, and of those behind them, into `table` (float64[*, columns])."""
+    width, outcomes = perceptron.sums.shape[1], perceptron.weights.shape[1]
+    for i in range(len(entries)):
+        for j in range(table.shape[1]):
+            place, outcome = divmod(entries[i] + j, outcomes)
+            table[i, j] = perceptron.sums[perceptron.group[place, outcome // width], outcome % width]
+
+
+@compiled
+def write_sums(perceptron, entries, table):
+    """Give some entries of a new perceptron the sums in `table`, see `read_sums`."""
+    outcomes = perceptron.weights.shape[1]
+    for i in range(len(entries)):
+        for j in range(table.shape[1]):
+            if table[i, j] != 0.0:
+                place, outcome = divmod(entries[i] + j, outcomes)
+                _add_to_sum(perceptron, place, outcome, table[i, j])

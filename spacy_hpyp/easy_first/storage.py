@@ -1,7 +1,7 @@
 """Perceptrons as messages: compact, and checked before anything compiled reads them.
 
 What is stored are the weights as they are after the last update, the sums and the clock, so that training can go on; the averages
-follow from them. Rows of zeros, which most are, are left out.
+follow from them. Or the averages alone, to `PRECISION`, if there is to be no training. Zeros, which most are, are left out.
 """
 
 import zlib
@@ -22,20 +22,21 @@ _DENSEST = 1040
 
 def perceptron_to_message(perceptron: Perceptron) -> dict[str, Any]:
     """A perceptron as a dictionary that srsly can write."""
-    used = np.empty(len(perceptron.weights), dtype=np.bool_)
+    used = np.empty(perceptron.weights.shape, dtype=np.bool_)
     is_used(perceptron, used)
-    rows = np.flatnonzero(used)
+    entries = np.flatnonzero(used)
 
     def sums(some: np.ndarray) -> np.ndarray:
-        table = np.empty((len(some), perceptron.weights.shape[1]))
+        table = np.empty((len(some), 1))
         read_sums(perceptron, some, table)
         return table
 
     return {
         "clock": int(perceptron.clock[0]),
-        "gaps": pack_integers(np.diff(rows, prepend=0)),
-        "weights": _pack(rows, lambda some: perceptron.weights[some], perceptron.weights.shape[1]),
-        "sums": _pack(rows, sums, perceptron.weights.shape[1]),
+        "outcomes": perceptron.weights.shape[1],
+        "entries": pack_integers(np.diff(entries, prepend=0)),
+        "weights": _pack(entries, lambda some: perceptron.weights.reshape(-1, 1)[some], 1),
+        "sums": _pack(entries, sums, 1),
     }
 
 
@@ -47,18 +48,22 @@ def perceptron_from_message(message: Any, places: int, outcomes: int) -> Percept
     RAISES (ValueError): If it is damaged, or of another shape.
     """
     perceptron = new_perceptron(places, outcomes)
+    # Files of earlier versions have whole rows.
+    name, columns = ("gaps", outcomes) if isinstance(message, dict) and "gaps" in message else ("entries", 1)
     try:
-        clock, gaps, weights, sums = (message[part] for part in ("clock", "gaps", "weights", "sums"))
+        clock, gaps, weights, sums = (message[part] for part in ("clock", name, "weights", "sums"))
     except (KeyError, TypeError) as error:
         raise ValueError(f"a part of its weights is missing or of the wrong kind ({error})") from error
     steps = unpack_integers(gaps)
     rows = np.cumsum(steps, dtype=np.int64)
-    if np.any(steps[1:] == 0) or (len(rows) > 0 and rows[-1] >= places):
+    table = perceptron.weights.reshape(-1, columns)
+    others = message.get("outcomes", outcomes) != outcomes
+    if others or np.any(steps[1:] == 0) or (len(rows) > 0 and rows[-1] >= len(table)):
         raise ValueError("its weights are not those of a table of that size")
     if type(clock) is not int or not 0 <= clock < 2**62:
         raise ValueError("the number of updates is damaged")
-    perceptron.weights[rows] = unpack_table(weights, np.float32, (len(rows), outcomes))
-    write_sums(perceptron, rows, unpack_table(sums, np.float64, (len(rows), outcomes)))
+    table[rows] = unpack_table(weights, np.float32, (len(rows), columns))
+    write_sums(perceptron, rows * columns, unpack_table(sums, np.float64, (len(rows), columns)))
     perceptron.clock[0] = clock
     return perceptron
 

@@ -6,17 +6,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ..annotation.arrays import Blocks, Parses, Posterior, Sentences, Share
-from ..arc_standard.configuration import DIRECTIONS, class_of
 from ..arc_standard.decoding import decode, mixture, posteriors
 from ..arc_standard.derivations import sample_derivation, tree_log_probability
 from ..arc_standard.distributions import Distributions
-from ..arc_standard.increments import Increments, follow, wide
+from ..arc_standard.increments import Increments, follow
 from ..arc_standard.likelihood import new_queries
 from ..arc_standard.proposals import SearchModel, tag_chain, usual_probabilities
 from ..compiled import NONE
 from ..inference.rounding import Search
-from ..pools.pool import FrozenPool, is_plain
-from ..pools.view import best_by_class
+from ..pools.pool import FrozenPool
 from ..text.vocabulary import Vocabulary
 
 # How many configurations the exact sum over a tree's derivations may keep, and how many probabilities it remembers.
@@ -58,14 +56,11 @@ class FrozenModel:
         rows += np.minimum(vocabulary.observed_form + 1, len(forms) - 1)
         told = (told[:, None] * forms).reshape(-1, count)
         of_candidates = np.repeat(rows, np.diff(vocabulary.tag_offsets)), vocabulary.candidate_tags
-        nothing = np.empty((0, DIRECTIONS, 0))
         self.parser = SearchModel(
             transition=transition,
             label=label,
             tag=tag,
             word=word,
-            best_action=nothing.astype(np.int32),
-            best_probability=nothing,
             tag_offsets=vocabulary.tag_offsets,
             candidate_tags=vocabulary.candidate_tags,
             usual=usual_probabilities(word, *tags, vocabulary.outcomes) * told[of_candidates],
@@ -76,33 +71,21 @@ class FrozenModel:
             root_tag=root_tag,
         )
 
-    def parser_for(self, search: Search) -> SearchModel:
-        """What a search reads. A plain distribution of transitions gets as many best actions as the search looks at."""
-        # Another thread may ask for more or fewer at the same time: what it keeps is not what is returned here.
-        parser = self.parser
-        labels = min(search.labels_per_arc, int(parser.label.finished.alphabet[0]))
-        if is_plain(parser.transition) and parser.best_action.shape[2] < labels:
-            actions = int(parser.transition.finished.alphabet[0])
-            group = np.array([class_of(action) for action in range(actions)], dtype=np.int32)
-            best, probability = best_by_class(parser.transition.finished, group, DIRECTIONS, labels)
-            self.parser = parser = parser._replace(best_action=best, best_probability=probability)
-        return parser
-
     def decode(self, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
         """Parse blocks of words, see `arc_standard.decoding.decode`."""
-        return decode(self.parser_for(search), blocks, search, threads)
+        return decode(self.parser, blocks, search, threads)
 
     def mixture(self, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
         """All parses of all words that are left in the end, see `arc_standard.decoding.mixture`."""
-        return mixture(self.parser_for(search), blocks, search, threads)
+        return mixture(self.parser, blocks, search, threads)
 
     def posteriors(self, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, list[Posterior]]:
         """All parses of each sentence of some blocks that are left in the end, see `arc_standard.decoding.posteriors`."""
-        return posteriors(self.parser_for(search), blocks, search, threads)
+        return posteriors(self.parser, blocks, search, threads)
 
     def follow(self, blocks: Blocks, search: Search, threads: int = 1, *, parses: bool = True) -> list[Increments]:
         """What the beam holds after each word of some sentences, see `arc_standard.increments.follow`."""
-        return follow(self.parser_for(wide(search)), blocks, search, threads, parses=parses)
+        return follow(self.parser, blocks, search, threads, parses=parses)
 
     def tree_log_probs(self, sentences: Sentences, *, particles: int = 1000, seed: int = 0) -> TreeLogProbs:
         """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's derivations.

@@ -93,6 +93,9 @@ class StoredModel(ABC):
             loaded._read(message)
         return loaded
 
+    def compact(self) -> None:  # noqa: B027
+        """Forget what only further training needs, where that is most of the model."""
+
     def _join(self, model: Model, attribute: str) -> None:  # noqa: B027
         """Become what an attribute of a thinc Model holds; not every model has anything to do for that."""
 

@@ -19,7 +19,14 @@ from ..easy_first.arcs import Scorer
 from ..easy_first.labels import Labeller
 from ..easy_first.learning import Learning, Lessons, Report, learn_parsing
 from ..easy_first.parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
-from ..easy_first.perceptron import Perceptron, find_averages, new_perceptron, set_average
+from ..easy_first.perceptron import (
+    Perceptron,
+    averages_alone,
+    check_can_learn,
+    find_averages,
+    new_perceptron,
+    set_average,
+)
 from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..easy_first.templates import Templates, compile_templates
 from ..storage.schema import Keyed, Message, Ragged, part
@@ -266,7 +273,9 @@ class TreeModel(ClassedModel):
         learning (Learning): How to.
         rng (numpy.random.Generator): The source of randomness.
         RETURNS (Report): How much was changed.
+        RAISES (ValueError): After `compact`.
         """
+        check_can_learn(self.arc_perceptron)
         report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
         learn_parsing(
             self.arc_perceptron,
@@ -280,6 +289,12 @@ class TreeModel(ClassedModel):
         )
         self._predicting = None
         return report
+
+    def compact(self) -> None:
+        """Forget what only further training needs. What is found afterwards may differ where two arcs are all but equally easy."""
+        self.arc_perceptron = averages_alone(self.arc_perceptron)
+        self.label_perceptron = averages_alone(self.label_perceptron)
+        self.progress, self._predicting = ParserProgress(), None
 
     # Storage
 

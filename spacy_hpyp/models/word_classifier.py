@@ -12,7 +12,7 @@ from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch, Possible, Sequences, decide, find_leads
 from ..easy_first.classification_learning import EARLY, FULL, learn_outcomes
-from ..easy_first.perceptron import Perceptron, new_perceptron, set_average
+from ..easy_first.perceptron import Perceptron, averages_alone, check_can_learn, new_perceptron, set_average
 from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..easy_first.words import (
     CANDIDATES,
@@ -219,7 +219,9 @@ class WordClassifier(ClassedModel):
 
         gold (int32[words]): The right outcomes, `NONE` where they are not known.
         margin (float): By how much right outcomes are to be ahead of wrong ones.
+        RAISES (ValueError): After `compact`.
         """
+        check_can_learn(self.perceptron)
         counts = np.zeros(2, dtype=np.int64)
         number = len(sequences.offsets) - 1
         perceptron = self.perceptron
@@ -228,6 +230,10 @@ class WordClassifier(ClassedModel):
             self._reading, perceptron, sequences, self._possible, gold, 0, number, search, margin, counts
         )
         return Lesson(number, int(counts[EARLY]), int(counts[FULL]), least)
+
+    def compact(self) -> None:
+        """Forget what only further training needs. What is found afterwards may differ where two outcomes score all but the same."""
+        self._perceptron, self._weights = averages_alone(self.perceptron), None
 
     def decide(self, sequences: Sequences, search: EasyFirstSearch, threads: int = 1) -> np.ndarray:
         """Find the outcomes of some sequences; the result does not depend on the number of threads.

@@ -4,6 +4,7 @@ import os
 import random
 from functools import partial
 
+import command_line
 import damage
 import numpy as np
 import pytest
@@ -71,6 +72,21 @@ def only_victim(toy, small):
 
 
 # Round trips
+
+
+def test_a_compact_pipeline_is_smaller_parses_much_the_same_and_learns_no_more(toy, small, tmp_path):
+    small.to_disk(tmp_path / "whole")
+    command_line.run("hpyp", "compact", tmp_path / "whole", tmp_path / "compact")
+    whole, compact = (tmp_path / name / "easy_first_parser" / "model" for name in ("whole", "compact"))
+    assert compact.stat().st_size < 0.7 * whole.stat().st_size
+    nlp = spacy.load(tmp_path / "compact")
+    texts = [" ".join(token.text for token in example.reference) for example in toy.examples(small, toy.sentences(30))]
+    same = [a.head.i == b.head.i for text in texts for a, b in zip(small(text), nlp(text))]
+    assert np.mean(same) > 0.95
+    with pytest.raises(ValueError, match="hpyp compact"):
+        nlp.update(toy.examples(nlp, toy.sentences(20)))
+    done = command_line.run("hpyp", "compact", tmp_path / "whole", tmp_path / "whole", exit_code=1)
+    assert "name another directory" in done.output
 
 
 def test_bytes_give_the_same_pipeline(small):
@@ -201,7 +217,7 @@ def test_another_format_is_refused(victim, model_file, value):
             ["confidence"],
             ["progress"],
         ),
-        *([task, part] for task in ("arcs", "arc_labels") for part in ("clock", "gaps", "weights", "sums")),
+        *([task, part] for task in ("arcs", "arc_labels") for part in ("clock", "entries", "weights", "sums")),
         *(["progress", name] for name in ("sentences", "visited", "passes", "steps", "counts", "tags", "held_out")),
         *(["progress", "counts", name] for name in ("words", "counts")),
         *(pytest.param(["progress", "tags", name], marks=pytest.mark.slow) for name in ("keys", "lengths", "tags")),
@@ -242,13 +258,11 @@ def test_parts_that_are_missing_or_of_the_wrong_kind_are_refused(victim, model_f
 
 @pytest.mark.parametrize("task", ["arcs", "arc_labels"])
 def test_weights_that_are_none_are_refused(victim, model_file, task):
-    columns = 2 if task == "arcs" else len(victim.component.parser.labels)
-
     def change(name, kind, do):
         def edit(inner):
             part = inner[task]
-            rows = len(unpack_integers(part["gaps"]))
-            part[name] = pack_table(do(unpack_table(part[name], kind, (rows, columns))))
+            entries = len(unpack_integers(part["entries"]))
+            part[name] = pack_table(do(unpack_table(part[name], kind, (entries, 1))))
 
         return edited(model_file, edit=edit)
 
@@ -264,19 +278,20 @@ def test_weights_that_are_none_are_refused(victim, model_file, task):
 @pytest.mark.parametrize("task", ["arcs", "arc_labels"])
 @pytest.mark.parametrize("value", [0, 1, 100, 2**14, 2**31 - 2])
 def test_places_outside_of_a_table_are_refused(victim, model_file, task, value):
-    places = SMALL["arc_places" if task == "arcs" else "label_places"]
+    outcomes = 2 if task == "arcs" else len(victim.component.parser.labels)
+    size = outcomes * SMALL["arc_places" if task == "arcs" else "label_places"]
     for number in (0, 1, -1):
 
         def edit(inner, number=number):
-            gaps = unpack_integers(inner[task]["gaps"])
-            gaps[number] = value
-            inner[task]["gaps"] = pack_integers(gaps)
+            entries = unpack_integers(inner[task]["entries"])
+            entries[number] = value
+            inner[task]["entries"] = pack_integers(entries)
 
-        gaps = unpack_integers(
-            srsly.msgpack_loads(srsly.msgpack_loads(model_file)["attrs"][0]["tree_model"])[task]["gaps"]
+        entries = unpack_integers(
+            srsly.msgpack_loads(srsly.msgpack_loads(model_file)["attrs"][0]["tree_model"])[task]["entries"]
         )
-        gaps[number] = value
-        possible = gaps.astype(np.int64).sum() < places and np.all(gaps[1:] > 0)
+        entries[number] = value
+        possible = entries.astype(np.int64).sum() < size and np.all(entries[1:] > 0)
         assert victim.refuses(edited(model_file, edit=edit)) != possible
 
 

@@ -8,8 +8,10 @@ import pytest
 
 from spacy_hpyp.easy_first import storage
 from spacy_hpyp.easy_first.perceptron import (
+    averages_alone,
     change_kept,
     change_weight,
+    check_can_learn,
     find_averages,
     new_perceptron,
     read_sums,
@@ -17,6 +19,7 @@ from spacy_hpyp.easy_first.perceptron import (
     tick,
 )
 from spacy_hpyp.easy_first.storage import pack_table, perceptron_from_message, perceptron_to_message, unpack_table
+from spacy_hpyp.storage.arrays import pack_integers
 
 PLACES, OUTCOMES = 64, 3
 
@@ -37,7 +40,7 @@ def random_perceptron(updates, seed=0, outcomes=OUTCOMES):
 def sums_of(perceptron):
     """The sums of all changes as one table."""
     table = np.empty(perceptron.weights.shape)
-    read_sums(perceptron, np.arange(len(table)), table)
+    read_sums(perceptron, np.arange(0, table.size, table.shape[1]), table)
     return table
 
 
@@ -106,6 +109,34 @@ def test_what_is_stored_comes_back(updates, outcomes):
     assert loaded.clock[0] == perceptron.clock[0]
 
 
+@pytest.mark.parametrize("outcomes", [1, 3])
+def test_rows_of_files_of_earlier_versions_are_read(outcomes):
+    perceptron, _ = random_perceptron(50, outcomes=outcomes)
+    sums = sums_of(perceptron)
+    rows = np.flatnonzero((perceptron.weights != 0.0).any(axis=1) | (sums != 0.0).any(axis=1))
+    message = {
+        "clock": 50,
+        "gaps": pack_integers(np.diff(rows, prepend=0)),
+        "weights": pack_table(perceptron.weights[rows]),
+        "sums": pack_table(sums[rows]),
+    }
+    loaded = perceptron_from_message(message, PLACES, outcomes)
+    assert np.array_equal(loaded.weights, perceptron.weights)
+    assert np.array_equal(sums_of(loaded), sums)
+
+
+def test_averages_alone_predict_the_same_to_a_32nd_and_learn_no_more():
+    perceptron, history = random_perceptron(50)
+    check_can_learn(perceptron)
+    kept = perceptron_from_message(perceptron_to_message(averages_alone(perceptron)), PLACES, OUTCOMES)
+    average = np.empty((PLACES, OUTCOMES), dtype=np.float32)
+    set_average(kept, average)
+    assert np.abs(average - np.mean(history, axis=0)).max() <= 1 / 64 + 1e-6
+    assert np.array_equal(average * 32, np.round(average * 32))
+    with pytest.raises(ValueError, match="hpyp compact"):
+        check_can_learn(kept)
+
+
 def test_changes_that_cancel_out_are_not_stored():
     perceptron = new_perceptron(PLACES, 1)
     tick(perceptron)
@@ -157,11 +188,12 @@ def test_places_that_were_never_used_take_no_room():
     "edit",
     [
         lambda message: message.pop("clock"),
-        lambda message: message.pop("gaps"),
+        lambda message: message.pop("entries"),
+        lambda message: message.update(outcomes=OUTCOMES + 1),
         lambda message: message.update(clock=-1),
         lambda message: message.update(clock=1.5),
         lambda message: message.update(clock=2**70),
-        lambda message: message.update(gaps=None),
+        lambda message: message.update(entries=None),
         lambda message: message.update(weights=b""),
         lambda message: message.update(weights=message["sums"]),
         lambda message: message.update(sums=message["sums"][:-1]),

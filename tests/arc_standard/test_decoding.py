@@ -54,7 +54,7 @@ def test_given_boundaries_leave_nothing_to_find(model):
     search = Search(EVERYTHING, 0.0, marginals=True)
     (share,) = model.frozen.mixture(blocks_of(WORDS[:4]), search)
     assert np.array_equal(share.weight, np.ones(4))
-    alone = decode_all(model.frozen.parser_for(search), blocks_of(WORDS[:4]), 0, search)
+    alone = decode_all(model.frozen.parser, blocks_of(WORDS[:4]), 0, search)
     assert np.array_equal(share.posterior.log_weight, alone.log_weight)
 
 

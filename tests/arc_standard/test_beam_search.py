@@ -100,7 +100,7 @@ def test_beam_is_that_of_a_search_that_gives_nothing_up(model, kept, lookahead, 
         blocks = blocks_of(WORDS, starts)
         plain = Plain(model, blocks, search)
         expected = plain.run()
-        found = decode_all(model.frozen.parser_for(search), blocks, 0, search)
+        found = decode_all(model.frozen.parser, blocks, 0, search)
         assert sorted(found.log_weight) == pytest.approx(sorted(weight for weight, _, _ in expected), abs=ROUNDING)
         trees = [(exp(weight), tree_of(plain, top)) for weight, top, _ in expected]
         assert sums(zip(np.exp(found.log_weight), parses_of(found))) == pytest.approx(sums(trees), rel=ROUNDING)
@@ -114,7 +114,7 @@ def test_given_tags_are_those_of_all_derivations(model):
     search = BeamSearch(20, 0.0, marginals=True, **EVERY)
     tags = [1, 1, 0, 0, 1]
     blocks = blocks_of(WORDS, tags=tags)
-    found = decode_all(model.frozen.parser_for(search), blocks, 0, search)
+    found = decode_all(model.frozen.parser, blocks, 0, search)
     assert (found.tags == tags).all()
     expected = [weight for weight, _, _ in Plain(model, blocks, search).run()]
     assert sorted(found.log_weight) == pytest.approx(sorted(expected), abs=ROUNDING)
@@ -140,7 +140,7 @@ def test_sums_over_the_beam_are_those_of_what_it_has(model, predictive):
         words = parses.syntactic + parses.lexical
         assert parses.log_probability[:-1] == pytest.approx(words[:-1], abs=1e-12)
         if not predictive:
-            final = decode_all(model.frozen.parser_for(search), blocks, 0, search).log_weight
+            final = decode_all(model.frozen.parser, blocks, 0, search).log_weight
             assert len(final) == kept
             assert parses.log_probability.sum() == pytest.approx(np.logaddexp.reduce(final), abs=1e-9)
             assert np.all(np.cumsum(parses.log_probability) <= np.cumsum(all_of_it) + 1e-9)
@@ -162,7 +162,7 @@ def test_what_cannot_be_among_the_best_is_given_up(toy, trained_on_documents):
     words = [word for sentence in toy.sentences(6) for word in sentence.words]
     joint, search = trained_on_documents.get_pipe("hpyp_parser").joint, BeamSearch(5, 0.0, tag_threshold=0.0)
     blocks, _ = encode_docs([Doc(trained_on_documents.vocab, words=words)], joint.encoder, given_tags=False)
-    parser, plenty = joint.frozen.parser_for(search), np.empty((1_000_000, FIELDS), dtype=np.int32)
+    parser, plenty = joint.frozen.parser, np.empty((1_000_000, FIELDS), dtype=np.int32)
     found = search_block(parser, blocks, search, new_workspace(parser, search), plenty, *np.empty((3, len(words))))
     # Everything that five derivations with ten words on their stacks can become is 5 * 2 ** 10 for each word.
     assert found[1].record[: found[2]].max() < 5 * 40 * len(words)

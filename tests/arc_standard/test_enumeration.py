@@ -317,11 +317,3 @@ def test_beam_that_tries_all_labels_is_exhaustive_search(model_with_labels, n):
         parses = decode(model_with_labels, words, labels_per_arc=9)
         assert parses.log_probability.sum() == pytest.approx(log(sum(p for p, _ in found)), abs=1e-4)
         assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]
-
-
-def test_each_search_has_as_many_best_actions_as_it_asks_for(model_with_labels):
-    frozen = model_with_labels.frozen
-    several, one = (frozen.parser_for(Search(1, 0.0, labels_per_arc=labels)) for labels in (2, 1))
-    if not model_with_labels.is_factored and len(several.transition.weights.bucket) == 0:
-        assert several.best_action.shape[2] >= 2
-        assert one.best_action.shape[2] >= 1

@@ -170,7 +170,7 @@ def test_with_enough_particles_the_outlook_changes_nothing(model):
 
 
 def test_the_outlook_is_no_part_of_the_weights(model):
-    blocks, parser = blocks_of([0, 1, 0, 0, 1]), model.frozen.parser_for(Search(1, 0.0))
+    blocks, parser = blocks_of([0, 1, 0, 0, 1]), model.frozen.parser
     with_it, without = (
         decode_all(parser, blocks, 0, Search(EVERYTHING, 0.0, marginals=True, outlook=share)) for share in (1.0, 0.0)
     )

@@ -38,7 +38,7 @@ def blocks_of(words, may_start=False):
 
 def posterior_of(model, words, temperature=1.0, particles=EVERYTHING, may_start=False):
     search = Search(particles, 0.0, marginals=True, temperature=temperature)
-    return decode_all(model.frozen.parser_for(search), blocks_of(words, may_start), 0, search)
+    return decode_all(model.frozen.parser, blocks_of(words, may_start), 0, search)
 
 
 def parses_of(posterior):

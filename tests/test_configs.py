@@ -1,7 +1,6 @@
 """The configs that come with the project are complete, and what the factory does without them."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import srsly
 from command_line import run
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config, load_model_from_config
-from thinc.api import Adam, Config
+from thinc.api import Adam
 
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
@@ -177,7 +176,7 @@ def test_an_installed_wheel_has_the_defaults(tmp_path):
     installed = tmp_path / "installed" / "spacy_hpyp"
     assert (installed / "configs" / "pool.cfg").read_bytes() == (PROJECT / "configs" / "pool.cfg").read_bytes()
     assert (installed / "report" / "page.html").is_file()
-    program = "from spacy_hpyp.components import factories; print(factories.__file__); factories._config('pool')"
+    program = "from spacy_hpyp.components import factories; print(factories.__file__); factories.shipped_config('pool')"
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
@@ -202,13 +201,10 @@ def test_pools_are_made_by_add_pipe_with_lists_alone(toy, assert_forest):
 
 
 @pytest.mark.parametrize("name", ["pool", "guided", "easy_first", "paper"])
-def test_configs_have_the_tokenizer_and_the_reader_that_a_page_shows(name):
-    page = (PROJECT / "docs" / "training.md").read_text(encoding="utf8")
-    shown = re.search(r"```ini\n(\[nlp\.tokenizer\].*?)```", page, re.DOTALL)
-    found = Config().from_str(f"[nlp]\n[corpora]\n[paths]\ntrain = null\n{shown[1]}")
+def test_configs_read_conllu_and_learn_where_tokens_end(name):
     config = load_config(PROJECT / "configs" / f"{name}.cfg").interpolate()
-    assert config["nlp"]["tokenizer"] == found["nlp"]["tokenizer"]
-    assert config["corpora"]["train"].items() >= found["corpora"]["train"].items()
+    assert config["nlp"]["tokenizer"]["@tokenizers"] == "spacy-hpyp.LearnedTokenizer.v1"
+    assert config["corpora"]["train"]["@readers"] == "spacy-hpyp.ConlluCorpus.v1"
 
 
 def test_a_config_makes_a_pipeline_of_words_of_conllu():

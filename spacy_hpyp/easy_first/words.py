@@ -55,6 +55,8 @@ _AFFIXES = (1, 2, 3, 4, 5)
 _LONGEST = 8
 # Of so many forms it is remembered how they are spelled.
 _REMEMBERED = 1 << 13
+# Of so many forms a lexicon keeps what it reads of them.
+_KEPT_FORMS = 1 << 16
 # Where the steps of probabilities begin: they are finer where a parser is nearly sure.
 _STEPS = np.array([0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999], dtype=np.float32)
 
@@ -297,7 +299,6 @@ class Lexicon:
         self.attributes = list(attributes)
         self.task = task
         self._kinds = None if candidates is None else Kinds(candidates)
-        # Of known words only, so that it does not grow beyond the vocabulary.
         self._rows: dict[str, tuple[int, list[int]]] = {}
 
     def read(
@@ -310,6 +311,8 @@ class Lexicon:
         more (Mapping[str, int32[words]]): What is read of each word besides its form, by attribute.
         RETURNS (tuple[int32[words, attributes], int32[words]]): `symbols` and `kind` of `Sequences`.
         """
+        if len(self._rows) > _KEPT_FORMS:
+            self._rows = {}
         found = [self._row(form) for form in forms]
         table = np.array([row for _, row in found], dtype=np.uint32).reshape(len(forms), len(self.attributes))
         kinds = np.array([kind for kind, _ in found], dtype=np.int32)
@@ -334,8 +337,7 @@ class Lexicon:
         if self._path_of is not None:
             own |= zip(CLASS_ATTRIBUTES, _symbols_of_path(self._path_of(form)))
         row = self._kind(form, number), [own.get(attribute, 0) for attribute in self.attributes]
-        if number < len(vocabulary.words):
-            self._rows[form] = row
+        self._rows[form] = row
         return row
 
     def _kind(self, form: str, number: int) -> int:

@@ -117,11 +117,14 @@ def test_what_stands_around_words_comes_from_outside(vocabulary):
     assert kind.tolist() == [0, 0]
 
 
-def test_lexicon_does_not_grow_with_words_that_are_not_known(vocabulary):
+def test_lexicon_does_not_grow_without_end(vocabulary, monkeypatch):
+    monkeypatch.setattr(words_module, "_KEPT_FORMS", 10)
     lexicon = Lexicon(vocabulary, ["word"], TAGS)
     for i in range(50):
-        lexicon.read(["the", f"new{i}"], np.arange(2), {})
-    assert lexicon._rows.keys() == {"the"}
+        (known, new), _ = lexicon.read(["the", f"new{i}"], np.arange(2), {})
+        assert known[0] == vocabulary.number("the")
+        assert new[0] == vocabulary.number(f"new{i}")
+        assert len(lexicon._rows) <= 12
 
 
 def test_possible_outcomes_are_those_of_the_vocabulary_or_all(vocabulary):

@@ -130,6 +130,8 @@ def tiny(tmp_path):
 def start(program, package, *arguments, **environment):
     """Start a program that imports a package, in a new process."""
     unset = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    # Python itself takes a file of the same size and age for the same one.
+    unset["PYTHONDONTWRITEBYTECODE"] = "1"
     return subprocess.Popen(
         [sys.executable, "-W", "always", *(["-c", program] if isinstance(program, str) else [program]), *arguments],
         stdout=subprocess.PIPE,

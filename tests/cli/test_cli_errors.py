@@ -194,7 +194,13 @@ ROWS = [
     *((form.format("nowhere.spacy"), "does not exist", USAGE) for form in WITH_TREEBANK),
     *in_turn(WITH_TEXT, TEXTS),
     *((form.format("text.txt/new/out.jsonl"), "Not a directory: 'text.txt") for form in WITH_OUTPUT),
-    *((form.format("nothing"), "is a directory", USAGE) for form in WITH_OUTPUT if "learn" not in form),
+    *(
+        (form.format("nothing"), "is a directory", USAGE)
+        for form in WITH_OUTPUT
+        if form.split()[0] not in {"learn-text", "surprisal"}
+    ),
+    # With '--ray' it may be one.
+    ("surprisal trained text.txt -o nothing", "'nothing' is a folder, but one file is written"),
     *in_turn([f"{form.format('trained')} {{}}" for form in WITH_PARTICLES], SETTINGS),
     *((f"{form.format('trained')} -K many", "-K", USAGE) for form in WITH_PARTICLES),
     *((f"{form.format('trained')} --no-such-option", "--no-such-option", USAGE) for form in WITH_PARSER),

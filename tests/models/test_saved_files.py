@@ -26,7 +26,14 @@ def nlp():
 
 @pytest.mark.parametrize("name", PARSES)
 def test_models_are_written_as_they_were_read(nlp, name):
-    assert nlp.get_pipe(name)._write_model() == (SAVED / f"{name}.model").read_bytes()
+    component = nlp.get_pipe(name)
+    data = component._write_model()
+    if name.startswith("easy_first"):
+        # Earlier versions wrote the zeros within rows of weights, too.
+        component._use(component._read_model(data))
+        assert component._write_model() == data
+    else:
+        assert data == (SAVED / f"{name}.model").read_bytes()
 
 
 def test_n_gram_models_are_written_as_they_were_read():

@@ -110,12 +110,12 @@ def test_trees_are_recognised(n):
     assert len(projective) == [1, 2, 7, 30, 143][n - 1]
 
 
-@pytest.mark.parametrize("longest", [10, 9, 0])
+@pytest.mark.parametrize("longest", [10, 9])
 def test_voters_are_right_together_more_often_than_the_best_of_them(longest):
-    ballots, gold = simulated(3000, [0.75, 0.8, 0.7])
+    ballots, gold = simulated(1500, [0.75, 0.8, 0.7])
     votes = Votes(["a", "b", "c"], ["X", "Y"], ["ROOT", "dep"])
     votes.learn(ballots, gold, longest=longest, root=0)
-    ballots, gold = simulated(3000, [0.75, 0.8, 0.7], seed=1)
+    ballots, gold = simulated(1500, [0.75, 0.8, 0.7], seed=1)
     elected = votes.elect(ballots, longest=longest, root=0)
     right = elected.heads == gold.heads
     assert right.mean() > 0.9

@@ -1,6 +1,8 @@
 """`hpyp cache`: what pipelines keep for the next process that loads them."""
 
+from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 from wasabi import msg
@@ -8,7 +10,7 @@ from wasabi import msg
 from ..storage.cache import cache_folder, cache_limit, empty_cache, kept_files
 from .options import option
 
-GB = 1e9
+MB, GB = 1e6, 1e9
 
 
 def cache(
@@ -37,3 +39,8 @@ def kept_views() -> str:
     """How much is kept, how much may be, and where."""
     total = sum(each.size for each in kept_files())
     return f"{total / GB:.3f} of {cache_limit() / GB:.1f} GB in {cache_folder()}"
+
+
+def size_of(paths: Iterable[Path]) -> int:
+    """How many bytes there are in some files; folders among them count nothing."""
+    return sum(path.stat().st_size for path in paths if path.is_file())

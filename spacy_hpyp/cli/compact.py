@@ -7,9 +7,8 @@ from wasabi import msg
 
 from ..components.base import TrainableComponent
 from .app import load_pipeline
+from .cache import MB, size_of
 from .options import argument
-
-_MB = 1e6
 
 
 def compact(
@@ -29,5 +28,4 @@ def compact(
         if isinstance(component, TrainableComponent):
             component.learned.compact()
     nlp.to_disk(output)
-    size = sum(file.stat().st_size for file in output.rglob("*") if file.is_file())
-    msg.good(f"Wrote {output}, {size / _MB:.1f} MB")
+    msg.good(f"Wrote {output}, {size_of(output.rglob('*')) / MB:.1f} MB")

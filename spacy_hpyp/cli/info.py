@@ -2,7 +2,6 @@
 
 import os
 import platform
-from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -13,11 +12,10 @@ from wasabi import msg
 from ..about import __version__
 from ..arc_standard.block_search import decode_blocks
 from .app import load_pipeline
-from .cache import GB, kept_views
+from .cache import GB, MB, kept_views, size_of
 from .options import argument
 
 _PACKAGE = Path(__file__).parents[1]
-_MB = 1e6
 
 
 def info(
@@ -51,18 +49,14 @@ def _compiled() -> str:
         return "kept nowhere: each process compiles for itself"
     beside = Path(path).is_relative_to(_PACKAGE)
     folder = Path(config.CACHE_DIR or (_PACKAGE if beside else Path(path).parent))
-    return f"{_size(folder.rglob('*.nb[ci]')) / GB:.3f} GB in {folder}"
-
-
-def _size(paths: Iterable[Path]) -> int:
-    return sum(path.stat().st_size for path in paths if path.is_file())
+    return f"{size_of(folder.rglob('*.nb[ci]')) / GB:.3f} GB in {folder}"
 
 
 def _describe(name: str) -> None:
     nlp = load_pipeline(name)
-    size, meta = _size(nlp.path.rglob("*")), nlp.meta
+    size, meta = size_of(nlp.path.rglob("*")), nlp.meta
     msg.info(
-        f"{nlp.lang}_{meta['name']} {meta['version']} for spaCy {meta['spacy_version']}, {size / _MB:.1f} MB in {nlp.path}"
+        f"{nlp.lang}_{meta['name']} {meta['version']} for spaCy {meta['spacy_version']}, {size / MB:.1f} MB in {nlp.path}"
     )
     rows = []
     for each in nlp.component_names:
@@ -75,7 +69,7 @@ def _describe(name: str) -> None:
                 model.get("@architectures", ""),
                 len(getattr(component, "labels", ())),
                 getattr(component, "threads", ""),
-                f"{_size((nlp.path / each).rglob('*')) / _MB:.1f}",
+                f"{size_of((nlp.path / each).rglob('*')) / MB:.1f}",
             )
         )
     header = ("component", "factory", "model", "labels", "threads", "MB")

@@ -1,7 +1,7 @@
 """Perceptrons as messages: compact, and checked before anything compiled reads them.
 
 What is stored are the weights as they are after the last update, the sums and the clock, so that training can go on; the averages
-follow from them. Or the averages alone, to `PRECISION`, if there is to be no training. Zeros, which most are, are left out.
+follow from them. Or the averages alone, see `perceptron.averages_alone`, if there is to be no training. Zeros, which most are, are left out.
 """
 
 import zlib

@@ -8,8 +8,8 @@ PACKAGE = Path(__file__).parents[1] / "spacy_hpyp"
 #: From the top down: a folder may import those below it, and no folder of its own row.
 LAYERS = [
     ["cli"],
-    ["components", "studies", "report", "distributed"],
-    ["training", "language_model"],
+    ["components", "studies", "report"],
+    ["training", "language_model", "distributed"],
     ["models"],
     ["arc_standard", "easy_first", "head_outward"],
     ["inference"],

@@ -40,6 +40,7 @@ from . import (
     warm,
 )
 from .app import OfPapers, OfVoters, hpyp
+from .options import with_groups
 
 __all__ = ["hpyp"]
 
@@ -64,7 +65,7 @@ def _add(group: typer.Typer, commands: dict[str, Callable], panel: str | None = 
             if "ctx" in signature(function).parameters
             else {}
         )
-        group.command(name, rich_help_panel=panel, context_settings=others, hidden=hidden)(function)
+        group.command(name, rich_help_panel=panel, context_settings=others, hidden=hidden)(with_groups(function))
 
 
 _add(

@@ -14,10 +14,10 @@ from ..storage.files import replace_file
 from ..text.vector_classes import vector_classes
 from ..text.word_classes import WordClass, class_lines, learn_classes
 from .app import load_pipeline
-from .options import Tokenized, argument, option, writable
+from .options import Cluster, Tokenized, argument, option, writable
 from .progress import Bar
 from .raw_text import existing, read_sentences
-from .shards import Field, MaxErrors, Ray, ShardSize, Workers, sentences_by_workers
+from .shards import sentences_by_workers
 
 # Of how many classes the most frequent words are shown, and how many of each.
 _SHOWN, _WORDS = 20, 10
@@ -53,11 +53,7 @@ def classes(
     vectors: Annotated[str | None, option("Instead of text: name or path of a pipeline with vectors of words")] = None,
     threads: Annotated[int, option("Threads; the classes do not depend on it", "--threads -t", least=1)] = 2,
     seed: Annotated[int | None, option("Words begin in classes at random by it, instead of by their frequency")] = None,
-    ray: Ray = None,
-    shard_size: ShardSize = 1000,
-    workers: Workers = None,
-    max_errors: MaxErrors = 0,
-    field: Field = "text",
+    cluster: Cluster = Cluster(max_errors=0),
 ) -> list[WordClass]:
     """Learn classes of words, each with a path in a binary tree, for parsers to know words by that their treebank has not.
 
@@ -70,10 +66,9 @@ def classes(
         found = vector_classes(load_pipeline(vectors).vocab, number, seed=seed or 0)
     else:
         sentences: Iterator[list[str]]
-        if ray is not None:
-            given = {"ray": ray, "shard_size": shard_size, "workers": workers, "max_errors": max_errors, "field": field}
+        if cluster.ray is not None:
             words = {"model": tokenizer, "lang": None if tokenized else lang, "running": False}
-            sentences = sentences_by_workers("classes", texts or [], output, **words, **given)
+            sentences = sentences_by_workers("classes", texts or [], output, cluster, **words)
         else:
             nlp = None if tokenized else load_pipeline(tokenizer) if tokenizer else spacy.blank(lang)
             # Different words are kept anyway.

@@ -12,10 +12,10 @@ from wasabi import msg
 
 from ..language_model.ngram import CLASSED_RULE, NgramProgress, NGramVocabulary, collect_vocabulary, train_ngram_model
 from .app import load_parser, load_pipeline
-from .options import MinClassCount, MinCount, SegmentWith, Tokenized, argument, option, writable
+from .options import Cluster, MinClassCount, MinCount, SegmentWith, Tokenized, argument, option, writable
 from .progress import Bar
 from .raw_text import read_sentences
-from .shards import Field, MaxErrors, Ray, ShardSize, Workers, sentences_by_workers
+from .shards import sentences_by_workers
 
 
 def ngram(
@@ -53,11 +53,7 @@ def ngram(
             "and spelling hold then. Perplexities can only be compared between models with the same vocabulary"
         ),
     ] = None,
-    ray: Ray = None,
-    shard_size: ShardSize = 1000,
-    workers: Workers = None,
-    max_errors: MaxErrors = 0,
-    field: Field = "text",
+    cluster: Cluster = Cluster(max_errors=0),
 ) -> None:
     """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
 
@@ -84,10 +80,9 @@ def ngram(
         else:
             words = words(read(vocab_from))
     texts: Iterable[list[str]] = chain.from_iterable(map(read, train))
-    if ray is not None:
-        given = {"ray": ray, "shard_size": shard_size, "workers": workers, "max_errors": max_errors, "field": field}
+    if cluster.ray is not None:
         of_words = {"model": segment_with, "lang": None if tokenized else lang, "running": segment_with is not None}
-        texts = sentences_by_workers("ngram", train, output, **of_words, **given)
+        texts = sentences_by_workers("ngram", train, output, cluster, **of_words)
     with (
         Bar(texts, desc="Reading", unit=" sentences") as sentences,
         Bar(desc="Training", unit=" words", unit_scale=True, leave=True, delay=1e-9) as bar,

@@ -4,6 +4,10 @@ A command is a function whose parameters are annotated with what `option` and `a
 same values. What several commands have is declared here.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -34,6 +38,38 @@ def argument(meaning: str, **settings: Any) -> Any:
     settings: Others of `typer.Argument`.
     """
     return typer.Argument(help=meaning, **settings)
+
+
+def with_groups(function: Callable) -> Callable:
+    """A command as it is typed: each field of a parameter whose default is a dataclass is an option of its own."""
+    parameters = [*signature(function).parameters.values()]
+    groups = {each.name: each.default for each in parameters if is_dataclass(each.default)}
+
+    def options(parameter: Parameter) -> list[Parameter]:
+        if parameter.name not in groups:
+            return [parameter]
+        return [
+            Parameter(
+                field.name,
+                Parameter.KEYWORD_ONLY,
+                default=getattr(parameter.default, field.name),
+                annotation=field.type,
+            )
+            for field in fields(parameter.default)
+        ]
+
+    @wraps(function)
+    def command(**given: Any) -> Any:
+        values = {
+            name: replace(group, **{field.name: given.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        return function(**given, **values)
+
+    typed = [option for parameter in parameters for option in options(parameter)]
+    command.__signature__ = signature(function).replace(parameters=typed)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in typed}
+    return command
 
 
 def writable(path: Path | None) -> Path | None:
@@ -95,3 +131,23 @@ WeightsFrom = Annotated[
         exists=True,
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Options of what workers of a Ray cluster can do, shard by shard, see `cli.shards.distribute`."""
+
+    ray: Annotated[
+        str | None,
+        option(
+            "Let workers of a Ray cluster do it, shard by shard, into the folder --output: 'local', 'local[N]' for N cores of this machine, "
+            "'auto', or an address. Texts may be folders, patterns and URIs then, and .jsonl, .parquet, .gz, .zst",
+            metavar="ADDRESS",
+        ),
+    ] = None
+    shard_size: Annotated[int, option("With --ray: how large a shard is, in kilobytes", least=1)] = 1000
+    workers: Annotated[int | None, option("With --ray: how many workers there are, instead of all cores", least=1)] = (
+        None
+    )
+    max_errors: Annotated[int, option("With --ray: how many documents may fail before all ends", least=0)] = 100
+    field: Annotated[str, option("With --ray: of .jsonl and .parquet, what the texts are in")] = "text"

@@ -38,23 +38,11 @@ from .conllu_format import (
     write_again,
     write_sentence,
 )
-from .options import PerLine, argument, option
+from .options import Cluster, PerLine, argument, option
 from .output import check_ending, is_shown, writing
 from .progress import Bar
 from .raw_text import STDIN, decoded_lines, is_conllu, locate_paragraphs, opened
-from .shards import (
-    Field,
-    MaxErrors,
-    Ray,
-    ShardSize,
-    ShardTask,
-    Workers,
-    distribute,
-    identity_of_model,
-    place,
-    refuse_uris,
-    where_is,
-)
+from .shards import ShardTask, distribute, made_with, place, refuse_uris
 
 # How many paragraphs, or sentences of CoNLL-U, a process gets at once.
 _BATCH = 32
@@ -98,15 +86,11 @@ def parse(
         int | None,
         option("Threads of each process, instead of the pipeline's setting; 1 with several processes", "--threads -t"),
     ] = None,
-    ray: Ray = None,
+    cluster: Cluster = Cluster(),
     output_format: Annotated[
         Literal["conllu", "spacy", "parquet"],
         option("With --ray: CoNLL-U, .spacy files, or Parquet with a row a token", "--format"),
     ] = "conllu",
-    shard_size: ShardSize = 1000,
-    workers: Workers = None,
-    max_errors: MaxErrors = 100,
-    field: Field = "text",
 ) -> None:
     """Write the trees that a pipeline finds, in CoNLL-U.
 
@@ -120,15 +104,13 @@ def parse(
     With --ray, each worker has one thread; sentences are named after where their paragraph begins in its file, in bytes. The same command
     goes on where it was interrupted.
     """
-    if ray is not None:
+    if cluster.ray is not None:
         if keep_tags or keep == "text" or n_process > 1 or threads is not None or not texts or STDIN in texts:
             raise ValueError(
                 "With --ray there are no --keep-tags, --keep text, --n-process and --threads, and texts have to be files."
             )
-        where = where_is(model)
-        task = ParseTask(where, identity_of_model(where), per_line, field, output_format, keep)
-        given: dict[str, Any] = {"ray": ray, "shard_size": shard_size, "workers": workers, "max_errors": max_errors}
-        distribute("parse", task, texts, output, is_conllu=conllu, **given)
+        task = ParseTask(*made_with(model), per_line, cluster.field, output_format, keep)
+        distribute("parse", task, texts, output, cluster, is_conllu=conllu)
         return
     refuse_uris(output, *(texts or []))
     if output is not None:

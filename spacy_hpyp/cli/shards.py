@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from io import StringIO
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import spacy
 from spacy.tokens import DocBin
@@ -23,9 +23,9 @@ from ..distributed.folder import Folder
 from ..distributed.inputs import CONLLU, RECORDS, TABLE, Document, Shard, cut, find_files, lines_of, rows_of
 from ..distributed.work import Process, Writer
 from ..storage.checksum import identity, identity_of_file
-from ..treebanks.conllu import blocks_of
+from ..treebanks.conllu import blocks_of, paragraphs_of
 from .app import load_pipeline, pipeline_at
-from .options import option
+from .options import Cluster
 from .output import json_line
 from .progress import Bar
 from .raw_text import check_text, locate_paragraphs, segmented, words_of
@@ -34,19 +34,6 @@ from .raw_text import check_text, locate_paragraphs, segmented, words_of
 _NO_TEXT = re.compile("[\udc80-\udcff]")
 # After so many rows a group of a table is written.
 _ROWS = 100_000
-
-Ray = Annotated[
-    str | None,
-    option(
-        "Let workers of a Ray cluster do it, shard by shard, into the folder --output: 'local', 'local[N]' for N cores of this machine, 'auto', or "
-        "an address. Texts may be folders, patterns and URIs then, and .jsonl, .parquet, .gz, .zst",
-        metavar="ADDRESS",
-    ),
-]
-ShardSize = Annotated[int, option("With --ray: how large a shard is, in kilobytes", least=1)]
-Workers = Annotated[int | None, option("With --ray: how many workers there are, instead of all cores", least=1)]
-MaxErrors = Annotated[int, option("With --ray: how many documents may fail before all ends", least=0)]
-Field = Annotated[str, option("With --ray: of .jsonl and .parquet, what the texts are in")]
 
 
 def place(text: str) -> Any:
@@ -102,7 +89,9 @@ class ShardTask(ABC):
         if shard.kind == RECORDS:
             found = self._of_records(lines, shard)
         else:
-            found = _sentences(lines) if shard.kind == CONLLU else _located(lines, shard, per_line=self.per_line)
+            blocks = paragraphs_of(lines) if shard.kind == CONLLU else ()
+            found = (Document(own[0][0], "".join(line for _, line in own)) for own in blocks)
+            found = found if shard.kind == CONLLU else _located(lines, shard, per_line=self.per_line)
         for document in found:
             damaged = _NO_TEXT.search(document.text)
             yield Document(document.place, "", "it is not text in UTF-8") if damaged else document
@@ -229,26 +218,24 @@ def sentences_by_workers(
     command: str,
     texts: Iterable[Any],
     output: Path,
+    cluster: Cluster,
     *,
     model: str | None,
     lang: str | None,
     running: bool,
-    **settings: Any,
 ) -> Iterator[list[str]]:
     """The words of each sentence that workers find in texts, in the order of the texts, see `read_sentences`.
 
     command (str): What it is called.
     output (Path): What is made of them; they stand beside it.
+    cluster (Cluster): The options of the command.
     model (str | None): The pipeline that finds words; in running text, sentences, too.
     lang (str | None): Instead, the language of the tokenizer; None where spaces are between words.
     running (bool): Whether a line of text is no sentence.
-    settings: The options of the command, see `distribute`.
     """
-    where = where_is(model) if model else ""
-    identity = identity_of_model(where) if where else ""
-    task = SentencesTask(where, identity, not running, settings.pop("field"), "jsonl", lang)
+    task = SentencesTask(*made_with(model), not running, cluster.field, "jsonl", lang)
     folder = output.with_name(f"{output.name}.sentences")
-    distribute(command, task, texts, folder, **settings)
+    distribute(command, task, texts, folder, cluster)
     for path in sorted(folder.glob("part=*/*.jsonl")):
         with path.open(encoding="utf8") as file:
             yield from map(json.loads, file)
@@ -272,31 +259,19 @@ def _located(lines: Iterable[tuple[int, str]], shard: Shard, *, per_line: bool) 
         yield Document(at + len(line[: start - first].encode("utf8", "surrogateescape")), text)
 
 
-def _sentences(lines: Iterable[tuple[int, str]]) -> Iterator[Document]:
-    own: list[str] = []
-    first = 0
-    for at, line in lines:
-        first = first if own else at
-        if line.strip():
-            own.append(line)
-        elif own:
-            yield Document(first, "".join(own))
-            own = []
-    if own:
-        yield Document(first, "".join(own))
+def made_with(model: str | None) -> tuple[str, str]:
+    """Where workers find a pipeline, which is its name if it is a package or else its absolute path, and what identifies it.
 
-
-def where_is(model: str) -> str:
-    """Where workers find a pipeline: its name if it is a package, or else its absolute path.
-
-    RAISES (ValueError): If it is neither.
+    model (str | None): Its name or path; of none both are "".
+    RAISES (ValueError): If it is neither a directory nor an installed package.
     """
+    if model is None:
+        return "", ""
     found = pipeline_at(model)
-    if Path(found).exists():
-        return os.path.abspath(found)
-    if not is_package(model):
+    if not Path(found).exists() and not is_package(model):
         raise ValueError(f"There is no pipeline '{model}': neither a directory nor an installed package.")
-    return model
+    where = os.path.abspath(found) if Path(found).exists() else model
+    return where, identity_of_model(where)
 
 
 def identity_of_model(model: str) -> str:
@@ -322,11 +297,8 @@ def distribute(
     task: ShardTask,
     texts: Iterable[Any],
     output: Any,
+    cluster: Cluster,
     *,
-    ray: str,
-    shard_size: int,
-    workers: int | None,
-    max_errors: int,
     is_conllu: bool = False,
 ) -> Summary:
     """Have workers of a cluster do something to texts, and say how far they are.
@@ -335,7 +307,7 @@ def distribute(
     task (ShardTask): What is done.
     texts (Iterable[Path | str]): Paths and URIs.
     output (Path | str | None): The folder for the output, or its URI.
-    ray (str), shard_size (int), workers (int | None), max_errors (int): The options of the command.
+    cluster (Cluster): The options of the command, with an address.
     is_conllu (bool): Whether all texts are CoNLL-U, whatever their names are.
     RAISES (ValueError): If there is no cluster, too much fails, or the folder has something else.
     """
@@ -347,7 +319,7 @@ def distribute(
             raise ValueError(f"'{path}' is no text: with --ray, .spacy files are not read.")
         if not (task.reads_conllu and (is_conllu or path.endswith(".conllu"))):
             check_text(Path(path))
-    shards = cut(files, shard_size * 1000, column=task.field, is_conllu=is_conllu)
+    shards = cut(files, cluster.shard_size * 1000, column=task.field, is_conllu=is_conllu)
     folder = Folder(str(output), task.output_format)
     settings = {name: value for name, value in asdict(task).items() if name != "model"}
     inputs = identity("".join(f"{path} {size}\n" for path, size in files).encode())
@@ -355,13 +327,13 @@ def distribute(
         "command": command,
         **settings,
         "inputs": f"{len(files)} files {inputs}",
-        "shard_size": shard_size,
+        "shard_size": cluster.shard_size,
         "version": __version__,
     }
     run |= {"spacy": spacy.__version__, "conllu": is_conllu}
     folder.begin(run)
     begun = monotonic()
-    with connected(ray), Bar(total=len(shards), unit=" shards") as bar:
+    with connected(cluster.ray or "auto"), Bar(total=len(shards), unit=" shards") as bar:
         before = None
 
         def show(summary: Summary) -> None:
@@ -376,7 +348,8 @@ def distribute(
             bar.n = summary.done + len(summary.failed)
             bar.refresh()
 
-        summary = run_shards(task, folder, run, shards, workers=workers, max_errors=max_errors, progress=show)
+        limits = {"workers": cluster.workers, "max_errors": cluster.max_errors}
+        summary = run_shards(task, folder, run, shards, **limits, progress=show)
     seconds = monotonic() - begun
     rate = (summary.words - (before or 0)) / seconds
     told = f"{summary.words:,} words in {summary.documents:,} documents, {summary.errors:,} of which failed; {rate:,.0f} words/s"

@@ -26,23 +26,11 @@ from ..language_model.stimuli import check_prose, is_table, read_counts, read_st
 from ..language_model.surprisal import REGION, TOKEN, WORD, Row, TextPassage
 from .app import load_parser, load_pipeline, prepare_output
 from .interpolation import load_interpolation, refuse
-from .options import AnyModel, Interpolate, Threads, UnknownWords, WeightsFrom, argument, option
+from .options import AnyModel, Cluster, Interpolate, Threads, UnknownWords, WeightsFrom, argument, option
 from .output import check_ending, is_shown, json_line, writing
 from .progress import Bar
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
-from .shards import (
-    Field,
-    MaxErrors,
-    Ray,
-    ShardSize,
-    ShardTask,
-    Workers,
-    distribute,
-    identity_of_model,
-    place,
-    refuse_uris,
-    where_is,
-)
+from .shards import ShardTask, distribute, made_with, place, refuse_uris
 
 # What a spreadsheet takes for the beginning of a formula, and what is a number nevertheless.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
@@ -120,11 +108,7 @@ def surprisal(
     threads: Threads = None,
     interpolate: Interpolate = None,
     weights_from: WeightsFrom = None,
-    ray: Ray = None,
-    shard_size: ShardSize = 1000,
-    workers: Workers = None,
-    max_errors: MaxErrors = 100,
-    field: Field = "text",
+    cluster: Cluster = Cluster(),
 ) -> None:
     """Write a table of surprisals in bits, one row a token, with a header.
 
@@ -143,19 +127,17 @@ def surprisal(
     With --ray a paragraph is known by where it begins in its file, in bytes, and the columns start and end count its characters. The same
     command goes on where it was interrupted.
     """
-    if ray is not None:
+    if cluster.ray is not None:
         unfit = [regions, context, text_by, word, frequencies, lags, parses, escape, running, threads, interpolate]
         if any(value not in (None, False, 0) for value in unfit) or STDIN in texts:
             raise ValueError(
                 "With --ray texts are files of text, and of the options there are --words, --no-punctuation, --entropy, --per-line, "
                 "--particles, --segment-with and --unknown-words."
             )
-        where = where_is(model)
         by = WORD if words else TOKEN
         own = (by, not no_punctuation, entropy, particles, segment_with, unknown_words)
-        task = SurprisalTask(where, identity_of_model(where), per_line, field, "parquet", *own)
-        given: dict[str, Any] = {"ray": ray, "shard_size": shard_size, "workers": workers, "max_errors": max_errors}
-        distribute("surprisal", task, texts, output, **given)
+        task = SurprisalTask(*made_with(model), per_line, cluster.field, "parquet", *own)
+        distribute("surprisal", task, texts, output, cluster)
         return
     refuse_uris(output, *texts)
     existing(texts)

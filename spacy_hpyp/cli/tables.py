@@ -13,10 +13,10 @@ from wasabi import msg
 
 from ..compat.cli import parse_config_overrides
 from ..distributed.cluster import connected
-from ..distributed.commands import RemoteProcess
+from ..distributed.commands import RemoteProcess, here
 from ..storage.files import prepare_folder, replace_file
 from ..studies.page import to_json, to_markdown
-from ..studies.runner import Runner, here, minutes, only_one, program_version, wall_seconds
+from ..studies.runner import Runner, minutes, only_one, program_version, wall_seconds
 from ..studies.study import Study, StudyTable, read_study
 from .app import fail
 from .options import argument, option

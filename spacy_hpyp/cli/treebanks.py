@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -10,13 +9,12 @@ import typer
 from wasabi import msg
 
 from ..distributed.cluster import connected
-from ..distributed.commands import RemoteProcess
+from ..distributed.commands import RemoteProcess, ended, running
 from ..storage.files import prepare_folder
 from .app import fail, note
 from .options import argument, option
 from .tables import separate
 
-_PAUSE = 0.5
 # What a project consists of that its workflows only read.
 _SHARED = ("project.yml", "assets", "configs")
 
@@ -56,8 +54,7 @@ def treebanks(
         raise ValueError(
             f"A line of '{treebanks}' has a treebank, a prefix and a language, but there is '{' '.join(*wrong[:1])}'."
         )
-    with connected(ray):
-        running = {}
+    with connected(ray), running() as processes:
         for treebank, prefix, lang in rows:
             folder = output / prefix
             prepare_folder(folder)
@@ -67,18 +64,14 @@ def treebanks(
             own = [f"--vars.treebank={treebank}", f"--vars.prefix={prefix}", f"--vars.lang={lang}", *settings]
             line = [sys.executable, "-m", "spacy", "project", "run", workflow, ".", *own]
             settings_of_task = {"name": f"{workflow} {prefix}", "cpus": cpus, "memory": memory, "folder": folder}
-            running[prefix] = RemoteProcess(line, folder / "log.txt", **settings_of_task)
+            processes[prefix] = RemoteProcess(line, folder / "log.txt", **settings_of_task)
             note(f"{prefix}: {shlex.join(line[1:])}")
         failed = []
-        while running:
-            time.sleep(_PAUSE)
-            for prefix, process in list(running.items()):
-                if (code := process.poll()) is not None:
-                    del running[prefix]
-                    failed += [prefix] if code else []
-                    note(
-                        f"{prefix} has {'failed, see ' + str(output / prefix / 'log.txt') if code else 'ended'}; {len(running)} are left"
-                    )
+        while processes:
+            for prefix, code in ended(processes):
+                failed += [prefix] if code else []
+                what = f"failed, see {output / prefix / 'log.txt'}" if code else "ended"
+                note(f"{prefix} has {what}; {len(processes)} are left")
     if failed:
         fail(f"{len(failed)} of {len(rows)} have failed, which the same command tries again: {', '.join(failed)}")
     msg.good(f"{len(rows)} treebanks, in {output}")

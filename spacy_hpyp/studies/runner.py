@@ -5,7 +5,6 @@ import os
 import platform
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,20 +13,20 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from shlex import join
-from typing import Any, Protocol
+from typing import Any
 
 import srsly
 from weasel.cli.main import PROJECT_LOCK
 from weasel.cli.run import get_lock_entry
 
 from ..about import __version__
+from ..distributed.commands import Launch, Process, ended, here, running
 from ..storage.files import replace_file
 from .study import Run, Study
 
 # What a command takes before it begins with its work, in seconds, however small the treebank is.
 _START = 4.0
-# How often it is looked whether a run has ended, in seconds, and how many of the last lines of one that failed are shown.
-_PAUSE = 0.2
+# How many of the last lines of a run that failed are shown.
 _LAST_LINES = 15
 # What stands for the program of commands that use nothing of this package.
 _SPACY = f"spaCy {version('spacy')}"
@@ -56,36 +55,6 @@ def program_version(package: Path) -> str:
         if not name.startswith("studies/") and name != "cli/tables.py":
             found.update(name.encode() + b"\0" + path.read_bytes())
     return f"{__version__}+{found.hexdigest()[:8]}"
-
-
-class Process(Protocol):
-    """A command that runs, as `subprocess.Popen`."""
-
-    def poll(self) -> int | None:
-        """What it has ended with, None if it has not."""
-
-    def terminate(self) -> None:
-        """End it."""
-
-    def wait(self) -> int:
-        """Wait until it has ended."""
-
-    @property
-    def returncode(self) -> int | None:
-        """What it has ended with, as far as is known."""
-
-
-#: Begins a command: the line, a file for its log, and one for what it prints, if that is its output; `name` is what it is called.
-Launch = Callable[..., Process]
-
-
-def here(line: Sequence[str], log: Path, output: Path | None = None, *, name: str) -> subprocess.Popen:
-    """Begin a command on this machine, see `Launch`."""
-    with log.open("wb") as errors:
-        if output is None:
-            return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=errors, stderr=subprocess.STDOUT)
-        with output.open("wb") as file:
-            return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=file, stderr=errors)
 
 
 class Runner:
@@ -185,11 +154,12 @@ class Runner:
 
     def _run(self, runs: Sequence[Run], jobs: int, report: Callable[[str], None]) -> list[Failure]:
         waiting = self.to_do(runs)
-        running: dict[str, tuple[Run, Process, float]] = {}
+        begun: dict[str, tuple[Run, float]] = {}
         failures: dict[str, Failure] = {}
-        try:
-            while waiting or running:
-                pending = {run.name for run in waiting} | running.keys()
+        # After Ctrl-C, or an error of our own: what is not complete is not noted, and is begun again.
+        with running() as processes:
+            while waiting or processes:
+                pending = {run.name for run in waiting} | processes.keys()
                 for run in waiting[:]:
                     failed = [name for name in run.needs if name in failures]
                     if failed:
@@ -198,25 +168,16 @@ class Runner:
                     if failed or (not pending & set(run.needs) and self.made(run) is not None):
                         waiting.remove(run)
                         pending.discard(run.name)
-                while (run := _next(waiting, pending, [run for run, _, _ in running.values()], jobs)) is not None:
+                while (run := _next(waiting, pending, [begun[name][0] for name in processes], jobs)) is not None:
                     left = wall_seconds(self, waiting, jobs)
                     report(f"{run.name}, about {minutes(self.seconds(run))} of {minutes(left)}\n{self.command(run)}")
                     waiting.remove(run)
-                    running[run.name] = run, self._start(run), time.monotonic()
-                for name, (run, process, start) in list(running.items()):
-                    if process.poll() is not None:
-                        del running[name]
-                        if problem := self._end(run, process.returncode, time.monotonic() - start):
-                            failures[name] = Failure(run, problem)
-                            report(f"{name} failed: {problem}")
-                if running:
-                    time.sleep(_PAUSE)
-        finally:
-            # After Ctrl-C, or an error of our own: what is not complete is not noted, and is begun again.
-            for _, process, _ in running.values():
-                process.terminate()
-            for _, process, _ in running.values():
-                process.wait()
+                    processes[run.name], begun[run.name] = self._start(run), (run, time.monotonic())
+                for name, code in ended(processes):
+                    run, start = begun[name]
+                    if problem := self._end(run, code, time.monotonic() - start):
+                        failures[name] = Failure(run, problem)
+                        report(f"{name} failed: {problem}")
         return list(failures.values())
 
     def _start(self, run: Run) -> Process:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -107,28 +107,32 @@ def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
     name (str): Of the file, for errors.
     RAISES (ValueError): If something is not CoNLL-U, with the line.
     """
-    block: Block | None = None
-    number = 0
-    # At the end there is an empty line, or that is put up with.
-    for number, text in enumerate(chain(lines, [""]), 1):
-        line = (text.removeprefix(_BYTE_ORDER_MARK) if number == 1 else text).rstrip("\r\n")
-        try:
-            if line.strip():
-                block = Block(number) if block is None else block
-                _read_line(block, line)
-                continue
-            if block is not None and block.span[1] > block.size:
-                first, last = block.span
-                raise ValueError(
-                    f"the multiword token {first}-{last} has words that are not there at the end of the sentence."
-                )
-        except ValueError as error:
-            raise ValueError(f"'{name}', line {number}: {error}") from error
-        if block is not None:
-            if not block.size:
-                raise ValueError(f"'{name}', line {block.line}: the sentence that begins here has no words.")
-            yield block
-            block = None
+    numbered = ((i, text.removeprefix(_BYTE_ORDER_MARK) if i == 1 else text) for i, text in enumerate(lines, 1))
+    for own in paragraphs_of(numbered):
+        block = Block(own[0][0])
+        for number, text in own:
+            try:
+                _read_line(block, text.rstrip("\r\n"))
+            except ValueError as error:
+                raise ValueError(f"'{name}', line {number}: {error}") from error
+        if block.span[1] > block.size:
+            first, last = block.span
+            raise ValueError(
+                f"'{name}', line {number + 1}: the multiword token {first}-{last} has words that are not there at the end of the sentence."
+            )
+        if not block.size:
+            raise ValueError(f"'{name}', line {block.line}: the sentence that begins here has no words.")
+        yield block
+
+
+def paragraphs_of(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    """Lines between empty ones, where white space is nothing.
+
+    lines (Iterable[tuple[int, str]]): With the place of each.
+    """
+    for is_empty, own in groupby(lines, lambda each: not each[1].strip()):
+        if not is_empty:
+            yield [*own]
 
 
 def read_blocks(path: Path) -> Iterator[Block]:

@@ -42,7 +42,7 @@ from .options import Cluster, PerLine, argument, option
 from .output import check_ending, is_shown, writing
 from .progress import Bar
 from .raw_text import STDIN, decoded_lines, is_conllu, locate_paragraphs, opened
-from .shards import ShardTask, distribute, made_with, place, refuse_uris
+from .shards import ShardTask, distribute, made_with, place, refuse_uris, shards_of
 
 # How many paragraphs, or sentences of CoNLL-U, a process gets at once.
 _BATCH = 32
@@ -110,7 +110,7 @@ def parse(
                 "With --ray there are no --keep-tags, --keep text, --n-process and --threads, and texts have to be files."
             )
         task = ParseTask(*made_with(model), per_line, cluster.field, output_format, keep)
-        distribute("parse", task, texts, output, cluster, is_conllu=conllu)
+        distribute("parse", task, shards_of(task, texts, cluster, is_conllu=conllu), output, cluster)
         return
     refuse_uris(output, *(texts or []))
     if output is not None:

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any, ClassVar
 
 import spacy
+from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.util import get_package_path, is_package
 from wasabi import msg
@@ -23,6 +24,7 @@ from ..distributed.folder import Folder
 from ..distributed.inputs import CONLLU, RECORDS, TABLE, Document, Shard, cut, find_files, lines_of, rows_of
 from ..distributed.work import Process, Writer
 from ..storage.checksum import identity, identity_of_file
+from ..training.raw_training import ParsedText, join_parsed
 from ..treebanks.conllu import blocks_of, paragraphs_of
 from .app import load_pipeline, pipeline_at
 from .options import Cluster
@@ -131,6 +133,21 @@ class Lines:
         """Nothing is left."""
 
 
+class Trees:
+    """Parsed text, as arrays of NumPy."""
+
+    def __init__(self, file: Any, columns: Iterable[str]) -> None:
+        self._file, self._found = file, []
+
+    def write(self, found: Iterable[ParsedText]) -> None:
+        """Keep some."""
+        self._found += found
+
+    def close(self) -> None:
+        """Write all."""
+        self._file.write(join_parsed(self._found).to_bytes())
+
+
 class Docs:
     """Documents, as a .spacy file."""
 
@@ -182,7 +199,15 @@ class Rows:
 _WHOLE = ("paragraph", "sentence", "word", "token", "tokens", "start", "end", "head")
 _STRINGS = ("file", "text", "tag", "class", "lemma", "upos", "feats", "deprel")
 #: What writes output, by the ending of its files.
-WRITERS: dict[str, Any] = {"conllu": Lines, "jsonl": Lines, "spacy": Docs, "parquet": Rows}
+WRITERS: dict[str, Any] = {"conllu": Lines, "jsonl": Lines, "npz": Trees, "spacy": Docs, "parquet": Rows}
+
+
+def given_words(shard: Shard, documents: Sequence[Document], nlp: Language | None) -> list[list[str]]:
+    """The words of each of some documents: those of CoNLL-U, those that a tokenizer finds, or what white space separates."""
+    if shard.kind != CONLLU:
+        return list(words_of(((at, text) for at, text, _ in documents), nlp))
+    blocks = [block for _, text, _ in documents for block in blocks_of(StringIO(text), shard.path)]
+    return [[word.form for word in block.words] for block in blocks]
 
 
 @dataclass(frozen=True)
@@ -201,14 +226,10 @@ class SentencesTask(ShardTask):
         nlp = load_pipeline(self.model) if self.model else None if self.lang is None else spacy.blank(self.lang)
 
         def find_sentences(shard: Shard, documents: Sequence[Document]) -> tuple[Iterable[str], int]:
-            texts = [(at, text) for at, text, _ in documents]
-            if shard.kind == CONLLU:
-                blocks = [block for _, text in texts for block in blocks_of(StringIO(text), shard.path)]
-                found = [[word.form for word in block.words] for block in blocks]
-            elif nlp is None or self.per_line:
-                found = list(words_of(texts, nlp))
+            if shard.kind == CONLLU or nlp is None or self.per_line:
+                found = given_words(shard, documents, nlp)
             else:
-                found = list(segmented(texts, shard.path, nlp))
+                found = list(segmented(((at, text) for at, text, _ in documents), shard.path, nlp))
             return map(json_line, found), sum(map(len, found))
 
         return find_sentences
@@ -235,7 +256,7 @@ def sentences_by_workers(
     """
     task = SentencesTask(*made_with(model), not running, cluster.field, "jsonl", lang)
     folder = output.with_name(f"{output.name}.sentences")
-    distribute(command, task, texts, folder, cluster)
+    distribute(command, task, shards_of(task, texts, cluster), folder, cluster)
     for path in sorted(folder.glob("part=*/*.jsonl")):
         with path.open(encoding="utf8") as file:
             yield from map(json.loads, file)
@@ -292,45 +313,48 @@ def identity_of_model(model: str) -> str:
     return identity("".join(f"{file.relative_to(path)} {identity_of_file(file)}\n" for file in files).encode())
 
 
-def distribute(
-    command: str,
-    task: ShardTask,
-    texts: Iterable[Any],
-    output: Any,
-    cluster: Cluster,
-    *,
-    is_conllu: bool = False,
-) -> Summary:
-    """Have workers of a cluster do something to texts, and say how far they are.
+def shards_of(task: ShardTask, texts: Iterable[Any], cluster: Cluster, *, is_conllu: bool = False) -> list[Shard]:
+    """What texts are cut into.
 
-    command (str): What it is called.
-    task (ShardTask): What is done.
+    task (ShardTask): What is to be done to them.
     texts (Iterable[Path | str]): Paths and URIs.
-    output (Path | str | None): The folder for the output, or its URI.
-    cluster (Cluster): The options of the command, with an address.
+    cluster (Cluster): The options of the command.
     is_conllu (bool): Whether all texts are CoNLL-U, whatever their names are.
-    RAISES (ValueError): If there is no cluster, too much fails, or the folder has something else.
+    RAISES (ValueError): If there is no such text.
     """
-    if output is None:
-        raise ValueError("With --ray output goes to a folder: name it with --output.")
     files = find_files(map(str, texts))
     for path, _ in files:
         if path.endswith(".spacy"):
             raise ValueError(f"'{path}' is no text: with --ray, .spacy files are not read.")
         if not (task.reads_conllu and (is_conllu or path.endswith(".conllu"))):
             check_text(Path(path))
-    shards = cut(files, cluster.shard_size * 1000, column=task.field, is_conllu=is_conllu)
+    return cut(files, cluster.shard_size * 1000, column=task.field, is_conllu=is_conllu)
+
+
+def distribute(command: str, task: ShardTask, shards: Sequence[Shard], output: Any, cluster: Cluster) -> Folder:
+    """Have workers of a cluster do something to shards, and say how far they are.
+
+    command (str): What it is called.
+    task (ShardTask): What is done.
+    shards (Sequence[Shard]): To what.
+    output (Path | str | None): The folder for the output, or its URI.
+    cluster (Cluster): The options of the command, with an address.
+    RETURNS (Folder): The folder.
+    RAISES (ValueError): If there is no cluster, too much fails, or the folder has something else.
+    """
+    if output is None:
+        raise ValueError("With --ray output goes to a folder: name it with --output.")
     folder = Folder(str(output), task.output_format)
     settings = {name: value for name, value in asdict(task).items() if name != "model"}
-    inputs = identity("".join(f"{path} {size}\n" for path, size in files).encode())
+    inputs = identity("".join(f"{path} {kind} {start} {end}\n" for _, path, _, kind, start, end in shards).encode())
     run = {
         "command": command,
         **settings,
-        "inputs": f"{len(files)} files {inputs}",
+        "inputs": f"{len({shard.path for shard in shards})} files {inputs}",
         "shard_size": cluster.shard_size,
         "version": __version__,
+        "spacy": spacy.__version__,
     }
-    run |= {"spacy": spacy.__version__, "conllu": is_conllu}
     folder.begin(run)
     begun = monotonic()
     with connected(cluster.ray or "auto"), Bar(total=len(shards), unit=" shards") as bar:
@@ -361,4 +385,4 @@ def distribute(
             + f"\nThe others are in '{output}': {told}"
         )
     msg.good(f"Saved {summary.done:,} shards to {output}: {told}")
-    return summary
+    return folder

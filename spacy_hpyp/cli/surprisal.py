@@ -30,7 +30,7 @@ from .options import AnyModel, Cluster, Interpolate, Threads, UnknownWords, Weig
 from .output import check_ending, is_shown, json_line, writing
 from .progress import Bar
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
-from .shards import ShardTask, distribute, made_with, place, refuse_uris
+from .shards import ShardTask, distribute, made_with, place, refuse_uris, shards_of
 
 # What a spreadsheet takes for the beginning of a formula, and what is a number nevertheless.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
@@ -137,7 +137,7 @@ def surprisal(
         by = WORD if words else TOKEN
         own = (by, not no_punctuation, entropy, particles, segment_with, unknown_words)
         task = SurprisalTask(*made_with(model), per_line, cluster.field, "parquet", *own)
-        distribute("surprisal", task, texts, output, cluster)
+        distribute("surprisal", task, shards_of(task, texts, cluster), output, cluster)
         return
     refuse_uris(output, *texts)
     existing(texts)

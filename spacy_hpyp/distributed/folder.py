@@ -68,6 +68,12 @@ class Folder:
         with self._writing(self._name(shard, "", self._ending)) as file:
             yield file
 
+    def read(self, shard: Shard) -> bytes:
+        """The output of a shard that is done."""
+        system, path = locate(f"{self.path}/{self._name(shard, '', self._ending)}")
+        with system.open_input_file(path) as file:
+            return file.read()
+
     def finish(self, shard: Shard, record: dict[str, Any], errors: list[dict[str, Any]]) -> None:
         """Note that the output of a shard is there.
 

@@ -1,12 +1,15 @@
 """Learning from raw text: the best parse of each sentence is taken for its tree (B&B section 5.4).
 
 Text is read once, a batch at a time. A batch is parsed with a frozen view of the model, then its events are added, to the word
-distribution alone or to all of them. What has been added stays: memory grows with the model, not with the text.
+distribution alone or to all of them. What has been added stays: memory grows with the model, not with the text. Who parses does not matter:
+trees are added in the order of the text.
 """
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,12 +40,54 @@ class RawTextProgress:
 
     texts, sentences, words (int): How many have been learned from.
     log_prob (float): The sum of their log-probabilities in nats, each batch before it was added.
+    shards (int): How many shards there were, where other processes parse.
     """
 
     texts: int = 0
     sentences: int = 0
     words: int = 0
     log_prob: float = 0.0
+    shards: int = 0
+
+    def __add__(self, other: "RawTextProgress") -> "RawTextProgress":
+        return RawTextProgress(*(a + b for a, b in zip(asdict(self).values(), asdict(other).values())))
+
+
+class ParsedText(NamedTuple):
+    """Text with the trees that it is to be learned with.
+
+    size (RawTextProgress): How much it is.
+    sentences (Sentences): The trees.
+    ends_round (bool): Whether what comes after it is parsed with what has been learned so far, from a checkpoint.
+    """
+
+    size: RawTextProgress
+    sentences: Sentences
+    ends_round: bool = False
+
+    def to_bytes(self) -> bytes:
+        """As bytes, 4 to 16 a word."""
+        file = BytesIO()
+        np.savez_compressed(file, size=np.array([*asdict(self.size).values()]), **self.sentences._asdict())
+        return file.getvalue()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "ParsedText":
+        """From `to_bytes`."""
+        with np.load(BytesIO(data)) as arrays:
+            texts, sentences, words, log_prob, shards = arrays["size"].tolist()
+            size = RawTextProgress(int(texts), int(sentences), int(words), log_prob, int(shards))
+            return cls(size, Sentences(*(arrays[name] for name in Sentences._fields)))
+
+
+def join_parsed(parts: Sequence[ParsedText]) -> ParsedText:
+    """Parsed texts as one, which is a shard."""
+    sentences = [part.sentences for part in parts]
+    sizes = np.concatenate([np.zeros(1, dtype=np.int64), *(np.diff(each.offsets) for each in sentences)])
+    empty = [np.zeros(0, dtype=np.int32)]
+    columns = (np.concatenate(empty + [each[i] for each in sentences]) for i in range(4))
+    size = sum((part.size for part in parts), RawTextProgress(shards=1))
+    return ParsedText(size, Sentences(*columns, np.cumsum(sizes)))
 
 
 class TextBatch(NamedTuple):
@@ -99,16 +144,29 @@ def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
     )
 
 
-def _learn_batch(
-    model: JointModel, batch: TextBatch, learning: str, search: Search, *, seed: int, threads: int
-) -> RawTextProgress:
-    """Parse a batch and add its events to the model, see `learn_from_text`. Returns what has been learned."""
-    parses = model.frozen.decode(batch.blocks, search._replace(marginals=False, consensus=False), threads)
-    sentences = parsed_sentences(batch.blocks, parses)
-    # What is learned is what is generated.
-    sentences = sentences._replace(words=model.vocabulary.outcomes[sentences.words])
-    count = len(sentences.offsets) - 1
-    unseated = np.zeros(count, dtype=bool)
+def parse_texts(
+    model: JointModel,
+    texts: Iterable[Sequence[str]],
+    *,
+    search: Search,
+    threads: int,
+    segmented: bool,
+    batch_words: int,
+) -> Iterator[ParsedText]:
+    """Parse texts, each batch with the model as it is then. The arguments are those of `learn_from_text`."""
+    search = search._replace(marginals=False, consensus=False)
+    for count, blocks in batches(texts, model.encoder, segmented=segmented, words=batch_words):
+        parses = model.frozen.decode(blocks, search, threads)
+        found = parsed_sentences(blocks, parses)
+        # What is learned is what is generated.
+        found = found._replace(words=model.vocabulary.outcomes[found.words])
+        log_prob = float(parses.log_probability.sum())
+        yield ParsedText(RawTextProgress(count, len(found.offsets) - 1, len(found.words), log_prob), found)
+
+
+def _add(model: JointModel, sentences: Sentences, learning: str, *, seed: int, threads: int) -> None:
+    """Add the events of trees to the model, see `learn_from_text`."""
+    unseated = np.zeros(len(sentences.offsets) - 1, dtype=bool)
     derivations = static_derivations(sentences)
 
     def add() -> None:
@@ -118,7 +176,6 @@ def _learn_batch(
         model.progress.tokens += len(sentences.words)
 
     model.guard.change(add)
-    return RawTextProgress(batch.texts, count, len(sentences.words), float(parses.log_probability.sum()))
 
 
 def learn_from_text(
@@ -140,36 +197,57 @@ def learn_from_text(
     If the output directory has a checkpoint, learning goes on from there: the model has to be the checkpoint's (see
     `last_checkpoint`), and the texts the same as before.
 
-    model (JointModel): The model.
     texts (Iterable[Sequence[str]]): The words of each text.
-    output (Path): Gets `model-last` in the end, and checkpoints before that.
-    save (Callable[[Path], None]): Saves the pipeline to a directory: its `to_disk`.
     search (Search): How texts are parsed.
-    seed (int): Fixes what is learned.
-    threads (int): How many threads parse and learn; the result does not depend on it.
     segmented (bool): Whether each text is one sentence; else the parser finds the sentences.
-    learning (str): "words" or "all", see `LEARNING`.
     batch_words (int): About how many words are parsed with the same view of the model.
-    checkpoint_words (int): After how many words the pipeline is saved.
+    model, output, save, seed, threads, learning, checkpoint_words: See `learn_from_trees`.
     YIELDS (RawTextProgress): After each batch, what has been learned since the beginning.
     RAISES (ValueError): If there are no words, a number of words is not at least 1, the checkpoint is damaged, or the parser has
         not been trained or generates no words.
     RAISES (OSError): If the output cannot be written; what was saved before is still there then.
     """
     whole("batch_words", batch_words)
+    remaining = islice(texts, last_checkpoint(output)[1].texts, None)
+    how = {"threads": threads, "segmented": segmented, "batch_words": batch_words}
+    parsed = parse_texts(model, remaining, search=search, **how)
+    common = {"seed": seed, "threads": threads, "learning": learning, "checkpoint_words": checkpoint_words}
+    return learn_from_trees(model, parsed, output, save=save, **common)
+
+
+def learn_from_trees(
+    model: JointModel,
+    parsed: Iterable[ParsedText],
+    output: Path,
+    *,
+    save: Callable[[Path], None],
+    seed: int,
+    threads: int,
+    learning: str = "words",
+    checkpoint_words: int = 1_000_000,
+) -> Iterator[RawTextProgress]:
+    """Learn from parsed text, and save the pipeline now and then, see `learn_from_text`.
+
+    model (JointModel): The model.
+    parsed (Iterable[ParsedText]): What comes after the checkpoint, if there is one; of each part the model has learned when the next one is
+        asked for.
+    output (Path): Gets `model-last` in the end, and checkpoints before that.
+    save (Callable[[Path], None]): Saves the pipeline to a directory: its `to_disk`.
+    seed (int): Fixes what is learned.
+    threads (int): How many threads learn, and parse; the result does not depend on it.
+    learning (str): "words" or "all", see `LEARNING`.
+    checkpoint_words (int): After how many words the pipeline is saved; besides, it is after each round.
+    """
     whole("checkpoint_words", checkpoint_words)
     if not model.is_initialized or not model.is_lexicalised:
         raise ValueError("An unlexicalised model, or one that has not been trained, cannot learn from raw text.")
     prepare_folder(output)
     done = last_checkpoint(output)[1]
-    remaining = iter(texts)
-    for _ in range(done.texts):
-        next(remaining, None)
     saved = done.words
-    for batch in batches(remaining, model.encoder, segmented=segmented, words=batch_words):
-        found = _learn_batch(model, batch, learning, search, seed=seed, threads=threads)
-        done = RawTextProgress(*(a + b for a, b in zip(asdict(done).values(), asdict(found).values())))
-        if done.words - saved >= checkpoint_words:
+    for part in parsed:
+        _add(model, part.sentences, learning, seed=seed, threads=threads)
+        done += part.size
+        if part.ends_round or done.words - saved >= checkpoint_words:
             _resample(model, seed)
             save_checkpoint(save, output, done)
             saved = done.words
@@ -228,7 +306,7 @@ def last_checkpoint(output: Path) -> tuple[Path | None, RawTextProgress]:
         state = srsly.read_json(file)
         checkpoint = output / state.pop("checkpoint")
         progress = RawTextProgress(**state)
-        for count in ("texts", "sentences", "words"):
+        for count in ("texts", "sentences", "words", "shards"):
             whole(count, getattr(progress, count), least=0)
         if not isinstance(progress.log_prob, (int, float)):
             raise ValueError("its log-probability is no number")

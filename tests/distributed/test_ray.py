@@ -111,6 +111,28 @@ def test_classes_are_those_without_ray(cluster, write, tmp_path):
     assert (tmp_path / "alone.txt").read_bytes() == (tmp_path / "by-workers.txt").read_bytes()
 
 
+def test_what_is_learned_from_text_does_not_depend_on_workers_and_goes_on_after_a_round(
+    cluster, model, write, tmp_path, monkeypatch
+):
+    path = write(TEXT.replace("\n\n", "\n")[:2500])
+    common = ("hpyp", "learn-text", model, path)
+    shards = ("--ray", cluster, "--shard-size", 1, "-K", 5, "--checkpoint-words", 300)
+    for workers in (1, 2):
+        done = run(*common, tmp_path / f"by-{workers}", *shards, "--workers", workers)
+        assert len(re.findall("words have been learned", done.output)) == 3
+    expected = files_of(tmp_path / "by-1")
+    assert {path.parts[0] for path in expected} == {"model-last"}
+    assert files_of(tmp_path / "by-2") == expected
+    with monkeypatch.context() as patch:
+        patch.setattr("spacy_hpyp.cli.learn_text.shutil.rmtree", lambda path: 1 / 0)
+        with pytest.raises(AssertionError):
+            run(*common, tmp_path / "killed", *shards)
+    done = run(*common, tmp_path / "killed", "--resume", exit_code=1)
+    assert "is of a run with --ray" in " ".join(done.output.split())
+    run(*common, tmp_path / "killed", *shards, "--resume")
+    assert files_of(tmp_path / "killed") == expected
+
+
 PROJECT = """\
 title: "two treebanks"
 vars: {treebank: "", prefix: "", lang: "", text: ""}

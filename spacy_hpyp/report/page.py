@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..about import __version__
-from .trees import WrongTree
-
-_TEMPLATE = "page.html"
+from .trees import DrawnTree, WrongTree
 
 
 class Cell(NamedTuple):
@@ -113,6 +112,25 @@ def write_page(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[
     facts (Sequence[tuple[str, str]]): What the page is about, by names.
     sections (Sequence[Section]): Its parts.
     """
-    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
-    template = environment.from_string((files(__package__) / _TEMPLATE).read_text(encoding="utf8"))
+    template = _environment().get_template("page.html")
     return template.render(title=title, facts=facts, sections=sections, version=__version__)
+
+
+def write_tree(words: Sequence[str], tree: DrawnTree, title: str) -> str:
+    """A tree as a part of another page, which has the style `tree_style`.
+
+    words (Sequence[str]), tree (DrawnTree): The tree.
+    title (str): What those hear of it who do not see it.
+    """
+    return str(_environment().get_template("tree.html").module.drawn(words, tree, title))
+
+
+def tree_style() -> str:
+    """How trees are drawn, as CSS. The page has the colours --page, --muted, --link and --wrong."""
+    return str(_environment().get_template("tree.html").module.style())
+
+
+@cache
+def _environment() -> Environment:
+    loader = FileSystemLoader(Path(__file__).parent)
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)

@@ -1,9 +1,9 @@
 """Trees as a browser lays them out: displaCy gives each word the same width, which long words do not keep to."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
 from ..annotation.calibration import PUNCTUATION
@@ -17,6 +17,7 @@ class DrawnArc(NamedTuple):
     label (str): Its label.
     is_first (bool): Whether the first word is the dependent, and not the head.
     wrong (bool): Whether the other tree does not have it.
+    sure (float | None): How probable it is that it is right, if that is known.
     """
 
     start: int
@@ -25,6 +26,7 @@ class DrawnArc(NamedTuple):
     label: str
     is_first: bool
     wrong: bool
+    sure: float | None = None
 
 
 class DrawnTree(NamedTuple):
@@ -67,7 +69,7 @@ class WrongTree(NamedTuple):
 
 
 class _Arc(NamedTuple):
-    """The arc of a word; a root's head is itself."""
+    """The arc of a word; a root's head is itself. Places are those in its sentence."""
 
     word: int
     head: int
@@ -89,29 +91,48 @@ def worst_trees(examples: Sequence[Example], count: int) -> list[WrongTree]:
     return [_tree(examples[number], number, -wrong, arcs) for wrong, number, arcs in sorted(rated)[:count]]
 
 
-def _arc(token: Token) -> _Arc:
+def _arc(token: Token, start: int = 0) -> _Arc:
     # UD has "root" where spaCy has "ROOT".
     label = token.dep_.upper() if token.head.i == token.i else token.dep_
-    return _Arc(token.i, token.head.i, label)
+    return _Arc(token.i - start, token.head.i - start, label)
 
 
 def _tree(example: Example, number: int, wrong: int, arcs: int) -> WrongTree:
     gold, predicted = example.reference, example.predicted
-    gold_arcs, found_arcs = ([_arc(token) for token in doc if token.dep] for doc in (gold, predicted))
-    drawn = _draw(gold, gold_arcs, {*found_arcs}), _draw(predicted, found_arcs, {*gold_arcs})
-    vocab, words = predicted.vocab, [token.text for token in predicted]
-    direction = vocab.writing_system.get("direction", "ltr")
-    return WrongTree(number + 1, predicted.text, words, vocab.lang, direction, wrong, arcs, *drawn)
+    drawn = draw_tree(gold[:], predicted[:]), draw_tree(predicted[:], gold[:])
+    words = [token.text for token in predicted]
+    return WrongTree(
+        number + 1, predicted.text, words, predicted.vocab.lang, direction_of(predicted), wrong, arcs, *drawn
+    )
 
 
-def _draw(doc: Doc, arcs: Sequence[_Arc], others: Collection[_Arc]) -> DrawnTree:
+def direction_of(doc: Doc) -> str:
+    """How the language of a document is written: "ltr" or "rtl"."""
+    return doc.vocab.writing_system.get("direction", "ltr")
+
+
+def draw_tree(sentence: Span, other: Span | None = None, sure: Sequence[float | None] = ()) -> DrawnTree:
+    """A tree as it is drawn.
+
+    sentence (Span): A sentence.
+    other (Span | None): The same one with another tree, to be compared.
+    sure (Sequence[float | None]): How probable it is that the arc of each word is right, if that is to be shown.
+    """
     drawn: list[DrawnArc] = []
-    heads = [""] * len(doc)
+    heads = [""] * len(sentence)
+    arcs, others = _arcs(sentence), None if other is None else {*_arcs(other)}
     # Short ones first: what is between the ends of an arc is there when its level is looked for.
     for arc in sorted(arcs, key=lambda arc: abs(arc.word - arc.head)):
-        heads[arc.word] = arc.label if arc.word == arc.head else f"{arc.label}: {doc[arc.head].text} ({arc.head + 1})"
+        head = sentence[arc.head]
+        heads[arc.word] = arc.label if arc.word == arc.head else f"{arc.label}: {head.text} ({arc.head + 1})"
         if arc.word != arc.head:
             start, end = sorted((arc.word, arc.head))
             level = 1 + max((each.level for each in drawn if each.start < end and start < each.end), default=0)
-            drawn.append(DrawnArc(start, end, level, arc.label, arc.word < arc.head, arc not in others))
-    return DrawnTree([t.tag_ for t in doc], drawn, heads, max((each.level for each in drawn), default=1))
+            wrong = others is not None and arc not in others
+            probability = sure[arc.word] if sure else None
+            drawn.append(DrawnArc(start, end, level, arc.label, arc.word < arc.head, wrong, probability))
+    return DrawnTree([t.tag_ for t in sentence], drawn, heads, max((each.level for each in drawn), default=1))
+
+
+def _arcs(sentence: Span) -> list[_Arc]:
+    return [_arc(token, sentence.start) for token in sentence if token.dep]

@@ -27,6 +27,8 @@ def prepare(pipeline: Path, folder: Path, seed: int) -> Callable[[int], str]:
     seed (int): Fixes what is interrupted, and about when.
     RETURNS (Callable): Runs a case, and returns the name of the component and DURING or AFTER.
     """
+    # A process that was started in the background ignores interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     nlp = spacy.load(pipeline)
     examples = examples_of(nlp, folder)[:80]
     # As it is after `initialize`, in the first sweep, and later.

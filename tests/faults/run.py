@@ -132,6 +132,8 @@ def try_interrupts(folder: Path, count: int, seed: int, seconds: float, report: 
         sum(number for outcome, number in found.items() if outcome.endswith(f" {when}"))
         for when in (interrupts.DURING, interrupts.AFTER)
     )
+    if count > 20 and not during:
+        report.problem("no interrupt came while something was learned")
     report.line(
         f"{count} interrupts: {during} while something was learned and {after} after it; what was saved went on; {_wrong(found)}"
     )

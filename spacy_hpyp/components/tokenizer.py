@@ -21,6 +21,7 @@ from ..storage.checksum import DAMAGE, unpack_message, with_checksum
 from ..storage.files import replace_file
 from ..text.multiword import MultiwordTokens
 from ..text.segmentation import AnnotatedText, Segmenter, Segments
+from ..text.word_classes import classes_in, uncased_classes
 
 # How sure a tokenizer has to be of a boundary, or that there is none, to say so.
 _SURE = {"sure": 0.9, "all": 0.5, "none": None}
@@ -103,14 +104,16 @@ class LearnedTokenizer:
         return map(self, texts)
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
-        """Learn from the gold tokens, words and sentence boundaries of examples.
+        """Learn from the gold tokens, words and sentence boundaries of examples, and from classes of words, if the vocabulary has some.
 
         get_examples (Callable): Returns the training examples.
         nlp (Language | None): The pipeline.
         RAISES (ValueError): If they have no tokens.
         """
         docs = [example.reference for example in get_examples()]
-        self.segmenter = Segmenter.learn([_annotated(doc) for doc in docs], seed=self.seed)
+        classes = classes_in(self.vocab)
+        paths = None if classes is None else {word: path for path, word, _ in uncased_classes(classes).values()}
+        self.segmenter = Segmenter.learn([_annotated(doc) for doc in docs], paths, seed=self.seed)
         self.multiword_tokens = MultiwordTokens.learn(map(_tokens_and_words, docs), seed=self.seed)
 
     # Storage

@@ -2,7 +2,7 @@
 
 After a character a token goes on, or ends, or ends together with its sentence. Which of the three is decided from left to right, given
 the characters around, their kinds, the token so far, the rest of what stands between white space, the tokens before and after, and whether
-training had them. Between two letters a token only ends where it did between the same two in training.
+training had them; where there are classes of words, whether raw text had them, and of which class they are. Between two letters a token only ends where it did between the same two in training.
 
 The weights of hashed features are learned by AdaGrad (Duchi et al. 2011) with a part of the features left out at random, so that words
 that training has are not all that is relied on.
@@ -10,7 +10,7 @@ that training has are not all that is relied on.
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,7 +69,10 @@ _BASE = np.uint64(0x9E3779B97F4A7C15)
 _MIXER = np.uint64(0xD6E8FEB86659FD93)
 _OF_TEMPLATE = np.uint64(0xA0761D6478BD642F)
 _TEMPLATES = 44
-# How often words have been seen, in steps: words seen once are as good as unknown.
+# Those that read classes come behind them. Of a class so many steps of its path are told apart: finer ones found no more.
+_TEMPLATES_OF_CLASSES = 3
+_STEPS_OF_PATH = 5
+# How often words have been seen, in steps: words seen once are as good as unknown, unless raw text has them.
 _OFTEN = (2, 5, 50)
 _PAIRS = 1 << 16
 
@@ -108,12 +111,14 @@ class Weights(NamedTuple):
     weight (float32[places, outcomes]): Of hashed features; the places are a power of two.
     words (uint64[*]), often (int8[*]): Hashes of words in lower case and how often they were seen, in steps: an open table whose size is
         a power of two, 0 where it is empty.
+    of_class (uint8[*]): The number of each word's class, 0 where it has none; without entries if there are no classes.
     pairs (bool[*]): Whether a token has ended between two letters, by their hash.
     """
 
     weight: np.ndarray
     words: np.ndarray
     often: np.ndarray
+    of_class: np.ndarray
     pairs: np.ndarray
 
 
@@ -202,26 +207,23 @@ def _part(hashes, power, begin, end):
 
 
 @borrowing
-def _how_often(weights, word):
-    """How often a word has been seen, in steps."""
+def _place_of(weights, word):
+    """Where a word stands in the table, or the empty place where it would."""
     last = np.uint64(len(weights.words) - 1)
     place = _mixed(word) & last
-    while weights.words[place] != 0:
-        if weights.words[place] == word:
-            return np.uint64(weights.often[place])
+    while weights.words[place] != 0 and weights.words[place] != word:
         place = (place + np.uint64(1)) & last
-    return np.uint64(0)
+    return place
 
 
 @compiled
-def _enter(words, often, word, step):
-    """Enter a word that is not there yet into a table with room for it."""
-    last = np.uint64(len(words) - 1)
-    place = _mixed(word) & last
-    while words[place] != 0:
-        place = (place + np.uint64(1)) & last
-    words[place] = word
-    often[place] = step
+def _enter(weights, words, often, of_class):
+    """Enter words that are not there yet into a table with room for them."""
+    for i in range(len(words)):
+        place = _place_of(weights, words[i])
+        weights.words[place], weights.often[place] = words[i], often[i]
+        if len(weights.of_class) > 0:
+            weights.of_class[place] = of_class[i]
 
 
 @borrowing
@@ -288,7 +290,8 @@ def _find_features(places, weights, characters, i, token, before, length):
     so_far, rest = _part(lowered, power, token, i + 1), _part(lowered, power, i + 1, max(end, i + 1))
     upcoming = _part(lowered, power, next_begin, next_end)
     previous = _part(lowered, power, before, token)
-    known, rest_known = _how_often(weights, so_far), _how_often(weights, rest)
+    place, rest_place = _place_of(weights, so_far), _place_of(weights, rest)
+    known, rest_known = np.uint64(weights.often[place]), np.uint64(weights.often[rest_place])
     sentence = np.uint64(min(length, 20))
     _put(places, 0, np.uint64(0), mask)
     # The characters around: kinds, as they are, and in lower case.
@@ -344,6 +347,12 @@ def _find_features(places, weights, characters, i, token, before, length):
     _put(places, 41, sentence * np.uint64(17) + own + ends * np.uint64(999), mask)
     _put(places, 42, np.uint64(min(length // 5, 8)) * np.uint64(289) + own * np.uint64(17) + ahead, mask)
     _put(places, 43, np.uint64(min(length, 3)) * np.uint64(4913) + ahead * np.uint64(17) + own, mask)
+    # Classes of the token so far and of the rest.
+    if len(places) > _TEMPLATES:
+        group, rest_group = np.uint64(weights.of_class[place]), np.uint64(weights.of_class[rest_place])
+        _put(places, 44, group * np.uint64(289) + here, mask)
+        _put(places, 45, group * np.uint64(4096) + rest_group, mask)
+        _put(places, 46, rest_group * np.uint64(64) + own, mask)
 
 
 @borrowing
@@ -352,7 +361,7 @@ def _probabilities(weight, places, kept, share):
     highest = -np.inf
     for outcome in range(_OUTCOMES):
         score = 0.0
-        for template in range(_TEMPLATES):
+        for template in range(len(places)):
             score += weight[places[template], outcome] * kept[template]
         share[outcome] = score
         highest = max(highest, score)
@@ -375,7 +384,7 @@ def _descend(weight, square, places, kept, share, right, rate):
         gradient = target - share[outcome]
         if abs(gradient) < _NEGLIGIBLE:
             continue
-        for template in range(_TEMPLATES):
+        for template in range(len(places)):
             if kept[template] > 0.0:
                 place = places[template]
                 square[place, outcome] += gradient * gradient
@@ -390,8 +399,8 @@ def _pass(weights, characters, decisions, probability, square, rate, dropout, rn
     probability (float32[n]): How probable it is that a sentence ends after each, written here.
     square (float32[places, outcomes]): See `_descend`; without places nothing is learned.
     """
-    places, share = np.empty(_TEMPLATES, np.int64), np.empty(_OUTCOMES)
-    kept = np.ones(_TEMPLATES)
+    templates = _TEMPLATES + (_TEMPLATES_OF_CLASSES if len(weights.of_class) > 0 else 0)
+    places, share, kept = np.empty(templates, np.int64), np.empty(_OUTCOMES), np.ones(templates)
     learning = len(square) > 0
     limit = len(characters.kind) - _MARGIN
     i = characters.following[_MARGIN - 1]
@@ -407,7 +416,7 @@ def _pass(weights, characters, decisions, probability, square, rate, dropout, rn
         if asked:
             _find_features(places, weights, characters, i, token, before, length)
             if learning and dropout > 0.0:
-                for template in range(_TEMPLATES):
+                for template in range(len(places)):
                     kept[template] = 0.0 if rng.random() < dropout else 1.0 / (1.0 - dropout)
             _probabilities(weights.weight, places, kept, share)
             if learning:
@@ -441,10 +450,13 @@ class Segmenter:
         self.weights = weights
 
     @classmethod
-    def learn(cls, texts: Sequence[AnnotatedText], *, seed: int = 0) -> "Segmenter":
+    def learn(
+        cls, texts: Sequence[AnnotatedText], classes: Mapping[str, str] | None = None, *, seed: int = 0
+    ) -> "Segmenter":
         """Learn from annotated texts.
 
         texts (Sequence[AnnotatedText]): The texts. The end of each is that of a sentence.
+        classes (Mapping[str, str] | None): Words of raw text in lower case, each with the path to its class, of "0" and "1".
         seed (int): Fixes what is learned.
         RAISES (ValueError): If there are no tokens.
         """
@@ -454,13 +466,18 @@ class Segmenter:
         seen: Counter[int] = Counter()
         pairs = np.zeros(_PAIRS, dtype=bool)
         for each, (characters, _) in zip((text for text in texts if len(text.ends)), read):
-            with np.errstate(over="ignore"):
-                starts, ends = each.starts + _MARGIN, each.ends + _MARGIN
-                words = characters.lowered[ends] - characters.lowered[starts] * characters.power[ends - starts]
-            seen.update(words.tolist())
-            _mark_pairs(characters, ends - 1, pairs)
-        words, often = _word_table({word: count for word, count in seen.items() if count >= _OFTEN[0]})
-        weights = Weights(np.zeros((_PLACES, _OUTCOMES), np.float32), words, often, pairs)
+            seen.update(_words(characters, each))
+            _mark_pairs(characters, each.ends - 1 + _MARGIN, pairs)
+        seen = Counter({word: count for word, count in seen.items() if count >= _OFTEN[0]})
+        numbers = None if classes is None else _class_numbers(classes)
+        words = np.array(sorted({*seen, *(numbers or {})}), dtype=np.uint64)
+        often = np.searchsorted(_OFTEN, [seen[word] for word in words.tolist()], side="right") + int(
+            numbers is not None
+        )
+        of_class = np.array(
+            [numbers.get(word, 0) for word in words.tolist()] if numbers is not None else [], dtype=np.uint8
+        )
+        weights = _new_weights(words, often.astype(np.int8), of_class, pairs)
         square = np.zeros_like(weights.weight)
         rng = np.random.default_rng(seed)
         for _ in range(_EPOCHS):
@@ -497,6 +514,7 @@ class Segmenter:
             "weights": weight[place],
             "words": self.weights.words[words],
             "often": self.weights.often[words],
+            "of_class": self.weights.of_class[words] if len(self.weights.of_class) else self.weights.of_class,
             "pairs": np.flatnonzero(self.weights.pairs).astype(np.uint32),
         }
 
@@ -509,6 +527,8 @@ class Segmenter:
         place, found = np.asarray(stored["places"]), np.asarray(stored["weights"])
         pairs, often = np.asarray(stored["pairs"]), np.asarray(stored["often"])
         known = np.asarray(stored["words"])
+        # Files of earlier versions have no classes.
+        of_class = np.asarray(stored.get("of_class", np.empty(0, np.uint8)))
         if found.dtype != np.float16 or found.shape != (len(place), _OUTCOMES) or not np.isfinite(found).all():
             raise ValueError("the weights of characters are none")
         if (
@@ -519,12 +539,13 @@ class Segmenter:
             raise ValueError("the places of weights are none")
         if known.dtype != np.uint64 or often.dtype != np.int8 or known.shape != often.shape or known.ndim != 1:
             raise ValueError("the words are none")
-        words, often = _table(known, often)
-        weight = np.zeros((_PLACES, _OUTCOMES), np.float32)
-        weight[place] = found
+        if of_class.dtype != np.uint8 or of_class.shape not in {(0,), known.shape}:
+            raise ValueError("the classes of words are none")
         between = np.zeros(_PAIRS, dtype=bool)
         between[pairs] = True
-        return cls(Weights(weight, words, often, between))
+        weights = _new_weights(known, often, of_class, between)
+        weights.weight[place] = found
+        return cls(weights)
 
 
 def _right_decisions(each: AnnotatedText) -> np.ndarray:
@@ -535,18 +556,30 @@ def _right_decisions(each: AnnotatedText) -> np.ndarray:
     return right
 
 
-def _word_table(seen: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    words = np.array(sorted(seen), dtype=np.uint64)
-    steps = np.searchsorted(_OFTEN, [seen[word] for word in words.tolist()], side="right").astype(np.int8)
-    return _table(words, steps)
+def _words(characters: _Characters, each: AnnotatedText) -> list[int]:
+    """The hashes of the tokens of a text, in lower case."""
+    starts, ends = each.starts + _MARGIN, each.ends + _MARGIN
+    with np.errstate(over="ignore"):
+        words = characters.lowered[ends] - characters.lowered[starts] * characters.power[ends - starts]
+    return words.tolist()
 
 
-def _table(known: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`words` and `often` of `Weights`, half of whose places at least are empty."""
+def _class_numbers(classes: Mapping[str, str]) -> dict[int, int]:
+    """The number of a coarse class of each word, from 1 on, by the word's hash."""
+    ends = np.cumsum([len(word) for word in classes], dtype=np.int64)
+    all_words = AnnotatedText("".join(classes), ends - [len(word) for word in classes], ends, None)
+    hashes = _words(_characters(all_words.text), all_words)
+    return {word: int("1" + path[:_STEPS_OF_PATH], 2) for word, path in zip(hashes, classes.values())}
+
+
+def _new_weights(known: np.ndarray, often: np.ndarray, of_class: np.ndarray, pairs: np.ndarray) -> Weights:
+    """Weights of 0, with a table of words, half of whose places at least are empty."""
     size = 2
     while size < 2 * len(known) + 2:
         size *= 2
-    words, often = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.int8)
-    for word, step in zip(known, steps):
-        _enter(words, often, word, step)
-    return words, often
+    groups = np.zeros(size if len(of_class) else 0, dtype=np.uint8)
+    weights = Weights(
+        np.zeros((_PLACES, _OUTCOMES), np.float32), np.zeros(size, np.uint64), np.zeros(size, np.int8), groups, pairs
+    )
+    _enter(weights, known, often, of_class)
+    return weights

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import spacy
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from spacy.tokens import Doc, DocBin
 from spacy_hpyp.components.conllu_corpus import create_conllu_corpus
 from spacy_hpyp.components.documents import read_documents
 from spacy_hpyp.components.tokenizer import create_learned_tokenizer
+from spacy_hpyp.text.word_classes import TABLE, WordClass
 
 # French as UD has it, with words under "au", "du" and "des".
 SENTENCES = {
@@ -142,6 +144,18 @@ def test_what_is_loaded_is_what_was_saved(nlp, tmp_path):
     blank.tokenizer.from_disk(tmp_path / "nlp" / "tokenizer")
     assert words(blank(text)) == words(nlp(text))
     assert blank.tokenizer.to_bytes() == nlp.tokenizer.to_bytes()
+
+
+def test_classes_of_the_vocabulary_are_learned_from_and_saved(treebank):
+    nlp = spacy.blank("fr")
+    nlp.vocab.lookups.add_table(TABLE, {"port": WordClass("01", "port", 9), "Quai": WordClass("01", "Quai", 5)})
+    nlp.tokenizer = create_learned_tokenizer()(nlp)
+    examples = list(create_conllu_corpus(treebank)(nlp))
+    nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
+    # Both words and nothing else.
+    assert np.count_nonzero(nlp.tokenizer.segmenter.weights.of_class) == 2
+    other = create_learned_tokenizer()(spacy.blank("fr")).from_bytes(nlp.tokenizer.to_bytes())
+    assert np.count_nonzero(other.segmenter.weights.of_class) == 2
 
 
 def test_what_is_damaged_is_an_error_that_names_the_file_and_changes_nothing(nlp, tmp_path):

@@ -110,6 +110,24 @@ def test_the_seed_fixes_what_is_learned():
     assert not np.array_equal(one, other)
 
 
+VERBS, NOTHING = ("run", "gain", "lean", "learn", "burn", "moan"), ("ban", "fan", "span", "clan", "sedan", "organ")
+CLASSES = {**dict.fromkeys((*VERBS, "win", "turn"), "00000"), **dict.fromkeys((*NOTHING, "pan", "plan"), "11111")}
+
+
+@pytest.fixture(scope="module")
+def classed_segmenter():
+    sentences = [f"They {verb} +ne {noun}ne +." for verb, noun in zip(VERBS, NOTHING)]
+    return Segmenter.learn([text_of(sentences)] * 4, CLASSES)
+
+
+def test_words_of_a_class_come_apart_as_others_of_it(classed_segmenter):
+    text = "They winne panne. They turnne planne."
+    tokens, _ = found(classed_segmenter.segment(text), text)
+    assert tokens == ["They", "win", "ne", "panne", ".", "They", "turn", "ne", "planne", "."]
+    again = Segmenter.from_dict(classed_segmenter.to_dict())
+    assert all(np.array_equal(a, b) for a, b in zip(again.segment(text), classed_segmenter.segment(text)))
+
+
 def test_tokens_are_learned_where_sentences_are_not_known(segmenter):
     unknown = [each._replace(last=None) for each in TRAINING]
     learned = Segmenter.learn(unknown)
@@ -134,6 +152,7 @@ def test_what_was_stored_decides_the_same(segmenter):
         ("pairs", np.array([1 << 20], np.uint32)),
         ("words", np.zeros(3, np.uint64)),
         ("often", np.zeros((1, 1), np.int8)),
+        ("of_class", np.zeros(1, np.uint8)),
     ],
 )
 def test_what_is_damaged_is_an_error(segmenter, part, value):

@@ -21,9 +21,9 @@ from ..components.documents import read_documents, spacy_files
 from ..storage.files import prepare_folder
 from .app import load_pipeline, save_docs
 from .evaluate import parse_examples, read_examples
-from .options import Data, TrainData, argument, option
+from .options import Data, Elsewhere, TrainData, argument, option
 from .output import percent, print_table
-from .trainings import Kept, files_of, made_of, train_pipeline
+from .trainings import Kept, files_of, made_of, run_commands, train_pipeline
 
 #: Which parts of a treebank are learned from.
 PARTS = ("1/10", "1/3", "2/3", "1")
@@ -43,14 +43,16 @@ def learning_curve(
     seed: Annotated[int, option("Fixes which documents or sentences these are", "--seed -s", least=0)] = 0,
     model: Annotated[Literal["best", "last"], option("Evaluate the best or the last model of a training")] = "best",
     keep: Annotated[bool, option("Keep the trained pipelines and the parts", "--keep")] = False,
+    elsewhere: Elsewhere = Elsewhere(),
 ) -> None:
     """Train on parts of a treebank, each of which is in the next one, and evaluate each pipeline on gold tokens and sentences.
 
     What 'spacy train' would do, with the same config and the same overrides (--training.max_steps 100). Figures are written after
-    each training: the same command goes on after the last one that has ended.
+    each training: the same command goes on after the last one that has ended. With --ray all parts are trained on at once, as far as there
+    is room for them.
     """
     shares = read_parts(parts)
-    overrides = parse_config_overrides(ctx.args)
+    overrides = parse_config_overrides([*ctx.args])
     docs = _read_docs(train_path, unit)
     read_examples(spacy.blank("xx"), dev_path)
     chosen = nested_parts(docs, shares, seed)
@@ -66,16 +68,24 @@ def learning_curve(
         *files_of(overrides),
         *(path.read_bytes() for path in spacy_files(dev_path)),
     )
-    points = Kept(output / _POINTS, "part", ("share", *_SCORES.values()))
+    needed = "share", *_SCORES.values()
+    points, lines = Kept(output / _POINTS, "part", needed), {}
     for share, own in zip(shares, chosen):
         # A file of documents has the time in it; what was chosen is known by the text.
         key = made_of(*alike, list(map(_content, own)))
         if points.has(key):
             msg.info(f"{share} of the treebank has been learned from before")
             continue
+        name = f"part-{str(share).replace('/', '-of-')}"
+        folder = output / name
+        if elsewhere.ray is not None:
+            own_settings = {"output": folder, "part": share, "unit": unit, "seed": seed, "model": model}
+            given = [f"--{key}={value}" for key, value in own_settings.items()] + ["--keep"][: 1 if keep else 0]
+            files = map(str, (config_path, train_path, dev_path))
+            lines[name] = ["hpyp", "learning-curve", *files, *given, *ctx.args]
+            continue
         size = {"documents": len(own), "sentences": _sentences(own), "words": sum(map(len, own))}
         msg.divider(f"{share} of the treebank: {size['sentences']} sentences")
-        folder = output / f"part-{str(share).replace('/', '-of-')}"
         folder.mkdir(exist_ok=True)
         save_docs(folder / "train.spacy", own)
         train_pipeline(config_path, folder, folder / "train.spacy", dev_path, overrides)
@@ -86,6 +96,11 @@ def learning_curve(
         points.add({"part": str(share), "share": float(share), **size, **figures, "made_of": key})
         if not keep:
             shutil.rmtree(folder)
+    for name in run_commands(lines, output, elsewhere, name="learning-curve"):
+        for record in Kept(output / name / _POINTS, "part", needed).records:
+            points.add(record)
+        if not keep:
+            shutil.rmtree(output / name)
     wanted = {str(share) for share in shares}
     shown = sorted((point for point in points.records if point["part"] in wanted), key=lambda point: point["share"])
     rows = [

@@ -151,3 +151,18 @@ class Cluster:
     )
     max_errors: Annotated[int, option("With --ray: how many documents may fail before all ends", least=0)] = 100
     field: Annotated[str, option("With --ray: of .jsonl and .parquet, what the texts are in")] = "text"
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Options of what has commands run on a Ray cluster, see `cli.trainings.run_commands`."""
+
+    ray: Annotated[
+        str | None,
+        option(
+            "Run trainings on a Ray cluster: 'local', 'local[N]', 'auto' or an address; its nodes share the folders",
+            metavar="ADDRESS",
+        ),
+    ] = None
+    cpus: Annotated[int, option("With --ray: cores that one takes", least=1)] = 1
+    memory: Annotated[float, option("With --ray: memory in GB that one takes; 0 says nothing of it")] = 0.0

@@ -24,8 +24,9 @@ from ..components.hpyp_parser import HPYPParser
 from ..storage.files import replace_file
 from ..training.selection import Selection, select_experts
 from .documents import read_training
-from .options import TrainData, argument, option, writable
+from .options import Elsewhere, TrainData, argument, option, writable
 from .progress import Bar
+from .trainings import run_commands
 
 _FACTORY = "hpyp_parser"
 # The time that is left is anyone's guess: a pool may stay smaller than it may be.
@@ -58,9 +59,11 @@ def select_contexts(
         int, option("How many sentences are left out and predicted", "--sentences -n", least=1)
     ] = 1000,
     seed: Annotated[int, option("Fixes which sentences these are", "--seed -s", least=0)] = 0,
+    only: Annotated[str | None, option("Select those of this distribution alone")] = None,
     threads: Annotated[
         int, option("Threads; the result does not depend on it", "--threads -t", least=1, show_default=False)
     ] = os.cpu_count() or 1,
+    elsewhere: Elsewhere = Elsewhere(),
 ) -> None:
     """Select the context lists of an hpyp_parser for a treebank, and write a config that has them.
 
@@ -69,17 +72,45 @@ def select_contexts(
     elements. Settings of the config can be overridden as for 'spacy train', as in --nlp.lang fr.
 
     When it is interrupted (Ctrl-C), it writes a config with what has been selected so far. The same command goes on from there
-    then: until it has ended, what it knows stands beside the output, in a file whose name ends with .progress.json.
+    then: until it has ended, what it knows stands beside the output, in a file whose name ends with .progress.json. With --ray, the
+    distributions are selected for at once, in a folder beside the output; the result is the same.
     """
     if not 0.0 < min_gain < float("inf"):
         raise ValueError(f"--min-gain must be a number above 0, but it is {min_gain}.")
     # What is wrong with them, spaCy prints to stdout.
     with redirect_stdout(sys.stderr), show_validation_error(config_path):
-        task = read_task(config_path, data_path, parse_config_overrides(ctx.args))
+        task = read_task(config_path, data_path, parse_config_overrides([*ctx.args]))
     own = {name: len(each.experts) for name, each in task.parser.joint.conditionals.items()}
     limits = _limits(max_experts or [], own)
+    if only is not None:
+        if only not in limits:
+            raise ValueError(f"--only is one of {', '.join(limits)}, not '{only}'.")
+        limits = {only: limits[only]}
     msg.info(f"{len(task.sentences.offsets) - 1} sentences, {len(task.sentences.words)} words")
     journal = _Journal.at(output, task, limits, {"min_gain": min_gain, "sentences": sentences, "seed": seed})
+    if elsewhere.ray is not None:
+        settings = [
+            f"--min-gain={min_gain}",
+            f"--sentences={sentences}",
+            f"--seed={seed}",
+            f"--threads={elsewhere.cpus}",
+        ]
+        settings += [*(f"--max-experts={each}={limit}" for each, limit in limits.items()), *ctx.args]
+        parts = output.with_name(f"{output.name}.parts")
+        # What has been selected for something else is not taken.
+        written = {name: parts / name / f"{journal.task[:16]}.cfg" for name in limits}
+        lines = {
+            name: ["hpyp", "select-contexts", str(config_path), str(data_path), str(path), f"--only={name}", *settings]
+            for name, path in written.items()
+            if not path.exists()
+        }
+        for _ in run_commands(lines, parts, elsewhere, name="select-contexts"):
+            pass
+        pipe = task.parser.name
+        found = {name: util.load_config(path)["components"][pipe]["model"][name] for name, path in written.items()}
+        replace_file(output, replace_contexts(task.config, pipe, found).to_str(interpolate=False).encode())
+        msg.good(f"Saved the config to {output}")
+        return
     try:
         for number, (name, limit) in enumerate(limits.items(), 1):
             msg.divider(f"{name} ({number} of {len(limits)})")

@@ -1,8 +1,9 @@
 """Trainings of pipelines by a command, as 'spacy train' does them, and what is kept of those that have ended."""
 
 import json
+import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from hashlib import sha256
 from pathlib import Path
@@ -11,8 +12,12 @@ from typing import Any
 import srsly
 from spacy.cli.train import train
 
-from ..storage.files import replace_file
+from ..distributed.cluster import connected
+from ..distributed.commands import RemoteProcess, ended, running
+from ..storage.files import prepare_folder, replace_file
+from .app import note
 from .guides import guides
+from .options import Elsewhere
 
 # What the generative parser of a guided pipeline has in common with it, by the beginnings of names.
 _COMMON = ("nlp.", "system.", "paths.classes")
@@ -53,6 +58,44 @@ def train_pipeline(
     # What spaCy says of a training belongs to its progress.
     with redirect_stdout(sys.stderr):
         train(config, folder, overrides={**overrides, **own})
+
+
+def run_commands(
+    lines: Mapping[str, Sequence[str]], output: Path, elsewhere: Elsewhere, *, name: str, inside: bool = False
+) -> Iterator[str]:
+    """Run commands on a Ray cluster, and name each that has made what it should.
+
+    lines (Mapping[str, Sequence[str]]): What `python -m spacy` is given, by the names of their folders.
+    output (Path): Where these are; each gets a log.
+    elsewhere (Elsewhere): The options of the command.
+    name (str): What they are called in Ray's dashboard.
+    inside (bool): Whether they run in their folders, and not here.
+    RAISES (ValueError): In the end, if some have failed.
+    """
+    failed: dict[str, Path] = {}
+    if not lines:
+        return
+    with connected(elsewhere.ray or "local"), running() as processes:
+        needs: dict[str, Any] = {"cpus": elsewhere.cpus, "memory": elsewhere.memory}
+        for each, line in lines.items():
+            folder = output / each
+            prepare_folder(folder)
+            program = [sys.executable, "-m", "spacy", *line]
+            where = folder if inside else Path()
+            processes[each] = RemoteProcess(program, folder / "log.txt", name=f"{name} {each}", folder=where, **needs)
+            note(f"{each}: {shlex.join(program[1:])}")
+        while processes:
+            for each, code in ended(processes):
+                note(f"{each} has {'failed' if code else 'ended'}; {len(processes)} are left")
+                if code:
+                    failed[each] = output / each / "log.txt"
+                else:
+                    yield each
+    if failed:
+        logs = ", ".join(map(str, failed.values()))
+        raise ValueError(
+            f"{len(failed)} of {len(lines)} have failed, which the same command tries again: {', '.join(failed)}. See {logs}"
+        )
 
 
 class Kept:

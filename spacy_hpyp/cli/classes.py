@@ -1,7 +1,7 @@
 """`hpyp classes`: classes of words that stand in like places, from raw text or from vectors."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
@@ -12,12 +12,13 @@ from wasabi import msg
 
 from ..storage.files import replace_file
 from ..text.vector_classes import vector_classes
-from ..text.word_classes import WordClass, class_lines, learn_classes
+from ..text.word_classes import WordClass, class_lines, learn_classes, without_digits
+from ..text.word_pairs import count_pairs
 from .app import load_pipeline
 from .options import Cluster, Tokenized, argument, option, writable
 from .progress import Bar
 from .raw_text import existing, read_sentences
-from .shards import sentences_by_workers
+from .shards import pairs_by_workers
 
 # Of how many classes the most frequent words are shown, and how many of each.
 _SHOWN, _WORDS = 20, 10
@@ -58,17 +59,19 @@ def classes(
     """Learn classes of words, each with a path in a binary tree, for parsers to know words by that their treebank has not.
 
     A line of the file has a path, a word and a count. Ctrl-C ends learning with the classes that there are. With --ray,
-    workers find the words, into a folder beside the file; the classes are the same.
+    workers find the words and count which stand side by side, into a folder beside the file; the classes are the same.
     """
     if (vectors is None) == (not texts):
         raise typer.BadParameter("Either texts are needed, or --vectors.")
     if vectors is not None:
         found = vector_classes(load_pipeline(vectors).vocab, number, seed=seed or 0)
     else:
-        sentences: Iterator[list[str]]
+        pairs = None
         if cluster.ray is not None:
-            words = {"model": tokenizer, "lang": None if tokenized else lang, "running": False}
-            sentences = sentences_by_workers("classes", texts or [], output, cluster, **words)
+            if every > 1:
+                raise ValueError("With --ray there is no --every.")
+            own_lang = None if tokenized else lang
+            pairs = pairs_by_workers("classes", texts or [], output, cluster, tokenizer, own_lang, digits=digits)
         else:
             nlp = None if tokenized else load_pipeline(tokenizer) if tokenizer else spacy.blank(lang)
             # Different words are kept anyway.
@@ -81,12 +84,14 @@ def classes(
                 bar.set_postfix_str(f"{moved:,} moved, log-likelihood {likelihood:,.0f} nats", refresh=False)
                 bar.update()
 
+            if pairs is None:
+                chosen = islice(sentences, 0, None, every)
+                pairs = count_pairs([*map(without_digits, words)] if digits else words for words in chosen)
             found = learn_classes(
-                islice(sentences, 0, None, every),
+                pairs,
                 number,
                 min_count=min_count,
                 fold=fold,
-                digits=digits,
                 iterations=iterations,
                 threads=threads,
                 seed=seed,

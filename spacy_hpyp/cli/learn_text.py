@@ -26,7 +26,7 @@ from .app import load_parser, note
 from .options import Cluster, Threads, argument, option
 from .progress import Bar
 from .raw_text import existing, read_paragraphs, read_sentences
-from .shards import ShardTask, distribute, given_words, made_with, place, refuse_uris, shards_of
+from .shards import ShardTask, distribute, made_with, place, refuse_uris, shards_of, words_in
 
 _BATCH_WORDS = 50_000
 # Of a word and the space behind it, about, in bytes.
@@ -152,7 +152,7 @@ class TreesTask(ShardTask):
         nlp, parser = _reader(self.model, self.particles, 1)
 
         def parse_documents(shard: Shard, documents: Sequence[Document]) -> tuple[Iterable[ParsedText], int]:
-            texts = given_words(shard, documents, None if self.tokenized else nlp)
+            texts = words_in(shard, documents, None if self.tokenized else nlp)
             how = {"search": parser.search, "threads": 1, "segmented": self.per_line, "batch_words": _BATCH_WORDS}
             found = list(parse_texts(parser.joint, texts, **how))
             return found, sum(part.size.words for part in found)

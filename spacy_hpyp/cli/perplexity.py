@@ -1,13 +1,20 @@
 """`hpyp perplexity`: how well a model predicts text."""
 
-from collections.abc import Callable, Iterator
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import srsly
+from spacy.language import Language
 from wasabi import msg
 
 from ..components.hpyp_parser import HPYPParser
+from ..distributed.inputs import Document, Shard
+from ..distributed.work import Process
 from ..language_model.interpolation import Interpolation, Perplexities
 from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.perplexity import Perplexity, perplexity_of
@@ -18,6 +25,7 @@ from .interpolation import load_interpolation, refuse
 from .ngram import reader_of
 from .options import (
     AnyModel,
+    Cluster,
     Interpolate,
     Printed,
     SegmentWith,
@@ -29,7 +37,8 @@ from .options import (
 )
 from .output import print_table
 from .progress import Bar
-from .raw_text import read_sentences
+from .raw_text import existing, read_sentences
+from .shards import ShardTask, distribute, made_with, place, refuse_uris, shards_of, words_in
 
 # What figures are called, and how they are shown.
 _ROWS = {
@@ -58,7 +67,7 @@ def perplexity(
     data: Annotated[
         Path,
         argument(
-            "A .spacy or .conllu file with gold sentences, or text in UTF-8 with one sentence a line", exists=True
+            "A .spacy or .conllu file with gold sentences, or text in UTF-8 with one sentence a line", parser=place
         ),
     ],
     *,
@@ -92,6 +101,8 @@ def perplexity(
     interpolate: Interpolate = None,
     weights_from: WeightsFrom = None,
     save_weights: Annotated[Path | None, option("File for the weights of the mixture (.json)", dir_okay=False)] = None,
+    scores: Annotated[Path | None, option("With --ray: folder for the sums of shards", parser=place)] = None,
+    cluster: Cluster = Cluster(max_errors=0),
 ) -> None:
     """Print the perplexity of a text: exp of minus the mean log-probability of a word or end of sentence.
 
@@ -103,7 +114,35 @@ def perplexity(
 
     With --interpolate the perplexities are those of the parser, of an n-gram model, and of both mixed word by word; if the parser spells
     rare words out, all three have its letters.
+
+    With --ray, workers sum over the beams of text and CoNLL-U; the same command goes on where it was interrupted.
     """
+    if cluster.ray is not None:
+        unfit = [
+            method == "particles",
+            replicates,
+            seed,
+            threads,
+            interpolate,
+            weights_from,
+            save_weights,
+            unknown_words,
+        ]
+        if any(value not in (None, False) for value in unfit) or Path(model).is_file():
+            raise ValueError(
+                "With --ray it is the perplexity of a parser by its beam, and of the options there are --particles, --tokenized and --segment-with."
+            )
+        task = PerplexityTask(
+            *made_with(model), segment_with is None, cluster.field, "json", particles, tokenized, segment_with
+        )
+        shards = shards_of(task, [data], cluster)
+        with redirect_stdout(sys.stderr):
+            folder = distribute("perplexity", task, shards, scores, cluster, named="--scores")
+        sums = [Perplexity(*each) for shard in shards for each in json.loads(folder.read(shard))]
+        _print(perplexity_of(sums), output, "beam")
+        return
+    refuse_uris(data)
+    existing([data], folders=True)
     is_mixture = any(path is not None for path in (interpolate, weights_from, save_weights))
     is_ngrams = not is_mixture and Path(model).is_file()
     is_estimate = method == "particles"
@@ -125,8 +164,7 @@ def perplexity(
         reader = reader_of(ngrams.words.lang, tokenized=tokenized, segment_with=segment_with)
     else:
         nlp, parser = load_parser(model, particles=None if is_estimate else particles, threads=threads)
-        own_words = not tokenized and segment_with is None
-        reader = nlp if own_words else reader_of(nlp.lang, tokenized=tokenized, segment_with=segment_with)
+        reader = _finder(nlp, tokenized=tokenized, segment_with=segment_with)
 
     def read(path: Path) -> Iterator[list[str]]:
         return read_sentences(path, reader, per_line=segment_with is None)
@@ -150,6 +188,38 @@ def perplexity(
                 scores = score_by_beam(parser.joint, sentences, search_for_sums(parser.search), threads=parser.threads)
             found = perplexity_of(scores)
         _print(found, output, method or "beam")
+
+
+def _finder(nlp: Language, *, tokenized: bool, segment_with: str | None) -> Language | None:
+    """What finds the words of text: the pipeline itself, if nothing else is asked for."""
+    own = not tokenized and segment_with is None
+    return nlp if own else reader_of(nlp.lang, tokenized=tokenized, segment_with=segment_with)
+
+
+@dataclass(frozen=True)
+class PerplexityTask(ShardTask):
+    """What `hpyp perplexity --ray` has workers do.
+
+    particles, tokenized, segment_with: As the options.
+    """
+
+    particles: int | None
+    tokenized: bool
+    segment_with: str | None
+
+    reads_conllu = True
+
+    def process(self) -> Process:
+        """What scores the sentences of documents."""
+        nlp, parser = load_parser(self.model, particles=self.particles, threads=1)
+        finder = _finder(nlp, tokenized=self.tokenized, segment_with=self.segment_with)
+
+        def score(shard: Shard, documents: Sequence[Document]) -> tuple[list[Perplexity], int]:
+            sentences = words_in(shard, documents, finder, running=not self.per_line)
+            found = list(score_by_beam(parser.joint, sentences, search_for_sums(parser.search)))
+            return found, sum(each.words for each in found)
+
+        return score
 
 
 def _check_mixture(

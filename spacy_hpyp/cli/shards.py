@@ -19,11 +19,14 @@ from spacy.util import get_package_path, is_package
 from wasabi import msg
 
 from ..about import __version__
-from ..distributed.cluster import Summary, connected, run_shards
+from ..distributed.cluster import Summary, connected, merge_shards, run_shards
 from ..distributed.folder import Folder
 from ..distributed.inputs import CONLLU, RECORDS, TABLE, Document, Shard, cut, find_files, lines_of, rows_of
 from ..distributed.work import Process, Writer
+from ..language_model.perplexity import Perplexity, perplexity_of
 from ..storage.checksum import identity, identity_of_file
+from ..text.word_classes import without_digits
+from ..text.word_pairs import WordPairs, count_pairs, merge_pairs
 from ..training.raw_training import ParsedText, join_parsed
 from ..treebanks.conllu import blocks_of, paragraphs_of
 from .app import load_pipeline, pipeline_at
@@ -133,6 +136,45 @@ class Lines:
         """Nothing is left."""
 
 
+class Sentences(Lines):
+    """Words of sentences, a line of JSON each."""
+
+    def write(self, found: Iterable[list[str]]) -> None:
+        """Write some."""
+        super().write(map(json_line, found))
+
+
+class Sums:
+    """What a model says of sentences, added up, as JSON."""
+
+    def __init__(self, file: Any, columns: Iterable[str]) -> None:
+        self._file, self._found = file, []
+
+    def write(self, found: Iterable[Perplexity]) -> None:
+        """Add some."""
+        both = [*self._found, *found]
+        self._found = [perplexity_of(both)] if both else []
+
+    def close(self) -> None:
+        """Write the sums, if there is anything."""
+        self._file.write(json.dumps(self._found).encode())
+
+
+class Pairs:
+    """How often words stand side by side, see `text.word_pairs`."""
+
+    def __init__(self, file: Any, columns: Iterable[str]) -> None:
+        self._file, self._sentences = file, []
+
+    def write(self, found: Iterable[list[str]]) -> None:
+        """Keep the sentences to be counted."""
+        self._sentences += found
+
+    def close(self) -> None:
+        """Write the counts."""
+        self._file.write(count_pairs(self._sentences).to_bytes())
+
+
 class Trees:
     """Parsed text, as arrays of NumPy."""
 
@@ -199,25 +241,40 @@ class Rows:
 _WHOLE = ("paragraph", "sentence", "word", "token", "tokens", "start", "end", "head")
 _STRINGS = ("file", "text", "tag", "class", "lemma", "upos", "feats", "deprel")
 #: What writes output, by the ending of its files.
-WRITERS: dict[str, Any] = {"conllu": Lines, "jsonl": Lines, "npz": Trees, "spacy": Docs, "parquet": Rows}
+WRITERS: dict[str, Any] = {
+    "conllu": Lines,
+    "jsonl": Sentences,
+    "json": Sums,
+    "pairs": Pairs,
+    "npz": Trees,
+    "spacy": Docs,
+    "parquet": Rows,
+}
 
 
-def given_words(shard: Shard, documents: Sequence[Document], nlp: Language | None) -> list[list[str]]:
-    """The words of each of some documents: those of CoNLL-U, those that a tokenizer finds, or what white space separates."""
+def words_in(
+    shard: Shard, documents: Sequence[Document], nlp: Language | None, *, running: bool = False
+) -> list[list[str]]:
+    """The words of each of some documents, or if they are running text, of each sentence that a pipeline finds: those of CoNLL-U, those that a
+    tokenizer finds, or what white space separates.
+    """
+    texts = ((at, text) for at, text, _ in documents)
     if shard.kind != CONLLU:
-        return list(words_of(((at, text) for at, text, _ in documents), nlp))
+        return list(segmented(texts, shard.path, nlp) if running and nlp is not None else words_of(texts, nlp))
     blocks = [block for _, text, _ in documents for block in blocks_of(StringIO(text), shard.path)]
     return [[word.form for word in block.words] for block in blocks]
 
 
 @dataclass(frozen=True)
 class SentencesTask(ShardTask):
-    """Finds sentences, as `read_sentences` does: a line of JSON has the words of each.
+    """Finds sentences, as `read_sentences` does, to write their words or to count them.
 
     lang (str | None): The language of the tokenizer, if there is no pipeline; None where spaces are between words.
+    digits (bool): Whether all digits are one.
     """
 
     lang: str | None
+    digits: bool = False
 
     reads_conllu = True
 
@@ -225,12 +282,11 @@ class SentencesTask(ShardTask):
         """What finds the sentences of documents."""
         nlp = load_pipeline(self.model) if self.model else None if self.lang is None else spacy.blank(self.lang)
 
-        def find_sentences(shard: Shard, documents: Sequence[Document]) -> tuple[Iterable[str], int]:
-            if shard.kind == CONLLU or nlp is None or self.per_line:
-                found = given_words(shard, documents, nlp)
-            else:
-                found = list(segmented(((at, text) for at, text, _ in documents), shard.path, nlp))
-            return map(json_line, found), sum(map(len, found))
+        def find_sentences(shard: Shard, documents: Sequence[Document]) -> tuple[list[list[str]], int]:
+            found = words_in(shard, documents, nlp, running=not self.per_line)
+            if self.digits:
+                found = [[*map(without_digits, words)] for words in found]
+            return found, sum(map(len, found))
 
         return find_sentences
 
@@ -260,6 +316,27 @@ def sentences_by_workers(
     for path in sorted(folder.glob("part=*/*.jsonl")):
         with path.open(encoding="utf8") as file:
             yield from map(json.loads, file)
+
+
+def pairs_by_workers(
+    command: str,
+    texts: Iterable[Any],
+    output: Path,
+    cluster: Cluster,
+    model: str | None,
+    lang: str | None,
+    *,
+    digits: bool,
+) -> WordPairs:
+    """Which words stand side by side in texts, counted and merged by workers. The arguments are those of `sentences_by_workers`.
+
+    digits (bool): Whether all digits are one.
+    """
+    task = SentencesTask(*made_with(model), True, cluster.field, "pairs", lang, digits)
+    shards = shards_of(task, texts, cluster)
+    with connected(cluster.ray or "auto"):
+        folder = distribute(command, task, shards, output.with_name(f"{output.name}.pairs"), cluster)
+        return merge_shards(folder, shards, WordPairs.from_bytes, merge_pairs)
 
 
 def _located(lines: Iterable[tuple[int, str]], shard: Shard, *, per_line: bool) -> Iterator[Document]:
@@ -331,7 +408,9 @@ def shards_of(task: ShardTask, texts: Iterable[Any], cluster: Cluster, *, is_con
     return cut(files, cluster.shard_size * 1000, column=task.field, is_conllu=is_conllu)
 
 
-def distribute(command: str, task: ShardTask, shards: Sequence[Shard], output: Any, cluster: Cluster) -> Folder:
+def distribute(
+    command: str, task: ShardTask, shards: Sequence[Shard], output: Any, cluster: Cluster, *, named: str = "--output"
+) -> Folder:
     """Have workers of a cluster do something to shards, and say how far they are.
 
     command (str): What it is called.
@@ -339,11 +418,12 @@ def distribute(command: str, task: ShardTask, shards: Sequence[Shard], output: A
     shards (Sequence[Shard]): To what.
     output (Path | str | None): The folder for the output, or its URI.
     cluster (Cluster): The options of the command, with an address.
+    named (str): What the option for the folder is called.
     RETURNS (Folder): The folder.
     RAISES (ValueError): If there is no cluster, too much fails, or the folder has something else.
     """
     if output is None:
-        raise ValueError("With --ray output goes to a folder: name it with --output.")
+        raise ValueError(f"With --ray output goes to a folder: name it with {named}.")
     folder = Folder(str(output), task.output_format)
     settings = {name: value for name, value in asdict(task).items() if name != "model"}
     inputs = identity("".join(f"{path} {kind} {start} {end}\n" for _, path, _, kind, start, end in shards).encode())

@@ -19,15 +19,13 @@ import numpy as np
 from spacy.vocab import Vocab
 
 from .exchange import BORDER, Bigrams, count_bigrams, exchange, hierarchy
-from .spool import Spool
 from .unknown_words import UnknownWordRule, universal_unknown_words
 from .vocabulary import by_frequency
+from .word_pairs import WordPairs
 
 _looks = universal_unknown_words(suffix_length=3)
 # What stands before the path in the name of a class of unknown words.
 _CLASS = "@"
-# How many different bigrams are waited for before they are added up, so that memory grows with these and not with the text.
-_WAITING = 1 << 24
 
 
 class WordClass(NamedTuple):
@@ -173,12 +171,11 @@ def _is_look(word: str) -> bool:
 
 
 def learn_classes(
-    sentences: Iterable[Sequence[str]],
+    text: WordPairs,
     classes: int,
     *,
     min_count: int = 5,
     fold: bool = True,
-    digits: bool = True,
     iterations: int = 20,
     threads: int = 1,
     seed: int | None = None,
@@ -186,37 +183,42 @@ def learn_classes(
 ) -> list[WordClass]:
     """Learn classes from text.
 
-    sentences (Iterable[Sequence[str]]): Its words, read once; they are kept in a temporary file.
+    text (WordPairs): Which words stand side by side in it.
     classes (int): How many there are to be.
     min_count (int): Words seen less often are known by what they look like.
     fold (bool): Whether the first word of a sentence is counted in lower case where it is more frequent so elsewhere.
-    digits (bool): Whether all digits are one.
     iterations, threads, seed, progress: As for `exchange`. An interrupt (Ctrl-C) after the first iteration ends learning with what there is.
     RETURNS (list[WordClass]): The words with their classes.
     RAISES (ValueError): If there is no text, or there are fewer words than classes.
     """
-    with Spool([*map(without_digits, words)] if digits else words for words in sentences) as spool:
-        if not spool.words:
-            raise ValueError("There are no words to learn classes from.")
-        inside: Counter[str] = Counter()
-        first: Counter[str] = Counter()
-        for words in spool.texts():
-            first[words[0]] += 1
-            inside.update(words[1:])
-        folded = {word: word.lower() for word in first if fold and inside[word.lower()] > inside[word]}
-        counts = inside.copy()
-        for word, count in first.items():
-            counts[folded.get(word, word)] += count
-        names = _names(counts, min_count)
-        if len(set(names.values())) < classes:
-            raise ValueError(
-                f"There cannot be {classes} classes of {len(set(names.values()))} words: ask for fewer classes, or give more text."
-            )
-        known: Counter[str] = Counter()
-        for word, count in counts.items():
-            known[names[word]] += count
-        words = ["", *by_frequency(known)]
-        bigrams = _bigrams(spool, folded, names, words)
+    if not len(text.pairs):
+        raise ValueError("There are no words to learn classes from.")
+    begins, size = text.begins, len(text.words)
+    first, inside = (
+        Counter({text.words[i]: int(many[i]) for i in np.flatnonzero(many)})
+        for chosen in (begins, ~begins)
+        for many in [np.bincount(text.first[chosen], weights=text.counts[chosen], minlength=size)]
+    )
+    folded = {word: word.lower() for word in first if fold and inside[word.lower()] > inside[word]}
+    counts = inside.copy()
+    for word, count in first.items():
+        counts[folded.get(word, word)] += count
+    names = _names(counts, min_count)
+    if len(set(names.values())) < classes:
+        raise ValueError(
+            f"There cannot be {classes} classes of {len(set(names.values()))} words: ask for fewer classes, or give more text."
+        )
+    known: Counter[str] = Counter()
+    for word, count in counts.items():
+        known[names[word]] += count
+    words = ["", *by_frequency(known)]
+    number = {name: i for i, name in enumerate(words)}
+    # A word may stand at the beginning of sentences alone, and be another one there.
+    own = {word: number[name] for word, name in names.items()} | {"": BORDER}
+    inner, starting = (
+        [own.get(word, BORDER) for word in row] for row in (text.words, [folded.get(w, w) for w in text.words])
+    )
+    bigrams = _bigrams(text, starting, inner, len(words))
     found = np.zeros(len(words), dtype=np.int32)
     try:
         of_word = exchange(
@@ -246,24 +248,12 @@ def _names(counts: Counter[str], min_count: int) -> dict[str, str]:
     return names
 
 
-def _bigrams(spool: Spool, folded: Mapping[str, str], names: Mapping[str, str], ordered: Sequence[str]) -> Bigrams:
-    """How often what words are known by, in the order of `ordered`, stands side by side."""
-    number = {name: i for i, name in enumerate(ordered)}
-    own = {word: number[name] for word, name in names.items()}
-    pairs, sizes, waiting, several = np.empty(0, np.int64), np.empty(0, np.int64), [], 0
-
-    def add_up() -> tuple[np.ndarray, np.ndarray]:
-        together = np.concatenate([pairs, *waiting])
-        weights = np.concatenate([sizes, *(np.ones(len(each), np.int64) for each in waiting)])
-        different, place = np.unique(together, return_inverse=True)
-        return different, np.bincount(place, weights=weights, minlength=len(different)).astype(np.int64)
-
-    for words in spool.texts():
-        found = [BORDER, own[folded.get(words[0], words[0])], *(own[word] for word in words[1:]), BORDER]
-        row = np.array(found, dtype=np.int64)
-        waiting.append(row[:-1] * len(ordered) + row[1:])
-        several += len(row)
-        if several > _WAITING:
-            pairs, sizes = add_up()
-            waiting, several = [], 0
-    return count_bigrams(*add_up(), len(ordered))
+def _bigrams(text: WordPairs, at_start: Sequence[int], inside: Sequence[int], size: int) -> Bigrams:
+    """How often what words are known by stands side by side, given the numbers of that: of words that begin a sentence, and of others."""
+    starts, others = np.array(at_start, dtype=np.int64), np.array(inside, dtype=np.int64)
+    begins, first = text.begins, text.first
+    known = np.where(begins, starts[first], others[first]) * size + others[text.second]
+    # Before a word that begins a sentence there is the border.
+    pairs, place = np.unique(np.concatenate([known, BORDER * size + starts[first[begins]]]), return_inverse=True)
+    counts = np.concatenate([text.counts, text.counts[begins]])
+    return count_bigrams(pairs, np.bincount(place, weights=counts, minlength=len(pairs)).astype(np.int64), size)

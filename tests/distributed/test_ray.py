@@ -1,5 +1,6 @@
 """Workers of a Ray cluster make the bytes that one process makes, whoever is killed."""
 
+import json
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from command_line import run
+from spacy.tokens import DocBin
 
 from spacy_hpyp.cli.shards import ShardTask
 from spacy_hpyp.distributed.cluster import run_shards
@@ -133,6 +135,17 @@ def test_what_is_learned_from_text_does_not_depend_on_workers_and_goes_on_after_
     assert files_of(tmp_path / "killed") == expected
 
 
+def test_perplexity_is_that_without_ray(cluster, model, write, tmp_path):
+    path = write("".join(f"The dog sees {i} cats.\nAda sleeps.\n\n" for i in range(40)))
+    common = ("hpyp", "perplexity", model, path, "-K", 5, "-o", "json")
+    alone, found = (
+        json.loads(run(*common, *where).stdout)
+        for where in ((), ("--ray", cluster, "--shard-size", 1, "--scores", tmp_path / "scores"))
+    )
+    assert len(list(tmp_path.glob("scores/_done/*/*"))) == 2
+    assert found == pytest.approx(alone, nan_ok=True)
+
+
 PROJECT = """\
 title: "two treebanks"
 vars: {treebank: "", prefix: "", lang: "", text: ""}
@@ -157,6 +170,39 @@ def test_what_fails_of_many_treebanks_is_named_and_tried_again(cluster, write, t
     assert "2 treebanks" in run(*command).output
     assert (tmp_path / "out/b-ud/first-fr").read_text() == "another"
     assert "nothing changed" in (tmp_path / "out/a-ud/log.txt").read_text()
+
+
+@pytest.mark.slow
+def test_trainings_on_a_cluster_find_what_they_find_here(cluster, toy, tmp_path):
+    nlp = toy.nlp(particles=10)
+    nlp.config.to_disk(tmp_path / "config.cfg")
+    sentences = toy.sentences(40)
+    for name, own in (("train", sentences[:30]), ("dev", sentences[30:])):
+        DocBin(docs=[toy.doc(nlp.vocab, each) for each in own]).to_disk(tmp_path / f"{name}.spacy")
+    files = tmp_path / "config.cfg", tmp_path / "train.spacy"
+    curve = (
+        "hpyp",
+        "learning-curve",
+        *files,
+        tmp_path / "dev.spacy",
+        "--training.max_steps",
+        1,
+        "-p",
+        "1/3",
+        "-p",
+        "1",
+    )
+    contexts = ("hpyp", "select-contexts", *files)
+    few = ("-m", 1, "-n", 5, "--min-gain", 1, "--threads", 1)
+    for where in ((), ("--ray", cluster)):
+        run(*curve, "-o", tmp_path / f"curve{len(where)}", *where)
+        run(*contexts, tmp_path / f"selected{len(where)}.cfg", *few, *where)
+    assert [path.name for path in (tmp_path / "curve2").iterdir()] == ["learning-curve.json"]
+    for ours, theirs in (
+        ("curve0/learning-curve.json", "curve2/learning-curve.json"),
+        ("selected0.cfg", "selected2.cfg"),
+    ):
+        assert (tmp_path / ours).read_text() == (tmp_path / theirs).read_text()
 
 
 def test_a_command_runs_on_the_cluster_and_is_ended(cluster, tmp_path):

@@ -23,7 +23,7 @@ from ..language_model.frequencies import Frequencies
 from ..language_model.increments import ENTROPIES, Increment
 from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.stimuli import check_prose, is_table, read_counts, read_stimuli, read_words
-from ..language_model.surprisal import REGION, TOKEN, WORD, Row, TextPassage
+from ..language_model.surprisal import MIXED, PARTS, REGION, TOKEN, WORD, Row, TextPassage
 from .app import load_parser, load_pipeline, prepare_output
 from .interpolation import load_interpolation, refuse
 from .options import AnyModel, Cluster, Interpolate, Threads, UnknownWords, WeightsFrom, argument, option
@@ -329,10 +329,7 @@ def _check_columns(tables: Sequence[Iterable[TextPassage]], *, regions: bool) ->
 
 def _header(is_parser: bool, by: str, *, entropy: bool, mixed: bool = False) -> list[str]:
     """The columns of a table without rows, of a parser or of an n-gram model."""
-    sums = ["surprisal", "log_prob"]
-    if is_parser:
-        sums = ["surprisal", "surprisal_lexical", "surprisal_syntactic", "log_prob"]
-        sums += ["surprisal_ngram", "surprisal_mixed"] if mixed else []
+    sums = ["surprisal", *(PARTS if is_parser else ()), "log_prob", *(MIXED if mixed else ())]
     names = (ENTROPIES if is_parser else ENTROPIES[:1]) if entropy else []
     tag = ["tag"] if by == TOKEN and is_parser else []
     own = ["word", "token"] if by == TOKEN else ["word", "tokens"]

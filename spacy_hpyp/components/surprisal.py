@@ -23,6 +23,7 @@ from ..language_model.scoring import search_for_reading
 from ..language_model.stimuli import is_table, read_stimuli, read_words, stimulus, texts_of_words
 from ..language_model.surprisal import (
     MIXED,
+    PARTS,
     ROWS,
     TOKEN,
     Row,
@@ -39,7 +40,6 @@ from .hpyp_parser import HPYPParser
 
 # About how many characters are read together: few enough that whoever waits sees words come.
 _BATCH = 8_000
-_SUMMED = ("surprisal", "surprisal_lexical", "surprisal_syntactic", "log_prob")
 
 
 def surprisal(
@@ -134,10 +134,17 @@ class ParserReader:
         if entropy:
             found = find_entropies(joint, docs, self.search, threads=self.parser.threads, given_tags=given)
         for i, (doc, entropies) in enumerate(zip(docs, found)):
-            summed = {name: _column(doc, name) for name in _SUMMED[1:]}
-            summed = {"surprisal": summed["surprisal_lexical"] + summed["surprisal_syntactic"], **summed}
+            words = [token.text for token in doc]
+            parts = {name: _column(doc, name) for name in PARTS[:2]}
+            letters = bits(joint.spell(words, np.array(joint.vocabulary.numbers_observed(words), dtype=np.int32)))
+            summed = {
+                "surprisal": sum(parts.values()),
+                **parts,
+                PARTS[2]: letters,
+                "log_prob": _column(doc, "log_prob"),
+            }
             summed |= {name: values[i] for name, values in mixed.items()}
-            classes = rare_classes(joint.vocabulary, [token.text for token in doc])
+            classes = rare_classes(joint.vocabulary, words)
             yield doc, TokenScores(spans[i], summed, classes, [token.tag_ for token in doc], entropies)
 
     def increments(

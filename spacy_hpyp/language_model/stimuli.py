@@ -15,7 +15,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from .surprisal import MIXED, ROWS, TableRow, TextPassage, capital, carried
+from .surprisal import MIXED, PARTS, ROWS, TableRow, TextPassage, capital, carried
 
 #: The names of files that are tables end so.
 SUFFIXES = (".csv", ".tsv")
@@ -26,7 +26,7 @@ _CONTINUED = ("prefix", "continuation")
 # What a table of surprisals has columns of its own for.
 _TAKEN = {
     *("file", "sentence", "words", "tokens", "start", "end", "tag", "known", "class", "log_prob", *ROWS, *MIXED),
-    *("surprisal", "surprisal_lexical", "surprisal_syntactic"),
+    *("surprisal", *PARTS),
     *(f"{kind}_{name}" for kind in ("entropy", "reduction") for name in ("next", "analyses")),
 }
 # Of a text, so many lines are looked at to see whether it is a table, and a list in prose may look like one of fewer lines.

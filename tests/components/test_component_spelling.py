@@ -8,6 +8,7 @@ import spacy
 import srsly
 from spacy.tokens import Doc
 
+from spacy_hpyp import surprisal
 from spacy_hpyp.storage.checksum import without_checksum
 
 #: "Zenobia" and "waiting" are not known.
@@ -63,6 +64,14 @@ def test_what_is_found_is_the_same_and_rare_words_have_letters_besides(toy, spel
     for sentence, other in zip(doc.sents, plain.sents):
         own = letters[sentence.start : sentence.end].sum()
         assert sentence._.log_prob == pytest.approx(other._.log_prob + own, abs=1e-9)
+
+
+def test_letters_are_a_part_of_surprisals_of_their_own(toy, spelled):
+    rows = surprisal(spelled, [TEXT])
+    letters = letters_of(toy, spelled, spelled.make_doc(TEXT)) / -log(2.0)
+    assert [row["surprisal_letters"] for row in rows] == pytest.approx(letters.tolist(), abs=1e-9)
+    others = [row["surprisal_lexical"] - row["surprisal_letters"] for row in rows]
+    assert others == pytest.approx([row["surprisal_lexical"] for row in surprisal(closed(spelled), [TEXT])], abs=1e-9)
 
 
 def test_white_space_has_no_letters(toy, spelled):

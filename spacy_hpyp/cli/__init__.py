@@ -29,6 +29,7 @@ from . import (
     parse,
     perplexity,
     rank,
+    reading,
     report,
     rerank,
     select_contexts,
@@ -74,6 +75,7 @@ _add(
     {
         "parse": parse.parse,
         "surprisal": surprisal.surprisal,
+        "reading": reading.reading,
         "evaluate": evaluate.evaluate,
         "udeval": udeval.udeval,
         "report": report.report,

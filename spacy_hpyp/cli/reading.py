@@ -1,0 +1,101 @@
+"""`hpyp reading`: whether surprisals predict reading times."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from wasabi import msg
+
+from ..language_model.reading_times import ReadingTimes, predict_times
+from .options import Json, argument, option, writable
+from .output import print_table, save_json
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def reading(
+    tables: Annotated[
+        list[Path],
+        argument("Tables with one word a row, as 'hpyp surprisal --text-by … --lags 3' writes them", exists=True),
+    ],
+    *,
+    time: Annotated[str, option("The column of reading times")],
+    text_by: Annotated[str, option("The column that says which text a word belongs to")],
+    predict: Annotated[
+        list[str] | None,
+        option("Columns whose gain is asked for, with commas; again for others. Default: surprisal"),
+    ] = None,
+    baseline: Annotated[
+        str, option("Columns that times are predicted by without them")
+    ] = "length,log_frequency,position",
+    figure: Annotated[
+        Path | None, option("File for a figure of gains and effects (.svg, .png, .pdf)", callback=writable)
+    ] = None,
+    output: Json = None,
+) -> None:
+    """Print how much better reading times are predicted by surprisals than without them.
+
+    Regressions (least squares) with and without them predict the times of each text from those of all others: gain is the difference in
+    log-likelihood, in nats. Effects are in the unit of times a bit, with 95 % confidence intervals that allow for neighbouring words
+    to be alike (Newey & West). Of each column those of the words before (--lags) go with it. Rows without a time are left out.
+    """
+    try:
+        import pandas as pd
+        import statsmodels  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "Regressions are those of pandas and statsmodels, of the extra 'reading': pip install 'spacy-hpyp[reading]'"
+        ) from error
+    found: dict[str, ReadingTimes] = {}
+    for path in tables:
+        table: DataFrame = pd.read_csv(path, sep="," if path.suffix.lower() == ".csv" else "\t", low_memory=False)
+        for columns in predict or ["surprisal"]:
+            names = [name.strip() for name in columns.split(",")]
+            given = [name.strip() for name in baseline.split(",")]
+            key = ", ".join(names) if len(tables) == 1 else f"{path.stem}: {', '.join(names)}"
+            try:
+                found[key] = predict_times(table, time=time, text_by=text_by, predictors=names, baseline=given)
+            except ValueError as error:
+                raise ValueError(f"'{path}': {error}") from error
+    rows = [
+        (name, one.words, one.left_out, f"{one.gain:.1f}", " ".join(f"{gain:.1f}" for gain in one.gains.values()))
+        for name, one in found.items()
+    ]
+    print_table(("predictors", "words", "left out", "gain", "by text"), rows, "Gain in log-likelihood (nats)")
+    effects = [
+        (name, *(effect.column, f"{effect.value:.2f}", f"{effect.low:.2f} … {effect.high:.2f}"))
+        for name, one in found.items()
+        for effect in one.effects
+    ]
+    print_table(("predictors", "column", "effect", "95 %"), effects, f"Effects ({time} a bit)", left=2)
+    if figure is not None:
+        _draw(found, figure, time)
+        msg.good(f"Saved the figure to {figure}")
+    save_json(output, {name: _to_dict(one) for name, one in found.items()}, "the figures")
+
+
+def _to_dict(found: ReadingTimes) -> dict[str, Any]:
+    return {**found._asdict(), "gain": found.gain, "effects": [effect._asdict() for effect in found.effects]}
+
+
+def _draw(found: dict[str, ReadingTimes], path: Path, time: str) -> None:
+    """Draw the gain in each text, and effects with their intervals."""
+    from matplotlib.figure import Figure
+
+    drawn = Figure(figsize=(11.0, 1.6 + 0.22 * sum(len(one.effects) for one in found.values())), layout="constrained")
+    left, right = drawn.subplots(1, 2)
+    labels: list[str] = []
+    for name, one in found.items():
+        left.plot([*one.gains], [*one.gains.values()], "o-", label=name)
+        places = range(len(labels), len(labels) + len(one.effects))
+        values = [effect.value for effect in one.effects]
+        errors = [[e.value - e.low for e in one.effects], [e.high - e.value for e in one.effects]]
+        right.errorbar(values, places, xerr=errors, fmt="o", capsize=2)
+        labels += [effect.column for effect in one.effects]
+    left.set(xlabel="text", ylabel="gain (nats)")
+    left.legend(fontsize="small")
+    right.set(xlabel=f"{time} a bit", yticks=range(len(labels)), yticklabels=labels)
+    left.axhline(0.0, color="gray", linewidth=0.8)
+    right.axvline(0.0, color="gray", linewidth=0.8)
+    right.invert_yaxis()
+    drawn.savefig(path)

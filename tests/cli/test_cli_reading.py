@@ -1,0 +1,66 @@
+"""`hpyp reading`: whether predictors predict reading times."""
+
+from functools import partial
+
+import command_line
+import numpy as np
+import pytest
+import srsly
+
+pd = pytest.importorskip("pandas", reason="the extra 'reading' is not installed")
+pytest.importorskip("statsmodels", reason="the extra 'reading' is not installed")
+
+run = partial(command_line.run, "hpyp", "reading")
+of_times = partial(run, "--time", "time", "--text-by", "text", "--baseline", "length")
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Four texts, in which a bit costs 3 ms, and 2 ms more at the next word."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"text": np.repeat([*"abcd"], 250), "length": rng.integers(1, 10, 1000).astype(float)})
+    rows[["surprisal", "random"]] = rng.gamma(2.0, 4.0, (1000, 2))
+    for name in ("surprisal", "random"):
+        rows[f"{name}_lag1"] = rows.groupby("text")[name].shift(1)
+    pace = rows["text"].map({"a": 200.0, "b": 300.0, "c": 400.0, "d": 500.0})
+    effect = 5.0 * rows["length"] + 3.0 * rows["surprisal"] + 2.0 * rows["surprisal_lag1"].fillna(0.0)
+    rows["time"] = pace + effect + rng.normal(0.0, 30.0, 1000)
+    rows.to_csv(tmp_path / "times.tsv", sep="\t", index=False)
+    return tmp_path / "times.tsv"
+
+
+def change(table, **columns):
+    """The same table with other columns."""
+    pd.read_csv(table, sep="\t").assign(**columns).to_csv(table, sep="\t", index=False)
+    return table
+
+
+def test_an_effect_is_found_within_its_interval_and_predicts_texts_that_were_left_out(table, tmp_path):
+    figure, output = tmp_path / "effects.svg", tmp_path / "figures.json"
+    of_times(table, "--predict", "surprisal", "--predict", "random", "--figure", figure, "--output", output)
+    found = srsly.read_json(output)
+    assert found["surprisal"]["words"] == 996
+    assert found["surprisal"]["left_out"] == 4
+    assert [*found["surprisal"]["gains"]] == [*"abcd"]
+    assert all(gain > 20.0 for gain in found["surprisal"]["gains"].values())
+    # Two predictors that have nothing to say lose about as many halves of a nat for each of the texts as they would win where they were learned.
+    assert -8.0 < found["random"]["gain"] < 2.0
+    effects = {effect["column"]: effect for effect in found["surprisal"]["effects"]}
+    for column, value in {"surprisal": 3.0, "surprisal_lag1": 2.0, "surprisal, total": 5.0}.items():
+        assert effects[column]["low"] < value < effects[column]["high"]
+        assert effects[column]["high"] - effects[column]["low"] < 2.0
+    assert "surprisal, total" in figure.read_text()
+
+
+def test_rows_without_a_time_are_left_out(table):
+    times = pd.read_csv(table, sep="\t")["time"]
+    times[[10, 20]], times[30] = 0.0, np.nan
+    assert "993" in of_times(change(table, time=times)).output
+
+
+def test_what_no_regression_can_be_made_of_is_said(table):
+    said = partial(of_times, exit_code=1)
+    assert "There is no column 'surprise', but there are: text, length," in said(table, "--predict", "surprise").stderr
+    assert "is in the baseline" in said(table, "--predict", "surprisal,length").stderr
+    assert "'length' should have numbers only" in said(change(table, length="seven")).stderr
+    assert "at least two of 'text'" in " ".join(said(change(table, length=1.0, text="a")).stderr.split())

@@ -217,7 +217,7 @@ def _tokenizers(path: Path, nlp: Language, *, with_rules: bool) -> dict[str, Cal
     learned = create_learned_tokenizer(sentences="none")(nlp)
     examples = list(create_conllu_corpus(path, tokens="gold")(nlp))
     learned.initialize(lambda: examples, nlp=nlp)
-    rules = {f"spaCy's tokenizer for '{nlp.lang}'": spacy_tokenizer(nlp)} if with_rules else {}
+    rules = {f"spaCy's tokenizer for '{nlp.lang}'": spacy_tokenizer(nlp.vocab, nlp.lang)} if with_rules else {}
     return {f"a tokenizer that learns from {path.name}": learned, **rules}
 
 

@@ -1,6 +1,7 @@
 """A tokenizer that is learned from a treebank: tokens, the words of multiword tokens, and where sentences may end."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from spacy.language import Language
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import registry
+from spacy.util import get_lang_class, registry
 from spacy.vocab import Vocab
 
 from ..annotation.extensions import write_probability
@@ -42,33 +43,38 @@ def create_learned_tokenizer(sentences: str = "sure", seed: int = 0) -> Callable
     check("seed", seed, SEED)
 
     def create(nlp: Language) -> LearnedTokenizer:
-        return LearnedTokenizer(nlp.vocab, spacy_tokenizer(nlp), sentences=sentences, seed=seed)
+        return LearnedTokenizer(nlp.vocab, nlp.lang, sentences=sentences, seed=seed)
 
     return create
 
 
-def spacy_tokenizer(nlp: Language) -> Tokenizer:
-    """The tokenizer that spaCy has for the language of a pipeline."""
-    return registry.tokenizers.get("spacy.Tokenizer.v1")()(nlp)
+def spacy_tokenizer(vocab: Vocab, lang: str) -> Tokenizer:
+    """The tokenizer that spaCy has for a language."""
+    return get_lang_class(lang)(vocab=vocab).tokenizer
 
 
 class LearnedTokenizer:
     """Cuts a text into tokens as a treebank does, and tokens into words. `doc.text` is the text, character for character.
 
     vocab (Vocab): The shared vocabulary.
-    rules (Tokenizer): What is used until something has been learned.
+    lang (str): The language code. spaCy's tokenizer for that language, `rules`, is used until something has been learned.
     sentences (str): Which sentence boundaries to set, see `create_learned_tokenizer`. How probable it is that a sentence ends with a
         token is `token._.sent_end_prob` in any case.
     seed (int): Fixes what is learned.
     """
 
-    def __init__(self, vocab: Vocab, rules: Tokenizer, *, sentences: str = "sure", seed: int = 0) -> None:
+    def __init__(self, vocab: Vocab, lang: str, *, sentences: str = "sure", seed: int = 0) -> None:
         self.vocab = vocab
-        self.rules = rules
+        self.lang = lang
         self.sentences = sentences
         self.seed = seed
         self.segmenter: Segmenter | None = None
         self.multiword_tokens = MultiwordTokens([], np.zeros(1, dtype=np.float32))
+
+    @cached_property
+    def rules(self) -> Tokenizer:
+        """The tokenizer of spaCy; made when it is needed, as that of English has thousands of exceptions."""
+        return spacy_tokenizer(self.vocab, self.lang)
 
     def __call__(self, text: str) -> Doc:
         """Make a Doc of a text.
@@ -119,11 +125,12 @@ class LearnedTokenizer:
     # Storage
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
-        """What has been learned, and spaCy's tokenizer."""
-        learned = None
-        if self.segmenter is not None:
-            learned = {"characters": self.segmenter.to_dict(), "words": self.multiword_tokens.to_dict()}
-        message = {"learned": learned, "rules": self.rules.to_bytes(exclude=["vocab"])}
+        """What has been learned, or spaCy's tokenizer."""
+        if self.segmenter is None:
+            message = {"learned": None, "rules": self.rules.to_bytes(exclude=["vocab"])}
+        else:
+            words = self.multiword_tokens.to_dict()
+            message = {"learned": {"characters": self.segmenter.to_dict(), "words": words}}
         return with_checksum(srsly.msgpack_dumps(message))
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Sequence[str] = ()) -> "LearnedTokenizer":
@@ -134,10 +141,12 @@ class LearnedTokenizer:
         try:
             message = unpack_message(bytes_data)
             found = _read_learned(message["learned"])
-            rules = message["rules"]
+            # Files of earlier versions have both.
+            rules = message["rules"] if found[0] is None else None
         except DAMAGE as error:
             raise ValueError(f"The tokenizer cannot be read: {error}.") from error
-        self.rules.from_bytes(rules, exclude=["vocab"])
+        if rules is not None:
+            self.rules.from_bytes(rules, exclude=["vocab"])
         self.segmenter, self.multiword_tokens = found
         return self
 

@@ -120,6 +120,7 @@ def test_what_a_page_shows_is_what_comes_out(trained, language, example, shown, 
         "papers",
         "papers-ptb",
         "generate",
+        "release",
     ],
 )
 def test_every_workflow_of_the_project_can_be_run(workflow):

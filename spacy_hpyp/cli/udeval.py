@@ -19,7 +19,7 @@ from .udpipe import UDPipe
 #: What is measured: the F1 scores that the script calls so.
 METRICS = "Tokens Words Sentences UPOS XPOS UFeats Lemmas UAS LAS CLAS MLAS BLEX".split()
 #: What of the treebank each row is given, and what it is called.
-_GIVEN: dict[Kept, str] = {"text": "raw text", "sentences": "gold sentences", "words": "gold words"}
+GIVEN: dict[Kept, str] = {"text": "raw text", "sentences": "gold sentences", "words": "gold words"}
 # A text that no speed is measured of.
 _FIRST = "One sentence. Another one, of 9 words, stands behind it!"
 _PEERS = OneOf(("", "udpipe"))
@@ -60,7 +60,7 @@ def udeval(
     # What is compiled or read the first time is no part of the speed.
     nlp(_FIRST)
     for name, system in systems.items():
-        for keep, given in _GIVEN.items():
+        for keep, given in GIVEN.items():
             start = process_time()
             text = system(keep)
             seconds = process_time() - start

@@ -1,0 +1,164 @@
+"""`hpyp package` and `hpyp release`: wheels of trained pipelines, and a folder of them that pip installs from."""
+
+import re
+import shutil
+from email import message_from_bytes
+from email.message import Message
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+from zipfile import ZipFile
+
+import srsly
+from jinja2 import Template
+from spacy.cli.package import package as package_by_spacy
+from wasabi import MarkdownRenderer, msg
+
+from ..about import __version__
+from ..storage.files import prepare_folder, replace_file
+from ..treebanks.conllu import read_blocks
+from .app import note
+from .cache import MB
+from .compact import compact
+from .options import argument, option
+from .output import percent
+from .udeval import GIVEN, METRICS
+
+_UD = "https://github.com/UniversalDependencies/"
+# What the README of a treebank says of it: in UD between the lines of "machine-readable metadata".
+_FACT = re.compile(r"^(License|Contributors): *(.+?) *$", re.MULTILINE)
+_INDEX = Template(
+    """<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Pipelines</title></head>
+<body>
+<h1>Pipelines</h1>
+<p><code>pip install --find-links ADDRESS_OF_THIS_PAGE NAME</code></p>
+<ul>
+{%- for each in wheels %}
+<li><a href="{{ each.file }}#sha256={{ each.digest }}">{{ each.file }}</a>, {{ each.size }} MB. {{ each.about.Summary }}
+{%- if each.card %} <a href="{{ each.card }}">Model card</a>. Licence: {{ each.about.License or "not known" }}.{% endif %}</li>
+{%- endfor %}
+</ul>
+</body>
+</html>
+""",
+    autoescape=True,
+)
+
+
+def package(
+    pipeline: Annotated[str, argument("Name or path of a trained pipeline")],
+    treebank: Annotated[
+        Path,
+        argument("What the names of its treebank's files begin with: assets/UD_Tamil-TTB/ta_ttb-ud for …-train.conllu"),
+    ],
+    output: Annotated[Path, argument("Folder for the wheel and its model card", file_okay=False)],
+    *,
+    scores: Annotated[
+        Path | None, option("What 'hpyp udeval' wrote: the card has its table", exists=True, dir_okay=False)
+    ] = None,
+    version: Annotated[str, option("Of the package")] = "0.1.0",
+) -> None:
+    """Make a wheel of a pipeline, named after its treebank: ta_ttb_hpyp of ta_ttb-ud.
+
+    It has what 'hpyp compact' leaves, a model card (README.md), and the licence of the treebank, whose README.md and LICENSE.txt are read where they
+    are. It is built by 'spacy package', which fetches what building needs.
+    """
+    with TemporaryDirectory() as folder:
+        small, built = Path(folder, "pipeline"), Path(folder, "built")
+        compact(pipeline, small)
+        meta = srsly.read_json(small / "meta.json")
+        # The card would show losses in percent.
+        kept = {name: score for name, score in meta.get("performance", {}).items() if not name.endswith("_loss")}
+        meta["performance"] = kept
+        meta |= {"name": package_name(treebank.name, meta["lang"]), "version": version, **_card(treebank, scores)}
+        srsly.write_json(small / "meta.json", meta)
+        if (licence := treebank.with_name("LICENSE.txt")).is_file():
+            shutil.copy(licence, small / "LICENSE")
+        built.mkdir()
+        package_by_spacy(small, built, create_sdist=False, create_wheel=True)
+        wheels = list(built.glob("*/dist/*.whl"))
+        if not wheels:
+            raise ValueError(f"No wheel of '{pipeline}' could be built: what is printed above says why.")
+        prepare_folder(output)
+        for path in (*wheels, *built.glob("*/README.md")):
+            replace_file(output / path.name, path.read_bytes())
+    msg.good(f"Wrote {output / wheels[0].name}")
+
+
+def package_name(prefix: str, lang: str) -> str:
+    """How the package of a pipeline is called behind its language, as "ttb_hpyp".
+
+    prefix (str): What the names of the treebank's files begin with, as "ta_ttb-ud".
+    lang (str): The language of the pipeline, which is left out: spaCy writes it before each name.
+    """
+    return re.sub(r"\W+", "_", prefix.removesuffix("-ud").removeprefix(f"{lang}_")) + "_hpyp"
+
+
+def _card(treebank: Path, scores: Path | None) -> dict[str, Any]:
+    """What `meta.json` says of the treebank, of which `spacy package` makes the card."""
+    parts = {part: treebank.with_name(f"{treebank.name}-{part}.conllu") for part in ("train", "dev", "test")}
+    sizes = [block.size for block in read_blocks(parts["train"])]
+    name, readme = treebank.parent.name, treebank.with_name("README.md")
+    facts = dict(_FACT.findall(readme.read_text(encoding="utf8"))) if readme.is_file() else {}
+    if "License" not in facts:
+        note(f"No line of '{readme}' begins with 'License:': the package says nothing of its licence.")
+    source = {"name": name, "license": facts.get("License", ""), "author": facts.get("Contributors", "")}
+    if name.startswith("UD_"):
+        source["url"] = f"{_UD}{name}"
+    card = MarkdownRenderer()
+    card.add(card.title(3, "Training"))
+    card.add(
+        f"`{parts['train'].name}`: {len(sizes):,} sentences, {sum(sizes):,} words. What training measured of the development part chose the model."
+    )
+    if scores is not None:
+        found = srsly.read_json(scores)["pipeline"]
+        measured = next((path.name for path in (parts["test"], parts["dev"]) if path.exists()), None)
+        what = f"`{measured}`" if measured else "the sentences of it that were held out"
+        card.add(card.title(3, "Official scores"))
+        card.add(f"F1 in percent by the script of Universal Dependencies, of {what}, given:")
+        rows = [(GIVEN[given], *(percent(found[given][metric]) for metric in METRICS)) for given in GIVEN]
+        card.add(card.table(rows, ["", *METRICS]))
+    return {
+        "description": f"Trained on {name} by spacy-hpyp {__version__}.",
+        "license": source["license"],
+        "sources": [source],
+        "notes": card.text,
+    }
+
+
+def release(
+    folders: Annotated[list[Path], argument("Folders with wheels in them or below", exists=True, file_okay=False)],
+    output: Annotated[Path, option("Folder for all of them", "--output -o", file_okay=False)],
+) -> None:
+    """Gather wheels in one folder, with checksums (SHA256SUMS), model cards and a page that 'pip install --find-links' takes (index.html).
+
+    What the folder has already is a part of it.
+    """
+    prepare_folder(output)
+    for path in sorted({path for folder in folders for path in folder.rglob("*.whl")}):
+        if path.parent.resolve() != output.resolve():
+            replace_file(output / path.name, path.read_bytes())
+    wheels = []
+    for path in sorted(output.glob("*.whl")):
+        about, card = _about(path), ""
+        if not path.name.startswith("spacy_hpyp-"):
+            card = f"{about['Name']}-{about['Version']}.md"
+            replace_file(output / card, about.get_payload(decode=True))
+        digest, size = sha256(path.read_bytes()).hexdigest(), f"{path.stat().st_size / MB:.1f}"
+        wheels.append({"file": path.name, "digest": digest, "size": size, "about": about, "card": card})
+    if not wheels:
+        raise ValueError(f"There is no wheel in {', '.join(map(repr, map(str, folders)))}.")
+    sums = "".join(f"{each['digest']}  {each['file']}\n" for each in wheels)
+    replace_file(output / "SHA256SUMS", sums.encode())
+    replace_file(output / "index.html", _INDEX.render(wheels=wheels).encode())
+    msg.good(f"{len(wheels)} wheels: pip install --find-links {output / 'index.html'} NAME")
+
+
+def _about(path: Path) -> Message:
+    """What a wheel says of itself; its text is the model card."""
+    with ZipFile(path) as wheel:
+        name = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        return message_from_bytes(wheel.read(name))

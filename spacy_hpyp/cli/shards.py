@@ -6,9 +6,11 @@ import re
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 from time import monotonic
 from typing import Any, ClassVar
 
@@ -120,6 +122,51 @@ class ShardTask(ABC):
     def writer(self, file: Any) -> Writer:
         """What writes a shard."""
         return WRITERS[self.output_format](file, self.columns)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A task whose pipeline workers take from Ray's object store where they do not see it, once a node.
+
+    task (ShardTask): The task.
+    files (Any): What refers to the contents of its files, by their names (dict[str, bytes]).
+    """
+
+    task: ShardTask
+    files: Any
+
+    def start(self) -> Process:
+        """See `ShardTask.start`."""
+        import ray
+
+        if Path(self.task.model).exists():
+            return self.task.start()
+        folder = Path(gettempdir(), f"hpyp-{self.task.made_of}")
+        if not folder.exists():
+            with TemporaryDirectory(dir=folder.parent) as begun:
+                for name, data in ray.get(self.files).items():
+                    path = Path(begun, "model", name)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(data)
+                # Another worker may have been faster.
+                with suppress(OSError):
+                    Path(begun, "model").rename(folder)
+        return replace(self.task, model=str(folder)).start()
+
+    def documents(self, shard: Shard) -> Iterator[Document]:
+        """See `ShardTask.documents`."""
+        return self.task.documents(shard)
+
+    def writer(self, file: Any) -> Writer:
+        """See `ShardTask.writer`."""
+        return self.task.writer(file)
+
+
+def send(task: ShardTask) -> Sent:
+    """Put the pipeline of a task, which is a folder, where all workers have it."""
+    import ray
+
+    return Sent(task, ray.put({name: path.read_bytes() for name, path in _files_of(Path(task.model)).items()}))
 
 
 class Lines:
@@ -382,12 +429,14 @@ def identity_of_model(model: str) -> str:
         raise ValueError(
             f"There is no pipeline '{model}' on a worker: install it as a package on all nodes, or put it where they all see it."
         )
-    files = (
-        [path]
-        if path.is_file()
-        else sorted(file for file in path.rglob("*") if file.is_file() and file.suffix != ".pyc")
-    )
-    return identity("".join(f"{file.relative_to(path)} {identity_of_file(file)}\n" for file in files).encode())
+    files = {".": path} if path.is_file() else _files_of(path)
+    return identity("".join(f"{name} {identity_of_file(file)}\n" for name, file in files.items()).encode())
+
+
+def _files_of(folder: Path) -> dict[str, Path]:
+    """The files of a pipeline, by their names in its folder."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and file.suffix != ".pyc")
+    return {str(file.relative_to(folder)): file for file in files}
 
 
 def shards_of(task: ShardTask, texts: Iterable[Any], cluster: Cluster, *, is_conllu: bool = False) -> list[Shard]:
@@ -453,7 +502,10 @@ def distribute(
             bar.refresh()
 
         limits = {"workers": cluster.workers, "max_errors": cluster.max_errors}
-        summary = run_shards(task, folder, run, shards, **limits, progress=show)
+        # A cluster may have nodes that do not see the pipeline.
+        is_away = not (cluster.ray or "").startswith("local") and Path(task.model).is_dir()
+        sent = send(task) if task.model and is_away else task
+        summary = run_shards(sent, folder, run, shards, **limits, progress=show)
     seconds = monotonic() - begun
     rate = (summary.words - (before or 0)) / seconds
     told = f"{summary.words:,} words in {summary.documents:,} documents, {summary.errors:,} of which failed; {rate:,.0f} words/s"

@@ -1,5 +1,6 @@
 """Workers of a Ray cluster make the bytes that one process makes, whoever is killed."""
 
+import errno
 import json
 import os
 import re
@@ -7,17 +8,19 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from command_line import run
 from spacy.tokens import DocBin
 
-from spacy_hpyp.cli.shards import ShardTask
-from spacy_hpyp.distributed.cluster import run_shards
+from spacy_hpyp.cli.parse import ParseTask
+from spacy_hpyp.cli.shards import Lines, ShardTask, made_with, send
+from spacy_hpyp.distributed.cluster import connected, run_shards
 from spacy_hpyp.distributed.commands import RemoteProcess
 from spacy_hpyp.distributed.folder import Folder
-from spacy_hpyp.distributed.inputs import cut, find_files
+from spacy_hpyp.distributed.inputs import Document, Shard, cut, find_files
 
 pytestmark = pytest.mark.ray
 TEXT = "".join(f"The dog sees {i} cats. Ada sleeps.\n\nKim waits near the old bird.\n\n" for i in range(60))
@@ -64,6 +67,23 @@ class Words(ShardTask):
     def start(self):
         return self.process()
 
+    def writer(self, file):
+        return FullDisk(file, Path(self.field))
+
+
+class FullDisk(Lines):
+    """Writes lines, until a folder says that there is no room for one."""
+
+    def __init__(self, file, folder):
+        super().__init__(file, ())
+        self._folder = folder
+
+    def write(self, found):
+        for mark in self._folder.glob("*.full"):
+            if any(mark.stem in line.split() for line in found):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        super().write(found)
+
 
 def make(text, folder, marks, *, seconds="", **settings):
     task = Words("", seconds, False, str(marks), "conllu")
@@ -103,6 +123,28 @@ def test_parse_writes_what_it_writes_without_ray_whoever_works_on_it(cluster, mo
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "by-1").rglob("*")}
     done = run(*common, "--per-line", "-o", tmp_path / "by-1", exit_code=1)
     assert "per_line was False, and is True" in " ".join(done.output.split())
+
+
+def test_a_pipeline_that_a_node_does_not_see_comes_from_the_object_store(cluster, model, tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_hpyp.cli.shards.gettempdir", lambda: str(tmp_path))
+    task = ParseTask(*made_with(str(model)), False, "text", "conllu", "words")
+    sent = send(task)
+    for _ in range(2):
+        process = replace(sent, task=replace(task, model="/no/where")).start()
+        found, words = process(Shard(0, "a.txt", "a", "text", 0, 9), [Document(0, "Ada sleeps.")])
+        assert (len(found), words) == (1, 3)
+    assert [path.name for path in tmp_path.iterdir()] == [f"hpyp-{task.made_of}"]
+
+
+def test_a_full_disk_on_a_worker_is_said_with_its_node(cluster, undisturbed, tmp_path):
+    text, marks, expected = undisturbed
+    (marks / "23.full").touch()
+    with pytest.raises(OSError, match=r"No space left on device \(on the node "):
+        make(text, tmp_path / "out", marks, workers=1)
+    (marks / "23.full").unlink()
+    assert 0 < len(files_of(tmp_path / "out")) < len(expected)
+    make(text, tmp_path / "out", marks, workers=1)
+    assert files_of(tmp_path / "out") == expected
 
 
 def test_classes_are_those_without_ray(cluster, write, tmp_path):
@@ -310,6 +352,25 @@ def test_what_cannot_be_is_said_before_a_cluster_is_asked(model, write, options,
     pytest.importorskip("pyarrow")
     done = run("hpyp", "parse", model, write(TEXT), "--ray", "localhost:1", *options, exit_code=1)
     assert told in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (RuntimeError("Version mismatch: The cluster was started with Ray 2.9"), "cannot be used: Version mismatch"),
+        (ConnectionError("nobody"), "There is no Ray cluster at 'auto'"),
+    ],
+)
+def test_a_cluster_that_cannot_be_used_is_named(monkeypatch, problem, told):
+    ray = pytest.importorskip("ray")
+
+    def refuse(**settings):
+        raise problem
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", refuse)
+    with pytest.raises(ValueError, match=told), connected("auto"):
+        pass
 
 
 def test_an_address_without_a_cluster_is_named(model, write, tmp_path, monkeypatch):

@@ -145,6 +145,26 @@ def test_documents_that_fail_are_noted_with_their_places_and_the_others_are_writ
     assert not [file for file in (tmp_path / "other").rglob("*") if file.is_file()]
 
 
+def test_uris_are_read_and_written_by_what_pyarrow_says_that_they_are(monkeypatch):
+    system = pytest.importorskip("pyarrow.fs")._MockFileSystem()
+    for module in ("inputs", "folder"):
+        monkeypatch.setattr(f"spacy_hpyp.distributed.{module}.locate", lambda uri: (system, uri.removeprefix("s3://")))
+    system.create_dir("bucket/texts", recursive=True)
+    for name, data in (("a.txt", TEXT.encode()), ("b.txt.gz", gzip.compress(TEXT.encode()))):
+        with system.open_output_stream(f"bucket/texts/{name}", compression=None) as file:
+            file.write(data)
+    folder = Folder("s3://bucket/out", "txt")
+    folder.begin({"command": "x"})
+    folder.begin({"command": "x"})
+    shards = cut(find_files(["s3://bucket/texts/*"]), 500, column="")
+    assert {shard.path for shard in shards} == {"s3://bucket/texts/a.txt", "s3://bucket/texts/b.txt.gz"}
+    records = {shard.number: work_on(shard, task(), task().process(), folder, 0) for shard in shards}
+    assert folder.done() == records
+    found = {name: [folder.read(each) for each in shards if each.path.endswith(name)] for name in ("txt", "gz")}
+    assert len(found["txt"]) > 3 > len(found["gz"])
+    assert b"".join(found["txt"]) == b"".join(found["gz"])
+
+
 def test_records_that_are_none_are_noted(write):
     path = write('{"text": "a"}\n{"text": 3}\n{"body": "a"}\n[\n\n{"text": "b\\n\\nc"}\n', "a.jsonl")
     found = documents_of(path)

@@ -1,6 +1,8 @@
 """How the component `hpyp_parser` learns, and how what it has learned is stored."""
 
 import warnings
+from collections.abc import Sequence
+from contextlib import suppress
 from copy import copy
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from ..models.parameters import set_pooled, weights_from
 from ..models.view_storage import read_views, write_views
 from ..pools.pool import Weights
 from ..storage.cache import cached_file, in_cache
-from ..storage.checksum import identity
+from ..storage.checksum import identity, identity_of_file
 from ..training.confidence import learn_confidence
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
 from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
@@ -190,6 +192,15 @@ class HPYPTraining(GibbsParser):
         return -float(values.mean()) if len(values) else 0.0
 
     # Storage
+
+    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
+        """Save the component to a directory, as other components are. Views that stand there of another model are removed."""
+        model, views = Path(path, "model"), Path(path, _VIEWS)
+        before = identity_of_file(model) if model.exists() and views.exists() else None
+        super().to_disk(path, exclude=exclude)
+        if before is not None and before != identity_of_file(model):
+            with suppress(PermissionError):
+                views.unlink(missing_ok=True)
 
     def save_views(self) -> Path:
         """Write the frozen views of the model beside the file that it was loaded from, where all who load that find them.

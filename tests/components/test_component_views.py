@@ -212,6 +212,15 @@ def test_views_are_written_beside_a_model_on_request(nlp, saved, cache, annotati
         nlp.get_pipe(COMPONENT).save_views()
 
 
+def test_views_of_the_model_that_was_there_before_are_removed(nlp, folder, toy):
+    nlp.to_disk(folder)
+    assert file_of(folder).exists()
+    other = spacy.load(folder)
+    other.get_pipe(COMPONENT).update(toy.examples(other, toy.sentences(15)))
+    other.to_disk(folder)
+    assert not file_of(folder).exists()
+
+
 def damaged(data, kind, rng):
     """The bytes of a file with some damage."""
     place = int(rng.integers(len(data)))

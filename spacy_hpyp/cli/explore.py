@@ -1,6 +1,6 @@
 """`hpyp explore`: a local page on which a pipeline is tried."""
 
-import subprocess
+import runpy
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,9 +34,6 @@ def explore(ctx: typer.Context, model: AnyPipeline) -> None:
     if not is_package(name) and not (Path(name) / "config.cfg").is_file():
         raise ValueError(f"There is no pipeline '{model}': neither a package nor a directory with a config.cfg.")
     settings = [f"--{key}={value}" for key, value in _SETTINGS.items() if not any(key in each for each in ctx.args)]
-    line = [sys.executable, "-m", "streamlit", "run", str(_PAGE), *settings, *ctx.args, "--", name]
-    try:
-        raise typer.Exit(subprocess.run(line).returncode)
-    except KeyboardInterrupt:
-        # Streamlit has got it, too.
-        pass
+    # As "python -m streamlit", in this process: who ends it ends the server.
+    sys.argv = ["streamlit", "run", str(_PAGE), *settings, *ctx.args, "--", name]
+    runpy.run_module("streamlit", run_name="__main__")

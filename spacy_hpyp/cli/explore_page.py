@@ -16,7 +16,8 @@ from spacy_streamlit import load_model, visualize_tokens
 
 from spacy_hpyp.annotation.alternatives import Alternative
 from spacy_hpyp.annotation.extensions import probabilities_of
-from spacy_hpyp.annotation.syntactic_words import words_as_tokens
+from spacy_hpyp.annotation.syntactic_words import word_spans, words_as_tokens
+from spacy_hpyp.components.corpus import mark_sentence
 from spacy_hpyp.components.hpyp_parser import HPYPParser
 from spacy_hpyp.components.surprisal import surprisal
 from spacy_hpyp.language_model.increments import Increment
@@ -29,7 +30,7 @@ _ATTRIBUTES = ["text", "lemma_", "pos_", "morph", "tag_", "dep_", "head"]
 # The page's background is Streamlit's.
 _COLOURS = {
     "light": "--page: #ffffff; --muted: #5b616b; --link: #0b57b0; --wrong: #c2410c",
-    "dark": "--page: #0e1117; --muted: #a2a9b4; --link: #8ab8f5; --wrong: #ff9e64",
+    "dark": "--page: #171614; --muted: #a2a9b4; --link: #8ab8f5; --wrong: #ff9e64",
 }
 
 
@@ -37,11 +38,15 @@ class Analysed(NamedTuple):
     """What a pipeline makes of a text.
 
     doc (Doc): Its words as tokens.
+    sentences (list[Span]): Its sentences that have been parsed and are not white space.
+    texts (list[str]): As these are written.
     sure (list[float | None]): How probable the arc of each is.
     warned (list[str]): What is to be said of that.
     """
 
     doc: Doc
+    sentences: list[Span]
+    texts: list[str]
     sure: list[float | None]
     warned: list[str]
 
@@ -51,9 +56,13 @@ def analyse(_nlp: Language, name: str, text: str) -> Analysed:
     """Parse a text."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        doc = words_as_tokens(_nlp(text))
+        tokens = _nlp(text)
+        doc, places = words_as_tokens(tokens), word_spans(tokens).tolist()
         sure = probabilities_of("head_prob", doc)
-    return Analysed(doc, sure, list(dict.fromkeys(str(each.message) for each in found)))
+    parsed = doc.has_annotation("DEP") and doc.has_annotation("SENT_START")
+    sentences = [sentence for sentence in doc.sents if sentence.text.strip()] if parsed else []
+    texts = [text[places[each.start][0] : places[each.end - 1][1]] for each in sentences]
+    return Analysed(doc, sentences, texts, sure, list(dict.fromkeys(str(each.message) for each in found)))
 
 
 @st.cache_data(max_entries=20, show_spinner="Reading …")
@@ -65,7 +74,7 @@ def read(_nlp: Language, name: str, text: str) -> list[dict[str, Any]]:
 @st.cache_resource(max_entries=20, show_spinner="Following the beam …")
 def follow(_nlp: Language, name: str, component: str, text: str, number: int, k: int) -> list[Increment]:
     """What there is after each word of a sentence."""
-    return _nlp.get_pipe(component).increments(_sentences(analyse(_nlp, name, text).doc)[number].as_doc(), k)
+    return _nlp.get_pipe(component).increments(analyse(_nlp, name, text).sentences[number].as_doc(), k)
 
 
 @contextmanager
@@ -108,13 +117,12 @@ def show(name: str) -> None:
             _show_trees(found)
         with section("Surprisal"):
             _show_surprisal(nlp, name, text)
-        sentences = _sentences(found.doc)
-        if sentences:
+        if found.sentences:
             number = 0
-            if len(sentences) > 1:
-                number = st.selectbox("Sentence", range(len(sentences)), format_func=lambda i: sentences[i].text)
+            if len(found.sentences) > 1:
+                number = st.selectbox("Sentence", range(len(found.texts)), format_func=found.texts.__getitem__)
             with section("Other trees"):
-                _show_alternatives(nlp, sentences[number])
+                _show_alternatives(nlp, found.texts[number])
             with section("What comes next"):
                 _show_next(nlp, name, _one_of(generative, "knows what comes next"), text, number)
     with section("Generate"):
@@ -137,20 +145,13 @@ def _one_of(generative: list[str], what: str) -> str:
     return generative[-1]
 
 
-def _sentences(doc: Doc) -> list[Span]:
-    """The sentences of a document that has been parsed, which are not white space."""
-    parsed = doc.has_annotation("DEP") and doc.has_annotation("SENT_START")
-    return [sentence for sentence in doc.sents if sentence.text.strip()] if parsed else []
-
-
 def _draw(sentence: Span, other: Span | None, sure: list[float | None], title: str) -> None:
     html = write_tree([word.text for word in sentence], draw_tree(sentence, other, sure), f"{title}: {sentence.text}")
     st.html(f'<div dir="{direction_of(sentence.doc)}" lang="{sentence.doc.lang_}">{html}</div>')
 
 
 def _show_trees(found: Analysed) -> None:
-    sentences = _sentences(found.doc)
-    if not sentences:
+    if not found.sentences:
         raise ValueError("No component of the pipeline has found a tree.")
     rated = any(value is not None for value in found.sure)
     st.caption(
@@ -161,7 +162,7 @@ def _show_trees(found: Analysed) -> None:
     )
     for warned in found.warned:
         st.warning(warned)
-    for sentence in sentences:
+    for sentence in found.sentences:
         _draw(sentence, None, found.sure[sentence.start : sentence.end], "Tree")
 
 
@@ -179,14 +180,15 @@ def _show_surprisal(nlp: Language, name: str, text: str) -> None:
         st.dataframe(pd.DataFrame(rows).drop(columns=["item", "word"]), hide_index=True)
 
 
-def _show_alternatives(nlp: Language, sentence: Span) -> None:
+def _show_alternatives(nlp: Language, text: str) -> None:
     able = [each for each, pipe in nlp.pipeline if hasattr(pipe, "k_best")]
     if not able:
         raise ValueError("No component of the pipeline finds more than one tree.")
     columns = st.columns(2)
     component = columns[0].selectbox("Of", able) if len(able) > 1 else able[0]
     k = columns[1].number_input("How many", 2, 20, 3)
-    found = nlp.get_pipe(component).k_best(sentence.as_doc(), k)
+    # Who is guided wants guides to this sentence.
+    found = nlp.get_pipe(component).k_best(nlp(mark_sentence(nlp.make_doc(text))), k)
     best = words_as_tokens(found[0].doc)[:]
     st.caption(
         f"The best {len(found)} of {component}; arcs that the first does not have are dashed. Some differ in tags alone."
@@ -203,7 +205,7 @@ def _show_alternatives(nlp: Language, sentence: Span) -> None:
 
 def _show_next(nlp: Language, name: str, component: str, text: str, number: int) -> None:
     found = follow(nlp, name, component, text, number, 10)
-    words = _sentences(analyse(nlp, name, text).doc)[number].as_doc()
+    words = analyse(nlp, name, text).sentences[number].as_doc()
     st.caption("Entropies in bits after each word: of the next word, and over the parses of the words so far.")
     names = [words[each.token].text for each in found]
     entropies = {

@@ -1,6 +1,6 @@
 """`hpyp explore`: the page as Streamlit runs it, without a browser."""
 
-import subprocess
+import runpy
 import sys
 
 import command_line
@@ -95,9 +95,11 @@ def test_a_pipeline_that_is_damaged_is_one_message(page, folder):
 def test_streamlit_is_run_on_this_machine_with_settings_of_its_own(folder, monkeypatch):
     lines = []
     monkeypatch.setattr(explore, "find_spec", lambda name: name)
-    monkeypatch.setattr(subprocess, "run", lambda line: lines.append(line) or subprocess.CompletedProcess(line, 0))
+    monkeypatch.setattr(runpy, "run_module", lambda name, run_name: lines.append([name, *sys.argv]))
+    monkeypatch.setattr(sys, "argv", [])
     command_line.run("hpyp", "explore", folder / "pipeline", "--server.port", 8600, "--server.address", "0.0.0.0")
     (line,) = lines
+    assert line[:3] == ["streamlit", "streamlit", "run"]
     assert line[-6:] == ["--server.port", "8600", "--server.address", "0.0.0.0", "--", str(folder / "pipeline")]
     assert not any(each.startswith("--server.address=") for each in line)
     assert "no pipeline" in command_line.run("hpyp", "explore", folder / "nowhere", exit_code=1).output

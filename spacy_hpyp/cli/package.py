@@ -104,8 +104,9 @@ def _card(treebank: Path, scores: Path | None) -> dict[str, Any]:
     name, readme = treebank.parent.name, treebank.with_name("README.md")
     facts = dict(_FACT.findall(readme.read_text(encoding="utf8"))) if readme.is_file() else {}
     if "License" not in facts:
-        note(f"No line of '{readme}' begins with 'License:': the package says nothing of its licence.")
-    source = {"name": name, "license": facts.get("License", ""), "author": facts.get("Contributors", "")}
+        facts["License"] = "see LICENSE" if treebank.with_name("LICENSE.txt").is_file() else ""
+        note(f"No line of '{readme}' begins with 'License:': the card has no name of it, '{facts['License']}'.")
+    source = {"name": name, "license": facts["License"], "author": facts.get("Contributors", "")}
     if name.startswith("UD_"):
         source["url"] = f"{_UD}{name}"
     card = MarkdownRenderer()

@@ -64,6 +64,8 @@ def test_a_page_shows_all_that_a_generative_parser_finds(page):
     (sentence,) = [each for each in shown.selectbox if each.label == "Sentence"]
     sentence.set_value(1).run()
     assert any(">Mona<small>" in each for each in trees(shown)[2:])
+    shown.text_area[0].set_value("Ada sings.").run()
+    assert ">Ada<small>" in trees(shown)[0]
 
 
 @pytest.mark.parametrize("text", ["", " \n\t "], ids=["empty", "blank"])

@@ -76,7 +76,7 @@ def test_a_model_card_says_what_was_learned_from_and_how_good_that_is(folder):
         assert each in card
 
 
-def test_of_a_licence_that_is_not_known_nothing_is_said(folder, capsys):
+def test_a_licence_that_has_no_name_is_not_guessed(folder, capsys):
     bare = folder / "bare"
     bare.mkdir()
     shutil.copy(folder / "UD_English-Toy" / "en_toy-ud-train.conllu", bare)
@@ -84,6 +84,8 @@ def test_of_a_licence_that_is_not_known_nothing_is_said(folder, capsys):
     assert found["license"] == ""
     assert "Official" not in found["notes"]
     assert "begins with 'License:'" in capsys.readouterr().err
+    shutil.copy(folder / "UD_English-Toy" / "LICENSE.txt", bare)
+    assert _card(bare / "en_toy-ud", None)["license"] == "see LICENSE"
 
 
 def test_pip_installs_from_the_page_what_spacy_loads(folder, tmp_path, monkeypatch):

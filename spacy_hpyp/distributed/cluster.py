@@ -216,8 +216,8 @@ def run_shards(
                 progress(summary)
             if waiting:
                 shard = waiting.popleft()
-                name = f"{shard.name} from {shard.start:,}"
-                running[actor.work.options(name=name).remote(shard)] = actor, shard
+                # Ray counts tasks by their names, and forgets no name: with the place in it the driver would grow with shards.
+                running[actor.work.options(name=shard.name).remote(shard)] = actor, shard
             else:
                 ray.kill(actor)
     finally:

@@ -12,6 +12,9 @@ from .output import print_table, save_json
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+# Of a column of a table, in letters: names of several predictors are longer than usual.
+_WIDTH = 120
+
 
 def reading(
     tables: Annotated[
@@ -61,13 +64,15 @@ def reading(
         (name, one.words, one.left_out, f"{one.gain:.1f}", " ".join(f"{gain:.1f}" for gain in one.gains.values()))
         for name, one in found.items()
     ]
-    print_table(("predictors", "words", "left out", "gain", "by text"), rows, "Gain in log-likelihood (nats)")
+    print_table(
+        ("predictors", "words", "left out", "gain", "by text"), rows, "Gain in log-likelihood (nats)", max_col=_WIDTH
+    )
     effects = [
         (name, *(effect.column, f"{effect.value:.2f}", f"{effect.low:.2f} … {effect.high:.2f}"))
         for name, one in found.items()
         for effect in one.effects
     ]
-    print_table(("predictors", "column", "effect", "95 %"), effects, f"Effects ({time} a bit)", left=2)
+    print_table(("predictors", "column", "effect", "95 %"), effects, f"Effects ({time} a bit)", left=2, max_col=_WIDTH)
     if figure is not None:
         _draw(found, figure, time)
         msg.good(f"Saved the figure to {figure}")
@@ -86,7 +91,7 @@ def _draw(found: dict[str, ReadingTimes], path: Path, time: str) -> None:
     left, right = drawn.subplots(1, 2)
     labels: list[str] = []
     for name, one in found.items():
-        left.plot([*one.gains], [*one.gains.values()], "o-", label=name)
+        left.plot([*one.gains], [*one.gains.values()], "o", label=name)
         places = range(len(labels), len(labels) + len(one.effects))
         values = [effect.value for effect in one.effects]
         errors = [[e.value - e.low for e in one.effects], [e.high - e.value for e in one.effects]]

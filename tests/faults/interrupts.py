@@ -101,6 +101,12 @@ def interrupted(step: Callable[[], None], seconds: float) -> str:
         timer.join()
         # The signal is handled before this ends, if it has not been so far.
         time.sleep(0.01)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        # What interrupts Numba while it reads what compiled code is given comes out as the cause of a SystemError.
+        cause: BaseException | None = error
+        while not isinstance(cause, KeyboardInterrupt):
+            if cause is None:
+                raise
+            cause = cause.__cause__
         timer.join()
     return came

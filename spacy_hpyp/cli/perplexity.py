@@ -142,7 +142,8 @@ def perplexity(
         _print(perplexity_of(sums), output, "beam")
         return
     refuse_uris(data)
-    existing([data], folders=True)
+    if not data.is_dir():
+        existing([data])
     is_mixture = any(path is not None for path in (interpolate, weights_from, save_weights))
     is_ngrams = not is_mixture and Path(model).is_file()
     is_estimate = method == "particles"

@@ -36,14 +36,13 @@ def is_conllu(path: Path) -> bool:
     return path.suffix.lower() == ".conllu"
 
 
-def existing(paths: list[Path], *, folders: bool = False) -> list[Path]:
+def existing(paths: list[Path]) -> list[Path]:
     """See that files are there, as an option does for those that are no stdin.
 
-    folders (bool): Whether they may be folders.
     RAISES (typer.BadParameter): If one is not.
     """
     for path in paths:
-        if path != STDIN and not path.is_file() and not (folders and path.is_dir()):
+        if path != STDIN and not path.is_file():
             raise typer.BadParameter(f"File '{path}' {'is a directory' if path.is_dir() else 'does not exist'}.")
     return paths
 

@@ -23,6 +23,7 @@ from .cache import MB
 from .compact import compact
 from .options import argument, option
 from .output import percent
+from .split import parts_of
 from .udeval import GIVEN, METRICS
 
 _UD = "https://github.com/UniversalDependencies/"
@@ -99,7 +100,7 @@ def package_name(prefix: str, lang: str) -> str:
 
 def _card(treebank: Path, scores: Path | None) -> dict[str, Any]:
     """What `meta.json` says of the treebank, of which `spacy package` makes the card."""
-    parts = {part: treebank.with_name(f"{treebank.name}-{part}.conllu") for part in ("train", "dev", "test")}
+    parts = parts_of(treebank)
     sizes = [block.size for block in read_blocks(parts["train"])]
     name, readme = treebank.parent.name, treebank.with_name("README.md")
     facts = dict(_FACT.findall(readme.read_text(encoding="utf8"))) if readme.is_file() else {}

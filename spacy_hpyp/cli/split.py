@@ -33,7 +33,7 @@ def split(
     """
     if lang is not None:
         check_language(lang)
-    files = {part: treebank.with_name(f"{treebank.name}-{part}.conllu") for part in (_TRAIN, _DEV, _TEST)}
+    files = parts_of(treebank)
     if not files[_TRAIN].is_file():
         raise ValueError(f"There is no file '{files[_TRAIN]}'.")
     parts: dict[str, list[Block]] = {}
@@ -55,6 +55,14 @@ def split(
         replace_file(output / file.name, "".join(map(Block.lines, parts[part])).encode())
     counts = ", ".join(f"{len(blocks):,} to {part}" for part, blocks in parts.items())
     msg.good(f"Wrote {counts}: {output / treebank.name}-*.conllu")
+
+
+def parts_of(treebank: Path) -> dict[str, Path]:
+    """The files of a treebank by part, whether they are there or not.
+
+    treebank (Path): What their names begin with.
+    """
+    return {part: treebank.with_name(f"{treebank.name}-{part}.conllu") for part in (_TRAIN, _DEV, _TEST)}
 
 
 def hold_out(blocks: list[Block], of: int = HELD_OUT) -> tuple[list[Block], list[Block]]:

@@ -15,8 +15,8 @@ from thinc.api import Model, Optimizer
 from ..annotation.documents import unannotated
 from ..annotation.noun_chunks import use_noun_chunks
 from ..annotation.syntactic_words import has_multiword_tokens, words_as_tokens, write_back
-from ..models.classed import ClassedModel
 from ..models.guard import Guard
+from ..models.stored import ClassedModel
 from ..settings import Settings
 from .stored import StoredComponent
 from .word_classes import given_classes

@@ -8,7 +8,7 @@ from spacy.language import Language
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..models.classed import ClassedModel
+from ..models.stored import ClassedModel
 from ..text.word_classes import TABLE, classes_in, read_classes
 
 _Classed = TypeVar("_Classed", bound=ClassedModel)

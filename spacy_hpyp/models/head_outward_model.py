@@ -174,7 +174,7 @@ class HeadOutwardModel(CountModel):
     # Trees: there are no derivations besides
 
     def generated(self, name: str, sentences: Sentences, derivations: None) -> GeneratedInTrees:
-        """See `Seating`; words are cased."""
+        """See `CountModel`; words are cased."""
         self.check_classes()
         return GeneratedInTrees(DISTRIBUTIONS.index(name), *sentences, self.alphabets.symbols)
 
@@ -187,12 +187,12 @@ class HeadOutwardModel(CountModel):
         rng: np.random.Generator,
         totals: np.ndarray,
     ) -> int:
-        """See `Seating` and `head_outward.latent`; heads and labels are overwritten."""
+        """See `CountModel` and `head_outward.latent`; heads and labels are overwritten."""
         model = make_distributions(self.conditionals, pools, self.alphabets)
         return visit_latent(LatentTrees(model, sentences), seated, rng, totals, self.draws)
 
     def predicting(self, pools: Mapping[str, FrozenPool]) -> HeadOutwardDistributions:
-        """See `Seating`."""
+        """See `CountModel`."""
         self.check_classes()
         return make_distributions(self.conditionals, pools, self.alphabets)
 

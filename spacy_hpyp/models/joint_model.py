@@ -166,14 +166,14 @@ class JointModel(CountModel):
         derivations = static_derivations(sentences)
         other, views = copy(self), self.guard.read(lambda: self._views_without(sentences, derivations, rng, threads))
         other.guard = Guard()
-        other._seat({})
+        other._seat({}, None)
         other.use_views(views)
         return other
 
     # Derivations
 
     def generated(self, name: str, sentences: Sentences, derivations: Derivations) -> Generated:
-        """See `Seating`; of the sentences only the words are read."""
+        """See `CountModel`; of the sentences only the words are read."""
         self.check_classes()
         return Generated(
             distribution=DISTRIBUTIONS.index(name),
@@ -196,7 +196,7 @@ class JointModel(CountModel):
         given_trees: bool,
         particles: int,
     ) -> int:
-        """See `Seating` and `arc_standard.latent`.
+        """See `CountModel` and `arc_standard.latent`.
 
         given_trees (bool): Whether tags and trees are given; else only the words are.
         particles (int): How many particles there are.
@@ -207,7 +207,7 @@ class JointModel(CountModel):
         return visit_latent(latent, seated, rng, totals, self.draws)
 
     def predicting(self, pools: Mapping[str, FrozenPool]) -> FrozenModel:
-        """See `Seating`."""
+        """See `CountModel`."""
         self.check_classes()
         return FrozenModel([*pools.values()], self.vocabulary, self.root_tag)
 

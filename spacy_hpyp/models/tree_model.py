@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 from spacy.tokens import Doc
 
-from ..annotation.arrays import Guides, block_starts
+from ..annotation.arrays import Guides, block_starts, joined
 from ..annotation.confidence import check_weights, log_odds
 from ..annotation.documents import Layout
 from ..annotation.guides import HEADS, block_guides
@@ -27,17 +27,28 @@ from ..easy_first.perceptron import (
     new_perceptron,
     set_average,
 )
-from ..easy_first.storage import perceptron_from_message, perceptron_to_message
+from ..easy_first.storage import pack_table, perceptron_from_message, perceptron_to_message, unpack_table
 from ..easy_first.templates import Templates, compile_templates
-from ..storage.schema import Keyed, Message, Ragged, part
+from ..storage.schema import (
+    Field,
+    Keyed,
+    Message,
+    Ragged,
+    Sizes,
+    arrays,
+    different_names,
+    group,
+    inside,
+    integers,
+    numbers,
+    part,
+    sentence_keys,
+)
 from ..text.elements import CLASS_ATTRIBUTES, class_symbols, reads_classes, without_classes
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
-from .classed import ClassedModel
-from .guard import Guard
 from .messages import labels_from_message, vocabulary_from_message, vocabulary_to_message
-from .stored import Fixed
-from .tree_storage import PROGRESS
+from .stored import ClassedModel, Fixed
 
 # Forms whose symbols are kept.
 _KEPT_FORMS = 1_000_000
@@ -86,6 +97,71 @@ class ParserProgress:
     held_out: dict[bytes, Lessons] = field(default_factory=dict)
 
 
+# The tables of `_tables`, in their order: what they are of, and what they have as many columns as, or how many.
+_TABLES = [
+    *((np.int32, "columns"), (np.int32, "guides"), (np.float32, "guides"), (np.int32, "guides")),
+    *((np.float32, 2), (np.int32, 2)),
+]
+_LENGTHS = integers("lengths")
+
+
+def _write_held_out(value: dict[bytes, Lessons]) -> Message:
+    keys = sorted(value)
+    lessons = [value[key] for key in keys]
+    lengths = np.array([len(each.gold_heads) for each in lessons], dtype=np.int64)
+    tables = [pack_table(table) for table in _tables(joined(lessons))] if lessons else []
+    return {"keys": b"".join(keys), **_LENGTHS.write(lengths), "tables": tables}
+
+
+def _read_held_out(message: Message, sizes: Sizes) -> dict[bytes, Lessons]:
+    lengths = _LENGTHS.read(message, sizes).astype(np.int64)
+    keys, tables = sentence_keys(part(message, "keys", bytes), len(lengths)), part(message, "tables", list)
+    if not keys:
+        return {}
+    n = int(lengths.sum())
+    if np.any(lengths < 1) or len(tables) != len(_TABLES):
+        raise ValueError("the sentences that confidence is learned from are damaged")
+    *said, gold = (
+        unpack_table(table, kind, (n, width if isinstance(width, int) else sizes[width]))
+        for table, (kind, width) in zip(tables, _TABLES, strict=True)
+    )
+    probability, expected, (heads, labels) = said[2], said[4], gold.T
+    limits = np.column_stack([np.repeat(lengths, lengths), np.full(n, sizes["labels"])])
+    if (
+        np.any((gold < NONE) | (gold >= limits))
+        or np.any((heads == NONE) != (labels == NONE))
+        or np.any((probability < 0.0) | (probability > 1.0))
+        or np.any(expected < 0.0)
+    ):
+        raise ValueError("the sentences that confidence is learned from are not what they should be")
+    found = {}
+    for key, end, length in zip(keys, np.cumsum(lengths).tolist(), lengths.tolist(), strict=True):
+        words = [np.ascontiguousarray(each[end - length : end]) for each in (*said, heads, labels)]
+        found[key] = Lessons(*words, np.zeros(length, dtype=np.float32), np.array([0, length], dtype=np.int64))
+    return found
+
+
+def _tables(lessons: Lessons) -> list[np.ndarray]:
+    """All of some lessons but where they begin, and what is of no use to confidence, as tables."""
+    gold = np.column_stack([lessons.gold_heads, lessons.gold_labels])
+    return [lessons.symbols, lessons.heads, lessons.probability, lessons.labels, lessons.expected, gold]
+
+
+#: `ParserProgress` in messages. Sentences that confidence is learned from are stored without how rare their words are.
+_PROGRESS = inside(
+    "progress",
+    group(
+        **numbers("sentences", "visited", "passes", "steps"),
+        counts=inside("counts", group(words=different_names("words"), counts=integers("counts"))),
+        tags=inside(
+            "tags",
+            arrays("lengths", "tags", "the tags of its sentences are damaged", keys="keys", lowest=NONE, below="tags"),
+        ),
+        held_out=inside("held_out", Field(_write_held_out, _read_held_out)),
+    ),
+)
+
+
 class TreeModel(ClassedModel):
     """Scores of actions that join partial trees, and of labels of the arcs that they make.
 
@@ -118,8 +194,7 @@ class TreeModel(ClassedModel):
                 raise ValueError(f"'{name}' must be a power of two, not {places}.")
         for templates, elements, name in self._lists:
             _task(templates, elements, name, 0)
-        self.guard = Guard()
-        self.use_classes(None)
+        super().__init__()
 
     @property
     def _lists(self) -> list[tuple[list[list[str]], Mapping[str, arcs.Element], str]]:
@@ -326,7 +401,7 @@ class TreeModel(ClassedModel):
             "arcs": perceptron_to_message(self.arc_perceptron),
             "arc_labels": perceptron_to_message(self.label_perceptron),
             "confidence": None if self.confidence is None else self.confidence.tolist(),
-            **PROGRESS.write(progress),
+            **_PROGRESS.write(progress),
         }
 
     def _read(self, message: Message) -> None:
@@ -340,7 +415,7 @@ class TreeModel(ClassedModel):
             self.confidence = check_weights(part(message, "confidence", list), UNLEARNED)
         guides = HEADS if self.is_guided else 0
         sizes = {"tags": len(self.tags), "labels": len(labels), "columns": self.columns, "guides": guides}
-        found = PROGRESS.read(message, sizes)
+        found = _PROGRESS.read(message, sizes)
         counts, (keys, tags) = found["counts"], found["tags"]
         if len(counts["words"]) != len(counts["counts"]):
             raise ValueError("the counts of its words are damaged")

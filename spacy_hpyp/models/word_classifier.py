@@ -32,15 +32,13 @@ from ..text.candidates import Candidates
 from ..text.elements import reads_classes, without_classes
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
-from .classed import ClassedModel
-from .guard import Guard
 from .messages import (
     candidates_from_message,
     candidates_to_message,
     vocabulary_from_message,
     vocabulary_to_message,
 )
-from .stored import Fixed
+from .stored import ClassedModel, Fixed
 
 # How far a pass is, as it is stored.
 _TRAINING = inside("training", group(**numbers("size", "visited", "early", "full")))
@@ -106,8 +104,7 @@ class WordClassifier(ClassedModel):
         if places & (places - 1):
             raise ValueError(f"'places' must be a power of two, not {places}.")
         compile_reading(self.templates, task)
-        self.guard = Guard()
-        self.use_classes(None)
+        super().__init__()
 
     def _forget(self) -> None:
         self.training = Pass()

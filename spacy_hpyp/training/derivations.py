@@ -139,7 +139,7 @@ def visit(
     latent (str): "nothing"; "derivations", given the trees and tags; or "parses", given the words.
     particles (int): How many particles a derivation is drawn with.
     threads (int): How many threads share the distributions where nothing is latent.
-    RETURNS (tuple): See `Seating.visit`.
+    RETURNS (tuple): See `CountModel.visit`.
     RAISES (ValueError): If the model has not seated the sentences as it says.
     """
     sentences = join(batch.rows)

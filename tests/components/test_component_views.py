@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import spacy
 
-from spacy_hpyp.models.seating import Packed
+from spacy_hpyp.models.count_model import CountModel
 from spacy_hpyp.models.view_storage import write_views
 from spacy_hpyp.pools.view import BACK_OFF, EMPTY, FIRST, LIST, ROOM, ROW, WIDTH
 from spacy_hpyp.storage.checksum import identity_of_file
@@ -52,8 +52,8 @@ def saved(nlp, tmp_path):
 def unpacked(monkeypatch):
     """How often a seating has been unpacked."""
     calls = []
-    original = Packed.unpack
-    monkeypatch.setattr(Packed, "unpack", lambda self: calls.append(self) or original(self))
+    original = CountModel._unpack
+    monkeypatch.setattr(CountModel, "_unpack", lambda self, packed: calls.append(packed) or original(self, packed))
     return calls
 
 

@@ -17,8 +17,7 @@ from ..distributed.inputs import Document, Shard
 from ..distributed.work import Process
 from ..language_model.interpolation import Interpolation, Perplexities
 from ..language_model.ngram import NGramModel, resolve_rule
-from ..language_model.perplexity import Perplexity, perplexity_of
-from ..language_model.scoring import score_by_beam, score_by_particles, search_for_sums
+from ..language_model.scoring import Perplexity, perplexity_of, score_by_beam, score_by_particles, search_for_sums
 from ..storage.files import prepare_folder
 from .app import load_parser
 from .interpolation import load_interpolation, refuse

@@ -11,7 +11,7 @@ from wasabi import msg
 from ..annotation.documents import problem_of, raw_sentences
 from ..components.corpus import create_gold_corpus
 from ..components.parse_reranker import ParseReranker, agreement
-from ..models.ranking import UNLEARNED
+from ..models.reranker import UNLEARNED
 from .app import load_pipeline
 from .options import Data, GoldTags, Json, Threads, argument, option
 from .output import print_table, read_numbers, save_json
@@ -31,7 +31,7 @@ class Choice:
     oracle_best, oracle_worst (float): The UAS of the best and of the worst of them.
     generative (float): The UAS of those that the generative model takes for the most probable.
     reranked_uas, reranked_las (float): Of those that the component chooses.
-    weights (dict[str, float]): What it chooses by, see `spacy_hpyp.models.ranking.FEATURES`.
+    weights (dict[str, float]): What it chooses by, see `spacy_hpyp.models.reranker.FEATURES`.
     """
 
     source: str

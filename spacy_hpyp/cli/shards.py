@@ -25,7 +25,7 @@ from ..distributed.cluster import Summary, connected, merge_shards, run_shards
 from ..distributed.folder import Folder
 from ..distributed.inputs import CONLLU, RECORDS, TABLE, Document, Shard, cut, find_files, lines_of, rows_of
 from ..distributed.work import Process, Writer
-from ..language_model.perplexity import Perplexity, perplexity_of
+from ..language_model.scoring import Perplexity, perplexity_of
 from ..storage.checksum import identity, identity_of_file
 from ..text.word_classes import without_digits
 from ..text.word_pairs import WordPairs, count_pairs, merge_pairs

@@ -19,11 +19,10 @@ from wasabi import msg
 from ..components.surprisal import NGramReader, ParserReader, Reader, batches_of, read_rows
 from ..distributed.inputs import Document, Shard
 from ..distributed.work import Process
-from ..language_model.frequencies import Frequencies
 from ..language_model.increments import ENTROPIES, Increment
 from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.stimuli import check_prose, is_table, read_counts, read_stimuli, read_words
-from ..language_model.surprisal import MIXED, PARTS, REGION, TOKEN, WORD, Row, TextPassage
+from ..language_model.surprisal import MIXED, PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
 from .app import load_parser, load_pipeline, prepare_output
 from .interpolation import load_interpolation, refuse
 from .options import AnyModel, Cluster, Interpolate, Threads, UnknownWords, WeightsFrom, argument, option

@@ -7,8 +7,7 @@ import numpy as np
 from spacy.training import Example
 
 from ..annotation.documents import GoldDocument
-from ..models.head_outward import HEAD_OUTWARD
-from ..models.head_outward_model import HeadOutwardModel
+from ..models.head_outward import HEAD_OUTWARD, HeadOutwardModel
 from ..pools.pool import Weights
 from ..training.treebank import GoldCorpus, Treebank
 from ..training.trees import visit

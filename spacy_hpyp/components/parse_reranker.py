@@ -24,19 +24,19 @@ from ..annotation.documents import (
 )
 from ..annotation.extensions import mark_uncalibrated, register_extensions
 from ..compiled import NONE
-from ..models.head_outward import HEAD_OUTWARD
-from ..models.head_outward_model import HeadOutwardModel
+from ..models.head_outward import HEAD_OUTWARD, HeadOutwardModel
 from ..models.parameters import set_pooled
-from ..models.ranking import (
+from ..models.reranker import (
     FEATURES,
+    RANKING,
     Lists,
     Ranking,
     learn_weights,
     log_likelihood,
     probabilities,
     right_of_chosen,
+    tree_features,
 )
-from ..models.reranker import RANKING, tree_features
 from .alignment import annotated_document
 from .documents import reading
 from .factories import TREE_SCORES, TREES, register
@@ -57,7 +57,7 @@ class Reranked:
     """The candidates of a sentence, and what is known of them.
 
     candidates (Candidates): The one that the document has comes first.
-    features (float64[k, FEATURES]): See `spacy_hpyp.models.ranking`.
+    features (float64[k, FEATURES]): See `spacy_hpyp.models.reranker`.
     probability (float64[k]): How probable it is that each is the best.
     chosen (int): Which was chosen.
     head_probability (float64[n]): How probable it is that its arcs are right: the sum over all candidates that have them.
@@ -117,7 +117,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weights of what is known of a tree, by its names; see `ranking` and `spacy_hpyp.models.ranking.FEATURES`."""
+        """The weights of what is known of a tree, by its names; see `ranking` and `spacy_hpyp.models.reranker.FEATURES`."""
         return dict(zip(FEATURES, self.ranking.weights.tolist()))
 
     @property

@@ -15,7 +15,6 @@ from ..annotation.documents import encode_docs
 from ..annotation.extensions import bits
 from ..annotation.syntactic_words import word_spans, words_as_tokens
 from ..annotation.written import values_of
-from ..language_model.frequencies import Frequencies
 from ..language_model.increments import Increment, find_entropies, find_increments
 from ..language_model.interpolation import Interpolation
 from ..language_model.ngram import NGramModel
@@ -26,6 +25,7 @@ from ..language_model.surprisal import (
     PARTS,
     ROWS,
     TOKEN,
+    Frequencies,
     Row,
     TextPassage,
     TokenScores,

@@ -20,16 +20,15 @@ classes spelled, so that the probability of the letters given the class is a fac
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from math import log
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import srsly
-from spacy.util import minibatch
 
-from ..annotation.arrays import Blocks, Parses, sentence_blocks
+from ..annotation.arrays import Blocks, Parses
 from ..annotation.extensions import bits
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
@@ -37,12 +36,10 @@ from ..storage.checksum import DAMAGE
 from ..storage.files import replace_file
 from ..text.vocabulary import Vocabulary
 from .ngram import NGramModel
-from .perplexity import Perplexity, perplexity_of
-from .scoring import scored_sentence
+from .scoring import Perplexity, check_lexicalised, decoded, perplexity_of, score_of
 
 KIND = "spacy-hpyp weights of an interpolation"
 FORMAT = 1
-_BATCH = 256
 #: How many k there are; the last one is for all that are higher.
 LEVELS = 12
 # EM ends when a step adds less than this for each prediction, in nats, and at the latest after so many steps.
@@ -84,8 +81,7 @@ def check_vocabularies(model: JointModel, ngrams: NGramModel) -> None:
     ngrams (NGramModel): The other one.
     RAISES (ValueError): If the first one gives no probability to words, or their words or classes are not the same.
     """
-    if not model.is_initialized or not model.is_lexicalised:
-        raise ValueError("An unlexicalised model, or one that has not been trained, gives no probability to words.")
+    check_lexicalised(model)
     if _names(model.vocabulary) != _names(ngrams.words.vocabulary):
         raise ValueError(
             "The parser and the n-gram model have not the same words and classes of rare words, and cannot be mixed. Train an "
@@ -181,7 +177,7 @@ class Interpolation:
         RAISES (ValueError): If the models cannot be mixed, or there are no sentences.
         """
         check_vocabularies(model, ngrams)
-        found = [made for *_, made in _predict(model, ngrams, sentences, search, threads)]
+        found = [predictions_of(ngrams, *made) for _, *made in decoded(model, sentences, search, threads)]
         if not found:
             raise ValueError("There is no sentence to learn the weights of the mixture from.")
         return cls(model, ngrams, fit_shares(PairedPredictions(*map(np.concatenate, zip(*found)))).tolist())
@@ -195,10 +191,10 @@ class Interpolation:
         RAISES (ValueError): If there are no sentences.
         """
         scored: list[list[Perplexity]] = [[], [], []]
-        for batch, blocks, found in _predict(self.model, self.ngrams, sentences, search, threads):
-            starts = blocks.offsets[:-1]
+        for batch, blocks, parses in decoded(self.model, sentences, search, threads):
+            found, starts = predictions_of(self.ngrams, blocks, parses), blocks.offsets[:-1]
             numbers = np.split(blocks.words, starts[1:])
-            letters = [scored_sentence(self.model, words, own, 0.0) for words, own in zip(batch, numbers)]
+            letters = [score_of(self.model, words, own, 0.0) for words, own in zip(batch, numbers)]
             for scores, values in zip(scored, (found.parser, found.ngram, mix(found, self.shares))):
                 totals = np.add.reduceat(values, starts + np.arange(len(starts))).tolist()
                 scores.extend(one._replace(log_prob=one.log_prob + total) for one, total in zip(letters, totals))
@@ -238,41 +234,24 @@ class Interpolation:
         """
         check_vocabularies(model, ngrams)
         try:
-            return cls(model, ngrams, _read_shares(Path(path).read_bytes(), ngrams.words.vocabulary))
+            try:
+                content: Any = srsly.json_loads(Path(path).read_text(encoding="utf8"))
+                if content["kind"] != KIND or content["format"] != FORMAT:
+                    raise ValueError("another kind or format")
+                shares, digest = [float(share) for share in content["parser"]], content["vocabulary"]
+            except DAMAGE as error:
+                raise ValueError("they are no weights of this version of spacy-hpyp.") from error
+            if digest != _digest(ngrams.words.vocabulary):
+                raise ValueError("they were learned for models with other words.")
+            return cls(model, ngrams, shares)
         except ValueError as error:
             raise ValueError(f"The weights '{path}' cannot be used: {error} Learn them again.") from error
-
-
-def _read_shares(data: bytes, vocabulary: Vocabulary) -> list[float]:
-    try:
-        content: Any = srsly.json_loads(data.decode("utf8"))
-        if content["kind"] != KIND or content["format"] != FORMAT:
-            raise ValueError("another kind or format")
-        shares = [float(share) for share in content["parser"]]
-        digest = content["vocabulary"]
-    except DAMAGE as error:
-        raise ValueError("they are no weights of this version of spacy-hpyp.") from error
-    if digest != _digest(vocabulary):
-        raise ValueError("they were learned for models with other words.")
-    return shares
 
 
 def _score(ngrams: NGramModel, blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
     """What the n-gram model says, and how much it has seen, see `PairedPredictions`."""
     log_probability, passed_on = ngrams.score_blocks(blocks)
     return log_probability, np.minimum(-np.log2(passed_on), LEVELS - 1).astype(np.int64)
-
-
-def _predict(
-    model: JointModel, ngrams: NGramModel, sentences: Iterable[Sequence[str]], search: Search, threads: int
-) -> Iterator[tuple[list[Sequence[str]], Blocks, PairedPredictions]]:
-    """What both models say of sentences, some at a time."""
-    vocabulary = model.vocabulary
-    for batch in minibatch(sentences, _BATCH):
-        if not all(batch):
-            raise ValueError("A sentence without words has no probability.")
-        blocks = sentence_blocks([np.array(vocabulary.numbers(words), dtype=np.int32) for words in batch])
-        yield batch, blocks, predictions_of(ngrams, blocks, model.frozen.decode(blocks, search, threads))
 
 
 def _names(vocabulary: Vocabulary) -> tuple[list[str], list[str]]:

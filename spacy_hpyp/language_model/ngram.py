@@ -15,7 +15,7 @@ import srsly
 from spacy import registry
 from spacy.util import minibatch
 
-from ..annotation.arrays import Blocks
+from ..annotation.arrays import Blocks, sentence_blocks
 from ..hpyp.counts import dish_counts
 from ..hpyp.franchise import Franchise, new_franchise, reserve
 from ..hpyp.hyperparameters import resample
@@ -32,8 +32,8 @@ from ..text.spool import Spool
 from ..text.unknown_words import RULES, UnknownWordRule, check_rule, plain_rule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, LONGEST, unfound
-from .ngram_seating import draw_stream, next_distributions, score_block, score_stream, visit_stream
-from .perplexity import Perplexity, perplexity_of
+from .ngram_seating import draw_stream, next_distributions, score_block, visit_stream
+from .scoring import Perplexity, perplexity_of, scored_sentence
 
 FORMAT = 1
 KIND = "spacy-hpyp n-gram model"
@@ -211,10 +211,9 @@ class NGramModel:
         RETURNS (float64[n + 1]): In nats, of each word given those before it, and of the end. A word that is not in the
             vocabulary has the probability of its class, times that of its letters if it is spelled out.
         """
-        vocabulary = self.words.vocabulary
-        stream = vocabulary.numbers(words)
-        found = self._score(np.array([*stream, len(vocabulary)], dtype=np.int32))
-        found[:-1] += self._spell(words, stream)
+        numbers = np.array(self.words.vocabulary.numbers(words), dtype=np.int32)
+        found, _ = self.score_blocks(sentence_blocks([numbers]))
+        found[:-1] += self._spell(words, numbers)
         return found
 
     def next_words(self, words: Sequence[str]) -> np.ndarray:
@@ -235,21 +234,13 @@ class NGramModel:
         sentences (Iterable[Sequence[str]]): The words of each sentence; some are held in memory at a time.
         """
         vocabulary = self.words.vocabulary
-        end = len(vocabulary)
         for batch in minibatch(sentences, _BATCH):
-            numbers = [[*vocabulary.numbers(words), end] for words in batch]
-            values = self._score(np.concatenate(numbers, dtype=np.int32, casting="unsafe"))
-            bounds = np.cumsum([len(stream) for stream in numbers])[:-1]
-            for words, stream, log_probs in zip(batch, numbers, np.split(values, bounds)):
-                unknown = sum(number >= len(vocabulary.words) for number in stream[:-1])
-                letters = float(self._spell(words, stream[:-1]).sum())
-                yield Perplexity(
-                    float(log_probs.sum()) + letters,
-                    len(words),
-                    unknown,
-                    characters=sum(map(len, words)),
-                    spelling=None if self.words.spelling is None else letters,
-                )
+            numbers = [np.array(vocabulary.numbers(words), dtype=np.int32) for words in batch]
+            values, _ = self.score_blocks(sentence_blocks(numbers))
+            bounds = np.cumsum([len(own) + 1 for own in numbers])[:-1]
+            for words, own, log_probs in zip(batch, numbers, np.split(values, bounds)):
+                letters = None if self.words.spelling is None else self._spell(words, own)
+                yield scored_sentence(words, own, len(vocabulary.words), float(log_probs.sum()), letters)
 
     def score_blocks(self, blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
         """The log-probabilities of the words and ends of blocks, summed over the boundaries that are not known.
@@ -305,24 +296,16 @@ class NGramModel:
             n = draw_stream(self._average, beginning, ATTEMPTS, rng, stream)
             if n == 0:
                 raise unfound("sentences", begin_with, max_length)
-            drawn = stream[:n].tolist()
-            words = [
-                *begin_with,
-                *(write_out(vocabulary, spelling, word, rng) for word in drawn[len(begin_with) :]),
-            ]
-            log_prob = self._score(stream[: n + 1]).sum() + self._spell(words, drawn).sum()
-            return DrawnSentence(words, float(log_prob))
+            drawn = [write_out(vocabulary, spelling, word, rng) for word in stream[len(begin_with) : n].tolist()]
+            words = [*begin_with, *drawn]
+            values, _ = self.score_blocks(sentence_blocks([stream[:n]]))
+            return DrawnSentence(words, float(values.sum() + self._spell(words, stream[:n]).sum()))
 
         return map(draw, range(count))
 
-    def _spell(self, words: Sequence[str], numbers: Sequence[int]) -> np.ndarray:
+    def _spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
         vocabulary, *_, spelling = self.words
-        return spell(spelling, len(vocabulary.words), words, np.array(numbers, dtype=np.int32))
-
-    def _score(self, stream: np.ndarray) -> np.ndarray:
-        out = np.empty(len(stream))
-        score_stream(self._average, stream, out)
-        return out
+        return spell(spelling, len(vocabulary.words), words, numbers)
 
     # Storage
 

@@ -53,24 +53,6 @@ def visit_stream(franchise, stream, seated, rng):
 
 
 @compiled
-def score_stream(average, stream, out):
-    """The log-probabilities of a stream's words and boundaries, averaged over samples.
-
-    average (Average): Of seatings that `visit_stream` made.
-    stream (int32[*]): Whole sentences, each with the boundary after it.
-    out (float64[*]): Overwritten with log p(word | the words before it in its sentence) in nats.
-    """
-    boundary = average.franchise.alphabet[0] - 1
-    row = np.empty(average.franchise.columns.shape[1], dtype=np.int32)
-    start = 0
-    for place in range(len(stream)):
-        read_history(stream, start, place, boundary, row)
-        out[place] = log(average_probability(average, row, stream[place]))
-        if stream[place] == boundary:
-            start = place + 1
-
-
-@compiled
 def draw_stream(average, beginning, attempts, rng, stream):
     """Draw a sentence, word by word.
 

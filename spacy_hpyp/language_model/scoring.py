@@ -1,19 +1,35 @@
-"""The parser as a language model: the probability of a sentence, summed over its derivations."""
+"""Perplexity: how well a model predicts text, by the convention of a closed vocabulary or of an open one.
+
+One prediction is counted for each word and one for the end of each sentence. With a closed vocabulary a word that the model knows
+by its class only counts as the class: its probability is not shared out among the words of the class. So perplexities can be compared
+between models whose vocabularies and classes are the same, and only between these.
+
+With an open vocabulary such a word is spelled out, and its probability is that of its class times that of its letters
+(`spacy_hpyp.models.spelling`). It is lower, so that the perplexity is higher, and can be compared between all models that spell, and
+bits a character with those of any model of the same text: minus the binary log of the text's probability, divided by the number
+of its characters. The end of each word is one of these, as the space between two words or the line end after a sentence.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import exp, log, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.util import minibatch
 
-from ..annotation.arrays import sentence_blocks
+from ..annotation.arrays import Blocks, Parses, sentence_blocks
 from ..arc_standard.likelihood import new_queries
 from ..arc_standard.sampling import estimate_log_probabilities
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..settings import HIGHEST_PARTICLES, whole
-from ..text.vocabulary import Vocabulary
-from .perplexity import Perplexity
+
+CONVENTION = "closed vocabulary: a rare or unknown word counts as its class; one prediction a word and one for the end"
+OPEN_CONVENTION = (
+    "open vocabulary: a rare or unknown word counts as its class and its letters; one prediction a word and one for the "
+    "end"
+)
 
 _BATCH = 256
 # With fewer particles, surprisals of long sentences are further than a few tenths of a bit from those with very many.
@@ -21,6 +37,96 @@ _READING = 3000
 # How many labels of an arc and tags of a word a derivation is divided between at least where probabilities are summed up, and by how
 # much its particles are multiplied for that. With more of them the sums hardly grow.
 _LABELS, _TAGS, _SPREAD = 5, 8, 10
+
+
+class Perplexity(NamedTuple):
+    """What a model says of a text, or of one of its sentences.
+
+    log_prob (float): The log-probability of the words and of the ends of the sentences, in nats.
+    words, unknown (int): Numbers of words, and of those that the model knows by their class only.
+    variance (float): Of the log-probability where that is an estimate, else 0.
+    characters (int): The number of characters of the words, their ends left out.
+    spelling (float | None): The part of `log_prob` that the letters of those words have; None if the vocabulary is a closed one.
+    sentences (int): The number of sentences.
+    """
+
+    log_prob: float
+    words: int
+    unknown: int
+    variance: float = 0.0
+    characters: int = 0
+    spelling: float | None = None
+    sentences: int = 1
+
+    @property
+    def predictions(self) -> int:
+        """Words and ends of sentences."""
+        return self.words + self.sentences
+
+    @property
+    def log_prob_per_prediction(self) -> float:
+        """The mean log-probability of a word or end, in nats."""
+        return self.log_prob / self.predictions
+
+    @property
+    def perplexity(self) -> float:
+        """exp(-log_prob / predictions)."""
+        return exp(-self.log_prob_per_prediction)
+
+    @property
+    def standard_error(self) -> float:
+        """Of `log_prob_per_prediction`, in nats; multiplied by the perplexity, it is that of the perplexity."""
+        return sqrt(self.variance) / self.predictions
+
+    @property
+    def bias(self) -> float:
+        """About how much `log_prob_per_prediction` is off on average, in nats: the log of an unbiased estimate is too low by
+        half of its variance.
+        """
+        return -0.5 * self.variance / self.predictions + 0.0
+
+    @property
+    def closed_perplexity(self) -> float:
+        """The perplexity of the same words with a closed vocabulary: without letters."""
+        return exp(-(self.log_prob - (self.spelling or 0.0)) / self.predictions)
+
+    @property
+    def bits_per_character(self) -> float | None:
+        """The bits of the text divided by its characters, each word with its end; None if a word counts as its class only."""
+        if self.spelling is None and self.unknown > 0:
+            return None
+        return -self.log_prob / log(2.0) / (self.characters + self.words)
+
+    @property
+    def convention(self) -> str:
+        """What is predicted."""
+        return CONVENTION if self.spelling is None else OPEN_CONVENTION
+
+    def _plus(self, other: "Perplexity") -> "Perplexity":
+        spelled = [each.spelling for each in (self, other) if each.spelling is not None]
+        sums = {name: getattr(self, name) + getattr(other, name) for name in self._fields if name != "spelling"}
+        return Perplexity(**sums, spelling=sum(spelled) if spelled else None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures by name, and the convention."""
+        figures = ("predictions", "log_prob_per_prediction", "perplexity", "closed_perplexity", "bits_per_character")
+        figures += ("standard_error", "bias", "convention")
+        return self._asdict() | {name: getattr(self, name) for name in figures}
+
+
+def perplexity_of(sentences: Iterable[Perplexity]) -> Perplexity:
+    """The perplexity of a text.
+
+    sentences (Iterable[Perplexity]): What a model says of each of its sentences.
+    RETURNS (Perplexity): Their sums: exp of minus the mean log-probability of a prediction, and what it is made of.
+    RAISES (ValueError): If there are no sentences.
+    """
+    total: Perplexity | None = None
+    for each in sentences:
+        total = each if total is None else total._plus(each)
+    if total is None:
+        raise ValueError("There is no sentence in the text, and so it has no perplexity.")
+    return total
 
 
 def search_for_sums(search: Search, *, predictive: bool = False) -> Search:
@@ -74,13 +180,19 @@ def score_by_beam(
     threads (int): How many threads share the sentences; the result does not depend on it.
     RAISES (ValueError): If a sentence has no words.
     """
+    for batch, blocks, parses in decoded(model, sentences, search, threads):
+        totals = np.add.reduceat(parses.log_probability, blocks.offsets[:-1]).tolist()
+        for words, own, total in zip(batch, np.split(blocks.words, blocks.offsets[1:-1]), totals):
+            yield score_of(model, words, own, total)
+
+
+def decoded(
+    model: JointModel, sentences: Iterable[Sequence[str]], search: Search, threads: int
+) -> Iterator[tuple[list[Sequence[str]], Blocks, Parses]]:
+    """Sentences, some at a time: their words, and what the parser says of them. The arguments are those of `score_by_beam`."""
     for batch in minibatch(sentences, _BATCH):
-        numbers = [_numbers(model, words) for words in batch]
-        blocks = sentence_blocks(numbers)
-        log_probability = model.frozen.decode(blocks, search, threads).log_probability
-        totals = np.add.reduceat(log_probability, blocks.offsets[:-1]).tolist()
-        for words, own, total in zip(batch, numbers, totals):
-            yield scored_sentence(model, words, own, total)
+        blocks = sentence_blocks([_numbers(model, words) for words in batch])
+        yield batch, blocks, model.frozen.decode(blocks, search, threads)
 
 
 def score_by_particles(
@@ -110,7 +222,7 @@ def score_by_particles(
     whole("seed", seed, least=0)
     if replicates < 2:
         raise ValueError(f"'replicates' must be at least 2, or there is no standard error, but it is {replicates}.")
-    _vocabulary(model)
+    check_lexicalised(model)
     distributions = model.frozen.distributions
 
     def score(job: tuple[int, Sequence[str], np.ndarray]) -> Perplexity:
@@ -120,11 +232,11 @@ def score_by_particles(
         estimate_log_probabilities(distributions, new_queries(distributions, 1), words, particles, rng, estimates)
         highest = estimates.max()
         if highest == -np.inf:
-            return scored_sentence(model, forms, words, -np.inf)
+            return score_of(model, forms, words, -np.inf)
         ratios = np.exp(estimates - highest)
         log_prob = float(highest + np.log(ratios.mean()))
         variance = float(ratios.var(ddof=1) / (replicates * ratios.mean() ** 2))
-        return scored_sentence(model, forms, words, log_prob, variance)
+        return score_of(model, forms, words, log_prob, variance)
 
     jobs = ((number, words, _numbers(model, words)) for number, words in enumerate(sentences))
     with ThreadPoolExecutor(threads) as pool:
@@ -132,32 +244,45 @@ def score_by_particles(
             yield from pool.map(score, batch)
 
 
-def _vocabulary(model: JointModel) -> Vocabulary:
+def check_lexicalised(model: JointModel) -> None:
+    """See that a model is a language model.
+
+    RAISES (ValueError): If it gives no probability to words.
+    """
     if not model.is_initialized or not model.is_lexicalised:
         raise ValueError("An unlexicalised model, or one that has not been trained, gives no probability to words.")
-    return model.vocabulary
 
 
 def _numbers(model: JointModel, words: Sequence[str]) -> np.ndarray:
     if not words:
         raise ValueError("A sentence without words has no probability.")
-    vocabulary = _vocabulary(model)
-    return np.array(vocabulary.numbers(words), dtype=np.int32)
+    check_lexicalised(model)
+    return np.array(model.vocabulary.numbers(words), dtype=np.int32)
+
+
+def score_of(
+    model: JointModel, words: Sequence[str], numbers: np.ndarray, log_prob: float, variance: float = 0.0
+) -> Perplexity:
+    """`scored_sentence` of a parser's."""
+    letters = None if model.spelling is None else model.spell(words, numbers)
+    return scored_sentence(words, numbers, len(model.vocabulary.words), log_prob, letters, variance)
 
 
 def scored_sentence(
-    model: JointModel, words: Sequence[str], numbers: np.ndarray, log_prob: float, variance: float = 0.0
+    words: Sequence[str],
+    numbers: np.ndarray,
+    known: int,
+    log_prob: float,
+    letters: np.ndarray | None,
+    variance: float = 0.0,
 ) -> Perplexity:
     """A sentence with the log-probability of its known words and classes, to which that of letters is added.
 
-    model (JointModel): A trained model that generates words.
     words (Sequence[str]): Its words.
-    numbers (int32[n]): Their numbers in the model's vocabulary.
+    numbers (int32[n]): Their numbers in the vocabulary, which knows so many words.
     log_prob, variance (float): Without letters, in nats, see `Perplexity`.
+    letters (float64[n] | None): The log-probabilities of the letters of rare words, if these are spelled out.
     """
-    unknown = int(np.sum(numbers >= len(_vocabulary(model).words)))
-    characters = sum(map(len, words))
-    if model.spelling is None:
-        return Perplexity(log_prob, len(words), unknown, variance, characters)
-    letters = float(model.spell(words, numbers).sum())
-    return Perplexity(log_prob + letters, len(words), unknown, variance, characters, letters)
+    spelling = None if letters is None else float(letters.sum())
+    unknown, characters = int(np.sum(numbers >= known)), sum(map(len, words))
+    return Perplexity(log_prob + (spelling or 0.0), len(words), unknown, variance, characters, spelling)

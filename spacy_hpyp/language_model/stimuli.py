@@ -121,10 +121,15 @@ def read_words(path: Path, text_by: str, word: str) -> list[TextPassage]:
     word (str): The column of the words, without white space around them. A row may have none.
     RAISES (ValueError): If it is no such table, see `texts_of_words`. The message says in which line.
     """
+    return texts_of_words(_named_rows(path), text_by, word, {"file": str(path)})
+
+
+def _named_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """What the rows of a table are called in errors, and their columns."""
     rows = _rows_of(path)
     header = _unique([field.strip() for field in next(rows)[1]], path)
-    named = ((f"line {line} of '{path}'", dict(zip(header, fields))) for line, fields in rows)
-    return texts_of_words(named, text_by, word, {"file": str(path)})
+    for line, fields in rows:
+        yield f"line {line} of '{path}'", dict(zip(header, fields))
 
 
 def texts_of_words(
@@ -201,11 +206,8 @@ def read_counts(path: Path) -> dict[str, int]:
     path (Path): A file as for `read_stimuli`.
     RAISES (ValueError): If there is no such column, or a count is no whole number.
     """
-    rows = _rows_of(path)
-    header = _unique([field.strip() for field in next(rows)[1]], path)
     found: dict[str, int] = {}
-    for line, fields in rows:
-        name, row = f"line {line} of '{path}'", dict(zip(header, fields))
+    for name, row in _named_rows(path):
         word, count = _cell(name, row, "word").strip(), _cell(name, row, "count").strip()
         if not count.isdecimal():
             raise ValueError(f"The count of {name} should be a whole number, but it is '{count}'.")

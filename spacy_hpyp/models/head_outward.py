@@ -1,6 +1,7 @@
-"""The registered architecture of head-outward models."""
+"""The head-outward model: what it generates sentences by, how it estimates, and its registered architecture."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -8,20 +9,227 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
+from ..annotation.arrays import Sentences, is_tree
+from ..annotation.documents import Encoder, GoldSentence
 from ..annotation.words import Words, read_words, read_written
-from ..head_outward.distributions import HeadOutwardContexts
+from ..compiled import NONE
+from ..head_outward.contexts import CASES, Alphabets, check_sizes, with_classes
+from ..head_outward.distributions import (
+    DISTRIBUTIONS,
+    HeadOutwardContexts,
+    HeadOutwardDistributions,
+    conditionals,
+    make_distributions,
+    unchartable,
+)
+from ..head_outward.events import GeneratedInTrees
+from ..head_outward.latent import LatentTrees
 from ..head_outward.parsing import HeadOutwardTrees, parse
+from ..hpyp.franchise import Franchise, new_franchise
+from ..inference.metropolis import visit_latent
+from ..pools.conditional import Conditional
+from ..pools.pool import FrozenPool, SeatedPool
 from ..settings import taking
+from ..storage.schema import Message, arrays, copies, group, inside, number, numbers
 from ..text.unknown_words import UnknownWordRule
-from ..text.vocabulary import VocabularySettings
-from .head_outward_model import HeadOutwardModel
+from ..text.vocabulary import Vocabulary, VocabularySettings
+from ..text.word_classes import Classes, uncased_classes
+from .count_model import CountModel
 from .parameters import set_pooled
 from .settings import EstimatorSettings
+from .stored import Fixed
 
 #: The attribute of a thinc Model that holds a `HeadOutwardModel`.
 HEAD_OUTWARD = "head_outward"
 # Sentences of Docs that come without a component and its settings are cut into parts of so many words.
 _LONGEST_OF_DOCS = 150
+# Eisner's constants (1996): what a context's counts are smoothed with by the next coarser context, and the last one by a uniform
+# distribution.
+_FINER, _COARSEST = 3.0, 0.5
+_LOWER, _UPPER, _CAPITALISED, _MIXED = range(CASES)
+
+
+class CasedEncoder(Encoder):
+    """Sentences as numbers: a word is the number of its uncased form times `CASES`, and its case."""
+
+    def encode(self, sentence: GoldSentence) -> np.ndarray | str:
+        """A sentence as int32[4, tokens]: cased words, tags, heads and labels; or what keeps it from being used.
+
+        The labels of arcs are read if all words but the root have a head.
+        """
+        lower = GoldSentence([word.lower() for word in sentence.words], sentence.tags, sentence.heads, sentence.labels)
+        rows = super().encode(lower)
+        if not isinstance(rows, str):
+            rows[0] = rows[0] * CASES + [case_of(word) for word in sentence.words]
+        return rows
+
+    def encode_words(self, forms: Sequence[str]) -> np.ndarray:
+        """Words as cased words (int32[words])."""
+        numbers = self.vocabulary.numbers([form.lower() for form in forms])
+        return np.array(numbers, dtype=np.int32) * CASES + np.array([case_of(form) for form in forms], dtype=np.int32)
+
+
+def case_of(word: str) -> int:
+    """The case of a word: lower (which includes what has none), upper, first letter upper, or mixed."""
+    if word == word.lower():
+        return _LOWER
+    if word == word.upper():
+        # A single letter, too, is capitalised rather than written in capitals.
+        return _UPPER if sum(letter.isalpha() for letter in word) > 1 else _CAPITALISED
+    return _CAPITALISED if word[:1].isupper() and word[1:] == word[1:].lower() else _MIXED
+
+
+class HeadOutwardModel(CountModel):
+    """A distribution over sentences with their tags and trees (Eisner 1996; Wallach, Sutton & McCallum 2008).
+
+    contexts (HeadOutwardContexts): What each distribution is conditioned on.
+    vocabulary_settings (VocabularySettings): How its vocabulary is made, of uncased words.
+    settings (EstimatorSettings): How probabilities are estimated from counts.
+
+    alphabets (Alphabets): How many outcomes there are.
+    progress (Progress): How far training is. The derivations in it are trees that have been drawn: heads and labels.
+    """
+
+    called = "a head-outward model"
+    training = group(
+        seated=copies("seated", "copies"),
+        derivations=inside(
+            "trees",
+            arrays(
+                "words",
+                "trees",
+                "the trees of its sentences are damaged",
+                keys="keys",
+                times=2,
+                lowest=NONE,
+                shortest=1,
+            ),
+        ),
+        sweep=group(visited=number("visited"), missing=copies("missing", "missing_copies")),
+        **numbers("steps", "tokens", "sweeps"),
+    )
+    drawn = "tree"
+    # One of tags that are not known, ROOT, and what does not exist.
+    other_symbols = 3
+
+    def __init__(
+        self, contexts: HeadOutwardContexts, vocabulary_settings: VocabularySettings, settings: EstimatorSettings
+    ) -> None:
+        self.contexts = contexts
+        self.settings = settings
+        own_tables = settings.prior == "eisner"
+        # Whatever is wrong with lists is to be known now, also of those that are left out where there are no classes of words.
+        self.unchartable = unchartable(self._conditionals(is_classed=True))
+        super().__init__(
+            vocabulary_settings,
+            settings,
+            one_table=not own_tables and settings.counts == "minimal",
+            own_tables=own_tables,
+            resampled=settings.hyperparameters != "fixed" and not own_tables,
+        )
+
+    def _conditionals(self, *, is_classed: bool) -> dict[str, Conditional]:
+        return conditionals(self.contexts, is_classed=is_classed)
+
+    def _with_classes(self, elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
+        return with_classes(elements, paths)
+
+    @property
+    def _known_classes(self) -> Classes | None:
+        return uncased_classes(self.classes) if self.classes else None
+
+    @property
+    def alphabets(self) -> Alphabets:
+        """How many outcomes there are, by what they are of."""
+        words = 1 if self._vocabulary is None else len(self._vocabulary)
+        return Alphabets(len(self.tags) + 1, words, len(self.labels))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """See `CountModel`."""
+        return {name: self.alphabets.of(name) for name in DISTRIBUTIONS}
+
+    @property
+    def encoder(self) -> CasedEncoder:
+        """See `CountModel`."""
+        return CasedEncoder(self.vocabulary, self.labels)
+
+    def initialize(self, labels: Sequence[str], vocabulary: Vocabulary, distributions: dict | None = None) -> None:
+        """See `CountModel.initialize`.
+
+        RAISES (ValueError): If joined context elements have too many values.
+        """
+        alphabets = Alphabets(len(vocabulary.tags) + 1, len(vocabulary), len(labels))
+        for name, conditional in self.conditionals.items():
+            check_sizes(conditional.elements, alphabets, name)
+        super().initialize(labels, vocabulary, distributions)
+
+    def _new_franchise(self, name: str) -> Franchise:
+        conditional = self.conditionals[name]
+        franchise = new_franchise(
+            conditional.columns,
+            self.sizes[name],
+            self.settings.discount if self.settings.prior == "pitman-yor" else 0.0,
+            _FINER,
+            one_table=self.one_table,
+            own_tables=self.own_tables,
+        )
+        experts, depth = conditional.columns.shape
+        level = np.tile(np.arange(depth + 1), experts)
+        lengths = np.repeat(np.sum(conditional.columns != NONE, axis=1), depth + 1)
+        # The distribution without any context is left out, where there is another one.
+        passed = (level == 0) & (lengths > 0) & self.settings.uniform_roots
+        coarsest = np.where(lengths > 0, int(self.settings.uniform_roots), 0)
+        franchise.strength[level == coarsest] = _COARSEST
+        franchise.discount[passed], franchise.strength[passed] = 1.0, 0.0
+        return franchise
+
+    # Trees: there are no derivations besides
+
+    def generated(self, name: str, sentences: Sentences, derivations: None) -> GeneratedInTrees:
+        """See `CountModel`; words are cased."""
+        self.check_classes()
+        return GeneratedInTrees(DISTRIBUTIONS.index(name), *sentences, self.alphabets.symbols)
+
+    def draw(
+        self,
+        pools: Mapping[str, SeatedPool],
+        sentences: Sentences,
+        derivations: None,
+        seated: np.ndarray,
+        rng: np.random.Generator,
+        totals: np.ndarray,
+    ) -> int:
+        """See `CountModel` and `head_outward.latent`; heads and labels are overwritten."""
+        model = make_distributions(self.conditionals, pools, self.alphabets)
+        return visit_latent(LatentTrees(model, sentences), seated, rng, totals, self.draws)
+
+    def predicting(self, pools: Mapping[str, FrozenPool]) -> HeadOutwardDistributions:
+        """See `CountModel`."""
+        self.check_classes()
+        return make_distributions(self.conditionals, pools, self.alphabets)
+
+    # Storage
+
+    def _fixed(self) -> dict[str, Fixed]:
+        kept = ("prior", "counts", "uniform_roots", "gate_pace")
+        fixed = {
+            "contexts": {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS},
+            "estimators": {name: value for name, value in asdict(self.settings).items() if name in kept},
+        }
+        problem = "are not those of the config: a trained model cannot change how it counts"
+        return {name: Fixed(value, f"its {name} {problem}") for name, value in fixed.items()}
+
+    def _read(self, message: Message) -> None:
+        super()._read(message)
+        self.check()
+
+    def _is_derivation(self, path: np.ndarray) -> bool:
+        heads, labels = path.reshape(2, -1)
+        # A root has no label, and what is none has one.
+        return (
+            is_tree(heads) and labels.max() < max(1, len(self.labels)) and np.array_equal(heads == NONE, labels == NONE)
+        )
 
 
 @registry.architectures("spacy-hpyp.HeadOutwardModel.v1")

@@ -1,7 +1,12 @@
-"""The registered architecture of rerankers."""
+"""Which of several candidate trees of a sentence is the right one: a conditional log-linear model, and its registered architecture.
+
+The probability of a candidate is proportional to the exponential of a weighted sum of what several sources say of it. Its
+log-likelihood is concave in the weights, and Newton's method finds them.
+"""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -13,15 +18,138 @@ from ..annotation.documents import ROOT_LABEL
 from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..head_outward.scoring import candidate_log_probabilities
+from ..newton import maximize
 from ..settings import taking
+from ..storage.schema import Message, number, part, sentence_keys
 from ..text.unknown_words import UnknownWordRule
-from .head_outward import HeadOutward
-from .head_outward_model import HeadOutwardModel
-from .ranking import Ranking
+from .head_outward import HeadOutward, HeadOutwardModel
 from .settings import EstimatorSettings
+from .stored import StoredModel
 
 #: The attribute of a thinc Model that holds a `Ranking`, beside that of the head-outward model.
 RANKING = "ranking"
+#: What is known of a candidate: whether it is the tree that the document has; the source's score; what the generative model says of
+#: words, tags and tree, and of the labels given these; and what an `hpyp_parser` says of all of it.
+FEATURES = ("own", "source", "tree", "labels", "generative")
+#: Before anything is learned: the generative model alone, as in Sangati, Zuidema & Bod (2009).
+UNLEARNED = np.array([0.0, 0.0, 1.0, 1.0, 0.0])
+
+# How sure weights are to be 0, in sentences.
+_PRIOR = 1.0
+_HIGHEST = 1000.0
+
+
+class Lists(NamedTuple):
+    """What is known of the candidates of some sentences.
+
+    features (float64[candidates, FEATURES]): In the order of `FEATURES`.
+    right (float64[candidates]): How much of each is right.
+    offsets (int64[sentences + 1]): Where the candidates of each sentence begin.
+    """
+
+    features: np.ndarray
+    right: np.ndarray
+    offsets: np.ndarray
+
+
+@dataclass
+class Ranking(StoredModel):
+    """What has been learned of ranking.
+
+    weights (float64[FEATURES]): Of the features.
+    held_out (set[bytes]): What identifies the sentences that they are learned from, and the generative model is not.
+    sweeps (int): How many sweeps that had made when they were learned. It is not stored: what is saved has learned them.
+    """
+
+    weights: np.ndarray = field(default_factory=UNLEARNED.copy)
+    held_out: set[bytes] = field(default_factory=set)
+    sweeps: int = 0
+
+    called = "a ranking"
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether the weights have been learned."""
+        return not np.array_equal(self.weights, UNLEARNED)
+
+    def _forget(self) -> None:
+        self.weights, self.held_out, self.sweeps = UNLEARNED.copy(), set(), 0
+
+    def _write(self) -> Message:
+        held_out = {"held_out": b"".join(sorted(self.held_out)), "sentences": len(self.held_out)}
+        return {"weights": self.weights.tolist(), **held_out}
+
+    def _read(self, message: Message) -> None:
+        count = number("sentences").read(message, {})
+        self.held_out = set(sentence_keys(part(message, "held_out", bytes), count))
+        values = part(message, "weights", list)
+        if len(values) != len(FEATURES) or not all(
+            isinstance(each, float) and abs(each) <= _HIGHEST for each in values
+        ):
+            raise ValueError("the weights of its features are damaged")
+        self.weights = np.array(values)
+
+
+def probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """How probable it is that each candidate is the right one of its sentence.
+
+    features, offsets: See `Lists`; no sentence is without candidates.
+    weights (float64[FEATURES]): Of the features.
+    RETURNS (float64[candidates]): They add up to 1 in each sentence.
+    """
+    return np.exp(_log_probabilities(features, weights, offsets))
+
+
+def learn_weights(lists: Lists, used: np.ndarray) -> np.ndarray:
+    """Find the weights under which the best candidates are most probable, by penalised maximum likelihood.
+
+    lists (Lists): At least one sentence. Of candidates that are equally right each is the right one by an equal share.
+    used (bool[FEATURES]): Which features are used; the weights of the others are 0.
+    RETURNS (float64[FEATURES]): The weights.
+    """
+    target = _target(lists)
+    features = lists.features[:, used]
+
+    def objective(weights: np.ndarray) -> float:
+        log_probability = _log_probabilities(features, weights, lists.offsets)
+        return float(target @ log_probability) - 0.5 * _PRIOR * float(weights @ weights)
+
+    def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        p = probabilities(features, weights, lists.offsets)
+        mean = np.add.reduceat(features * p[:, None], lists.offsets[:-1])
+        around = features - np.repeat(mean, np.diff(lists.offsets), axis=0)
+        information = (around * p[:, None]).T @ around + _PRIOR * np.eye(len(weights))
+        return features.T @ (target - p) - _PRIOR * weights, information
+
+    start = np.zeros(features.shape[1])
+    found = np.zeros(len(used))
+    found[used] = maximize(objective, derivatives, start, highest=_HIGHEST, close=1e-8)
+    return found
+
+
+def log_likelihood(lists: Lists, weights: np.ndarray) -> float:
+    """The mean log-probability of the best candidate of a sentence, in nats."""
+    return float(_target(lists) @ _log_probabilities(lists.features, weights, lists.offsets)) / (len(lists.offsets) - 1)
+
+
+def right_of_chosen(lists: Lists, weights: np.ndarray) -> float:
+    """How much is right of the most probable candidates, all together."""
+    score = lists.features @ weights
+    bounds = zip(lists.offsets, lists.offsets[1:])
+    return float(sum(lists.right[a + int(np.argmax(score[a:b]))] for a, b in bounds))
+
+
+def _log_probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    counts = np.diff(offsets)
+    score = features @ weights
+    score -= np.repeat(np.maximum.reduceat(score, offsets[:-1]), counts)
+    return score - np.repeat(np.log(np.add.reduceat(np.exp(score), offsets[:-1])), counts)
+
+
+def _target(lists: Lists) -> np.ndarray:
+    counts = np.diff(lists.offsets)
+    best = lists.right == np.repeat(np.maximum.reduceat(lists.right, lists.offsets[:-1]), counts)
+    return best / np.repeat(np.add.reduceat(best.astype(np.float64), lists.offsets[:-1]), counts)
 
 
 @registry.architectures("spacy-hpyp.Reranker.v1")

@@ -13,7 +13,7 @@ from ..annotation.arrays import Sentences
 from ..annotation.documents import GoldSentence, RawSentence, join, read_gold, read_tagged
 from ..compiled import NONE
 from ..head_outward.contexts import DISTRIBUTIONS
-from ..models.head_outward_model import HeadOutwardModel
+from ..models.head_outward import HeadOutwardModel
 from ..pools.pool import Weights
 
 #: Which trees are drawn: none, those that are missing, or all.

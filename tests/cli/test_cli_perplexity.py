@@ -9,8 +9,7 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_hpyp.language_model.ngram import train_ngram_model
-from spacy_hpyp.language_model.perplexity import perplexity_of
-from spacy_hpyp.language_model.scoring import score_by_beam, score_by_particles, search_for_sums
+from spacy_hpyp.language_model.scoring import perplexity_of, score_by_beam, score_by_particles, search_for_sums
 
 run = partial(command_line.run, "hpyp", "perplexity")
 

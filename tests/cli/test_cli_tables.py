@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from spacy_hpyp.cli.head_outward import Accuracy, Estimator
 from spacy_hpyp.cli.rerank import Choice
-from spacy_hpyp.language_model.perplexity import Perplexity
+from spacy_hpyp.language_model.scoring import Perplexity
 from spacy_hpyp.studies.study import read_study
 from spacy_hpyp.training.state_study import StateFigures
 

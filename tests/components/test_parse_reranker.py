@@ -11,7 +11,7 @@ from spacy.util import load_model_from_config
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.components.parse_reranker import ParseReranker, _marginals
-from spacy_hpyp.models.ranking import UNLEARNED
+from spacy_hpyp.models.reranker import UNLEARNED
 
 LISTS = {
     "tag": [["direction+parent.tag", "sibling.tag", "grandparent.tag", "parent.word"]],

@@ -14,7 +14,7 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import CASES, DISTANCES, DISTRIBUTIONS
 from spacy_hpyp.head_outward.distributions import HeadOutwardContexts, HeadOutwardDistributions, make_distributions
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, reserve
-from spacy_hpyp.models.head_outward_model import HeadOutwardModel
+from spacy_hpyp.models.head_outward import HeadOutwardModel
 from spacy_hpyp.models.parameters import no_gradient
 from spacy_hpyp.models.settings import EstimatorSettings
 from spacy_hpyp.pools.pool import Weights, bucket_of

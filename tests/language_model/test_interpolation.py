@@ -18,8 +18,7 @@ from spacy_hpyp.language_model.interpolation import (
     predictions_of,
 )
 from spacy_hpyp.language_model.ngram import NGramVocabulary, collect_vocabulary, train_ngram_model
-from spacy_hpyp.language_model.perplexity import perplexity_of
-from spacy_hpyp.language_model.scoring import score_by_beam, search_for_sums
+from spacy_hpyp.language_model.scoring import perplexity_of, score_by_beam, search_for_sums
 
 FEW, MANY = Search(particles=3, lookahead=0.5), search_for_sums(Search(particles=1000, lookahead=0.0))
 SHARES = np.round(np.linspace(0.1, 0.9, LEVELS), 6)

@@ -17,7 +17,7 @@ from spacy_hpyp.language_model.ngram import (
     resolve_rule,
     train_ngram_model,
 )
-from spacy_hpyp.language_model.perplexity import Perplexity, perplexity_of
+from spacy_hpyp.language_model.scoring import Perplexity, perplexity_of
 from spacy_hpyp.storage.checksum import unpack_message, with_checksum, without_checksum
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 

@@ -6,8 +6,7 @@ import pytest
 from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.inference.rounding import Search
 from spacy_hpyp.language_model import scoring
-from spacy_hpyp.language_model.perplexity import perplexity_of
-from spacy_hpyp.language_model.scoring import score_by_beam, score_by_particles, search_for_sums
+from spacy_hpyp.language_model.scoring import perplexity_of, score_by_beam, score_by_particles, search_for_sums
 
 EVERYTHING = Search(particles=100_000, lookahead=0.0)
 

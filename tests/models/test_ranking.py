@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import srsly
 
-from spacy_hpyp.models.ranking import (
+from spacy_hpyp.models.reranker import (
     FEATURES,
     UNLEARNED,
     Lists,

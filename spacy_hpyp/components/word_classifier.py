@@ -15,8 +15,9 @@ from ..annotation.documents import content_key
 from ..annotation.words import Words, read_words
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch
+from ..easy_first.classification_learning import EARLY, FULL
 from ..models.easy_first import CLASSIFIER
-from ..models.word_classifier import Lesson, WordClassifier
+from ..models.word_classifier import WordClassifier
 from ..training.outcomes import Corpus, Encoded, GoldWords
 from ..training.treebank import Seen
 from .base import TrainableComponent
@@ -79,8 +80,7 @@ class WordClassifyingComponent(TrainableComponent):
         parts = [encoded for encoded in found if encoded is not None]
         if parts:
             batch = Encoded.join(parts)
-            lesson = self.guard.change(lambda: self._learn(batch))
-            self._count_loss(losses, lesson.early + lesson.full, lesson.sequences)
+            self._count_loss(losses, self.guard.change(lambda: self._learn(batch)), len(batch.sequences.offsets) - 1)
         return False
 
     def _encode(self, example: Example) -> Encoded | str:
@@ -88,12 +88,14 @@ class WordClassifyingComponent(TrainableComponent):
         words = self._gold_words(example, {outcome: number for number, outcome in enumerate(self.classifier.outcomes)})
         return Corpus(words).encode(self.classifier) if words else "without words"
 
-    def _learn(self, batch: Encoded) -> Lesson:
-        lesson = self.classifier.learn(batch.sequences, batch.gold, self.search, margin=self.margin)
+    def _learn(self, batch: Encoded) -> int:
+        """Learn from some sequences. Returns how many updates there were."""
+        learned = self.classifier.learn(batch.sequences, batch.gold, self.search, margin=self.margin)
+        early, full = learned[EARLY].item(), learned[FULL].item()
         training = self.classifier.training
-        training.visited += lesson.sequences
-        training.early += lesson.early
-        training.full += lesson.full
+        training.visited += len(batch.sequences.offsets) - 1
+        training.early += early
+        training.full += full
         if training.visited >= training.size:
             util.logger.debug(
                 "%s: %d early and %d full updates in %d sequences",
@@ -103,7 +105,7 @@ class WordClassifyingComponent(TrainableComponent):
                 training.visited,
             )
             training.visited = training.early = training.full = 0
-        return lesson
+        return early + full
 
     # Prediction
 

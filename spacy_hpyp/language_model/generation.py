@@ -14,6 +14,7 @@ from ..arc_standard.generation import Derivation, draw_sentence
 from ..arc_standard.likelihood import new_queries
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
+from ..models.spelling import write_out
 from ..text.spacing import spaces_between
 
 #: How often a derivation is begun before a sentence is given up.
@@ -107,6 +108,6 @@ def _annotation(model: JointModel, drawn: Sequence[Derivation], search: Search, 
 def _doc(
     model: JointModel, vocab: Vocab, numbers: np.ndarray, begin_with: Sequence[str], rng: np.random.Generator
 ) -> Doc:
-    generated = [model.write_out(number, rng) for number in numbers[len(begin_with) :].tolist()]
-    words = [*begin_with, *generated]
+    others = numbers[len(begin_with) :].tolist()
+    words = [*begin_with, *(write_out(model.vocabulary, model.spelling, number, rng) for number in others)]
     return Doc(vocab, words=words, spaces=spaces_between(words, separated=vocab.writing_system["has_letters"]))

@@ -35,7 +35,7 @@ from .count_model import CountModel
 from .frozen import FrozenModel
 from .guard import Guard
 from .settings import PoolSettings
-from .spelling import Spelling, spell, write_out
+from .spelling import Spelling, spell
 from .stored import Fixed
 
 _USUAL = PoolSettings()
@@ -234,10 +234,6 @@ class JointModel(CountModel):
         rare = np.flatnonzero(numbers >= len(self.vocabulary.words))
         found[rare] = self.spell(forms_of(docs, layout, rare), numbers[rare])
         return found
-
-    def write_out(self, number: int, rng: np.random.Generator) -> str:
-        """A word with a number, see `models.spelling.write_out`."""
-        return write_out(self.vocabulary, self.spelling, number, rng)
 
     # Storage
 

@@ -22,7 +22,8 @@ from ..head_outward.states import (
     resample_strengths,
     word_counts,
 )
-from ..hpyp.franchise import DISH, N_RESTAURANTS, N_SERVINGS, RESTAURANT, SERVED, SYMBOL, TIER, Franchise
+from ..hpyp.counts import dish_counts
+from ..hpyp.franchise import N_RESTAURANTS, SYMBOL, TIER, Franchise
 from ..hpyp.storage import pack, unpack
 from ..storage.schema import Keyed, Message, Ragged, arrays, group, integers, numbers, part
 from ..text.vocabulary import Vocabulary, VocabularySettings
@@ -319,18 +320,11 @@ class LatentStates(StoredModel):
         contexts = len(self.vocabulary) + 1
         _check_symbols(states, [len(self.training.documents) if self.kind in OF_DOCUMENTS else contexts])
         _check_symbols(words, [self.states if column == STATE else contexts for column in words.columns[0]])
-        found = [word_counts(self.seating).sum(axis=1), _dish_counts(states)]
+        found = [word_counts(self.seating).sum(axis=1), dish_counts(states)]
         if any(not np.array_equal(np.bincount(state, minlength=self.states), counts) for counts in found):
             raise ValueError("the states of the documents and the seating do not belong together")
         if np.any(states.discount) or np.any(words.discount):
             raise ValueError("a discount is not 0")
-
-
-def _dish_counts(franchise: Franchise) -> np.ndarray:
-    """How often each dish is served where contexts are complete."""
-    rows = franchise.servings[: franchise.used[N_SERVINGS]]
-    rows = rows[franchise.restaurants[rows[:, RESTAURANT], TIER] == franchise.columns.shape[1]]
-    return np.bincount(rows[:, DISH], weights=rows[:, SERVED], minlength=franchise.alphabet[0])
 
 
 def _check_symbols(franchise: Franchise, limits: list[int]) -> None:

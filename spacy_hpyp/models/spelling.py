@@ -227,20 +227,16 @@ def write_out(vocabulary: Vocabulary, spelling: Spelling | None, number: int, rn
     number (int): The number in the vocabulary.
     rng (numpy.random.Generator): The source of randomness.
     """
-    drawn = None
-    if spelling is not None and spelling.raw is not None and number >= len(vocabulary.words):
-        drawn = spelling.raw.draw(vocabulary, number - len(vocabulary.words), rng)
-    if drawn is None and spelling is not None and number >= len(vocabulary.words):
-        drawn = spelling.draw(
-            number - len(vocabulary.words),
-            lambda word: (
-                word.strip() == word
-                and vocabulary.number(word) == number
-                and not (spelling.raw and in_raw_text(spelling.raw.classes, word))
-            ),
-            rng,
-        )
-    return vocabulary.name(number) if drawn is None else drawn
+    rare, raw = number - len(vocabulary.words), None if spelling is None else spelling.raw
+    if spelling is None or rare < 0:
+        return vocabulary.name(number)
+
+    def fits(word: str) -> bool:
+        is_raw = raw is not None and in_raw_text(raw.classes, word)
+        return word.strip() == word and vocabulary.number(word) == number and not is_raw
+
+    drawn = None if raw is None else raw.draw(vocabulary, rare, rng)
+    return drawn or spelling.draw(rare, fits, rng) or vocabulary.name(number)
 
 
 def spell(spelling: Spelling | None, known: int, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from ..annotation.guides import block_guides, names_in_guides
 from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch, Possible, Sequences, decide, find_leads
-from ..easy_first.classification_learning import EARLY, FULL, learn_outcomes
+from ..easy_first.classification_learning import learn_outcomes
 from ..easy_first.perceptron import Perceptron, averages_alone, check_can_learn, new_perceptron, set_average
 from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..easy_first.words import (
@@ -57,21 +57,6 @@ class Pass:
     visited: int = 0
     early: int = 0
     full: int = 0
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """What was done when a model has learned from some sequences.
-
-    sequences (int): How many.
-    early, full (int): How many updates, see Algorithm 2.
-    least (float): The least by which a predicted sequence of actions was ahead of the correct one in an update.
-    """
-
-    sequences: int
-    early: int
-    full: int
-    least: float
 
 
 class WordClassifier(ClassedModel):
@@ -211,22 +196,20 @@ class WordClassifier(ClassedModel):
             found |= guide_symbols(guides, words.layout.offsets)
         return found
 
-    def learn(self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch, *, margin: float) -> Lesson:
+    def learn(self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch, *, margin: float) -> np.ndarray:
         """Learn from some sequences, one after the other, see `spacy_hpyp.easy_first.classification_learning.learn_outcomes`.
 
         gold (int32[words]): The right outcomes, `NONE` where they are not known.
         margin (float): By how much right outcomes are to be ahead of wrong ones.
+        RETURNS (int64[2]): How many early and how many full updates there were, see Algorithm 2.
         RAISES (ValueError): After `compact`.
         """
         check_can_learn(self.perceptron)
         counts = np.zeros(2, dtype=np.int64)
-        number = len(sequences.offsets) - 1
-        perceptron = self.perceptron
+        own, number = (self._reading, self.perceptron, sequences, self._possible, gold), len(sequences.offsets) - 1
         self._weights = None
-        least = learn_outcomes(
-            self._reading, perceptron, sequences, self._possible, gold, 0, number, search, margin, counts
-        )
-        return Lesson(number, int(counts[EARLY]), int(counts[FULL]), least)
+        learn_outcomes(*own, 0, number, search, margin, counts)
+        return counts
 
     def compact(self) -> None:
         """Forget what only further training needs. What is found afterwards may differ where two outcomes score all but the same."""

@@ -199,10 +199,9 @@ def learn_from_all(
     seed (int): Fixes what they learn.
     threads (int): How many threads parse.
     """
-    fold_of = deal_out(list(lessons), _FOLDS)
     found = []
-    for fold in range(_FOLDS):
-        own, others = ([key for key in lessons if (fold_of[key] == fold) == is_own] for is_own in (True, False))
+    for fold, own in enumerate(deal_out(list(lessons), _FOLDS)):
+        others = [key for key in lessons if key not in own]
         if not own or not others:
             continue
         other, rng = parser.untrained(), np.random.default_rng([seed, fold, 6])

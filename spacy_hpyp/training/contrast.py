@@ -67,10 +67,9 @@ def learn_contrasts(
     gate = {name: (weights[name].gate / pace).astype(np.float32) for name in DISTRIBUTIONS}
     optimizer = Adam(_LEARN_RATE, L2=0.0, grad_clip=0.0, use_averages=True)
     seated = {key: model.progress.seated.get(key, 0) for key in sentences}
-    fold_of = deal_out([key for key, count in seated.items() if count], _FOLDS)
+    folds = deal_out([key for key, count in seated.items() if count], _FOLDS)
     total = 0.0
-    for fold in range(_FOLDS):
-        keys = [key for key, own in fold_of.items() if own == fold]
+    for keys in folds:
         if not keys:
             continue
         chosen = [sentences[keys[i]] for i in rng.permutation(len(keys))]
@@ -96,7 +95,7 @@ def learn_contrasts(
         del parser, contrast
     means = optimizer.averages or {}
     learned = {name: Weights(_exact(means[0, name]), pace * _exact(means[1, name])) for name in DISTRIBUTIONS if means}
-    return {**weights, **learned}, total / max(1, len(fold_of))
+    return {**weights, **learned}, total / max(1, sum(map(len, folds)))
 
 
 def _contrast(

@@ -56,14 +56,18 @@ def leave_out(
             if order[-1] not in words:
                 rows = treebank.rows_of(order[-1], raw, document.vocab)
                 words[order[-1]] = _words(model, raw, document) if rows is None else rows[0]
-    gold, seated = treebank.usable, model.progress.seated
-    copies = {key: seated.get(key, 0) for key in gold}
-    _check_seated(copies)
-    fold_of = deal_out(order, folds)
+    gold = treebank.usable
+    copies = {key: model.progress.seated.get(key, 0) for key in gold}
+    seated = sum(count > 0 for count in copies.values())
+    if 2 * seated < len(copies) or not seated:
+        raise ValueError(
+            f"Of {len(copies)} different sentences with complete trees, the model has learned from {seated}. Sentences are left "
+            "out of a model that was trained on them, with the same tokens: is this the training part of its treebank?"
+        )
     starts = dict(zip(words, np.cumsum([0, *map(len, words.values())]).tolist()))
     found = no_guides(sum(map(len, words.values())))
-    for fold in range(folds):
-        keys = [key for key, own in fold_of.items() if own == fold and not (given_tags and key not in gold)]
+    for fold in deal_out(order, folds):
+        keys = [key for key in fold if key in gold or not given_tags]
         if not keys:
             continue
         blocks = sentence_blocks([words[key] for key in keys])
@@ -106,15 +110,6 @@ def _check_derivations(model: JointModel) -> None:
 def _words(model: JointModel, raw: RawSentence, document: GoldDocument) -> np.ndarray:
     forms = [document.vocab.strings[orth] for orth in raw.rows[:, 0].view(np.uint64).tolist()]
     return np.array(model.vocabulary.numbers_observed(forms), dtype=np.int32)
-
-
-def _check_seated(copies: Mapping[bytes, int]) -> None:
-    seated = sum(count > 0 for count in copies.values())
-    if 2 * seated < len(copies) or not seated:
-        raise ValueError(
-            f"Of {len(copies)} different sentences with complete trees, the model has learned from {seated}. Sentences are left "
-            "out of a model that was trained on them, with the same tokens: is this the training part of its treebank?"
-        )
 
 
 def _places(keys: Sequence[bytes], words: Mapping[bytes, np.ndarray], starts: Mapping[bytes, int]) -> np.ndarray:

@@ -9,15 +9,14 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from io import BytesIO
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import srsly
 
-from ..annotation.arrays import Blocks, Parses, Sentences, block_starts
-from ..annotation.documents import Encoder
+from ..annotation.arrays import Blocks, Parses, Sentences, block_starts, joined, sentence_blocks
 from ..arc_standard.decoding import cut
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.events import static_derivations
@@ -27,6 +26,7 @@ from ..models.joint_model import JointModel
 from ..settings import whole
 from ..storage.checksum import DAMAGE
 from ..storage.files import prepare_folder, replace_file, replace_folder, synchronise_folder
+from ..text.vocabulary import Vocabulary
 
 #: Which distributions learn, by the name of the setting.
 LEARNING = {"words": ("word",), "all": DISTRIBUTIONS}
@@ -82,53 +82,24 @@ class ParsedText(NamedTuple):
 
 def join_parsed(parts: Sequence[ParsedText]) -> ParsedText:
     """Parsed texts as one, which is a shard."""
-    sentences = [part.sentences for part in parts]
-    sizes = np.concatenate([np.zeros(1, dtype=np.int64), *(np.diff(each.offsets) for each in sentences)])
-    empty = [np.zeros(0, dtype=np.int32)]
-    columns = (np.concatenate(empty + [each[i] for each in sentences]) for i in range(4))
+    nothing = Sentences(*np.zeros((4, 0), dtype=np.int32), np.zeros(1, dtype=np.int64))
     size = sum((part.size for part in parts), RawTextProgress(shards=1))
-    return ParsedText(size, Sentences(*columns, np.cumsum(sizes)))
+    return ParsedText(size, joined([nothing, *(part.sentences for part in parts)]))
 
 
-class TextBatch(NamedTuple):
-    """Texts that are parsed with the same view of the model.
-
-    texts (int): How many.
-    blocks (Blocks): Their words.
-    """
-
-    texts: int
-    blocks: Blocks
-
-
-def batches(texts: Iterable[Sequence[str]], encoder: Encoder, *, segmented: bool, words: int) -> Iterator[TextBatch]:
-    """Texts as blocks to parse.
-
-    texts (Iterable[Sequence[str]]): The words of each text.
-    segmented (bool): Whether each text is one sentence; else the parser finds the sentences.
-    words (int): About how many words make a batch.
-    """
-    numbers: list[int] = []
-    offsets = [0]
-    for text in texts:
-        numbers.extend(encoder.vocabulary.numbers_observed(text))
-        offsets.append(len(numbers))
-        if len(numbers) >= words:
-            yield _batch(numbers, offsets, segmented)
-            numbers, offsets = [], [0]
-    if numbers:
-        yield _batch(numbers, offsets, segmented)
-
-
-def _batch(numbers: list[int], offsets: list[int], segmented: bool) -> TextBatch:
-    bounds = np.unique(offsets)
-    blocks = Blocks(
-        words=np.array(numbers, dtype=np.int32),
-        tags=np.full(len(numbers), NONE, dtype=np.int32),
-        may_start=np.full(len(numbers), not segmented),
-        offsets=bounds,
-    )
-    return TextBatch(len(offsets) - 1, blocks)
+def _batches(
+    texts: Iterable[Sequence[str]], vocabulary: Vocabulary, *, segmented: bool, words: int
+) -> Iterator[tuple[int, Blocks]]:
+    """How many texts are parsed together, and these as blocks; see `learn_from_text`."""
+    some, found = [], 0
+    for text in chain(texts, [None]):
+        if text is not None:
+            some.append(np.array(vocabulary.numbers_observed(text), dtype=np.int32))
+            found += len(text)
+        if found >= words or (text is None and found):
+            blocks = sentence_blocks([each for each in some if len(each)])
+            yield len(some), blocks._replace(may_start=np.full(found, not segmented))
+            some, found = [], 0
 
 
 def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
@@ -155,7 +126,7 @@ def parse_texts(
 ) -> Iterator[ParsedText]:
     """Parse texts, each batch with the model as it is then. The arguments are those of `learn_from_text`."""
     search = search._replace(marginals=False, consensus=False)
-    for count, blocks in batches(texts, model.encoder, segmented=segmented, words=batch_words):
+    for count, blocks in _batches(texts, model.vocabulary, segmented=segmented, words=batch_words):
         parses = model.frozen.decode(blocks, search, threads)
         found = parsed_sentences(blocks, parses)
         # What is learned is what is generated.

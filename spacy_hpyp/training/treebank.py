@@ -154,8 +154,8 @@ class Treebank(Seen[np.ndarray]):
         return sentence if isinstance(sentence, str) else self.model.encoder.encode(sentence)
 
 
-def deal_out(order: Sequence[bytes], folds: int) -> dict[bytes, int]:
-    """With which fold each sentence is left out: stretches of them are dealt out in turn.
+def deal_out(order: Sequence[bytes], folds: int) -> list[list[bytes]]:
+    """Which sentences are left out together, if any are: stretches of them are dealt out to the folds in turn.
 
     order (Sequence[bytes]): What identifies the sentences, in their order in the treebank.
     folds (int): How many there are.
@@ -164,4 +164,4 @@ def deal_out(order: Sequence[bytes], folds: int) -> dict[bytes, int]:
     fold_of: dict[bytes, int] = {}
     for number, key in enumerate(order):
         fold_of.setdefault(key, number * stretches // len(order) % folds)
-    return fold_of
+    return [[key for key, own in fold_of.items() if own == fold] for fold in range(folds)]

@@ -18,7 +18,6 @@ from . import (
     cross_validate,
     evaluate,
     explore,
-    former,
     generate,
     guides,
     head_outward,
@@ -124,4 +123,4 @@ _add(
     },
 )
 hpyp.add_typer(papers, name="papers", rich_help_panel=_PAPERS)
-_add(hpyp, {"errors": former.errors, "calibrate": former.calibrate}, hidden=True)
+_add(hpyp, {"errors": evaluate.former_errors, "calibrate": evaluate.former_calibrate}, hidden=True)

@@ -28,9 +28,9 @@ from ..components.voting import VotingComponent
 from ..storage.files import prepare_folder, replace_file
 from ..text.word_classes import TABLE
 from .app import load_pipeline
-from .calibration import print_figures
 from .combine import hold_out
 from .documents import read_corpus, read_training
+from .evaluate import print_figures
 from .options import AnyPipeline, TrainData, option
 from .output import percent, print_table
 from .progress import Bar

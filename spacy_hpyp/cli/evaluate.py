@@ -1,24 +1,41 @@
 """`hpyp evaluate`: tags, trees and speed on gold tokens and gold sentence boundaries; what is wrong, and how well that is known."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
 
+import srsly
 from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
 
-from ..annotation.calibration import PUNCTUATION
-from ..annotation.errors import find_errors
+from ..annotation.calibration import PRECISION, PUNCTUATION, Calibration, calibrate_heads, calibrate_tags
+from ..annotation.errors import Confusion, Errors, Found, find_errors
 from ..components.corpus import create_gold_corpus, mark_sentence
-from .app import load_pipeline, prepared
-from .calibration import Bins, calibrations, print_calibrations
-from .errors import Examples, Rows, TrainingWords, known_words, print_errors
-from .options import Data, GoldTags, Json, Particles, Punctuation, Threads, argument, option
-from .output import percent, save_json
+from ..components.easy_first_tagger import EasyFirstTagger
+from ..components.hpyp_parser import HPYPParser
+from ..components.voting import VotingComponent
+from ..report.sections import error_tables
+from .app import Parsers, load_pipeline, prepared
+from .documents import read_corpus
+from .options import (
+    AnyPipeline,
+    Data,
+    GoldTags,
+    Json,
+    Particles,
+    Pipeline,
+    Printed,
+    Punctuation,
+    Threads,
+    argument,
+    option,
+)
+from .output import percent, print_table, save_json
 
 _ROWS = {
     "TAG": "tag_acc",
@@ -31,6 +48,16 @@ _ROWS = {
 }
 
 Temperature = Annotated[float | None, option("Temperature, instead of the pipeline's setting", "--temperature -T")]
+# What is shown of a sentence on each side of a word that is marked in it.
+_WINDOW = 6
+
+TrainingWords = Annotated[
+    Path | None,
+    option("Training data in .spacy format, for --errors: words that it does not have are unknown", exists=True),
+]
+Rows = Annotated[int, option("How many confusions --errors shows", "--rows -n", least=1)]
+Examples = Annotated[int, option("How many examples of each confusion --errors shows", "--examples -e", least=0)]
+Bins = Annotated[int, option("How many bins of equal width --calibration has", "--bins", least=1, most=1000)]
 
 
 def evaluate(
@@ -115,14 +142,59 @@ def evaluate(
     msg.table(shown, title="Results (gold sentences)")
     if errors:
         wrong = find_errors(scorer.parsed(model), known=known, punctuation=punctuation, show=examples)
-        print_errors(wrong, rows=rows)
+        _print_errors(wrong, rows)
         scores["errors"] = asdict(wrong)
     if calibration:
-        raw, exact = calibrations(nlp, found, data_path, bins=bins, punctuation=punctuation)
-        print_calibrations(raw, exact)
-        scores["calibration"] = {**exact.to_dict(), "raw": raw.to_dict()}
+        calibrated = calibrations(nlp, found, data_path, bins=bins, punctuation=punctuation)
+        _print_calibrations(calibrated)
+        scores["calibration"] = _figures(calibrated)
     save_json(output, scores, "results")
     return scores
+
+
+def former_errors(
+    model: AnyPipeline,
+    data_path: Data,
+    *,
+    output: Json = None,
+    train: TrainingWords = None,
+    rows: Rows = 15,
+    examples: Examples = 1,
+    punctuation: Punctuation = False,
+    threads: Threads = None,
+) -> None:
+    """Print what a parser gets wrong, as 'evaluate --errors' does."""
+    scores = evaluate(
+        model,
+        data_path,
+        errors=True,
+        train=train,
+        rows=rows,
+        examples=examples,
+        punctuation=punctuation,
+        threads=threads,
+    )
+    save_json(output, {"scores": scores, **scores.pop("errors")}, "the errors")
+
+
+def former_calibrate(
+    model: Pipeline,
+    data_path: Data,
+    *,
+    bins: Annotated[int, option("Bins of equal width", "--bins -b", least=1, most=1000)] = 10,
+    punctuation: Punctuation = False,
+    particles: Particles = None,
+    temperature: Temperature = None,
+    threads: Threads = None,
+    output: Printed = "table",
+) -> None:
+    """Print reliability tables, as 'evaluate --calibration' does."""
+    nlp, parsers = prepared(model, threads=threads, particles=particles, temperature=temperature)
+    found = calibrations(nlp, parsers, data_path, bins=bins, punctuation=punctuation)
+    if output == "json":
+        print(srsly.json_dumps(_figures(found), indent=2))
+    else:
+        _print_calibrations(found)
 
 
 def read_examples(nlp: Language, data_path: Path, *, gold_tags: bool = False, heads: bool = False) -> list[Example]:
@@ -218,3 +290,139 @@ def _complete_match(examples: Sequence[Example]) -> float | None:
             for token, head, label in zip(example.predicted, heads, labels)
         )
     return right / total if total else None
+
+
+def known_words(nlp: Language, train: Path | None = None) -> Callable[[str], bool] | None:
+    """Whether a word is known: one of training data, or else one that the hpyp_parser of a pipeline knows as itself.
+
+    nlp (Language): The pipeline.
+    train (Path | None): A .spacy file or a directory of them.
+    RETURNS (Callable | None): None if nobody knows.
+    RAISES (ValueError): If there is no word in the training data.
+    """
+    if train is None:
+        parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser) and pipe.is_trained]
+        return frozenset(parsers[0].joint.vocabulary.words).__contains__ if parsers else None
+    words = {token.text for example in read_corpus(train, nlp) for token in example.reference}
+    if not words:
+        raise ValueError(f"There is no word in '{train}'.")
+    return words.__contains__
+
+
+def _print_errors(found: Errors, rows: int) -> None:
+    """Print tables of errors, with so many labels, tags and confusions."""
+    for table in sorted(error_tables(found), key=lambda table: not table.folded):
+        shown = table.rows[:rows] if table.folded else table.rows
+        print_table(table.columns, [list(map(_cell, row)) for row in shown], table.title)
+    _print_confusions("Confusions of labels", found.label_confusions[:rows], ("label", "gold", "predicted"))
+    _print_confusions("Wrong heads of right labels", found.wrong_heads[:rows], ("label", "gold", ""))
+    if any(row["predicted"] for row in found.tags):
+        _print_confusions("Confusions of tags", found.tag_confusions[:rows], ("tag", "gold", "predicted"))
+
+
+def _cell(value: object) -> str:
+    return percent(value) if value is None or isinstance(value, float) else str(value)
+
+
+def _print_confusions(title: str, confusions: list[Confusion], names: tuple[str, str, str]) -> None:
+    if not confusions:
+        return
+    msg.divider(title)
+    kind, _, other = names
+    for each in confusions:
+        pair = f"{each.gold} → {each.predicted}" if other else each.gold
+        heads = f", {each.right_heads} of them with the right head" if kind == "label" and other else ""
+        print(f"{each.count:6}  {pair}{heads}")
+        for found in each.examples:
+            print(f"        {_marked(found)}")
+            if found.gold_label:
+                gold, predicted = _head(found, found.gold_head), _head(found, found.predicted_head)
+                print(f"        head: {gold}" if gold == predicted else f"        head: {gold}, not {predicted}")
+
+
+def _marked(found: Found) -> str:
+    """A sentence, or what stands about the word, with the word in brackets."""
+    start, end = max(0, found.word - _WINDOW), found.word + _WINDOW + 1
+    words = [f"[{word}]" if i == found.word else word for i, word in enumerate(found.words)][start:end]
+    return " ".join([*["…"][: start > 0], *words, *["…"][: end < len(found.words)]])
+
+
+def _head(found: Found, place: int | None) -> str:
+    """A head by its form and, as a form may be there twice, its number in the sentence."""
+    return "ROOT" if place is None else f"{found.words[place]} ({place + 1})"
+
+
+def calibrations(
+    nlp: Language, parsers: Parsers, data_path: Path, *, bins: int, punctuation: bool
+) -> dict[str, dict[str, Calibration]]:
+    """Measure how well the probabilities of heads and tags are calibrated.
+
+    nlp (Language), parsers (Parsers): The pipeline, and its parsers.
+    data_path (Path): A .spacy file or a directory of them.
+    bins (int): The number of bins.
+    punctuation (bool): Whether the heads of punctuation count.
+    RETURNS (dict[str, dict[str, Calibration]]): Of "heads" and "tags", on "raw documents", and on "gold sentences" with gold tokens.
+    RAISES (ValueError): If there is no parser of this package, or nothing to parse or to compare with.
+    """
+    if not any(parsers):
+        raise ValueError(f"Parsers of this package say how sure they are, but the pipeline has {nlp.pipe_names}.")
+    for parser in parsers.hpyp:
+        parser.marginals = True
+    # Only a generative parser that finds tags says how sure of them it is, and not where a tagger comes after it.
+    others = any(isinstance(pipe, EasyFirstTagger | VotingComponent) for _, pipe in nlp.pipeline)
+    read = {"raw documents": read_corpus(data_path, nlp), "gold sentences": list(create_gold_corpus(data_path)(nlp))}
+    found = {}
+    for text, examples in read.items():
+        if not examples:
+            raise ValueError(f"There is nothing to parse in '{data_path}'.")
+        for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
+            example.predicted = doc
+        heads, tags = calibrate_heads(examples, bins, punctuation=punctuation), calibrate_tags(examples, bins)
+        if not heads.tokens.any() or not (tags.tokens.any() or others or not parsers.hpyp):
+            missing = "tag" if heads.tokens.any() else "head"
+            raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold {missing}.")
+        found[text] = {"heads": heads, "tags": tags}
+    return found
+
+
+def _figures(found: Mapping[str, Mapping[str, Calibration]]) -> dict[str, Any]:
+    """Calibrations as JSON has them, which knows no NaN."""
+    raw, gold = (
+        {
+            name: {key: None if value != value else value for key, value in each.to_dict().items()}
+            for name, each in own.items()
+        }
+        for own in found.values()
+    )
+    return {**gold, "raw": raw}
+
+
+def _print_calibrations(found: Mapping[str, Mapping[str, Calibration]]) -> None:
+    for text, own in found.items():
+        for name, each in own.items():
+            if each.tokens.any() or name == "heads":
+                _print_calibration(f"{name[:-1]}_prob, {text}", each)
+
+
+def _print_calibration(name: str, found: Calibration) -> None:
+    table = found.to_dict()
+    rows = [
+        (f"{row['from']:.2f}-{row['to']:.2f}", row["tokens"], f"{row['confidence']:.4f}", f"{row['accuracy']:.4f}")
+        for row in table["bins"]
+    ]
+    footer = ("all", table["tokens"], f"{table['confidence']:.4f}", f"{table['accuracy']:.4f}")
+    header = (name, "tokens", "confidence", "accuracy")
+    print_table(header, rows, f"Reliability of {name}", footer=footer)
+    print_figures(found)
+    surest = [(f"{row['part']:.0%}", f"{row['confidence']:.4f}", f"{row['risk']:.4f}") for row in table["coverage"]]
+    print_table(("surest", "confidence from", "wrong"), surest, f"Risk and coverage of {name}", left=0)
+
+
+def print_figures(found: Calibration) -> None:
+    """Print what a reliability table says in three numbers."""
+    msg.text(f"Expected calibration error: {found.error:.4f}")
+    msg.text(f"AUROC: {found.auroc:.4f}")
+    if isnan(found.threshold):
+        msg.text(f"Precision {PRECISION:.0%}: with no threshold")
+    else:
+        msg.text(f"Precision {PRECISION:.0%}: from {found.threshold:.4f} on, which {found.above:.1%} have")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 from spacy.training import Example
 from wasabi import msg
 
@@ -20,8 +20,6 @@ from ..report.figures import check_library
 from ..report.page import write_page
 from ..report.parameters import learned_parameters
 from ..report.sections import (
-    LearnedParameters,
-    TokenSurprisal,
     calibration_section,
     confusions_section,
     discounts_section,
@@ -36,8 +34,7 @@ from ..report.training_log import read_training_log
 from ..report.trees import worst_trees
 from ..storage.files import replace_file
 from .app import load_pipeline, set_threads
-from .errors import known_words
-from .evaluate import parse_examples, read_examples
+from .evaluate import known_words, parse_examples, read_examples
 from .options import AnyPipeline, Data, Threads, argument, option, writable
 from .raw_text import locate_paragraphs
 
@@ -79,7 +76,20 @@ def report(
         parser.marginals = True
     _, parsed = parse_examples(nlp, gold, model)
     found = find_errors(parsed, known=known_words(nlp))
-    parameters = _parameters(nlp)
+    learned = {
+        name: pipe.learned
+        for name, pipe in nlp.pipeline
+        if isinstance(pipe, HPYPParser | HeadOutwardComponent) and pipe.is_trained
+    }
+    progress = {
+        name: {count: getattr(model.progress, count) for count in ("steps", "sweeps", "tokens")}
+        for name, model in learned.items()
+    }
+    parameters = {
+        name: learned_parameters(model.conditionals, model.franchises, model.weights) for name, model in learned.items()
+    }
+    # Those of estimators of Eisner (1996) are none.
+    estimated = {name: own for name, own in parameters.items() if not learned[name].own_tables}
     sections = [
         scores_section(bootstrap(count_by_sentence(parsed), resamples=resamples, seed=seed), resamples),
         errors_section(found),
@@ -87,8 +97,8 @@ def report(
         trees_section(worst_trees(parsed, sentences), sentences),
         calibration_section(calibrate_heads(parsed), calibrate_tags(parsed)),
         surprisal_section(_surprisals(nlp, parsers, gold, text), f"'{data_path if text is None else text}'"),
-        training_section(checks, nlp.meta.get("performance", {}), _progress(nlp)),
-        discounts_section(parameters),
+        training_section(checks, nlp.meta.get("performance", {}), progress),
+        discounts_section(estimated),
         weights_section(parameters),
     ]
     facts = [
@@ -103,52 +113,22 @@ def report(
     msg.good(f"Saved the report to {output}")
 
 
-def _parameters(nlp: Language) -> list[LearnedParameters]:
-    found = []
-    for name, pipe in nlp.pipeline:
-        if isinstance(pipe, HPYPParser | HeadOutwardComponent) and pipe.is_trained:
-            model = pipe.learned
-            learned = learned_parameters(model.conditionals, model.franchises, model.weights)
-            found.append(LearnedParameters(name, learned, estimated=not model.own_tables))
-    return found
-
-
-def _progress(nlp: Language) -> dict[str, dict[str, int]]:
-    """What components count while they learn."""
-    found = {}
-    for name, pipe in nlp.pipeline:
-        if isinstance(pipe, HPYPParser | HeadOutwardComponent) and pipe.is_trained:
-            progress = pipe.learned.progress
-            found[name] = {each: getattr(progress, each) for each in ("steps", "sweeps", "tokens")}
-    return found
-
-
 def _surprisals(
     nlp: Language, parsers: Sequence[HPYPParser], gold: Sequence[Example], text: Path | None
-) -> list[TokenSurprisal]:
-    """The surprisal of the first tokens of a text, or of gold sentences."""
-    docs = _first(_gold_docs(nlp, gold) if text is None else _docs_of(nlp, text))
+) -> list[Token]:
+    """The first tokens, with their surprisals, of a text or of gold sentences."""
+    if text is None:
+        refs = (example.reference for example in gold)
+        docs = (unannotated(doc, nlp.vocab, sent_starts=[i == 0 for i in range(len(doc))]) for doc in refs)
+    else:
+        docs = (nlp.make_doc(paragraph) for _, paragraph in locate_paragraphs(text))
     reading = {name: {"search": search_for_reading(pipe.search)} for name, pipe in nlp.pipeline if pipe in parsers}
-    tokens = []
-    for doc in nlp.pipe(docs, component_cfg=reading) if parsers else ():
-        ends = {sentence.end - 1 for sentence in doc.sents} if doc.has_annotation("SENT_START") else set()
-        for token in doc:
-            if not token.is_space and token._.surprisal is not None:
-                parts = token._.surprisal_lexical, token._.surprisal_syntactic
-                tokens.append(TokenSurprisal(token.text, token.tag_, *parts, is_last=token.i in ends))
+    tokens: list[Token] = []
+    for doc in nlp.pipe(_first(docs), component_cfg=reading) if parsers else ():
+        tokens += [token for token in doc if not token.is_space and token._.surprisal is not None]
     if parsers and text is not None and not tokens:
         raise ValueError(f"There is no word in '{text}', whose surprisal was to be shown.")
     return tokens[:_TOKENS]
-
-
-def _gold_docs(nlp: Language, gold: Sequence[Example]) -> Iterator[Doc]:
-    for example in gold:
-        doc = example.reference
-        yield unannotated(doc, nlp.vocab, sent_starts=[i == 0 for i in range(len(doc))])
-
-
-def _docs_of(nlp: Language, text: Path) -> Iterator[Doc]:
-    return (nlp.make_doc(paragraph) for _, paragraph in locate_paragraphs(text))
 
 
 def _first(docs: Iterator[Doc]) -> Iterator[Doc]:

@@ -1,6 +1,6 @@
 """The page: sections with figures, tables and trees, and how they are written as HTML."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -31,25 +31,14 @@ class PageTable(NamedTuple):
 
     title (str): What it is of.
     columns (Sequence[str]): The names of the columns.
-    rows (Sequence[Sequence[Cell]]): The first cell of each is its name.
+    rows (Sequence[Sequence]): Cells, or what is made a cell, see `cell`. The first of each is its name.
     folded (bool): Whether it is shown only when it is asked for.
     """
 
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[object]]
     folded: bool = False
-
-
-class Figure(NamedTuple):
-    """A figure.
-
-    svg (Markup): See `spacy_hpyp.report.figures`.
-    title (str): What is above it.
-    """
-
-    svg: Markup
-    title: str
 
 
 @dataclass
@@ -59,14 +48,15 @@ class Section:
     name (str): What links lead to.
     title (str): Its heading.
     texts (list[str]): Its paragraphs; for a part that a pipeline has not, they say so.
-    figures (list[Figure]), tables (list[PageTable]), trees (list[WrongTree]): What comes after them.
+    figures (list[tuple[str, Markup]]): What comes after them, with titles; see `spacy_hpyp.report.figures`.
+    tables (list[PageTable]), trees (list[WrongTree]): What comes then.
     for_experts (bool): Whether these are shown only when they are asked for.
     """
 
     name: str
     title: str
     texts: list[str] = field(default_factory=list)
-    figures: list[Figure] = field(default_factory=list)
+    figures: list[tuple[str, Markup]] = field(default_factory=list)
     tables: list[PageTable] = field(default_factory=list)
     trees: list[WrongTree] = field(default_factory=list)
     for_experts: bool = False
@@ -84,20 +74,15 @@ class Section:
         arguments, settings: Of the function.
         """
         place = "".join(letter if letter.isalnum() and letter.isascii() else f"-{ord(letter):x}-" for letter in name)
-        self.figures.append(Figure(draw(f"figure-{place}", title, *arguments, **settings), title))
+        self.figures.append((title, draw(f"figure-{place}", title, *arguments, **settings)))
 
-    def tabulate(
-        self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, folded: bool = False
-    ) -> None:
-        """Add a table of values: whole numbers, words, and proportions that are shown in percent.
-
-        title (str), columns (Sequence[str]), folded (bool): See `PageTable`.
-        rows (Iterable[Sequence]): Cells, or what is made a cell; None is shown as a dash.
-        """
-        self.tables.append(PageTable(title, columns, [[_cell(value) for value in row] for row in rows], folded))
+    def tabulate(self, *table: Any, **settings: Any) -> None:
+        """Add a table, see `PageTable`."""
+        self.tables.append(PageTable(*table, **settings))
 
 
-def _cell(value: object) -> Cell:
+def cell(value: object) -> Cell:
+    """A value as a cell: a whole number, a word, a proportion that is shown in percent, or None, which is a dash."""
     if isinstance(value, Cell):
         return value
     if value is None:
@@ -133,4 +118,6 @@ def tree_style() -> str:
 @cache
 def _environment() -> Environment:
     loader = FileSystemLoader(Path(__file__).parent)
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    found.filters["cell"] = cell
+    return found

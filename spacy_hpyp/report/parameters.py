@@ -23,13 +23,17 @@ BUCKET_NAMES = (
 class Tier(NamedTuple):
     """The restaurants of one expert at one depth.
 
-    depth (int): Of how many elements their contexts are.
+    expert (int): Its number, from 1.
+    context (tuple[str, ...]): What the expert is conditioned on, most important first.
+    depth (int): Of how many elements the contexts of the restaurants are.
     discount, strength (float): The hyperparameters that they share.
     restaurants, customers (int): How many there are, and how many customers they have together.
     weights (tuple[float, ...]): The weight of the expert where a context leads here, by the restaurant's bucket; empty where there
         are no weights.
     """
 
+    expert: int
+    context: tuple[str, ...]
     depth: int
     discount: float
     strength: float
@@ -38,33 +42,17 @@ class Tier(NamedTuple):
     weights: tuple[float, ...]
 
 
-class Expert(NamedTuple):
-    """An expert of a distribution.
-
-    context (tuple[str, ...]): What it is conditioned on, most important first.
-    tiers (list[Tier]): From the empty context to the whole one.
-    """
-
-    context: tuple[str, ...]
-    tiers: list[Tier]
-
-
 class Learned(NamedTuple):
     """What a distribution has learned.
 
     name (str): Its name.
     mixed (bool): Whether its experts are mixed; else they are multiplied.
-    experts (list[Expert]): Its experts.
+    experts (list[list[Tier]]): Of each expert, from the empty context to the whole one.
     """
 
     name: str
     mixed: bool
-    experts: list[Expert]
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether its experts have weights."""
-        return any(tier.weights for expert in self.experts for tier in expert.tiers)
+    experts: list[list[Tier]]
 
 
 def learned_parameters(
@@ -76,39 +64,29 @@ def learned_parameters(
     RETURNS (list[Learned]): Of the distributions that have experts.
     """
     return [
-        Learned(
-            name, conditional.mixed and not conditional.is_plain, _experts(conditional, franchises[name], weights[name])
-        )
-        for name, conditional in conditionals.items()
-        if conditional.experts
+        Learned(name, each.mixed and not each.is_plain, _experts(each, franchises[name], weights[name]))
+        for name, each in conditionals.items()
+        if each.experts
     ]
 
 
-def _experts(conditional: Conditional, franchise: Franchise, weights: Weights) -> list[Expert]:
+def _experts(conditional: Conditional, franchise: Franchise, weights: Weights) -> list[list[Tier]]:
     depth = franchise.columns.shape[1]
     used = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
     tier_of, customers = used[:, TIER], used[:, CUSTOMERS].astype(np.int64)
     tiers = len(franchise.discount)
-    restaurants = np.bincount(tier_of[customers > 0], minlength=tiers)
-    seated = np.bincount(tier_of, customers, minlength=tiers)
+    columns = (
+        franchise.discount.tolist(),
+        franchise.strength.tolist(),
+        np.bincount(tier_of[customers > 0], minlength=tiers).tolist(),
+        np.bincount(tier_of, customers, minlength=tiers).astype(np.int64).tolist(),
+        [()] * tiers if conditional.is_plain else list(map(tuple, weights.bucket.tolist())),
+    )
+    rows = list(zip(*columns))
     experts = []
     for number, context in enumerate(conditional.experts):
         first = number * (depth + 1)
         last = first + int(np.sum(franchise.columns[number] != NONE))
-        experts.append(
-            Expert(
-                context,
-                [
-                    Tier(
-                        depth=tier - first,
-                        discount=float(franchise.discount[tier]),
-                        strength=float(franchise.strength[tier]),
-                        restaurants=int(restaurants[tier]),
-                        customers=int(seated[tier]),
-                        weights=() if conditional.is_plain else tuple(weights.bucket[tier].tolist()),
-                    )
-                    for tier in range(first, last + 1)
-                ],
-            )
-        )
+        own = enumerate(rows[first : last + 1])
+        experts.append([Tier(number + 1, context, depth_of, *row) for depth_of, row in own])
     return experts

@@ -1,15 +1,16 @@
 """The parts of a report, each made of what has been measured elsewhere."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from spacy.tokens import Token
 
 from ..annotation.calibration import COVERAGE, Calibration
 from ..annotation.errors import Confusion, Errors
 from ..annotation.intervals import LEVEL, Interval
 from .figures import bar_figure, calibration_figure, interval_figure, line_figure
-from .page import Cell, Section
+from .page import Cell, PageTable, Section
 from .parameters import BUCKET_NAMES, Learned
 from .training_log import Check
 from .trees import WrongTree
@@ -20,34 +21,6 @@ _LOG_PROB = "token_log_prob"
 _CONFUSED, _LISTED = 10, 20
 # The longest text beside a bar, in characters.
 _LONGEST = 18
-
-
-class TokenSurprisal(NamedTuple):
-    """A token of a text.
-
-    text, tag (str): The token.
-    lexical, syntactic (float): The parts of its surprisal, in bits.
-    is_last (bool): Whether a sentence ends with it.
-    """
-
-    text: str
-    tag: str
-    lexical: float
-    syntactic: float
-    is_last: bool
-
-
-class LearnedParameters(NamedTuple):
-    """What a component has learned.
-
-    component (str): Its name.
-    distributions (list[Learned]): Its distributions.
-    estimated (bool): Whether they have discounts and strengths of their own; else they are estimators of Eisner (1996).
-    """
-
-    component: str
-    distributions: list[Learned]
-    estimated: bool
 
 
 def scores_section(intervals: Mapping[str, Interval], resamples: int) -> Section:
@@ -121,11 +94,13 @@ def training_section(
     return section
 
 
-def discounts_section(found: Sequence[LearnedParameters]) -> Section:
-    """Discounts and strengths by depth of the context."""
+def discounts_section(found: Mapping[str, Sequence[Learned]]) -> Section:
+    """Discounts and strengths by depth of the context.
+
+    found (Mapping[str, Sequence[Learned]]): By component; none of those whose distributions are estimators of Eisner (1996).
+    """
     section = Section("discounts", "Discounts and strengths", for_experts=True)
-    shown = [each for each in found if each.estimated]
-    if not shown:
+    if not found:
         section.texts.append("The pipeline has no component with Pitman–Yor processes, so that there are none.")
         return section
     section.texts.append(
@@ -133,12 +108,12 @@ def discounts_section(found: Sequence[LearnedParameters]) -> Section:
         "numbers that they have in the tables. A high discount at some depth says that contexts of that depth say little about what comes "
         "next which shorter ones do not say."
     )
-    for component, distributions, _ in shown:
+    for component, distributions in found.items():
         for learned in distributions:
             for what in ("discount", "strength"):
                 lines = {
-                    str(number): ([tier.depth for tier in each.tiers], [getattr(tier, what) for tier in each.tiers])
-                    for number, each in enumerate(learned.experts, 1)
+                    str(each[0].expert): ([tier.depth for tier in each], [getattr(tier, what) for tier in each])
+                    for each in learned.experts
                 }
                 section.draw(
                     line_figure,
@@ -150,21 +125,25 @@ def discounts_section(found: Sequence[LearnedParameters]) -> Section:
                     log=what == "strength",
                 )
             rows = [
-                [number, " ".join(each.context) or "–", tier.depth]
+                [tier.expert, " ".join(tier.context) or "–", tier.depth]
                 + [Cell(f"{value:.3f}") for value in (tier.discount, tier.strength)]
                 + [_count(tier.restaurants), _count(tier.customers)]
-                for number, each in enumerate(learned.experts, 1)
-                for tier in each.tiers
+                for each in learned.experts
+                for tier in each
             ]
             columns = ["expert", "context", "depth", "discount", "strength", "restaurants", "customers"]
             section.tabulate(f"{component}, {learned.name}: discounts and strengths", columns, rows, folded=True)
     return section
 
 
-def weights_section(found: Sequence[LearnedParameters]) -> Section:
-    """The weights of experts."""
+def weights_section(found: Mapping[str, Sequence[Learned]]) -> Section:
+    """The weights of experts.
+
+    found (Mapping[str, Sequence[Learned]]): By component.
+    """
     section = Section("weights", "Weights of experts", for_experts=True)
-    shown = [(each.component, learned) for each in found for learned in each.distributions if learned.has_weights]
+    all_learned = [(component, learned) for component, own in found.items() for learned in own]
+    shown = [(component, learned) for component, learned in all_learned if learned.experts[0][-1].weights]
     if not shown:
         section.texts.append("No distribution of the pipeline has several experts, so that there are no weights.")
         return section
@@ -173,8 +152,8 @@ def weights_section(found: Sequence[LearnedParameters]) -> Section:
         "of experts that are mixed are logarithms of shares, up to a constant. What tags add to them (the gates) is left out."
     )
     for component, learned in shown:
-        weights = [each.tiers[-1].weights for each in learned.experts]
-        lines = {str(number): (range(len(own)), own) for number, own in enumerate(weights, 1)}
+        whole = [each[-1] for each in learned.experts]
+        lines = {str(tier.expert): (range(len(tier.weights)), tier.weights) for tier in whole}
         section.draw(
             line_figure,
             f"weights-{component}-{learned.name}",
@@ -185,8 +164,8 @@ def weights_section(found: Sequence[LearnedParameters]) -> Section:
             x_names=BUCKET_NAMES,
         )
         rows = [
-            [number, " ".join(each.context) or "–", *(Cell(f"{weight:.3f}") for weight in own)]
-            for number, (each, own) in enumerate(zip(learned.experts, weights), 1)
+            [tier.expert, " ".join(tier.context) or "–", *(Cell(f"{weight:.3f}") for weight in tier.weights)]
+            for tier in whole
         ]
         section.tabulate(
             f"{component}, {learned.name}: weights", ["expert", "context", *BUCKET_NAMES], rows, folded=True
@@ -237,46 +216,34 @@ def calibration_section(heads: Calibration, tags: Calibration) -> Section:
     return section
 
 
-class ErrorTable(NamedTuple):
-    """What a table of errors shows.
-
-    title (str): What it is called.
-    rows (list[dict]): See `Errors`.
-    columns (list[str]): What is shown of them.
-    """
-
-    title: str
-    rows: list[dict[str, Any]]
-    columns: list[str]
-
-    @property
-    def by_name(self) -> bool:
-        """Whether there may be many rows: one for each label or tag."""
-        return self.columns[0] == "name"
-
-
-def error_tables(found: Errors) -> list[ErrorTable]:
-    """The tables of errors that there are: by length, of known and unknown words, by label and by tag."""
+def error_tables(found: Errors) -> list[PageTable]:
+    """The tables of errors that there are: by length, of known and unknown words, and folded those by label and by tag, which may be long."""
     by_length = ["length", "gold", "predicted", "precision", "recall", "las"]
     of_sentences = ["sentences", "tokens", "uas", "las", "tag_acc", "complete_match"]
     by_name = ["name", "gold", "predicted", "precision", "recall", "f"]
     tables = [
-        ErrorTable("By length of the arc", found.arc_lengths, by_length),
-        ErrorTable("By length of the sentence", found.sentence_lengths, ["length", *of_sentences]),
-        ErrorTable("By whether the word is known", found.words, ["words", *of_sentences[1:-1]]),
-        ErrorTable("By label", found.labels, [*by_name, "uas"]),
-        ErrorTable("By tag", found.tags if any(row["predicted"] for row in found.tags) else [], by_name),
+        ("By length of the arc", found.arc_lengths, by_length),
+        ("By length of the sentence", found.sentence_lengths, ["length", *of_sentences]),
+        ("By whether the word is known", found.words, ["words", *of_sentences[1:-1]]),
+        ("By label", found.labels, [*by_name, "uas"]),
+        ("By tag", found.tags if any(row["predicted"] for row in found.tags) else [], by_name),
     ]
-    return [table for table in tables if table.rows]
+    return [
+        PageTable(
+            title,
+            [name.replace("_", " ") for name in columns],
+            [[row[name] for name in columns] for row in rows],
+            folded=columns[0] == "name",
+        )
+        for title, rows, columns in tables
+        if rows
+    ]
 
 
 def errors_section(found: Errors) -> Section:
     """Scores by label, by length, and of known and unknown words."""
     section = Section("errors", "Where the errors are", ["In percent; arcs of punctuation are left out."])
-    for table in error_tables(found):
-        columns = [name.replace("_", " ") for name in table.columns]
-        rows = [[row[name] for name in table.columns] for row in table.rows]
-        section.tabulate(table.title, columns, rows, folded=table.by_name)
+    section.tables += error_tables(found)
     if not found.words:
         section.texts.append("Which words are known, no component of the pipeline says.")
     return section
@@ -351,10 +318,10 @@ def trees_section(trees: Sequence[WrongTree], asked: int) -> Section:
     return section
 
 
-def surprisal_section(tokens: Sequence[TokenSurprisal], source: str) -> Section:
+def surprisal_section(tokens: Sequence[Token], source: str) -> Section:
     """The surprisal along a text.
 
-    tokens (Sequence[TokenSurprisal]): Its tokens; without any there is nothing to be drawn.
+    tokens (Sequence[Token]): Its tokens with their surprisals; without any there is nothing to be drawn.
     source (str): Where the text is from.
     """
     section = Section("surprisal", "Surprisal along a text")
@@ -371,20 +338,21 @@ def surprisal_section(tokens: Sequence[TokenSurprisal], source: str) -> Section:
         "Surprisal of each token",
         [_short(token.text) for token in tokens],
         {
-            "syntactic": [token.syntactic for token in tokens],
-            "lexical": [token.lexical for token in tokens],
+            "syntactic": [token._.surprisal_syntactic for token in tokens],
+            "lexical": [token._.surprisal_lexical for token in tokens],
         },
         x_label="surprisal, bits",
-        ends=[place for place, token in enumerate(tokens[:-1]) if token.is_last],
+        ends=[place for place, token in enumerate(tokens[:-1]) if token.is_sent_end],
         height=0.21 * len(tokens) + 0.9,
     )
     rows = [
         [
             Cell(token.text, is_text=True),
-            token.tag or "–",
-            *(Cell(f"{value:.2f}") for value in (token.lexical + token.syntactic, token.lexical, token.syntactic)),
+            token.tag_ or "–",
+            *(Cell(f"{value:.2f}") for value in (lexical + syntactic, lexical, syntactic)),
         ]
         for token in tokens
+        for lexical, syntactic in [(token._.surprisal_lexical, token._.surprisal_syntactic)]
     ]
     columns = ["token", "tag", "surprisal", "lexical", "syntactic"]
     section.tabulate("Surprisal of each token, in bits", columns, rows, folded=True)

@@ -18,25 +18,25 @@ def test_every_tier_has_its_hyperparameters_and_its_customers(trained, toy):
         if not model.conditionals[name].experts:
             assert name not in found
             continue
-        [expert] = found[name].experts
+        [tiers] = found[name].experts
         franchise = model.franchises[name]
-        assert expert.context == model.conditionals[name].experts[0]
-        assert [tier.depth for tier in expert.tiers] == list(range(len(franchise.discount)))
-        assert [tier.discount for tier in expert.tiers] == franchise.discount.tolist()
-        assert [tier.strength for tier in expert.tiers] == franchise.strength.tolist()
+        assert tiers[0].context == model.conditionals[name].experts[0]
+        assert [tier.depth for tier in tiers] == list(range(len(franchise.discount)))
+        assert [tier.discount for tier in tiers] == franchise.discount.tolist()
+        assert [tier.strength for tier in tiers] == franchise.strength.tolist()
         # A table is a customer of the restaurant above: there are never more of them.
-        counts = [tier.customers for tier in expert.tiers]
+        counts = [tier.customers for tier in tiers]
         assert counts == sorted(counts)
         assert counts[-1] == customers
-        assert expert.tiers[0].restaurants == 1
-        assert not found[name].has_weights
+        assert tiers[0].restaurants == 1
+        assert not tiers[-1].weights
 
 
 def test_experts_of_different_depth_have_tiers_of_their_own_with_weights(toy):
     nlp = toy.nlp(**toy.pools)
     nlp.initialize(lambda: toy.examples(nlp, toy.sentences(10)))
     model, found = learned(nlp, toy)
-    assert {name: [len(expert.tiers) - 1 for expert in each.experts] for name, each in found.items()} == {
+    assert {name: [len(tiers) - 1 for tiers in each.experts] for name, each in found.items()} == {
         name: [len(context) for context in contexts]
         for name, contexts in toy.pools.items()
         if name in model.conditionals
@@ -44,8 +44,7 @@ def test_experts_of_different_depth_have_tiers_of_their_own_with_weights(toy):
     assert found["word"].mixed
     assert not found["tag"].mixed
     weights = model.weights["transition"].bucket
-    assert found["transition"].has_weights
-    assert found["transition"].experts[1].tiers[2].weights == pytest.approx(weights[4 + 2])
+    assert found["transition"].experts[1][2].weights == pytest.approx(weights[4 + 2])
 
 
 def test_standings_have_the_names_of_what_they_hold():

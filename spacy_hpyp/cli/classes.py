@@ -18,7 +18,7 @@ from .app import load_pipeline
 from .options import Cluster, Tokenized, argument, option, writable
 from .progress import Bar
 from .raw_text import existing, read_sentences
-from .shards import pairs_by_workers
+from .shards import SentencesTask, made_with, pairs_by_workers
 
 # Of how many classes the most frequent words are shown, and how many of each.
 _SHOWN, _WORDS = 20, 10
@@ -71,7 +71,8 @@ def classes(
             if every > 1:
                 raise ValueError("With --ray there is no --every.")
             own_lang = None if tokenized else lang
-            pairs = pairs_by_workers("classes", texts or [], output, cluster, tokenizer, own_lang, digits=digits)
+            task = SentencesTask(*made_with(tokenizer), True, cluster.field, "pairs", own_lang, digits)
+            pairs = pairs_by_workers("classes", task, texts or [], output, cluster)
         else:
             nlp = None if tokenized else load_pipeline(tokenizer) if tokenizer else spacy.blank(lang)
             # Different words are kept anyway.

@@ -23,10 +23,10 @@ from ..training.raw_training import (
     parse_texts,
 )
 from .app import load_parser, note
-from .options import Cluster, Threads, argument, option
+from .options import Cluster, Threads, argument, option, place, refuse_uris
 from .progress import Bar
 from .raw_text import existing, read_paragraphs, read_sentences
-from .shards import ShardTask, distribute, made_with, place, refuse_uris, shards_of, words_in
+from .shards import ShardTask, distribute, made_with, shards_of, words_in
 
 _BATCH_WORDS = 50_000
 # Of a word and the space behind it, about, in bytes.

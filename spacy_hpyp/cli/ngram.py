@@ -15,7 +15,7 @@ from .app import load_parser, load_pipeline
 from .options import Cluster, MinClassCount, MinCount, SegmentWith, Tokenized, argument, option, writable
 from .progress import Bar
 from .raw_text import read_sentences
-from .shards import sentences_by_workers
+from .shards import SentencesTask, made_with, sentences_by_workers
 
 
 def ngram(
@@ -81,8 +81,9 @@ def ngram(
             words = words(read(vocab_from))
     texts: Iterable[list[str]] = chain.from_iterable(map(read, train))
     if cluster.ray is not None:
-        of_words = {"model": segment_with, "lang": None if tokenized else lang, "running": segment_with is not None}
-        texts = sentences_by_workers("ngram", train, output, cluster, **of_words)
+        own_lang = None if tokenized else lang
+        task = SentencesTask(*made_with(segment_with), segment_with is None, cluster.field, "jsonl", own_lang)
+        texts = sentences_by_workers("ngram", task, train, output, cluster)
     with (
         Bar(texts, desc="Reading", unit=" sentences") as sentences,
         Bar(desc="Training", unit=" words", unit_scale=True, leave=True, delay=1e-9) as bar,

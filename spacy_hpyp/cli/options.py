@@ -72,6 +72,18 @@ def with_groups(function: Callable) -> Callable:
     return command
 
 
+def place(text: str) -> Any:
+    """A path, or a URI as it is."""
+    return text if "://" in text else Path(text)
+
+
+def refuse_uris(*paths: Path | str | None) -> None:
+    """See that paths are none of URIs. RAISES (ValueError): If one is."""
+    for path in paths:
+        if isinstance(path, str):
+            raise ValueError(f"'{path}' is a URI, which can be read and written with --ray.")
+
+
 def writable(path: Path | None) -> Path | None:
     """See that the folder of a file to write is there.
 

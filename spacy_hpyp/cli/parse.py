@@ -38,11 +38,11 @@ from .conllu_format import (
     write_again,
     write_sentence,
 )
-from .options import Cluster, PerLine, argument, option
+from .options import Cluster, PerLine, argument, option, place, refuse_uris
 from .output import check_ending, is_shown, writing
 from .progress import Bar
 from .raw_text import STDIN, decoded_lines, is_conllu, locate_paragraphs, opened
-from .shards import ShardTask, distribute, made_with, place, refuse_uris, shards_of
+from .shards import ShardTask, distribute, made_with, shards_of
 
 # How many paragraphs, or sentences of CoNLL-U, a process gets at once.
 _BATCH = 32
@@ -327,7 +327,7 @@ class ParseTask(ShardTask):
                         begins = text.comments if shard.kind == CONLLU else {} if whole else {"newpar id": name}
                         found += _written(doc, begins, name, 0, whole=whole)
                 if self.output_format == "spacy":
-                    found = DocBin(docs=docs, store_user_data=True)
+                    found = [DocBin(docs=docs, store_user_data=True)]
                 del docs, doc
             return found, words
 

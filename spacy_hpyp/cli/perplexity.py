@@ -33,11 +33,13 @@ from .options import (
     WeightsFrom,
     argument,
     option,
+    place,
+    refuse_uris,
 )
 from .output import print_table
 from .progress import Bar
 from .raw_text import existing, read_sentences
-from .shards import ShardTask, distribute, made_with, place, refuse_uris, shards_of, words_in
+from .shards import ShardTask, distribute, made_with, shards_of, words_in
 
 # What figures are called, and how they are shown.
 _ROWS = {
@@ -217,7 +219,7 @@ class PerplexityTask(ShardTask):
         def score(shard: Shard, documents: Sequence[Document]) -> tuple[list[Perplexity], int]:
             sentences = words_in(shard, documents, finder, running=not self.per_line)
             found = list(score_by_beam(parser.joint, sentences, search_for_sums(parser.search)))
-            return found, sum(each.words for each in found)
+            return [perplexity_of(found)] if found else [], sum(each.words for each in found)
 
         return score
 

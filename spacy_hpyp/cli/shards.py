@@ -5,9 +5,10 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -24,12 +25,12 @@ from ..about import __version__
 from ..distributed.cluster import Summary, connected, merge_shards, run_shards
 from ..distributed.folder import Folder
 from ..distributed.inputs import CONLLU, RECORDS, TABLE, Document, Shard, cut, find_files, lines_of, rows_of
-from ..distributed.work import Process, Writer
-from ..language_model.scoring import Perplexity, perplexity_of
+from ..distributed.work import Process, Write
+from ..language_model.scoring import perplexity_of
 from ..storage.checksum import identity, identity_of_file
 from ..text.word_classes import without_digits
 from ..text.word_pairs import WordPairs, count_pairs, merge_pairs
-from ..training.raw_training import ParsedText, join_parsed
+from ..training.raw_training import join_parsed
 from ..treebanks.conllu import blocks_of, paragraphs_of
 from .app import load_pipeline, pipeline_at
 from .options import Cluster
@@ -43,18 +44,6 @@ _NO_TEXT = re.compile("[\udc80-\udcff]")
 _ROWS = 100_000
 
 
-def place(text: str) -> Any:
-    """A path, or a URI as it is."""
-    return text if "://" in text else Path(text)
-
-
-def refuse_uris(*paths: Path | str | None) -> None:
-    """See that paths are none of URIs. RAISES (ValueError): If one is."""
-    for path in paths:
-        if isinstance(path, str):
-            raise ValueError(f"'{path}' is a URI, which can be read and written with --ray.")
-
-
 @dataclass(frozen=True)
 class ShardTask(ABC):
     """What a command has workers do, see `spacy_hpyp.distributed.work.Task`: its settings.
@@ -64,6 +53,7 @@ class ShardTask(ABC):
     per_line (bool): Whether lines of text are sentences.
     field (str): Of records and tables, what the texts are in.
     output_format (str): One of `WRITERS`.
+    files (Any): What refers to the contents of the pipeline's files in Ray's object store, for nodes that do not see it; see `send`.
     """
 
     model: str
@@ -71,6 +61,7 @@ class ShardTask(ABC):
     per_line: bool
     field: str
     output_format: str
+    files: Any = field(default=None, kw_only=True)
 
     #: The columns of tables, and whether the command takes CoNLL-U.
     columns: ClassVar[Sequence[str]] = ()
@@ -82,6 +73,8 @@ class ShardTask(ABC):
 
     def start(self) -> Process:
         """Get ready. RAISES (ValueError): If the pipeline is not there, or is another one than that of the command."""
+        if self.files is not None and not Path(self.model).exists():
+            return replace(self, model=_received(self.files, self.made_of), files=None).start()
         if self.model and identity_of_model(self.model) != self.made_of:
             raise ValueError(f"The pipeline '{self.model}' is another one on a worker than for the command.")
         return self.process()
@@ -119,183 +112,95 @@ class ShardTask(ABC):
         lines = StringIO(text, newline="")
         return [part for _, part in locate_paragraphs(shard.path, per_line=self.per_line, file=lines)]
 
-    def writer(self, file: Any) -> Writer:
+    def writing(self, file: Any) -> AbstractContextManager[Write]:
         """What writes a shard."""
         return WRITERS[self.output_format](file, self.columns)
 
 
-@dataclass(frozen=True)
-class Sent:
-    """A task whose pipeline workers take from Ray's object store where they do not see it, once a node.
-
-    task (ShardTask): The task.
-    files (Any): What refers to the contents of its files, by their names (dict[str, bytes]).
-    """
-
-    task: ShardTask
-    files: Any
-
-    def start(self) -> Process:
-        """See `ShardTask.start`."""
-        import ray
-
-        if Path(self.task.model).exists():
-            return self.task.start()
-        folder = Path(gettempdir(), f"hpyp-{self.task.made_of}")
-        if not folder.exists():
-            with TemporaryDirectory(dir=folder.parent) as begun:
-                for name, data in ray.get(self.files).items():
-                    path = Path(begun, "model", name)
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_bytes(data)
-                # Another worker may have been faster.
-                with suppress(OSError):
-                    Path(begun, "model").rename(folder)
-        return replace(self.task, model=str(folder)).start()
-
-    def documents(self, shard: Shard) -> Iterator[Document]:
-        """See `ShardTask.documents`."""
-        return self.task.documents(shard)
-
-    def writer(self, file: Any) -> Writer:
-        """See `ShardTask.writer`."""
-        return self.task.writer(file)
-
-
-def send(task: ShardTask) -> Sent:
+def send(task: ShardTask) -> ShardTask:
     """Put the pipeline of a task, which is a folder, where all workers have it."""
     import ray
 
-    return Sent(task, ray.put({name: path.read_bytes() for name, path in _files_of(Path(task.model)).items()}))
+    data = {name: path.read_bytes() for name, path in _files_of(Path(task.model)).items()}
+    return replace(task, files=ray.put(data))
 
 
-class Lines:
-    """Strings, as they are."""
+def _received(files: Any, made_of: str) -> str:
+    """The folder of a pipeline from Ray's object store, which is written once a node."""
+    import ray
 
-    def __init__(self, file: Any, columns: Iterable[str]) -> None:
-        self._file = file
-
-    def write(self, found: Iterable[str]) -> None:
-        """Write some."""
-        self._file.write("".join(found).encode())
-
-    def close(self) -> None:
-        """Nothing is left."""
-
-
-class Sentences(Lines):
-    """Words of sentences, a line of JSON each."""
-
-    def write(self, found: Iterable[list[str]]) -> None:
-        """Write some."""
-        super().write(map(json_line, found))
+    folder = Path(gettempdir(), f"hpyp-{made_of}")
+    if not folder.exists():
+        with TemporaryDirectory(dir=folder.parent) as begun:
+            for name, data in ray.get(files).items():
+                path = Path(begun, "model", name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+            # Another worker may have been faster.
+            with suppress(OSError):
+                Path(begun, "model").rename(folder)
+    return str(folder)
 
 
-class Sums:
-    """What a model says of sentences, added up, as JSON."""
-
-    def __init__(self, file: Any, columns: Iterable[str]) -> None:
-        self._file, self._found = file, []
-
-    def write(self, found: Iterable[Perplexity]) -> None:
-        """Add some."""
-        both = [*self._found, *found]
-        self._found = [perplexity_of(both)] if both else []
-
-    def close(self) -> None:
-        """Write the sums, if there is anything."""
-        self._file.write(json.dumps(self._found).encode())
+@contextmanager
+def _as_it_comes(to_text: Callable[[Any], str], file: Any, columns: Sequence[str]) -> Iterator[Write]:
+    """Write text."""
+    yield lambda found: file.write(to_text(found).encode())
 
 
-class Pairs:
-    """How often words stand side by side, see `text.word_pairs`."""
-
-    def __init__(self, file: Any, columns: Iterable[str]) -> None:
-        self._file, self._sentences = file, []
-
-    def write(self, found: Iterable[list[str]]) -> None:
-        """Keep the sentences to be counted."""
-        self._sentences += found
-
-    def close(self) -> None:
-        """Write the counts."""
-        self._file.write(count_pairs(self._sentences).to_bytes())
+@contextmanager
+def _together(to_bytes: Callable[[list], bytes], file: Any, columns: Sequence[str]) -> Iterator[Write]:
+    """Keep all that is found, and write what is made of it."""
+    kept: list[Any] = []
+    yield kept.extend
+    file.write(to_bytes(kept))
 
 
-class Trees:
-    """Parsed text, as arrays of NumPy."""
-
-    def __init__(self, file: Any, columns: Iterable[str]) -> None:
-        self._file, self._found = file, []
-
-    def write(self, found: Iterable[ParsedText]) -> None:
-        """Keep some."""
-        self._found += found
-
-    def close(self) -> None:
-        """Write all."""
-        self._file.write(join_parsed(self._found).to_bytes())
+def _merged(found: list[DocBin]) -> bytes:
+    docs = DocBin(store_user_data=True)
+    for each in found:
+        docs.merge(each)
+    return docs.to_bytes()
 
 
-class Docs:
-    """Documents, as a .spacy file."""
+@contextmanager
+def _as_table(file: Any, columns: Sequence[str]) -> Iterator[Write]:
+    """Write rows of a table, as Parquet."""
+    import pyarrow
+    from pyarrow.parquet import ParquetWriter
 
-    def __init__(self, file: Any, columns: Iterable[str]) -> None:
-        self._file, self._docs = file, DocBin(store_user_data=True)
+    types = (
+        {"known": pyarrow.bool_()} | dict.fromkeys(_WHOLE, pyarrow.int64()) | dict.fromkeys(_STRINGS, pyarrow.string())
+    )
+    schema = pyarrow.schema([(name, types.get(name, pyarrow.float64())) for name in columns])
+    rows: list[dict[str, Any]] = []
 
-    def write(self, found: DocBin) -> None:
-        """Keep some."""
-        self._docs.merge(found)
+    def flush() -> None:
+        table.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+        rows.clear()
 
-    def close(self) -> None:
-        """Write all."""
-        self._file.write(self._docs.to_bytes())
+    def write(found: list[dict[str, Any]]) -> None:
+        rows.extend(found)
+        if len(rows) > _ROWS:
+            flush()
 
-
-class Rows:
-    """Rows of a table, as Parquet."""
-
-    def __init__(self, file: Any, columns: Iterable[str]) -> None:
-        import pyarrow
-        from pyarrow.parquet import ParquetWriter
-
-        types = (
-            {"known": pyarrow.bool_()}
-            | dict.fromkeys(_WHOLE, pyarrow.int64())
-            | dict.fromkeys(_STRINGS, pyarrow.string())
-        )
-        self._schema = pyarrow.schema([(name, types.get(name, pyarrow.float64())) for name in columns])
-        self._file, self._rows = ParquetWriter(file, self._schema, compression="zstd"), []
-
-    def write(self, found: list[dict[str, Any]]) -> None:
-        """Write some."""
-        self._rows += found
-        if len(self._rows) > _ROWS:
-            self._flush()
-
-    def close(self) -> None:
-        """Write what is left, and how the table ends."""
-        self._flush()
-        self._file.close()
-
-    def _flush(self) -> None:
-        import pyarrow
-
-        self._file.write_table(pyarrow.Table.from_pylist(self._rows, schema=self._schema))
-        self._rows = []
+    with ParquetWriter(file, schema, compression="zstd") as table:
+        yield write
+        flush()
 
 
 _WHOLE = ("paragraph", "sentence", "word", "token", "tokens", "start", "end", "head")
 _STRINGS = ("file", "text", "tag", "class", "lemma", "upos", "feats", "deprel")
-#: What writes output, by the ending of its files.
-WRITERS: dict[str, Any] = {
-    "conllu": Lines,
-    "jsonl": Sentences,
-    "json": Sums,
-    "pairs": Pairs,
-    "npz": Trees,
-    "spacy": Docs,
-    "parquet": Rows,
+#: What writes output, by the ending of its files: strings as they are, words of sentences a line of JSON each, sums of what a model says of
+#: sentences, how often words stand side by side, parsed text as arrays of NumPy, documents, and rows.
+WRITERS: dict[str, Callable[[Any, Sequence[str]], AbstractContextManager[Write]]] = {
+    "conllu": partial(_as_it_comes, "".join),
+    "jsonl": partial(_as_it_comes, lambda found: "".join(map(json_line, found))),
+    "json": partial(_together, lambda found: json.dumps([perplexity_of(found)] if found else []).encode()),
+    "pairs": partial(_together, lambda found: count_pairs(found).to_bytes()),
+    "npz": partial(_together, lambda found: join_parsed(found).to_bytes()),
+    "spacy": partial(_together, _merged),
+    "parquet": _as_table,
 }
 
 
@@ -339,47 +244,25 @@ class SentencesTask(ShardTask):
 
 
 def sentences_by_workers(
-    command: str,
-    texts: Iterable[Any],
-    output: Path,
-    cluster: Cluster,
-    *,
-    model: str | None,
-    lang: str | None,
-    running: bool,
+    command: str, task: SentencesTask, texts: Iterable[Any], output: Path, cluster: Cluster
 ) -> Iterator[list[str]]:
     """The words of each sentence that workers find in texts, in the order of the texts, see `read_sentences`.
 
     command (str): What it is called.
+    task (SentencesTask): How they are found.
     output (Path): What is made of them; they stand beside it.
     cluster (Cluster): The options of the command.
-    model (str | None): The pipeline that finds words; in running text, sentences, too.
-    lang (str | None): Instead, the language of the tokenizer; None where spaces are between words.
-    running (bool): Whether a line of text is no sentence.
     """
-    task = SentencesTask(*made_with(model), not running, cluster.field, "jsonl", lang)
-    folder = output.with_name(f"{output.name}.sentences")
-    distribute(command, task, shards_of(task, texts, cluster), folder, cluster)
-    for path in sorted(folder.glob("part=*/*.jsonl")):
-        with path.open(encoding="utf8") as file:
-            yield from map(json.loads, file)
+    shards = shards_of(task, texts, cluster)
+    folder = distribute(command, task, shards, output.with_name(f"{output.name}.sentences"), cluster)
+    for shard in shards:
+        yield from map(json.loads, folder.read(shard).splitlines())
 
 
 def pairs_by_workers(
-    command: str,
-    texts: Iterable[Any],
-    output: Path,
-    cluster: Cluster,
-    model: str | None,
-    lang: str | None,
-    *,
-    digits: bool,
+    command: str, task: SentencesTask, texts: Iterable[Any], output: Path, cluster: Cluster
 ) -> WordPairs:
-    """Which words stand side by side in texts, counted and merged by workers. The arguments are those of `sentences_by_workers`.
-
-    digits (bool): Whether all digits are one.
-    """
-    task = SentencesTask(*made_with(model), True, cluster.field, "pairs", lang, digits)
+    """Which words stand side by side in texts, counted and merged by workers. The arguments are those of `sentences_by_workers`."""
     shards = shards_of(task, texts, cluster)
     with connected(cluster.ray or "auto"):
         folder = distribute(command, task, shards, output.with_name(f"{output.name}.pairs"), cluster)
@@ -474,7 +357,7 @@ def distribute(
     if output is None:
         raise ValueError(f"With --ray output goes to a folder: name it with {named}.")
     folder = Folder(str(output), task.output_format)
-    settings = {name: value for name, value in asdict(task).items() if name != "model"}
+    settings = {name: value for name, value in asdict(task).items() if name not in ("model", "files")}
     inputs = identity("".join(f"{path} {kind} {start} {end}\n" for _, path, _, kind, start, end in shards).encode())
     run = {
         "command": command,

@@ -25,11 +25,22 @@ from ..language_model.stimuli import check_prose, is_table, read_counts, read_st
 from ..language_model.surprisal import MIXED, PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
 from .app import load_parser, load_pipeline, prepare_output
 from .interpolation import load_interpolation, refuse
-from .options import AnyModel, Cluster, Interpolate, Threads, UnknownWords, WeightsFrom, argument, option
+from .options import (
+    AnyModel,
+    Cluster,
+    Interpolate,
+    Threads,
+    UnknownWords,
+    WeightsFrom,
+    argument,
+    option,
+    place,
+    refuse_uris,
+)
 from .output import check_ending, is_shown, json_line, writing
 from .progress import Bar
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
-from .shards import ShardTask, distribute, made_with, place, refuse_uris, shards_of
+from .shards import ShardTask, distribute, made_with, shards_of
 
 # What a spreadsheet takes for the beginning of a formula, and what is a number nevertheless.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")

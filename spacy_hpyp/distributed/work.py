@@ -1,6 +1,7 @@
 """What a worker does to a shard."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any, Protocol
 
@@ -12,20 +13,12 @@ _BATCH = 32
 
 #: Makes of documents of a shard what is written, and counts their words.
 Process = Callable[[Shard, Sequence[Document]], tuple[Any, int]]
+#: Writes what a `Process` has found of some documents.
+Write = Callable[[Any], Any]
 
 
 class TooManyFailuresError(ValueError):
     """More documents have failed than may."""
-
-
-class Writer(Protocol):
-    """Writes results to a binary file."""
-
-    def write(self, found: Any) -> None:
-        """Write what a `Process` has found of some documents."""
-
-    def close(self) -> None:
-        """Write what is left."""
 
 
 class Task(Protocol):
@@ -43,8 +36,8 @@ class Task(Protocol):
         RAISES (ValueError | OSError): If it cannot be read.
         """
 
-    def writer(self, file: Any) -> Writer:
-        """What writes results to a file."""
+    def writing(self, file: Any) -> AbstractContextManager[Write]:
+        """What writes results to a binary file, which is complete when this ends."""
 
 
 def work_on(shard: Shard, task: Task, process: Process, folder: Folder, max_errors: int) -> dict[str, Any]:
@@ -79,16 +72,14 @@ def work_on(shard: Shard, task: Task, process: Process, folder: Folder, max_erro
                     f"{len(errors)} documents of '{shard.path}' failed, as that at {documents[0].place}: {message}"
                 ) from error
         else:
-            writer.write(found)
+            write(found)
             words += number
 
-    with folder.writing(shard) as file:
-        writer = task.writer(file)
+    with folder.writing(shard) as file, task.writing(file) as write:
         reading = _read(task, shard)
         while batch := list(islice(reading, _BATCH)):
             count += len(batch)
             attempt(batch)
-        writer.close()
     record = {"file": shard.path, "start": shard.start, "end": shard.end, "documents": count, "words": words}
     record["errors"] = len(errors)
     folder.finish(shard, record, errors)

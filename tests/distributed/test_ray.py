@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from command_line import run
 from spacy.tokens import DocBin
 
 from spacy_hpyp.cli.parse import ParseTask
-from spacy_hpyp.cli.shards import Lines, ShardTask, made_with, send
+from spacy_hpyp.cli.shards import ShardTask, made_with, send
 from spacy_hpyp.distributed.cluster import connected, run_shards
 from spacy_hpyp.distributed.commands import RemoteProcess
 from spacy_hpyp.distributed.folder import Folder
@@ -67,22 +68,17 @@ class Words(ShardTask):
     def start(self):
         return self.process()
 
-    def writer(self, file):
-        return FullDisk(file, Path(self.field))
+    @contextmanager
+    def writing(self, file):
+        with super().writing(file) as write:
 
+            def write_if_there_is_room(found):
+                for mark in Path(self.field).glob("*.full"):
+                    if any(mark.stem in line.split() for line in found):
+                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                write(found)
 
-class FullDisk(Lines):
-    """Writes lines, until a folder says that there is no room for one."""
-
-    def __init__(self, file, folder):
-        super().__init__(file, ())
-        self._folder = folder
-
-    def write(self, found):
-        for mark in self._folder.glob("*.full"):
-            if any(mark.stem in line.split() for line in found):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        super().write(found)
+            yield write_if_there_is_room
 
 
 def make(text, folder, marks, *, seconds="", **settings):
@@ -130,7 +126,7 @@ def test_a_pipeline_that_a_node_does_not_see_comes_from_the_object_store(cluster
     task = ParseTask(*made_with(str(model)), False, "text", "conllu", "words")
     sent = send(task)
     for _ in range(2):
-        process = replace(sent, task=replace(task, model="/no/where")).start()
+        process = replace(sent, model="/no/where").start()
         found, words = process(Shard(0, "a.txt", "a", "text", 0, 9), [Document(0, "Ada sleeps.")])
         assert (len(found), words) == (1, 3)
     assert [path.name for path in tmp_path.iterdir()] == [f"hpyp-{task.made_of}"]

@@ -1,52 +1,22 @@
 """Commands under `python -m spacy hpyp`, by what they are for."""
 
-from collections.abc import Callable
+from importlib import import_module
 from inspect import signature
 
 import typer
 
-from . import (
-    cache,
-    check,
-    classes,
-    combine,
-    combined,
-    compact,
-    convert,
-    convert_lm,
-    convert_ptb,
-    cross_validate,
-    evaluate,
-    explore,
-    generate,
-    guides,
-    head_outward,
-    info,
-    learn_text,
-    learning_curve,
-    ngram,
-    package,
-    parse,
-    perplexity,
-    rank,
-    reading,
-    report,
-    rerank,
-    select_contexts,
-    split,
-    states,
-    surprisal,
-    tables,
-    treebanks,
-    udeval,
-    warm,
-)
 from .app import OfPapers, OfVoters, hpyp
 from .options import with_groups
 
 __all__ = ["hpyp"]
 
 _EVERY_DAY, _TRAINING, _PAPERS = "Every day", "For training", "For the papers"
+# The common ones first; a module's name stands before that of a command that is called otherwise.
+_COMMANDS = {
+    _EVERY_DAY: "parse surprisal reading evaluate udeval report explore rank cross-validate learning-curve perplexity generate",
+    _TRAINING: "check convert.split convert trainings.guides classes learn-text ngram select-contexts trainings.treebanks "
+    "package.compact package package.release info.warm info.cache info",
+}
 
 voters = typer.Typer(
     help="Let parsers vote with the one that you have, or say how sure its arcs are; 'combine PIPELINE TREEBANK' is short for 'combine pipeline'.",
@@ -58,69 +28,30 @@ papers = typer.Typer(
 )
 
 
-def _add(group: typer.Typer, commands: dict[str, Callable], panel: str | None = None, *, hidden: bool = False) -> None:
-    """Add commands to a group, the common ones first, under a heading or hidden."""
-    for name, function in commands.items():
-        # What reads the context reads from it the settings of a config that are overridden.
-        others = (
-            {"allow_extra_args": True, "ignore_unknown_options": True}
-            if "ctx" in signature(function).parameters
-            else {}
-        )
-        group.command(name, rich_help_panel=panel, context_settings=others, hidden=hidden)(with_groups(function))
+def _add(group: typer.Typer, place: str, name: str = "", *, panel: str | None = None, hidden: bool = False) -> None:
+    """Add a command to a group, under a heading or hidden.
+
+    place (str): Its module, and behind a point its function, if that is not called as the module is.
+    name (str): What it is called, if not as its function is.
+    """
+    module, _, own = place.partition(".")
+    function = getattr(import_module(f".{module}".replace("-", "_"), __package__), (own or module).replace("-", "_"))
+    # What reads the context reads from it the settings of a config that are overridden.
+    reads_others = "ctx" in signature(function).parameters
+    others = {"allow_extra_args": True, "ignore_unknown_options": True} if reads_others else {}
+    group.command(name or own or module, rich_help_panel=panel, context_settings=others, hidden=hidden)(
+        with_groups(function)
+    )
 
 
-_add(
-    hpyp,
-    {
-        "parse": parse.parse,
-        "surprisal": surprisal.surprisal,
-        "reading": reading.reading,
-        "evaluate": evaluate.evaluate,
-        "udeval": udeval.udeval,
-        "report": report.report,
-        "explore": explore.explore,
-        "rank": rank.rank,
-        "cross-validate": cross_validate.cross_validate,
-        "learning-curve": learning_curve.learning_curve,
-        "perplexity": perplexity.perplexity,
-        "generate": generate.generate,
-    },
-    _EVERY_DAY,
-)
-_add(
-    hpyp,
-    {
-        "check": check.check,
-        "split": split.split,
-        "convert": convert.convert,
-        "guides": guides.guides,
-        "classes": classes.classes,
-        "learn-text": learn_text.learn_text,
-        "ngram": ngram.ngram,
-        "select-contexts": select_contexts.select_contexts,
-        "treebanks": treebanks.treebanks,
-        "compact": compact.compact,
-        "package": package.package,
-        "release": package.release,
-        "warm": warm.warm,
-        "cache": cache.cache,
-        "info": info.info,
-    },
-    _TRAINING,
-)
-_add(voters, {"pipeline": combined.combine, "hold-out": combine.hold_out, "keep": combine.keep_parses})
+for panel, places in _COMMANDS.items():
+    for place in places.split():
+        _add(hpyp, place, panel=panel)
+for place, name in (("combine", "pipeline"), ("combine.hold-out", ""), ("combine.keep-parses", "keep")):
+    _add(voters, place, name)
 hpyp.add_typer(voters, name="combine", rich_help_panel=_TRAINING)
-_add(
-    papers,
-    {
-        "tables": tables.tables,
-        "convert-ptb": convert_ptb.convert_ptb,
-        "convert-lm": convert_lm.convert_lm,
-        "head-outward": head_outward.head_outward,
-        "states": states.states,
-        "rerank": rerank.rerank,
-    },
-)
+for place in "tables convert_papers.convert-ptb convert_papers.convert-lm head-outward states rerank".split():
+    _add(papers, place)
 hpyp.add_typer(papers, name="papers", rich_help_panel=_PAPERS)
-_add(hpyp, {"errors": evaluate.former_errors, "calibrate": evaluate.former_calibrate}, hidden=True)
+for former in ("errors", "calibrate"):
+    _add(hpyp, f"evaluate.former-{former}", former, hidden=True)

@@ -1,20 +1,229 @@
-"""`hpyp combine`: what parsers say of sentences that they were not trained on, for a combiner to learn from."""
+"""`hpyp combine`: a trained pipeline together with parsers of this package, which vote with it or say how sure its arcs are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import spacy
+import typer
+from spacy.language import Language
+from spacy.pipeline import Tagger
 from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import minibatch
 from wasabi import msg
 
+from ..annotation.calibration import calibrate_heads
 from ..annotation.kept import current_parse, keep
+from ..compat.cli import parse_config_overrides
+from ..components.alignment import gold_documents
+from ..components.arc_confidence import ArcConfidence
+from ..components.base import example_of_words
 from ..components.corpus import create_gold_corpus
+from ..components.easy_first_parser import EasyFirstParser
+from ..components.easy_first_senter import EasyFirstSenter
+from ..components.easy_first_tagger import EasyFirstTagger
+from ..components.factories import shipped_config
+from ..components.hpyp_parser import HPYPParser
+from ..components.scorer import score
+from ..components.voting import VotingComponent
 from ..settings import whole
+from ..storage.files import prepare_folder, replace_file
+from ..text.word_classes import TABLE
 from .app import load_pipeline, prepare_docs, save_docs
-from .documents import read_corpus
-from .options import DocsFile, argument, option
+from .evaluate import print_figures
+from .options import AnyPipeline, DocsFile, TrainData, argument, option
+from .output import percent, print_table
 from .progress import Bar
+from .raw_text import read_corpus, read_training
+from .trainings import files_of, made_of, train_pipeline
+
+_VOTERS = EasyFirstSenter, HPYPParser, EasyFirstTagger, EasyFirstParser
+
+
+def combine(
+    ctx: typer.Context,
+    model: AnyPipeline,
+    treebank: TrainData,
+    *,
+    output: Annotated[Path, option("The pipeline to write, a folder", "--output -o", file_okay=False)],
+    rate: Annotated[
+        bool, option("Leave the trees of the parser as they are, and say how probable its arcs are", "--rate")
+    ] = False,
+    others: Annotated[
+        str | None,
+        option(
+            "Trained pipeline with an hpyp_parser, and perhaps easy-first components that it guides; by default one is trained on the treebank",
+            "--with",
+        ),
+    ] = None,
+    unseen: Annotated[
+        Path | None,
+        option("Documents with trees that no parser has learned from, instead of parts of the treebank", exists=True),
+    ] = None,
+    parts: Annotated[int, option("How many parts the treebank is divided into, to be held out", least=2)] = 8,
+    first: Annotated[int, option("How many of them are held out, one after the other", least=1)] = 1,
+) -> None:
+    """Make a better pipeline of a trained one: its parser and those of this package vote; or with --rate, they say how sure its arcs are.
+
+    How far to believe whom is learned from parses of sentences that nobody has learned from: of --unseen, or of parts of the treebank.
+    For each part the pipeline is trained again by its own config without it. An hpyp_parser forgets the part instead, but easy-first
+    components, which it guides, are trained again with it.
+
+    Settings of configs/pool.cfg and configs/guided.cfg can be overridden (--training.max_steps 100) for what is trained by these.
+    What has been trained is kept beside the output, in a folder whose name ends with -work: the same command goes on after the last training.
+    """
+    nlp = load_pipeline(model)
+    parser = _last_parser(nlp, model)
+    work = _Work(output.with_name(f"{output.name}-work"), treebank, unseen, nlp.lang, parse_config_overrides(ctx.args))
+    config = work.folder / "own.cfg"
+    nlp.config.to_disk(config)
+    if unseen is None:
+        if not {"train", "dev"} <= nlp.config.get("paths", {}).keys():
+            raise ValueError(
+                f"The config of '{model}' does not say by [paths] what it learns from, so that it cannot be trained without a part of "
+                "the treebank. Give documents that it has not learned from: --unseen."
+            )
+        hold_out(treebank, work.folder, parts=parts, first=first)
+    helpers = load_pipeline(others or work.train_others("others", treebank, unseen or work.part(1), guided=not rate))
+    if not any(isinstance(pipe, HPYPParser) for _, pipe in helpers.pipeline):
+        raise ValueError(f"The pipeline '{others}' should have an hpyp_parser, but it has {helpers.pipe_names}.")
+    nlp, component = _with(nlp, parser, helpers, rate=rate)
+    examples: list[Example] = [] if unseen is None else _parsed(nlp, component, unseen, helpers)
+    learns_parts = not rate and any(isinstance(pipe, EasyFirstParser) for _, pipe in helpers.pipeline)
+    for part in range(1, 1 + first * (unseen is None)):
+        train, held_out, name = work.part(part, "train"), work.part(part), f"{part}-of-{parts}"
+        own, without = load_pipeline(work.train_own(f"own-{name}", config, train, held_out)), helpers
+        if learns_parts:
+            without = load_pipeline(work.train_others(f"others-{name}", train, held_out, guided=True))
+        examples += _parsed(*_with(own, parser, without, rate=rate), held_out, without)
+    _show(nlp, component, examples)
+    _learn(nlp, component, examples)
+    nlp.to_disk(output)
+    msg.good(f"Saved the pipeline, with {', '.join(nlp.pipe_names)}: {output}")
+
+
+class _Work:
+    """The parts of a treebank, and trainings, each of which is done once.
+
+    folder (Path): Where they are.
+    """
+
+    def __init__(self, folder: Path, treebank: Path, unseen: Path | None, lang: str, overrides: dict[str, Any]) -> None:
+        self.folder = folder
+        self._overrides = {"nlp.lang": lang, **overrides}
+        self._files = [path.read_bytes() for path in (treebank, unseen) if path is not None and path.is_file()]
+        prepare_folder(folder)
+
+    def part(self, number: int, name: str = "held-out") -> Path:
+        """What is held out, or the rest, as `hold_out` writes it."""
+        return self.folder / f"{number}-{name}.spacy"
+
+    def train_others(self, name: str, train: Path, dev: Path, *, guided: bool) -> Path:
+        """The generative parser, or the pipeline that it guides, trained by the configs that come with the package."""
+        paths = {each: self.folder / f"{each}.cfg" for each in ("pool", "guided")}
+        for each, path in paths.items():
+            shipped_config(each).to_disk(path)
+        config, parser = (paths["guided"], paths["pool"]) if guided else (paths["pool"], None)
+        made = guided, self._overrides, *files_of(self._overrides)
+        return self._once(
+            name, lambda folder: train_pipeline(config, folder, train, dev, self._overrides, parser=parser), *made
+        )
+
+    def train_own(self, name: str, config: Path, train: Path, dev: Path) -> Path:
+        """The pipeline that there is, by its config. Which checkpoint is best what is held out may say: it says little of any sentence."""
+        return self._once(name, lambda folder: train_pipeline(config, folder, train, dev, {}), config.read_bytes())
+
+    def _once(self, name: str, train: Callable[[Path], None], *made: Any) -> Path:
+        folder = self.folder / name
+        key, done = made_of(name, *made, *self._files), folder / "made_of"
+        if done.exists() and done.read_text() == key:
+            msg.info(f"'{folder}' has been trained before")
+        else:
+            msg.divider(f"Training {name}")
+            folder.mkdir(exist_ok=True)
+            train(folder)
+            replace_file(done, key.encode())
+        return folder / "model-best"
+
+
+def _last_parser(nlp: Language, model: str) -> str:
+    names = [name for name in nlp.pipe_names if "token.dep" in nlp.get_pipe_meta(name).assigns]
+    if not names:
+        raise ValueError(f"The pipeline '{model}' should have a parser, but it has {nlp.pipe_names}.")
+    return names[-1]
+
+
+def _with(nlp: Language, parser: str, helpers: Language, *, rate: bool) -> tuple[Language, VotingComponent]:
+    """A pipeline with those that help its parser, and what is to learn how far to believe whom."""
+    if helpers.vocab.lookups.has_table(TABLE) and not nlp.vocab.lookups.has_table(TABLE):
+        nlp.vocab.lookups.add_table(TABLE, helpers.vocab.lookups.get_table(TABLE))
+    for _, pipe in nlp.pipeline:
+        if not rate and isinstance(pipe, Tagger):
+            # What others have tagged before it has no say in what it says.
+            pipe.cfg["overwrite"] = True
+    begin = nlp.pipe_names[0]
+    kinds = (HPYPParser,) if rate else _VOTERS
+    source = ""
+    for name, pipe in helpers.pipeline:
+        if not isinstance(pipe, kinds):
+            continue
+        own = name if name not in nlp.component_names else f"voting_{name}"
+        nlp.add_pipe(name, source=helpers, name=own, before=begin)
+        if rate:
+            nlp.disable_pipe(own)
+            source = own
+        elif isinstance(pipe, HPYPParser | EasyFirstParser):
+            nlp.add_pipe("keep_parse", name=f"keep_{own}", before=begin, config={"name_of_parse": own})
+    if rate:
+        component = nlp.add_pipe("arc_confidence", after=parser, config={"source": source, "last": parser})
+    else:
+        component = nlp.add_pipe("parse_combiner", after=parser, config={"last": parser})
+    assert isinstance(component, VotingComponent)
+    return nlp, component
+
+
+def _parsed(nlp: Language, component: VotingComponent, data: Path, helpers: Language) -> list[Example]:
+    """Gold documents with what all voters say who have not learned from them: raw ones to rate arcs, otherwise gold sentences."""
+    rate = isinstance(component, ArcConfidence)
+    examples = read_corpus(data, nlp) if rate else list(create_gold_corpus(data)(nlp))
+    forgetful: dict[str, HPYPParser] = {}
+    for name, pipe in nlp.components:
+        if isinstance(pipe, HPYPParser):
+            learned = map(example_of_words, read_training(data, nlp, helpers.config))
+            forgetful[name] = pipe.without(list(gold_documents(learned, pipe.tokens)))
+    docs: Iterable[Doc] = [example.predicted for example in examples]
+    for name, pipe in nlp.pipeline:
+        if pipe is component:
+            break
+        own = forgetful.get(name, pipe)
+        docs = own.pipe(docs) if hasattr(own, "pipe") else map(own, docs)
+    for example, doc in zip(examples, Bar(docs, desc="Parsing", unit=" documents", total=len(examples))):
+        example.predicted = doc
+    if isinstance(component, ArcConfidence):
+        for some in minibatch(examples, nlp.batch_size):
+            component.ask([example.predicted for example in some], forgetful[component.source])
+    return examples
+
+
+def _learn(nlp: Language, component: VotingComponent, examples: Sequence[Example]) -> None:
+    component.initialize(lambda: examples, nlp=nlp)
+    component.update(examples)
+
+
+def _show(nlp: Language, component: VotingComponent, examples: Sequence[Example]) -> None:
+    """Print what comes of it on every second document, where it has learned from the others alone."""
+    _learn(nlp, component, examples[::2])
+    before = examples[1::2]
+    docs = component.pipe(example.predicted.copy() for example in before)
+    after = [Example(doc, example.reference) for doc, example in zip(docs, before)]
+    if isinstance(component, ArcConfidence):
+        print_figures(calibrate_heads(after))
+        return
+    rows = [(name, score(own)) for name, own in ((component.last, before), ("votes", after))]
+    header = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}
+    figures = [(name, *(percent(found[key]) for key in header.values())) for name, found in rows]
+    print_table(("", *header), figures, "Every second sentence, by votes that have learned from the others")
 
 
 def hold_out(

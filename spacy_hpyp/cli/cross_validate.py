@@ -16,10 +16,10 @@ from ..compat.cli import parse_config_overrides
 from ..storage.files import prepare_folder, replace_file
 from ..treebanks.conllu import Block, read_blocks
 from .app import load_pipeline, note
+from .convert import hold_out
 from .options import argument, option
 from .output import percent, print_table, save_json
 from .parse import Source, parsed
-from .split import hold_out
 from .trainings import Kept, files_of, made_of, train_pipeline
 from .udeval import METRICS, official
 

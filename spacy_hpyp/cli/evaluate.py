@@ -21,7 +21,6 @@ from ..components.hpyp_parser import HPYPParser
 from ..components.voting import VotingComponent
 from ..report.sections import error_tables
 from .app import Parsers, load_pipeline, prepared
-from .documents import read_corpus
 from .options import (
     AnyPipeline,
     Data,
@@ -36,6 +35,7 @@ from .options import (
     option,
 )
 from .output import percent, print_table, save_json
+from .raw_text import read_corpus
 
 _ROWS = {
     "TAG": "tag_acc",

@@ -12,7 +12,7 @@ from ..language_model.ngram import DrawnSentence, NGramModel
 from ..storage.files import replace_file
 from ..text.spacing import spaces_between
 from .app import load_parser, save_docs
-from .interpolation import refuse
+from .ngram import refuse
 from .options import AnyModel, Particles, Threads, option, writable
 from .output import json_line
 from .progress import Bar

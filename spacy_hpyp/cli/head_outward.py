@@ -10,11 +10,11 @@ from spacy.util import get_lang_class
 from ..components.corpus import create_gold_corpus
 from ..components.head_outward_parser import HeadOutwardParser
 from ..settings import whole
-from .documents import read_corpus
 from .evaluate import give_tags
 from .options import Data, Json, Lang, TrainData, option
 from .output import print_table, save_json
 from .progress import Bar
+from .raw_text import read_corpus
 
 _FACTORY = "head_outward_parser"
 

@@ -1,4 +1,4 @@
-"""`hpyp ngram`: train an n-gram model, the baseline that a parser's perplexity is compared with."""
+"""`hpyp ngram`: train an n-gram model, the baseline that a parser's perplexity is compared with; and what commands have in common that mix both."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -10,7 +10,18 @@ import spacy
 from spacy.language import Language
 from wasabi import msg
 
-from ..language_model.ngram import CLASSED_RULE, NgramProgress, NGramVocabulary, collect_vocabulary, train_ngram_model
+from ..components.hpyp_parser import HPYPParser
+from ..inference.rounding import Search
+from ..language_model.interpolation import Interpolation
+from ..language_model.ngram import (
+    CLASSED_RULE,
+    NGramModel,
+    NgramProgress,
+    NGramVocabulary,
+    UnknownRuleError,
+    collect_vocabulary,
+    train_ngram_model,
+)
 from .app import load_parser, load_pipeline
 from .options import Cluster, MinClassCount, MinCount, SegmentWith, Tokenized, argument, option, writable
 from .progress import Bar
@@ -144,3 +155,45 @@ def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGra
 
 def _is_pipeline(name: str) -> bool:
     return not Path(name).exists() or (Path(name) / "config.cfg").exists()
+
+
+def load_interpolation(
+    parser: HPYPParser,
+    ngrams: Path,
+    weights_from: Path | None,
+    read: Callable[[Path], Iterable[Sequence[str]]],
+    *,
+    search: Search,
+) -> Interpolation:
+    """The mixture that the options of a command say.
+
+    parser (HPYPParser): The pipeline's.
+    ngrams (Path): The file of the n-gram model.
+    weights_from (Path | None): Held-out sentences, or the file of weights, which ends with .json.
+    read (Callable): Reads the sentences of a file.
+    search (Search): How the parser searches in held-out sentences.
+    RAISES (ValueError): If there are no weights, or a file cannot be used.
+    """
+    if weights_from is None:
+        raise ValueError(
+            "A mixture needs weights: give sentences that neither model has learned from, or weights that have been saved, "
+            "with --weights-from."
+        )
+    try:
+        model = NGramModel.from_disk(ngrams)
+    except UnknownRuleError:
+        # The words of a mixture are numbered by the parser, whose rule has been loaded with the pipeline.
+        model = NGramModel.from_disk(ngrams, unknown_words=parser.joint.vocabulary.rule)
+    if weights_from.suffix == ".json":
+        return Interpolation.from_disk(weights_from, parser.joint, model)
+    return Interpolation.learn(parser.joint, model, read(weights_from), search, threads=parser.threads)
+
+
+def refuse(settings: dict[str, object], owner: str, other: str) -> None:
+    """See that nothing is set that only another model or method has.
+
+    RAISES (ValueError): If something is.
+    """
+    for name, value in settings.items():
+        if value is not None:
+            raise ValueError(f"--{name} is a setting of {owner}, but here is {other}.")

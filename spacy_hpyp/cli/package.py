@@ -1,4 +1,4 @@
-"""`hpyp package` and `hpyp release`: wheels of trained pipelines, and a folder of them that pip installs from."""
+"""`hpyp compact`, `hpyp package` and `hpyp release`: pipelines that only predict, wheels of them, and a folder that pip installs from."""
 
 import re
 import shutil
@@ -16,14 +16,14 @@ from spacy.cli.package import package as package_by_spacy
 from wasabi import MarkdownRenderer, msg
 
 from ..about import __version__
+from ..components.base import TrainableComponent
 from ..storage.files import prepare_folder, replace_file
 from ..treebanks.conllu import read_blocks
-from .app import note
-from .cache import MB
-from .compact import compact
+from .app import load_pipeline, note
+from .convert import parts_of
+from .info import MB, size_of
 from .options import argument, option
 from .output import percent
-from .split import parts_of
 from .udeval import GIVEN, METRICS
 
 _UD = "https://github.com/UniversalDependencies/"
@@ -164,3 +164,23 @@ def _about(path: Path) -> Message:
     with ZipFile(path) as wheel:
         name = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
         return message_from_bytes(wheel.read(name))
+
+
+def compact(
+    pipeline: Annotated[str, argument("Name or path of a trained pipeline")],
+    output: Annotated[Path, argument("Where to write the smaller one: another directory")],
+) -> None:
+    """Write a pipeline without what only further training needs, for packages.
+
+    Of easy-first components the averages of their weights are left, to a 32nd. hpyp_parser keeps its seating: what it predicts by is made of it.
+    """
+    nlp = load_pipeline(pipeline)
+    if output.resolve() == nlp.path.resolve():
+        raise ValueError(
+            f"{output} is the pipeline itself, which could not be trained on any more: name another directory."
+        )
+    for _, component in nlp.components:
+        if isinstance(component, TrainableComponent):
+            component.learned.compact()
+    nlp.to_disk(output)
+    msg.good(f"Wrote {output}, {size_of(output.rglob('*')) / MB:.1f} MB")

@@ -20,8 +20,7 @@ from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.scoring import Perplexity, perplexity_of, score_by_beam, score_by_particles, search_for_sums
 from ..storage.files import prepare_folder
 from .app import load_parser
-from .interpolation import load_interpolation, refuse
-from .ngram import reader_of
+from .ngram import load_interpolation, reader_of, refuse
 from .options import (
     AnyModel,
     Cluster,

@@ -18,11 +18,10 @@ from ..components.hpyp_parser import HPYPParser
 from ..components.rating import rate_labels
 from .app import prepare_output, prepared
 from .conllu_format import Sentence, read_sentences, to_doc, write_again, write_sentence
-from .documents import parse_documents, read_documents
 from .options import PerLine, Pipeline, Threads, argument, option
 from .output import check_ending, json_line, writing
 from .progress import Bar
-from .raw_text import decoded_lines, existing, is_conllu, locate_paragraphs
+from .raw_text import decoded_lines, existing, is_conllu, locate_paragraphs, parse_documents, read_documents
 
 # How many paragraphs or documents are parsed together.
 _BATCH = 64

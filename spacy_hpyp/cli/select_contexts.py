@@ -23,9 +23,9 @@ from ..components.alignment import SENTENCES
 from ..components.hpyp_parser import HPYPParser
 from ..storage.files import replace_file
 from ..training.selection import Selection, select_experts
-from .documents import read_training
 from .options import Elsewhere, TrainData, argument, option, writable
 from .progress import Bar
+from .raw_text import read_training
 from .trainings import run_commands
 
 _FACTORY = "hpyp_parser"

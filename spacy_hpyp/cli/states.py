@@ -15,10 +15,10 @@ from ..text.unknown_words import unknown_words
 from ..text.vocabulary import VocabularySettings
 from ..training.state_study import StateFigures, study_states
 from .app import load_pipeline
-from .documents import parse_documents, read_documents
 from .options import Json, Lang, MinClassCount, MinCount, argument, option
 from .output import percent, read_numbers, save_json
 from .progress import Bar
+from .raw_text import parse_documents, read_documents
 
 # In the order of the paper's table.
 _ORDER = (LDA, DEPENDENCIES, SYNTACTIC, SEMANTIC)

@@ -24,7 +24,7 @@ from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.stimuli import check_prose, is_table, read_counts, read_stimuli, read_words
 from ..language_model.surprisal import MIXED, PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
 from .app import load_parser, load_pipeline, prepare_output
-from .interpolation import load_interpolation, refuse
+from .ngram import load_interpolation, refuse
 from .options import (
     AnyModel,
     Cluster,

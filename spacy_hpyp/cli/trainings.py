@@ -1,4 +1,4 @@
-"""Trainings of pipelines by a command, as 'spacy train' does them, and what is kept of those that have ended."""
+"""Trainings of pipelines, as 'spacy train' does them, guides for them, and what is kept of those that have ended; workflows for many treebanks."""
 
 import json
 import shlex
@@ -7,17 +7,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import srsly
+import typer
 from spacy.cli.train import train
+from wasabi import msg
 
+from ..components.base import example_of_words
 from ..distributed.cluster import connected
 from ..distributed.commands import RemoteProcess, ended, running
 from ..storage.files import prepare_folder, replace_file
-from .app import note
-from .guides import guides
-from .options import Elsewhere
+from .app import load_parser, note, prepare_docs, save_docs
+from .options import DocsFile, Elsewhere, Generative, Threads, argument, option
+from .progress import Bar
+from .raw_text import read_training
+from .tables import separate
 
 # What the generative parser of a guided pipeline has in common with it, by the beginnings of names.
 _COMMON = ("nlp.", "system.", "paths.classes")
@@ -146,3 +151,75 @@ def made_of(*parts: Any) -> str:
     for part in parts:
         found.update(part if isinstance(part, bytes) else json.dumps(part, sort_keys=True, default=str).encode())
     return found.hexdigest()
+
+
+def guides(
+    model: Generative,
+    corpus: Annotated[Path, argument("What it was trained on: .conllu or .spacy, or a directory", exists=True)],
+    output: DocsFile,
+    *,
+    folds: Annotated[int, option("How many parts of the corpus are left out, one after the other", least=2)] = 10,
+    threads: Threads = None,
+) -> None:
+    """Write the corpus that a parser was trained on with what it believes about it, for components that read guides to learn from.
+
+    A part of the sentences is taken out of the model, parsed by what is left of it, and put back, until all have been parsed by a
+    parser that has not seen them. The documents have the gold annotation on the tokens and words that the parser has learned, and
+    the guides, which are about words, in `doc._.guide`.
+    """
+    prepare_docs(output)
+    nlp, parser = load_parser(model, threads=threads)
+    examples = read_training(corpus, nlp, nlp.config)
+    words = sum(len(example_of_words(example).predicted) for example in examples)
+    if not words:
+        raise ValueError(f"There is nothing to annotate in '{corpus}'.")
+    with Bar(total=words, desc="Annotating", unit=" words") as bar:
+        docs, learned = parser.leave_out(examples, folds=folds, progress=bar.update)
+    save_docs(output, docs)
+    msg.good(f"Annotated {words:,} words, with {learned:,} sentences left out when they were parsed; saved {output}")
+
+
+# What a project consists of that its workflows only read.
+_SHARED = ("project.yml", "assets", "configs")
+
+
+def treebanks(
+    ctx: typer.Context,
+    treebanks: Annotated[
+        Path,
+        argument(
+            "File with a treebank, a prefix and a language a line, as UD_French-Sequoia fr_sequoia-ud fr", exists=True
+        ),
+    ],
+    output: Annotated[Path, argument("Folder that gets one for each treebank", file_okay=False)],
+    *,
+    project: Annotated[Path, option("Folder of the project", exists=True, file_okay=False)] = Path(),
+    workflow: Annotated[str, option("Which workflow or command of it")] = "all",
+    elsewhere: Elsewhere = Elsewhere(ray="local"),
+) -> None:
+    """Run a workflow of the project for each of some treebanks on a Ray cluster.
+
+    Each has a folder, with a log. What has been made is not made again: the same command goes on, and tries again what has failed.
+    Variables of the project can be overridden for all, as in --vars.config paper.
+    """
+    names, settings = separate(ctx.args)
+    if names:
+        raise ValueError(f"'{names[0]}' is no setting of the project, as --vars.config paper.")
+    rows = [line.split() for line in treebanks.read_text(encoding="utf8").splitlines() if line.strip()]
+    wrong = [row for row in rows if len(row) != 3]
+    if wrong or not rows:
+        raise ValueError(
+            f"A line of '{treebanks}' has a treebank, a prefix and a language, but there is '{' '.join(*wrong[:1])}'."
+        )
+    lines = {}
+    for treebank, prefix, lang in rows:
+        folder = output / prefix
+        prepare_folder(folder)
+        for name in _SHARED:
+            if (project / name).exists() and not (folder / name).exists():
+                (folder / name).symlink_to((project / name).absolute())
+        own = [f"--vars.treebank={treebank}", f"--vars.prefix={prefix}", f"--vars.lang={lang}", *settings]
+        lines[prefix] = ["project", "run", workflow, ".", *own]
+    for _ in run_commands(lines, output, elsewhere, name=workflow, inside=True):
+        pass
+    msg.good(f"{len(rows)} treebanks, in {output}")

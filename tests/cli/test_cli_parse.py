@@ -18,7 +18,7 @@ from spacy_hpyp.cli.conllu_format import (
     write_again,
     write_sentence,
 )
-from spacy_hpyp.cli.documents import read_documents
+from spacy_hpyp.cli.raw_text import read_documents
 
 TEXT = "The dog sees a cat near the old bird. Ada sleeps.\nKim waits.\n\n  \nthe parser\nlikes a horse.\n"
 TREEBANK = """\

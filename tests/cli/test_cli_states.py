@@ -11,7 +11,7 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_hpyp.annotation.uncased import read_uncased, uncased_key
-from spacy_hpyp.cli.documents import read_documents
+from spacy_hpyp.cli.raw_text import read_documents
 from spacy_hpyp.models.latent_states import LatentStates
 from spacy_hpyp.text.unknown_words import unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings

@@ -74,41 +74,23 @@ class OneOf:
 
 
 @dataclass(frozen=True)
-class Truth:
-    """Yes or no."""
+class Kind:
+    """Whatever is of some types; "" is the name of none."""
+
+    types: tuple[type, ...]
+    called: str
 
     def __str__(self) -> str:
-        return "true or false"
+        return self.called
 
     def __contains__(self, value: object) -> bool:
-        return isinstance(value, bool | np.bool_)
+        return isinstance(value, self.types)
 
 
-@dataclass(frozen=True)
-class Name:
-    """The name of something in the pipeline; "" is none."""
-
-    def __str__(self) -> str:
-        return "a name"
-
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, str)
-
-
-@dataclass(frozen=True)
-class Several:
-    """Lists, or sections of a config with names of their own."""
-
-    kind: type[list] | type[dict]
-
-    def __str__(self) -> str:
-        return "a list" if self.kind is list else "a section"
-
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, self.kind)
-
-
-Possible = Whole | Number | OneOf | Truth | Name | Several
+TRUTH, NAME = Kind((bool, np.bool_), "true or false"), Kind((str,), "a name")
+#: Lists, and sections of a config with names of their own.
+LIST, SECTION = Kind((list,), "a list"), Kind((dict,), "a section")
+Possible = Whole | Number | OneOf | Kind
 
 
 def check(name: str, value: Any, possible: Possible) -> None:
@@ -141,8 +123,8 @@ def setting(default: Any, possible: Possible, meaning: str) -> Any:
     meaning (str): What it means, in a few words of Markdown; docs/settings.md has the same.
     """
     metadata = {"possible": possible, "meaning": meaning}
-    if isinstance(possible, Several) and default is not MISSING:
-        return field(default_factory=possible.kind, metadata=metadata)
+    if possible in (LIST, SECTION) and default is not MISSING:
+        return field(default_factory=possible.types[0], metadata=metadata)
     return field(default=default, metadata=metadata)
 
 

@@ -13,7 +13,7 @@ __all__ = ["hpyp"]
 _EVERY_DAY, _TRAINING, _PAPERS = "Every day", "For training", "For the papers"
 # The common ones first; a module's name stands before that of a command that is called otherwise.
 _COMMANDS = {
-    _EVERY_DAY: "parse surprisal reading evaluate udeval report explore rank cross-validate learning-curve perplexity generate",
+    _EVERY_DAY: "parse surprisal reading evaluate udeval report explore rank parts.cross-validate parts.learning-curve perplexity generate",
     _TRAINING: "check convert.split convert trainings.guides classes learn-text ngram select-contexts trainings.treebanks "
     "package.compact package package.release info.warm info.cache info",
 }
@@ -23,7 +23,7 @@ voters = typer.Typer(
     no_args_is_help=True,
     cls=OfVoters,
 )
-papers = typer.Typer(
+of_papers = typer.Typer(
     help="Fill the tables of the papers, and do what only they need.", no_args_is_help=True, cls=OfPapers
 )
 
@@ -50,8 +50,8 @@ for panel, places in _COMMANDS.items():
 for place, name in (("combine", "pipeline"), ("combine.hold-out", ""), ("combine.keep-parses", "keep")):
     _add(voters, place, name)
 hpyp.add_typer(voters, name="combine", rich_help_panel=_TRAINING)
-for place in "tables convert_papers.convert-ptb convert_papers.convert-lm head-outward states rerank".split():
-    _add(papers, place)
-hpyp.add_typer(papers, name="papers", rich_help_panel=_PAPERS)
+for place in "tables convert_papers.convert-ptb convert_papers.convert-lm papers.head-outward papers.states papers.rerank".split():
+    _add(of_papers, place)
+hpyp.add_typer(of_papers, name="papers", rich_help_panel=_PAPERS)
 for former in ("errors", "calibrate"):
     _add(hpyp, f"evaluate.former-{former}", former, hidden=True)

@@ -101,24 +101,24 @@ class Commands(Listed):
             fail(error)
 
 
-class OfPapers(Listed):
-    """What only the papers need. In the version before, the name of the group was that of the command `tables`."""
+class OfVoters(Listed):
+    """How several parsers make one pipeline; what is no name of a command are arguments of the one that does it all."""
+
+    usual, former = "pipeline", ""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         """Read the options of the group, of which there are none but `--help`."""
         if args and args[0] not in self.commands and args[0] != "--help":
-            _note_new_name("papers", "papers tables")
-            args = ["tables", *args]
+            if self.former:
+                _note_new_name(self.former, f"{self.former} {self.usual}")
+            args = [self.usual, *args]
         return super().parse_args(ctx, args)
 
 
-class OfVoters(Listed):
-    """How several parsers make one pipeline; what is no name of a command are arguments of the one that does it all."""
+class OfPapers(OfVoters):
+    """What only the papers need. In the version before, the name of the group was that of the command `tables`."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
-        """Read the options of the group, of which there are none but `--help`."""
-        is_other = bool(args) and args[0] not in self.commands and args[0] != "--help"
-        return super().parse_args(ctx, ["pipeline", *args] if is_other else args)
+    usual, former = "tables", "papers"
 
 
 def _note_new_name(old: str, new: str) -> None:
@@ -259,14 +259,19 @@ def prepare_docs(path: Path) -> None:
     prepare_folder(path.parent)
 
 
-def prepare_output(path: Path, texts: Iterable[Path]) -> None:
+def prepare_output(path: Path | None, texts: Iterable[Path], *endings: str) -> None:
     """See that a file can be written, and is none of those that it is made from.
 
-    path (Path): The file.
+    path (Path | None): The file, if there is to be one.
     texts (Iterable[Path]): What is read.
-    RAISES (ValueError): If it is one of them, or a folder.
+    endings (str): Of names that say which format it has; a name may say none.
+    RAISES (ValueError): If it is one of them, or a folder, or its name says another format.
     RAISES (OSError): If its folder cannot be made.
     """
+    if path is None:
+        return
+    if path.suffix.lower() not in ("", *endings):
+        raise ValueError(f"The name of the file to write should end with {' or '.join(endings)}, but it is '{path}'.")
     if path.is_dir():
         raise ValueError(f"'{path}' is a folder, but one file is written.")
     if path.exists() and any(text.exists() and path.samefile(text) for text in texts):

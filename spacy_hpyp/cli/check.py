@@ -42,7 +42,12 @@ def check(
     ],
     *,
     lang: Annotated[
-        str | None, option("See that spaCy has this language, and try the tokenizer that it has for it", "--lang -l")
+        str | None,
+        option(
+            "See that spaCy has this language, and try the tokenizer that it has for it",
+            "--lang -l",
+            callback=check_language,
+        ),
     ] = None,
 ) -> None:
     """Say on a page what a treebank has, and what is wrong with it, before anything is trained.
@@ -52,8 +57,6 @@ def check(
     where 'udtools' is installed; arcs that cross; what is seen once; sentences that are in two of the files; and tokens that a
     tokenizer does not make that has learned from the first file.
     """
-    if lang is not None:
-        check_language(lang)
     nlp = spacy.blank(lang or "xx")
     parts: dict[Path, Part] = {}
     problems = []

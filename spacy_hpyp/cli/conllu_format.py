@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from spacy.tokens import Doc, Span, Token
@@ -17,6 +18,7 @@ from ..annotation.extensions import probabilities_of
 from ..annotation.syntactic_words import multiword_tokens, word_spans, words_as_tokens
 from ..compat.spacy import nonproj
 from ..treebanks.conllu import COLUMNS, EMPTY, Block, blocks_of
+from .raw_text import decoded_lines, opened
 
 #: The universal parts of speech.
 UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
@@ -104,6 +106,12 @@ def read_sentences(lines: Iterable[str], name: str, *, tagged: bool = False) -> 
             else:
                 sentence.words.append(line)
         yield sentence
+
+
+def conllu_sentences(path: Path, *, tagged: bool = False) -> Iterator[Sentence]:
+    """The sentences of a file or of stdin, see `read_sentences`."""
+    with opened(path) as file:
+        yield from read_sentences(decoded_lines(file, path), str(path), tagged=tagged)
 
 
 def _comments_of(block: Block) -> dict[str, str | None]:

@@ -20,6 +20,21 @@ from .options import argument, option
 _NAMED = 3
 
 
+def check_language(lang: str | None) -> str | None:
+    """See that spaCy has a language. RAISES (ValueError): If it does not."""
+    try:
+        if lang is not None:
+            get_lang_class(lang)
+    except ImportError as error:
+        raise ValueError(
+            f"spaCy has no language '{lang}'. Where it does not have yours, give 'xx', which is none in particular."
+        ) from error
+    return lang
+
+
+KnownLang = Annotated[str | None, option("See that spaCy has this language", "--lang -l", callback=check_language)]
+
+
 def convert(
     treebanks: Annotated[list[Path], argument("Treebanks in CoNLL-U")],
     output: Annotated[Path, argument("Directory for the .spacy files", file_okay=False)],
@@ -28,15 +43,13 @@ def convert(
     merge_subtokens: Annotated[
         bool, option("Multiword tokens become one token, as they are written", "--merge-subtokens -T")
     ] = False,
-    lang: Annotated[str | None, option("See that spaCy has this language", "--lang -l")] = None,
+    lang: KnownLang = None,
 ) -> None:
     """Convert treebanks as 'spacy convert --converter conllu' does, and say in which line something is wrong.
 
     A sentence without a complete tree, one with two roots, or a word that is above itself, cannot be learned from: they are counted,
     and keep their words and tags alone. A byte order mark is put up with, and so are empty lines with white space in them.
     """
-    if lang is not None:
-        check_language(lang)
     for path in treebanks:
         if not path.is_file():
             raise ValueError(f"There is no file '{path}'.")
@@ -64,16 +77,6 @@ def _documents(blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subto
                     f"'{path}', line {block.line}: spaCy cannot convert the sentence that begins here: {error}"
                 ) from error
         yield Doc.from_docs(document)
-
-
-def check_language(lang: str) -> None:
-    """RAISES (ValueError): If spaCy does not have a language."""
-    try:
-        get_lang_class(lang)
-    except ImportError as error:
-        raise ValueError(
-            f"spaCy has no language '{lang}'. Where it does not have yours, give 'xx', which is none in particular."
-        ) from error
 
 
 def first_lines(numbers: Sequence[int]) -> str:
@@ -109,14 +112,12 @@ def split(
     held_out: Annotated[
         int, option("Of how many sentences one is held out where there is no development part", least=2)
     ] = HELD_OUT,
-    lang: Annotated[str | None, option("See that spaCy has this language", "--lang -l")] = None,
+    lang: KnownLang = None,
 ) -> None:
     """Write the training, development and test part of a treebank, and say in which line something is wrong.
 
     Without a development part, the last tenth of the training part is it; without a test part, the development part is.
     """
-    if lang is not None:
-        check_language(lang)
     files = parts_of(treebank)
     if not files[_TRAIN].is_file():
         raise ValueError(f"There is no file '{files[_TRAIN]}'.")

@@ -17,15 +17,6 @@ from ..storage.files import replace_file, replacing
 from .app import note
 
 
-def check_ending(path: Path, *endings: str) -> None:
-    """See that the name of a file to write says none but some formats.
-
-    RAISES (ValueError): If it says another one.
-    """
-    if path.suffix.lower() not in ("", *endings):
-        raise ValueError(f"The name of the file to write should end with {' or '.join(endings)}, but it is '{path}'.")
-
-
 @contextmanager
 def writing(path: Path | None) -> Iterator[TextIO]:
     """Write text to a file, which takes its place when it is complete, or to stdout.

@@ -28,6 +28,7 @@ from .app import load_pipeline, note, prepare_output, set_threads
 from .conllu_format import (
     FOUND,
     ROW,
+    conllu_sentences,
     lines_of_text,
     read_sentences,
     tags_of,
@@ -39,9 +40,9 @@ from .conllu_format import (
     write_sentence,
 )
 from .options import Cluster, PerLine, argument, option, place, refuse_uris
-from .output import check_ending, is_shown, writing
+from .output import is_shown, writing
 from .progress import Bar
-from .raw_text import STDIN, decoded_lines, is_conllu, locate_paragraphs, opened
+from .raw_text import STDIN, is_conllu, locate_paragraphs
 from .shards import ShardTask, distribute, made_with, shards_of
 
 # How many paragraphs, or sentences of CoNLL-U, a process gets at once.
@@ -113,9 +114,7 @@ def parse(
         distribute("parse", task, shards_of(task, texts, cluster, is_conllu=conllu), output, cluster)
         return
     refuse_uris(output, *(texts or []))
-    if output is not None:
-        check_ending(output, ".conllu", ".conll", ".txt")
-        prepare_output(output, texts or [])
+    prepare_output(output, texts or [], ".conllu", ".conll", ".txt")
     sources = _sources(texts or [STDIN], conllu=conllu)
     if keep_tags and not all(source.is_conllu for source in sources):
         raise ValueError(
@@ -201,32 +200,19 @@ def parsed(
     """
     if source.is_conllu and keep == "words":
         return _parse_conllu(nlp, source, n_process, left_out, tagged=tagged, bare=bare)
-    if source.is_conllu:
-        texts = _sentences_of_conllu(source) if keep == "sentences" else _paragraphs_of_conllu(source)
+    if source.is_conllu and keep == "sentences":
+        texts = ((text_of(sentence), sentence.comments) for sentence in conllu_sentences(source.path))
     else:
-        texts = _paragraphs(source, per_line=per_line)
+        lines = lines_of_text(conllu_sentences(source.path)) if source.is_conllu else None
+        texts = _paragraphs(source, per_line=per_line and not source.is_conllu, lines=lines)
     return _parse_text(nlp, source, texts, n_process, whole=keep == "sentences" if source.is_conllu else per_line)
 
 
-def _paragraphs(
-    source: Source, *, per_line: bool = False, lines: Iterator[str] | None = None
-) -> Iterator[tuple[str, Comments]]:
+def _paragraphs(source: Source, *, per_line: bool, lines: Iterator[str] | None) -> Iterator[tuple[str, Comments]]:
     """The paragraphs of a text, each with the comments of its first sentence."""
     for number, (_, text) in enumerate(locate_paragraphs(source.path, per_line=per_line, file=lines), 1):
         begins: Comments = {"newdoc id": source.name} if number == 1 else {}
         yield text, begins if per_line else {**begins, "newpar id": f"{source.name}-p{number}"}
-
-
-def _paragraphs_of_conllu(source: Source) -> Iterator[tuple[str, Comments]]:
-    with opened(source.path) as file:
-        sentences = read_sentences(decoded_lines(file, source.path), str(source.path))
-        yield from _paragraphs(source, lines=lines_of_text(sentences))
-
-
-def _sentences_of_conllu(source: Source) -> Iterator[tuple[str, Comments]]:
-    with opened(source.path) as file:
-        for sentence in read_sentences(decoded_lines(file, source.path), str(source.path)):
-            yield text_of(sentence), sentence.comments
 
 
 def _parse_text(
@@ -270,19 +256,17 @@ def _parse_conllu(
     number = 0
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
     known = {*parsers[-1].joint.vocabulary.tags} if tagged and parsers else None
-    with opened(source.path) as file:
-        sentences = read_sentences(decoded_lines(file, source.path), str(source.path), tagged=tagged)
-        for some in minibatch(sentences, _forget(n_process)):
-            with nlp.memory_zone():
-                docs = (to_doc(sentence, nlp.vocab, tagged=tagged) for sentence in some)
-                for sentence, doc in zip(some, nlp.pipe(docs, n_process=n_process, batch_size=_BATCH)):
-                    number += 1
-                    for word in sentence.words if bare else ():
-                        word.update(dict.fromkeys(FOUND, EMPTY))
-                    left_out["empty nodes"] += sentence.empty_nodes
-                    left_out["tags"] += 0 if known is None else sum(token not in known for token in tags_of(sentence))
-                    yield write_again(sentence, doc, f"{source.name}-{number}", tagged=tagged)
-                del docs
+    for some in minibatch(conllu_sentences(source.path, tagged=tagged), _forget(n_process)):
+        with nlp.memory_zone():
+            docs = (to_doc(sentence, nlp.vocab, tagged=tagged) for sentence in some)
+            for sentence, doc in zip(some, nlp.pipe(docs, n_process=n_process, batch_size=_BATCH)):
+                number += 1
+                for word in sentence.words if bare else ():
+                    word.update(dict.fromkeys(FOUND, EMPTY))
+                left_out["empty nodes"] += sentence.empty_nodes
+                left_out["tags"] += 0 if known is None else sum(token not in known for token in tags_of(sentence))
+                yield write_again(sentence, doc, f"{source.name}-{number}", tagged=tagged)
+            del docs
     if not number:
         raise ValueError(f"There is no sentence in '{source.path}'.")
 

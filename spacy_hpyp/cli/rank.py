@@ -1,9 +1,9 @@
 """`hpyp rank`: the sentences in which a parser expects the most wrong arcs, to be corrected next."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from heapq import nlargest, nsmallest
-from itertools import chain
+from itertools import chain, repeat
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
@@ -17,11 +17,11 @@ from ..components.corpus import mark_sentence
 from ..components.hpyp_parser import HPYPParser
 from ..components.rating import rate_labels
 from .app import prepare_output, prepared
-from .conllu_format import Sentence, read_sentences, to_doc, write_again, write_sentence
-from .options import PerLine, Pipeline, Threads, argument, option
-from .output import check_ending, json_line, writing
+from .conllu_format import Sentence, conllu_sentences, to_doc, write_again, write_sentence
+from .options import Particles, PerLine, Pipeline, Threads, argument, option
+from .output import json_line, writing
 from .progress import Bar
-from .raw_text import decoded_lines, existing, is_conllu, locate_paragraphs, parse_documents, read_documents
+from .raw_text import existing, is_conllu, locate_paragraphs, parse_documents, read_documents
 
 # How many paragraphs or documents are parsed together.
 _BATCH = 64
@@ -50,9 +50,7 @@ def rank(
     ] = "jsonl",
     per_line: PerLine = False,
     labels_per_arc: Annotated[int, option("How many labels of an arc an hpyp_parser compares", least=1)] = 2,
-    particles: Annotated[
-        int | None, option("Particles of an hpyp_parser, instead of the pipeline's setting", "--particles -K")
-    ] = None,
+    particles: Particles = None,
     threads: Threads = None,
 ) -> None:
     """Rank sentences by how many wrong arcs the parser expects in them: which to correct next, when a treebank is to grow.
@@ -63,9 +61,7 @@ def rank(
     those of texts are found by the pipeline. What is read and written as CoNLL-U keeps its multiword tokens and comments. Only the
     sentences to write are kept in memory.
     """
-    if output is not None:
-        check_ending(output, f".{form}", ".txt")
-        prepare_output(output, texts)
+    prepare_output(output, texts, f".{form}", ".txt")
     nlp, found = prepared(model, threads=threads, particles=particles)
     for parser in found.hpyp:
         parser.marginals = True
@@ -140,59 +136,45 @@ def rank_sentences(
     """
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
     number = 0
-    for docs, write in _parsed(nlp, path, per_line=per_line, conllu=conllu):
+    for docs, read in _parsed(nlp, path, per_line=per_line):
         if parsers:
             rate_labels(parsers[-1], docs, labels_per_arc=labels_per_arc)
-        for sentence in (sentence for doc in docs for sentence in doc.sents):
-            rated = _rate(sentence, str(path), number + 1)
-            if rated is None:
-                continue
-            number += 1
-            yield rated if write is None else replace(rated, conllu=write(rated, sentence))
+        for doc, own in zip(docs, read):
+            for sentence in doc.sents:
+                rated = _rate(sentence, str(path), number + 1)
+                if rated is not None:
+                    number += 1
+                    yield replace(rated, conllu=_written(rated, sentence, own)) if conllu else rated
 
 
-#: How a parsed sentence is written in CoNLL-U.
-_Write = Callable[[Rated, Span], str]
-
-
-def _parsed(nlp: Language, path: Path, *, per_line: bool, conllu: bool) -> Iterator[tuple[list[Doc], _Write | None]]:
-    """The documents of a file, parsed, some at a time, and how their sentences are written in CoNLL-U if that is wanted."""
-    if is_conllu(path):
-        yield from _parsed_conllu(nlp, path, conllu=conllu)
-        return
-    write = _written if conllu else None
+def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[tuple[list[Doc], Iterable[Sentence | None]]]:
+    """The documents of a file, parsed, some at a time, with the sentences of CoNLL-U, which needs no trees."""
     if path.suffix == ".spacy":
-        for docs in minibatch(parse_documents(read_documents(path, nlp.vocab, document_words=1), nlp), _BATCH):
-            yield [doc for doc in docs if len(doc)], write
+        for some in minibatch(parse_documents(read_documents(path, nlp.vocab, document_words=1), nlp), _BATCH):
+            yield [doc for doc in some if len(doc)], repeat(None)
         return
-    for paragraphs in minibatch(locate_paragraphs(path, per_line=per_line), _BATCH):
+    texts: Iterator[Any] = conllu_sentences(path) if is_conllu(path) else locate_paragraphs(path, per_line=per_line)
+
+    def to_parse(text: Any) -> Doc:
+        if is_conllu(path):
+            return to_doc(text, nlp.vocab)
+        doc = nlp.make_doc(text[1])
+        return mark_sentence(doc) if per_line else doc
+
+    for some in minibatch(texts, _BATCH):
         with nlp.memory_zone():
-            docs = [nlp.make_doc(text) for _, text in paragraphs]
-            docs = list(nlp.pipe(map(mark_sentence, docs) if per_line else docs))
-            yield docs, write
+            docs = list(nlp.pipe(map(to_parse, some)))
+            yield docs, some if is_conllu(path) else repeat(None)
             del docs
 
 
-def _parsed_conllu(nlp: Language, path: Path, *, conllu: bool) -> Iterator[tuple[list[Doc], _Write | None]]:
-    """Sentences of CoNLL-U, which needs no trees; written again they keep their multiword tokens, comments and MISC."""
-    with path.open(encoding="utf8", newline="") as file:
-        for sentences in minibatch(read_sentences(decoded_lines(file, path), str(path)), _BATCH):
-            with nlp.memory_zone():
-                docs = list(nlp.pipe(to_doc(sentence, nlp.vocab) for sentence in sentences))
-                read = dict(zip(map(id, docs), sentences))
-
-                def write(rated: Rated, found: Span, read: dict[int, Sentence] = read) -> str:
-                    sentence = read[id(found.doc)]
-                    kept = {key: value for key, value in sentence.comments.items() if key not in _OF_PLACE}
-                    sentence.comments = {**kept, **_comments(rated)}
-                    return write_again(sentence, found.doc, _name(rated))
-
-                yield docs, write if conllu else None
-                del docs
-
-
-def _written(rated: Rated, found: Span) -> str:
-    return write_sentence(found, {"sent_id": _name(rated), **_comments(rated)})
+def _written(rated: Rated, found: Span, read: Sentence | None) -> str:
+    """A sentence in CoNLL-U; one that was read so keeps its multiword tokens, comments and MISC."""
+    if read is None:
+        return write_sentence(found, {"sent_id": _name(rated), **_comments(rated)})
+    kept = {key: value for key, value in read.comments.items() if key not in _OF_PLACE}
+    read.comments = {**kept, **_comments(rated)}
+    return write_again(read, found.doc, _name(rated))
 
 
 def _name(rated: Rated) -> str:

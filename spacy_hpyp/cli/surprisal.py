@@ -37,7 +37,7 @@ from .options import (
     place,
     refuse_uris,
 )
-from .output import check_ending, is_shown, json_line, writing
+from .output import is_shown, json_line, writing
 from .progress import Bar
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
 from .shards import ShardTask, distribute, made_with, shards_of
@@ -151,9 +151,7 @@ def surprisal(
         return
     refuse_uris(output, *texts)
     existing(texts)
-    if output is not None:
-        check_ending(output, *((".csv", ".tsv", ".txt") if parses is None else (".jsonl",)))
-        prepare_output(output, texts)
+    prepare_output(output, texts, *((".csv", ".tsv", ".txt") if parses is None else (".jsonl",)))
     if words and regions:
         raise ValueError("Rows stand for words or for regions: give either --words or --regions.")
     of_words = {"word": word, "frequencies": frequencies, "lags": lags}

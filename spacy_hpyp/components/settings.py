@@ -9,7 +9,7 @@ from typing import Any
 
 from ..inference.pruning import BeamSearch
 from ..inference.rounding import Search
-from ..settings import HIGHEST_PARTICLES, SEED, Name, Number, OneOf, Settings, Truth, Whole, setting
+from ..settings import HIGHEST_PARTICLES, NAME, SEED, TRUTH, Number, OneOf, Settings, Whole, setting
 from ..training.trees import LATENT
 from .alignment import SENTENCES
 
@@ -71,12 +71,12 @@ class SearchSettings(Settings):
     )
     marginals: bool = setting(
         False,
-        Truth(),
+        TRUTH,
         '`"best"` finds `_.head_prob` and `_.tag_prob` too, which takes longer; `"mbr"` finds them anyway',
     )
     guides: bool = setting(
         False,
-        Truth(),
+        TRUTH,
         "writes what the parser believes about heads, labels and tags into `doc._.guide`, for components that read it. See Guides",
     )
     temperature: float = setting(
@@ -174,7 +174,7 @@ class EasyFirstParserSettings(Settings):
 
     beam: int = setting(8, Whole(1, 10_000), "how many states the beam holds; 1 is greedy search, the fastest")
     merge: bool = setting(
-        True, Truth(), "whether states with the same arcs are merged, so that the beam holds different ones"
+        True, TRUTH, "whether states with the same arcs are merged, so that the beam holds different ones"
     )
     threads: int = setting(1, Whole(1), "threads that parse a batch; the result does not depend on it")
     tokens: str = _tokens()
@@ -246,7 +246,7 @@ class StateSettings(Settings):
 def _last() -> Any:
     return setting(
         "",
-        Name(),
+        NAME,
         'the name of the parse that a document has when it comes; in a config, `""` is the component before this one',
     )
 
@@ -257,7 +257,7 @@ class ConfidenceSettings(Settings):
 
     source: str = setting(
         "",
-        Name(),
+        NAME,
         "the name of an `hpyp_parser` in the pipeline that is asked about the arcs, which may be disabled; or the path of a pipeline that has "
         "one; none: only what `keep_parse` has kept is asked",
     )
@@ -287,13 +287,13 @@ class RerankerSettings(Settings):
 
     source: str = setting(
         "",
-        Name(),
+        NAME,
         "the name of the parser before it among whose trees it chooses; none: the last parser before it",
     )
     k: int = setting(20, Whole(1, 1_000_000), "how many trees of a sentence, the one that the document has among them")
     generative: str = setting(
         "",
-        Name(),
+        NAME,
         "the name of an `hpyp_parser` in the pipeline that says how probable it takes the trees for, too; none: no such feature",
     )
     decoding: str = setting(

@@ -6,64 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 # How often it is looked whether a command has ended, in seconds.
 _PAUSE = 0.2
 
 
-class Process(Protocol):
-    """A command that runs, as `subprocess.Popen`."""
-
-    def poll(self) -> int | None:
-        """What it has ended with, None if it has not."""
-
-    def terminate(self) -> None:
-        """End it."""
-
-    def wait(self) -> int:
-        """Wait until it has ended."""
-
-
-#: Begins a command: the line, a file for its log, and one for what it prints, if that is its output; `name` is what it is called.
-Launch = Callable[..., Process]
-
-
-def here(line: Sequence[str], log: Path, output: Path | None = None, *, name: str) -> subprocess.Popen:
-    """Begin a command on this machine, see `Launch`."""
-    with log.open("wb") as errors:
-        if output is None:
-            return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=errors, stderr=subprocess.STDOUT)
-        with output.open("wb") as file:
-            return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=file, stderr=errors)
-
-
-@contextmanager
-def running() -> Iterator[dict[str, Process]]:
-    """Processes by their names; those that are still there at the end are ended."""
-    processes: dict[str, Process] = {}
-    try:
-        yield processes
-    finally:
-        for process in processes.values():
-            process.terminate()
-        for process in processes.values():
-            process.wait()
-
-
-def ended(processes: dict[str, Process]) -> list[tuple[str, int]]:
-    """Wait until some processes have ended, and take them out: their names, and what they have ended with."""
-    while True:
-        found = [(name, code) for name, process in processes.items() if (code := process.poll()) is not None]
-        for name, _ in found:
-            del processes[name]
-        if found or not processes:
-            return found
-        time.sleep(_PAUSE)
-
-
 class RemoteProcess:
-    """A command on a node of a cluster, see `Process`.
+    """A command on a node of a cluster, with methods of `subprocess.Popen`.
 
     line (Sequence[str]): The command and its arguments.
     log (Path): Gets stderr, and stdout where that has no file of its own.
@@ -115,6 +65,44 @@ class RemoteProcess:
         while (code := self.poll()) is None:
             time.sleep(_PAUSE)
         return code
+
+
+Process = subprocess.Popen | RemoteProcess
+#: Begins a command: the line, a file for its log, and one for what it prints, if that is its output; `name` is what it is called.
+Launch = Callable[..., Process]
+
+
+def here(line: Sequence[str], log: Path, output: Path | None = None, *, name: str) -> subprocess.Popen:
+    """Begin a command on this machine, see `Launch`."""
+    with log.open("wb") as errors:
+        if output is None:
+            return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=errors, stderr=subprocess.STDOUT)
+        with output.open("wb") as file:
+            return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=file, stderr=errors)
+
+
+@contextmanager
+def running() -> Iterator[dict[str, Process]]:
+    """Processes by their names; those that are still there at the end are ended."""
+    processes: dict[str, Process] = {}
+    try:
+        yield processes
+    finally:
+        for process in processes.values():
+            process.terminate()
+        for process in processes.values():
+            process.wait()
+
+
+def ended(processes: dict[str, Process]) -> list[tuple[str, int]]:
+    """Wait until some processes have ended, and take them out: their names, and what they have ended with."""
+    while True:
+        found = [(name, code) for name, process in processes.items() if (code := process.poll()) is not None]
+        for name, _ in found:
+            del processes[name]
+        if found or not processes:
+            return found
+        time.sleep(_PAUSE)
 
 
 def _run(line: list[str], folder: str, log: str, output: str | None, cpus: int) -> int:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ..head_outward.states import BACK_OFFS, KINDS
-from ..settings import Number, OneOf, Settings, Truth, Whole, setting
+from ..settings import TRUTH, Number, OneOf, Settings, Whole, setting
 from ..text.vocabulary import AUTO, RARE_WORDS
 
 
@@ -35,7 +35,7 @@ class ModelSettings(PoolSettings):
         '`"sampled"`, Gibbs sampling as in the paper, or `"kneser-ney"`, at most one table for each dish in a restaurant, which '
         "pools better",
     )
-    labelled: bool = setting(True, Truth(), "`false` gives all arcs the same label")
+    labelled: bool = setting(True, TRUTH, "`false` gives all arcs the same label")
     root: str = setting(
         "front",
         OneOf(("front", "end")),
@@ -54,7 +54,7 @@ class ModelSettings(PoolSettings):
     )
     spelling: bool = setting(
         False,
-        Truth(),
+        TRUTH,
         "rare words are spelled out: the log-probability of a word that is known by its class has that of its letters in it (an open "
         "vocabulary). A model that was trained with `false` goes on with it",
     )
@@ -86,7 +86,7 @@ class EstimatorSettings(PoolSettings):
     )
     uniform_roots: bool = setting(
         True,
-        Truth(),
+        TRUTH,
         "the shortest context but the empty one is smoothed by a uniform distribution, as the paper's are",
     )
     min_count: int = setting(2, Whole(0), "rarer words are known by their class")

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from thinc.api import Config, ConfigValidationError
 
-from ..settings import Name, Number, Settings, Several, Truth, Whole, setting
+from ..settings import LIST, NAME, SECTION, TRUTH, Number, Settings, Whole, setting
 
 _PLACE = re.compile(r"\{([\w.-]+)\}")
 _SECTIONS = ("study", "vars", "commands", "runs", "columns", "tables")
@@ -35,10 +35,10 @@ Section = TypeVar("Section", bound=Settings)
 class Head(Settings):
     """What a study is about."""
 
-    title: str = setting(MISSING, Name(), "what its page begins with")
+    title: str = setting(MISSING, NAME, "what its page begins with")
     tokens: int = setting(MISSING, Whole(), "how many tokens the training part has that seconds are given for")
-    note: str = setting("", Name(), "what comes after the title")
-    train: str | None = setting(None, Name(), "the training part here")
+    note: str = setting("", NAME, "what comes after the title")
+    train: str | None = setting(None, NAME, "the training part here")
     part: float = setting(1.0, Number(0.0), "how much of it is used")
 
 
@@ -46,28 +46,28 @@ class Head(Settings):
 class Command(Settings):
     """What runs have in common."""
 
-    command: Sequence[str] = setting(MISSING, Several(list), "what comes after `python -m spacy`")
-    options: Mapping[str, Any] = setting({}, Several(dict), "of all runs")
-    suffix: str = setting("", Name(), "how the name of an output ends")
-    prints: bool = setting(False, Truth(), "whether the output is what it prints")
-    fills: bool = setting(False, Truth(), "whether the output is a directory that has to be there before")
+    command: Sequence[str] = setting(MISSING, LIST, "what comes after `python -m spacy`")
+    options: Mapping[str, Any] = setting({}, SECTION, "of all runs")
+    suffix: str = setting("", NAME, "how the name of an output ends")
+    prints: bool = setting(False, TRUTH, "whether the output is what it prints")
+    fills: bool = setting(False, TRUTH, "whether the output is a directory that has to be there before")
     foreign: bool = setting(
-        False, Truth(), "whether nothing of this package is used, so that its outputs are those of any version of it"
+        False, TRUTH, "whether nothing of this package is used, so that its outputs are those of any version of it"
     )
-    alone: bool = setting(False, Truth(), "whether nothing else may run beside it, because speed is measured")
+    alone: bool = setting(False, TRUTH, "whether nothing else may run beside it, because speed is measured")
 
 
 @dataclass(frozen=True)
 class Line(Settings):
     """What a run is told."""
 
-    command: str = setting(MISSING, Name(), "which one it is of")
+    command: str = setting(MISSING, NAME, "which one it is of")
     seconds: float = setting(
         MISSING, Number(0.0), "about how long it takes on the treebank that the study was made for"
     )
-    arguments: Sequence[Any] = setting([], Several(list), "what comes after the command")
-    options: Mapping[str, Any] = setting({}, Several(dict), "its own")
-    alone: bool = setting(False, Truth(), "as that of its command")
+    arguments: Sequence[Any] = setting([], LIST, "what comes after the command")
+    options: Mapping[str, Any] = setting({}, SECTION, "its own")
+    alone: bool = setting(False, TRUTH, "as that of its command")
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Run:
 class Column(Settings):
     """A figure of an output."""
 
-    key: str = setting(MISSING, Name(), "where it is, names with dots between them")
+    key: str = setting(MISSING, NAME, "where it is, names with dots between them")
     scale: float = setting(1.0, Number(-inf), "what it is multiplied by")
     digits: int = setting(2, Whole(0), "how many are shown behind the point")
 
@@ -111,48 +111,46 @@ class Column(Settings):
 class Row(Settings):
     """A row of a table."""
 
-    run: str | None = setting(None, Name(), "where its figures are from; none where there are published ones only")
-    published: Sequence[float | None] = setting([], Several(list), "those of the paper, by column")
-    pick: Mapping[str, Any] = setting(
-        {}, Several(dict), "of an output with several records, what the one that is meant has"
-    )
+    run: str | None = setting(None, NAME, "where its figures are from; none where there are published ones only")
+    published: Sequence[float | None] = setting([], LIST, "those of the paper, by column")
+    pick: Mapping[str, Any] = setting({}, SECTION, "of an output with several records, what the one that is meant has")
 
 
 @dataclass(frozen=True)
 class Claim(Settings):
     """What is expected of some rows."""
 
-    says: str = setting(MISSING, Name(), "in words")
-    column: str = setting(MISSING, Name(), "of which figures")
-    order: Sequence[str] = setting(MISSING, Several(list), "rows; each is to have more than the one before")
+    says: str = setting(MISSING, NAME, "in words")
+    column: str = setting(MISSING, NAME, "of which figures")
+    order: Sequence[str] = setting(MISSING, LIST, "rows; each is to have more than the one before")
     factor: float = setting(1.0, Number(0.0), "each is to have at least so many times as much")
     within: float | None = setting(None, Number(0.0), "instead: by how much they may differ")
-    otherwise: str = setting("", Name(), "why it may not hold")
+    otherwise: str = setting("", NAME, "why it may not hold")
 
 
 @dataclass(frozen=True)
 class Sample(Settings):
     """Lines of text that a run has made, beside those of the paper."""
 
-    run: str = setting(MISSING, Name(), "which")
-    key: str = setting(MISSING, Name(), "where in each record of its output a line or a list of words is")
-    pick: Mapping[str, Any] = setting({}, Several(dict), "as that of a row")
-    published: Sequence[str] = setting([], Several(list), "those of the paper")
+    run: str = setting(MISSING, NAME, "which")
+    key: str = setting(MISSING, NAME, "where in each record of its output a line or a list of words is")
+    pick: Mapping[str, Any] = setting({}, SECTION, "as that of a row")
+    published: Sequence[str] = setting([], LIST, "those of the paper")
 
 
 @dataclass(frozen=True)
 class StudyTable(Settings):
     """A table of a paper, or one of our own."""
 
-    title: str = setting(MISSING, Name(), "what it is called")
-    name: str = setting("", Name(), "what commands call it")
-    paper: str = setting("", Name(), "in which paper it is if it is one's")
-    note: str = setting("", Name(), "what there is to say of it")
-    columns: Sequence[str] = setting([], Several(list), "figures, by their names")
-    records: str = setting("", Name(), "where the records of an output are that has several; none: it is they")
-    rows: Mapping[str, Row] = setting({}, Several(dict), "by what they are called")
-    claims: Sequence[Claim] = setting([], Several(list), "what is expected of them")
-    samples: Mapping[str, Sample] = setting({}, Several(dict), "text instead of figures, by what it is called")
+    title: str = setting(MISSING, NAME, "what it is called")
+    name: str = setting("", NAME, "what commands call it")
+    paper: str = setting("", NAME, "in which paper it is if it is one's")
+    note: str = setting("", NAME, "what there is to say of it")
+    columns: Sequence[str] = setting([], LIST, "figures, by their names")
+    records: str = setting("", NAME, "where the records of an output are that has several; none: it is they")
+    rows: Mapping[str, Row] = setting({}, SECTION, "by what they are called")
+    claims: Sequence[Claim] = setting([], LIST, "what is expected of them")
+    samples: Mapping[str, Sample] = setting({}, SECTION, "text instead of figures, by what it is called")
 
     @property
     def runs(self) -> list[str]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from command_line import interrupt_after_one_training, run
 
-from spacy_hpyp.cli import cross_validate, trainings
-from spacy_hpyp.cli.cross_validate import _documents
+from spacy_hpyp.cli import parts, trainings
+from spacy_hpyp.cli.parts import _documents
 from spacy_hpyp.treebanks.conllu import Block, read_blocks
 
 udeval = pytest.importorskip("udtools.udeval")
@@ -42,13 +42,13 @@ def validate(folder, *options, exit_code=0):
 
 def test_scores_are_those_of_the_script_for_all_that_was_parsed(folder, monkeypatch):
     parses = []
-    parsed = cross_validate.parsed
+    parsed = parts.parsed
 
     def listened(nlp, source, *arguments, **settings):
         parses.append((source.path.read_text(encoding="utf8"), "".join(parsed(nlp, source, *arguments, **settings))))
         return [parses[-1][1]]
 
-    monkeypatch.setattr(cross_validate, "parsed", listened)
+    monkeypatch.setattr(parts, "parsed", listened)
     shown = validate(folder).stdout
     assert len(parses) == 3
     (folder / "parsed.conllu").write_text("".join(text for _, text in parses), encoding="utf8")

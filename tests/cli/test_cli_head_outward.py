@@ -6,7 +6,7 @@ import srsly
 from command_line import run
 from spacy.tokens import DocBin
 
-from spacy_hpyp.cli.head_outward import head_outward
+from spacy_hpyp.cli.papers import head_outward
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,7 @@ from spacy.tokens import DocBin
 from spacy.util import dot_to_object, load_config
 from typer.main import get_command
 
-from spacy_hpyp.cli.head_outward import Accuracy, Estimator
-from spacy_hpyp.cli.rerank import Choice
+from spacy_hpyp.cli.papers import Accuracy, Choice
 from spacy_hpyp.language_model.scoring import Perplexity
 from spacy_hpyp.studies.study import read_study
 from spacy_hpyp.training.state_study import StateFigures
@@ -200,7 +199,7 @@ def test_the_studies_of_the_project_read_figures_that_commands_write(trained, to
     written = {
         # That of spaCy, on raw documents, writes how well tokens are found, too.
         "evaluate": {*srsly.read_json(tmp_path / "scores.json"), "token_f"},
-        "head-outward": {each.name for each in (*fields(Accuracy), *fields(Estimator))},
+        "head-outward": {each.name for each in fields(Accuracy)},
         "states": {each.name for each in fields(StateFigures)},
         "rerank": {each.name for each in fields(Choice)},
         "perplexity": set(dir(Perplexity)),

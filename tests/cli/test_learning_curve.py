@@ -11,7 +11,7 @@ from command_line import interrupt_after_one_training
 from spacy.tokens import Doc, DocBin
 
 from spacy_hpyp.cli import trainings
-from spacy_hpyp.cli.learning_curve import _read_docs, nested_parts
+from spacy_hpyp.cli.parts import _read_docs, nested_parts
 
 QUICK = ["--training.max_steps", "2", "--training.eval_frequency", "1", "-p", "1/3", "-p", "1"]
 

@@ -2,18 +2,21 @@
 
 import itertools
 import multiprocessing
+import os
 import random
 import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import spacy
 from checks import check_trees
 from pipelines import COMPONENTS, NGRAM
+from spacy.cli import setup_cli
+from spacy.language import Language
 
 from spacy_hpyp.language_model.ngram import NGramModel
 from spacy_hpyp.training.raw_training import last_checkpoint
@@ -23,7 +26,8 @@ KEPT, LOST, RESUMED = "kept", "lost", "resumed"
 #: A file that spaCy writes itself, and not as a whole, was cut short; see the Limits in README.md. The model is there.
 CUT_BY_SPACY = "file of spaCy's cut"
 _TEXT = "The ferry leaves at noon. Zenobia forgot the bread."
-_SPAWN = multiprocessing.get_context("spawn")
+#: Processes have from this one what is compiled and loaded: they are killed while they save, and not while they start.
+_FORK = multiprocessing.get_context("fork")
 
 
 def kill_saving(pipelines: tuple[Path, Path], folder: Path, count: int, seed: int, *, seconds: float) -> Iterator[str]:
@@ -40,9 +44,10 @@ def kill_saving(pipelines: tuple[Path, Path], folder: Path, count: int, seed: in
     target = folder / "saved"
     shutil.copytree(pipelines[0], target)
     saved = {file: [(pipeline / file).read_bytes() for pipeline in pipelines] for file in own_files(pipelines[0])}
+    both = [(spacy.load(pipeline), NGramModel.from_disk(pipeline / NGRAM)) for pipeline in pipelines]
     for _ in range(count):
-        pipe, end = _SPAWN.Pipe(duplex=False)
-        child = _SPAWN.Process(target=_save_for_ever, args=(end, pipelines, target), daemon=True)
+        pipe, end = _FORK.Pipe(duplex=False)
+        child = _FORK.Process(target=_save_for_ever, args=(end, both, target), daemon=True)
         child.start()
         end.close()
         if not pipe.poll(seconds) or pipe.recv() != "saving":
@@ -64,13 +69,12 @@ def kill_saving(pipelines: tuple[Path, Path], folder: Path, count: int, seed: in
 
 
 def own_files(pipeline: Path) -> list[Path]:
-    """The files of a pipeline that this package has written, relative to it."""
-    files = [file for name in COMPONENTS for file in sorted((pipeline / name).glob("*"))]
+    """The files of a pipeline that this package has written, relative to it, without views, which can be made again."""
+    files = [file for name in COMPONENTS for file in sorted((pipeline / name).glob("*")) if file.name != "view.bin"]
     return [file.relative_to(pipeline) for file in [*files, pipeline / NGRAM]]
 
 
-def _save_for_ever(pipe: Connection, pipelines: tuple[Path, Path], target: Path) -> None:
-    both = [(spacy.load(pipeline), NGramModel.from_disk(pipeline / NGRAM)) for pipeline in pipelines]
+def _save_for_ever(pipe: Connection, both: Sequence[tuple[Language, NGramModel]], target: Path) -> None:
     pipe.send("saving")
     while True:
         for nlp, words in both:
@@ -108,53 +112,62 @@ def kill_learning(pipeline: Path, text: Path, folder: Path, count: int, seed: in
         process = _start_learning(pipeline, text, output)
         if rng.random() < 0.9:
             _wait_for_change(output, process, seconds)
-        try:
-            process.communicate(timeout=rng.uniform(0.0, 2.0))
-        except subprocess.TimeoutExpired:
-            process.kill()
-        message = process.communicate()[0]
-        killed += process.returncode < 0
-        found, problem = _saved(output, message, process.returncode)
+        message, code = _end(process, output, rng.uniform(0.0, 2.0))
+        killed += code < 0
+        found, problem = _saved(output, message, code)
         if found > words > 0:
             yield RESUMED
         if problem or found < words:
             yield f"{LOST}: {problem or f'a checkpoint of {words} words has become one of {found}'}"
-        elif process.returncode < 0:
+        elif code < 0:
             yield KEPT
         words = found
-        if (
-            problem
-            or process.returncode >= 0
-            or ((output / "model-last").exists() and last_checkpoint(output)[0] is None)
-        ):
+        if problem or code >= 0 or ((output / "model-last").exists() and last_checkpoint(output)[0] is None):
             output, words = next(outputs), 0
     if words > 0:
-        process = _start_learning(pipeline, text, output)
-        try:
-            message = process.communicate(timeout=seconds)[0]
-        except subprocess.TimeoutExpired:
-            process.kill()
-            message = process.communicate()[0]
-        _, problem = _saved(output, message, process.returncode)
+        message, code = _end(_start_learning(pipeline, text, output), output, seconds)
+        _, problem = _saved(output, message, code)
         everything = len(text.read_text(encoding="utf8").split())
         if not problem and f"Learned from {everything:,} words" not in " ".join(message.split()):
             problem = f"the last run has not learned from {everything:,} words: {message[-500:]}"
         yield f"{LOST}: {problem}" if problem else RESUMED
 
 
-def _start_learning(pipeline: Path, text: Path, output: Path) -> subprocess.Popen:
+def _start_learning(pipeline: Path, text: Path, output: Path) -> BaseProcess:
     settings = "--tokenized --learning all --particles 5 --batch-words 40 --checkpoint-words 80".split()
     resume = ["--resume"] if last_checkpoint(output)[0] else []
-    command = ["-m", "spacy", "hpyp", "learn-text", str(pipeline), str(text), str(output), *settings, *resume]
-    return subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = ["spacy", "hpyp", "learn-text", str(pipeline), str(text), str(output), *settings, *resume]
+    process = _FORK.Process(target=_run, args=(command, _printed(output)), daemon=True)
+    process.start()
+    return process
 
 
-def _wait_for_change(folder: Path, process: subprocess.Popen, seconds: float) -> None:
+def _run(command: list[str], printed: Path) -> None:
+    with printed.open("w", encoding="utf8") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    sys.argv = command
+    setup_cli()
+
+
+def _end(process: BaseProcess, output: Path, seconds: float) -> tuple[str, int]:
+    """Kill a run if it has not ended after some time; what it printed, and its exit code, below 0 if it was killed."""
+    process.join(seconds)
+    process.kill()
+    process.join()
+    return _printed(output).read_text(encoding="utf8"), process.exitcode
+
+
+def _printed(output: Path) -> Path:
+    return output.with_suffix(".txt")
+
+
+def _wait_for_change(folder: Path, process: BaseProcess, seconds: float) -> None:
     def names() -> list[str]:
         return sorted(path.name for path in folder.glob("*"))
 
     before, end = names(), time.monotonic() + seconds
-    while names() == before and process.poll() is None and time.monotonic() < end:
+    while names() == before and process.is_alive() and time.monotonic() < end:
         time.sleep(0.01)
 
 

@@ -14,7 +14,7 @@ from math import exp
 
 import numpy as np
 
-from ..compiled import NONE, compiled, inner
+from ..compiled import NONE, compiled, inner, overwrite
 from ..inference.beam import log_sum
 from ..pools.pool import add_mixture_gradient, add_product_gradient
 from .block_search import only, search_block
@@ -69,7 +69,8 @@ def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, grad
         for i in range(size):
             used = max(used, beam.record[i] + 1)
         path = np.empty((used + 2 * n, FIELDS), dtype=np.int32)
-        path[:used] = records[:used]
+        for record in range(used):
+            overwrite(path[record], records[record])
         share = np.zeros(len(path))
         evidence = log_sum(beam.weight, size)
         for i in range(size):

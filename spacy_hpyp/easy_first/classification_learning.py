@@ -5,7 +5,7 @@ Wrong outcomes are given a head start, so that right ones come to be ahead of th
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import NONE, borrowing, compiled, overwrite
 from .classification import begin_beam, easiest, extend, find_extensions, new_board, open_window, place_of_feature
 from .perceptron import change_weight, tick
 from .templates import shift_for
@@ -134,7 +134,7 @@ def learn_outcomes(reading, perceptron, sequences, possible, gold, begin, end, s
                 tick(perceptron)
                 _replay(reading, perceptron, board, predicted, shared, steps, -1.0, decided)
                 _replay(reading, perceptron, board, correct, shared, steps, 1.0, decided)
-                board.first[:] = decided
+                overwrite(board.first, decided)
             for j in range(length):
                 given = sequences.given[first + j]
                 outcomes[first + j] = given if given != NONE else gold[first + j]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, inner
+from ..compiled import NONE, borrowing, compiled, inner, overwrite
 from .arcs import SYMBOLS, WINDOW, L, SentenceToParse, find_arc_features
 from .labels import learn_labels, new_workbench
 from .partial_trees import HEAD, LEFT_COUNT, RIGHT_COUNT, mark_of_arc
@@ -345,8 +345,8 @@ def learn_parsing(arc_perceptron, arc_scorer, label_perceptron, label_scorer, le
         if n < 2:
             continue
         seen = symbols[:n]
-        seen[:] = lessons.symbols[start:end]
         for word in range(n):
+            overwrite(seen[word], lessons.symbols[start + word])
             if lessons.rarity[start + word] > 0.0 and rng.random() < lessons.rarity[start + word]:
                 seen[word, _WORD], seen[word, _LOWER] = 0, 0
         sentence = SentenceToParse(

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, compiled
+from ..compiled import NONE, borrowing, by_reference, compiled, overwrite
 
 # Columns of `Franchise.restaurants`.
 PARENT, SYMBOL, TIER, CUSTOMERS, TABLES, FIRST = range(6)
@@ -197,7 +197,7 @@ def _copy_occupied(franchise, fresh):
     for restaurant in range(franchise.used[N_RESTAURANTS]):
         if restaurant_now[restaurant] != NONE:
             row = fresh.restaurants[restaurant_now[restaurant]]
-            row[:] = restaurants[restaurant]
+            overwrite(row, restaurants[restaurant])
             row[PARENT] = restaurant_now[row[PARENT]]
             row[FIRST] = serving_now[_occupied(servings, row[FIRST])]
     cells = 0
@@ -205,7 +205,7 @@ def _copy_occupied(franchise, fresh):
         if serving_now[serving] == NONE:
             continue
         row = fresh.servings[serving_now[serving]]
-        row[:] = servings[serving]
+        overwrite(row, servings[serving])
         row[RESTAURANT] = restaurant_now[row[RESTAURANT]]
         row[ABOVE] = serving_now[row[ABOVE]]
         row[NEXT] = serving_now[_occupied(servings, row[NEXT])]
@@ -213,7 +213,7 @@ def _copy_occupied(franchise, fresh):
         if cell != NONE:
             row[CELL] = cells
         while cell != NONE:
-            fresh.cells[cells] = franchise.cells[cell]
+            overwrite(fresh.cells[cells], franchise.cells[cell])
             cell = franchise.cells[cell, LINK]
             fresh.cells[cells, LINK] = NONE if cell == NONE else cells + 1
             cells += 1

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, compiled
+from ..compiled import NONE, compiled, overwrite
 from .franchise import (
     CELL,
     COUNT,
@@ -114,7 +114,8 @@ def _count_sizes(franchise, tiers):
             elif count > 0:
                 if filled == len(large):
                     longer = np.empty((2 * filled, 3), dtype=np.int64)
-                    longer[:filled] = large
+                    for i in range(filled):
+                        overwrite(longer[i], large[i])
                     large = longer
                 large[filled, 0] = tier
                 large[filled, 1] = size

@@ -43,7 +43,7 @@ def learn_sequences(
 ) -> Franchise:
     """Seat sequences and resample the hyperparameters, by Gibbs sampling.
 
-    franchise (Franchise): Of one expert, empty.
+    franchise (Franchise): Empty; of one expert, which reads each element of a context row at a level of its own.
     symbols (int32[*]): The sequences one after the other, each with the end as its last symbol.
     offsets (int64[sequences + 1]): Where each begins.
     group (int32[sequences]): The group of each.
@@ -68,7 +68,7 @@ def visit_sequences(franchise, symbols, offsets, group, seated, rng):
     rng (numpy.random.Generator): The source of randomness.
     """
     end = franchise.alphabet[0] - 1
-    row = np.empty(franchise.columns.max() + 1, dtype=np.int32)
+    row = np.empty(franchise.columns.shape[1], dtype=np.int32)
     for i in range(len(group)):
         for place in range(offsets[i], offsets[i + 1]):
             _read_context(symbols, offsets[i], place, group[i], end, row)
@@ -86,7 +86,7 @@ def score_sequences(franchise, symbols, offsets, group, out):
     out (float64[sequences]): Overwritten with log p(sequence | group), its end counted, in nats.
     """
     end = franchise.alphabet[0] - 1
-    row = np.empty(franchise.columns.max() + 1, dtype=np.int32)
+    row = np.empty(franchise.columns.shape[1], dtype=np.int32)
     for i in range(len(group)):
         out[i] = 0.0
         for place in range(offsets[i], offsets[i + 1]):
@@ -104,7 +104,7 @@ def draw_sequence(franchise, group, rng, symbols):
     RETURNS (int): How many there are; -1 if the end was not drawn after as many as there is room for.
     """
     end = franchise.alphabet[0] - 1
-    row = np.empty(franchise.columns.max() + 1, dtype=np.int32)
+    row = np.empty(franchise.columns.shape[1], dtype=np.int32)
     probability = np.empty(franchise.alphabet[0])
     for place in range(len(symbols) + 1):
         _read_context(symbols, 0, place, group, end, row)

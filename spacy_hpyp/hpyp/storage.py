@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled import NONE, compiled
+from ..compiled import NONE, compiled, overwrite
 from ..storage.arrays import FEW, HIGHEST, PER_BYTE, pack_integers, unpack_integers
 from .franchise import (
     ABOVE,
@@ -123,7 +123,7 @@ def _walk_cells(franchise, rows):
     for i in range(len(rows)):
         cell = franchise.servings[rows[i], CELL]
         while cell != NONE:
-            cells[filled] = franchise.cells[cell]
+            overwrite(cells[filled], franchise.cells[cell])
             filled += 1
             kinds[i] += 1
             cell = franchise.cells[cell, LINK]

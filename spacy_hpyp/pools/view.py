@@ -575,7 +575,7 @@ def _list_excesses(finished, places, own_row, excess, lists, restaurants, value,
             restaurants[own + LIST], restaurants[own + LENGTH] = free, count
             if lists[rows[row, PARENT]] > 1:
                 above = np.int64(restaurants[places[rows[row, PARENT]] + LIST])
-                servings[free : free + PAIR * count] = servings[above : above + PAIR * count]
+                overwrite(servings[free:], servings[above : above + PAIR * count])
         serving = rows[row, seating.FIRST] if count > 0 else NONE
         while serving != NONE:
             dish = seated[serving, seating.DISH]

@@ -6,7 +6,6 @@ What makes a sentence valid is checked here: the one root, and what labels, part
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -60,27 +59,13 @@ ROW = (
 
 #: The columns of a line, by name.
 Line = dict[str, Any]
+#: By what stands before the sign "=".
+Comments = dict[str, str | None]
 #: The last word and the text of each multiword token, by its first word.
 Ranges = dict[int, tuple[int, str]]
 
 
-@dataclass
-class Sentence:
-    """A sentence as it was read, without its tree.
-
-    comments (dict[str, str | None]): By what stands before the sign "=".
-    words (list[Line]): Its words.
-    ranges (dict[int, tuple[int, Line]]): Its multiword tokens, by the number of their first word, with that of their last one.
-    empty_nodes (int): How many empty nodes have been left out.
-    """
-
-    comments: dict[str, str | None] = field(default_factory=dict)
-    words: list[Line] = field(default_factory=list)
-    ranges: dict[int, tuple[int, Line]] = field(default_factory=dict)
-    empty_nodes: int = 0
-
-
-def read_sentences(lines: Iterable[str], name: str, *, tagged: bool = False) -> Iterator[Sentence]:
+def read_sentences(lines: Iterable[str], name: str, *, tagged: bool = False) -> Iterator[Block]:
     """Read sentences, one after the other. Their heads, labels and enhanced graphs are not looked at.
 
     lines (Iterable[str]): Of a file.
@@ -89,34 +74,26 @@ def read_sentences(lines: Iterable[str], name: str, *, tagged: bool = False) -> 
     RAISES (ValueError): If something is not CoNLL-U, with the line.
     """
     for block in blocks_of(lines, name):
-        sentence = Sentence(_comments_of(block))
         for i, row in enumerate(block.rows):
-            line = dict(zip(COLUMNS, row))
-            for column, value in line.items():
+            for column, value in zip(COLUMNS, row):
                 if not value.strip():
                     problem = f"the column {column.upper()} is empty; what is not there is written as '_'"
                     raise block.wrong(i, name, problem)
-            first, dash, last = row[0].partition("-")
-            if dash:
-                sentence.ranges[int(first)] = int(last), line
-            elif "." in first:
-                sentence.empty_nodes += 1
-            elif tagged and (problem := _wrong_tags(line)):
+            if tagged and row[0].isdigit() and (problem := _wrong_tags(dict(zip(COLUMNS, row)))):
                 raise block.wrong(i, name, problem)
-            else:
-                sentence.words.append(line)
-        yield sentence
+        yield block
 
 
-def conllu_sentences(path: Path, *, tagged: bool = False) -> Iterator[Sentence]:
+def conllu_sentences(path: Path, *, tagged: bool = False) -> Iterator[Block]:
     """The sentences of a file or of stdin, see `read_sentences`."""
     with opened(path) as file:
         yield from read_sentences(decoded_lines(file, path), str(path), tagged=tagged)
 
 
-def _comments_of(block: Block) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
-    for comment in block.comments:
+def comments_of(sentence: Block) -> Comments:
+    """What a sentence is said to be, by what stands before the sign "="."""
+    found: Comments = {}
+    for comment in sentence.comments:
         key, equals, value = (part.strip() for part in comment.partition("="))
         if key in found:
             found[comment] = None
@@ -134,53 +111,62 @@ def _wrong_tags(word: Line) -> str | None:
     return None
 
 
-def to_doc(sentence: Sentence, vocab: Vocab, *, tagged: bool = False) -> Doc:
+def to_doc(sentence: Block, vocab: Vocab, *, tagged: bool = False) -> Doc:
     """A sentence as a document that is one sentence, to be parsed.
 
     tagged (bool): Whether it has the tags of the sentence.
     """
-    spaces = [_SPACE_AFTER not in word["misc"].split("|") for word in sentence.words]
-    for first, (last, line) in sentence.ranges.items():
-        spaces[first - 1 : last] = [False] * (last - first) + [_SPACE_AFTER not in line["misc"].split("|")]
+    words = [(row[1], space and row is rows[-1]) for _, space, rows in sentence.tokens() for row in rows]
     return Doc(
         vocab,
-        words=[word["form"] for word in sentence.words],
-        spaces=spaces,
+        words=[form for form, _ in words],
+        spaces=[space for _, space in words],
         tags=tags_of(sentence) if tagged else None,
-        sent_starts=[i == 0 for i in range(len(sentence.words))],
+        sent_starts=[i == 0 for i in range(len(words))],
     )
 
 
-def tags_of(sentence: Sentence) -> list[str]:
+def tags_of(sentence: Block) -> list[str]:
     """The tags of a sentence: of words without XPOS, their UPOS, as `spacy convert` does it."""
-    return [word["upos"] if word["xpos"] == "_" else word["xpos"] for word in sentence.words]
+    return [upos if xpos == EMPTY else xpos for index, _, _, upos, xpos, *_ in sentence.rows if index.isdigit()]
 
 
-def write_again(sentence: Sentence, doc: Doc, sent_id: str, *, tagged: bool = False) -> str:
+def write_again(
+    sentence: Block,
+    doc: Doc,
+    sent_id: str,
+    comments: Comments | None = None,
+    *,
+    tagged: bool = False,
+    bare: bool = False,
+) -> str:
     """A sentence that was read, with what a pipeline has found: its words and multiword tokens, comments and MISC are kept, and so are
     parts of speech, features and lemmas where the pipeline finds none.
 
     doc (Doc): Made by `to_doc`, and parsed.
     sent_id (str): Of a sentence that has none.
+    comments (Comments | None): Instead of its own.
     tagged (bool): Whether it keeps its tags, features and lemmas in any case.
+    bare (bool): Whether it keeps none of them.
     RAISES (ValueError): If the document has no tree.
     """
     lines: list[Line] = []
     kept = ["form", *(column for column, attribute in FOUND.items() if tagged or not doc.has_annotation(attribute))]
-    for word, found in zip(sentence.words, _words(list(doc)), strict=True):
-        found |= {name: _valid(name, word[name], found[name]) for name in kept}
-        misc = [part for part in word["misc"].split("|") if part != "_" and part.split("=")[0] not in _WRITTEN]
-        found["misc"] = _joined([*misc, *found["misc"]])
-        if found["id"] in sentence.ranges:
-            _, line = sentence.ranges[found["id"]]
+    own = iter(_words(list(doc)))
+    for word in (dict(zip(COLUMNS, row)) for row in sentence.rows):
+        if "-" in word["id"]:
             # FORM and MISC; a multiword token has no more, but perhaps the feature Typo.
-            lines.append({**line, **dict.fromkeys(("lemma", "upos", "xpos", "head", "deprel", "deps"), "_")})
-        lines.append(found)
-    comments = dict(sentence.comments)
-    comments.setdefault("sent_id", sent_id)
+            lines.append({**word, **dict.fromkeys(("lemma", "upos", "xpos", "head", "deprel", "deps"), EMPTY)})
+        elif word["id"].isdigit():
+            found = next(own)
+            word |= dict.fromkeys(FOUND, EMPTY) if bare else {}
+            found |= {name: _valid(name, word[name], found[name]) for name in kept}
+            misc = [part for part in word["misc"].split("|") if part != EMPTY and part.split("=")[0] not in _WRITTEN]
+            lines.append({**found, "misc": _joined([*misc, *found["misc"]])})
     # A text that was written by hand is another one than what words make up only where they are wrong.
-    comments.setdefault("text", text_of(sentence))
-    return _serialized(lines, comments, doc)
+    usual = {"sent_id": sent_id, "text": text_of(sentence)}
+    comments = dict(comments_of(sentence) if comments is None else comments)
+    return _serialized(lines, comments | {key: value for key, value in usual.items() if key not in comments}, doc)
 
 
 def words_to_write(doc: Doc) -> tuple[Doc, Ranges]:
@@ -196,7 +182,7 @@ def words_to_write(doc: Doc) -> tuple[Doc, Ranges]:
     return words_as_tokens(doc), ranges
 
 
-def write_sentence(span: Span, comments: dict[str, str | None], ranges: Ranges | None = None) -> str:
+def write_sentence(span: Span, comments: Comments, ranges: Ranges | None = None) -> str:
     """A sentence of a parsed document whose tokens are syntactic words. White space is no word; in a word it is written as one blank.
 
     comments (dict[str, str | None]): What comes before its text and its log-probability.
@@ -254,30 +240,24 @@ def word_rows(doc: Doc, columns: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield row | own | dict(zip(_SURE, values))
 
 
-def text_of(sentence: Sentence) -> str:
+def text_of(sentence: Block) -> str:
     """The text of a sentence that was read: its tokens, and the spaces between them."""
     return _with_space(sentence).strip()
 
 
-def lines_of_text(sentences: Iterable[Sentence]) -> Iterator[str]:
+def lines_of_text(sentences: Iterable[Block]) -> Iterator[str]:
     """The text of sentences as it was before it was cut: an empty line before each document and paragraph but the first."""
     for i, sentence in enumerate(sentences):
-        if i and any(key.split()[0] in ("newdoc", "newpar") for key in sentence.comments):
+        if i and any(comment.split()[:1] in (["newdoc"], ["newpar"]) for comment in sentence.comments):
             yield "\n"
         yield _with_space(sentence)
 
 
-def _with_space(sentence: Sentence) -> str:
-    text, end = "", 0
-    for number, word in enumerate(sentence.words, 1):
-        if number <= end:
-            continue
-        end, whole = sentence.ranges.get(number, (number, word))
-        text += whole["form"] + " " * (_SPACE_AFTER not in whole["misc"].split("|"))
-    return text
+def _with_space(sentence: Block) -> str:
+    return "".join(text + " " * space for text, space, _ in sentence.tokens())
 
 
-def _serialized(lines: list[Line], comments: dict[str, str | None], found: Doc | Span) -> str:
+def _serialized(lines: list[Line], comments: Comments, found: Doc | Span) -> str:
     comments.pop("log_prob", None)
     log_prob = found._.log_prob if found.has_extension("log_prob") else None
     if log_prob is not None:

@@ -23,11 +23,11 @@ from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
 from ..distributed.inputs import CONLLU, Document, Shard
 from ..distributed.work import Process
-from ..treebanks.conllu import EMPTY
 from .app import load_pipeline, note, prepare_output, set_threads
 from .conllu_format import (
-    FOUND,
     ROW,
+    Comments,
+    comments_of,
     conllu_sentences,
     lines_of_text,
     read_sentences,
@@ -54,7 +54,6 @@ _PARSERS = (HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner)
 
 #: What is kept of CoNLL-U: words and sentences, sentences, or the text alone.
 Kept = Literal["words", "sentences", "text"]
-Comments = dict[str, str | None]
 
 
 class Source(NamedTuple):
@@ -201,7 +200,7 @@ def parsed(
     if source.is_conllu and keep == "words":
         return _parse_conllu(nlp, source, n_process, left_out, tagged=tagged, bare=bare)
     if source.is_conllu and keep == "sentences":
-        texts = ((text_of(sentence), sentence.comments) for sentence in conllu_sentences(source.path))
+        texts = ((text_of(sentence), comments_of(sentence)) for sentence in conllu_sentences(source.path))
     else:
         lines = lines_of_text(conllu_sentences(source.path)) if source.is_conllu else None
         texts = _paragraphs(source, per_line=per_line and not source.is_conllu, lines=lines)
@@ -261,11 +260,9 @@ def _parse_conllu(
             docs = (to_doc(sentence, nlp.vocab, tagged=tagged) for sentence in some)
             for sentence, doc in zip(some, nlp.pipe(docs, n_process=n_process, batch_size=_BATCH)):
                 number += 1
-                for word in sentence.words if bare else ():
-                    word.update(dict.fromkeys(FOUND, EMPTY))
-                left_out["empty nodes"] += sentence.empty_nodes
+                left_out["empty nodes"] += sum("." in row[0] for row in sentence.rows)
                 left_out["tags"] += 0 if known is None else sum(token not in known for token in tags_of(sentence))
-                yield write_again(sentence, doc, f"{source.name}-{number}", tagged=tagged)
+                yield write_again(sentence, doc, f"{source.name}-{number}", tagged=tagged, bare=bare)
             del docs
     if not number:
         raise ValueError(f"There is no sentence in '{source.path}'.")
@@ -308,7 +305,7 @@ class ParseTask(ShardTask):
                     elif self.output_format == "conllu" and shard.kind == CONLLU and self.keep == "words":
                         found.append(write_again(text, doc, f"{name}-1"))
                     elif self.output_format == "conllu":
-                        begins = text.comments if shard.kind == CONLLU else {} if whole else {"newpar id": name}
+                        begins = comments_of(text) if shard.kind == CONLLU else {} if whole else {"newpar id": name}
                         found += _written(doc, begins, name, 0, whole=whole)
                 if self.output_format == "spacy":
                     found = [DocBin(docs=docs, store_user_data=True)]

@@ -16,8 +16,9 @@ from wasabi import msg
 from ..components.corpus import mark_sentence
 from ..components.hpyp_parser import HPYPParser
 from ..components.rating import rate_labels
+from ..treebanks.conllu import Block
 from .app import prepare_output, prepared
-from .conllu_format import Sentence, conllu_sentences, to_doc, write_again, write_sentence
+from .conllu_format import comments_of, conllu_sentences, to_doc, write_again, write_sentence
 from .options import Particles, PerLine, Pipeline, Threads, argument, option
 from .output import json_line, writing
 from .progress import Bar
@@ -147,7 +148,7 @@ def rank_sentences(
                     yield replace(rated, conllu=_written(rated, sentence, own)) if conllu else rated
 
 
-def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[tuple[list[Doc], Iterable[Sentence | None]]]:
+def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[tuple[list[Doc], Iterable[Block | None]]]:
     """The documents of a file, parsed, some at a time, with the sentences of CoNLL-U, which needs no trees."""
     if path.suffix == ".spacy":
         for some in minibatch(parse_documents(read_documents(path, nlp.vocab, document_words=1), nlp), _BATCH):
@@ -168,13 +169,12 @@ def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[tuple[list
             del docs
 
 
-def _written(rated: Rated, found: Span, read: Sentence | None) -> str:
+def _written(rated: Rated, found: Span, read: Block | None) -> str:
     """A sentence in CoNLL-U; one that was read so keeps its multiword tokens, comments and MISC."""
     if read is None:
         return write_sentence(found, {"sent_id": _name(rated), **_comments(rated)})
-    kept = {key: value for key, value in read.comments.items() if key not in _OF_PLACE}
-    read.comments = {**kept, **_comments(rated)}
-    return write_again(read, found.doc, _name(rated))
+    kept = {key: value for key, value in comments_of(read).items() if key not in _OF_PLACE}
+    return write_again(read, found.doc, _name(rated), {**kept, **_comments(rated)})
 
 
 def _name(rated: Rated) -> str:

@@ -96,7 +96,7 @@ def document_of(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
             add(_PARAGRAPH, False, [(_PARAGRAPH, SPACE_TAG, "SPACE", "", _PARAGRAPH, last, SPACE_LABEL)])
         for _, block in paragraph:
             first, is_tree = len(columns["words"]), block.problem is None
-            for text, space, rows in _tokens(block):
+            for text, space, rows in block.tokens():
                 add(text, space, [_annotation(row, first, is_tree=is_tree) for row in rows])
     spaces[-1] = False
     doc = Doc(vocab, words=texts, spaces=spaces)
@@ -106,23 +106,6 @@ def document_of(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
         return Doc(vocab, **{**columns, "words": texts, "spaces": spaces})
     write_back(Doc(vocab, **columns), doc)
     return doc
-
-
-def _tokens(block: Block) -> Iterator[tuple[str, bool, list[list[str]]]]:
-    """The tokens of a sentence: their texts, whether a space stands behind each, and the rows of their words."""
-    found: list[tuple[str, bool, list[list[str]]]] = []
-    end = 0
-    for row in block.rows:
-        index = row[0]
-        space = "SpaceAfter=No" not in row[9].split("|")
-        if "-" in index:
-            end = int(index.split("-")[1])
-            found.append((row[1], space, []))
-        elif index.isdigit() and int(index) <= end:
-            found[-1][2].append(row)
-        elif index.isdigit():
-            found.append((row[1], space, [row]))
-    return iter(found)
 
 
 def _annotation(row: list[str], first: int, *, is_tree: bool) -> tuple[object, ...]:

@@ -78,6 +78,22 @@ class Block:
         """What keeps its heads from being a tree with one root, if anything does."""
         return _not_a_tree([word.head for word in self.words])
 
+    def tokens(self) -> list[tuple[str, bool, list[list[str]]]]:
+        """The tokens: their texts, whether a space stands behind each, and the rows of their words."""
+        found: list[tuple[str, bool, list[list[str]]]] = []
+        end = 0
+        for row in self.rows:
+            index = row[0]
+            space = "SpaceAfter=No" not in row[9].split("|")
+            if "-" in index:
+                end = int(index.split("-")[1])
+                found.append((row[1], space, []))
+            elif index.isdigit() and int(index) <= end:
+                found[-1][2].append(row)
+            elif index.isdigit():
+                found.append((row[1], space, [row]))
+        return found
+
     def text(self) -> str:
         """The rows, with the columns of heads and labels empty where there is no tree: only the first word is a root then, as a
         sentence has to begin somewhere.

@@ -63,7 +63,9 @@ def convert_ptb(
     for path, sentences in {path: _convert(files) for path, files in wholes.items()}.items():
         _save(path, sentences)
     if sections:
-        _save_parsing(output, sections)
+        for name, numbers in PARSING.items():
+            if part := _gather(name, numbers, sections):
+                _save(output / f"{name}.conllu", part)
         _save_language_modelling(output, sections)
 
 
@@ -91,12 +93,6 @@ def _save(path: Path, sentences: list[ConlluSentence]) -> None:
     write_conllu(path, sentences)
     words = sum(len(sentence.words) for sentence in sentences)
     msg.good(f"Saved {len(sentences):,} sentences with {words:,} words: {path}")
-
-
-def _save_parsing(output: Path, sections: Mapping[int, list[ConlluSentence]]) -> None:
-    for name, numbers in PARSING.items():
-        if found := _gather(name, numbers, sections):
-            _save(output / f"{name}.conllu", found)
 
 
 def _save_language_modelling(output: Path, sections: Mapping[int, list[ConlluSentence]]) -> None:

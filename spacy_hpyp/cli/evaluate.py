@@ -313,15 +313,18 @@ def _print_errors(found: Errors, rows: int) -> None:
     """Print tables of errors, with so many labels, tags and confusions."""
     for table in sorted(error_tables(found), key=lambda table: not table.folded):
         shown = table.rows[:rows] if table.folded else table.rows
-        print_table(table.columns, [list(map(_cell, row)) for row in shown], table.title)
+        print_table(
+            table.columns,
+            [
+                [percent(cell) if cell is None or isinstance(cell, float) else str(cell) for cell in row]
+                for row in shown
+            ],
+            table.title,
+        )
     _print_confusions("Confusions of labels", found.label_confusions[:rows], ("label", "gold", "predicted"))
     _print_confusions("Wrong heads of right labels", found.wrong_heads[:rows], ("label", "gold", ""))
     if any(row["predicted"] for row in found.tags):
         _print_confusions("Confusions of tags", found.tag_confusions[:rows], ("tag", "gold", "predicted"))
-
-
-def _cell(value: object) -> str:
-    return percent(value) if value is None or isinstance(value, float) else str(value)
 
 
 def _print_confusions(title: str, confusions: list[Confusion], names: tuple[str, str, str]) -> None:

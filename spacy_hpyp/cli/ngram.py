@@ -86,7 +86,7 @@ def ngram(
         return read_sentences(path, nlp, per_line=segment_with is None)
 
     if vocab_from is not None:
-        if _is_pipeline(vocab_from):
+        if not Path(vocab_from).exists() or (Path(vocab_from) / "config.cfg").exists():
             words = vocabulary_of_pipeline(vocab_from, spelling=spelling)
         else:
             words = words(read(vocab_from))
@@ -151,10 +151,6 @@ def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGra
         )
     unknown_words = nlp.config.interpolate()["components"][parser.name]["model"]["unknown_words"]
     return NGramVocabulary(vocabulary, dict(unknown_words), nlp.lang, parser.joint.spelling if spelling else None)
-
-
-def _is_pipeline(name: str) -> bool:
-    return not Path(name).exists() or (Path(name) / "config.cfg").exists()
 
 
 def load_interpolation(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -208,6 +207,11 @@ def states(
             model = LatentStates(kind, count, back_off, settings)
             model.initialize(vocabulary)
             with Bar(total=sweeps, desc=f"{kind}, {count} states", unit=" sweeps") as bar:
+
+                def show(bits: float, bar: Bar = bar) -> None:
+                    bar.set_postfix({"bits": f"{bits:.3f}"}, refresh=False)
+                    bar.update()
+
                 found.append(
                     study_states(
                         model,
@@ -217,7 +221,7 @@ def states(
                         seed=seed,
                         top_words=top_words,
                         sample_trees=sample_trees and model.reads_parents,
-                        progress=partial(_show_bits, bar),
+                        progress=show,
                     )
                 )
     header = ["MODEL", "STATES", "BITS A WORD", "HARMONIC", *["UAS"][: dev is not None], *["ACCEPTED"][:sample_trees]]
@@ -228,11 +232,6 @@ def states(
             rows = [(number, " ".join(word for word, _ in words)) for number, words in enumerate(figures.top_words)]
             msg.table(rows, title=title)
     save_json(output, [figures.to_dict() for figures in found], "the figures")
-
-
-def _show_bits(bar: Bar, bits: float) -> None:
-    bar.set_postfix({"bits": f"{bits:.3f}"}, refresh=False)
-    bar.update()
 
 
 def _read_dev(path: Path, document_words: int) -> list[UncasedWords]:
@@ -255,6 +254,7 @@ def _figures_row(figures: StateFigures, with_accuracy: bool, with_draws: bool) -
 
 #: Those of Sangati, Zuidema & Bod (2009, table 2).
 LENGTHS = "1,2,3,4,5,6,7,8,9,10,100,1000"
+_SCORES = "oracle_best", "oracle_worst", "generative", "reranked_uas", "reranked_las"
 
 
 @dataclass(frozen=True)
@@ -329,16 +329,15 @@ def rerank(
         for k in counts:
             found.append(_choose(reranker, parsed, k))
         header = ("k", "trees", "oracle best", "oracle worst", "generative", "reranked", "LAS")
-        rows = [_choice_row(each) for each in found if each.source == source]
+        rows = [
+            (str(each.k), f"{each.candidates:.1f}", *(percent(getattr(each, name)) for name in _SCORES))
+            for each in found
+            if each.source == source
+        ]
         print_table(header, rows, f"The k best trees of '{source}', UAS", left=0)
     weights = [(name, f"{weight:.3f}") for name, weight in found[-1].weights.items()]
     msg.table(weights, aligns=("l", "r"), title="Weights")
     save_json(output, [asdict(each) for each in found], "results")
-
-
-def _choice_row(each: Choice) -> tuple[str, ...]:
-    figures = each.oracle_best, each.oracle_worst, each.generative, each.reranked_uas, each.reranked_las
-    return str(each.k), f"{each.candidates:.1f}", *(f"{100 * figure:.2f}" for figure in figures)
 
 
 def _choose(reranker: ParseReranker, parsed: Sequence[tuple[Doc, object]], k: int) -> Choice:

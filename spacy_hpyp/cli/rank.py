@@ -1,15 +1,14 @@
 """`hpyp rank`: the sentences in which a parser expects the most wrong arcs, to be corrected next."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from heapq import nlargest, nsmallest
 from itertools import chain, repeat
-from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal, TextIO
+from typing import Annotated, Any, Literal
 
 from spacy.language import Language
-from spacy.tokens import Doc, Span, Token
+from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 from wasabi import msg
 
@@ -75,7 +74,8 @@ def rank(
     if not ranked:
         raise ValueError(f"There is no sentence in {', '.join(map(repr, map(str, texts)))}.")
     with writing(output) as file:
-        (write_jsonl if form == "jsonl" else write_conllu)(file, ranked)
+        for place, rated in enumerate(ranked, 1):
+            file.write(_json_of(place, rated) if form == "jsonl" else f"# rank = {place}\n{rated.conllu}")
     if output is not None:
         msg.good(f"Saved {len(ranked)} sentences to {output}")
 
@@ -102,22 +102,13 @@ class Rated:
     tokens: list[dict[str, Any]]
     conllu: str = ""
 
-    @property
-    def both(self) -> float:
-        """The expected number of wrong arcs and wrong tags."""
-        return self.wrong_arcs + (self.wrong_tags or 0.0)
 
-    @property
-    def rate(self) -> float:
-        """The expected number of wrong arcs for each word."""
-        return self.wrong_arcs / len(self.tokens)
-
-
-_KEYS = {
-    "arcs": attrgetter("wrong_arcs"),
-    "tags": attrgetter("wrong_tags"),
-    "both": attrgetter("both"),
-    "rate": attrgetter("rate"),
+#: What sentences are ranked by.
+_KEYS: dict[str, Callable[[Rated], Any]] = {
+    "arcs": lambda rated: rated.wrong_arcs,
+    "tags": lambda rated: rated.wrong_tags,
+    "both": lambda rated: rated.wrong_arcs + rated.wrong_tags,
+    "rate": lambda rated: rated.wrong_arcs / len(rated.tokens),
 }
 
 
@@ -207,7 +198,7 @@ def _rate(sentence: Span, file: str, number: int) -> Rated | None:
         }
         for token in words
     ]
-    arcs = [_arc_probability(token) for token in words]
+    arcs = [token["head_prob"] if token["label_prob"] is None else token["label_prob"] for token in tokens]
     if None in arcs:
         raise ValueError(
             f"Nobody says how probable the arcs of '{file}' are: the parser that comes last in the pipeline does not set "
@@ -216,10 +207,6 @@ def _rate(sentence: Span, file: str, number: int) -> Rated | None:
     tags = [token["tag_prob"] for token in tokens]
     wrong_tags = None if None in tags else sum(1.0 - p for p in tags)
     return Rated(file, number, sentence.text.strip(), sum(1.0 - p for p in arcs), wrong_tags, tokens)
-
-
-def _arc_probability(token: Token) -> float | None:
-    return token._.head_prob if token._.label_prob is None else token._.label_prob
 
 
 def select(sentences: Iterable[Rated], by: str, top: int | None, *, surest: bool = False) -> list[Rated]:
@@ -242,26 +229,18 @@ def select(sentences: Iterable[Rated], by: str, top: int | None, *, surest: bool
     return (nsmallest if surest else nlargest)(top, sentences, key=key)
 
 
-def write_jsonl(file: TextIO, ranked: Iterable[Rated]) -> None:
-    """Write a JSON object a line."""
-    for rank, rated in enumerate(ranked, 1):
-        row = {
-            "rank": rank,
-            "expected_wrong_arcs": round(rated.wrong_arcs, _DIGITS),
-            "expected_wrong_tags": None if rated.wrong_tags is None else round(rated.wrong_tags, _DIGITS),
-            "words": len(rated.tokens),
-            "file": rated.file,
-            "sentence": rated.number,
-            "text": rated.text,
-            "tokens": [{name: _rounded(value) for name, value in token.items()} for token in rated.tokens],
-        }
-        file.write(json_line(row))
-
-
-def write_conllu(file: TextIO, ranked: Iterable[Rated]) -> None:
-    """Write sentences in CoNLL-U, with their ranks as comments."""
-    for rank, rated in enumerate(ranked, 1):
-        file.write(f"# rank = {rank}\n{rated.conllu}")
+def _json_of(rank: int, rated: Rated) -> str:
+    row = {
+        "rank": rank,
+        "expected_wrong_arcs": rated.wrong_arcs,
+        "expected_wrong_tags": rated.wrong_tags,
+        "words": len(rated.tokens),
+        "file": rated.file,
+        "sentence": rated.number,
+        "text": rated.text,
+        "tokens": [{name: _rounded(value) for name, value in token.items()} for token in rated.tokens],
+    }
+    return json_line({name: _rounded(value) for name, value in row.items()})
 
 
 def _rounded(value: Any) -> Any:

@@ -173,8 +173,9 @@ def _located(file: Iterable[str], path: Path) -> Iterator[tuple[int, str]]:
     end = 0
     for line in decoded_lines(file, path):
         if _WORD.match(line):
+            name = "What stdin has" if path == STDIN else f"'{path}'"
             raise ValueError(
-                f"{_name(path)} looks like CoNLL-U, but it was to be read as running text. Let its name end with .conllu, or where there "
+                f"{name} looks like CoNLL-U, but it was to be read as running text. Let its name end with .conllu, or where there "
                 "is the option --conllu, add it."
             )
         start, end = end, end + len(line)
@@ -252,10 +253,6 @@ def decoded_lines(file: Iterable[str], path: Path) -> Iterator[str]:
         with path.open("rb") as lines:
             number = next(number for number, line in enumerate(lines, 1) if not _is_utf8(line))
         raise ValueError(f"'{path}' is not text in UTF-8 (line {number}: {error}).") from error
-
-
-def _name(path: Path) -> str:
-    return "What stdin has" if path == STDIN else f"'{path}'"
 
 
 def _is_utf8(line: bytes) -> bool:

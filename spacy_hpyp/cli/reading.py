@@ -1,7 +1,7 @@
 """`hpyp reading`: whether surprisals predict reading times."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from wasabi import msg
 
@@ -76,11 +76,11 @@ def reading(
     if figure is not None:
         _draw(found, figure, time)
         msg.good(f"Saved the figure to {figure}")
-    save_json(output, {name: _to_dict(one) for name, one in found.items()}, "the figures")
-
-
-def _to_dict(found: ReadingTimes) -> dict[str, Any]:
-    return {**found._asdict(), "gain": found.gain, "effects": [effect._asdict() for effect in found.effects]}
+    figures = {
+        name: {**one._asdict(), "gain": one.gain, "effects": [effect._asdict() for effect in one.effects]}
+        for name, one in found.items()
+    }
+    save_json(output, figures, "the figures")
 
 
 def _draw(found: dict[str, ReadingTimes], path: Path, time: str) -> None:

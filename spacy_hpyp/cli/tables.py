@@ -78,12 +78,14 @@ def tables(
             # What other commands have found stays on the page.
             names = {table.name for table in tables}
             found = [
-                table for table in study.tables.values() if table.name in names or _has_figures(study, runner, table)
+                table
+                for table in study.tables.values()
+                if table.name in names or any(runner.made(study.runs[name]) is not None for name in table.runs)
             ]
             write_page(study, runner, found)
     if failures:
         # Why is printed above, line by line.
-        names = ", ".join(failure.run.name for failure in failures)
+        names = ", ".join(failures)
         fail(
             f"{len(failures)} of {len(runs)} runs failed: {names}. See above, and their logs in '{study.output / 'logs'}'. The others "
             "are kept: run the command again to go on."
@@ -99,10 +101,6 @@ def separate(words: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             settings += [word] if "=" in word else [word, *islice(left, 1)]
     return names, settings
-
-
-def _has_figures(study: Study, runner: Runner, table: StudyTable) -> bool:
-    return any(runner.made(study.runs[name]) is not None for name in table.runs)
 
 
 def _share(study: Study) -> float:

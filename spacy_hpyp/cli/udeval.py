@@ -1,13 +1,11 @@
 """`hpyp udeval`: how good a pipeline is by the script with which systems for Universal Dependencies are compared, beside a peer."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from time import process_time
 from typing import Annotated, Any
-
-from spacy.language import Language
 
 from ..settings import OneOf, check
 from ..storage.files import prepare_folder, replacing
@@ -51,7 +49,10 @@ def udeval(
     score = official(treebank.read_text(encoding="utf8"), str(treebank))
     nlp = load_pipeline(model)
     set_threads(nlp, threads)
-    systems: dict[str, Callable[[Kept], str]] = {"": lambda keep: "".join(_parse(nlp, treebank, keep))}
+    source = Source(treebank, treebank.stem, is_conllu=True)
+    systems: dict[str, Callable[[Kept], str]] = {
+        "": lambda keep: "".join(parsed(nlp, source, Counter(), keep=keep, bare=True))
+    }
     if peer:
         if peer_model is None or (train is None and not peer_model.exists()):
             raise ValueError("A peer needs --peer-model, and --train where that is not there yet.")
@@ -76,10 +77,6 @@ def udeval(
         note(f"{name}: {found:,.0f} words of raw text in a second of processor time, by all threads together")
     save_json(output, scores, "scores")
     return scores
-
-
-def _parse(nlp: Language, treebank: Path, keep: Kept) -> Iterator[str]:
-    return parsed(nlp, Source(treebank, treebank.stem, is_conllu=True), Counter(), keep=keep, bare=True)
 
 
 def official(gold: str, name: str) -> Official:

@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..about import __version__
-from .trees import DrawnTree, WrongTree
+from .trees import DrawnTree
 
 
 class Cell(NamedTuple):
@@ -49,7 +49,7 @@ class Section:
     title (str): Its heading.
     texts (list[str]): Its paragraphs; for a part that a pipeline has not, they say so.
     figures (list[tuple[str, Markup]]): What comes after them, with titles; see `spacy_hpyp.report.figures`.
-    tables (list[PageTable]), trees (list[WrongTree]): What comes then.
+    tables (list[PageTable]), trees (list[dict]): What comes then; see `worst_trees`.
     for_experts (bool): Whether these are shown only when they are asked for.
     """
 
@@ -58,7 +58,7 @@ class Section:
     texts: list[str] = field(default_factory=list)
     figures: list[tuple[str, Markup]] = field(default_factory=list)
     tables: list[PageTable] = field(default_factory=list)
-    trees: list[WrongTree] = field(default_factory=list)
+    trees: list[dict[str, Any]] = field(default_factory=list)
     for_experts: bool = False
 
     @property

@@ -13,7 +13,6 @@ from .figures import bar_figure, calibration_figure, interval_figure, line_figur
 from .page import Cell, PageTable, Section
 from .parameters import BUCKET_NAMES, Learned
 from .training_log import Check
-from .trees import WrongTree
 
 _SCORES = {"tag_acc": "TAG", "dep_uas": "UAS", "dep_las": "LAS", "complete_match": "MATCH"}
 _LOG_PROB = "token_log_prob"
@@ -292,21 +291,22 @@ def _tabulate_confusions(
         if total:
             rows.append([Cell(kind or "–"), *(Cell(str(count or ""), count / total) for count in row)])
     listed = [
-        [f"{each.gold or '–'} → {each.predicted or '–'}", each.count, _words(each)] for each in confusions[:_LISTED]
+        [
+            f"{each.gold or '–'} → {each.predicted or '–'}",
+            each.count,
+            ", ".join(dict.fromkeys(_short(error.words[error.word]) for error in each.examples)),
+        ]
+        for each in confusions[:_LISTED]
     ]
     columns = ["gold", *(kind or "–" for kind in shown), "others"]
     section.tabulate(f"Confusion of {name}s: gold in rows, predicted in columns", columns, rows)
     section.tabulate(f"The most frequent confusions of {name}s", ["gold → predicted", "tokens", "as in"], listed)
 
 
-def _words(confusion: Confusion) -> str:
-    return ", ".join(dict.fromkeys(_short(found.words[found.word]) for found in confusion.examples))
-
-
-def trees_section(trees: Sequence[WrongTree], asked: int) -> Section:
+def trees_section(trees: Sequence[dict[str, Any]], asked: int) -> Section:
     """The sentences with the most wrong arcs.
 
-    trees (Sequence[WrongTree]): The sentences.
+    trees (Sequence[dict]): The sentences, see `worst_trees`.
     asked (int): How many were asked for at most.
     """
     section = Section("sentences", "Sentences with the most wrong arcs", trees=[*trees])

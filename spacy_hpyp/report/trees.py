@@ -1,7 +1,7 @@
 """Trees as a browser lays them out: displaCy gives each word the same width, which long words do not keep to."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
@@ -44,30 +44,6 @@ class DrawnTree(NamedTuple):
     levels: int
 
 
-class WrongTree(NamedTuple):
-    """A sentence whose tree is not the gold one.
-
-    number (int): Which sentence of the data it is, from 1.
-    text (str): The sentence.
-    words (list[str]): Its words.
-    lang (str): The language of the pipeline.
-    direction (str): "ltr" or "rtl", as it is written.
-    wrong (int): How many of its arcs have a wrong head or label, punctuation left out.
-    arcs (int): How many it has.
-    gold, predicted (DrawnTree): Its trees.
-    """
-
-    number: int
-    text: str
-    words: list[str]
-    lang: str
-    direction: str
-    wrong: int
-    arcs: int
-    gold: DrawnTree
-    predicted: DrawnTree
-
-
 class _Arc(NamedTuple):
     """The arc of a word; a root's head is itself. Places are those in its sentence."""
 
@@ -76,11 +52,13 @@ class _Arc(NamedTuple):
     label: str
 
 
-def worst_trees(examples: Sequence[Example], count: int) -> list[WrongTree]:
+def worst_trees(examples: Sequence[Example], count: int) -> list[dict[str, Any]]:
     """The sentences with the most wrong arcs, the first ones of equally bad ones.
 
     examples (Sequence[Example]): Parsed documents, each of them one sentence, and their references with the same tokens.
     count (int): How many there are to be at most. None is without a wrong arc.
+    RETURNS (list[dict]): "number", which sentence of the data it is, from 1; "doc"; "direction", "ltr" or "rtl", as it is written; how many of
+        its "arcs" have a "wrong" head or label, punctuation left out; the "gold" and the "predicted" `DrawnTree`.
     """
     rated = []
     for number, example in enumerate(examples):
@@ -88,22 +66,19 @@ def worst_trees(examples: Sequence[Example], count: int) -> list[WrongTree]:
         wrong = sum(_arc(gold) != _arc(example.predicted[gold.i]) for gold in counted)
         if wrong:
             rated.append((-wrong, number, len(counted)))
-    return [_tree(examples[number], number, -wrong, arcs) for wrong, number, arcs in sorted(rated)[:count]]
+    found = []
+    for wrong, number, arcs in sorted(rated)[:count]:
+        gold, predicted = examples[number].reference, examples[number].predicted
+        place = {"number": number + 1, "doc": predicted, "direction": direction_of(predicted)}
+        trees = {"gold": draw_tree(gold[:], predicted[:]), "predicted": draw_tree(predicted[:], gold[:])}
+        found.append({**place, "wrong": -wrong, "arcs": arcs, **trees})
+    return found
 
 
 def _arc(token: Token, start: int = 0) -> _Arc:
     # UD has "root" where spaCy has "ROOT".
     label = token.dep_.upper() if token.head.i == token.i else token.dep_
     return _Arc(token.i - start, token.head.i - start, label)
-
-
-def _tree(example: Example, number: int, wrong: int, arcs: int) -> WrongTree:
-    gold, predicted = example.reference, example.predicted
-    drawn = draw_tree(gold[:], predicted[:]), draw_tree(predicted[:], gold[:])
-    words = [token.text for token in predicted]
-    return WrongTree(
-        number + 1, predicted.text, words, predicted.vocab.lang, direction_of(predicted), wrong, arcs, *drawn
-    )
 
 
 def direction_of(doc: Doc) -> str:

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from shlex import join
@@ -30,18 +29,6 @@ _START = 4.0
 _LAST_LINES = 15
 # What stands for the program of commands that use nothing of this package.
 _SPACY = f"spaCy {version('spacy')}"
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A run that has not made its output.
-
-    run (Run): Which.
-    problem (str): Why.
-    """
-
-    run: Run
-    problem: str
 
 
 def program_version(package: Path) -> str:
@@ -140,22 +127,22 @@ class Runner:
         problems = (self.problem(self._study.runs[name]) for name in run.needs)
         return next(filter(None, problems), None)
 
-    def run(self, runs: Sequence[Run], *, jobs: int, report: Callable[[str], None]) -> list[Failure]:
+    def run(self, runs: Sequence[Run], *, jobs: int, report: Callable[[str], None]) -> dict[str, str]:
         """Run what has to be run. What does not need the output of one that fails is run all the same.
 
         runs (Sequence[Run]): Some of the study's, each after those that it needs.
         jobs (int): How many run at a time; those that measure speed run alone.
         report (Callable[[str], None]): Is told of each that begins and ends.
-        RETURNS (list[Failure]): Those that failed, and those that could not be run without them.
+        RETURNS (dict[str, str]): The names of those that failed, and of those that could not be run without them, and why.
         RAISES (KeyboardInterrupt): After Ctrl-C, and when the process is told to terminate; what runs is ended before.
         """
         with _interrupted_when_terminated():
             return self._run(runs, jobs, report)
 
-    def _run(self, runs: Sequence[Run], jobs: int, report: Callable[[str], None]) -> list[Failure]:
+    def _run(self, runs: Sequence[Run], jobs: int, report: Callable[[str], None]) -> dict[str, str]:
         waiting = self.to_do(runs)
         begun: dict[str, tuple[Run, float]] = {}
-        failures: dict[str, Failure] = {}
+        failures: dict[str, str] = {}
         # After Ctrl-C, or an error of our own: what is not complete is not noted, and is begun again.
         with running() as processes:
             while waiting or processes:
@@ -163,7 +150,7 @@ class Runner:
                 for run in waiting[:]:
                     failed = [name for name in run.needs if name in failures]
                     if failed:
-                        failures[run.name] = Failure(run, f"it needs '{failed[0]}'")
+                        failures[run.name] = f"it needs '{failed[0]}'"
                     # What it reads may have been made again as it was.
                     if failed or (not pending & set(run.needs) and self.made(run) is not None):
                         waiting.remove(run)
@@ -176,12 +163,15 @@ class Runner:
                 for name, code in ended(processes):
                     run, start = begun[name]
                     if problem := self._end(run, code, time.monotonic() - start):
-                        failures[name] = Failure(run, problem)
+                        failures[name] = problem
                         report(f"{name} failed: {problem}")
-        return list(failures.values())
+        return failures
 
     def _start(self, run: Run) -> Process:
-        _remove(run.output)
+        if run.output.is_dir():
+            shutil.rmtree(run.output)
+        else:
+            run.output.unlink(missing_ok=True)
         for path in (run.output, self._log_path(run)):
             path.parent.mkdir(parents=True, exist_ok=True)
         self._note(run, None)
@@ -272,13 +262,6 @@ def _next(waiting: Sequence[Run], pending: set[str], running: Sequence[Run], job
     if beside:
         return beside[0]
     return ready[0] if ready and not running else None
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def wall_seconds(runner: Runner, runs: Sequence[Run], jobs: int) -> float:

@@ -217,7 +217,11 @@ def read_study(path: Path, overrides: Mapping[str, Any] | None = None, *, quick:
         config = Config().from_disk(path, interpolate=False)
         changed = {**(config.get("quick", {}) if quick else {}), **(overrides or {})}
         for name in changed:
-            _check_setting(config, name)
+            found: Any = config
+            for part in name.split("."):
+                if not isinstance(found, dict) or part not in found:
+                    raise ValueError(f"There is no setting '{name}' that could be another one.")
+                found = found[part]
         config = Config().from_disk(path, interpolate=False, overrides=changed)
     except ConfigValidationError as error:
         raise ValueError(f"'{path}': {error}") from error
@@ -254,15 +258,6 @@ def read_study(path: Path, overrides: Mapping[str, Any] | None = None, *, quick:
         names = error.args[1]
         raise ValueError(f"[runs.{names[0]}] needs its own output: {' needs '.join(names)}.") from error
     return study
-
-
-def _check_setting(config: Config, name: str) -> None:
-    """See that a config has a setting, by its name with dots."""
-    found: Any = config
-    for part in name.split("."):
-        if not isinstance(found, dict) or part not in found:
-            raise ValueError(f"There is no setting '{name}' that could be another one.")
-        found = found[part]
 
 
 def _read(kind: type[Section], name: str, given: Any) -> Section:

@@ -211,14 +211,14 @@ def test_another_version_runs_what_is_its_own_again_and_not_what_is_spacys(start
 
 def test_a_directory_that_a_command_wants_to_find_is_there(start, tmp_path):
     study, runner = start()
-    assert runner.run([study.runs["filled"]], jobs=1, report=lambda text: None) == []
+    assert runner.run([study.runs["filled"]], jobs=1, report=lambda text: None) == {}
     assert (tmp_path / "out" / "filled" / "file.json").exists()
 
 
 def test_a_file_that_has_changed_is_read_again(start, tmp_path, write):
     write('{"scores": {"uas": 70}}', "corpus.txt")
     started = start(train=str(tmp_path / "corpus.txt"))
-    assert [failure.run.name for failure in run(started, "bad")] == ["broken", "after"]
+    assert [*run(started, "bad")] == ["broken", "after"]
     assert order(tmp_path).count("add") == 1
     run(start(train=str(tmp_path / "corpus.txt")), "bad")
     assert order(tmp_path).count("add") == 0
@@ -229,10 +229,10 @@ def test_a_file_that_has_changed_is_read_again(start, tmp_path, write):
 
 def test_what_fails_says_why_and_keeps_the_others(start, tmp_path):
     failures = run(start(), "bad")
-    assert [failure.run.name for failure in failures] == ["broken", "after"]
-    assert failures[0].problem.endswith("first\nwhat is wrong")
-    assert failures[0].problem.count("first") == 14
-    assert failures[1].problem == "it needs 'broken'"
+    assert [*failures] == ["broken", "after"]
+    assert failures["broken"].endswith("first\nwhat is wrong")
+    assert failures["broken"].count("first") == 14
+    assert failures["after"] == "it needs 'broken'"
     assert order(tmp_path) == ["write", "fail"]
     study, runner = start()
     assert runner.problem(study.runs["without"]) == "'train' of [vars] is null"

@@ -1,8 +1,8 @@
 """`hpyp combine`: a trained pipeline together with parsers of this package, which vote with it or say how sure its arcs are."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import spacy
 import typer
@@ -28,7 +28,7 @@ from ..components.hpyp_parser import HPYPParser
 from ..components.scorer import score
 from ..components.voting import VotingComponent
 from ..settings import whole
-from ..storage.files import prepare_folder, replace_file
+from ..storage.files import prepare_folder
 from ..text.word_classes import TABLE
 from .app import load_pipeline, prepare_docs, save_docs
 from .evaluate import print_figures
@@ -36,7 +36,7 @@ from .options import AnyPipeline, DocsFile, TrainData, argument, option
 from .output import percent, print_table
 from .progress import Bar
 from .raw_text import read_corpus, read_training
-from .trainings import files_of, made_of, train_pipeline
+from .trainings import files_of, made_of, train_once
 
 _VOTERS = EasyFirstSenter, HPYPParser, EasyFirstTagger, EasyFirstParser
 
@@ -74,84 +74,53 @@ def combine(
     What has been trained is kept beside the output, in a folder whose name ends with -work: the same command goes on after the last training.
     """
     nlp = load_pipeline(model)
-    parser = _last_parser(nlp, model)
-    work = _Work(output.with_name(f"{output.name}-work"), treebank, unseen, nlp.lang, parse_config_overrides(ctx.args))
-    config = work.folder / "own.cfg"
-    nlp.config.to_disk(config)
+    parsers = [name for name in nlp.pipe_names if "token.dep" in nlp.get_pipe_meta(name).assigns]
+    if not parsers:
+        raise ValueError(f"The pipeline '{model}' should have a parser, but it has {nlp.pipe_names}.")
+    overrides = {"nlp.lang": nlp.lang, **parse_config_overrides(ctx.args)}
+    work = output.with_name(f"{output.name}-work")
+    prepare_folder(work)
+    configs = {name: work / f"{name}.cfg" for name in ("own", "pool", "guided")}
+    for name, path in configs.items():
+        (nlp.config if name == "own" else shipped_config(name)).to_disk(path)
+    read = [path.read_bytes() for path in (treebank, unseen) if path is not None and path.is_file()]
     if unseen is None:
         if not {"train", "dev"} <= nlp.config.get("paths", {}).keys():
             raise ValueError(
                 f"The config of '{model}' does not say by [paths] what it learns from, so that it cannot be trained without a part of "
                 "the treebank. Give documents that it has not learned from: --unseen."
             )
-        hold_out(treebank, work.folder, parts=parts, first=first)
-    helpers = load_pipeline(others or work.train_others("others", treebank, unseen or work.part(1), guided=not rate))
+        hold_out(treebank, work, parts=parts, first=first)
+
+    def train_others(name: str, train: Path, dev: Path, *, guided: bool) -> Language:
+        """The generative parser, or the pipeline that it guides, trained by the configs that come with the package."""
+        key = made_of(name, guided, overrides, *files_of(overrides), *read)
+        config, parser = (configs["guided"], configs["pool"]) if guided else (configs["pool"], None)
+        return load_pipeline(train_once(key, config, work / name, train, dev, overrides, parser=parser))
+
+    first_part = work / "1-held-out.spacy"
+    helpers = (
+        load_pipeline(others) if others else train_others("others", treebank, unseen or first_part, guided=not rate)
+    )
     if not any(isinstance(pipe, HPYPParser) for _, pipe in helpers.pipeline):
         raise ValueError(f"The pipeline '{others}' should have an hpyp_parser, but it has {helpers.pipe_names}.")
-    nlp, component = _with(nlp, parser, helpers, rate=rate)
+    nlp, component = _with(nlp, parsers[-1], helpers, rate=rate)
     examples: list[Example] = [] if unseen is None else _parsed(nlp, component, unseen, helpers)
     learns_parts = not rate and any(isinstance(pipe, EasyFirstParser) for _, pipe in helpers.pipeline)
     for part in range(1, 1 + first * (unseen is None)):
-        train, held_out, name = work.part(part, "train"), work.part(part), f"{part}-of-{parts}"
-        own, without = load_pipeline(work.train_own(f"own-{name}", config, train, held_out)), helpers
+        train, held_out = (work / f"{part}-{name}.spacy" for name in ("train", "held-out"))
+        # Which checkpoint is best what is held out may say: it says little of any sentence.
+        own = f"own-{part}-of-{parts}"
+        key = made_of(own, configs["own"].read_bytes(), *read)
+        trained = load_pipeline(train_once(key, configs["own"], work / own, train, held_out, {}))
+        without = helpers
         if learns_parts:
-            without = load_pipeline(work.train_others(f"others-{name}", train, held_out, guided=True))
-        examples += _parsed(*_with(own, parser, without, rate=rate), held_out, without)
+            without = train_others(f"others-{part}-of-{parts}", train, held_out, guided=True)
+        examples += _parsed(*_with(trained, parsers[-1], without, rate=rate), held_out, without)
     _show(nlp, component, examples)
     _learn(nlp, component, examples)
     nlp.to_disk(output)
     msg.good(f"Saved the pipeline, with {', '.join(nlp.pipe_names)}: {output}")
-
-
-class _Work:
-    """The parts of a treebank, and trainings, each of which is done once.
-
-    folder (Path): Where they are.
-    """
-
-    def __init__(self, folder: Path, treebank: Path, unseen: Path | None, lang: str, overrides: dict[str, Any]) -> None:
-        self.folder = folder
-        self._overrides = {"nlp.lang": lang, **overrides}
-        self._files = [path.read_bytes() for path in (treebank, unseen) if path is not None and path.is_file()]
-        prepare_folder(folder)
-
-    def part(self, number: int, name: str = "held-out") -> Path:
-        """What is held out, or the rest, as `hold_out` writes it."""
-        return self.folder / f"{number}-{name}.spacy"
-
-    def train_others(self, name: str, train: Path, dev: Path, *, guided: bool) -> Path:
-        """The generative parser, or the pipeline that it guides, trained by the configs that come with the package."""
-        paths = {each: self.folder / f"{each}.cfg" for each in ("pool", "guided")}
-        for each, path in paths.items():
-            shipped_config(each).to_disk(path)
-        config, parser = (paths["guided"], paths["pool"]) if guided else (paths["pool"], None)
-        made = guided, self._overrides, *files_of(self._overrides)
-        return self._once(
-            name, lambda folder: train_pipeline(config, folder, train, dev, self._overrides, parser=parser), *made
-        )
-
-    def train_own(self, name: str, config: Path, train: Path, dev: Path) -> Path:
-        """The pipeline that there is, by its config. Which checkpoint is best what is held out may say: it says little of any sentence."""
-        return self._once(name, lambda folder: train_pipeline(config, folder, train, dev, {}), config.read_bytes())
-
-    def _once(self, name: str, train: Callable[[Path], None], *made: Any) -> Path:
-        folder = self.folder / name
-        key, done = made_of(name, *made, *self._files), folder / "made_of"
-        if done.exists() and done.read_text() == key:
-            msg.info(f"'{folder}' has been trained before")
-        else:
-            msg.divider(f"Training {name}")
-            folder.mkdir(exist_ok=True)
-            train(folder)
-            replace_file(done, key.encode())
-        return folder / "model-best"
-
-
-def _last_parser(nlp: Language, model: str) -> str:
-    names = [name for name in nlp.pipe_names if "token.dep" in nlp.get_pipe_meta(name).assigns]
-    if not names:
-        raise ValueError(f"The pipeline '{model}' should have a parser, but it has {nlp.pipe_names}.")
-    return names[-1]
 
 
 def _with(nlp: Language, parser: str, helpers: Language, *, rate: bool) -> tuple[Language, VotingComponent]:

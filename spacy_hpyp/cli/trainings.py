@@ -65,6 +65,22 @@ def train_pipeline(
         train(config, folder, overrides={**overrides, **own})
 
 
+def train_once(made: str, config: Path, folder: Path, *arguments: Any, **settings: Any) -> Path:
+    """Train a pipeline, see `train_pipeline`, if that has not been done. Returns the best model.
+
+    made (str): What it is made of, see `made_of`.
+    config, folder (Path), arguments, settings: Those of `train_pipeline`.
+    """
+    done = folder / "made_of"
+    if done.exists() and done.read_text() == made:
+        msg.info(f"'{folder}' has been trained before")
+    else:
+        msg.divider(f"Training {folder.name}")
+        train_pipeline(config, folder, *arguments, **settings)
+        replace_file(done, made.encode())
+    return folder / "model-best"
+
+
 def run_commands(
     lines: Mapping[str, Sequence[str]], output: Path, elsewhere: Elsewhere, *, name: str, inside: bool = False
 ) -> Iterator[str]:

@@ -107,8 +107,8 @@ def select_contexts(
         for _ in run_commands(lines, parts, elsewhere, name="select-contexts"):
             pass
         pipe = task.parser.name
-        found = {name: util.load_config(path)["components"][pipe]["model"][name] for name, path in written.items()}
-        replace_file(output, replace_contexts(task.config, pipe, found).to_str(interpolate=False).encode())
+        selected = {name: util.load_config(path)["components"][pipe]["model"][name] for name, path in written.items()}
+        _save(output, task, selected)
         msg.good(f"Saved the config to {output}")
         return
     try:
@@ -117,6 +117,11 @@ def select_contexts(
             found = journal.found.get(name)
             if found is None or name not in journal.complete:
                 with Bar(total=limit, bar_format=_BAR, miniters=0) as bar:
+
+                    def show(seated: int, candidates: int, bar: Bar = bar) -> None:
+                        bar.set_postfix_str(f"candidates: {seated} of {candidates}", refresh=False)
+                        bar.update(0)
+
                     found = select_experts(
                         task.parser.joint,
                         task.sentences,
@@ -128,12 +133,12 @@ def select_contexts(
                         threads=threads,
                         begun=found,
                         report=partial(_report, own=own[name], journal=journal, progress=bar),
-                        progress=partial(_show_candidates, bar),
+                        progress=show,
                     )
                 journal.complete_with(found)
             msg.good(f"{len(found.experts)} experts, selected from {found.considered}")
     except KeyboardInterrupt:
-        _save(output, task, journal)
+        _save(output, task, journal.experts())
         done = ", ".join(journal.complete) or "no distribution"
         with redirect_stdout(sys.stderr):
             msg.warn(
@@ -142,7 +147,7 @@ def select_contexts(
                 "The same command goes on from here.",
             )
         raise typer.Exit(INTERRUPTED) from None
-    _save(output, task, journal)
+    _save(output, task, journal.experts())
     journal.path.unlink(missing_ok=True)
     msg.good(f"Saved the config to {output}")
     msg.text(f"Train with: python -m spacy train {output} --paths.train {data_path} ...")
@@ -206,8 +211,10 @@ class _Journal:
         }
 
 
-def _save(output: Path, task: "SelectionTask", journal: _Journal) -> None:
-    config = replace_contexts(task.config, task.parser.name, journal.experts())
+def _save(output: Path, task: "SelectionTask", experts: dict[str, list[list[str]]]) -> None:
+    """Write a config with other context lists, by distribution."""
+    config = task.config.copy()
+    config["components"][task.parser.name]["model"].update(experts)
     replace_file(output, config.to_str(interpolate=False).encode())
 
 
@@ -270,17 +277,6 @@ def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> 
     return SelectionTask(config, parser, join([rows for rows in encoded if not isinstance(rows, str)]))
 
 
-def replace_contexts(config: Config, component: str, experts: dict[str, list[list[str]]]) -> Config:
-    """A config with other context lists.
-
-    component (str): The name of its hpyp_parser.
-    experts (dict[str, list[list[str]]]): The context lists of each distribution that is changed.
-    """
-    replaced = config.copy()
-    replaced["components"][component]["model"].update(experts)
-    return replaced
-
-
 def _limits(max_experts: list[str], own: dict[str, int]) -> dict[str, int]:
     """The most experts of each distribution that the config has context lists for."""
     limits = {name: number for name, number in own.items() if number > 0}
@@ -309,8 +305,3 @@ def _report(selection: Selection, *, own: int, journal: _Journal, progress: Any)
     instead = f" instead of {', '.join(step.instead_of)}" if step.instead_of else ""
     progress.write(f"{len(selection.experts):3} {step.log_likelihood:9.4f}  {', '.join(step.expert)}{instead}")
     progress.update(len(selection.experts) - progress.n)
-
-
-def _show_candidates(progress: Any, seated: int, candidates: int) -> None:
-    progress.set_postfix_str(f"candidates: {seated} of {candidates}", refresh=False)
-    progress.update(0)

@@ -211,9 +211,12 @@ def surprisal(
         if isinstance(reader, NGramReader):
             raise ValueError("--parses is a setting of a parser, but here is an n-gram model.")
         with writing(output) as file, Bar(unit=" words", disable=is_shown(output)) as bar:
-            for line in _lines(reader, passages, parses, running=running):
-                file.write(json_line(line))
-                bar.update()
+            for batch in batches_of(passages):
+                for passage, (doc, spans, steps) in zip(batch, reader.increments(batch, parses, running=running)):
+                    for one in steps:
+                        if spans[one.token, 0] >= passage.context:
+                            file.write(json_line(_line(passage, doc, spans, one)))
+                            bar.update()
     else:
         by = WORD if words else REGION if regions else TOKEN
         to_rows = partial(read_rows, reader, by=by, punctuation=not no_punctuation, entropy=entropy, running=running)
@@ -378,15 +381,8 @@ def _escaped(value: Any) -> Any:
     return f"'{value}" if is_formula else value
 
 
-def _lines(reader: ParserReader, passages: Iterable[TextPassage], k: int, *, running: bool) -> Iterator[dict[str, Any]]:
-    """What the beam holds after each word, a line each."""
-    for batch in batches_of(passages):
-        for passage, (doc, spans, found) in zip(batch, reader.increments(batch, k, running=running)):
-            reported = (one for one in found if spans[one.token, 0] >= passage.context)
-            yield from (_line(passage, doc, spans, one) for one in reported)
-
-
 def _line(passage: TextPassage, doc: Doc, spans: np.ndarray, found: Increment) -> dict[str, Any]:
+    """What the beam holds after a word."""
     start, end = spans[found.token].tolist()
     place = {token: i for i, token in enumerate(found.words)}
     return {

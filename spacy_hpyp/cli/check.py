@@ -202,12 +202,10 @@ def _doc(block: Block, path: Path, nlp: Language) -> Doc:
 
 
 def _words(block: Block) -> Iterator[tuple[int, list[str]]]:
-    """The words of a sentence: their lines, and columns."""
     return ((line, row) for line, row in enumerate(block.rows, block.line + len(block.comments)) if row[0].isdigit())
 
 
 def _crossing(block: Block) -> Iterator[int]:
-    """The lines of the words whose arcs are not projective."""
     if block.problem is None:
         heads = [i if word.head == 0 else word.head - 1 for i, word in enumerate(block.words)]
         for i, (line, _) in enumerate(_words(block)):

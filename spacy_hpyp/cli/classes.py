@@ -105,7 +105,6 @@ def classes(
 
 
 def _show(found: Sequence[WordClass]) -> None:
-    """Print the most frequent classes with their most frequent words."""
     members = defaultdict(list)
     for each in sorted(found, key=lambda each: -each.count):
         members[each.path].append(each)

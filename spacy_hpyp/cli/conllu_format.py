@@ -351,7 +351,6 @@ def _features(text: str, *, drop: bool = False) -> str | None:
 
 
 def _plain(text: str) -> str:
-    """What may stand in a column."""
     return "_".join(text.replace("|", "/").split()) or "_"
 
 

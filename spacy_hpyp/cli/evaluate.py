@@ -310,7 +310,6 @@ def known_words(nlp: Language, train: Path | None = None) -> Callable[[str], boo
 
 
 def _print_errors(found: Errors, rows: int) -> None:
-    """Print tables of errors, with so many labels, tags and confusions."""
     for table in sorted(error_tables(found), key=lambda table: not table.folded):
         shown = table.rows[:rows] if table.folded else table.rows
         print_table(

@@ -51,7 +51,6 @@ def info(
 
 
 def _compiled() -> str:
-    """Where functions are kept that have been compiled, and how large they are."""
     path = decode_blocks.stats.cache_path
     if path is None:
         return "kept nowhere: each process compiles for itself"

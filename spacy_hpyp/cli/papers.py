@@ -100,7 +100,6 @@ def _accuracy_row(found: Accuracy) -> tuple[str, ...]:
 def _compared(
     train_path: Path, dev_path: Path, lang: str, sweeps: int, tags_from: str | None, settings: dict[str, Any]
 ) -> Iterator[Accuracy]:
-    """Train and evaluate a head-outward model with each of `ESTIMATORS`, one after the other."""
     nlp = get_lang_class(lang)()
     examples = read_corpus(train_path, nlp, tokens="gold")
     if not examples:

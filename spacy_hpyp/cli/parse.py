@@ -230,7 +230,6 @@ def _parse_text(
 
 
 def _docs_of(nlp: Language, texts: Iterable[str], n_process: int, *, whole: bool) -> Iterator[Doc]:
-    """Parse texts, each perhaps one sentence."""
     docs = (mark_sentence(nlp.make_doc(text)) if whole else text for text in texts)
     for doc in nlp.pipe(docs, n_process=n_process, batch_size=_BATCH):
         if not doc.has_annotation("SENT_START"):

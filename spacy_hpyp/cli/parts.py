@@ -270,6 +270,5 @@ def _sentences(docs: Sequence[Doc]) -> int:
 
 
 def _content(doc: Doc) -> str:
-    """All of a document that a pipeline may learn from."""
     words = [analyses for _, analyses in multiword_tokens(doc)]
     return json.dumps([doc.to_json(), [token.is_sent_start for token in doc], words], sort_keys=True, default=str)

@@ -249,7 +249,6 @@ def _mixed(
     weights_from: Path | None,
     save_weights: Path | None,
 ) -> tuple[Perplexities, Interpolation]:
-    """The perplexities of a text by a parser, an n-gram model and both mixed."""
     search = search_for_sums(parser.search, predictive=True)
     mixture = load_interpolation(parser, interpolate, weights_from, read, search=search)
     with Bar(read(data), desc="Scoring", unit=" sentences") as sentences:
@@ -260,7 +259,6 @@ def _mixed(
 
 
 def _print(found: Perplexity, output: str, method: str | None) -> None:
-    """Print a perplexity, of a parser by the method "beam" or "particles"."""
     figures = found.to_dict()
     if output == "json":
         print(srsly.json_dumps(figures, indent=2))
@@ -297,7 +295,6 @@ def _print_mixture(found: Perplexities, mixture: Interpolation, output: str) -> 
 
 
 def _names_of(found: Perplexity) -> list[str]:
-    """The figures that there are of a perplexity."""
     missing = {
         "closed_perplexity": found.spelling is None,
         "bits_per_character": found.bits_per_character is None,

@@ -178,7 +178,6 @@ def _comments(rated: Rated) -> dict[str, str | None]:
 
 
 def _rate(sentence: Span, file: str, number: int) -> Rated | None:
-    """A sentence with what is expected to be wrong; None for white space."""
     words = [token for token in sentence if not token.is_space]
     if not words:
         return None

@@ -84,7 +84,6 @@ def reading(
 
 
 def _draw(found: dict[str, ReadingTimes], path: Path, time: str) -> None:
-    """Draw the gain in each text, and effects with their intervals."""
     from matplotlib.figure import Figure
 
     drawn = Figure(figsize=(11.0, 1.6 + 0.22 * sum(len(one.effects) for one in found.values())), layout="constrained")

@@ -132,7 +132,6 @@ def _surprisals(
 
 
 def _first(docs: Iterator[Doc]) -> Iterator[Doc]:
-    """The first documents, so many that there are enough tokens."""
     tokens = 0
     for doc in docs:
         yield doc

@@ -212,7 +212,6 @@ class _Journal:
 
 
 def _save(output: Path, task: "SelectionTask", experts: dict[str, list[list[str]]]) -> None:
-    """Write a config with other context lists, by distribution."""
     config = task.config.copy()
     config["components"][task.parser.name]["model"].update(experts)
     replace_file(output, config.to_str(interpolate=False).encode())

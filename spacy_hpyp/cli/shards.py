@@ -108,7 +108,6 @@ class ShardTask(ABC):
                 yield from (Document(at, part) for part in parts)
 
     def _parts(self, text: str, shard: Shard) -> list[str]:
-        """The paragraphs, or lines, of a text."""
         lines = StringIO(text, newline="")
         return [part for _, part in locate_paragraphs(shard.path, per_line=self.per_line, file=lines)]
 
@@ -144,7 +143,6 @@ def _received(files: Any, made_of: str) -> str:
 
 @contextmanager
 def _as_it_comes(to_text: Callable[[Any], str], file: Any, columns: Sequence[str]) -> Iterator[Write]:
-    """Write text."""
     yield lambda found: file.write(to_text(found).encode())
 
 
@@ -165,7 +163,6 @@ def _merged(found: list[DocBin]) -> bytes:
 
 @contextmanager
 def _as_table(file: Any, columns: Sequence[str]) -> Iterator[Write]:
-    """Write rows of a table, as Parquet."""
     import pyarrow
     from pyarrow.parquet import ParquetWriter
 
@@ -317,7 +314,6 @@ def identity_of_model(model: str) -> str:
 
 
 def _files_of(folder: Path) -> dict[str, Path]:
-    """The files of a pipeline, by their names in its folder."""
     files = sorted(file for file in folder.rglob("*") if file.is_file() and file.suffix != ".pyc")
     return {str(file.relative_to(folder)): file for file in files}
 

@@ -236,7 +236,6 @@ def surprisal(
 def _reader(
     model: str, particles: int | None, threads: int | None, segment_with: str | None, unknown_words: str | None
 ) -> Reader:
-    """What reads with the pipeline or n-gram model at a path."""
     if Path(model).is_file():
         rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
         segmenter = None if segment_with is None else load_pipeline(segment_with)
@@ -382,7 +381,6 @@ def _escaped(value: Any) -> Any:
 
 
 def _line(passage: TextPassage, doc: Doc, spans: np.ndarray, found: Increment) -> dict[str, Any]:
-    """What the beam holds after a word."""
     start, end = spans[found.token].tolist()
     place = {token: i for i, token in enumerate(found.words)}
     return {

@@ -113,7 +113,6 @@ def _share(study: Study) -> float:
 
 
 def _show(study: Study, runner: Runner, tables: list[StudyTable], jobs: int) -> None:
-    """Print the tables, and how long what there is still to do for each takes."""
     rows = []
     seen: set[str] = set()
     for table in tables:

@@ -108,7 +108,6 @@ def _figure(draw: Callable[..., None]) -> Callable[..., Markup]:
 
 
 def _inline(svg: str, name: str, title: str) -> Markup:
-    """What is inside a file of SVG, as a part of a page."""
     svg = svg[svg.index("<svg") :]
     # A style of a figure would be one of the whole page.
     svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)

@@ -63,7 +63,6 @@ def _of_row(study: Study, runner: Runner, table: StudyTable, row: Row) -> dict[s
 
 
 def _read_output(path: Path) -> Any:
-    """What a run has written as JSON, or as JSON lines."""
     text = path.read_text(encoding="utf8")
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in text.splitlines() if line.strip()]
@@ -102,7 +101,6 @@ def _word(word: Any) -> str:
 
 
 def _judged(claim: Claim, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Whether a claim holds."""
     steps = []
     for before, after in zip(claim.order, claim.order[1:]):
         changes = {of: _change(claim, rows[before][of], rows[after][of]) for of in ("published", "found")}

@@ -261,7 +261,6 @@ def read_study(path: Path, overrides: Mapping[str, Any] | None = None, *, quick:
 
 
 def _read(kind: type[Section], name: str, given: Any) -> Section:
-    """What a section says."""
     if not isinstance(given, dict):
         raise ValueError(f"[{name}] should be settings, not {given!r}.")
     declared = {each.name: each for each in fields(kind)}
@@ -358,7 +357,6 @@ def _files(values: Iterable[Any], made: Iterable[Path]) -> Iterator[Path]:
 
 
 def _check_names(study: Study) -> None:
-    """See that tables name what there is."""
     for table in study.tables.values():
         where = f"[tables.{table.name}]"
         for run in table.runs:

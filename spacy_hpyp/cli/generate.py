@@ -47,7 +47,7 @@ def generate(
         raise ValueError(f"No sentence has {min_length} words or more and {max_length} or fewer")
     is_ngrams = Path(model).is_file()
     if is_ngrams:
-        refuse({"trees": trees or None, "particles": particles, "threads": threads}, "a parser", "an n-gram model")
+        refuse("a parser, but here is an n-gram model", trees=trees, particles=particles, threads=threads)
         if output is not None and output.suffix == ".spacy":
             raise ValueError(f"'{output}' is a file for trees, but here is an n-gram model, which has none.")
         source: Any = NGramModel.from_disk(model)

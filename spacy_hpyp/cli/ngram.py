@@ -185,11 +185,13 @@ def load_interpolation(
     return Interpolation.learn(parser.joint, model, read(weights_from), search, threads=parser.threads)
 
 
-def refuse(settings: dict[str, object], owner: str, other: str) -> None:
-    """See that nothing is set that only another model or method has.
+def refuse(whose: str, **settings: object) -> None:
+    """See that nothing is set that only something else has.
 
+    whose (str): What has the settings, and perhaps what is here instead.
+    settings: By their names.
     RAISES (ValueError): If something is.
     """
     for name, value in settings.items():
-        if value is not None:
-            raise ValueError(f"--{name} is a setting of {owner}, but here is {other}.")
+        if value is not None and value is not False:
+            raise ValueError(f"--{name.replace('_', '-')} is a setting of {whose}.")

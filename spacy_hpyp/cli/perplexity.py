@@ -118,17 +118,8 @@ def perplexity(
     With --ray, workers sum over the beams of text and CoNLL-U; the same command goes on where it was interrupted.
     """
     if cluster.ray is not None:
-        unfit = [
-            method == "particles",
-            replicates,
-            seed,
-            threads,
-            interpolate,
-            weights_from,
-            save_weights,
-            unknown_words,
-        ]
-        if any(value not in (None, False) for value in unfit) or Path(model).is_file():
+        unfit = [replicates, seed, threads, interpolate, weights_from, save_weights, unknown_words]
+        if method == "particles" or any(value is not None for value in unfit) or Path(model).is_file():
             raise ValueError(
                 "With --ray it is the perplexity of a parser by its beam, and of the options there are --particles, --tokenized and --segment-with."
             )
@@ -149,16 +140,16 @@ def perplexity(
     is_estimate = method == "particles"
     of_estimate = {"replicates": replicates, "seed": seed}
     if is_mixture:
-        own = {"unknown-words": unknown_words, "method": method if is_estimate else None, **of_estimate}
-        refuse(own, "a single model", "a mixture")
+        estimated = method if is_estimate else None
+        refuse("a single model, but here is a mixture", unknown_words=unknown_words, method=estimated, **of_estimate)
         _check_mixture(model, data, interpolate, weights_from, save_weights)
     elif is_ngrams:
         own = {"method": method, "particles": particles, "threads": threads, **of_estimate}
-        refuse(own, "a parser", "an n-gram model")
+        refuse("a parser, but here is an n-gram model", **own)
     else:
-        refuse({"unknown-words": unknown_words}, "an n-gram model", "a parser")
+        refuse("an n-gram model, but here is a parser", unknown_words=unknown_words)
         if not is_estimate:
-            refuse(of_estimate, "the method 'particles'", "the method 'beam'")
+            refuse("the method 'particles', but here is the method 'beam'", **of_estimate)
     if is_ngrams:
         rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
         ngrams = NGramModel.from_disk(model, unknown_words=rule)

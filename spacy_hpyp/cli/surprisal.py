@@ -154,44 +154,35 @@ def surprisal(
     prepare_output(output, texts, *((".csv", ".tsv", ".txt") if parses is None else (".jsonl",)))
     if words and regions:
         raise ValueError("Rows stand for words or for regions: give either --words or --regions.")
-    of_words = {"word": word, "frequencies": frequencies, "lags": lags}
-    if text_by is None and (given := [f"--{name}" for name, value in of_words.items() if value]):
-        raise ValueError(
-            f"{given[0]} is a setting of a table with one word a row: name the column of its texts with --text-by."
-        )
-    if context is not None and (text_by is not None or not all(map(is_table, texts))):
-        raise ValueError("--context is a setting of tables of stimuli.")
+    of_words = "a table with one word a row: name the column of its texts with --text-by"
+    if text_by is None:
+        refuse(of_words, word=word, frequencies=frequencies, lags=lags or None)
+    if text_by is not None or not all(map(is_table, texts)):
+        refuse("tables of stimuli", context=context)
     if text_by is not None and (words or regions or running):
         raise ValueError(
             "With --text-by, rows stand for those of the table, whose texts are running text: give no --words, --regions or --running."
         )
-    if interpolate is None and weights_from is not None:
-        raise ValueError("--weights-from is a setting of a mixture, but there is no --interpolate.")
-    of_table = {
-        "words": words,
-        "regions": regions,
-        "text-by": text_by,
-        "no-punctuation": no_punctuation,
-        "entropy": entropy,
-        "escape": escape,
-        "interpolate": interpolate,
-    }
-    if parses is not None and (given := [f"--{name}" for name, value in of_table.items() if value]):
-        raise ValueError(f"{given[0]} is a setting of a table, but --parses writes no table: a line has one token.")
+    if interpolate is None:
+        refuse("a mixture, but there is no --interpolate", weights_from=weights_from)
+    if parses is not None:
+        of_table = {"words": words, "regions": regions, "text_by": text_by, "no_punctuation": no_punctuation}
+        of_table |= {"entropy": entropy, "escape": escape, "interpolate": interpolate}
+        refuse("a table, but --parses writes no table: a line has one token", **of_table)
     # What is wrong with a text is known before a model is loaded, and with every text before anything is written.
     tables = [is_table(path) for path in texts]
-    if text_by is not None and not all(tables):
-        raise ValueError("--text-by is a setting of tables: the name of one ends with .csv or .tsv.")
+    if not all(tables):
+        refuse("tables: the name of one ends with .csv or .tsv", text_by=text_by)
     take = partial(_read, per_line=per_line, context=context)
     if text_by is not None:
         take = partial(read_words, text_by=text_by, word=word or "word")
     found = [take(path) for path in texts]
     if any(tables) and not all(tables):
         raise ValueError("Tables of stimuli and other texts have different columns: give them in two commands.")
-    if any(tables) and per_line and text_by is None:
-        raise ValueError("--per-line is a setting of texts: a row of a table is one sentence without it.")
-    if running and not any(tables):
-        raise ValueError("--running is a setting of tables: the sentences of a text are found without it.")
+    if any(tables) and text_by is None:
+        refuse("texts: a row of a table is one sentence without it", per_line=per_line)
+    if not any(tables):
+        refuse("tables: the sentences of a text are found without it", running=running)
     if all(tables):
         _check_columns(found, regions=regions)
     elif regions:
@@ -199,17 +190,16 @@ def surprisal(
     passages = chain.from_iterable(found)
     running = running if any(tables) and text_by is None else not per_line
     if Path(model).is_file():
-        own = {"particles": particles, "threads": threads, "interpolate": interpolate}
-        refuse(own, "a parser", "an n-gram model")
+        own = {"particles": particles, "threads": threads, "interpolate": interpolate, "parses": parses}
+        refuse("a parser, but here is an n-gram model", **own)
     else:
-        refuse({"segment-with": segment_with, "unknown-words": unknown_words}, "an n-gram model", "a parser")
+        refuse("an n-gram model, but here is a parser", segment_with=segment_with, unknown_words=unknown_words)
     reader = _reader(model, particles, threads, segment_with, unknown_words)
     if interpolate is not None and isinstance(reader, ParserReader):
         read = partial(read_sentences, nlp=reader.nlp)
         reader.mixture = load_interpolation(reader.parser, interpolate, weights_from, read, search=reader.search)
     if parses is not None:
-        if isinstance(reader, NGramReader):
-            raise ValueError("--parses is a setting of a parser, but here is an n-gram model.")
+        assert isinstance(reader, ParserReader)
         with writing(output) as file, Bar(unit=" words", disable=is_shown(output)) as bar:
             for batch in batches_of(passages):
                 for passage, (doc, spans, steps) in zip(batch, reader.increments(batch, parses, running=running)):

@@ -145,8 +145,6 @@ class TreesTask(ShardTask):
     particles: int
     tokenized: bool
 
-    reads_conllu = True
-
     def process(self) -> Process:
         """What parses documents."""
         nlp, parser = _reader(self.model, self.particles, 1)

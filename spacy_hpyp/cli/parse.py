@@ -277,7 +277,6 @@ class ParseTask(ShardTask):
     keep: Kept
 
     columns = ROW
-    reads_conllu = True
 
     def process(self) -> Process:
         """What parses documents, and gives them in the form in which they are written."""

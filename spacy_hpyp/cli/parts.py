@@ -189,7 +189,7 @@ def learning_curve(
         folder = output / name
         if elsewhere.ray is not None:
             own_settings = {"output": folder, "part": share, "unit": unit, "seed": seed, "model": model}
-            given = [f"--{key}={value}" for key, value in own_settings.items()] + ["--keep"][: 1 if keep else 0]
+            given = [f"--{key}={value}" for key, value in own_settings.items()] + ["--keep"] * keep
             files = map(str, (config_path, train_path, dev_path))
             lines[name] = ["hpyp", "learning-curve", *files, *given, *ctx.args]
             continue

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,6 @@ import srsly
 from spacy.language import Language
 from wasabi import msg
 
-from ..components.hpyp_parser import HPYPParser
 from ..distributed.inputs import Document, Shard
 from ..distributed.work import Process
 from ..language_model.interpolation import Interpolation, Perplexities
@@ -162,7 +161,13 @@ def perplexity(
         return read_sentences(path, reader, per_line=segment_with is None)
 
     if interpolate is not None:
-        _print_mixture(*_mixed(parser, read, data, interpolate, weights_from, save_weights), output)
+        search = search_for_sums(parser.search, predictive=True)
+        mixture = load_interpolation(parser, interpolate, weights_from, read, search=search)
+        with Bar(read(data), desc="Scoring", unit=" sentences") as sentences:
+            mixed = mixture.perplexities(sentences, search, threads=parser.threads)
+        if save_weights is not None:
+            mixture.to_disk(save_weights)
+        _print_mixture(mixed, mixture, output)
     elif is_ngrams:
         _print(ngrams.perplexity(read(data)), output, None)
     else:
@@ -199,8 +204,6 @@ class PerplexityTask(ShardTask):
     tokenized: bool
     segment_with: str | None
 
-    reads_conllu = True
-
     def process(self) -> Process:
         """What scores the sentences of documents."""
         nlp, parser = load_parser(self.model, particles=self.particles, threads=1)
@@ -230,23 +233,6 @@ def _check_mixture(
         if save_weights.suffix != ".json":
             raise ValueError(f"The name of the file for the weights must end with .json, but it is '{save_weights}'.")
         prepare_folder(save_weights.parent)
-
-
-def _mixed(
-    parser: HPYPParser,
-    read: Callable[[Path], Iterator[list[str]]],
-    data: Path,
-    interpolate: Path,
-    weights_from: Path | None,
-    save_weights: Path | None,
-) -> tuple[Perplexities, Interpolation]:
-    search = search_for_sums(parser.search, predictive=True)
-    mixture = load_interpolation(parser, interpolate, weights_from, read, search=search)
-    with Bar(read(data), desc="Scoring", unit=" sentences") as sentences:
-        found = mixture.perplexities(sentences, search, threads=parser.threads)
-    if save_weights is not None:
-        mixture.to_disk(save_weights)
-    return found, mixture
 
 
 def _print(found: Perplexity, output: str, method: str | None) -> None:

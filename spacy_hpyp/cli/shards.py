@@ -65,7 +65,7 @@ class ShardTask(ABC):
 
     #: The columns of tables, and whether the command takes CoNLL-U.
     columns: ClassVar[Sequence[str]] = ()
-    reads_conllu: ClassVar[bool] = False
+    reads_conllu: ClassVar[bool] = True
 
     @abstractmethod
     def process(self) -> Process:
@@ -224,8 +224,6 @@ class SentencesTask(ShardTask):
 
     lang: str | None
     digits: bool = False
-
-    reads_conllu = True
 
     def process(self) -> Process:
         """What finds the sentences of documents."""

@@ -249,6 +249,8 @@ class SurprisalTask(ShardTask):
     segment_with: str | None
     unknown_words: str | None
 
+    reads_conllu = False
+
     @property
     def columns(self) -> list[str]:  # type: ignore[override]
         """The columns of the table."""

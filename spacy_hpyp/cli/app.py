@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import redirect_stdout
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import spacy
 import typer
@@ -31,6 +31,7 @@ from .progress import telling_of_compilation
 
 HELP = "Commands of the generative parser, the component hpyp_parser."
 _DEBUG = "--debug"
+_PARSERS = HPYPParser, EasyFirstParser, HeadOutwardParser, VotingComponent
 _OTHERS = DependencyParser, Tagger, EasyFirstTagger
 
 
@@ -182,16 +183,7 @@ def load_pipeline(name: str | Path) -> Language:
         raise ValueError(f"The pipeline '{name}' cannot be loaded. {problem}") from error
 
 
-class Parsers(NamedTuple):
-    """The parsers of this package in a pipeline, by their kinds."""
-
-    hpyp: list[HPYPParser]
-    easy_first: list[EasyFirstParser]
-    head_outward: list[HeadOutwardParser]
-    combiners: list[VotingComponent]
-
-
-def parsers_of(nlp: Language, name: str | Path, *, others: bool = False) -> Parsers:
+def parsers_of(nlp: Language, name: str | Path, *, others: bool = False) -> list[Any]:
     """The parsers of this package in a pipeline.
 
     name (str | Path): Its name or path, for errors.
@@ -199,12 +191,11 @@ def parsers_of(nlp: Language, name: str | Path, *, others: bool = False) -> Pars
     RAISES (ValueError): If there is none, or one that has not been trained.
     """
     pipes = [pipe for _, pipe in nlp.pipeline]
-    kinds = HPYPParser, EasyFirstParser, HeadOutwardParser, VotingComponent
-    found = Parsers(*([pipe for pipe in pipes if isinstance(pipe, kind)] for kind in kinds))
-    if not any(found) and not (others and any(isinstance(pipe, _OTHERS) for pipe in pipes)):
+    found = [pipe for pipe in pipes if isinstance(pipe, _PARSERS)]
+    if not found and not (others and any(isinstance(pipe, _OTHERS) for pipe in pipes)):
         wanted = "a parser or tagger" if others else "a parser of this package"
         raise ValueError(f"The pipeline '{name}' should have {wanted}, but it has {nlp.pipe_names}")
-    for parser in [parser for kind in found for parser in kind]:
+    for parser in found:
         if not parser.is_trained:
             raise ValueError(f"The {parser.factory} of the pipeline '{name}' has not been trained.")
     return found
@@ -212,27 +203,27 @@ def parsers_of(nlp: Language, name: str | Path, *, others: bool = False) -> Pars
 
 def prepared(
     model: str | Path, *, threads: int | None, others: bool = False, **settings: Any
-) -> tuple[Language, Parsers]:
+) -> tuple[Language, list[Any]]:
     """Load a pipeline, and set what is to be another setting than its own.
 
     model (str | Path): Its name or path.
     threads (int | None): Of all components of this package that have several.
     others (bool): Whether spaCy's own parser, or a tagger by itself, will do.
     settings: Those of parsers, by their names; None leaves them as they are.
-    RETURNS (tuple[Language, Parsers]): The pipeline, and its parsers of this package.
+    RETURNS (tuple[Language, list]): The pipeline, and its parsers of this package.
     RAISES (ValueError): If there is no parser, or a setting is out of its range or of a component that is not there.
     """
     nlp = load_pipeline(model)
     found = parsers_of(nlp, model, others=others)
-    owners = {"decoding": ("hpyp", "head_outward"), "beam": ("easy_first",)}
+    owners = {"decoding": (HPYPParser, HeadOutwardParser), "beam": (EasyFirstParser,)}
     for name, value in settings.items():
-        kinds_with = owners.get(name, ("hpyp",))
-        parsers = [parser for kind in kinds_with for parser in getattr(found, kind)]
+        kinds = owners.get(name, (HPYPParser,))
+        parsers = [parser for parser in found if isinstance(parser, kinds)]
         if value is not None and not parsers:
-            owner = " and ".join(f"{kind}_parser" for kind in kinds_with)
+            owner = " and ".join(kind.factory for kind in kinds)
             raise ValueError(f"'{name}' is a setting of {owner}, which the pipeline '{model}' does not have.")
-        for parser in parsers:
-            parser.change(**({} if value is None else {name: value}))
+        for parser in parsers if value is not None else ():
+            parser.change(**{name: value})
     set_threads(nlp, threads)
     return nlp, found
 

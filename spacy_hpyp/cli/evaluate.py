@@ -20,7 +20,7 @@ from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.hpyp_parser import HPYPParser
 from ..components.voting import VotingComponent
 from ..report.sections import error_tables
-from .app import Parsers, load_pipeline, prepared
+from .app import load_pipeline, prepared
 from .options import (
     AnyPipeline,
     Data,
@@ -117,15 +117,16 @@ def evaluate(
     if gold_tags and tags_from is not None:
         raise ValueError("The parser is given either the gold tags or those of a tagger, not both.")
     given = gold_tags or tags_from is not None
-    if given and not any(found):
+    if given and not found:
         raise ValueError(f"Tags can be given to a parser, but the pipeline '{model}' has none.")
-    for parser in found.hpyp:
-        parser.tags = "given" if given else parser.tags
+    for parser in found if given else ():
+        if isinstance(parser, HPYPParser):
+            parser.tags = "given"
     gold = read_examples(nlp, data_path, gold_tags=gold_tags, heads=errors)
     if tags_from is not None:
         give_tags(gold, tags_from)
     known = known_words(nlp, train)
-    parsers = [name for name, pipe in nlp.pipeline if any(pipe in kind for kind in found)]
+    parsers = [name for name, pipe in nlp.pipeline if pipe in found]
     before = nlp.pipe_names[: nlp.pipe_names.index(parsers[-1])] if given else []
     scorer = ParsedScorer(nlp)
     with nlp.select_pipes(disable=[name for name in before if name not in parsers]):
@@ -355,20 +356,21 @@ def _head(found: Found, place: int | None) -> str:
 
 
 def calibrations(
-    nlp: Language, parsers: Parsers, data_path: Path, *, bins: int, punctuation: bool
+    nlp: Language, parsers: Sequence[Any], data_path: Path, *, bins: int, punctuation: bool
 ) -> dict[str, dict[str, Calibration]]:
     """Measure how well the probabilities of heads and tags are calibrated.
 
-    nlp (Language), parsers (Parsers): The pipeline, and its parsers.
+    nlp (Language), parsers (Sequence): The pipeline, and its parsers of this package.
     data_path (Path): A .spacy file or a directory of them.
     bins (int): The number of bins.
     punctuation (bool): Whether the heads of punctuation count.
     RETURNS (dict[str, dict[str, Calibration]]): Of "heads" and "tags", on "raw documents", and on "gold sentences" with gold tokens.
     RAISES (ValueError): If there is no parser of this package, or nothing to parse or to compare with.
     """
-    if not any(parsers):
+    if not parsers:
         raise ValueError(f"Parsers of this package say how sure they are, but the pipeline has {nlp.pipe_names}.")
-    for parser in parsers.hpyp:
+    generative = [parser for parser in parsers if isinstance(parser, HPYPParser)]
+    for parser in generative:
         parser.marginals = True
     # Only a generative parser that finds tags says how sure of them it is, and not where a tagger comes after it.
     others = any(isinstance(pipe, EasyFirstTagger | VotingComponent) for _, pipe in nlp.pipeline)
@@ -380,7 +382,7 @@ def calibrations(
         for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
             example.predicted = doc
         heads, tags = calibrate_heads(examples, bins, punctuation=punctuation), calibrate_tags(examples, bins)
-        if not heads.tokens.any() or not (tags.tokens.any() or others or not parsers.hpyp):
+        if not heads.tokens.any() or not (tags.tokens.any() or others or not generative):
             missing = "tag" if heads.tokens.any() else "head"
             raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold {missing}.")
         found[text] = {"heads": heads, "tags": tags}

@@ -63,8 +63,9 @@ def rank(
     """
     prepare_output(output, texts, f".{form}", ".txt")
     nlp, found = prepared(model, threads=threads, particles=particles)
-    for parser in found.hpyp:
-        parser.marginals = True
+    for parser in found:
+        if isinstance(parser, HPYPParser):
+            parser.marginals = True
     sentences = chain.from_iterable(
         rank_sentences(nlp, path, per_line=per_line, labels_per_arc=labels_per_arc, conllu=form == "conllu")
         for path in texts

@@ -183,24 +183,6 @@ def load_pipeline(name: str | Path) -> Language:
         raise ValueError(f"The pipeline '{name}' cannot be loaded. {problem}") from error
 
 
-def parsers_of(nlp: Language, name: str | Path, *, others: bool = False) -> list[Any]:
-    """The parsers of this package in a pipeline.
-
-    name (str | Path): Its name or path, for errors.
-    others (bool): Whether spaCy's own parser, or a tagger by itself, will do instead.
-    RAISES (ValueError): If there is none, or one that has not been trained.
-    """
-    pipes = [pipe for _, pipe in nlp.pipeline]
-    found = [pipe for pipe in pipes if isinstance(pipe, _PARSERS)]
-    if not found and not (others and any(isinstance(pipe, _OTHERS) for pipe in pipes)):
-        wanted = "a parser or tagger" if others else "a parser of this package"
-        raise ValueError(f"The pipeline '{name}' should have {wanted}, but it has {nlp.pipe_names}")
-    for parser in found:
-        if not parser.is_trained:
-            raise ValueError(f"The {parser.factory} of the pipeline '{name}' has not been trained.")
-    return found
-
-
 def prepared(
     model: str | Path, *, threads: int | None, others: bool = False, **settings: Any
 ) -> tuple[Language, list[Any]]:
@@ -211,10 +193,18 @@ def prepared(
     others (bool): Whether spaCy's own parser, or a tagger by itself, will do.
     settings: Those of parsers, by their names; None leaves them as they are.
     RETURNS (tuple[Language, list]): The pipeline, and its parsers of this package.
-    RAISES (ValueError): If there is no parser, or a setting is out of its range or of a component that is not there.
+    RAISES (ValueError): If there is no parser, or one that has not been trained, or a setting is out of its range or of a component that is
+        not there.
     """
     nlp = load_pipeline(model)
-    found = parsers_of(nlp, model, others=others)
+    pipes = [pipe for _, pipe in nlp.pipeline]
+    found = [pipe for pipe in pipes if isinstance(pipe, _PARSERS)]
+    if not found and not (others and any(isinstance(pipe, _OTHERS) for pipe in pipes)):
+        wanted = "a parser or tagger" if others else "a parser of this package"
+        raise ValueError(f"The pipeline '{model}' should have {wanted}, but it has {nlp.pipe_names}")
+    for parser in found:
+        if not parser.is_trained:
+            raise ValueError(f"The {parser.factory} of the pipeline '{model}' has not been trained.")
     owners = {"decoding": (HPYPParser, HeadOutwardParser), "beam": (EasyFirstParser,)}
     for name, value in settings.items():
         kinds = owners.get(name, (HPYPParser,))

@@ -87,7 +87,7 @@ def select_contexts(
             raise ValueError(f"--only is one of {', '.join(limits)}, not '{only}'.")
         limits = {only: limits[only]}
     msg.info(f"{len(task.sentences.offsets) - 1} sentences, {len(task.sentences.words)} words")
-    journal = _Journal.at(output, task, limits, {"min_gain": min_gain, "sentences": sentences, "seed": seed})
+    journal = _Journal(output, task, limits, {"min_gain": min_gain, "sentences": sentences, "seed": seed})
     if elsewhere.ray is not None:
         settings = [
             f"--min-gain={min_gain}",
@@ -154,7 +154,7 @@ def select_contexts(
 
 
 class _Journal:
-    """What has been selected so far, in a file beside the config that is to be written.
+    """What has been selected so far, perhaps before it was interrupted, in a file beside the config that is to be written.
 
     path (Path): The file.
     task (str): What identifies the settings and the treebank.
@@ -162,33 +162,26 @@ class _Journal:
     complete (list[str]): Those that have been selected.
     """
 
-    def __init__(self, path: Path, task: str) -> None:
-        self.path = path
-        self.task = task
-        self.found: dict[str, Selection] = {}
-        self.complete: list[str] = []
-
-    @classmethod
-    def at(cls, output: Path, task: "SelectionTask", limits: dict[str, int], settings: dict[str, Any]) -> "_Journal":
-        """The journal of a selection, which may have been interrupted."""
+    def __init__(self, output: Path, task: "SelectionTask", limits: dict[str, int], settings: dict[str, Any]) -> None:
         digest = sha256(json.dumps([task.config.to_str(interpolate=False), limits, settings]).encode())
         for column in task.sentences:
             digest.update(column.tobytes())
-        journal = cls(output.with_name(f"{output.name}.progress.json"), digest.hexdigest())
-        if not journal.path.exists():
-            return journal
+        self.path, self.task = output.with_name(f"{output.name}.progress.json"), digest.hexdigest()
+        self.found: dict[str, Selection] = {}
+        self.complete: list[str] = []
+        if not self.path.exists():
+            return
+        problem = "it is of another selection"
         try:
-            stored = json.loads(journal.path.read_text(encoding="utf8"))
-            if stored["task"] == journal.task:
-                journal.found = {name: Selection.from_dict(each) for name, each in stored["found"].items()}
-                journal.complete = [name for name in stored["complete"] if name in journal.found]
-                msg.info(f"Goes on from {journal.path}")
-                return journal
-            problem = "it is of another selection"
+            stored = json.loads(self.path.read_text(encoding="utf8"))
+            if stored["task"] == self.task:
+                self.found = {name: Selection.from_dict(each) for name, each in stored["found"].items()}
+                self.complete = [name for name in stored["complete"] if name in self.found]
+                msg.info(f"Goes on from {self.path}")
+                return
         except (KeyError, TypeError, ValueError) as error:
             problem = f"it is damaged ({type(error).__name__})"
-        msg.warn(f"Begins anew and not from {journal.path}: {problem}.")
-        return journal
+        msg.warn(f"Begins anew and not from {self.path}: {problem}.")
 
     def note(self, selection: Selection) -> None:
         """Write how far a selection has come."""

@@ -179,10 +179,10 @@ def order(tmp_path):
 
 
 def test_runs_come_after_those_that_they_need_and_are_not_run_again(start, tmp_path):
-    assert run(start()) == []
+    assert run(start()) == {}
     assert sorted(order(tmp_path)) == ["add", "print", "write"]
     assert json.loads((tmp_path / "out" / "high.json").read_text())["scores"]["uas"] == 80.5
-    assert run(start()) == []
+    assert run(start()) == {}
     assert order(tmp_path) == []
 
 
@@ -288,7 +288,7 @@ def test_what_is_interrupted_is_ended_and_begun_again_and_nothing_else(start, tm
     assert order(tmp_path) == ["write", "print"]
     assert (tmp_path / "out" / "printed.json").exists()
     (tmp_path / "signal.txt").unlink()
-    assert run(start(), jobs=1) == []
+    assert run(start(), jobs=1) == {}
     assert order(tmp_path) == ["print", "add"]
     assert not (tmp_path / "late.txt").exists()
 

@@ -5,9 +5,9 @@ first and the last of these changes there is nothing to predict by, to save or t
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from contextvars import copy_context
-from threading import RLock
+from threading import RLock, Thread
 from typing import TypeVar
 
 _Result = TypeVar("_Result")
@@ -16,10 +16,26 @@ _Result = TypeVar("_Result")
 def whole(step: Callable[[], _Result]) -> _Result:
     """Take a step in a thread of its own, and wait for it.
 
-    An interrupt (Ctrl-C) is raised in the main thread and nowhere else: it ends the waiting, and never the step.
+    An interrupt (Ctrl-C) is raised in the main thread and nowhere else: it ends the waiting, and never the step. Where it comes before
+    the step has begun, the step is not taken.
     """
-    with ThreadPoolExecutor(1) as executor:
-        return executor.submit(copy_context().run, step).result()
+    outcome: Future[_Result] = Future()
+    context = copy_context()
+
+    def take() -> None:
+        if outcome.set_running_or_notify_cancel():
+            try:
+                outcome.set_result(context.run(step))
+            except BaseException as error:
+                outcome.set_exception(error)
+
+    try:
+        # An executor would not know of a thread that an interrupt comes to while it is started, and not wait for it.
+        Thread(target=take).start()
+        return outcome.result()
+    finally:
+        if not outcome.cancel():
+            wait([outcome])
 
 
 class Guard:

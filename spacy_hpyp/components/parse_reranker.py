@@ -38,12 +38,12 @@ from ..models.reranker import (
     tree_features,
 )
 from .alignment import annotated_document
+from .base import reading_parts
 from .documents import reading
 from .factories import TREE_SCORES, TREES, register
 from .head_outward_base import HeadOutwardComponent
 from .neighbours import NeighbouringComponent, Place
 from .settings import RerankerSettings
-from .stored import reading_parts
 
 register_extensions()
 

@@ -26,8 +26,7 @@ from ..models.parameters import add_gradients, check_weights, set_pooled, weight
 from ..pools.pool import Weights
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
-from .base import TrainableComponent, listed
-from .stored import reading_parts
+from .base import TrainableComponent, listed, reading_parts
 
 
 class Parser(TrainableComponent):

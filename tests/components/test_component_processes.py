@@ -59,8 +59,8 @@ def test_a_model_that_an_earlier_version_has_written_is_mapped_too(loaded, toy, 
     component = type(toy.parser(loaded))
     write = component._write_model
     monkeypatch.setattr(component, "_write_model", lambda parser: write(parser) + b"what is new")
-    monkeypatch.setattr("spacy_hpyp.components.stored.identity", lambda data: str(hash(data)))
-    monkeypatch.setattr("spacy_hpyp.components.stored.identity_of_file", lambda path: str(hash(path.read_bytes())))
+    monkeypatch.setattr("spacy_hpyp.components.base.identity", lambda data: str(hash(data)))
+    monkeypatch.setattr("spacy_hpyp.components.base.identity_of_file", lambda path: str(hash(path.read_bytes())))
     sent = spawn(loaded)
     assert len(pickle.dumps(loaded)) - len(sent) > len(write(toy.parser(loaded))) / 2
     assert annotation(pickle.loads(sent)(TEXT)) == annotation(loaded(TEXT))

@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 from ..compiled import NONE
 from .arrays import joined
 from .guides import Guide, read_guide
-from .kept import KeptParse, current_parse, kept_parses, noted_starts
 from .words import Layout, layout_of
+from .written import KeptParse, current_parse, kept_parses, noted_starts
 
 #: In the place of what a voter says, if it says nothing of a word; `NONE` is the head of a root.
 ABSENT = -2

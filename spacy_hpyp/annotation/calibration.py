@@ -64,6 +64,8 @@ class Calibration:
     def to_dict(self) -> dict[str, Any]:
         """The figures and the table; nothing that JSON does not have."""
         edges = np.linspace(0.0, 1.0, len(self.tokens) + 1)
+        bins = zip(*map(np.ndarray.tolist, (edges[:-1], edges[1:], self.tokens, self.confidence, self.accuracy)))
+        coverage = zip(*map(np.ndarray.tolist, (COVERAGE.round(1), self.least, self.risk)))
         return {
             "tokens": int(self.tokens.sum()),
             "confidence": self.mean_confidence,
@@ -75,22 +77,8 @@ class Calibration:
                 "confidence": None if np.isnan(self.threshold) else self.threshold,
                 "part": self.above,
             },
-            "bins": [
-                {"from": low, "to": high, "tokens": tokens, "confidence": confidence, "accuracy": accuracy}
-                for low, high, tokens, confidence, accuracy in zip(
-                    edges[:-1].tolist(),
-                    edges[1:].tolist(),
-                    self.tokens.tolist(),
-                    self.confidence.tolist(),
-                    self.accuracy.tolist(),
-                )
-                if tokens
-            ],
-            "coverage": [
-                {"part": part, "confidence": least, "risk": risk}
-                for part, least, risk in zip(COVERAGE.round(1).tolist(), self.least.tolist(), self.risk.tolist())
-                if self.tokens.any()
-            ],
+            "bins": [dict(zip(("from", "to", "tokens", "confidence", "accuracy"), row)) for row in bins if row[2]],
+            "coverage": [dict(zip(("part", "confidence", "risk"), row)) for row in coverage if self.tokens.any()],
         }
 
 
@@ -111,12 +99,15 @@ def calibrate(confidence: Iterable[float], correct: Iterable[bool], bins: int = 
     place = np.minimum((p * bins).astype(np.int64), bins - 1)
     tokens = np.bincount(place, minlength=bins)
     risk, least, threshold, above = _risks(p, right)
+    curve = ROCAUCScore()
+    for score, label in zip(p.tolist(), right.tolist()):
+        curve.score_set(score, label)
     with np.errstate(invalid="ignore"):
         return Calibration(
             tokens=tokens,
             confidence=np.bincount(place, p, minlength=bins) / tokens,
             accuracy=np.bincount(place, right, minlength=bins) / tokens,
-            auroc=_auroc(p, right),
+            auroc=curve.score if 0 < right.sum() < len(right) else float("nan"),
             risk=risk,
             least=least,
             threshold=threshold,
@@ -136,15 +127,6 @@ def _risks(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.nd
     threshold, above = (-values[sure[-1]], counts[: sure[-1] + 1].sum()) if len(sure) else (np.nan, 0)
     risk = np.cumsum(wrong)[ends - 1] / ends
     return risk, -np.repeat(values, counts)[ends - 1], float(threshold), float(above / len(confidence))
-
-
-def _auroc(confidence: np.ndarray, right: np.ndarray) -> float:
-    if len(np.unique(right)) < 2:
-        return float("nan")
-    curve = ROCAUCScore()
-    for score, label in zip(confidence.tolist(), right.tolist()):
-        curve.score_set(score, label)
-    return curve.score
 
 
 def calibrate_heads(examples: Iterable[Example], bins: int = 10, *, punctuation: bool = False) -> Calibration:

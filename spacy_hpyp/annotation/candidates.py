@@ -232,19 +232,12 @@ def write_candidates(
     """
     layout = layout_of([[candidates.token for candidates, _ in chosen]])
     if with_tags:
-        names, tags = _numbered([tag for candidates, i in chosen for tag in candidates.tags[i]])
-        write_tags([doc], layout, tags, names)
-    names, labels = _numbered([label for candidates, i in chosen for label in candidates.labels[i]])
+        names, tags = np.unique([tag for candidates, i in chosen for tag in candidates.tags[i]], return_inverse=True)
+        write_tags([doc], layout, tags, names.tolist())
+    names, labels = np.unique([each for candidates, i in chosen for each in candidates.labels[i]], return_inverse=True)
     heads = np.concatenate([np.empty(0, dtype=np.int32), *(candidates.heads[i] for candidates, i in chosen)])
     sure = np.full(len(heads), np.nan) if head_probability is None else head_probability
-    write_trees([doc], layout, heads, labels, names, sure)
-
-
-def _numbered(values: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """Different strings, and which of them each is (int32[*])."""
-    names = sorted(set(values))
-    numbers = {name: number for number, name in enumerate(names)}
-    return names, np.array([numbers[value] for value in values], dtype=np.int32)
+    write_trees([doc], layout, heads, labels, names.tolist(), sure)
 
 
 def _of_beam(parser: Any, doc: Doc, k: int, source: str) -> list[Candidates]:

@@ -14,10 +14,10 @@ from spacy.vocab import Vocab
 from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..text.vocabulary import Vocabulary
-from .arrays import Blocks, Parses, Sentences, is_tree, offsets_of
+from .arrays import Blocks, Parses, Sentences, block_starts, is_tree, offsets_of
 from .extensions import bits, write_extensions, write_head_probability
 from .syntactic_words import Analysis, multiword_tokens, write_words
-from .words import SPACE_TAG, Layout, read_words
+from .words import SPACE_TAG, Layout, read_words, write_attribute
 
 ROOT_LABEL = "ROOT"
 SPACE_LABEL = "dep"
@@ -302,7 +302,8 @@ def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: E
 
     encoder (Encoder): What the numbers of the parses stand for.
     """
-    _write_arcs(docs, layout, parses.heads, parses.labels, list(encoder.labels), (parses.tags, list(encoder.tags)))
+    write_attribute(docs, layout, "tag", list(encoder.tags), parses.tags, space=SPACE_TAG)
+    _write_arcs(docs, layout, parses.heads, parses.labels, list(encoder.labels))
     for doc, words in zip(docs, layout.words):
         values = {
             "log_prob": parses.log_probability[words],
@@ -329,41 +330,28 @@ def write_trees(
     names (Sequence[str]): What the numbers of labels stand for.
     head_probability (float64[words]): How probable it is that each arc is right; what is not a number is not written.
     """
-    _write_arcs(docs, layout, heads, labels, names, None)
+    _write_arcs(docs, layout, heads, labels, names)
     for doc, words in zip(docs, layout.words):
         write_head_probability(doc, layout.token[words], head_probability[words])
 
 
 def _write_arcs(
-    docs: Sequence[Doc],
-    layout: Layout,
-    heads: np.ndarray,
-    labels: np.ndarray,
-    names: Sequence[str],
-    tags: tuple[np.ndarray, Sequence[str]] | None,
+    docs: Sequence[Doc], layout: Layout, heads: np.ndarray, labels: np.ndarray, names: Sequence[str]
 ) -> None:
-    """Write heads and labels, and the numbers and names of tags if there are any, into Docs."""
     if not docs:
         return
     strings = docs[0].vocab.strings
     label_ids = np.array([strings.add(label) for label in [*names, ROOT_LABEL]], dtype=np.uint64)
-    tag_ids = None if tags is None else np.array([strings.add(tag) for tag in tags[1]], dtype=np.uint64)
-    block = np.repeat(np.arange(len(layout.offsets) - 1), np.diff(layout.offsets))
-    within = np.arange(len(layout.token))
-    heads = np.where(heads == NONE, within, heads + layout.offsets[:-1][block])
+    heads = np.where(heads == NONE, np.arange(len(layout.token)), heads + block_starts(layout.offsets))
     decorated = any(nonproj.is_decorated(label) for label in names)
     for doc, words in zip(docs, layout.words):
+        if len(doc) == 0:
+            continue
         token = layout.token[words]
         rows = rows_of_spaces(doc, token)
         rows[token, 1] = label_ids[labels[words]]
         rows[token, 2] = (layout.token[heads[words]] - token).astype(np.uint64)
-        if len(doc) == 0:
-            continue
-        if tag_ids is None:
-            doc.from_array([DEP, HEAD], rows[:, 1:])
-        else:
-            rows[token, 0] = tag_ids[tags[0][words]]
-            doc.from_array([TAG, DEP, HEAD], rows)
+        doc.from_array([DEP, HEAD], rows[:, 1:])
         if decorated:
             nonproj.deprojectivize(doc)
 

@@ -44,6 +44,25 @@ class Rows(NamedTuple):
     gold_tag: np.ndarray
     known: np.ndarray
 
+    @property
+    def has_head(self) -> np.ndarray:
+        """Which have their right head (bool[tokens])."""
+        return self.head == self.gold_head
+
+    @property
+    def has_arc(self) -> np.ndarray:
+        """Which have it with the right label."""
+        return self.has_head & (self.label == self.gold_label)
+
+    @property
+    def has_tag(self) -> np.ndarray:
+        """Which have their right tag."""
+        return self.tag == self.gold_tag
+
+    def of(self, chosen: np.ndarray) -> "Rows":
+        """Those of them that are chosen."""
+        return Rows(*(column[chosen] for column in self))
+
 
 _NAMES = ("gold_label", "label", "gold_tag", "tag")
 
@@ -129,21 +148,27 @@ def find_errors(
     """
     rows = _rows(examples, known)
     words = [tuple(token.text for token in example.predicted) for example in examples]
-    with_head = rows.gold_head != NO_HEAD
-    arcs = _of(rows, with_head & (punctuation | ~_is_punctuation(rows.gold_label)))
-    predicted = _of(rows, with_head & (punctuation | ~_is_punctuation(rows.label)))
-    tagged = _of(rows, rows.gold_tag != "")
+    counted, with_head = [], rows.gold_head != NO_HEAD
+    for labels in (rows.gold_label, rows.label):
+        is_punctuation = np.array([label.lower() in PUNCTUATION for label in labels], dtype=bool)
+        counted.append(rows.of(with_head & (punctuation | ~is_punctuation)))
+    arcs, predicted = counted
+    tagged = rows.of(rows.gold_tag != "")
+    label_scores = _scores(arcs.gold_label, arcs.has_arc, predicted.label, predicted.has_arc)
+    right_label = arcs.label == arcs.gold_label
     return Errors(
-        labels=_label_scores(arcs, predicted),
-        tags=_tag_scores(tagged),
+        labels=[{**row, "uas": _part(arcs.has_head[arcs.gold_label == row["name"]])} for row in label_scores],
+        tags=_scores(tagged.gold_tag, tagged.has_tag, tagged.tag, tagged.has_tag),
         arc_lengths=_arc_lengths(arcs, predicted),
         sentence_lengths=_sentence_lengths(arcs, tagged, words),
-        words=_known_words(arcs, tagged) if known is not None else [],
-        label_confusions=_confusions(_of(arcs, arcs.label != arcs.gold_label), "label", words, show),
-        tag_confusions=_confusions(_of(tagged, tagged.tag != tagged.gold_tag), "tag", words, show),
-        wrong_heads=_confusions(
-            _of(arcs, (arcs.label == arcs.gold_label) & (arcs.head != arcs.gold_head)), "label", words, show
-        ),
+        words=[
+            {"words": name, **_attachment(arcs, tagged, arcs.known == is_known, tagged.known == is_known)}
+            for name, is_known in (("known", True), ("unknown", False))
+            if known is not None
+        ],
+        label_confusions=_confusions(arcs.of(~right_label), "label", words, show),
+        tag_confusions=_confusions(tagged.of(~tagged.has_tag), "tag", words, show),
+        wrong_heads=_confusions(arcs.of(right_label & ~arcs.has_head), "label", words, show),
     )
 
 
@@ -159,14 +184,9 @@ def _rows(examples: Iterable[Example], known: Callable[[str], bool] | None) -> R
             is_known = known is None or known(token.text)
             labels = _label(token.dep_, heads[0] == token.i), _label(gold.dep_, heads[1] == token.i)
             found.append((number, token.i, *heads, *labels, token.tag_, gold.tag_, is_known))
-    if not found:
-        return Rows(*(np.empty(0, dtype=kind) for kind in [np.int64] * 4 + [object] * 4 + [bool]))
-    columns = list(zip(*found))
-    return Rows(
-        *(np.array(column, dtype=np.int64) for column in columns[:4]),
-        *(np.array(column, dtype=object) for column in columns[4:8]),
-        np.array(columns[8], dtype=bool),
-    )
+    kinds = [np.int64] * 4 + [object] * 4 + [bool]
+    columns = list(zip(*found)) or [()] * len(kinds)
+    return Rows(*(np.array(column, dtype=kind) for column, kind in zip(columns, kinds)))
 
 
 def _label(label: str, is_root: bool) -> str:
@@ -174,67 +194,27 @@ def _label(label: str, is_root: bool) -> str:
     return ROOT_LABEL if is_root and label.lower() == ROOT_LABEL.lower() else label
 
 
-def _is_punctuation(labels: np.ndarray) -> np.ndarray:
-    return np.array([label.lower() in PUNCTUATION for label in labels], dtype=bool)
-
-
-def _of(rows: Rows, chosen: np.ndarray) -> Rows:
-    return Rows(*(column[chosen] for column in rows))
-
-
 def _part(right: np.ndarray) -> float | None:
     """How many are right, as a proportion."""
     return float(right.mean()) if len(right) else None
 
 
-def _f(precision: float | None, recall: float | None) -> float | None:
-    if precision is None or recall is None:
-        return None
-    return 2.0 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def _has_head(rows: Rows) -> np.ndarray:
-    return rows.head == rows.gold_head
-
-
-def _has_arc(rows: Rows) -> np.ndarray:
-    return _has_head(rows) & (rows.label == rows.gold_label)
-
-
-def _by_name(gold: np.ndarray, predicted: np.ndarray) -> list[str]:
-    """All names, those of the most gold tokens first."""
+def _scores(gold: np.ndarray, found: np.ndarray, predicted: np.ndarray, right: np.ndarray) -> list[dict[str, Any]]:
+    """A row for each name, those of the most gold tokens first: of gold ones whether they have been found, of predicted ones whether they
+    are right.
+    """
     names, counts = np.unique(gold.astype(str), return_counts=True)
     only = sorted(set(predicted) - set(names.tolist()) - {""})
-    return [*names[np.lexsort((names, -counts))].tolist(), *only]
-
-
-def _scores(gold: np.ndarray, found: np.ndarray, predicted: np.ndarray, right: np.ndarray) -> list[dict[str, Any]]:
-    """A row for each name: of gold ones whether they have been found, of predicted ones whether they are right."""
     table = []
-    for name in _by_name(gold, predicted):
+    for name in [*names[np.lexsort((names, -counts))].tolist(), *only]:
         own, others = gold == name, predicted == name
-        precision, recall = _part(right[others]), _part(found[own])
-        table.append(
-            {
-                "name": name,
-                "gold": int(own.sum()),
-                "predicted": int(others.sum()),
-                "precision": precision,
-                "recall": recall,
-                "f": _f(precision, recall),
-            }
-        )
+        row = {"name": name, "gold": int(own.sum()), "predicted": int(others.sum())}
+        row["precision"] = precision = _part(right[others])
+        row["recall"] = recall = _part(found[own])
+        is_known = precision is not None and recall is not None
+        row["f"] = 2.0 * precision * recall / ((precision + recall) or 1.0) if is_known else None
+        table.append(row)
     return table
-
-
-def _label_scores(arcs: Rows, predicted: Rows) -> list[dict[str, Any]]:
-    table = _scores(arcs.gold_label, _has_arc(arcs), predicted.label, _has_arc(predicted))
-    return [{**row, "uas": _part(_has_head(arcs)[arcs.gold_label == row["name"]])} for row in table]
-
-
-def _tag_scores(tagged: Rows) -> list[dict[str, Any]]:
-    right = tagged.tag == tagged.gold_tag
-    return _scores(tagged.gold_tag, right, tagged.tag, right)
 
 
 def _bins(values: np.ndarray, starts: Sequence[int]) -> list[tuple[str, np.ndarray]]:
@@ -253,9 +233,9 @@ def _arc_lengths(arcs: Rows, predicted: Rows) -> list[dict[str, Any]]:
             "length": "root" if name == "0" else name,
             "gold": int(own.sum()),
             "predicted": int(others.sum()),
-            "precision": _part(_has_head(predicted)[others]),
-            "recall": _part(_has_head(arcs)[own]),
-            "las": _part(_has_arc(arcs)[own]),
+            "precision": _part(predicted.has_head[others]),
+            "recall": _part(arcs.has_head[own]),
+            "las": _part(arcs.has_arc[own]),
         }
         for (name, own), (_, others) in zip(by_gold, by_predicted)
     ]
@@ -263,7 +243,7 @@ def _arc_lengths(arcs: Rows, predicted: Rows) -> list[dict[str, Any]]:
 
 def _sentence_lengths(arcs: Rows, tagged: Rows, words: Sequence[tuple[str, ...]]) -> list[dict[str, Any]]:
     lengths = np.array([len(sentence) for sentence in words], dtype=np.int64)
-    wrong = np.bincount(arcs.sentence[~_has_head(arcs)], minlength=len(words))
+    wrong = np.bincount(arcs.sentence[~arcs.has_head], minlength=len(words))
     has_tree = np.bincount(arcs.sentence, minlength=len(words)) > 0
     table = []
     for name, own in _bins(lengths, SENTENCE_LENGTHS):
@@ -273,36 +253,29 @@ def _sentence_lengths(arcs: Rows, tagged: Rows, words: Sequence[tuple[str, ...]]
     return table
 
 
-def _known_words(arcs: Rows, tagged: Rows) -> list[dict[str, Any]]:
-    return [
-        {"words": name, **_attachment(arcs, tagged, arcs.known == is_known, tagged.known == is_known)}
-        for name, is_known in (("known", True), ("unknown", False))
-    ]
-
-
 def _attachment(arcs: Rows, tagged: Rows, of_arcs: np.ndarray, of_tagged: np.ndarray) -> dict[str, Any]:
     return {
         "tokens": int(of_arcs.sum()),
-        "uas": _part(_has_head(arcs)[of_arcs]),
-        "las": _part(_has_arc(arcs)[of_arcs]),
-        "tag_acc": _part((tagged.tag == tagged.gold_tag)[of_tagged]),
+        "uas": _part(arcs.has_head[of_arcs]),
+        "las": _part(arcs.has_arc[of_arcs]),
+        "tag_acc": _part(tagged.has_tag[of_tagged]),
     }
 
 
 def _confusions(wrong: Rows, name: str, words: Sequence[tuple[str, ...]], show: int) -> list[Confusion]:
     """The errors by what is gold and what is predicted of a label or a tag."""
+
+    def find(i: int) -> Found:
+        sentence, place, *heads = (int(column[i]) for column in wrong[:4])
+        head, gold_head = (None if each in (NO_HEAD, place) else each for each in heads)
+        return Found(words[sentence], place, gold_head, head, *(getattr(wrong, name)[i] for name in _NAMES))
+
     groups: dict[tuple[str, str], list[int]] = {}
     for i, pair in enumerate(zip(getattr(wrong, f"gold_{name}"), getattr(wrong, name))):
         groups.setdefault(pair, []).append(i)
     found = []
     for (gold, predicted), places in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
         readable = sorted(places, key=lambda i: abs(len(words[wrong.sentence[i]]) - _READABLE))[:show]
-        right = int(np.sum(_has_head(wrong)[places]))
-        found.append(Confusion(gold, predicted, len(places), right, [_found(wrong, i, words) for i in readable]))
+        right = int(np.sum(wrong.has_head[places]))
+        found.append(Confusion(gold, predicted, len(places), right, [find(i) for i in readable]))
     return found
-
-
-def _found(rows: Rows, i: int, words: Sequence[tuple[str, ...]]) -> Found:
-    sentence, place, *heads = (int(column[i]) for column in rows[:4])
-    head, gold_head = (None if each in (NO_HEAD, place) else each for each in heads)
-    return Found(words[sentence], place, gold_head, head, *(getattr(rows, name)[i] for name in _NAMES))

@@ -12,9 +12,8 @@ from spacy.tokens import Doc, Span, Token
 
 from ..compat.spacy import attribute_key
 from ..text.word_classes import classes_in, path_of
-from .kept import kept_parses
 from .syntactic_words import words_of_doc, words_of_token
-from .written import SENTENCE, TOGETHER, WRITTEN, is_of_token, value_at, write_entries
+from .written import SENTENCE, TOGETHER, WRITTEN, is_of_token, kept_parses, value_at, write_entries
 
 # A Doc of so many tokens has one entry for each of them, see `TOGETHER`.
 _LONG = 100_000
@@ -132,7 +131,7 @@ def register_extensions() -> None:
 
     `guide` of documents: what a parser believes about their tokens, see `spacy_hpyp.annotation.guides`.
 
-    `parses` of documents: what `keep_parse` has kept, see `spacy_hpyp.annotation.kept`.
+    `parses` of documents: what `keep_parse` has kept, see `spacy_hpyp.annotation.written`.
 
     `words` of tokens and documents: the syntactic words, see `spacy_hpyp.annotation.syntactic_words`.
 

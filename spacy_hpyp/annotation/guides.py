@@ -18,8 +18,7 @@ k and m are at least 1. Where there is no such head or tag, as for white space, 
 Nilsson 2005), the labels are decorated as spaCy does it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -88,19 +87,15 @@ def read_guide(doc: Doc) -> Guide | None:
     RETURNS (Guide | None): None if there is nothing.
     RAISES (ValueError): If it is no guide, or one of another document.
     """
-    guide = _read(doc, None)
-    if guide is not None:
-        _check([guide])
-    return guide
-
-
-def _read(doc: Doc, before: Guide | None) -> Guide | None:
-    """Read what has been written into a Doc, perhaps after another guide, and check all but its numbers."""
     found = doc._.guide
     if found is None:
         return None
-    with _blaming_the_guide():
-        guide = _take_apart(found, before)
+    try:
+        guide = _checked(found)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(
+            f"doc._.guide is not what a guide should be: {error}. What wrote it, or the file that it was read from, is to blame."
+        ) from error
     if len(guide.heads) != len(doc):
         raise ValueError(
             f"doc._.guide is about {len(guide.heads)} tokens, but the document has {len(doc)}. It was made before tokens were "
@@ -109,25 +104,13 @@ def _read(doc: Doc, before: Guide | None) -> Guide | None:
     return guide
 
 
-@contextmanager
-def _blaming_the_guide() -> Iterator[None]:
-    try:
-        yield
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(
-            f"doc._.guide is not what a guide should be: {error}. What wrote it, or the file that it was read from, is to blame."
-        ) from error
-
-
 _PARTS = [declared.name for declared in fields(Guide)]
 
 
-def _take_apart(found: Any, before: Guide | None) -> Guide:
+def _checked(found: Any) -> Guide:
     if not isinstance(found, Mapping) or not found.keys() >= set(_PARTS):
         raise ValueError(f"it must be a dictionary with the keys {', '.join(_PARTS)}")
-    # Most guides have the names of the one before.
-    label_names = _names(found["label_names"], "label_names", None if before is None else before.label_names)
-    tag_names = _names(found["tag_names"], "tag_names", None if before is None else before.tag_names)
+    label_names, tag_names = (_names(found[name], name) for name in ("label_names", "tag_names"))
     heads, head_labels, tags = (_table(found[name], name, np.int32) for name in ("heads", "head_labels", "tags"))
     head_probs, tag_probs = (_table(found[name], name, np.float32) for name in ("head_probs", "tag_probs"))
     if not heads.shape == head_labels.shape == head_probs.shape or tags.shape != tag_probs.shape:
@@ -136,52 +119,22 @@ def _take_apart(found: Any, before: Guide | None) -> Guide:
         )
     if len(heads) != len(tags):
         raise ValueError("'heads' and 'tags' are not about the same tokens")
+    sizes = ("heads", heads, len(heads)), ("head_labels", head_labels, len(label_names)), ("tags", tags, len(tag_names))
+    for name, numbers, size in sizes:
+        if np.any((numbers < NONE) | (numbers >= size)):
+            raise ValueError(f"'{name}' has a number that is not from {NONE} to {size - 1}")
+    for name, numbers, probs in (("head_probs", heads, head_probs), ("tag_probs", tags, tag_probs)):
+        # What is not a number is not in the range.
+        if not np.all((probs >= 0.0) & (probs <= 1.0)):
+            raise ValueError(f"'{name}' has a probability that is not between 0 and 1")
+        if np.any(probs[numbers == NONE] > 0.0):
+            raise ValueError(f"'{name}' has a probability of something that is not there")
+        if np.any(probs[:, 1:] > probs[:, :-1]):
+            raise ValueError(f"'{name}' must have the highest probability first")
     return Guide(heads, head_probs, head_labels, label_names, tags, tag_probs, tag_names)
 
 
-def _check(guides: Sequence[Guide]) -> dict[str, np.ndarray]:
-    """Check the numbers of some guides, one at least. Returns their tables, one below the other; what narrower ones lack is nothing."""
-    tables = {
-        name: _join([getattr(guide, name) for guide in guides], nothing)
-        for name, nothing in (
-            ("heads", NONE),
-            ("head_probs", 0.0),
-            ("head_labels", NONE),
-            ("tags", NONE),
-            ("tag_probs", 0.0),
-        )
-    }
-    rows = [len(guide.heads) for guide in guides]
-    with _blaming_the_guide():
-        for name, sizes in (
-            ("heads", rows),
-            ("head_labels", [len(guide.label_names) for guide in guides]),
-            ("tags", [len(guide.tag_names) for guide in guides]),
-        ):
-            _check_numbers(tables[name], name, np.repeat(sizes, rows))
-        for numbers, probs, name in (
-            (tables["heads"], tables["head_probs"], "head_probs"),
-            (tables["tags"], tables["tag_probs"], "tag_probs"),
-        ):
-            # What is not a number is not in the range.
-            if not np.all((probs >= 0.0) & (probs <= 1.0)):
-                raise ValueError(f"'{name}' has a probability that is not between 0 and 1")
-            if np.any(probs[numbers == NONE] > 0.0):
-                raise ValueError(f"'{name}' has a probability of something that is not there")
-            if np.any(probs[:, 1:] > probs[:, :-1]):
-                raise ValueError(f"'{name}' must have the highest probability first")
-    return tables
-
-
-def _join(tables: Sequence[np.ndarray], nothing: float) -> np.ndarray:
-    """Tables one below the other, as wide as the widest of them."""
-    columns = max(table.shape[1] for table in tables)
-    return np.concatenate([table if table.shape[1] == columns else _fit(table, columns, nothing) for table in tables])
-
-
-def _names(value: Any, name: str, known: list[str] | None) -> list[str]:
-    if known is not None and value == known:
-        return known
+def _names(value: Any, name: str) -> list[str]:
     # Stored lists may come back as tuples.
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
         raise ValueError(f"'{name}' must be a list of strings")
@@ -201,18 +154,12 @@ def _table(value: Any, name: str, kind: type) -> np.ndarray:
     return table.astype(kind)
 
 
-def _check_numbers(numbers: np.ndarray, name: str, sizes: np.ndarray) -> None:
-    wrong = np.any((numbers < NONE) | (numbers >= sizes[:, None]), axis=1)
-    if np.any(wrong):
-        raise ValueError(f"'{name}' has a number that is not from {NONE} to {sizes[wrong][0] - 1}")
-
-
 def names_in_guides(docs: Sequence[Doc], part: str) -> list[str]:
     """The names of tags or labels that the guides of some Docs have.
 
     part (str): "tag_names" or "label_names".
     """
-    guides = (_read(doc, None) for doc in docs)
+    guides = map(read_guide, docs)
     return list(dict.fromkeys(name for guide in guides if guide is not None for name in getattr(guide, part)))
 
 
@@ -231,50 +178,39 @@ def block_guides(
     RETURNS (Guides): A row for each word.
     RAISES (ValueError): If a Doc that has words has no guide, or a guide is damaged or that of another document.
     """
-    own = np.diff(layout.docs)
-    read: list[Guide] = []
-    for doc, words in zip(docs, own):
-        if words == 0:
+    parts = [no_guides(0)]
+    begins = block_starts(layout.offsets)[:, None]
+    ends = np.repeat(layout.offsets[1:], np.diff(layout.offsets))[:, None]
+    for doc, words in zip(docs, layout.words):
+        if words.start == words.stop:
             continue
-        guide = _read(doc, read[-1] if read else None)
+        guide = read_guide(doc)
         if guide is None:
             raise ValueError(
                 f"The component '{reader}' reads guides, but a document has none (doc._.guide): the component that writes them is "
                 "missing. In a pipeline put an 'hpyp_parser' with guides = true before it; to train and evaluate, use documents "
                 "that 'python -m spacy hpyp guides' has written."
             )
-        read.append(guide)
-    if not read:
-        return no_guides(0)
-    tables = _check(read)
-    own = own[own > 0]
-    rows = np.array([len(guide.heads) for guide in read])
-    # Of each word the row of its guide's first token, its own row, and where its block begins and ends.
-    first = np.repeat(np.cumsum(rows) - rows, own)[:, None]
-    row = first[:, 0] + layout.token
-    begins = block_starts(layout.offsets)[:, None]
-    ends = np.repeat(layout.offsets[1:], np.diff(layout.offsets))[:, None]
-    word_of = np.full(rows.sum(), NONE)
-    word_of[row] = np.arange(len(row))
-    heads = _fit(tables["heads"][row], HEADS, NONE)
-    probability = _fit(tables["head_probs"][row], HEADS, 0.0)
-    arc_labels = _translate(tables["head_labels"][row], [guide.label_names for guide in read], own, labels)
-    is_root = heads == layout.token[:, None]
-    target = np.where(heads == NONE, NONE, word_of[first + heads])
-    inside = (target >= begins) & (target < ends)
-    # What stays moves to the front.
-    order = np.argsort(~inside, axis=1, kind="stable")
-
-    def in_order(values: np.ndarray, nothing: float) -> np.ndarray:
-        return np.take_along_axis(np.where(inside, values, nothing), order, axis=1)
-
-    return Guides(
-        in_order(np.where(is_root, NONE, target - begins), NONE).astype(np.int32),
-        in_order(probability, np.float32(0.0)),
-        in_order(np.where(is_root, NONE, _fit(arc_labels, HEADS, NONE)), NONE).astype(np.int32),
-        _fit(_translate(tables["tags"][row], [guide.tag_names for guide in read], own, tags), TAGS, NONE),
-        _fit(tables["tag_probs"][row], TAGS, 0.0),
-    )
+        token = layout.token[words]
+        word_of = np.full(len(doc), NONE)
+        word_of[token] = np.arange(words.start, words.stop)
+        heads = _fit(guide.heads[token], HEADS, NONE)
+        target = np.where(heads == NONE, NONE, word_of[heads])
+        inside = (target >= begins[words]) & (target < ends[words])
+        is_root = heads == token[:, None]
+        arcs = _fit(_translate(guide.head_labels[token], guide.label_names, labels), HEADS, NONE)
+        # What is inside moves to the front.
+        order = np.argsort(~inside, axis=1, kind="stable")
+        columns = (
+            np.where(inside & ~is_root, target - begins[words], NONE),
+            np.where(inside, _fit(guide.head_probs[token], HEADS, 0.0), np.float32(0.0)),
+            np.where(inside & ~is_root, arcs, NONE),
+        )
+        tagged = _fit(_translate(guide.tags[token], guide.tag_names, tags), TAGS, NONE)
+        ordered = [np.take_along_axis(column, order, axis=1) for column in columns]
+        parts.append(Guides(*ordered, tagged, _fit(guide.tag_probs[token], TAGS, 0.0)))
+    kinds = [part.dtype for part in parts[0]]
+    return Guides(*(np.concatenate(column).astype(kind) for column, kind in zip(zip(*parts), kinds)))
 
 
 def _fit(table: np.ndarray, columns: int, nothing: float) -> np.ndarray:
@@ -284,17 +220,8 @@ def _fit(table: np.ndarray, columns: int, nothing: float) -> np.ndarray:
     return fitting
 
 
-def _translate(
-    numbers: np.ndarray, names: Sequence[list[str]], words: np.ndarray, known: Mapping[str, int]
-) -> np.ndarray:
-    """Places in the lists of names of guides (int32[words, *]), each about so many words, as a component's numbers."""
-    found: list[int] = []
-    begins: list[int] = []
-    for i, own in enumerate(names):
-        if i > 0 and own is names[i - 1]:
-            begins.append(begins[-1])
-            continue
-        begins.append(len(found))
-        found.extend(known.get(name, known.get(name.split(nonproj.DELIMITER)[0], NONE)) for name in own)
-    place = np.where(numbers == NONE, len(found), numbers + np.repeat(begins, words)[:, None])
-    return np.array([*found, NONE], dtype=np.int32)[place]
+def _translate(numbers: np.ndarray, names: Sequence[str], known: Mapping[str, int]) -> np.ndarray:
+    """Places in a guide's list of names as a component's numbers (int32[words, *])."""
+    found = [known.get(name, known.get(name.split(nonproj.DELIMITER)[0], NONE)) for name in names]
+    # The last one is that of `NONE`.
+    return np.array([*found, NONE], dtype=np.int32)[numbers]

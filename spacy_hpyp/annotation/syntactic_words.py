@@ -176,7 +176,7 @@ def words_as_tokens(doc: Doc) -> Doc:
     count = _word_counts(doc, several)
     first = np.cumsum(count) - count
     own = np.repeat(np.arange(len(doc)), count)
-    texts = [text for i, token in enumerate(doc) for text in _forms(several.get(i), token.text)]
+    texts = [each.form for i, token in enumerate(doc) for each in several.get(i, [Analysis(token.text)])]
     rows = doc.to_array([*_STRINGS, HEAD, SENT_START, SPACY]).view(np.int64)[own]
     is_last = np.append(np.diff(own) > 0, True)
     words = Doc(doc.vocab, words=texts, spaces=((rows[:, 7] == 1) & is_last).tolist())
@@ -244,7 +244,7 @@ def write_back(words: Doc, doc: Doc) -> None:
     rows = words.to_array([*_STRINGS, HEAD, SENT_START]).view(np.int64)
     parsed = words.has_annotation("DEP")
     head = np.arange(len(words)) + rows[:, 5]
-    depth = _depths(head) if parsed else np.zeros(len(words), dtype=np.int64)
+    depth = depths(head) if parsed else np.zeros(len(words), dtype=np.int64)
     # The highest word of each token, of equally high ones the first.
     order = np.lexsort((np.arange(len(words)), depth, own))
     highest = order[np.searchsorted(own[order], np.arange(len(doc)))]
@@ -314,12 +314,11 @@ def _word_counts(doc: Doc, several: dict[int, list[Analysis]]) -> np.ndarray:
     return count
 
 
-def _forms(analyses: Sequence[Analysis] | None, text: str) -> list[str]:
-    return [text] if analyses is None else [each.form for each in analyses]
+def depths(head: np.ndarray) -> np.ndarray:
+    """How many arcs there are from each word to its root (int64[words]).
 
-
-def _depths(head: np.ndarray) -> np.ndarray:
-    """How far each word is from its root (int64[words]), given the head of each, roots their own."""
+    head (int64[words]): The head of each; roots are their own.
+    """
     depth = np.zeros(len(head), dtype=np.int64)
     above = head.copy()
     moved = above != np.arange(len(head))

@@ -24,7 +24,7 @@ from ..components.easy_first_parser import EasyFirstParser
 from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
-from ..components.voting import VotingComponent
+from ..components.parse_combiner import VotingComponent
 from ..storage.checksum import DAMAGE
 from ..storage.files import prepare_folder, replace_file
 from .progress import telling_of_compilation

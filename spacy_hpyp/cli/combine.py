@@ -14,7 +14,7 @@ from spacy.util import minibatch
 from wasabi import msg
 
 from ..annotation.calibration import calibrate_heads
-from ..annotation.kept import current_parse, keep
+from ..annotation.written import current_parse, keep
 from ..compat.cli import parse_config_overrides
 from ..components.alignment import gold_documents
 from ..components.arc_confidence import ArcConfidence
@@ -25,8 +25,8 @@ from ..components.easy_first_senter import EasyFirstSenter
 from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.factories import shipped_config
 from ..components.hpyp_parser import HPYPParser
+from ..components.parse_combiner import VotingComponent
 from ..components.scorer import score
-from ..components.voting import VotingComponent
 from ..settings import whole
 from ..storage.files import prepare_folder
 from ..text.word_classes import TABLE

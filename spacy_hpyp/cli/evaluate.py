@@ -18,7 +18,7 @@ from ..annotation.errors import Confusion, Errors, Found, find_errors
 from ..components.corpus import create_gold_corpus, mark_sentence
 from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.hpyp_parser import HPYPParser
-from ..components.voting import VotingComponent
+from ..components.parse_combiner import VotingComponent
 from ..report.sections import error_tables
 from .app import load_pipeline, prepared
 from .options import (

@@ -18,7 +18,7 @@ from wasabi import msg
 
 from ..about import __version__
 from ..arc_standard.block_search import decode_blocks
-from ..components.hpyp_training import HPYPTraining
+from ..components.hpyp_parser import HPYPParser
 from ..storage.cache import cache_folder, cache_limit, empty_cache, kept_files
 from .app import load_pipeline, note
 from .options import argument, option
@@ -152,7 +152,7 @@ def warm(
         nlp = load_pipeline(pipeline)
         seconds = _use(nlp)
         for _, component in nlp.pipeline if beside else ():
-            if isinstance(component, HPYPTraining):
+            if isinstance(component, HPYPParser):
                 msg.info(f"Wrote {component.save_views()}")
     elif beside:
         raise ValueError("--beside is for a trained pipeline: name one.")

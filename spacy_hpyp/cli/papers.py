@@ -343,7 +343,7 @@ def _choose(reranker: ParseReranker, parsed: Sequence[tuple[Doc, object]], k: in
     sums = np.zeros(5)
     words = trees = 0
     for doc, gold in Bar(parsed, unit=" sentences", desc=f"k = {k}"):
-        found = reranker.rerank([doc], k=k)[0]
+        found = reranker.predict([doc], k=k)[0]
         # A parser may take what is one sentence for several; then there is one tree that is none, for each.
         for each in found if len(found) == 1 else []:
             right, labelled, counted = agreement(each.candidates, gold, doc.vocab)

@@ -13,7 +13,7 @@ from ..annotation.calibration import calibrate_heads, calibrate_tags
 from ..annotation.documents import unannotated
 from ..annotation.errors import find_errors
 from ..annotation.intervals import bootstrap, count_by_sentence
-from ..components.head_outward_base import HeadOutwardComponent
+from ..components.head_outward_parser import HeadOutwardComponent
 from ..components.hpyp_parser import HPYPParser
 from ..language_model.scoring import search_for_reading
 from ..report.figures import check_library

@@ -19,7 +19,7 @@ from wasabi import msg
 from ..annotation.arrays import Sentences
 from ..annotation.documents import join, read_gold
 from ..compat.cli import parse_config_overrides, show_validation_error
-from ..components.alignment import SENTENCES
+from ..components.alignment import sentences_of
 from ..components.hpyp_parser import HPYPParser
 from ..storage.files import replace_file
 from ..training.selection import Selection, select_experts
@@ -264,7 +264,7 @@ def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> 
     for warning in skipped:
         msg.warn(str(warning.message))
     encoder = parser.joint.encoder
-    gold = (read_gold(raw, nlp.vocab) for example in examples for raw in SENTENCES[parser.tokens](example))
+    gold = (read_gold(raw, nlp.vocab) for example in examples for raw in sentences_of(example, parser.tokens))
     encoded = [encoder.encode(sentence, learned=True) for sentence in gold if not isinstance(sentence, str)]
     return SelectionTask(config, parser, join([rows for rows in encoded if not isinstance(rows, str)]))
 

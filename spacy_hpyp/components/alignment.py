@@ -10,7 +10,7 @@ them by spaCy's alignment (`Example.alignment`), and stays a complete tree:
   lost word hang on its head, and where that is lost up to the root, the first of them is the root of the others.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IS_SPACE, ORTH, TAG
@@ -18,27 +18,24 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.documents import GoldDocument, RawSentence, problem_of, raw_sentences, rows_of_spaces, unannotated
+from ..annotation.syntactic_words import depths
 from ..compiled import NONE
 
 #: The labels of the tokens that a gold word was cut into, but for the first: of words, and of what is none.
 PIECE_LABEL, PUNCTUATION_LABEL = "dep", "punct"
 
 
-def gold_sentences(example: Example) -> Iterator[RawSentence]:
-    """The sentences of an example with gold tokens."""
-    return raw_sentences(example.reference)
-
-
-def tokenized_sentences(example: Example) -> Iterator[RawSentence]:
-    """The sentences of an example with the tokens of its predicted document. White space is left out.
+def sentences_of(example: Example, tokens: str = "tokenizer") -> Iterator[RawSentence]:
+    """The sentences of an example, as a parser learns them. White space is left out.
 
     A gold sentence without a complete tree is given as it is; `annotation.read_gold` says what is wrong with it.
 
-    example (Example): The predicted document has the tokens, the reference the annotation.
+    example (Example): The reference has the annotation.
+    tokens (str): Whose tokens they have: "tokenizer", those of the predicted document, or "gold", those of the reference.
     RAISES (ValueError): If the two documents have different texts.
     """
-    if _has_gold_tokens(example):
-        return gold_sentences(example)
+    if tokens == "gold" or _has_gold_tokens(example):
+        return raw_sentences(example.reference)
     return (sentence for sentence, _ in _carried_over(example))
 
 
@@ -47,7 +44,7 @@ def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSent
 
     A gold sentence without a complete tree stays as it is if it has the same tokens; else its tokens have no annotation.
 
-    tokens (str): Whose tokens: "gold" or "tokenizer", see `SENTENCES`.
+    tokens (str): Whose tokens, see `sentences_of`.
     RETURNS (tuple[Doc, list[RawSentence], list[int64[*]]]): A new document, its sentences, and where their words stand in it. A
         sentence that cannot be learned from is there, too.
     RAISES (ValueError): If the two documents of the example have different texts.
@@ -149,7 +146,7 @@ def _carry_over(
     if np.array_equal(holder, np.arange(m)) and n == m:
         return np.column_stack([forms, rows[:, 1:]])
     gold_heads = (np.arange(n) + rows[:, 3]).tolist()
-    depth = _depths(gold_heads)
+    depth = depths(np.array(gold_heads)).tolist()
     highest = [NONE] * m
     for word, token in enumerate(holder.tolist()):
         if token != NONE and (highest[token] == NONE or depth[word] < depth[highest[token]]):
@@ -182,32 +179,10 @@ def _carry_over(
     return carried
 
 
-def _depths(heads: list[int]) -> list[int]:
-    """How many arcs there are from each word to the root."""
-    depth = [NONE] * len(heads)
-    for word in range(len(heads)):
-        path = []
-        while depth[word] == NONE and heads[word] != word:
-            path.append(word)
-            word = heads[word]
-        above = max(depth[word], 0)
-        depth[word] = above
-        for below, other in enumerate(reversed(path), 1):
-            depth[other] = above + below
-    return depth
-
-
-#: What a parser learns from an example, by the name of the setting `tokens`.
-SENTENCES: dict[str, Callable[[Example], Iterator[RawSentence]]] = {
-    "tokenizer": tokenized_sentences,
-    "gold": gold_sentences,
-}
-
-
 def gold_documents(examples: Iterable[Example], tokens: str) -> Iterator[GoldDocument]:
     """What examples have to be learned from.
 
-    tokens (str): Whose tokens their sentences have: "gold" or "tokenizer", see `SENTENCES`.
+    tokens (str): Whose tokens their sentences have, see `sentences_of`.
     """
     for example in examples:
-        yield GoldDocument(example.reference.vocab, list(SENTENCES[tokens](example)))
+        yield GoldDocument(example.reference.vocab, list(sentences_of(example, tokens)))

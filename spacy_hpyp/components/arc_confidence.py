@@ -13,14 +13,14 @@ from spacy.training import Example
 from ..annotation.ballots import Ballots, Names
 from ..annotation.documents import Layout
 from ..annotation.extensions import forget_probabilities, mark_uncalibrated, write_head_probability
-from ..annotation.kept import current_parse, keep, kept_parses, take_back
+from ..annotation.written import current_parse, keep, kept_parses, take_back
 from ..models.votes import Result
 from .factories import register
 from .hpyp_parser import HPYPParser
 from .neighbours import NeighbouringComponent
+from .parse_combiner import VotingComponent
 from .rating import arc_probabilities
 from .settings import ConfidenceSettings
-from .voting import VotingComponent
 
 #: The name of the parse of the parser that is asked, among those that are kept.
 ASKED = "asked"
@@ -41,6 +41,7 @@ class ArcConfidence(NeighbouringComponent, VotingComponent):
 
     factory = "arc_confidence"
     settings_type = ConfidenceSettings
+    _kept = 0
     _loaded: tuple[str, HPYPParser] | None = None
 
     @property
@@ -105,10 +106,6 @@ class ArcConfidence(NeighbouringComponent, VotingComponent):
         docs = [doc.copy() for doc in docs]
         self.ask(docs)
         return super()._ballots(docs, last)
-
-    @property
-    def _kept(self) -> int | None:
-        return 0
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Result, Names]) -> None:
         """Write how probable arcs are into the documents that `predict` was given, by what it returned."""

@@ -18,6 +18,7 @@ from spacy.util import logger, registry
 
 from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import SPACE_TAG
+from ..text.vocabulary import by_frequency
 from .documents import read_documents
 
 # A rule for words that would have been right so many times more often in training than the rule for their tag, or more.
@@ -63,11 +64,11 @@ def attribute_rules(docs: Iterable[Doc], word_rules: int) -> list[dict[str, Any]
         tags[tag].update(values)
     if not tags:
         return []
-    usual = {tag: _most_frequent(values) for tag, values in sorted(tags.items())}
+    usual = {tag: by_frequency(values)[0] for tag, values in sorted(tags.items())}
     words: dict[tuple[str, _Value], list[str]] = defaultdict(list)
     gain: Counter[tuple[str, _Value]] = Counter()
     for (tag, word), values in sorted(found.items()):
-        value = _most_frequent(values)
+        value = by_frequency(values)[0]
         more = values[value] - values[usual[tag]]
         if more > 0:
             words[tag, value].append(word)
@@ -78,10 +79,6 @@ def attribute_rules(docs: Iterable[Doc], word_rules: int) -> list[dict[str, Any]
         *(_rule({"TAG": tag}, _attributes(value)) for tag, value in usual.items()),
         *(_rule({"TAG": tag, "LOWER": {"IN": words[tag, value]}}, _attributes(value)) for tag, value in chosen),
     ]
-
-
-def _most_frequent(values: Counter[_Value]) -> _Value:
-    return min(values, key=lambda value: (-values[value], value))
 
 
 def _attributes(value: _Value) -> dict[str, str]:

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from multiprocessing.context import get_spawning_popen
 from pathlib import Path
@@ -18,15 +17,20 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from ..annotation.documents import unannotated
+from ..annotation.extensions import register_extensions
 from ..annotation.noun_chunks import use_noun_chunks
 from ..annotation.syntactic_words import has_multiword_tokens, words_as_tokens, write_back
 from ..models.guard import Guard, whole
 from ..models.stored import ClassedModel
 from ..settings import Settings
-from ..storage.checksum import DAMAGE, identity, identity_of_file, unpack_message, with_checksum
+from ..storage.checksum import blaming, identity, identity_of_file, unpack_message, with_checksum
 from ..storage.files import replace_file
 from .word_classes import given_classes
 
+register_extensions()
+
+#: What is wrong with the file of a model whose parts cannot be taken out of it, by name or by place; see `storage.checksum.blaming`.
+MISSING = "a part is missing or of the wrong kind"
 # In the place of a scorer: none was given.
 _USUAL: Any = object()
 
@@ -44,7 +48,9 @@ class TrainableComponent(TrainablePipe):
     * `settings_type` (type[Settings]): The dataclass of its settings.
     * `attribute` (str): The attribute of the thinc Model that holds what learns, which has a `guard`.
     * `default_scorer` (Callable | None): What `score` calls where nothing else is said.
-    * `initialize`, `predict` and `set_annotations`, with spaCy's signatures; `_learn_from` and `_loss_of`, which `update` and `get_loss` call.
+    * `initialize`, `predict` and `set_annotations`, with spaCy's signatures.
+    * `_learn_from`, which `update` calls with its arguments: what has been lost `_count_loss` writes down, and it returns whether `_end_pass`
+      is to be called; and `_loss_of`, which `get_loss` calls.
 
     vocab (Vocab): The shared vocabulary.
     model (Model): A thinc Model of one layer.
@@ -131,14 +137,6 @@ class TrainableComponent(TrainablePipe):
     def label_data(self) -> Any:
         """There is none."""
 
-    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
-        """See `update`; what has been lost `_count_loss` writes down. RETURNS (bool): Whether `_end_pass` is to be called."""
-        raise NotImplementedError
-
-    def _loss_of(self, examples: list[Example], scores: Any) -> float:
-        """See `get_loss`."""
-        raise NotImplementedError
-
     def _end_pass(self) -> None:
         """Learn what is to be learned when all of the training data have been gone through, and weights have been updated."""
 
@@ -151,7 +149,7 @@ class TrainableComponent(TrainablePipe):
 
         RAISES (ValueError): If something is damaged or belongs to another model: for other errors the file is not blamed.
         """
-        with reading_parts():
+        with blaming(MISSING):
             stored = attributes[self.attribute]
         return self.learned.from_bytes(stored)
 
@@ -322,6 +320,10 @@ class TrainableComponent(TrainablePipe):
 
         whole(replace_it)
 
+    @property
+    def _unreadable(self) -> str:
+        return f"The component '{self.name}' cannot be read"
+
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
         """Serialize the component, with its settings and everything that training needs to go on.
 
@@ -340,7 +342,7 @@ class TrainableComponent(TrainablePipe):
 
         RAISES (ValueError): If the bytes are damaged or belong to another model.
         """
-        with self._reading():
+        with blaming(self._unreadable):
             parts = {part: data for part, data in unpack_message(bytes_data).items() if part not in exclude}
             if "model" not in parts and "model" not in exclude:
                 raise ValueError("there is no model in it")
@@ -348,20 +350,12 @@ class TrainableComponent(TrainablePipe):
         loaded = [self._read_model(parts["model"])] if "model" in parts else []
         # Whatever else is damaged has failed by now.
         if "vocab" in parts:
-            with self._reading():
+            with blaming(self._unreadable):
                 self.vocab.from_bytes(parts["vocab"], exclude=exclude)
         for model in loaded:
             self._use(model)
         self.change(**settings)
         return self
-
-    @contextmanager
-    def _reading(self, where: str = "") -> Iterator[None]:
-        """What is damaged of what is read here is an error that names the component, and where it was read from."""
-        try:
-            yield
-        except DAMAGE as error:
-            raise ValueError(f"The component '{self.name}' cannot be read{where}: {error}.") from error
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
         """Save the component to a directory.
@@ -389,7 +383,7 @@ class TrainableComponent(TrainablePipe):
         def read_settings(file: Path) -> None:
             # Pipelines of earlier versions have no such file.
             if file.exists():
-                with self._reading(f" from {file}"):
+                with blaming(f"{self._unreadable} from {file}"):
                     settings.update(self._read_settings(file.read_bytes()))
 
         readers = {
@@ -461,7 +455,7 @@ class TrainableComponent(TrainablePipe):
         where = f" from {source}" if source else ""
         try:
             message = unpack_message(data)
-            with reading_parts():
+            with blaming(MISSING):
                 (attributes,), (parameters,) = message["attrs"], message["params"]
             loaded = self._load_model(attributes, parameters)
             self._complete_model(loaded, data, source)
@@ -511,17 +505,3 @@ def _read_again(component: type[TrainableComponent], own: dict[str, Any], expect
         )
     made._use(made._read_model(data, source), source)
     return made
-
-
-@contextmanager
-def reading_parts() -> Iterator[None]:
-    """What is wrong with parts of a file that are taken out of it here, by name or by place, is an error that says so.
-
-    Compiled code must not run inside: its errors can be of the same kinds and have other causes.
-
-    RAISES (ValueError): If a part is missing or of the wrong kind.
-    """
-    try:
-        yield
-    except DAMAGE as error:
-        raise ValueError(f"a part is missing or of the wrong kind ({error})") from error

@@ -1,6 +1,7 @@
 """Training data from treebanks: CoNLL-U as it is, and what was made of it as `.spacy` files."""
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from spacy.errors import Errors
@@ -36,9 +37,7 @@ def create_conllu_corpus(
     whole("limit", limit, least=0)
 
     def read(nlp: Language) -> Iterator[Example]:
-        for count, reference in enumerate(read_documents(Path(path), nlp.vocab, n_sents=n_sents)):
-            if limit and count >= limit:
-                return
+        for reference in islice(read_documents(Path(path), nlp.vocab, n_sents=n_sents), limit or None):
             own = tokens == "gold" or reference.has_unknown_spaces
             yield Example(with_words(reference) if own else nlp.make_doc(reference.text), reference)
 

@@ -83,10 +83,8 @@ def create_parts_batcher(
         examples = list(examples)
         words = sum(len(example.reference) for example in examples)
         chosen = parts if medium_parts is None or words not in _MEDIUM else medium_parts
-        return minibatch_by_words(examples, size=max(1, words // chosen), tolerance=0.0, get_length=_length)
+        return minibatch_by_words(
+            examples, size=max(1, words // chosen), tolerance=0.0, get_length=lambda each: len(each.reference)
+        )
 
     return batches
-
-
-def _length(example: Example) -> int:
-    return len(example.reference)

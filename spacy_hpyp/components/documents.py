@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 
 from ..annotation.documents import ROOT_LABEL, SPACE_LABEL, SPACE_TAG
 from ..annotation.syntactic_words import Analysis, has_multiword_tokens, write_back, write_words
-from ..storage.checksum import DAMAGE
+from ..storage.checksum import blaming
 from ..treebanks.conllu import EMPTY, Block, read_blocks
 
 #: How the names of treebanks' files end.
@@ -27,10 +27,8 @@ def reading(path: str | Path) -> Iterator[None]:
     """
     if Path(path).is_file() and Path(path).suffix != SPACY:
         raise ValueError(f"'{path}' is not a .spacy file, or its name does not say so.")
-    try:
+    with blaming(f"'{path}' is not a .spacy file, or it is damaged"):
         yield
-    except DAMAGE as error:
-        raise ValueError(f"'{path}' is not a .spacy file, or it is damaged: {error}") from error
 
 
 def spacy_files(path: Path) -> list[Path]:
@@ -57,19 +55,16 @@ def read_documents(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[D
 
 
 def _conllu_documents(file: Path, vocab: Vocab, n_sents: int) -> Iterator[Doc]:
-    document, paragraph, count, marked = 0, 0, 0, False
-    placed: list[tuple[int, int, Block]] = []
-    for block in read_blocks(file):
-        starts = [name for name in ("newdoc", "newpar") if any(c.split(" ")[0] == name for c in block.comments)]
-        marked = marked or bool(starts)
-        document += "newdoc" in starts or (not marked and count % n_sents == 0)
-        paragraph += bool(starts)
-        count += 1
-        placed.append((document, paragraph, block))
-        if len({each[0] for each in placed}) > 1:
-            yield document_of([each[1:] for each in placed[:-1]], vocab)
-            placed = placed[-1:]
-    if placed:
+    def places() -> Iterator[tuple[int, int, Block]]:
+        document, paragraph, marked = 0, 0, False
+        for count, block in enumerate(read_blocks(file)):
+            starts = [name for name in ("newdoc", "newpar") if any(c.split(" ")[0] == name for c in block.comments)]
+            marked = marked or bool(starts)
+            document += "newdoc" in starts or (not marked and count % n_sents == 0)
+            paragraph += bool(starts)
+            yield document, paragraph, block
+
+    for _, placed in groupby(places(), key=lambda each: each[0]):
         yield document_of([each[1:] for each in placed], vocab)
 
 

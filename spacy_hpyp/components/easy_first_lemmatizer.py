@@ -56,13 +56,11 @@ class EasyFirstLemmatizer(AttributeComponent):
             return
         rules = len(self._rules.names)
         different, place = np.unique(words.place * rules + outcomes, return_inverse=True)
-        lemmas = [self._lemma(words.forms[each // rules], each % rules) for each in different.tolist()]
+        pairs = [(words.forms[each // rules], each % rules) for each in different.tolist()]
+        lemmas = [self._rules.apply(rule, form) or form for form, rule in pairs]
         names = {lemma: number for number, lemma in enumerate(dict.fromkeys(lemmas))}
         number = np.array([names[lemma] for lemma in lemmas])[place]
         write_attribute(docs, words.layout, "lemma", list(names), number)
-
-    def _lemma(self, form: str, rule: int) -> str:
-        return self._rules.apply(rule, form) or form
 
     def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
         lemmas, lemma = read_written([doc], words.layout, "lemma")

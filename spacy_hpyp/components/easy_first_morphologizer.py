@@ -7,13 +7,10 @@ from spacy.morphology import Morphology
 from spacy.pipeline.morphologizer import morphologizer_score
 from spacy.tokens import Doc
 
-from ..annotation.extensions import register_extensions
 from ..annotation.words import Words, read_written, write_attribute
 from .factories import register
 from .settings import AttributeSettings
 from .word_classifier import AttributeComponent
-
-register_extensions()
 
 #: The part of speech in the name of an outcome, as spaCy's morphologizer has it; and that of white space.
 _POS, SPACE_POS = "POS=", "SPACE"

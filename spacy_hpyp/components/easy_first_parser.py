@@ -4,7 +4,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from spacy import util
@@ -17,9 +16,8 @@ from ..annotation.arrays import Guides, joined
 from ..annotation.candidates import Candidates, trees_of
 from ..annotation.confidence import logistic
 from ..annotation.documents import RawSentence, write_trees
-from ..annotation.extensions import register_extensions
 from ..annotation.syntactic_words import words_as_tokens
-from ..annotation.words import Words, layout_of
+from ..annotation.words import Words, read_words
 from ..compiled import NONE
 from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons
 from ..easy_first.parsing import EasyFirstTrees
@@ -33,8 +31,6 @@ from .factories import TREE_SCORES, TREES, register
 from .parsers import Parser
 from .settings import EasyFirstParserSettings
 from .word_classes import begin_with_classes
-
-register_extensions()
 
 
 class EasyFirstParser(Parser):
@@ -79,33 +75,27 @@ class EasyFirstParser(Parser):
     ) -> None:
         before = self.parser
         self._use(begin_with_classes(before.untrained(), self.vocab))
+        parser = self.parser
         try:
-            self._prepare(corpus, labels, examples, nlp)
+            numbers = {tag: number for number, tag in enumerate(labels["tags"])}
+            parser.initialize(corpus.vocabulary(labels["tags"], parser.vocabulary_settings), labels["labels"])
+            progress = parser.progress
+            counts = Counter(word for sentence in corpus.usable.values() for word in sentence.words)
+            progress.counts = {word: count for word, count in counts.items() if count > 1}
+            for key, tags in self._jackknife(examples, nlp).items():
+                progress.tags[key] = np.array([numbers.get(tag, NONE) for tag in tags], dtype=np.int32)
+            self._remember(examples)
+            lessons = self._seen.usable
+            progress.sentences = sum(corpus.copies[key] for key in lessons)
+            if not progress.sentences:
+                raise self._nothing_fits(self._seen.skipped)
+            self._hold_out(lessons)
+            if is_cross_fitted(progress):
+                learn_from_all(parser, lessons, self._learning(0.0), seed=self.seed, threads=self.threads)
         except BaseException:
             self._use(before)
             raise
         self._warn_of_skipped(corpus.skipped, corpus.copies.total())
-
-    def _prepare(
-        self, corpus: GoldCorpus, known: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None
-    ) -> None:
-        """Give the untrained model what it needs to learn from a corpus, see `_begin`."""
-        parser = self.parser
-        numbers = {tag: number for number, tag in enumerate(known["tags"])}
-        parser.initialize(corpus.vocabulary(known["tags"], parser.vocabulary_settings), known["labels"])
-        progress = parser.progress
-        counts = Counter(word for sentence in corpus.usable.values() for word in sentence.words)
-        progress.counts = {word: count for word, count in counts.items() if count > 1}
-        for key, tags in self._jackknife(examples, nlp).items():
-            progress.tags[key] = np.array([numbers.get(tag, NONE) for tag in tags], dtype=np.int32)
-        self._remember(examples)
-        lessons = self._seen.usable
-        progress.sentences = sum(corpus.copies[key] for key in lessons)
-        if not progress.sentences:
-            raise self._nothing_fits(self._seen.skipped)
-        self._hold_out(lessons)
-        if is_cross_fitted(progress):
-            learn_from_all(parser, lessons, self._learning(0.0), seed=self.seed, threads=self.threads)
 
     @property
     def _tokens(self) -> str:
@@ -126,7 +116,7 @@ class EasyFirstParser(Parser):
             warnings.warn(
                 f"The component '{self.name}' learns from gold tags: there is no component before it whose tags can be jack-knifed. "
                 "Put an 'easy_first_tagger' before it, or set folds = 0.",
-                stacklevel=4,
+                stacklevel=3,
             )
             return {}
         name, tagger = taggers[-1]
@@ -140,7 +130,10 @@ class EasyFirstParser(Parser):
         for example, document in zip(examples, gold_documents(examples, self._tokens)):
             found = [raw.key for raw in document.sentences]
             new = set(found) - self._seen.made.keys()
-            guides, start = self._guides_of(example) if new and self.parser.is_guided else None, 0
+            guides, start = None, 0
+            if new and self.parser.is_guided:
+                reference = example.reference
+                guides = self.parser.guides([reference], read_words([reference]).layout, reader=self.name)
             for key, raw in zip(found, document.sentences):
                 end = start + len(raw.rows)
                 own = None if guides is None else Guides(*(part[start:end] for part in guides))
@@ -150,15 +143,6 @@ class EasyFirstParser(Parser):
             if self.parser.progress.sentences:
                 self._hold_out(key for key in found if key in new)
         return keys
-
-    def _guides_of(self, example: Example) -> Guides:
-        """The guides of the words of an example's reference."""
-        doc = example.reference
-        places = [
-            np.array([token.i for token in sent if not token.is_space], dtype=np.int64) for sent in _sentences(doc)
-        ]
-        layout = layout_of([[place for place in places if len(place)]])
-        return self.parser.guides([doc], layout, reader=self.name)
 
     def _lesson(self, key: bytes, raw: RawSentence, example: Example, guides: Guides | None) -> Lessons | str:
         """What is learned from a sentence, or what keeps it from being used."""
@@ -298,10 +282,6 @@ class EasyFirstParser(Parser):
             beam = [part[:k] for part in self.parser.k_best(sentences, i, max(self.beam, k))]
             found.append(trees_of(doc, words.layout.token[start:end], *beam, self._label_names, self.name))
         return found
-
-
-def _sentences(doc: Doc) -> list[Any]:
-    return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
 
 
 make_easy_first_parser = register(

@@ -9,17 +9,14 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.documents import RawSentence, raw_sentences
-from ..annotation.extensions import register_extensions
 from ..annotation.words import Words, read_words, write_tags
 from ..compiled import NONE
 from ..settings import whole
 from ..training.outcomes import GoldWords, jackknife
-from .alignment import SENTENCES
+from .alignment import sentences_of
 from .factories import register
 from .settings import ClassifyingSettings
 from .word_classifier import LabellingComponent, guide_content
-
-register_extensions()
 
 
 class EasyFirstTagger(LabellingComponent):
@@ -87,7 +84,7 @@ class EasyFirstTagger(LabellingComponent):
 
     def _read(self, example: Example, outcomes: dict[str, int], tokens: str) -> list[GoldWords]:
         if not self.is_guided:
-            return [_gold(sentence, example, outcomes, {}) for sentence in SENTENCES[tokens](example)]
+            return [_gold(sentence, example, outcomes, {}) for sentence in sentences_of(example, tokens)]
         # A guide is about the tokens of the document that it stands in.
         reference = example.reference
         sentences = list(raw_sentences(reference))

@@ -1,6 +1,6 @@
-"""The trainable spaCy component `head_outward_parser`."""
+"""The trainable spaCy component `head_outward_parser`, and what it has in common with others that learn a head-outward model from trees."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,21 +12,59 @@ from spacy.vocab import Vocab
 
 from ..annotation.alternatives import Alternative, best_combinations, k_best
 from ..annotation.candidates import Candidates, trees_of
-from ..annotation.documents import GoldSentence, RawSentence, join, write_trees
-from ..annotation.extensions import mark_uncalibrated, register_extensions, write_sentence_probabilities
+from ..annotation.documents import GoldDocument, GoldSentence, RawSentence, join, write_trees
+from ..annotation.extensions import mark_uncalibrated, write_sentence_probabilities
 from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import Words
 from ..compiled import NONE
 from ..head_outward.parsing import HeadOutwardTrees, best_trees, head_marginals, parse
 from ..head_outward.scoring import tree_log_probabilities
-from ..models.head_outward import read_docs
+from ..models.head_outward import HEAD_OUTWARD, HeadOutwardModel, read_docs
+from ..pools.pool import Weights
 from ..settings import whole
-from ..training.trees import read_tree
+from ..training.treebank import GoldCorpus, Treebank
+from ..training.trees import read_tree, visit
+from .alignment import gold_documents
 from .factories import TREE_SCORES, TREES, register
-from .head_outward_base import HeadOutwardComponent
+from .parsers import GibbsParser
 from .settings import HeadOutwardSettings
+from .word_classes import begin_with_classes
 
-register_extensions()
+
+class HeadOutwardComponent(GibbsParser):
+    """A component whose thinc Model holds a head-outward model."""
+
+    attribute = HEAD_OUTWARD
+
+    @property
+    def head_outward(self) -> HeadOutwardModel:
+        """The probability model itself."""
+        return self.learned
+
+    def _new_treebank(self, model: HeadOutwardModel) -> Treebank:
+        return Treebank(model, self._read)
+
+    def _initialize_model(self, model: HeadOutwardModel, corpus: GoldCorpus, labels: dict[str, list[str]]) -> None:
+        model = begin_with_classes(model, self.vocab)
+        vocabulary = corpus.vocabulary(labels["tags"], model.own_settings, uncased=True)
+        model.initialize(labels["labels"], vocabulary)
+
+    def _documents(self, examples: Iterable[Example]) -> Iterator[GoldDocument]:
+        """What is learned from examples."""
+        return gold_documents(examples, self._tokens)
+
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
+        batch = self._treebank.rows(self._documents(examples))
+        return bool(batch) and self.guard.change(lambda: self._step(batch, losses))
+
+    def _visit(
+        self, batch: list[tuple[bytes, np.ndarray]], rng: np.random.Generator
+    ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
+        return visit(self.head_outward, batch, rng, threads=self.settings.threads, **self._drawn())
+
+    def _drawn(self) -> dict[str, Any]:
+        """Which trees are drawn now, as `training.trees.visit` takes it."""
+        return {}
 
 
 class HeadOutwardParser(HeadOutwardComponent):

@@ -1,7 +1,6 @@
 """The trainable spaCy component `head_outward_states`."""
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from math import log
 from typing import Any
 
@@ -12,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import table
 
-from ..annotation.extensions import register_extensions, write_states
+from ..annotation.extensions import write_states
 from ..annotation.uncased import UncasedWords, read_uncased, uncased_key
 from ..models.latent_states import LatentStates, StateWord
 from ..models.state_architecture import LATENT_STATES
@@ -20,8 +19,6 @@ from ..training.treebank import Seen
 from .base import TrainableComponent
 from .factories import register
 from .settings import StateSettings
-
-register_extensions()
 
 _SCORE = "words_log_prob"
 
@@ -46,7 +43,7 @@ class HeadOutwardStates(TrainableComponent):
     @property
     def latent_states(self) -> LatentStates:
         """The model itself."""
-        return self.model.attrs[LATENT_STATES]
+        return self.learned
 
     def _check_settings(self, settings: StateSettings) -> None:
         if settings.trees == "sampled" and not self.latent_states.reads_parents:
@@ -84,12 +81,12 @@ class HeadOutwardStates(TrainableComponent):
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         documents = {uncased_key(example.reference): example.reference for example in examples}
-        texts = [(key, self._seen.take(key, partial(self._read, doc))) for key, doc in documents.items()]
+        usable = self.latent_states.usable
+        texts = [
+            (key, self._seen.take(key, lambda doc=doc: usable(read_uncased(doc)))) for key, doc in documents.items()
+        ]
         self.guard.change(lambda: self._visit(texts, losses))
         return False
-
-    def _read(self, doc: Doc) -> UncasedWords:
-        return self.latent_states.usable(read_uncased(doc))
 
     def _visit(self, texts: list[tuple[bytes, UncasedWords]], losses: dict[str, float]) -> None:
         """A step for some documents, see `update`."""

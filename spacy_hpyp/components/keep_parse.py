@@ -13,8 +13,8 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..annotation.extensions import forget_probabilities, register_extensions
-from ..annotation.kept import current_parse, keep, note_starts, noted_starts, take_back
 from ..annotation.syntactic_words import words_as_tokens, write_back
+from ..annotation.written import current_parse, keep, note_starts, noted_starts, take_back
 from ..settings import OneOf, check
 from ..storage.files import replace_file
 

@@ -14,15 +14,11 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.vocab import Vocab
 
+from ..annotation.arrays import offsets_of
 from ..annotation.calibration import PUNCTUATION
 from ..annotation.candidates import Candidates, candidates_of, parsed_candidates, write_candidates
-from ..annotation.documents import (
-    GoldDocument,
-    RawSentence,
-    problem_of,
-    unannotated,
-)
-from ..annotation.extensions import mark_uncalibrated, register_extensions
+from ..annotation.documents import GoldDocument, RawSentence, problem_of, unannotated
+from ..annotation.extensions import mark_uncalibrated
 from ..compiled import NONE
 from ..models.head_outward import HEAD_OUTWARD, HeadOutwardModel
 from ..models.parameters import set_pooled
@@ -37,15 +33,14 @@ from ..models.reranker import (
     right_of_chosen,
     tree_features,
 )
+from ..storage.checksum import blaming
 from .alignment import annotated_document
-from .base import reading_parts
+from .base import MISSING
 from .documents import reading
 from .factories import TREE_SCORES, TREES, register
-from .head_outward_base import HeadOutwardComponent
+from .head_outward_parser import HeadOutwardComponent
 from .neighbours import NeighbouringComponent, Place
 from .settings import RerankerSettings
-
-register_extensions()
 
 # Fewer sentences than this that another parser has not learned from are too few to learn weights from.
 _LEAST_HELD_OUT = 30
@@ -182,7 +177,8 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         treebank = self._treebank_of(corpus, corpus.label_data() if labels is None else labels)
         self._use((treebank.model, Ranking(held_out=keys)))
         self._held = held
-        self._go_on_with(treebank)
+        self._treebank = treebank
+        self._warn_of_skipped(treebank.skipped, treebank.size)
 
     def _hold_out(self, keys: Sequence[bytes]) -> set[bytes]:
         """What identifies the sentences that weights are learned from."""
@@ -230,7 +226,8 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
                 f"The component '{self.name}' cannot learn weights: of {len(sentences)} sentences none has a complete gold tree, and "
                 "one tree from the parser."
             )
-        used = self._used
+        used = np.ones(len(FEATURES), dtype=bool)
+        used[_GENERATIVE] = bool(self.generative)
         weights = learn_weights(lists, used)
         count, before = len(lists.offsets) - 1, log_likelihood(lists, weights)
         right = right_of_chosen(lists, weights)
@@ -245,12 +242,6 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
             )
         # At once, so that nothing is changed before all is done.
         self.model.attrs[RANKING] = replace(self._learned, weights=weights, sweeps=self.head_outward.progress.sweeps)
-
-    @property
-    def _used(self) -> np.ndarray:
-        used = np.ones(len(FEATURES), dtype=bool)
-        used[_GENERATIVE] = bool(self.generative)
-        return used
 
     def lists(self, sentences: Sequence[tuple[Doc, RawSentence]], place: Place | None = None) -> Lists | None:
         """What is known of the trees of gold sentences, each by itself, as the pipeline before the component parses them.
@@ -272,11 +263,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
                 right.append((heads + labelled).astype(np.float64))
         if not features:
             return None
-        return Lists(
-            np.concatenate(features),
-            np.concatenate(right),
-            np.cumsum([0, *map(len, features)]).astype(np.int64),
-        )
+        return Lists(np.concatenate(features), np.concatenate(right), offsets_of([*map(len, features)]))
 
     def _loss_of(self, examples: list[Example], scores: list[list[Reranked]]) -> float:
         chosen = [float(each.probability[each.chosen]) for found in scores for each in found]
@@ -284,24 +271,17 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
 
     # Prediction
 
-    def predict(self, docs: Iterable[Doc]) -> list[list[Reranked]]:
-        """Choose trees of documents without changing them.
+    def predict(self, docs: Iterable[Doc], *, k: int | None = None) -> list[list[Reranked]]:
+        """Choose trees of documents, among those of the source and the one that the document has, without changing them.
 
         docs (Iterable[Doc]): Parsed by the source.
+        k (int | None): How many trees of a sentence, instead of the setting.
         RETURNS (list[list[Reranked]]): Of each sentence of each document.
         RAISES (ValueError): If the component has not been trained, or there is no such source.
         """
-        return self.rerank(list(docs))
-
-    def rerank(self, docs: Sequence[Doc], *, k: int | None = None) -> list[list[Reranked]]:
-        """Choose among the trees of the source, with the one that the document has.
-
-        docs (Sequence[Doc]): Parsed.
-        k (int | None): How many trees of a sentence, instead of the setting.
-        RETURNS, RAISES: As `predict`.
-        """
         self._check_trained()
         self._catch_up()
+        docs = list(docs)
         return self._rerank(docs, self.k if k is None else k, self.place(docs))
 
     def _rerank(self, docs: Sequence[Doc], k: int, place: Place) -> list[list[Reranked]]:
@@ -375,7 +355,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         return super()._write_model()
 
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> tuple[HeadOutwardModel, Ranking]:
-        with reading_parts():
+        with blaming(MISSING):
             ranking = attributes[RANKING]
         return super()._load_model(attributes, parameters), self._learned.from_bytes(ranking)
 

@@ -23,16 +23,18 @@ from ..annotation.documents import (
 )
 from ..annotation.syntactic_words import words_as_tokens
 from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
-from ..pools.pool import Weights
+from ..storage.checksum import blaming
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
-from .base import TrainableComponent, listed, reading_parts
+from .base import MISSING, TrainableComponent, listed
 
 
 class Parser(TrainableComponent):
     """A component whose model has tags and labels, and that learns from sentences with complete trees.
 
-    Its settings have `tokens`. A subclass defines `_begin`.
+    Its settings have `tokens`. A subclass defines `_begin`, which puts a model that knows a corpus, and has learned nothing of it, in the place
+    of its own: given the corpus, tags and labels as `label_data`, the examples that it was read from, and the pipeline. On an error it stays as
+    it is.
     """
 
     default_scorer = staticmethod(make_parser_scorer())
@@ -57,7 +59,7 @@ class Parser(TrainableComponent):
 
     @property
     def _tokens(self) -> str:
-        """Whose tokens are learned, see `alignment.SENTENCES`."""
+        """Whose tokens are learned, see `alignment.sentences_of`."""
         return self.settings.tokens
 
     def _reset_training(self) -> None:
@@ -81,17 +83,6 @@ class Parser(TrainableComponent):
         examples = self._initial_examples(get_examples)
         corpus = self._read_corpus(gold_documents(examples, self._tokens))
         self._begin(corpus, corpus.label_data() if labels is None else labels, examples, nlp)
-
-    def _begin(
-        self, corpus: GoldCorpus, labels: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None
-    ) -> None:
-        """Put a model that knows a corpus, and has learned nothing of it, in the place of the component's own.
-
-        labels (dict[str, list[str]]): Tags and labels, as `label_data`.
-        examples (Sequence[Example]): What the corpus was read from.
-        RAISES (ValueError): If nothing can be learned; the component stays as it is.
-        """
-        raise NotImplementedError
 
     def _read(self, sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
         """What can be learned from a sentence, or what keeps it from being used."""
@@ -129,17 +120,13 @@ class GibbsParser(Parser):
     the Example. Sentences that are not seated yet are added. When every sentence that the corpus is known to have has been visited,
     hyperparameters are resampled.
 
-    Its settings have `seed`. A subclass defines `_new_treebank`, `_initialize_model` and `_visit`, and `_end_sweep` if more is to be done
-    then.
+    Its settings have `seed`. A subclass defines
+
+    * `_new_treebank`: the sentences that a model is trained on, before any has come by.
+    * `_initialize_model`: gives a model its vocabulary, tags and labels, of a corpus and `label_data`.
+    * `_visit`: one Gibbs step for each customer of a batch of sentences. It returns their log-probabilities, the gradient of these by
+      distribution, how many tokens were visited, and whether weights are to be learned from them.
     """
-
-    def _new_treebank(self, model: Any) -> Treebank:
-        """The sentences that a model is trained on, before any has come by."""
-        raise NotImplementedError
-
-    def _initialize_model(self, model: Any, corpus: GoldCorpus, labels: dict[str, list[str]]) -> None:
-        """Give a model its vocabulary, tags and labels, see `initialize`."""
-        raise NotImplementedError
 
     def _reset_training(self) -> None:
         super()._reset_training()
@@ -160,20 +147,8 @@ class GibbsParser(Parser):
     ) -> None:
         treebank = self._treebank_of(corpus, labels)
         self._use(treebank.model)
-        self._go_on_with(treebank)
-
-    def _go_on_with(self, treebank: Treebank) -> None:
-        """Learn from a treebank that is known."""
         self._treebank = treebank
         self._warn_of_skipped(treebank.skipped, treebank.size)
-
-    def _visit(self, batch: Any, rng: np.random.Generator) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
-        """One Gibbs step for each customer of some sentences.
-
-        RETURNS (tuple): Their log-probabilities, and the gradient of these, by distribution; how many tokens were visited; and whether
-            weights are to be learned from them.
-        """
-        raise NotImplementedError
 
     def _end_sweep(self, rng: np.random.Generator) -> None:
         """Begin another sweep."""
@@ -181,10 +156,7 @@ class GibbsParser(Parser):
         self.learned.progress.sweeps += 1
 
     def _step(self, batch: Any, losses: dict[str, float]) -> bool:
-        """A step for a batch of sentences, one at least. Returns whether a sweep is complete with it."""
-        return self.guard.change(lambda: self._sample(batch, losses))
-
-    def _sample(self, batch: Any, losses: dict[str, float]) -> bool:
+        """A step for a batch of sentences, one at least, in the guard. Returns whether a sweep is complete with it."""
         progress = self.learned.progress
         rng = np.random.default_rng([self.settings.seed, progress.steps])
         progress.steps += 1
@@ -212,7 +184,7 @@ class GibbsParser(Parser):
         return found
 
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
-        with reading_parts():
+        with blaming(MISSING):
             weights = weights_from(self.learned, parameters)
         loaded = super()._load_model(attributes, parameters)
         check_weights(loaded, weights)

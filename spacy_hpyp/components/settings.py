@@ -11,7 +11,6 @@ from ..inference.pruning import BeamSearch
 from ..inference.rounding import Search
 from ..settings import HIGHEST_PARTICLES, NAME, SEED, TRUTH, Number, OneOf, Settings, Whole, setting
 from ..training.trees import LATENT
-from .alignment import SENTENCES
 
 #: More labels of an arc or tags of a word than this no treebank has.
 _MOST_OUTCOMES = 10_000
@@ -20,14 +19,14 @@ _MOST_OUTCOMES = 10_000
 def _tokens() -> Any:
     return setting(
         "tokenizer",
-        OneOf(tuple(SENTENCES)),
+        OneOf(("tokenizer", "gold")),
         "whose tokens are learned: the tokenizer's, or with `\"gold\"` the treebank's",
     )
 
 
 @dataclass(frozen=True)
-class SearchSettings(Settings):
-    """How documents are parsed, and what limits the search."""
+class ParserSettings(Settings):
+    """All settings of `hpyp_parser`: how documents are parsed, what limits the search, and how training goes (B&B sections 2 and 5.4)."""
 
     particles: int = setting(50, Whole(1, HIGHEST_PARTICLES), "K of Algorithm 1: more search, less speed")
     algorithm: str = setting(
@@ -86,32 +85,12 @@ class SearchSettings(Settings):
         "what makes posterior probabilities less sure: weights of derivations are raised to 1 / `temperature`",
     )
     threads: int = setting(2, Whole(1), "threads that decode a batch; the result does not depend on it")
-
-    @property
-    def search(self) -> Search:
-        """The same for compiled code."""
-        consensus = self.decoding == "mbr"
-        found = {name: getattr(self, name) for name in Search._fields if hasattr(self, name)}
-        found |= {"consensus": consensus, "marginals": self.marginals or consensus or self.guides}
-        return Search(**found) if self.algorithm == "particles" else BeamSearch(**{**found, "tag_threshold": 0.0})
-
-
-@dataclass(frozen=True)
-class ReadingSettings(Settings):
-    """What is taken from documents."""
-
     tags: str = setting(
         "joint",
         OneOf(("joint", "given")),
         '`"joint"` finds the tags together with the tree; `"given"` uses `token.tag_` as found, from a tagger or gold; those that it does not know it finds itself, with a warning',
     )
     tokens: str = _tokens()
-
-
-@dataclass(frozen=True)
-class TrainingSettings(Settings):
-    """How training goes, and what it does not take from the treebank (B&B sections 2 and 5.4)."""
-
     latent: str = setting(
         "nothing",
         OneOf(("nothing", "derivations", "parses")),
@@ -131,10 +110,13 @@ class TrainingSettings(Settings):
     )
     seed: int = setting(0, SEED, "fixes training bit for bit")
 
-
-@dataclass(frozen=True)
-class ParserSettings(TrainingSettings, ReadingSettings, SearchSettings):
-    """All settings of the component."""
+    @property
+    def search(self) -> Search:
+        """The same for compiled code."""
+        consensus = self.decoding == "mbr"
+        found = {name: getattr(self, name) for name in Search._fields if hasattr(self, name)}
+        found |= {"consensus": consensus, "marginals": self.marginals or consensus or self.guides}
+        return Search(**found) if self.algorithm == "particles" else BeamSearch(**{**found, "tag_threshold": 0.0})
 
 
 @dataclass(frozen=True)

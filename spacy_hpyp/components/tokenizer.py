@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import srsly
@@ -18,7 +17,7 @@ from spacy.vocab import Vocab
 from ..annotation.extensions import write_probability
 from ..annotation.syntactic_words import Analysis, multiword_tokens, write_words
 from ..settings import SEED, OneOf, check
-from ..storage.checksum import DAMAGE, unpack_message, with_checksum
+from ..storage.checksum import blaming, unpack_message, with_checksum
 from ..storage.files import replace_file
 from ..text.multiword import MultiwordTokens
 from ..text.segmentation import AnnotatedText, Segmenter, Segments
@@ -42,10 +41,7 @@ def create_learned_tokenizer(sentences: str = "sure", seed: int = 0) -> Callable
     check("sentences", sentences, OneOf(tuple(_SURE)))
     check("seed", seed, SEED)
 
-    def create(nlp: Language) -> LearnedTokenizer:
-        return LearnedTokenizer(nlp.vocab, nlp.lang, sentences=sentences, seed=seed)
-
-    return create
+    return lambda nlp: LearnedTokenizer(nlp.vocab, nlp.lang, sentences=sentences, seed=seed)
 
 
 def spacy_tokenizer(vocab: Vocab, lang: str) -> Tokenizer:
@@ -69,7 +65,7 @@ class LearnedTokenizer:
         self.sentences = sentences
         self.seed = seed
         self.segmenter: Segmenter | None = None
-        self.multiword_tokens = MultiwordTokens([], np.zeros(1, dtype=np.float32))
+        self.multiword_tokens = _no_multiword_tokens()
 
     @cached_property
     def rules(self) -> Tokenizer:
@@ -138,13 +134,13 @@ class LearnedTokenizer:
 
         RAISES (ValueError): If it is damaged, or something else.
         """
-        try:
+        with blaming("The tokenizer cannot be read"):
             message = unpack_message(bytes_data)
-            found = _read_learned(message["learned"])
+            learned, found = message["learned"], (None, _no_multiword_tokens())
             # Files of earlier versions have both.
-            rules = message["rules"] if found[0] is None else None
-        except DAMAGE as error:
-            raise ValueError(f"The tokenizer cannot be read: {error}.") from error
+            rules = message["rules"] if learned is None else None
+            if learned is not None:
+                found = Segmenter.from_dict(learned["characters"]), MultiwordTokens.from_dict(learned["words"])
         if rules is not None:
             self.rules.from_bytes(rules, exclude=["vocab"])
         self.segmenter, self.multiword_tokens = found
@@ -162,13 +158,11 @@ class LearnedTokenizer:
         try:
             return self.from_bytes(Path(path).read_bytes(), exclude=exclude)
         except ValueError as error:
-            raise ValueError(f"{error} It was read from '{path}'.") from error
+            raise ValueError(f"{error}. It was read from '{path}'.") from error
 
 
-def _read_learned(learned: Any) -> tuple[Segmenter | None, MultiwordTokens]:
-    if learned is None:
-        return None, MultiwordTokens([], np.zeros(1, dtype=np.float32))
-    return Segmenter.from_dict(learned["characters"]), MultiwordTokens.from_dict(learned["words"])
+def _no_multiword_tokens() -> MultiwordTokens:
+    return MultiwordTokens([], np.zeros(1, dtype=np.float32))
 
 
 def _words_and_spaces(text: str, segments: Segments) -> tuple[list[str], list[bool]]:

@@ -29,23 +29,11 @@ class WordClassifyingComponent(TrainableComponent):
 
     The loss is the number of updates for each sequence. What is learned are the reference documents, on the tokens that `tokens` says.
 
-    A subclass defines, besides what `TrainableComponent` asks for, `_gold_words` (what is learned from an example) and `_content` (what that
-    depends on).
+    A subclass defines, besides what `TrainableComponent` asks for, `_gold_words` (what is learned from an example, by the numbers of outcomes)
+    and `_content` (all that this depends on).
     """
 
     attribute = CLASSIFIER
-
-    # What a subclass defines
-
-    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
-        """What is learned from an example, by the numbers of outcomes."""
-        raise NotImplementedError
-
-    def _content(self, example: Example) -> bytes:
-        """All that `_gold_words` depends on."""
-        raise NotImplementedError
-
-    # Settings
 
     @property
     def classifier(self) -> WordClassifier:
@@ -97,13 +85,8 @@ class WordClassifyingComponent(TrainableComponent):
         training.early += early
         training.full += full
         if training.visited >= training.size:
-            util.logger.debug(
-                "%s: %d early and %d full updates in %d sequences",
-                self.name,
-                training.early,
-                training.full,
-                training.visited,
-            )
+            numbers = training.early, training.full, training.visited
+            util.logger.debug("%s: %d early and %d full updates in %d sequences", self.name, *numbers)
             training.visited = training.early = training.full = 0
         return early + full
 
@@ -124,7 +107,7 @@ class WordClassifyingComponent(TrainableComponent):
 class LabellingComponent(WordClassifyingComponent):
     """One whose outcomes are the labels of the treebank.
 
-    A subclass defines `_names`, too.
+    A subclass defines `_names`, too: the gold outcomes of the words of an annotated document, "" where it is not known.
     """
 
     #: What training examples need to have: without labels that are given, and with them.
@@ -158,10 +141,6 @@ class LabellingComponent(WordClassifyingComponent):
         found = labels or sorted({name for example in examples for name in self._names(example.reference)} - {""})
         self._initialize(examples, list(found), self.needed[bool(labels)])
 
-    def _names(self, doc: Doc) -> Iterable[str]:
-        """The gold outcomes of the words of an annotated document, "" where it is not known."""
-        raise NotImplementedError
-
 
 #: The outcome of words that have nothing in training data where none has anything.
 NOTHING = "_"
@@ -172,15 +151,9 @@ class AttributeComponent(LabellingComponent):
 
     Where they have none of it at all, the only outcome is `NOTHING`, and nothing is written.
 
-    A subclass defines, besides what `WordClassifyingComponent` asks for but for `_gold_words` and `_content`, `_gold_outcomes`.
+    A subclass defines `_gold_outcomes` instead of `_gold_words` and `_content`: the different gold outcomes of the words of a document, "" where
+    one is not known, and which of them each word has (int64[words]).
     """
-
-    def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
-        """The gold outcomes of the words of an annotated document.
-
-        RETURNS (tuple[list[str], int64[words]]): The different ones, "" where it is not known, and which of them each word has.
-        """
-        raise NotImplementedError
 
     def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str], missing: str) -> None:
         if not outcomes:
@@ -204,26 +177,18 @@ class AttributeComponent(LabellingComponent):
             return []
         names, place = self._gold_outcomes(doc, words)
         gold = np.array([outcomes.get(name, outcomes.get(NOTHING, NONE)) for name in names], dtype=np.int32)
-        columns = {
-            "gold": gold[place],
-            "place": words.place,
-            **self.classifier.symbols([doc], words, reader=self.name),
-        }
-        key = content_key(self._content(example))
-        bounds = words.layout.offsets[1:-1]
-        found = []
-        for each in zip(*(np.split(column, bounds) for column in columns.values())):
-            gold, place, *more = each
-            found.append(
-                GoldWords(
-                    key=key,
-                    forms=[words.forms[number] for number in place.tolist()],
-                    gold=gold,
-                    given=np.full(len(gold), NONE, dtype=np.int32),
-                    more=dict(zip(list(columns)[2:], more)),
-                )
+        symbols = self.classifier.symbols([doc], words, reader=self.name)
+        key, gold, offsets = content_key(self._content(example)), gold[place], words.layout.offsets.tolist()
+        return [
+            GoldWords(
+                key=key,
+                forms=[words.forms[number] for number in words.place[start:end].tolist()],
+                gold=gold[start:end],
+                given=np.full(end - start, NONE, dtype=np.int32),
+                more={name: column[start:end] for name, column in symbols.items()},
             )
-        return found
+            for start, end in zip(offsets, offsets[1:])
+        ]
 
     def _content(self, example: Example) -> bytes:
         reference = example.reference

@@ -2,6 +2,8 @@
 
 import gc
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,20 @@ DAMAGE = (
     # Of the names of NumPy's types, of spaCy's DocBin, and of msgpack.
     *(SyntaxError, AssertionError, UnpackException),
 )
+
+
+@contextmanager
+def blaming(problem: str) -> Iterator[None]:
+    """What is damaged of what is read here is an error that says so. Compiled code must not run inside, see `DAMAGE`.
+
+    problem (str): What is said before what is wrong.
+    RAISES (ValueError): If something is.
+    """
+    try:
+        yield
+    except DAMAGE as error:
+        raise ValueError(f"{problem}: {error}") from error
+
 
 # No msgpack begins like this, as what was written before there were checksums does, not even with one bit changed. The line
 # end is one that a transfer as text would change.

@@ -61,7 +61,7 @@ class Candidates(NamedTuple):
         for ending in ANY_ENDING:
             kept.setdefault(ending, by_frequency(everything)[:_MOST])
         # A word that only a capital tells from a known one may be that.
-        capital = {_with_capital(form): own for form, own in counts.items() if own.total() > 1}
+        capital = {form[:1].upper() + form[1:]: own for form, own in counts.items() if own.total() > 1}
         table = {form: _joined(own, kept, form, _FREQUENT) for form, own in counts.items()}
         table |= {form: _joined(own, kept, form, None) for form, own in capital.items() if form not in table}
         found = [*table.values(), *kept.values()]
@@ -80,10 +80,6 @@ def _joined(own: Counter[int], by_ending: dict[str, list[int]], form: str, frequ
         return found
     ending = next(ending for ending in _endings(form) if ending in by_ending)
     return list(dict.fromkeys([*found, *by_ending[ending]]))
-
-
-def _with_capital(form: str) -> str:
-    return form[:1].upper() + form[1:]
 
 
 def _endings(form: str) -> list[str]:

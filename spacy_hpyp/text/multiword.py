@@ -15,6 +15,8 @@ from zlib import crc32
 
 import numpy as np
 
+from .segmentation import pack_weights, unpack_weights
+
 # Places of hashed features, and how often all decisions are gone over.
 _PLACES = 1 << 18
 _EPOCHS = 8
@@ -171,16 +173,15 @@ class MultiwordTokens:
         """The places of the features of a token together with each rule (int64[rules, features]): each by itself, and for all rules."""
         features = np.array([crc32(each.encode("utf8", "surrogatepass")) for each in _features(tokens, i)])
         for_all = features & (_PLACES - 1)
-        own = [(features ^ _hash_of(self.rules[number])) * 0x9E3779B1 >> 7 & (_PLACES - 1) for number in possible]
+        rules = [crc32(repr(self.rules[number]).encode("utf8", "surrogatepass")) for number in possible]
+        own = [(features ^ rule) * 0x9E3779B1 >> 7 & (_PLACES - 1) for rule in rules]
         return np.array([np.append(for_all, each) for each in own])
 
     def to_dict(self) -> dict[str, Any]:
         """What has been learned, by name."""
-        place = np.flatnonzero(self.weights)
         return {
             "rules": [list(rule[:-1]) + [list(rule.others)] for rule in self.rules],
-            "places": place.astype(np.uint32),
-            "weights": self.weights[place].astype(np.float16),
+            **pack_weights(self.weights),
             "whole": sorted(self.whole),
         }
 
@@ -194,15 +195,10 @@ class MultiwordTokens:
             Rule(*map(_string, row[:2]), int(row[2]), *map(_string, row[3:5]), tuple(map(_string, row[5])))
             for row in stored["rules"]
         ]
-        place, found = np.asarray(stored["places"]), np.asarray(stored["weights"])
         if any(not -1 <= rule.stem <= len(rule.others) or (rule.stem < 0 and not rule.others) for rule in rules):
             raise ValueError("the rules of multiword tokens are none")
-        if place.dtype != np.uint32 or found.dtype != np.float16 or place.shape != found.shape or place.ndim != 1:
-            raise ValueError("the weights of multiword tokens are none")
-        if max([0, *place]) >= _PLACES or not np.isfinite(found).all():
-            raise ValueError("the weights of multiword tokens are none")
         weights = np.zeros(_PLACES, dtype=np.float32)
-        weights[place] = found
+        unpack_weights(stored, weights)
         return cls(rules, weights, map(_string, stored["whole"]))
 
 
@@ -210,10 +206,6 @@ def _string(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is no word")
     return value
-
-
-def _hash_of(rule: Rule) -> int:
-    return crc32(repr(rule).encode("utf8", "surrogatepass"))
 
 
 def _shares(scores: Sequence[float]) -> list[float]:

@@ -270,13 +270,8 @@ def _find_features(places, weights, characters, i, token, before, length):
     before (int): Where the token before begins, or where this one does if it is the first of its sentence.
     length (int): How many tokens of its sentence stand before.
     """
-    lower, kind, exact, lowered, power = (
-        characters.lower,
-        characters.kind,
-        characters.exact,
-        characters.lowered,
-        characters.power,
-    )
+    lower, kind = characters.lower, characters.kind
+    exact, lowered, power = characters.exact, characters.lowered, characters.power
     mask = np.uint64(len(weights.weight) - 1)
     begin, end = characters.begin[i], characters.end[i]
     ends = np.uint64(i + 1 == end)
@@ -329,13 +324,8 @@ def _find_features(places, weights, characters, i, token, before, length):
     _put(places, 30, upcoming * np.uint64(11) + own_lower + ends * np.uint64(77), mask)
     _put(places, 31, (so_far * np.uint64(13) + upcoming) * ends, mask)
     _put(places, 32, (ahead * np.uint64(17) + own) * np.uint64(2) + ends, mask)
-    _put(
-        places,
-        33,
-        (ahead * np.uint64(17) + np.uint64(kind[next_begin + 1] + kind[i] * 289 + kind[i - 1] * 4913)) * np.uint64(2)
-        + ends,
-        mask,
-    )
+    more = np.uint64(kind[next_begin + 1] + kind[i] * 289 + kind[i - 1] * 4913)
+    _put(places, 33, (ahead * np.uint64(17) + more) * np.uint64(2) + ends, mask)
     _put(places, 34, np.uint64(kind[second] * 289 + kind[next_begin] * 17 + kind[i]) + ends * np.uint64(9999), mask)
     _put(places, 35, np.uint64(lower[second]) * np.uint64(1019) + upcoming + ends, mask)
     _put(places, 36, own_lower * np.uint64(1009) + ahead * np.uint64(17) + np.uint64(kind[i - 1]), mask)
@@ -471,13 +461,9 @@ class Segmenter:
         seen = Counter({word: count for word, count in seen.items() if count >= _OFTEN[0]})
         numbers = None if classes is None else _class_numbers(classes)
         words = np.array(sorted({*seen, *(numbers or {})}), dtype=np.uint64)
-        often = np.searchsorted(_OFTEN, [seen[word] for word in words.tolist()], side="right") + int(
-            numbers is not None
-        )
-        of_class = np.array(
-            [numbers.get(word, 0) for word in words.tolist()] if numbers is not None else [], dtype=np.uint8
-        )
-        weights = _new_weights(words, often.astype(np.int8), of_class, pairs)
+        often = np.searchsorted(_OFTEN, [seen[word] for word in words.tolist()], side="right") + (numbers is not None)
+        of_class = [] if numbers is None else [numbers.get(word, 0) for word in words.tolist()]
+        weights = _new_weights(words, often.astype(np.int8), np.array(of_class, dtype=np.uint8), pairs)
         square = np.zeros_like(weights.weight)
         rng = np.random.default_rng(seed)
         for _ in range(_EPOCHS):
@@ -506,12 +492,9 @@ class Segmenter:
 
     def to_dict(self) -> dict[str, Any]:
         """What has been learned, as NumPy's arrays by name: weights are rounded to 16 bits, and places without any left out."""
-        weight = self.weights.weight.astype(np.float16)
-        place = np.flatnonzero(weight.any(axis=1))
         words = np.flatnonzero(self.weights.words)
         return {
-            "places": place.astype(np.uint32),
-            "weights": weight[place],
+            **pack_weights(self.weights.weight),
             "words": self.weights.words[words],
             "often": self.weights.often[words],
             "of_class": self.weights.of_class[words] if len(self.weights.of_class) else self.weights.of_class,
@@ -524,19 +507,11 @@ class Segmenter:
 
         RAISES (ValueError | TypeError | LookupError): If it is something else.
         """
-        place, found = np.asarray(stored["places"]), np.asarray(stored["weights"])
-        pairs, often = np.asarray(stored["pairs"]), np.asarray(stored["often"])
-        known = np.asarray(stored["words"])
+        pairs, often, known = (np.asarray(stored[name]) for name in ("pairs", "often", "words"))
         # Files of earlier versions have no classes.
         of_class = np.asarray(stored.get("of_class", np.empty(0, np.uint8)))
-        if found.dtype != np.float16 or found.shape != (len(place), _OUTCOMES) or not np.isfinite(found).all():
-            raise ValueError("the weights of characters are none")
-        if (
-            {place.dtype, pairs.dtype} != {np.dtype(np.uint32)}
-            or max([0, *place]) >= _PLACES
-            or max([0, *pairs]) >= _PAIRS
-        ):
-            raise ValueError("the places of weights are none")
+        if pairs.dtype != np.uint32 or max([0, *pairs]) >= _PAIRS:
+            raise ValueError("the pairs of letters are none")
         if known.dtype != np.uint64 or often.dtype != np.int8 or known.shape != often.shape or known.ndim != 1:
             raise ValueError("the words are none")
         if of_class.dtype != np.uint8 or of_class.shape not in {(0,), known.shape}:
@@ -544,8 +519,27 @@ class Segmenter:
         between = np.zeros(_PAIRS, dtype=bool)
         between[pairs] = True
         weights = _new_weights(known, often, of_class, between)
-        weights.weight[place] = found
+        unpack_weights(stored, weights.weight)
         return cls(weights)
+
+
+def pack_weights(weights: np.ndarray) -> dict[str, np.ndarray]:
+    """Weights of hashed features as they are stored: rounded to 16 bits, and places without any left out."""
+    rounded = weights.astype(np.float16)
+    place = np.flatnonzero(rounded.reshape(len(rounded), -1).any(axis=1))
+    return {"places": place.astype(np.uint32), "weights": rounded[place]}
+
+
+def unpack_weights(stored: dict[str, Any], weights: np.ndarray) -> None:
+    """Write what `pack_weights` has stored into weights of 0.
+
+    RAISES (ValueError | TypeError | LookupError): If it is something else.
+    """
+    place, found = np.asarray(stored["places"]), np.asarray(stored["weights"])
+    fits = found.shape == (len(place), *weights.shape[1:]) and max([0, *place]) < len(weights)
+    if place.dtype != np.uint32 or found.dtype != np.float16 or not fits or not np.isfinite(found).all():
+        raise ValueError("the weights are none")
+    weights[place] = found
 
 
 def _right_decisions(each: AnnotatedText) -> np.ndarray:

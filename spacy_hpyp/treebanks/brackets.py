@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .lines import numbered_lines
+from .conllu import numbered_lines
 
 # White space is that of ASCII: a no-break space is part of a word, as in "1 1/2".
 _TOKEN = re.compile(r"[()]|[^() \t\r\n\f\v]+")

@@ -1,14 +1,13 @@
 """Sentences in CoNLL-U, as far as dependency parsing needs them: words, tags, heads and labels."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from ..storage.files import replacing
-from .lines import numbered_lines
 
 #: The columns of a line, by name.
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -76,7 +75,21 @@ class Block:
     @property
     def problem(self) -> str | None:
         """What keeps its heads from being a tree with one root, if anything does."""
-        return _not_a_tree([word.head for word in self.words])
+        heads = [word.head for word in self.words]
+        if _MISSING in heads:
+            return "a head is missing"
+        if heads.count(0) != 1:
+            return f"there are {heads.count(0)} roots"
+        # From which word each was first reached on a way up; the root's head ends all ways.
+        reached = [_MISSING, *(0 for _ in heads)]
+        for first in range(1, len(reached)):
+            word = first
+            while not reached[word]:
+                reached[word] = first
+                word = heads[word - 1]
+            if reached[word] == first:
+                return "a word is above itself"
+        return None
 
     def tokens(self) -> list[tuple[str, bool, list[list[str]]]]:
         """The tokens: their texts, whether a space stands behind each, and the rows of their words."""
@@ -149,6 +162,26 @@ def paragraphs_of(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, 
     for is_empty, own in groupby(lines, lambda each: not each[1].strip()):
         if not is_empty:
             yield [*own]
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file in UTF-8, perhaps with a byte order mark, without their ends.
+
+    Only a line feed ends a line, perhaps with a carriage return before it: other characters that Unicode calls line ends may be
+    parts of words.
+
+    path (Path): The file.
+    RETURNS (Iterator[tuple[int, str]]): Numbers, from 1, and lines.
+    RAISES (ValueError): If it is not UTF-8, with the line.
+    """
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"'{path}', line {line}: this is not text in UTF-8 ({error.reason}).") from error
+    for number, line in enumerate(text.split("\n"), start=1):
+        yield number, line.removesuffix("\r")
 
 
 def read_blocks(path: Path) -> Iterator[Block]:
@@ -229,22 +262,3 @@ def _read_line(block: Block, line: str) -> None:
     else:
         raise ValueError(f"the number of this word should be {following}, but it is '{index}'.")
     block.rows.append(columns)
-
-
-def _not_a_tree(heads: Sequence[int]) -> str | None:
-    """What keeps heads, numbered from 1, from being a tree with one root."""
-    if _MISSING in heads:
-        return "a head is missing"
-    if heads.count(0) != 1:
-        return f"there are {heads.count(0)} roots"
-    # From which word each was first reached on a way up; the root's head ends all ways.
-    reached = [0] * (len(heads) + 1)
-    reached[0] = _MISSING
-    for first in range(1, len(heads) + 1):
-        word = first
-        while not reached[word]:
-            reached[word] = first
-            word = heads[word - 1]
-        if reached[word] == first:
-            return "a word is above itself"
-    return None

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 
 from spacy_hpyp.annotation.extensions import register_extensions, write_extensions, write_sentence_probabilities
-from spacy_hpyp.annotation.kept import current_parse, keep, take_back
 from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
+from spacy_hpyp.annotation.written import current_parse, keep, take_back
 
 register_extensions()
 VOCAB = spacy.blank("xx").vocab

@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus, Example
 
-from spacy_hpyp.annotation.kept import kept_parses
+from spacy_hpyp.annotation.written import kept_parses
 from spacy_hpyp.cli import trainings
 from spacy_hpyp.components.parse_combiner import ParseCombiner
 from spacy_hpyp.components.scorer import score

@@ -13,8 +13,7 @@ from spacy_hpyp.components.alignment import (
     PIECE_LABEL,
     PUNCTUATION_LABEL,
     annotated_document,
-    gold_sentences,
-    tokenized_sentences,
+    sentences_of,
 )
 
 VOCAB = spacy.blank("xx").vocab
@@ -37,7 +36,7 @@ def on_tokens(gold, tokens):
     """The sentences of a gold document on some tokens, as lists of (token, tag, head, label)."""
     example = Example(Doc(VOCAB, words=tokens, spaces=[False] * len(tokens)), gold)
     found = []
-    for sentence in tokenized_sentences(example):
+    for sentence in sentences_of(example):
         orths, tags, deps, offsets = sentence.rows.T
         names = [[VOCAB.strings[int(np.uint64(value))] for value in column] for column in (orths, tags, deps)]
         found.append(list(zip(*names[:2], (np.arange(len(orths)) + offsets).tolist(), names[2])))
@@ -58,8 +57,8 @@ def test_equal_tokens_are_the_gold_sentence():
 def test_sentences_with_equal_tokens_are_recognised_as_the_same_beside_others():
     gold = gold_doc(CANNOT, DOWN)
     example = Example(Doc(VOCAB, words=["we", "can't", "go", "go", "downhill", "now"], spaces=[False] * 6), gold)
-    keys = [sentence.key for sentence in tokenized_sentences(example)]
-    gold_keys = [sentence.key for sentence in gold_sentences(example)]
+    keys = [sentence.key for sentence in sentences_of(example)]
+    gold_keys = [sentence.key for sentence in sentences_of(example, "gold")]
     assert keys[0] != gold_keys[0]
     assert keys[1] == gold_keys[1]
 
@@ -139,7 +138,7 @@ def test_white_space_is_no_token():
     gold = Doc(VOCAB, words=["go", "\n", "on", "up"], spaces=[False, False, True, False],
                tags=["VB", "_SP", "RP", "RB"], heads=[0, 0, 0, 2], deps=["ROOT", "dep", "prt", "x"])  # fmt: skip
     predicted = Doc(VOCAB, words=["g", "o", "\n", "on", "up"], spaces=[False, False, False, True, False])
-    (sentence,) = tokenized_sentences(Example(predicted, gold))
+    (sentence,) = sentences_of(Example(predicted, gold))
     read = read_gold(sentence, VOCAB)
     assert (read.words, read.heads) == (["g", "o", "on", "up"], [-1, 0, 0, 2])
 
@@ -147,7 +146,7 @@ def test_white_space_is_no_token():
 def test_an_incomplete_sentence_is_given_as_it_is():
     gold = gold_doc([("go", "", 0, "ROOT"), ("up", "RB", 0, "x")], DOWN)
     example = Example(Doc(VOCAB, words=["goup", "go", "downhill", "now"], spaces=[False] * 4), gold)
-    problems = [problem_of(sentence.rows) for sentence in tokenized_sentences(example)]
+    problems = [problem_of(sentence.rows) for sentence in sentences_of(example)]
     assert problems == ["without tags", None]
 
 
@@ -174,7 +173,7 @@ def documents(draw):
 def test_every_sentence_keeps_a_complete_tree_and_every_token_has_one_place(case):
     gold, tokens = case
     example = Example(Doc(VOCAB, words=tokens, spaces=[False] * len(tokens)), gold)
-    found = list(tokenized_sentences(example))
+    found = list(sentences_of(example))
     assert [problem_of(sentence.rows) for sentence in found] == [None] * len(found)
     orths = [VOCAB.strings[int(np.uint64(orth))] for sentence in found for orth in sentence.rows[:, 0]]
     assert orths == tokens
@@ -211,7 +210,7 @@ def test_a_document_with_gold_tokens_is_annotated_as_it_was(tokens):
     assert doc is not gold
     assert as_columns(doc) == as_columns(gold)
     assert [sentence.key for sentence in sentences] == [
-        sentence.key for sentence in gold_sentences(Example(gold, gold))
+        sentence.key for sentence in sentences_of(Example(gold, gold), "gold")
     ]
     assert [place.tolist() for place in places] == [[0, 1, 2, 3], [4, 5, 6]]
 
@@ -240,11 +239,11 @@ def test_an_annotated_document_has_the_tokens_and_the_trees_that_are_learned():
         ("now", "RB", 5, "advmod"),
     ]
     assert [token.is_sent_start for token in doc] == [True, False, False, False, True, False, False, False]
-    assert [sentence.key for sentence in sentences] == [sentence.key for sentence in tokenized_sentences(example)]
+    assert [sentence.key for sentence in sentences] == [sentence.key for sentence in sentences_of(example)]
     assert [place.tolist() for place in places] == [[0, 1, 3], [4, 5, 6, 7]]
     # What was written is what is learned.
     again = Example(doc.copy(), doc)
-    assert [sentence.key for sentence in gold_sentences(again)] == [sentence.key for sentence in sentences]
+    assert [sentence.key for sentence in sentences_of(again, "gold")] == [sentence.key for sentence in sentences]
 
 
 def test_a_sentence_without_a_tree_on_other_tokens_has_no_annotation():

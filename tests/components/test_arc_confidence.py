@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.annotation.calibration import calibrate_heads
-from spacy_hpyp.annotation.kept import kept_parses
+from spacy_hpyp.annotation.written import kept_parses
 from spacy_hpyp.components.arc_confidence import ASKED, ArcConfidence
 from spacy_hpyp.components.hpyp_parser import HPYPParser
 

@@ -17,7 +17,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import SGD
 
-from spacy_hpyp.annotation.kept import keep
+from spacy_hpyp.annotation.written import keep
 from spacy_hpyp.components.keep_parse import current_parse
 
 #: Where a thread is when it reads what is to be learned, or waits until it has been.

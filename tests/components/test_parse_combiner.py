@@ -10,7 +10,7 @@ from spacy.training import Corpus, Example
 from spacy_hpyp.annotation.ballots import ABSENT, Names, read_ballots
 from spacy_hpyp.annotation.extensions import register_extensions, write_head_probability
 from spacy_hpyp.annotation.guides import Guide, write_guide
-from spacy_hpyp.annotation.kept import KeptParse, keep
+from spacy_hpyp.annotation.written import KeptParse, keep
 from spacy_hpyp.components.keep_parse import KeepParse
 from spacy_hpyp.components.parse_combiner import ParseCombiner
 

@@ -83,7 +83,7 @@ def test_one_candidate_is_the_tree_that_the_document_has(toy, nlp):
     with nlp.select_pipes(disable="parse_reranker"):
         doc = nlp.get_pipe("source")(nlp.get_pipe("easy_first_tagger")(doc))
     before = [(token.head.i, token.dep_) for token in doc]
-    ((found,),) = reranker.rerank([doc], k=1)
+    ((found,),) = reranker.predict([doc], k=1)
     assert len(found.candidates) == 1
     reranker.set_annotations([doc], [[found]])
     assert [(token.head.i, token.dep_) for token in doc] == before

@@ -54,7 +54,7 @@ def weights_of(nlp, toy):
 
 
 def test_weights_stay_as_they_are_afterwards(toy, monkeypatch):
-    monkeypatch.setattr("spacy_hpyp.components.hpyp_training.LEAST_TOKENS", 1)
+    monkeypatch.setattr("spacy_hpyp.components.hpyp_parser.LEAST_TOKENS", 1)
     sentences = toy.sentences(20)
     alone = toy.trained(sentences, sweeps=2, **toy.pools)
     nlp = toy.trained(sentences, sweeps=2, contrast=2, **toy.pools)

@@ -69,7 +69,7 @@ def test_a_model_that_does_not_say_how_far_a_sweep_is_begins_one(toy):
 
 
 def test_weights_are_contrasted_after_the_next_sweep_if_an_interrupt_came_before(toy, monkeypatch):
-    place = "spacy_hpyp.components.hpyp_training"
+    place = "spacy_hpyp.components.hpyp_parser"
     contrasted = []
 
     def interrupt(*_, **__):

@@ -18,6 +18,9 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typing.typeof import typeof_impl
 from numba.extending import register_model
 
+# Its copy of appdirs: where the platform has what an application can make again.
+from numba.misc.appdirs import user_cache_dir as user_cache_dir
+
 from .libraries import EntryPipeline, InnerPipeline
 
 

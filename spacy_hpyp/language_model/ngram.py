@@ -22,8 +22,7 @@ from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
 from ..models.messages import rare_from_message, rare_to_message
 from ..models.spelling import Spelling, spell, write_out
-from ..pools.average import average
-from ..pools.finished import finish
+from ..pools.finished import average, finish
 from ..settings import whole
 from ..storage.arrays import pack_integers, unpack_integers
 from ..storage.checksum import DAMAGE, unpack_message, with_checksum

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..compiled import borrowing, compiled
 from ..hpyp.franchise import deepest, open_restaurant, seat, unseat
-from ..pools.average import average_probability, draw_dish
+from ..pools.finished import average_probability, draw_dish
 
 
 @borrowing

@@ -1,27 +1,39 @@
-"""The finished probabilities of a seating, restaurant by restaurant and serving by serving.
+"""The finished probabilities of a seating, restaurant by restaurant and serving by serving; and averages over several seatings.
 
 While nobody sits down or leaves, the probability of a dish in a restaurant that serves it is a number, and of every other
 dish the parent's probability times one factor for the restaurant.
+
+The prediction of a Bayesian model is the mean of what its samples predict: p(y|u) = 1/S sum_s p_s(y|u). Samples that have
+seated the same events have the same restaurants with the same servings: they differ in customers, tables, discounts and
+strengths only. So the structure is kept once, and of each sample two numbers for each entry of it.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, by_reference, compiled
+from ..compiled import NONE, borrowing, by_reference, compiled
 from ..hpyp.franchise import (
     ABOVE,
     CUSTOMERS,
+    DISH,
     FIRST,
     N_RESTAURANTS,
     N_SERVINGS,
     NEXT,
     OPEN,
+    PARENT,
+    RESTAURANT,
     SERVED,
+    SYMBOL,
     TABLES,
     TIER,
     Franchise,
+    child,
+    deepest,
     restaurant_probability,
+    serving_of,
 )
 
 
@@ -65,3 +77,129 @@ def _finish(franchise):
             )
             serving = servings[serving, NEXT]
     return probability, back_off
+
+
+@by_reference
+class Average(NamedTuple):
+    """The views of several samples of the same franchise, of one expert.
+
+    franchise (Franchise): One of the samples: of the others customers, tables, discounts and strengths are other ones.
+    probability (float64[servings, samples]): p_s(dish | restaurant) of every serving.
+    passed_on (float64[restaurants, samples]): The product of the back-off factors of a restaurant and all above it.
+    """
+
+    franchise: Franchise
+    probability: np.ndarray
+    passed_on: np.ndarray
+
+
+def average(views: Iterable[Finished], samples: int) -> Average:
+    """The average of some views; each is needed only until the next one is asked for.
+
+    views (Iterable[Finished]): Of franchises that have seated the same events and number them alike.
+    samples (int): How many views there are, at least 1.
+    RETURNS (Average): Their average.
+    RAISES (ValueError): If their restaurants or servings are not the same.
+    """
+    first: Finished | None = None
+    sample = 0
+    for view in views:
+        if first is None:
+            # Nobody asks for tables by their sizes any more, and they take memory.
+            first = view._replace(franchise=view.franchise._replace(cells=view.franchise.cells[:0].copy()))
+            probability = np.empty((len(view.probability), samples))
+            passed_on = np.empty((len(view.back_off), samples))
+        elif not _alike(first, view):
+            raise ValueError("samples can be averaged only if they have seated the same events")
+        probability[:, sample] = view.probability
+        passed_on[:, sample] = _pass_on(view)
+        sample += 1
+        # Views are large: let go of this one before the next is made.
+        del view
+    if first is None:
+        raise ValueError("an average needs at least one sample")
+    return Average(first.franchise, probability, passed_on)
+
+
+@compiled
+def _pass_on(finished):
+    """The product of the back-off factors of every restaurant and all above it (float64[*])."""
+    passed_on = finished.back_off.copy()
+    # Parents come before their children.
+    for restaurant in range(len(passed_on)):
+        parent = finished.franchise.restaurants[restaurant, PARENT]
+        if parent != NONE:
+            passed_on[restaurant] *= passed_on[parent]
+    return passed_on
+
+
+def _alike(one: Finished, other: Finished) -> bool:
+    numbered = ("restaurants", "back_off", (PARENT, SYMBOL)), ("servings", "probability", (RESTAURANT, DISH))
+    return all(
+        np.array_equal(*(getattr(each.franchise, rows)[: len(getattr(each, name)), keys] for each in (one, other)))
+        for rows, name, keys in numbered
+    )
+
+
+@borrowing
+def average_probability(average, row, dish):
+    """The mean over the samples of p_s(dish | context).
+
+    row (int32[elements]): The context row.
+    RETURNS (float): The probability.
+    """
+    franchise = average.franchise
+    restaurant = 0
+    server = 0
+    serving = serving_of(franchise, restaurant, dish)
+    for level in range(franchise.columns.shape[1]):
+        below = child(franchise, restaurant, row[franchise.columns[0, level]])
+        if below == NONE:
+            break
+        # What a restaurant does not serve, none below it serves either.
+        if serving != NONE and server == restaurant:
+            found = serving_of(franchise, below, dish)
+            if found != NONE:
+                serving = found
+                server = below
+        restaurant = below
+    samples = average.probability.shape[1]
+    total = 0.0
+    for sample in range(samples):
+        if serving == NONE:
+            total += average.passed_on[restaurant, sample] / franchise.alphabet[0]
+        else:
+            factor = average.passed_on[restaurant, sample] / average.passed_on[server, sample]
+            total += average.probability[serving, sample] * factor
+    return total / samples
+
+
+@borrowing
+def draw_dish(average, row, rng):
+    """Draw a dish from the mean over the samples of p_s(. | context): from one of them, each as probable as the others.
+
+    There, a restaurant chooses one of its tables, or passes on to its parent, and the last one to the uniform distribution.
+
+    row (int32[elements]): The context row.
+    rng (numpy.random.Generator): The source of randomness.
+    RETURNS (int): The dish.
+    """
+    franchise = average.franchise
+    sample = int(rng.random() * average.probability.shape[1])
+    restaurant = deepest(franchise, 0, row)
+    while restaurant != NONE:
+        parent = franchise.restaurants[restaurant, PARENT]
+        back_off = average.passed_on[restaurant, sample]
+        if parent != NONE:
+            back_off /= average.passed_on[parent, sample]
+        threshold = rng.random()
+        serving = franchise.restaurants[restaurant, FIRST]
+        while serving != NONE:
+            above = franchise.servings[serving, ABOVE]
+            p_above = 1.0 / franchise.alphabet[0] if above == NONE else average.probability[above, sample]
+            threshold -= max(0.0, average.probability[serving, sample] - back_off * p_above)
+            if threshold < 0.0:
+                return np.int64(franchise.servings[serving, DISH])
+            serving = franchise.servings[serving, NEXT]
+        restaurant = parent
+    return int(rng.random() * franchise.alphabet[0])

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..compat.places import user_cache
+from ..compat.numba import user_cache_dir
 from .files import fcntl, remove_left
 
 _USUAL_GB = 8.0
@@ -33,7 +33,7 @@ class Kept(NamedTuple):
 
 def cache_folder() -> Path:
     """The directory of the cache, which need not be there yet."""
-    return Path(os.environ.get("SPACY_HPYP_CACHE") or user_cache("spacy-hpyp"))
+    return Path(os.environ.get("SPACY_HPYP_CACHE") or user_cache_dir("spacy-hpyp"))
 
 
 def cache_limit() -> int:

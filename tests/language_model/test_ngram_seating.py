@@ -10,8 +10,7 @@ from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER, new_franch
 from spacy_hpyp.hpyp.hyperparameters import resample
 from spacy_hpyp.hpyp.storage import pack, unpack
 from spacy_hpyp.language_model.ngram_seating import score_block, visit_stream
-from spacy_hpyp.pools.average import average
-from spacy_hpyp.pools.finished import finish
+from spacy_hpyp.pools.finished import average, finish
 
 # Three words and the boundary, which is the last dish.
 END = 3

@@ -9,8 +9,7 @@ from seating import predictive_probability
 from spacy_hpyp.hpyp.franchise import add, new_franchise, reserve
 from spacy_hpyp.hpyp.hyperparameters import resample
 from spacy_hpyp.hpyp.storage import pack, unpack
-from spacy_hpyp.pools.average import average, average_probability
-from spacy_hpyp.pools.finished import finish
+from spacy_hpyp.pools.finished import average, average_probability, finish
 
 COLUMNS = np.array([[0, 1]], dtype=np.int32)
 ALPHABET = 4

@@ -44,7 +44,6 @@ from spacy_hpyp.pools.view import (
     VALUE,
     WIDTH,
     below,
-    best_by_class,
     bucket_of,
     bucket_of_restaurant,
     deepest_in,
@@ -60,7 +59,6 @@ from spacy_hpyp.pools.view import (
 
 ALPHABET = 7
 COLUMNS = np.array([[0, 1, 2], [2, 0, NONE], [NONE, NONE, NONE]])
-KIND = np.array([0, 1, 1, NONE, 1, 0, 1], dtype=np.int32)
 seated_franchise = partial(seating.seated_franchise, columns=COLUMNS, alphabet=ALPHABET)
 
 
@@ -306,36 +304,6 @@ def test_contexts_of_one_symbol_can_be_asked_for_by_themselves(seed):
         np.testing.assert_array_equal(out, found)
         distribution_below(logs, expert, symbol, True, out)
         np.testing.assert_allclose(out, live, rtol=10 * PRECISION)
-
-
-@pytest.mark.parametrize("best", [1, 2, 3, 10])
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_best_of_each_class_are_those_that_sorting_finds(best, seed):
-    view = make_view(busy_franchise(seed))
-    dish, probability = best_by_class(view, KIND, 2, best)
-    expected = np.empty(ALPHABET)
-    for row, expert in itertools.product(contexts(), range(len(COLUMNS))):
-        restaurant = deepest_in(view, expert, row) // WIDTH
-        view_distribution(view, expert, row, expected)
-        for group in range(2):
-            members = np.flatnonzero(KIND == group)
-            found = dish[restaurant, group]
-            found = found[found != NONE]
-            assert len(found) == len(set(found)) == min(best, len(members))
-            assert set(found) <= set(members)
-            # Dishes may change places only if they are equally probable but for rounding.
-            np.testing.assert_allclose(expected[found], np.sort(expected[members])[::-1][:best], rtol=1e-10)
-            np.testing.assert_allclose(probability[restaurant, group, : len(found)], expected[found], rtol=1e-10)
-            assert np.all(dish[restaurant, group, len(found) :] == NONE)
-            assert np.all(probability[restaurant, group, len(found) :] == 0.0)
-
-
-@pytest.mark.parametrize("best", [1, 2, 5])
-def test_best_of_an_empty_franchise_are_the_lowest_numbers(best):
-    dish, _ = best_by_class(make_view(new_franchise(COLUMNS, ALPHABET)), KIND, 2, best)
-    for group in range(2):
-        members = np.flatnonzero(KIND == group)[:best]
-        assert np.all(dish[:, group, : len(members)] == members)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)

@@ -28,7 +28,7 @@ from ..models.reranker import (
     Lists,
     Ranking,
     learn_weights,
-    log_likelihood,
+    mean_log_likelihood,
     probabilities,
     right_of_chosen,
     tree_features,
@@ -229,7 +229,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         used = np.ones(len(FEATURES), dtype=bool)
         used[_GENERATIVE] = bool(self.generative)
         weights = learn_weights(lists, used)
-        count, before = len(lists.offsets) - 1, log_likelihood(lists, weights)
+        count, before = len(lists.offsets) - 1, mean_log_likelihood(lists, weights)
         right = right_of_chosen(lists, weights)
         for i in np.flatnonzero(used):
             others = used.copy()
@@ -237,7 +237,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
             without_it = learn_weights(lists, others)
             util.logger.info(
                 "%s: weight of '%s' %.3f; without it %.4f nats and %.2f right heads and labels fewer for each of %d sentences",
-                *(self.name, FEATURES[i], weights[i], before - log_likelihood(lists, without_it)),
+                *(self.name, FEATURES[i], weights[i], before - mean_log_likelihood(lists, without_it)),
                 *((right - right_of_chosen(lists, without_it)) / count, count),
             )
         # At once, so that nothing is changed before all is done.

@@ -27,7 +27,6 @@ from ..hpyp.franchise import N_RESTAURANTS, SYMBOL, TIER, Franchise
 from ..hpyp.storage import pack, unpack
 from ..storage.schema import Keyed, Message, Ragged, arrays, group, integers, numbers, part
 from ..text.vocabulary import Vocabulary, VocabularySettings
-from .guard import Guard
 from .messages import vocabulary_from_message, vocabulary_to_message
 from .stored import Fixed, StoredModel
 
@@ -83,6 +82,8 @@ class LatentStates(StoredModel):
     vocabulary_settings (VocabularySettings): How its vocabulary is made.
     RAISES (ValueError): If the model is to have states that its kind does not have.
 
+    vocabulary (Vocabulary | None), seating (StateModel | None): The words, and the seating of words and states; none until `initialize` has
+        been called or the model has been read from a file.
     training (StateTraining): How far training is.
     guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
@@ -96,47 +97,30 @@ class LatentStates(StoredModel):
         self.states = states
         self.back_off = back_off
         self.vocabulary_settings = vocabulary_settings
-        self.guard = Guard()
-        self._forget()
+        super().__init__()
 
     def _forget(self) -> None:
         self.training = StateTraining()
-        self._vocabulary: Vocabulary | None = None
-        self._seating: StateModel | None = None
+        self.vocabulary: Vocabulary | None = None
+        self.seating: StateModel | None = None
 
     @property
     def is_initialized(self) -> bool:
         """Whether the model knows its words."""
-        return self._vocabulary is not None
+        return self.vocabulary is not None
 
     @property
     def reads_parents(self) -> bool:
         """Whether words are generated from their parents."""
         return self.kind in OF_PARENTS
 
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The words."""
-        if self._vocabulary is None:
-            raise ValueError("The model has not been trained: it knows no words.")
-        return self._vocabulary
-
-    @property
-    def seating(self) -> StateModel:
-        """The seating of words and states."""
-        if self._seating is None:
-            raise ValueError("The model has not been trained: it knows no words.")
-        return self._seating
-
     def initialize(self, vocabulary: Vocabulary, seating: StateModel | None = None) -> None:
         """Fix the words, and forget what was learned.
 
         seating (StateModel | None): What has been learned with them, if anything has.
         """
-        self._vocabulary = vocabulary
-        self._seating = (
-            new_model(self.kind, self.states, len(vocabulary), self.back_off) if seating is None else seating
-        )
+        self.vocabulary = vocabulary
+        self.seating = seating or new_model(self.kind, self.states, len(vocabulary), self.back_off)
         self.training = StateTraining()
 
     def collect(self, texts: Iterable[UncasedWords]) -> Vocabulary:
@@ -174,7 +158,7 @@ class LatentStates(StoredModel):
         if len(state) != len(dependents.word) or len(dependents.head) != len(dependents.word):
             raise ValueError("The states and the words of a document do not belong together.")
         draw_trees = draw_trees and bool(np.all(state != NONE))
-        self._seating = sweep(self.seating, dependents, state, rng, probability, training.draws if draw_trees else None)
+        self.seating = sweep(self.seating, dependents, state, rng, probability, training.draws if draw_trees else None)
         bounds = np.cumsum([0, *(len(words.forms) for words in trees)]).tolist()
         for number, start, end in zip(numbers, bounds, bounds[1:]):
             training.states[number] = state[start:end].copy()

@@ -18,13 +18,13 @@ from ..annotation.documents import ROOT_LABEL
 from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..head_outward.scoring import candidate_log_probabilities
-from ..newton import maximize
 from ..settings import taking
 from ..storage.schema import Message, number, part, sentence_keys
 from ..text.unknown_words import UnknownWordRule
 from .head_outward import HeadOutward, HeadOutwardModel
 from .settings import EstimatorSettings
 from .stored import StoredModel
+from .votes import Groups, fit, log_likelihood, shares
 
 #: The attribute of a thinc Model that holds a `Ranking`, beside that of the head-outward model.
 RANKING = "ranking"
@@ -97,7 +97,7 @@ def probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray
     weights (float64[FEATURES]): Of the features.
     RETURNS (float64[candidates]): They add up to 1 in each sentence.
     """
-    return np.exp(_log_probabilities(features, weights, offsets))
+    return shares(_groups(features, offsets), weights, or_none=False)
 
 
 def learn_weights(lists: Lists, used: np.ndarray) -> np.ndarray:
@@ -107,29 +107,16 @@ def learn_weights(lists: Lists, used: np.ndarray) -> np.ndarray:
     used (bool[FEATURES]): Which features are used; the weights of the others are 0.
     RETURNS (float64[FEATURES]): The weights.
     """
-    target = _target(lists)
-    features = lists.features[:, used]
-
-    def objective(weights: np.ndarray) -> float:
-        log_probability = _log_probabilities(features, weights, lists.offsets)
-        return float(target @ log_probability) - 0.5 * _PRIOR * float(weights @ weights)
-
-    def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        p = probabilities(features, weights, lists.offsets)
-        mean = np.add.reduceat(features * p[:, None], lists.offsets[:-1])
-        around = features - np.repeat(mean, np.diff(lists.offsets), axis=0)
-        information = (around * p[:, None]).T @ around + _PRIOR * np.eye(len(weights))
-        return features.T @ (target - p) - _PRIOR * weights, information
-
-    start = np.zeros(features.shape[1])
-    found = np.zeros(len(used))
-    found[used] = maximize(objective, derivatives, start, highest=_HIGHEST, close=1e-8)
+    groups, found = _groups(lists.features[:, used], lists.offsets), np.zeros(len(used))
+    start = np.zeros(int(used.sum()))
+    found[used] = fit(groups, _target(lists), start, _PRIOR, or_none=False, highest=_HIGHEST, close=1e-8)
     return found
 
 
-def log_likelihood(lists: Lists, weights: np.ndarray) -> float:
+def mean_log_likelihood(lists: Lists, weights: np.ndarray) -> float:
     """The mean log-probability of the best candidate of a sentence, in nats."""
-    return float(_target(lists) @ _log_probabilities(lists.features, weights, lists.offsets)) / (len(lists.offsets) - 1)
+    groups = _groups(lists.features, lists.offsets)
+    return log_likelihood(groups, _target(lists), weights, or_none=False) / (len(lists.offsets) - 1)
 
 
 def right_of_chosen(lists: Lists, weights: np.ndarray) -> float:
@@ -139,11 +126,10 @@ def right_of_chosen(lists: Lists, weights: np.ndarray) -> float:
     return float(sum(lists.right[a + int(np.argmax(score[a:b]))] for a, b in bounds))
 
 
-def _log_probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    counts = np.diff(offsets)
-    score = features @ weights
-    score -= np.repeat(np.maximum.reduceat(score, offsets[:-1]), counts)
-    return score - np.repeat(np.log(np.add.reduceat(np.exp(score), offsets[:-1])), counts)
+def _groups(features: np.ndarray, offsets: np.ndarray) -> Groups:
+    """Candidates as what is chosen from, for each sentence one."""
+    sentence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return Groups(sentence, np.zeros(len(sentence), dtype=np.int32), features)
 
 
 def _target(lists: Lists) -> np.ndarray:

@@ -46,7 +46,10 @@ class StoredModel(ABC):
     formats: ClassVar[tuple[int, int]] = (1, 1)
     #: The part of a message that there is if there is anything to be read; none if there always is.
     learned: ClassVar[str] = ""
-    guard: Guard
+
+    def __init__(self) -> None:
+        self.guard = Guard()
+        self._forget()
 
     @abstractmethod
     def _forget(self) -> None:

@@ -98,14 +98,20 @@ def number_of_features(voters: int, numbers: int, categories: Sequence[int]) -> 
     return voters * (numbers + sum(categories)) + voters * (voters - 1) // 2
 
 
-def shares(groups: Groups, weights: np.ndarray) -> np.ndarray:
-    """How probable it is that each group is right (float64[groups]). What is left of a word's is that none is."""
+def shares(groups: Groups, weights: np.ndarray, *, or_none: bool = True) -> np.ndarray:
+    """How probable it is that each group is right (float64[groups]). What is left of a word's is that none is, if that may be."""
+    return np.exp(_log_shares(groups, weights, or_none=or_none)[1])
+
+
+def _log_shares(groups: Groups, weights: np.ndarray, *, or_none: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which word each group is of, without those that have none; the logs of `shares`; and that none of a word's groups is right."""
     score = groups.features @ weights
     _, place = np.unique(groups.word, return_inverse=True)
-    highest = np.zeros(int(place.max(initial=-1)) + 1)
+    highest = np.full(int(place.max(initial=-1)) + 1, 0.0 if or_none else -np.inf)
     np.maximum.at(highest, place, score)
-    odds = np.exp(score - highest[place])
-    return odds / (np.exp(-highest) + np.bincount(place, odds, minlength=len(highest)))[place]
+    odds = np.bincount(place, np.exp(score - highest[place]), minlength=len(highest))
+    total = highest + np.log(odds + (np.exp(-highest) if or_none else 0.0))
+    return place, score - total[place], -total
 
 
 def learn_votes(groups: Groups, right: np.ndarray) -> np.ndarray:
@@ -123,7 +129,7 @@ def learn_votes(groups: Groups, right: np.ndarray) -> np.ndarray:
         found = []
         for candidate in _PRIORS:
             weights = fit(inside, right[~out], weights, candidate)
-            found.append(_log_likelihood(outside, right[out], weights))
+            found.append(log_likelihood(outside, right[out], weights))
         prior = _PRIORS[int(np.argmax(found))]
     return fit(groups, right, weights, prior)
 
@@ -132,39 +138,46 @@ def _some(groups: Groups, chosen: np.ndarray) -> Groups:
     return Groups(groups.word[chosen], groups.choice[chosen], groups.features[chosen])
 
 
-def fit(groups: Groups, right: np.ndarray, weights: np.ndarray, prior: float) -> np.ndarray:
+def fit(
+    groups: Groups,
+    right: np.ndarray,
+    weights: np.ndarray,
+    prior: float,
+    *,
+    or_none: bool = True,
+    highest: float = _HIGHEST,
+    close: float = _CLOSE,
+) -> np.ndarray:
     """Fit weights by penalised maximum likelihood, with Newton's method.
 
-    groups, right: As for `learn_votes`.
+    groups, right: As for `learn_votes`; where several are right, the part that each has of that (float64[groups]).
     weights (float64[m]): Where to begin.
     prior (float): How sure they are to be 0: the inverse of a variance.
+    or_none (bool): Whether it may be that none of a word's is right.
+    highest, close (float): See `maximize`.
     RETURNS (float64[m]): The weights.
     """
-    return maximize(
-        lambda weights: _objective(groups, right, weights, prior),
-        lambda weights: _slope(groups, right, weights, prior),
-        weights,
-        highest=_HIGHEST,
-        close=_CLOSE,
-    )
+
+    def objective(weights: np.ndarray) -> float:
+        return log_likelihood(groups, right, weights, or_none=or_none) - 0.5 * prior * float(weights @ weights)
+
+    def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _slope(groups, right, weights, prior, shares(groups, weights, or_none=or_none))
+
+    return maximize(objective, derivatives, weights, highest=highest, close=close)
 
 
-def _objective(groups: Groups, right: np.ndarray, weights: np.ndarray, prior: float) -> float:
-    return float(_log_likelihood(groups, right, weights) - 0.5 * prior * weights @ weights)
+def log_likelihood(groups: Groups, right: np.ndarray, weights: np.ndarray, *, or_none: bool = True) -> float:
+    """The log-probability of what is right, in nats; the arguments are those of `fit`."""
+    place, log_share, log_none = _log_shares(groups, weights, or_none=or_none)
+    failed = np.bincount(place, right, minlength=len(log_none)) == 0.0
+    return float(right @ log_share + (log_none[failed].sum() if or_none else 0.0))
 
 
-def _log_likelihood(groups: Groups, right: np.ndarray, weights: np.ndarray) -> float:
-    share = shares(groups, weights)
-    none = 1.0 - np.bincount(groups.word, share)
-    failed = np.bincount(groups.word) > 0
-    failed[groups.word[right]] = False
-    tiny = np.finfo(np.float64).tiny
-    return float(np.log(np.maximum(share[right], tiny)).sum() + np.log(np.maximum(none[failed], tiny)).sum())
-
-
-def _slope(groups: Groups, right: np.ndarray, weights: np.ndarray, prior: float) -> tuple[np.ndarray, np.ndarray]:
-    """The gradient of `_objective` and minus its second derivatives."""
-    share = shares(groups, weights)
+def _slope(
+    groups: Groups, right: np.ndarray, weights: np.ndarray, prior: float, share: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The gradient of the penalised log-likelihood and minus its second derivatives."""
     gradient = groups.features.T @ (right - share) - prior * weights
     information = prior * np.eye(len(weights))
     starts = np.flatnonzero(np.diff(groups.word, prepend=-1))
@@ -264,7 +277,7 @@ class Votes(StoredModel):
         """
         tags, _ = _best(self._tag_groups(ballots), self.weights["tags"], len(gold.tags))
         groups, right = _known(self._head_groups(ballots, tags), gold.heads)
-        return -_log_likelihood(groups, right, self.weights["heads"]) / max(1, len(np.unique(groups.word)))
+        return -log_likelihood(groups, right, self.weights["heads"]) / max(1, len(np.unique(groups.word)))
 
     def elect(self, ballots: Ballots, *, longest: int, root: int, kept: int | None = None) -> Result:
         """Find the best trees, labels and tags.

@@ -68,6 +68,8 @@ class WordClassifier(ClassedModel):
     places (int): The size of its table of weights, a power of two.
     RAISES (ValueError): If a template names what is not known, or the size is no power of two.
 
+    lexicon (Lexicon | None), perceptron (Perceptron | None): The symbols of words, and what has been learned; none until `initialize` has
+        been called or the model has been read from a file.
     training (Pass): How far a pass over the training part is.
     guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
@@ -93,10 +95,10 @@ class WordClassifier(ClassedModel):
 
     def _forget(self) -> None:
         self.training = Pass()
-        self._lexicon: Lexicon | None = None
+        self.lexicon: Lexicon | None = None
         self.candidates: Candidates | None = None
         self._possible: Possible | None = None
-        self._perceptron: Perceptron | None = None
+        self.perceptron: Perceptron | None = None
         self._weights: np.ndarray | None = None
 
     def _read_with(self, *, is_classed: bool) -> bool:
@@ -110,19 +112,12 @@ class WordClassifier(ClassedModel):
     @property
     def is_initialized(self) -> bool:
         """Whether the model knows its words and outcomes."""
-        return self._lexicon is not None
+        return self.lexicon is not None
 
     @property
     def is_guided(self) -> bool:
         """Whether features read guides."""
         return bool(set(GUIDE_ATTRIBUTES) & set(self.attributes))
-
-    @property
-    def lexicon(self) -> Lexicon:
-        """The symbols of words."""
-        if self._lexicon is None:
-            raise ValueError("The model has not been trained: it knows no words.")
-        return self._lexicon
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -134,13 +129,6 @@ class WordClassifier(ClassedModel):
         """What a word may be, empty until `initialize` has been called."""
         return self.vocabulary.tags if self.is_initialized else []
 
-    @property
-    def perceptron(self) -> Perceptron:
-        """What has been learned."""
-        if self._perceptron is None:
-            raise ValueError("The model has not been trained: it has no weights.")
-        return self._perceptron
-
     def initialize(
         self, vocabulary: Vocabulary, candidates: Candidates | None = None, perceptron: Perceptron | None = None
     ) -> None:
@@ -151,9 +139,9 @@ class WordClassifier(ClassedModel):
         """
         self.candidates = candidates
         paths = self._path_of if self.is_classed else None
-        self._lexicon = Lexicon(vocabulary, self.attributes, self.task, candidates, paths)
+        self.lexicon = Lexicon(vocabulary, self.attributes, self.task, candidates, paths)
         self._possible = possible_outcomes(vocabulary, self.task, candidates)
-        self._perceptron = new_perceptron(self.places, 1) if perceptron is None else perceptron
+        self.perceptron = new_perceptron(self.places, 1) if perceptron is None else perceptron
         self._weights = None
         self.training = Pass()
 
@@ -213,7 +201,7 @@ class WordClassifier(ClassedModel):
 
     def compact(self) -> None:
         """Forget what only further training needs. What is found afterwards may differ where two outcomes score all but the same."""
-        self._perceptron, self._weights = averages_alone(self.perceptron), None
+        self.perceptron, self._weights = averages_alone(self.perceptron), None
 
     def decide(self, sequences: Sequences, search: EasyFirstSearch, threads: int = 1) -> np.ndarray:
         """Find the outcomes of some sequences; the result does not depend on the number of threads.
@@ -248,13 +236,11 @@ class WordClassifier(ClassedModel):
         return found
 
     def _average(self) -> np.ndarray:
-        weights = self._weights
-        if weights is None:
-            perceptron = self.perceptron
-            weights = np.empty_like(perceptron.weights)
-            set_average(perceptron, weights)
+        if self._weights is None:
+            weights = np.empty_like(self.perceptron.weights)
+            set_average(self.perceptron, weights)
             self._weights = weights
-        return weights
+        return self._weights
 
     # Storage
 
@@ -266,12 +252,11 @@ class WordClassifier(ClassedModel):
     def _write(self) -> Message:
         if not self.is_initialized:
             return {}
-        perceptron = {"perceptron": perceptron_to_message(self.perceptron)}
-        words = {**vocabulary_to_message(self.vocabulary), **candidates_to_message(self.candidates)}
         return {
-            **words,
+            **vocabulary_to_message(self.vocabulary),
+            **candidates_to_message(self.candidates),
             **self._classed(),
-            **perceptron,
+            "perceptron": perceptron_to_message(self.perceptron),
             **_TRAINING.write(vars(self.training)),
         }
 

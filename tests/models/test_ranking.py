@@ -10,7 +10,7 @@ from spacy_hpyp.models.reranker import (
     Lists,
     Ranking,
     learn_weights,
-    log_likelihood,
+    mean_log_likelihood,
     probabilities,
     right_of_chosen,
 )
@@ -47,7 +47,7 @@ def test_no_weights_near_those_that_are_learned_are_better():
     found = learn_weights(given, EVERY)
 
     def objective(weights):
-        return 50 * log_likelihood(given, weights) - 0.5 * weights @ weights
+        return 50 * mean_log_likelihood(given, weights) - 0.5 * weights @ weights
 
     for i in range(len(FEATURES)):
         for step in (-0.01, 0.01):

@@ -107,17 +107,17 @@ def maker(function: Callable) -> Any:
     to have it compiled.
     """
     dispatcher = _dispatcher(function, counting=True, called_from_python=False)
-    compat.run_uncompiled(dispatcher)
+    dispatcher.__class__ = compat.Maker
     return dispatcher
 
 
 def _compile(function: Callable, *, counting: bool, called_from_python: bool = True) -> Any:
     inner = _dispatcher(function, counting=counting, called_from_python=False)
-    compat.refuse_calls(inner)
+    inner.__class__ = compat.Inner
     if not called_from_python:
         return inner
     entry = _dispatcher(function, counting=counting, called_from_python=True)
-    compat.let_compiled_code_call(inner, entry)
+    entry.__class__, entry.inner = compat.Entry, inner
     # What is kept of a function that is compiled in several ways is not all the same.
     stamp = f"{_stamp(Path(function.__code__.co_filename))} {counting}"
     compat.set_cache(entry, compat.new_cache(function, stamp, _warn_once))

@@ -71,49 +71,37 @@ def _widened(arg: types.Type) -> types.Type:
     return types.int64 if isinstance(arg, types.Integer) and arg.signed else arg
 
 
-class _Inner(_Called):
+class Inner(_Called):
     """What compiled code calls, and Python cannot: there is nothing that takes Python's objects apart, and Numba would jump there."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """There is no such call."""
         raise TypeError(
             f"'{self.py_func.__module__}.{self.py_func.__qualname__}' is compiled for other compiled functions only, and Python "
             "cannot call it. Call what calls it, or its uncompiled form, the attribute 'py_func'."
         )
 
 
-class _Maker(_Called):
+class Maker(_Called):
     """What compiled code calls. Python runs it as it is."""
 
     def __call__(self, *args: Any) -> Any:
+        """Run it uncompiled."""
         return self.py_func(*args)
 
 
-class _Entry(CPUDispatcher):
+class Entry(CPUDispatcher):
     """What Python calls. Compiled code calls `inner` in its place."""
 
-    inner: _Inner
+    inner: Inner
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
+        """That of `inner`."""
         return self.inner.get_call_template(args, kws)
 
     def get_overload(self, sig: Any) -> Any:
+        """That of `inner`."""
         return self.inner.get_overload(sig)
-
-
-def refuse_calls(dispatcher: Any) -> None:
-    """Let calls of a compiled function from Python raise a TypeError, see `called_from_python` in `options`."""
-    dispatcher.__class__ = _Inner
-
-
-def run_uncompiled(dispatcher: Any) -> None:
-    """Let Python run a compiled function as it is written."""
-    dispatcher.__class__ = _Maker
-
-
-def let_compiled_code_call(inner: Any, dispatcher: Any) -> None:
-    """Let compiled code call another form of a compiled function than Python does."""
-    dispatcher.__class__ = _Entry
-    dispatcher.inner = inner
 
 
 class Entries(IndexDataCacheFile):

@@ -175,28 +175,6 @@ def test_numba_calls_what_is_overridden_of_its_cache():
                 assert len(inspect.signature(method).parameters) == len(expected), name
 
 
-def test_where_nothing_can_be_kept_functions_are_compiled_in_memory(monkeypatch):
-    def fail(self, function):
-        raise RuntimeError("cannot cache function")
-
-    problems = []
-    monkeypatch.setattr(FunctionCache, "__init__", fail)
-    assert isinstance(compat.new_cache(length, "stamp", problems.append), NullCache)
-    assert [str(problem) for problem in problems] == ["cannot cache function"]
-
-
-def test_a_directory_that_cannot_be_written_to_is_a_runtime_error_of_numba(tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "file"))
-    problems = []
-    # Beside this file there is room, but a function of a file that is not there has neither.
-    exec(compile("def f(x): return x", str(tmp_path / "file" / "f.py"), "exec"), place := {})
-    monkeypatch.setenv("HOME", str(tmp_path / "file"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert isinstance(compat.new_cache(place["f"], "stamp", problems.append), NullCache)
-    assert [type(problem) for problem in problems] == [RuntimeError]
-
-
 # spaCy
 
 

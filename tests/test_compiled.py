@@ -290,13 +290,6 @@ def test_overloads_that_share_a_file_by_chance_are_not_mixed_up(cache, monkeypat
     assert len(list(cache.rglob("*.nbc"))) == 1
 
 
-def test_a_cache_that_is_flushed_is_empty(cache):
-    function = compiled(doubled)
-    function(1)
-    function.recompile()
-    assert sum(function.stats.cache_hits.values()) == 0
-
-
 def test_a_full_disk_stops_no_call(cache, monkeypatch):
     def fail(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,7 +19,6 @@ from ..training.raw_training import (
     ParsedText,
     RawTextProgress,
     last_checkpoint,
-    learn_from_text,
     learn_from_trees,
     parse_texts,
 )
@@ -106,17 +106,15 @@ def learn_text(
             yield words
 
     with Bar(total=size, unit="B", unit_scale=True, desc="Learning", leave=True) as bar:
-        steps = learn_from_text(
+        parsed = parse_texts(
             parser.joint,
-            followed(),
-            output,
+            islice(followed(), done.texts, None),
             search=parser.search,
+            threads=parser.threads,
             segmented=not running,
             batch_words=batch_words,
-            checkpoint_words=checkpoint_words,
-            **common,
         )
-        for done in steps:
+        for done in learn_from_trees(parser.joint, parsed, output, checkpoint_words=checkpoint_words, **common):
             bar.n = min(seen, size)
             rate = (done.words - before) / max(bar.format_dict["elapsed"], 1e-9)
             bar.set_postfix_str(f"{rate:,.0f} words/s, {done.log_prob / max(done.words, 1):.4f} nats/word")

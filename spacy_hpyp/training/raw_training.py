@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from io import BytesIO
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +26,6 @@ from ..models.joint_model import JointModel
 from ..settings import whole
 from ..storage.checksum import DAMAGE
 from ..storage.files import prepare_folder, replace_file, replace_folder, synchronise_folder
-from ..text.vocabulary import Vocabulary
 
 #: Which distributions learn, by the name of the setting.
 LEARNING = {"words": ("word",), "all": DISTRIBUTIONS}
@@ -87,21 +86,6 @@ def join_parsed(parts: Sequence[ParsedText]) -> ParsedText:
     return ParsedText(size, joined([nothing, *(part.sentences for part in parts)]))
 
 
-def _batches(
-    texts: Iterable[Sequence[str]], vocabulary: Vocabulary, *, segmented: bool, words: int
-) -> Iterator[tuple[int, Blocks]]:
-    """How many texts are parsed together, and these as blocks; see `learn_from_text`."""
-    some, found = [], 0
-    for text in chain(texts, [None]):
-        if text is not None:
-            some.append(np.array(vocabulary.numbers_observed(text), dtype=np.int32))
-            found += len(text)
-        if found >= words or (text is None and found):
-            blocks = sentence_blocks([each for each in some if len(each)])
-            yield len(some), blocks._replace(may_start=np.full(found, not segmented))
-            some, found = [], 0
-
-
 def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
     """The sentences that a parser has found in some blocks."""
     offsets = cut(blocks, parses.heads).offsets
@@ -122,21 +106,38 @@ def parse_texts(
     search: Search,
     threads: int,
     segmented: bool,
-    batch_words: int,
+    batch_words: int = 50_000,
 ) -> Iterator[ParsedText]:
-    """Parse texts, each batch with the model as it is then. The arguments are those of `learn_from_text`."""
+    """Parse texts, each batch with the model as it is then.
+
+    texts (Iterable[Sequence[str]]): The words of each text. Where learning goes on from a checkpoint, those that come after it.
+    search (Search): How they are parsed.
+    threads (int): How many threads parse; the result does not depend on it.
+    segmented (bool): Whether each text is one sentence; else the parser finds the sentences.
+    batch_words (int): About how many words are parsed with the same view of the model.
+    RAISES (ValueError): If that is less than 1.
+    """
+    whole("batch_words", batch_words)
     search = search._replace(marginals=False, consensus=False)
-    for count, blocks in _batches(texts, model.vocabulary, segmented=segmented, words=batch_words):
-        parses = model.frozen.decode(blocks, search, threads)
-        found = parsed_sentences(blocks, parses)
-        # What is learned is what is generated.
-        found = found._replace(words=model.vocabulary.outcomes[found.words])
-        log_prob = float(parses.log_probability.sum())
-        yield ParsedText(RawTextProgress(count, len(found.offsets) - 1, len(found.words), log_prob), found)
+    some, words = [], 0
+    for text in chain(texts, [None]):
+        if text is not None:
+            some.append(np.array(model.vocabulary.numbers_observed(text), dtype=np.int32))
+            words += len(text)
+        if words >= batch_words or (text is None and words):
+            blocks = sentence_blocks([each for each in some if len(each)])
+            blocks = blocks._replace(may_start=np.full(words, not segmented))
+            parses = model.frozen.decode(blocks, search, threads)
+            found = parsed_sentences(blocks, parses)
+            # What is learned is what is generated.
+            found = found._replace(words=model.vocabulary.outcomes[found.words])
+            log_prob = float(parses.log_probability.sum())
+            yield ParsedText(RawTextProgress(len(some), len(found.offsets) - 1, words, log_prob), found)
+            some, words = [], 0
 
 
 def _add(model: JointModel, sentences: Sentences, learning: str, *, seed: int, threads: int) -> None:
-    """Add the events of trees to the model, see `learn_from_text`."""
+    """Add the events of trees to the model, see `learn_from_trees`."""
     unseated = np.zeros(len(sentences.offsets) - 1, dtype=bool)
     derivations = static_derivations(sentences)
 
@@ -147,43 +148,6 @@ def _add(model: JointModel, sentences: Sentences, learning: str, *, seed: int, t
         model.progress.tokens += len(sentences.words)
 
     model.guard.change(add)
-
-
-def learn_from_text(
-    model: JointModel,
-    texts: Iterable[Sequence[str]],
-    output: Path,
-    *,
-    save: Callable[[Path], None],
-    search: Search,
-    seed: int,
-    threads: int,
-    segmented: bool,
-    learning: str = "words",
-    batch_words: int = 50_000,
-    checkpoint_words: int = 1_000_000,
-) -> Iterator[RawTextProgress]:
-    """Learn from a text, and save the pipeline now and then.
-
-    If the output directory has a checkpoint, learning goes on from there: the model has to be the checkpoint's (see
-    `last_checkpoint`), and the texts the same as before.
-
-    texts (Iterable[Sequence[str]]): The words of each text.
-    search (Search): How texts are parsed.
-    segmented (bool): Whether each text is one sentence; else the parser finds the sentences.
-    batch_words (int): About how many words are parsed with the same view of the model.
-    model, output, save, seed, threads, learning, checkpoint_words: See `learn_from_trees`.
-    YIELDS (RawTextProgress): After each batch, what has been learned since the beginning.
-    RAISES (ValueError): If there are no words, a number of words is not at least 1, the checkpoint is damaged, or the parser has
-        not been trained or generates no words.
-    RAISES (OSError): If the output cannot be written; what was saved before is still there then.
-    """
-    whole("batch_words", batch_words)
-    remaining = islice(texts, last_checkpoint(output)[1].texts, None)
-    how = {"threads": threads, "segmented": segmented, "batch_words": batch_words}
-    parsed = parse_texts(model, remaining, search=search, **how)
-    common = {"seed": seed, "threads": threads, "learning": learning, "checkpoint_words": checkpoint_words}
-    return learn_from_trees(model, parsed, output, save=save, **common)
 
 
 def learn_from_trees(
@@ -197,7 +161,10 @@ def learn_from_trees(
     learning: str = "words",
     checkpoint_words: int = 1_000_000,
 ) -> Iterator[RawTextProgress]:
-    """Learn from parsed text, and save the pipeline now and then, see `learn_from_text`.
+    """Learn from parsed text, and save the pipeline now and then.
+
+    If the output directory has a checkpoint, learning goes on from there: the model has to be the checkpoint's (see
+    `last_checkpoint`), and the texts the same as before.
 
     model (JointModel): The model.
     parsed (Iterable[ParsedText]): What comes after the checkpoint, if there is one; of each part the model has learned when the next one is
@@ -205,9 +172,13 @@ def learn_from_trees(
     output (Path): Gets `model-last` in the end, and checkpoints before that.
     save (Callable[[Path], None]): Saves the pipeline to a directory: its `to_disk`.
     seed (int): Fixes what is learned.
-    threads (int): How many threads learn, and parse; the result does not depend on it.
+    threads (int): How many threads learn; the result does not depend on it.
     learning (str): "words" or "all", see `LEARNING`.
     checkpoint_words (int): After how many words the pipeline is saved; besides, it is after each round.
+    YIELDS (RawTextProgress): After each part, what has been learned since the beginning.
+    RAISES (ValueError): If there are no words, a number of words is not at least 1, the checkpoint is damaged, or the parser has
+        not been trained or generates no words.
+    RAISES (OSError): If the output cannot be written; what was saved before is still there then.
     """
     whole("checkpoint_words", checkpoint_words)
     if not model.is_initialized or not model.is_lexicalised:

@@ -21,7 +21,7 @@ from ..annotation.arrays import Sentences
 from ..arc_standard.contexts import NEXT_OF, compile_contexts
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.observations import observe
-from ..hpyp.leave_one_out import Observations, leave_one_out, seat_observations
+from ..hpyp.leave_one_out import leave_one_out, seat_observations
 from ..models.joint_model import JointModel
 from ..pools.fitting import ExpertPredictions, added_gains, fit_weights
 
@@ -255,12 +255,12 @@ class _Bank:
         if len(possible) == 0:
             possible = np.ones((1, alphabet), dtype=np.bool_)
         number = DISTRIBUTIONS.index(distribution)
-        root_tag = model.root_tag
-        self._observations = observe(sentences, number, model.is_factored, elements, possible, root_tag)
+        self._observations = observe(sentences, number, model.is_factored, elements, possible, model.root_tag)
         groups = len(sentences.offsets) - 1
         rng = np.random.default_rng([seed, number])
         self._groups = np.sort(rng.choice(groups, min(sample, groups), replace=False))
-        self._sampled = _events_of(self._observations, self._groups)
+        offsets = self._observations.offsets
+        self._sampled = np.concatenate([np.arange(offsets[g], offsets[g + 1]) for g in self._groups])
         self.events = len(self._sampled)
         self.words = int(np.diff(sentences.offsets)[self._groups].sum())
         if self.events == 0:
@@ -268,6 +268,9 @@ class _Bank:
         self._mixed = conditional.mixed
         self._one_table, self._seed, self._threads = model.one_table, seed, threads
         self._depths = max(LONGEST, *map(len, own)) + 1
+        #: The weights of a pool without experts, and those of an expert that joins a pool, to be fitted.
+        self.no_weights = np.zeros((0, self._depths))
+        self.first_weights = np.full((1, self._depths), _FIRST_IN_MIXTURE if self._mixed else 0.0)
         width = 1 if self._mixed else alphabet
         self._predictions = ExpertPredictions(
             np.empty((capacity, self.events, width), dtype=np.float32),
@@ -280,16 +283,6 @@ class _Bank:
         #: Where the predictions of each candidate are.
         self.slots: dict[Expert, int] = {}
         self.considered = 0
-
-    @property
-    def no_weights(self) -> np.ndarray:
-        """The weights of a pool without experts."""
-        return np.zeros((0, self._depths))
-
-    @property
-    def first_weights(self) -> np.ndarray:
-        """The weights of an expert that joins a pool, to be fitted."""
-        return np.full((1, self._depths), _FIRST_IN_MIXTURE if self._mixed else 0.0)
 
     def add(self, experts: list[Expert], progress: Callable[[int, int], None] | None = None) -> None:
         """Predict with more candidates."""
@@ -337,7 +330,3 @@ class _Bank:
 
     def _places(self, experts: list[Expert]) -> np.ndarray:
         return np.array([self.slots[expert] for expert in experts], dtype=np.int64)
-
-
-def _events_of(observations: Observations, groups: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.arange(observations.offsets[g], observations.offsets[g + 1]) for g in groups])

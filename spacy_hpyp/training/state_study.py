@@ -76,21 +76,17 @@ def study_states(
             logarithms += np.log(probability)
             inverses += 1.0 / probability
         progress(-float(np.log2(probability).mean()))
+    accuracy = None
+    if model.reads_parents and dev:
+        right = [heads == text.heads for text, heads in zip(dev, model.parse(dev))]
+        accuracy = float(np.sum(np.concatenate(right)) / max(1, sum(map(len, right))))
     return StateFigures(
         kind=model.kind,
         states=model.states,
         back_off=model.back_off,
         bits=-float(logarithms.mean()) / kept / log(2.0),
         exact_bits=float(np.log2(inverses / kept).mean()),
-        accuracy=_accuracy(model, dev) if model.reads_parents and dev else None,
+        accuracy=accuracy,
         accepted=float(draws[1] / max(1, draws[0])) if sample_trees else None,
         top_words=model.top_words(top_words),
     )
-
-
-def _accuracy(model: LatentStates, dev: Sequence[UncasedWords]) -> float:
-    right = total = 0
-    for text, heads in zip(dev, model.parse(dev)):
-        right += int(np.sum(heads == text.heads))
-        total += len(heads)
-    return right / max(1, total)

@@ -145,10 +145,7 @@ class Treebank(Seen[np.ndarray]):
 
     def rows_of(self, key: bytes, sentence: RawSentence, vocab: Vocab) -> np.ndarray | None:
         """A sentence with its key, if it can be learned from."""
-        return self.take(key, partial(self._make, sentence, vocab))
-
-    def _make(self, raw: RawSentence, vocab: Vocab) -> np.ndarray | str:
-        return self._encode(self._read(raw, vocab))
+        return self.take(key, lambda: self._encode(self._read(sentence, vocab)))
 
     def _encode(self, sentence: GoldSentence | str) -> np.ndarray | str:
         return sentence if isinstance(sentence, str) else self.model.encoder.encode(sentence)

@@ -2,6 +2,7 @@
 
 import errno
 import shutil
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -10,14 +11,23 @@ from typer.testing import CliRunner
 
 from spacy_hpyp.annotation.arrays import Blocks, Parses
 from spacy_hpyp.cli import hpyp
-from spacy_hpyp.training.raw_training import last_checkpoint, learn_from_text, parsed_sentences, save_checkpoint
+from spacy_hpyp.training.raw_training import (
+    last_checkpoint,
+    learn_from_trees,
+    parse_texts,
+    parsed_sentences,
+    save_checkpoint,
+)
 
 
 def learn(toy, nlp, texts, output, **options):
     """Let the parser of a pipeline learn, as it is set to parse."""
     parser = toy.parser(nlp)
-    settings = {"search": parser.search, "seed": parser.seed, "threads": parser.threads}
-    return learn_from_text(parser.joint, texts, output, save=nlp.to_disk, **settings, **options)
+    how = {name: options.pop(name) for name in ("segmented", "batch_words") if name in options}
+    remaining = islice(texts, last_checkpoint(output)[1].texts, None)
+    parsed = parse_texts(parser.joint, remaining, search=parser.search, threads=parser.threads, **how)
+    settings = {"seed": parser.seed, "threads": parser.threads}
+    return learn_from_trees(parser.joint, parsed, output, save=nlp.to_disk, **settings, **options)
 
 
 @pytest.fixture(scope="module")

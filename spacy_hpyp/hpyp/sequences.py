@@ -26,7 +26,8 @@ GROUP, BEFORE = 0, 1
 
 
 @borrowing
-def _read_context(symbols, start, place, group, end, row):
+def read_context(symbols, start, place, group, end, row):
+    """Read the context of a place in a sequence that begins at `start` into a row."""
     row[GROUP] = group
     for distance in range(len(row) - BEFORE):
         before = place - 1 - distance
@@ -43,7 +44,7 @@ def learn_sequences(
 ) -> Franchise:
     """Seat sequences and resample the hyperparameters, by Gibbs sampling.
 
-    franchise (Franchise): Empty; of one expert, which reads each element of a context row at a level of its own.
+    franchise (Franchise): Empty; of one expert, which reads one element of a context row at each level.
     symbols (int32[*]): The sequences one after the other, each with the end as its last symbol.
     offsets (int64[sequences + 1]): Where each begins.
     group (int32[sequences]): The group of each.
@@ -66,16 +67,20 @@ def visit_sequences(franchise, symbols, offsets, group, seated, rng):
         room for the symbols.
     seated (bool): Whether the sequences are seated.
     rng (numpy.random.Generator): The source of randomness.
+    RETURNS (float): The sum of the log-probabilities in nats, each predicted before it is added; if the sequences are seated,
+        that is from everything else.
     """
+    total = 0.0
     end = franchise.alphabet[0] - 1
-    row = np.empty(franchise.columns.shape[1], dtype=np.int32)
+    row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)
     for i in range(len(group)):
         for place in range(offsets[i], offsets[i + 1]):
-            _read_context(symbols, offsets[i], place, group[i], end, row)
+            read_context(symbols, offsets[i], place, group[i], end, row)
             restaurant = open_restaurant(franchise, 0, row)
             if seated:
                 unseat(franchise, restaurant, symbols[place], rng)
-            seat(franchise, restaurant, symbols[place], rng)
+            total += log(seat(franchise, restaurant, symbols[place], rng))
+    return total
 
 
 @compiled
@@ -86,11 +91,11 @@ def score_sequences(franchise, symbols, offsets, group, out):
     out (float64[sequences]): Overwritten with log p(sequence | group), its end counted, in nats.
     """
     end = franchise.alphabet[0] - 1
-    row = np.empty(franchise.columns.shape[1], dtype=np.int32)
+    row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)
     for i in range(len(group)):
         out[i] = 0.0
         for place in range(offsets[i], offsets[i + 1]):
-            _read_context(symbols, offsets[i], place, group[i], end, row)
+            read_context(symbols, offsets[i], place, group[i], end, row)
             out[i] += log(dish_probability(franchise, deepest(franchise, 0, row), symbols[place]))
 
 
@@ -104,10 +109,10 @@ def draw_sequence(franchise, group, rng, symbols):
     RETURNS (int): How many there are; -1 if the end was not drawn after as many as there is room for.
     """
     end = franchise.alphabet[0] - 1
-    row = np.empty(franchise.columns.shape[1], dtype=np.int32)
+    row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)
     probability = np.empty(franchise.alphabet[0])
     for place in range(len(symbols) + 1):
-        _read_context(symbols, 0, place, group, end, row)
+        read_context(symbols, 0, place, group, end, row)
         restaurant_distribution(franchise, deepest(franchise, 0, row), probability)
         left = rng.random() * probability.sum()
         symbol = 0

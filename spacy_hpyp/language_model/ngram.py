@@ -19,6 +19,7 @@ from ..annotation.arrays import Blocks, sentence_blocks
 from ..hpyp.counts import dish_counts
 from ..hpyp.franchise import Franchise, new_franchise, reserve
 from ..hpyp.hyperparameters import resample
+from ..hpyp.sequences import BEFORE, visit_sequences
 from ..hpyp.storage import pack, unpack
 from ..models.messages import rare_from_message, rare_to_message
 from ..models.spelling import Spelling, spell, write_out
@@ -31,7 +32,7 @@ from ..text.spool import Spool
 from ..text.unknown_words import RULES, UnknownWordRule, check_rule, plain_rule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, LONGEST, unfound
-from .ngram_seating import draw_stream, next_distributions, score_block, visit_stream
+from .ngram_seating import draw_stream, next_distributions, score_block
 from .scoring import Perplexity, perplexity_of, scored_sentence
 
 FORMAT = 1
@@ -417,7 +418,7 @@ def columns_of(order: int) -> np.ndarray:
 
     RETURNS (int32[1, order - 1]): See `Franchise`.
     """
-    return np.arange(order - 1, dtype=np.int32).reshape(1, order - 1)
+    return np.arange(BEFORE, BEFORE + order - 1, dtype=np.int32).reshape(1, order - 1)
 
 
 def train_ngram_model(
@@ -466,7 +467,9 @@ def train_ngram_model(
             log_prob, visited = 0.0, 0
             for stream in spool.streams(numbers):
                 franchise = reserve(franchise, len(stream))
-                log_prob += visit_stream(franchise, stream, sweep > 1, rng)
+                ends = np.flatnonzero(stream == len(words.vocabulary)) + 1
+                offsets, group = np.append(0, ends), np.zeros(len(ends), dtype=np.int32)
+                log_prob += visit_sequences(franchise, stream, offsets, group, sweep > 1, rng)
                 visited += len(stream)
                 if progress is not None:
                     progress(NgramProgress(sweep, len(stream), sweeps * predictions, log_prob / visited))

@@ -8,8 +8,9 @@ import pytest
 
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER, new_franchise, reserve
 from spacy_hpyp.hpyp.hyperparameters import resample
+from spacy_hpyp.hpyp.sequences import BEFORE, visit_sequences
 from spacy_hpyp.hpyp.storage import pack, unpack
-from spacy_hpyp.language_model.ngram_seating import score_block, visit_stream
+from spacy_hpyp.language_model.ngram_seating import score_block
 from spacy_hpyp.pools.finished import average, finish
 
 # Three words and the boundary, which is the last dish.
@@ -22,15 +23,22 @@ def stream_of(sentences):
 
 
 def columns_of(order):
-    return np.arange(order - 1, dtype=np.int32).reshape(1, -1)
+    return np.arange(BEFORE, BEFORE + order - 1, dtype=np.int32).reshape(1, -1)
+
+
+def visit(franchise, sentences, seated, rng):
+    offsets = np.cumsum([0, *(len(sentence) + 1 for sentence in sentences)])
+    return visit_sequences(
+        franchise, stream_of(sentences), offsets, np.zeros(len(sentences), dtype=np.int32), seated, rng
+    )
 
 
 def seat_sentences(order, sweeps=1, seed=0, one_table=False, sentences=SENTENCES):
     rng = np.random.default_rng(seed)
-    stream = stream_of(sentences)
-    franchise = reserve(new_franchise(columns_of(order), END + 1, 0.4, 0.7, one_table=one_table), len(stream))
+    room = len(stream_of(sentences))
+    franchise = reserve(new_franchise(columns_of(order), END + 1, 0.4, 0.7, one_table=one_table), room)
     for sweep in range(sweeps):
-        visit_stream(franchise, stream, sweep > 0, rng)
+        visit(franchise, sentences, sweep > 0, rng)
     return franchise
 
 
@@ -132,5 +140,5 @@ def test_a_visit_returns_the_log_probability_of_its_events():
     rng = np.random.default_rng(0)
     franchise = reserve(new_franchise(columns_of(3), END + 1), 100)
     # Nothing is seated: the first event is uniform, and so is the sentence after the same one has left.
-    assert visit_stream(franchise, stream_of([[]]), False, rng) == pytest.approx(np.log(1 / 4))
-    assert visit_stream(franchise, stream_of([[]]), True, rng) == pytest.approx(np.log(1 / 4))
+    assert visit(franchise, [[]], False, rng) == pytest.approx(np.log(1 / 4))
+    assert visit(franchise, [[]], True, rng) == pytest.approx(np.log(1 / 4))

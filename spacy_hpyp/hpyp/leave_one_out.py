@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import borrowing, by_reference, compiled
 from .franchise import (
     TIER,
     Franchise,
@@ -30,6 +30,7 @@ _CHUNK = 8192
 _SAMPLES = 5
 
 
+@by_reference
 class Observations(NamedTuple):
     """Everything that one distribution is known to have generated.
 
@@ -65,16 +66,16 @@ def seat_observations(
     for start in range(0, len(order), _CHUNK):
         part = order[start : start + _CHUNK]
         franchise = reserve(franchise, len(part))
-        _seat_events(franchise, observations.row, observations.dish, part, rng)
+        _seat_events(franchise, observations, part, rng)
     for _ in range(_SAMPLES):
         resample(franchise, rng)
     return franchise
 
 
 @borrowing
-def _seat_events(franchise, row, dish, events, rng):
+def _seat_events(franchise, observations, events, rng):
     for event in events:
-        seat(franchise, open_restaurant(franchise, 0, row[event]), dish[event], rng)
+        seat(franchise, open_restaurant(franchise, 0, observations.row[event]), observations.dish[event], rng)
 
 
 def leave_one_out(
@@ -92,22 +93,13 @@ def leave_one_out(
     events = int(np.sum(observations.offsets[groups + 1] - observations.offsets[groups]))
     log_probability = np.empty((events, observations.possible.shape[1] if whole else 1), dtype=np.float32)
     depth = np.empty(events, dtype=np.int8)
-    _predict_left_out(
-        reserve(franchise, events),
-        observations.row,
-        observations.dish,
-        observations.offsets,
-        groups,
-        whole,
-        rng,
-        log_probability,
-        depth,
-    )
+    _predict_left_out(reserve(franchise, events), observations, groups, whole, rng, log_probability, depth)
     return log_probability, depth
 
 
 @compiled
-def _predict_left_out(franchise, row, dish, offsets, groups, whole, rng, log_probability, depth):
+def _predict_left_out(franchise, observations, groups, whole, rng, log_probability, depth):
+    row, dish, offsets = observations.row, observations.dish, observations.offsets
     out = np.empty(franchise.alphabet[0])
     i = 0
     for group in groups:

@@ -77,8 +77,8 @@ def _penalty(weights: np.ndarray) -> float:
 
 
 @borrowing
-def _energies(predictions, experts, weights, event, total):
-    """A product pool's unnormalised log-probabilities; impossible outcomes have minus infinity."""
+def _distribution(predictions, experts, weights, event, total):
+    """A product pool's probabilities; those of impossible outcomes are 0. Returns the log-probability of what was observed."""
     total[:] = 0.0
     for m in range(len(experts)):
         weight = weights[m, predictions.depth[experts[m], event]]
@@ -92,13 +92,6 @@ def _energies(predictions, experts, weights, event, total):
             highest = max(highest, total[y])
         else:
             total[y] = -np.inf
-    return highest
-
-
-@borrowing
-def _distribution(predictions, experts, weights, event, total):
-    """A product pool's probabilities. Returns the log-probability of what was observed."""
-    highest = _energies(predictions, experts, weights, event, total)
     chosen = total[predictions.dish[event]] - highest
     mass = 0.0
     for y in range(len(total)):

@@ -1,27 +1,31 @@
 """Training that is stopped in the middle of a sweep, saved and loaded, goes on as if it had not been stopped."""
 
 import pytest
+import spacy
 import srsly
 from spacy.training import Example
 from spacy.util import minibatch
 from thinc.api import SGD
 
+import spacy_hpyp.components.easy_first_tagger  # noqa: F401
 from spacy_hpyp.storage.checksum import unpack_message
+from spacy_hpyp.training import confidence
 
-SWEEPS = 4
+SWEEPS, PASSES = 4, 3
+SMALL = {"arc_places": 2**12, "label_places": 2**10}
 #: Something is latent from the third sweep on, and confidence is learned.
 SETTINGS = {"latent_after": 1, "latent_particles": 5, "particles": 5, "marginals": True}
 
 
-def examples_of(toy, nlp):
+def examples_of(toy, nlp, count=24):
     """Documents of two sentences, some of which occur more than once, and one of which is not projective."""
-    sentences = toy.sentences(24)
+    sentences = toy.sentences(count)
     corpus = [*sentences, *sentences[4:8]]
     docs = [toy.doc(nlp.vocab, *corpus[i : i + 2]) for i in range(0, len(corpus), 2)]
     return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
 
 
-def states(toy, nlp, first=0, learning=False):
+def states(toy, nlp, first=0, *, learning=False):
     """The parser after each batch of some sweeps, from one batch on."""
     batches = [batch for _ in range(SWEEPS) for batch in minibatch(examples_of(toy, nlp), 4)]
     for batch in batches[first:]:
@@ -89,3 +93,48 @@ def test_weights_are_contrasted_after_the_next_sweep_if_an_interrupt_came_before
     for half, expected in ((slice(6), []), (slice(6, 12), [12]), (slice(12), [12])):
         nlp.update(toy.examples(nlp, toy.sentences(12)[half]))
         assert contrasted == expected
+
+
+def pipeline(**settings):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("easy_first_tagger", config={"model": {"places": 2**12}})
+    nlp.add_pipe("easy_first_parser", config={"folds": 3, **settings, "model": SMALL})
+    return nlp
+
+
+def states_of_easy_first(toy, nlp, first=0):
+    """The parser after each batch of some passes, from one batch on."""
+    batches = [batch for _ in range(PASSES) for batch in minibatch(examples_of(toy, nlp, 90), 12)]
+    for batch in batches[first:]:
+        nlp.update(batch, drop=0.2)
+        yield nlp.get_pipe("easy_first_parser").to_bytes(exclude=["vocab"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "small_below"),
+    [
+        pytest.param({"beam": 1}, 0, id="greedy"),
+        pytest.param({"beam": 3, "learning": "early"}, 1000, id="early", marks=pytest.mark.slow),
+        pytest.param({"beam": 3, "learning": "max-violation", "folds": 0}, 0, id="gold tags", marks=pytest.mark.slow),
+    ],
+)
+def test_training_that_was_stopped_anywhere_in_a_pass_goes_on_as_if_it_had_not_been(
+    toy, tmp_path, monkeypatch, settings, small_below
+):
+    monkeypatch.setattr(confidence, "_CROSS_FITTED_BELOW", small_below)
+    nlp = pipeline(**settings)
+    nlp.initialize(lambda: examples_of(toy, nlp, 90))
+    parser = nlp.get_pipe("easy_first_parser")
+    assert bool(parser.parser.progress.tags) == (settings.get("folds") != 0)
+    saved, expected = [nlp.to_bytes()], []
+    for state in states_of_easy_first(toy, nlp):
+        saved.append(nlp.to_bytes())
+        expected.append(state)
+    assert parser.parser.progress.passes == PASSES
+    assert parser.parser.confidence is not None
+    for stop, data in enumerate(saved[:-1]):
+        again = pipeline(**settings).from_bytes(data)
+        again.to_disk(tmp_path)
+        again = spacy.load(tmp_path)
+        assert again.to_bytes() == data
+        assert list(states_of_easy_first(toy, again, stop)) == expected[stop:]

@@ -156,15 +156,12 @@ def unpack(
         raise ValueError(f"a part of a distribution is missing or of the wrong kind ({error})") from error
     tiers = experts * (depth + 1)
     _require(discount.shape == strength.shape == (tiers,), "the hyperparameters do not fit the context lists")
-    _require(
-        bool(np.all((discount >= 0) & (discount <= 1) & np.isfinite(strength))), "a discount is not between 0 and 1"
-    )
-    _require(bool(np.all(strength > -discount)), "a strength is not above the negative discount")
-    _require(bool(np.all(strength < _HIGHEST_STRENGTH)), "a strength is too large")
+    _require((discount >= 0) & (discount <= 1) & np.isfinite(strength), "a discount is not between 0 and 1")
+    _require(strength > -discount, "a strength is not above the negative discount")
+    _require(strength < _HIGHEST_STRENGTH, "a strength is too large")
     n = experts + sum(sizes)
-    _require(
-        len(sizes) == experts and min(sizes, default=0) >= 0, "the number of experts is not that of the context lists"
-    )
+    are_counted = len(sizes) == experts and min(sizes, default=0) >= 0
+    _require(are_counted, "the number of experts is not that of the context lists")
     _require(len(children) == len(dishes) == n and len(symbol) == n - experts, "the restaurants are not all there")
     parent, tier = _parents(children, sizes, columns)
     _require(_ascending(parent[experts:], symbol), "two restaurants have the same context")
@@ -172,33 +169,23 @@ def unpack(
     _require(int(dish.max(initial=0)) < alphabet, "a dish is not in the alphabet")
     restaurant = np.repeat(np.arange(n, dtype=np.int32), dishes)
     _require(_ascending(restaurant, dish), "a restaurant serves a dish twice")
-    _require(
-        bool(np.all((1 <= tables) & (tables <= customers))), "a serving has no table or more tables than customers"
-    )
+    _require((1 <= tables) & (tables <= customers), "a serving has no table or more tables than customers")
     crowd = np.bincount(restaurant, weights=customers, minlength=n)
     _require(int(crowd.max(initial=0)) < HIGHEST, "a restaurant has more customers than can be counted")
     several = np.flatnonzero(tables > 1)
     # With a discount of 1 there is no choice.
-    chosen = tables[discount[tier[restaurant]] < 1.0]
-    _require(
-        not one_table or bool(np.all(chosen == 1)),
-        "a restaurant has several tables for a dish: its seating was sampled",
-    )
-    alone = own_tables | (discount[tier[restaurant]] == 1.0)
-    _require(
-        bool(np.all((tables == customers) | ~alone)),
-        "customers share a table where raw counts or a discount of 1 give each one of his own",
-    )
+    no_choice = discount[tier[restaurant]] == 1.0
+    single = (tables == 1) | no_choice | (not one_table)
+    _require(single, "a restaurant has several tables for a dish: its seating was sampled")
+    own = (tables == customers) | ~(own_tables | no_choice)
+    _require(own, "customers share a table where raw counts or a discount of 1 give each one of his own")
     _require(len(kinds) == len(several) and kinds.sum() == len(size) == len(count), "the table sizes are not all there")
     owner = np.repeat(several, kinds)
-    _require(bool(np.all(size > 0) and np.all(count > 0)), "a table is empty")
+    _require((size > 0) & (count > 0), "a table is empty")
     _require(_ascending(owner, size), "a table size is listed twice")
     seats = np.bincount(owner, weights=size.astype(np.int64) * count, minlength=len(dish))[several]
     at_tables = np.bincount(owner, weights=count, minlength=len(dish))[several]
-    _require(
-        np.array_equal(seats, customers[several]) and np.array_equal(at_tables, tables[several]),
-        "the table sizes do not add up",
-    )
+    _require((seats == customers[several]) & (at_tables == tables[several]), "the table sizes do not add up")
     franchise.discount[:] = discount
     franchise.strength[:] = strength
     franchise = reserve_rows(franchise, n, len(dish), len(size))
@@ -222,16 +209,16 @@ def unpack(
     fill_index(franchise.serving_index, franchise.servings, len(dish))
     _link_above(franchise)
     above = served[:, ABOVE]
-    _require(bool(np.all((above != NONE) | (parent[restaurant] == NONE))), "a dish is unknown to the parent restaurant")
+    _require((above != NONE) | (parent[restaurant] == NONE), "a dish is unknown to the parent restaurant")
     sent = np.bincount(above[above != NONE], weights=tables[above != NONE], minlength=len(dish))
     levels = np.sum(columns != NONE, axis=1)
     inner = (tier % (depth + 1) < levels[tier // (depth + 1)])[restaurant]
-    _require(np.array_equal(sent[inner], customers[inner]), "customers and the tables below them do not agree")
+    _require(sent[inner] == customers[inner], "customers and the tables below them do not agree")
     return franchise
 
 
-def _require(condition: bool, problem: str) -> None:
-    if not condition:
+def _require(condition: bool | np.ndarray, problem: str) -> None:
+    if not np.all(condition):
         raise ValueError(problem)
 
 
@@ -257,9 +244,9 @@ def _parents(children: np.ndarray, sizes: list[int], columns: np.ndarray) -> tup
     return parent, tier
 
 
-def _ascending(group: np.ndarray, value: np.ndarray) -> bool:
-    """Whether values ascend strictly within each run of equal groups."""
-    return bool(np.all((np.diff(group) != 0) | (np.diff(value) > 0)))
+def _ascending(group: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Where values ascend strictly within runs of equal groups."""
+    return (np.diff(group) != 0) | (np.diff(value) > 0)
 
 
 def _ends(group: np.ndarray) -> np.ndarray:

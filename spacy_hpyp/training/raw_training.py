@@ -119,21 +119,25 @@ def parse_texts(
     """
     whole("batch_words", batch_words)
     search = search._replace(marginals=False, consensus=False)
-    some, words = [], 0
-    for text in chain(texts, [None]):
-        if text is not None:
-            some.append(np.array(model.vocabulary.numbers_observed(text), dtype=np.int32))
-            words += len(text)
-        if words >= batch_words or (text is None and words):
-            blocks = sentence_blocks([each for each in some if len(each)])
-            blocks = blocks._replace(may_start=np.full(words, not segmented))
-            parses = model.frozen.decode(blocks, search, threads)
-            found = parsed_sentences(blocks, parses)
-            # What is learned is what is generated.
-            found = found._replace(words=model.vocabulary.outcomes[found.words])
-            log_prob = float(parses.log_probability.sum())
-            yield ParsedText(RawTextProgress(len(some), len(found.offsets) - 1, words, log_prob), found)
-            some, words = [], 0
+
+    def parsed() -> Iterator[ParsedText]:
+        some, words = [], 0
+        for text in chain(texts, [None]):
+            if text is not None:
+                some.append(np.array(model.vocabulary.numbers_observed(text), dtype=np.int32))
+                words += len(text)
+            if words >= batch_words or (text is None and words):
+                blocks = sentence_blocks([each for each in some if len(each)])
+                blocks = blocks._replace(may_start=np.full(words, not segmented))
+                parses = model.frozen.decode(blocks, search, threads)
+                found = parsed_sentences(blocks, parses)
+                # What is learned is what is generated.
+                found = found._replace(words=model.vocabulary.outcomes[found.words])
+                log_prob = float(parses.log_probability.sum())
+                yield ParsedText(RawTextProgress(len(some), len(found.offsets) - 1, words, log_prob), found)
+                some, words = [], 0
+
+    return parsed()
 
 
 def _add(model: JointModel, sentences: Sentences, learning: str, *, seed: int, threads: int) -> None:

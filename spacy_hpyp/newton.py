@@ -1,4 +1,4 @@
-"""Newton's method for penalised log-likelihoods: of log-linear models, which are concave, so that there is one maximum."""
+"""Newton's method for penalised log-likelihoods, above all of log-linear models: they are concave, so that there is one maximum."""
 
 from collections.abc import Callable
 
@@ -14,8 +14,9 @@ def maximize(
     derivatives: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     start: np.ndarray,
     *,
-    highest: float,
-    close: float,
+    highest: float = np.inf,
+    close: float = 0.0,
+    least: float = 0.0,
 ) -> np.ndarray:
     """Find weights where a concave function is highest.
 
@@ -24,6 +25,7 @@ def maximize(
     start (float64[m]): Where to begin.
     highest (float): No weight gets beyond it, on either side of 0.
     close (float): A step that moves no weight further than this is the last one.
+    least (float): And so is one that adds less than this to the value.
     RETURNS (float64[m]): The weights.
     """
     weights, value = start, objective(start)
@@ -38,7 +40,8 @@ def maximize(
             step = step / 2.0
         else:
             break
+        added = found - value
         weights, value = moved, found
-        if np.abs(step).max(initial=0.0) < close:
+        if np.abs(step).max(initial=0.0) < close or added < least:
             break
     return weights

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing, compiled
+from ..newton import maximize
 
 # The precision of the prior on the weights.
 _PRECISION = 1.0
@@ -53,27 +54,18 @@ def fit_weights(
     """
     likelihood_of = _mixture_likelihood if mixed else _product_likelihood
     step_of = _mixture_step if mixed else _product_step
-    events = len(predictions.dish)
-    value = likelihood_of(predictions, experts, weights) - _penalty(weights)
-    for _ in range(_STEPS):
-        gradient, curvature = step_of(predictions, experts, weights)
-        gradient -= _PRECISION * weights.ravel()
-        curvature[np.diag_indices_from(curvature)] += _PRECISION
-        step = np.linalg.solve(curvature, gradient).reshape(weights.shape)
-        before = value
-        for _ in range(_STEPS):
-            found = likelihood_of(predictions, experts, weights + step) - _penalty(weights + step)
-            if found > value:
-                weights, value = weights + step, found
-                break
-            step = step / 4.0
-        if value - before < _TOLERANCE * events:
-            break
-    return weights, (value + _penalty(weights)) / max(events, 1)
+    events, shape = len(predictions.dish), weights.shape
 
+    def objective(weights: np.ndarray) -> float:
+        likelihood = likelihood_of(predictions, experts, weights.reshape(shape))
+        return likelihood - 0.5 * _PRECISION * float(weights @ weights)
 
-def _penalty(weights: np.ndarray) -> float:
-    return 0.5 * _PRECISION * float(np.sum(weights**2))
+    def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        gradient, curvature = step_of(predictions, experts, weights.reshape(shape))
+        return gradient - _PRECISION * weights, curvature + _PRECISION * np.eye(len(weights))
+
+    weights = maximize(objective, derivatives, weights.ravel(), least=_TOLERANCE * events).reshape(shape)
+    return weights, likelihood_of(predictions, experts, weights) / max(events, 1)
 
 
 @borrowing

@@ -31,17 +31,7 @@ from ..hpyp.franchise import (
     unseat_noting,
 )
 from .expert_cache import ExpertCache, new_expert_cache, recall_all
-from .view import (
-    BUCKETS,
-    EMPTY,
-    PAIR,
-    SINGLE,
-    VALUE,
-    View,
-    bucket_of,
-    view_distribution,
-    view_probability,
-)
+from .view import BUCKETS, EMPTY, PAIR, SINGLE, VALUE, View, bucket_of, view_distribution, view_probability
 
 # What is possible keeps a probability that has a logarithm, however sure the experts are of something else.
 _LEAST = -200.0
@@ -168,22 +158,36 @@ def gate_weight(pool, symbols, expert):
 
 
 @borrowing
-def seat_product(pool, restaurants, symbols, kind, dish, rng):
-    """`learn_product`, and add the event to every expert."""
+def expert_weight(pool, restaurant, symbols, expert):
+    """The weight of an expert whose context leads to a restaurant that is not empty."""
+    row = pool.franchise.restaurants[restaurant]
+    return pool.weights.bucket[row[TIER], bucket_of(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
+
+
+@borrowing
+def seat_event(pool, restaurants, symbols, kind, dish, rng):
+    """`learn_event`, and add the event to every expert."""
     if is_plain(pool):
-        return log(seat(pool.franchise, restaurants[0], dish, rng))
-    log_probability = learn_product(pool, restaurants, symbols, kind, dish)
+        return log(seat(pool.franchise, restaurants[0], dish, rng)) if len(restaurants) > 0 else 0.0
+    if pool.mixed:
+        _find_shares(pool, restaurants, symbols)
+        for expert in range(len(restaurants)):
+            pool.scratch[1, expert] = seat(pool.franchise, restaurants[expert], dish, rng)
+        return _learn_shares(pool, symbols, len(restaurants))
+    log_probability = learn_event(pool, restaurants, symbols, kind, dish)
     for restaurant in restaurants:
         seat(pool.franchise, restaurant, dish, rng)
     return log_probability
 
 
 @borrowing
-def learn_product(pool, restaurants, symbols, kind, dish):
-    """`predict_product`, and add the gradient of the log-probability up."""
-    log_probability = predict_product(pool, restaurants, symbols, kind, dish)
+def learn_event(pool, restaurants, symbols, kind, dish):
+    """`predict_event`, and add the gradient of the log-probability up."""
+    log_probability = predict_event(pool, restaurants, symbols, kind, dish)
     if is_plain(pool):
         return log_probability
+    if pool.mixed:
+        return _learn_shares(pool, symbols, len(restaurants))
     total = pool.scratch[len(restaurants)]
     for expert in range(len(restaurants)):
         row = pool.franchise.restaurants[seen(pool.franchise, restaurants[expert])]
@@ -198,10 +202,11 @@ def learn_product(pool, restaurants, symbols, kind, dish):
 
 
 @borrowing
-def predict_product(pool, restaurants, symbols, kind, dish):
-    """The log-probability of one event under a product pool, given the present seating.
+def predict_event(pool, restaurants, symbols, kind, dish):
+    """The log-probability of one event, given the present seating.
 
-    Leaves the logs of the experts' distributions in `pool.scratch`, and behind them the probabilities of the pool.
+    Leaves in `pool.scratch`, of a product, the logs of the experts' distributions, and behind them the probabilities of the pool; of a
+    mixture, the experts' shares and their probabilities of the dish.
 
     restaurants (int32[experts]): Where the context leads under each expert.
     symbols (int32[gates]): The symbols of the gates.
@@ -209,13 +214,19 @@ def predict_product(pool, restaurants, symbols, kind, dish):
     RETURNS (float): The log-probability of the dish, in nats.
     """
     if is_plain(pool):
-        return log(dish_probability(pool.franchise, restaurants[0], dish))
+        return log(dish_probability(pool.franchise, restaurants[0], dish)) if len(restaurants) > 0 else 0.0
+    if pool.mixed:
+        _find_shares(pool, restaurants, symbols)
+        mass = 0.0
+        for expert in range(len(restaurants)):
+            pool.scratch[1, expert] = dish_probability(pool.franchise, restaurants[expert], dish)
+            mass += pool.scratch[0, expert] * pool.scratch[1, expert]
+        return log(mass)
     total = pool.scratch[len(restaurants)]
     total[:] = 0.0
     for expert in range(len(restaurants)):
         restaurant = seen(pool.franchise, restaurants[expert])
-        row = pool.franchise.restaurants[restaurant]
-        weight = pool.weights.bucket[row[TIER], bucket_of(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
+        weight = expert_weight(pool, restaurant, symbols, expert)
         out = pool.scratch[expert]
         restaurant_distribution(pool.franchise, restaurant, out)
         for y in range(len(out)):
@@ -245,53 +256,15 @@ def normalise(total, possible, kind, dish):
 
 
 @borrowing
-def seat_mixture(pool, restaurants, symbols, dish, rng):
-    """`learn_mixture`, and add the event to every expert."""
-    if is_plain(pool):
-        return log(seat(pool.franchise, restaurants[0], dish, rng)) if len(restaurants) > 0 else 0.0
-    _find_shares(pool, restaurants, symbols)
-    for expert in range(len(restaurants)):
-        pool.scratch[1, expert] = seat(pool.franchise, restaurants[expert], dish, rng)
-    return _learn_shares(pool, symbols, len(restaurants))
-
-
-@borrowing
-def learn_mixture(pool, restaurants, symbols, dish):
-    """`predict_mixture`, and add the gradient of the log-probability up."""
-    log_probability = predict_mixture(pool, restaurants, symbols, dish)
-    return log_probability if is_plain(pool) else _learn_shares(pool, symbols, len(restaurants))
-
-
-@borrowing
-def predict_mixture(pool, restaurants, symbols, dish):
-    """The log-probability of one event under a mixture pool, given the present seating.
-
-    Leaves the experts' shares and their probabilities of the dish in `pool.scratch`.
-
-    restaurants (int32[experts]): Where the context leads under each expert.
-    symbols (int32[gates]): The symbols of the gates.
-    RETURNS (float): The log-probability of the dish, in nats.
-    """
-    if is_plain(pool):
-        return log(dish_probability(pool.franchise, restaurants[0], dish)) if len(restaurants) > 0 else 0.0
-    _find_shares(pool, restaurants, symbols)
-    total = 0.0
-    for expert in range(len(restaurants)):
-        pool.scratch[1, expert] = dish_probability(pool.franchise, restaurants[expert], dish)
-        total += pool.scratch[0, expert] * pool.scratch[1, expert]
-    return log(total)
-
-
-@borrowing
 def _find_shares(pool, restaurants, symbols):
     """What each expert of a mixture is worth, and the places of its weight, in `pool.scratch`."""
     share, tier, place = pool.scratch[0], pool.scratch[2], pool.scratch[3]
     mass = 0.0
     for expert in range(len(restaurants)):
-        row = pool.franchise.restaurants[seen(pool.franchise, restaurants[expert])]
+        restaurant = seen(pool.franchise, restaurants[expert])
+        row = pool.franchise.restaurants[restaurant]
         tier[expert], place[expert] = row[TIER], bucket_of(row[CUSTOMERS])
-        weight = pool.weights.bucket[row[TIER], bucket_of(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
-        share[expert] = exp(weight)
+        share[expert] = exp(expert_weight(pool, restaurant, symbols, expert))
         mass += share[expert]
     for expert in range(len(restaurants)):
         share[expert] /= mass
@@ -310,30 +283,6 @@ def _learn_shares(pool, symbols, experts):
         for gate in range(len(symbols)):
             pool.gradient.gate[gate, symbols[gate], expert] += change
     return log(total)
-
-
-@borrowing
-def seat_event(pool, restaurants, symbols, kind, dish, rng):
-    """Add one event to every expert and its gradient up, see `seat_product` and `seat_mixture`."""
-    if pool.mixed:
-        return seat_mixture(pool, restaurants, symbols, dish, rng)
-    return seat_product(pool, restaurants, symbols, kind, dish, rng)
-
-
-@borrowing
-def learn_event(pool, restaurants, symbols, kind, dish):
-    """Add the gradient of an event's log-probability up, see `learn_product` and `learn_mixture`."""
-    if pool.mixed:
-        return learn_mixture(pool, restaurants, symbols, dish)
-    return learn_product(pool, restaurants, symbols, kind, dish)
-
-
-@borrowing
-def predict_event(pool, restaurants, symbols, kind, dish):
-    """The log-probability of an event in nats, see `predict_product` and `predict_mixture`."""
-    if pool.mixed:
-        return predict_mixture(pool, restaurants, symbols, dish)
-    return predict_product(pool, restaurants, symbols, kind, dish)
 
 
 @borrowing
@@ -409,6 +358,18 @@ def mixture_probability(pool, row, dish, scratch):
         mass += share
         total += share * cache.probability[expert]
     return total / mass
+
+
+@borrowing
+def find_shares(pool, row, scratch):
+    """What each expert of a mixture pool is worth in a context, into `scratch.cache.weight`. Returns the sum."""
+    cache, mass = scratch.cache, 0.0
+    recall_all(pool.finished, pool.weights.bucket, row, 0, cache)
+    read_symbols(pool, row, scratch.symbols)
+    for expert in range(len(cache.weight)):
+        cache.weight[expert] = exp(cache.weight[expert] + gate_weight(pool, scratch.symbols, expert))
+        mass += cache.weight[expert]
+    return mass
 
 
 @inner

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing, by_reference, generic, generic_maker, implements, inner, maker
-from ..hpyp.franchise import CUSTOMERS, TIER, deepest, deepest_of, dish_probability, restaurant_distribution
+from ..hpyp.franchise import deepest, deepest_of, dish_probability, restaurant_distribution
 from .pool import (
     FrozenPool,
     SeatedPool,
-    gate_weight,
+    expert_weight,
     mixture_probability,
     new_scratch,
     normalise,
@@ -21,7 +21,6 @@ from .pool import (
     read_symbols,
     seen,
 )
-from .view import bucket_of
 
 
 @by_reference
@@ -107,7 +106,7 @@ def _seated_distribution(pool, row, kind, scratch, out):
     out[:] = 0.0
     for expert in range(len(scratch.place)):
         restaurant = seen(franchise, scratch.place[expert])
-        weight = _weight(pool, restaurant, scratch.symbols, expert)
+        weight = expert_weight(pool, restaurant, scratch.symbols, expert)
         restaurant_distribution(franchise, restaurant, scratch.out)
         for y in range(len(out)):
             out[y] += weight * np.log(scratch.out[y])
@@ -127,13 +126,7 @@ def _seated_probability(pool, row, dish, scratch):
     mass, total = 0.0, 0.0
     for expert in range(len(scratch.place)):
         restaurant = seen(franchise, scratch.place[expert])
-        share = np.exp(_weight(pool, restaurant, scratch.symbols, expert))
+        share = np.exp(expert_weight(pool, restaurant, scratch.symbols, expert))
         mass += share
         total += share * dish_probability(franchise, scratch.place[expert], dish)
     return total / mass
-
-
-@borrowing
-def _weight(pool, restaurant, symbols, expert):
-    row = pool.franchise.restaurants[restaurant]
-    return pool.weights.bucket[row[TIER], bucket_of(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)

@@ -23,12 +23,7 @@ from spacy_hpyp.hpyp.franchise import (
     seat,
 )
 from spacy_hpyp.pools import view as views
-from spacy_hpyp.pools.pool import (
-    Weights,
-    mixture_probability,
-    new_scratch,
-    product_distribution,
-)
+from spacy_hpyp.pools.pool import Weights, mixture_probability, new_scratch, product_distribution
 from spacy_hpyp.pools.pool import unseat_all_noting as unseat
 from spacy_hpyp.pools.view import BUCKETS, EMPTY, LIST, SINGLE, WIDTH
 

@@ -20,16 +20,13 @@ from spacy_hpyp.pools.pool import (
     SeatedPool,
     Weights,
     bucket_of,
-    learn_mixture,
-    learn_product,
+    learn_event,
     mixture_probability,
     new_scratch,
-    predict_mixture,
-    predict_product,
+    predict_event,
     product_distribution,
     read_symbols,
-    seat_mixture,
-    seat_product,
+    seat_event,
     unseat_all_noting,
 )
 
@@ -66,7 +63,7 @@ def seated_pool(weights, possible=NO_MASK, events=300, one_table=False):
         row = rng.integers(3, size=3).astype(np.int32)
         dish = (row.sum() * 5 + rng.geometric(0.2)) % ALPHABET
         open_restaurants(franchise, row, places)
-        seat_product(pool, places, symbols_of(pool, row), 0, dish, rng)
+        seat_event(pool, places, symbols_of(pool, row), 0, dish, rng)
         if i % 3 == 0:
             assert unseat_all_noting(franchise, places, dish, rng, MOVED)
     for part in gradient:
@@ -165,10 +162,10 @@ def test_seating_returns_the_probability_that_the_dish_had():
         symbols = symbols_of(pool, row)
         open_restaurants(pool.franchise, row, places)
         expected = np.log(product(pool, row, 1)[7])
-        assert seat_product(pool, places, symbols, 1, 7, rng) == pytest.approx(expected)
+        assert seat_event(pool, places, symbols, 1, 7, rng) == pytest.approx(expected)
         assert unseat_all_noting(pool.franchise, places, 7, rng, MOVED)
         expected = np.log(mixture(pool, row)[7])
-        assert seat_mixture(pool, places, symbols, 7, rng) == pytest.approx(expected)
+        assert seat_event(pool._replace(mixed=True), places, symbols, 0, 7, rng) == pytest.approx(expected)
         assert unseat_all_noting(pool.franchise, places, 7, rng, MOVED)
 
 
@@ -176,7 +173,7 @@ def test_seating_returns_the_probability_that_the_dish_had():
 def test_gradient_is_that_of_the_log_likelihood(mixed):
     row, dish, step = np.array([1, 2, 0], dtype=np.int32), 7, 1e-5
     weights = random_weights(0.4)
-    pool = seated_pool(weights, MASK if not mixed else NO_MASK)
+    pool = seated_pool(weights, MASK if not mixed else NO_MASK)._replace(mixed=mixed)
     rng = np.random.default_rng(0)
     places = np.empty(len(COLUMNS), dtype=np.int32)
     open_restaurants(pool.franchise, row, places)
@@ -195,10 +192,7 @@ def test_gradient_is_that_of_the_log_likelihood(mixed):
             slopes[place] = (above - log_likelihood()) / (2 * step)
             part[place] += step
         expected.append(slopes)
-    if mixed:
-        seat_mixture(pool, places, symbols, dish, rng)
-    else:
-        seat_product(pool, places, symbols, 0, dish, rng)
+    seat_event(pool, places, symbols, 0, dish, rng)
     assert any(np.any(part != 0) for part in pool.gradient)
     for found, slopes in zip(pool.gradient, expected):
         np.testing.assert_allclose(found, slopes, atol=1e-6)
@@ -207,27 +201,20 @@ def test_gradient_is_that_of_the_log_likelihood(mixed):
 @pytest.mark.parametrize("mixed", [False, True])
 def test_what_is_learned_without_seating_is_what_is_learned_with_it(mixed):
     row, dish = np.array([1, 2, 0], dtype=np.int32), 7
-    pool = seated_pool(random_weights(0.4), NO_MASK if mixed else MASK)
+    pool = seated_pool(random_weights(0.4), NO_MASK if mixed else MASK)._replace(mixed=mixed)
     rng = np.random.default_rng(0)
     places = np.empty(len(COLUMNS), dtype=np.int32)
     open_restaurants(pool.franchise, row, places)
     symbols = symbols_of(pool, row)
     before = pool.franchise.used.copy()
-    if mixed:
-        predicted = predict_mixture(pool, places, symbols, dish)
-        assert not pool.gradient.bucket.any()
-        found = learn_mixture(pool, places, symbols, dish)
-    else:
-        predicted = predict_product(pool, places, symbols, 0, dish)
-        assert not pool.gradient.bucket.any()
-        found = learn_product(pool, places, symbols, 0, dish)
+    predicted = predict_event(pool, places, symbols, 0, dish)
+    assert not pool.gradient.bucket.any()
+    found = learn_event(pool, places, symbols, 0, dish)
     np.testing.assert_array_equal(pool.franchise.used, before)
     gradient = [part.copy() for part in pool.gradient]
     for part in pool.gradient:
         part[:] = 0.0
-    expected = (
-        seat_mixture(pool, places, symbols, dish, rng) if mixed else seat_product(pool, places, symbols, 0, dish, rng)
-    )
+    expected = seat_event(pool, places, symbols, 0, dish, rng)
     assert predicted == found == pytest.approx(expected, rel=1e-12)
     for part, other in zip(gradient, pool.gradient):
         np.testing.assert_allclose(part, other, rtol=1e-9, atol=1e-12)
@@ -241,7 +228,7 @@ def test_one_table_at_most_is_deterministic_and_leaves_nothing_behind():
         open_restaurants(pool.franchise, row, places)
         for seed in (1, 2):
             rng = np.random.default_rng(seed)
-            seat_product(pool, places, symbols_of(pool, row), 0, 3, rng)
+            seat_event(pool, places, symbols_of(pool, row), 0, 3, rng)
             assert unseat_all_noting(pool.franchise, places, 3, rng, MOVED)
     again = pool.franchise.restaurants[: len(restaurants)]
     np.testing.assert_array_equal(again[:, :CUSTOMERS], restaurants[:, :CUSTOMERS])
@@ -263,5 +250,5 @@ def test_pool_without_experts_generates_with_probability_one():
     empty = np.empty(0, dtype=np.int32)
     assert mixture_probability(view, empty, 1, new_scratch(view)) == 1.0
     pool = SeatedPool(franchise, weights, weights, no_gates, NO_MASK, nothing, np.empty((2, 3)), True)
-    assert seat_mixture(pool, empty, empty, 1, np.random.default_rng(0)) == 0.0
+    assert seat_event(pool, empty, empty, 0, 1, np.random.default_rng(0)) == 0.0
     assert franchise.restaurants[0, PARENT] != NONE or franchise.used[N_RESTAURANTS] == 0

@@ -125,6 +125,15 @@ def new_franchise(
     return franchise
 
 
+def dish_counts(franchise: Franchise) -> np.ndarray:
+    """How often each dish is seated by the first expert (int64[dishes])."""
+    servings = franchise.servings[: franchise.used[N_SERVINGS]]
+    tier = franchise.restaurants[servings[:, RESTAURANT], TIER]
+    # Each customer of an expert sits in one of its most specific restaurants.
+    own = servings[tier == np.count_nonzero(franchise.columns[0] != NONE)]
+    return np.bincount(own[:, DISH], own[:, SERVED], int(franchise.alphabet[0])).astype(np.int64)
+
+
 def reserve(franchise: Franchise, events: int) -> Franchise:
     """Make room for a number of events to be removed and added by every expert.
 
@@ -549,22 +558,25 @@ def _grow_table(franchise, serving, size):
 
 
 @borrowing
-def _join_table(franchise, serving, discount, rng):
-    """Seat a customer at an occupied table: one of size s with weight (s - d) times their number.
-
-    RETURNS (int): The size of the table, with the customer.
-    """
+def _pick_table(franchise, serving, discount, rng):
+    """Draw one of a serving's tables: one of size s with weight (s - d). Returns its size."""
     row = franchise.servings[serving]
-    size = row[SERVED]
-    if row[OPEN] > 1:
-        left = rng.random() * (row[SERVED] - discount * row[OPEN])
-        cell = row[CELL]
-        while True:
-            size = franchise.cells[cell, SIZE]
-            left -= (size - discount) * franchise.cells[cell, COUNT]
-            if left < 0.0 or franchise.cells[cell, LINK] == NONE:
-                break
-            cell = franchise.cells[cell, LINK]
+    if row[OPEN] <= 1:
+        return row[SERVED]
+    left = rng.random() * (row[SERVED] - discount * row[OPEN])
+    cell = row[CELL]
+    while True:
+        size = franchise.cells[cell, SIZE]
+        left -= (size - discount) * franchise.cells[cell, COUNT]
+        if left < 0.0 or franchise.cells[cell, LINK] == NONE:
+            return size
+        cell = franchise.cells[cell, LINK]
+
+
+@borrowing
+def _join_table(franchise, serving, discount, rng):
+    """Seat a customer at an occupied table. Returns its size, with the customer."""
+    size = _pick_table(franchise, serving, discount, rng)
     _grow_table(franchise, serving, size)
     return size + 1
 
@@ -604,17 +616,7 @@ def _shrink_table(franchise, serving, size):
 @borrowing
 def _leave_table(franchise, serving, rng):
     """Take a customer away, each as likely as the other. Returns the size of the table, with the customer."""
-    row = franchise.servings[serving]
-    size = row[SERVED]
-    if row[OPEN] > 1:
-        left = rng.random() * row[SERVED]
-        cell = row[CELL]
-        while True:
-            size = franchise.cells[cell, SIZE]
-            left -= size * franchise.cells[cell, COUNT]
-            if left < 0.0 or franchise.cells[cell, LINK] == NONE:
-                break
-            cell = franchise.cells[cell, LINK]
+    size = _pick_table(franchise, serving, 0.0, rng)
     _shrink_table(franchise, serving, size)
     return size
 

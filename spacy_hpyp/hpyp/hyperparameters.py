@@ -63,8 +63,11 @@ def histograms(franchise: Franchise) -> Histograms:
 
 
 def _tally(tier: np.ndarray, value: np.ndarray, tiers: int) -> np.ndarray:
-    dense, large, filled = _count_values(tier, value, tiers)
-    return _triples(dense, large[:filled])
+    is_large = value >= _DENSE
+    dense = np.bincount((tier * _DENSE + value)[~is_large], minlength=tiers * _DENSE).reshape(tiers, _DENSE)
+    dense[:, 0] = 0
+    large = np.column_stack([tier[is_large], value[is_large], np.ones(np.count_nonzero(is_large), dtype=np.int64)])
+    return _triples(dense, large)
 
 
 def _triples(dense: np.ndarray, large: np.ndarray) -> np.ndarray:
@@ -77,24 +80,11 @@ def _triples(dense: np.ndarray, large: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _count_values(tier, value, tiers):
-    dense = np.zeros((tiers, _DENSE), dtype=np.int64)
-    large = np.empty((np.sum(value >= _DENSE), 3), dtype=np.int64)
-    filled = 0
-    for i in range(len(tier)):
-        if 0 < value[i] < _DENSE:
-            dense[tier[i], value[i]] += 1
-        elif value[i] >= _DENSE:
-            large[filled, 0] = tier[i]
-            large[filled, 1] = value[i]
-            large[filled, 2] = 1
-            filled += 1
-    return dense, large, filled
-
-
-@compiled
 def _count_sizes(franchise, tiers):
-    """As `_count_values`, of the table sizes: the cells of a histogram, or the customers of a single table."""
+    """How often each table size occurs in each tier: the cells of a histogram, or the customers of a single table.
+
+    RETURNS (tuple[int64[tiers, *], int64[*, 3], int]): Small sizes; large ones as triples, of which there are so many.
+    """
     dense = np.zeros((tiers, _DENSE), dtype=np.int64)
     large = np.empty((_DENSE, 3), dtype=np.int64)
     filled = 0

@@ -16,8 +16,7 @@ from spacy import registry
 from spacy.util import minibatch
 
 from ..annotation.arrays import Blocks, sentence_blocks
-from ..hpyp.counts import dish_counts
-from ..hpyp.franchise import Franchise, new_franchise, reserve
+from ..hpyp.franchise import Franchise, dish_counts, new_franchise, reserve
 from ..hpyp.hyperparameters import resample
 from ..hpyp.sequences import BEFORE, visit_sequences
 from ..hpyp.storage import pack, unpack

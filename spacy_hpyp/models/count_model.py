@@ -19,8 +19,7 @@ from thinc.api import Model
 from ..annotation.arrays import Sentences
 from ..annotation.confidence import Passage
 from ..annotation.documents import Encoder
-from ..hpyp.counts import dish_counts
-from ..hpyp.franchise import Franchise, reserve
+from ..hpyp.franchise import Franchise, dish_counts, reserve
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
 from ..inference.gibbs import remove_sentences, visit_sentences

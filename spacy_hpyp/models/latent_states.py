@@ -22,8 +22,7 @@ from ..head_outward.states import (
     resample_strengths,
     word_counts,
 )
-from ..hpyp.counts import dish_counts
-from ..hpyp.franchise import N_RESTAURANTS, SYMBOL, TIER, Franchise
+from ..hpyp.franchise import N_RESTAURANTS, SYMBOL, TIER, Franchise, dish_counts
 from ..hpyp.storage import pack, unpack
 from ..storage.schema import Keyed, Message, Ragged, arrays, group, integers, numbers, part
 from ..text.vocabulary import Vocabulary, VocabularySettings

@@ -2,24 +2,24 @@
 
 from numba import njit
 
-from spacy_hpyp.arc_standard import block_search, lookahead
+from spacy_hpyp.arc_standard import decoding, proposals
 from spacy_hpyp.arc_standard.proposals import new_workspace
 
 
 @njit
 def only(blocks, block):
-    return block_search.only(blocks, block)
+    return decoding.only(blocks, block)
 
 
 @njit
 def search_block(parser, block, search, work, records, syntactic, lexical, log_probability):
-    return block_search.search_block(parser, block, search, work, records, syntactic, lexical, log_probability)
+    return decoding.search_block(parser, block, search, work, records, syntactic, lexical, log_probability)
 
 
 @njit
 def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
-    return lookahead.lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share)
+    return proposals.lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share)
 
 
 def decode_all(parser, blocks, block, search):
-    return block_search.decode_all(parser, new_workspace(parser, search), blocks, block, search)
+    return decoding.decode_all(parser, new_workspace(parser, search), blocks, block, search)

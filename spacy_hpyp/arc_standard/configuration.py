@@ -10,9 +10,12 @@ Records are rows of an int32[*, 16] array. Row `NOWHERE` is the item that does n
 configuration. Symbols are 0 for NULL, 1 for ROOT, and from 2 on the tags, words, labels or actions.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ..compiled import borrowing, compiled, overwrite
+from ..compiled import NONE, borrowing, compiled, implements, inner, overwrite
+from ..inference import particle_filter
 
 # Columns of a record.
 TAG, WORD, LEFT, RIGHT, BELOW, PREVIOUS, ACTION, DEPTH = range(8)
@@ -139,17 +142,104 @@ def reduce(records, used, top, action):
     record[DEPTH] = records[top, DEPTH] - 1
 
 
-@compiled
-def compact(records, used, tops):
-    """Forget the records that some configurations were not derived by, and move the others to the front.
+@borrowing
+def execute(records, used, top, action, tag, word):
+    """Shift a word with its tag, or attach. Writes record `used`."""
+    if action == SHIFT:
+        shift(records, used, top, tag, word)
+    else:
+        reduce(records, used, top, action)
 
-    What a record refers to is what its configuration was derived by, so that nothing is missing then. The order of the
-    records stays the same.
 
-    records (int32[*, FIELDS]), used (int): The records, of which the first `used` are looked at.
-    tops (int32[m]): The configurations that are still needed; overwritten with where they are now.
-    RETURNS (int): How many records are left.
+@borrowing
+def derivation(records, last, actions, tags):
+    """What led to a configuration.
+
+    last (int): The record of the configuration.
+    actions (int32[*]): Overwritten with the actions, `NONE` behind them if there is room.
+    tags (int32[*]): Overwritten with the tags of the words that were shifted.
     """
+    step, word = 0, 0
+    record = last
+    while record != ROOT:
+        step += 1
+        word += records[record, ACTION] == SHIFT
+        record = records[record, PREVIOUS]
+    actions[step:] = NONE
+    record = last
+    while record != ROOT:
+        step -= 1
+        actions[step] = records[record, ACTION]
+        if actions[step] == SHIFT:
+            word -= 1
+            tags[word] = records[record, TAG] - FIRST_SYMBOL
+        record = records[record, PREVIOUS]
+
+
+@compiled
+def tree_of(actions, heads, labels):
+    """Replay a derivation on word positions.
+
+    actions (int32[2n]): A derivation of n words, of one sentence or of several; where it is not finished, `NONE` stands behind it.
+    heads (int32[n]): Overwritten with the head of each word that is attached, -1 if it is attached to ROOT.
+    labels (int32[n]): Overwritten with the label of each such arc, -1 for those from ROOT.
+    """
+    stack = np.empty(len(heads), dtype=np.int32)
+    depth = 0
+    word = 0
+    for action in actions:
+        if action == NONE:
+            break
+        if action == SHIFT:
+            stack[depth] = word
+            depth += 1
+            word += 1
+            continue
+        depth -= 1
+        if action == END:
+            heads[stack[depth]] = -1
+            labels[stack[depth]] = -1
+            continue
+        dependent = stack[depth]
+        if class_of(action) == LEFT_ARCS:
+            dependent = stack[depth - 1]
+            stack[depth - 1] = stack[depth]
+        heads[dependent] = stack[depth - 1]
+        labels[dependent] = label_of(action)
+
+
+class ArcStandard(NamedTuple):
+    """The transition system that derives some words, for the particle filter: an attachment is an action, and a word is generated with a
+    tag.
+
+    words (int32[n]): Their numbers.
+    """
+
+    words: np.ndarray
+
+
+@implements(particle_filter.begin, ArcStandard)
+@inner
+def _begin(system, records):
+    return begin(records), ROOT
+
+
+@implements(particle_filter.attach, ArcStandard)
+@inner
+def _attach(system, records, used, top, outcome):
+    reduce(records, used, top, outcome)
+
+
+@implements(particle_filter.generate, ArcStandard)
+@inner
+def _generate(system, records, used, top, word, outcome):
+    shift(records, used, top, outcome, system.words[word])
+
+
+@implements(particle_filter.compact, ArcStandard)
+@compiled
+def _compact(system, records, used, tops):
+    # What a record refers to is what its configuration was derived by, so that nothing is missing then. The order stays the same.
     place = np.zeros(used, dtype=np.int32)
     place[ROOT] = ROOT
     for top in tops:
@@ -169,53 +259,3 @@ def compact(records, used, tops):
     for i in range(len(tops)):
         tops[i] = place[tops[i]]
     return left
-
-
-@borrowing
-def derivation(records, last, actions, tags):
-    """What led to a terminal configuration.
-
-    last (int): The record of the configuration.
-    actions (int32[2n]): Overwritten with the actions.
-    tags (int32[n]): Overwritten with the tags of the words that were shifted.
-    """
-    step = len(actions)
-    word = len(tags)
-    record = last
-    while record != ROOT:
-        step -= 1
-        actions[step] = records[record, ACTION]
-        if actions[step] == SHIFT:
-            word -= 1
-            tags[word] = records[record, TAG] - FIRST_SYMBOL
-        record = records[record, PREVIOUS]
-
-
-@compiled
-def tree_of(actions, heads, labels):
-    """Replay a derivation on word positions.
-
-    actions (int32[2n]): A derivation of n words, of one sentence or of several.
-    heads (int32[n]): Overwritten with each word's head, -1 for the words attached to ROOT.
-    labels (int32[n]): Overwritten with each arc's label, -1 for the words attached to ROOT.
-    """
-    stack = np.empty(len(heads), dtype=np.int32)
-    depth = 0
-    word = 0
-    for action in actions:
-        if action == SHIFT:
-            stack[depth] = word
-            depth += 1
-            word += 1
-            continue
-        depth -= 1
-        if action == END:
-            heads[stack[depth]] = -1
-            labels[stack[depth]] = -1
-            continue
-        dependent = stack[depth]
-        if class_of(action) == LEFT_ARCS:
-            dependent = stack[depth - 1]
-            stack[depth - 1] = stack[depth]
-        heads[dependent] = stack[depth - 1]
-        labels[dependent] = label_of(action)

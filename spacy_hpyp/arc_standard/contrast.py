@@ -17,27 +17,11 @@ import numpy as np
 from ..compiled import NONE, compiled, inner, overwrite
 from ..inference.beam import log_sum
 from ..pools.pool import add_mixture_gradient, add_product_gradient
-from .block_search import only, search_block
-from .configuration import (
-    ACTION,
-    DEPTH,
-    END,
-    FIELDS,
-    FIRST_ARC,
-    FIRST_RECORD,
-    FIRST_SYMBOL,
-    PREVIOUS,
-    ROOT,
-    SHIFT,
-    TAG,
-    WORD,
-    class_of,
-    kind_of,
-    label_of,
-    reduce,
-    shift,
-)
+from .configuration import ACTION, DEPTH, FIELDS, FIRST_RECORD, FIRST_SYMBOL, PREVIOUS, ROOT, SHIFT, TAG, WORD, execute
 from .contexts import read_context
+from .decoding import only, search_block
+from .distributions import event_of
+from .likelihood import is_factored
 
 _SMALLEST = 1024
 # What is less probable is passed over.
@@ -79,18 +63,16 @@ def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, grad
             share[path[record, PREVIOUS]] += share[record]
         top, word = ROOT, 0
         for action in derivations.actions[2 * start : 2 * end]:
+            tag, form = derivations.tags[start + min(word, n - 1)], one.words[min(word, n - 1)]
             # What the beam has, too, is not to be added twice.
             same = NONE
             for record in range(FIRST_RECORD, used):
                 if path[record, PREVIOUS] == top and path[record, ACTION] == action:
-                    if action != SHIFT or path[record, TAG] == FIRST_SYMBOL + derivations.tags[start + word]:
+                    if action != SHIFT or path[record, TAG] == FIRST_SYMBOL + tag:
                         same = record
                         break
             if same == NONE:
-                if action == SHIFT:
-                    shift(path, used, top, derivations.tags[start + word], one.words[word])
-                else:
-                    reduce(path, used, top, action)
+                execute(path, used, top, action, tag, form)
                 same = used
                 used += 1
             word += action == SHIFT
@@ -116,23 +98,17 @@ def log_of_share(beam, size, evidence, top):
 def _add_events(parser, records, record, share, work, gradients):
     """Add the gradients of what one transition has generated."""
     top, action = records[record, PREVIOUS], records[record, ACTION]
-    kind = kind_of(records[top, DEPTH])
-    if kind > 0 if parser.root_tag == NONE else kind == kind_of(3):
-        _add(parser.transition, records, top, 0, kind, class_of(action), share, work.transition, gradients[0])
-    if action >= FIRST_ARC:
-        _add(parser.label, records, top, class_of(action), 0, label_of(action), share, work.label, gradients[1])
-    if action == END and parser.root_tag != NONE:
-        _add(parser.tag, records, top, 0, 0, parser.root_tag, share, work.tag, gradients[2])
-    if action == SHIFT:
-        found, form = records[record, TAG] - FIRST_SYMBOL, records[record, WORD] - FIRST_SYMBOL
-        _add(parser.tag, records, top, 0, 0, found, share, work.tag, gradients[2])
-        read_context(parser.word.elements, records, top, found, work.word.key[2:])
-        add_mixture_gradient(parser.word, work.word.key[2:], form, share, work.word.scratch, gradients[3])
-
-
-@inner
-def _add(pool, records, top, known, kind, outcome, share, query, gradient):
-    """Add the gradient of an outcome of a pool that multiplies its experts."""
-    row = query.key[2:]
-    read_context(pool.elements, records, top, known, row)
-    add_product_gradient(pool, row, kind, outcome, share, query.scratch, query.distribution, gradient)
+    tag, word = records[record, TAG] - FIRST_SYMBOL, records[record, WORD] - FIRST_SYMBOL
+    pools = parser.transition, parser.label, parser.tag, parser.word
+    queries = work.transition, work.label, work.tag, work.word
+    for i in range(len(pools)):
+        pool, query = pools[i], queries[i]
+        known, kind, outcome = event_of(i, is_factored(parser), parser.root_tag, records[top, DEPTH], action, tag, word)
+        if outcome == NONE:
+            continue
+        row = query.key[2:]
+        read_context(pool.elements, records, top, known, row)
+        if pool.mixed:
+            add_mixture_gradient(pool, row, outcome, share, query.scratch, gradients[i])
+        else:
+            add_product_gradient(pool, row, kind, outcome, share, query.scratch, query.distribution, gradients[i])

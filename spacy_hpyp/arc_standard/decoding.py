@@ -1,4 +1,8 @@
-"""Decoding of many blocks in several threads, and of text whose sentences have to be found.
+"""Decoding by Algorithm 1 of Buys & Blunsom (2015), or by beam search: of many blocks in several threads, and of text whose sentences
+have to be found.
+
+It is the particle filter of `inference.particle_filter` that divides as `inference.rounding` says, over arc-standard derivations of
+which the best actions and tags are pursued (`proposals`). For beam search it keeps as `inference.pruning` says.
 
 By the end of a long block all derivations in a beam share their past, but for the last words: they agree on it, and are sure of
 it without reason. So what has no boundaries is decoded more than once:
@@ -16,11 +20,15 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ..annotation.arrays import Blocks, Guides, Parses, Posterior, Share, block_starts, no_guides, offsets_of
-from ..arc_standard.proposals import SearchModel, new_workspace
-from ..compiled import NONE
+from ..compiled import NONE, compiled, generic_maker, implements, inner_maker
 from ..inference.beam import log_sum
-from ..inference.rounding import Search
-from .block_search import decode_all, decode_blocks
+from ..inference.particle_filter import run
+from ..inference.pruning import BeamSearch, new_pruning
+from ..inference.rounding import Search, new_rounding
+from ..inference.running_text import read
+from .configuration import FIELDS
+from .posterior import choose, find_guides, find_marginals, read_parse, read_posterior
+from .proposals import SearchModel, bounds_of, new_decoding, new_workspace
 
 # Particles that are enough to see whether two sentences may be one, and how many nats less likely that may then be.
 _FEW = 10
@@ -29,6 +37,127 @@ _TIMES, _MANY = 4, 200
 _IMPLAUSIBLE = 8.0
 # The logarithm of odds beyond which nothing changes.
 _CERTAIN = 50.0
+_SMALLEST = 1024
+
+
+@inner_maker
+def only(blocks, block):
+    """One of some blocks by itself."""
+    start, end = blocks.offsets[block], blocks.offsets[block + 1]
+    offsets = np.zeros(2, dtype=np.int64)
+    offsets[1] = end - start
+    return Blocks(blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], offsets)
+
+
+@generic_maker
+def new_scheme(search, task, syntactic, lexical, log_probability):
+    """What a search does with particles, and how many there are, for a task (Decoding).
+
+    syntactic, lexical, log_probability (float64[n]): See `search_block`.
+    """
+
+
+@implements(new_scheme, Search)
+@inner_maker
+def _algorithm_1(search, task, syntactic, lexical, log_probability):
+    return new_rounding(search, syntactic, lexical, log_probability), search.particles
+
+
+@implements(new_scheme, BeamSearch)
+@inner_maker
+def _beam_search(search, task, syntactic, lexical, log_probability):
+    options = 2 * len(task.options.outcome)
+    highest, least = bounds_of(task)
+    return new_pruning(search, options, highest, least, syntactic, lexical, log_probability), options
+
+
+@inner_maker
+def search_block(parser, block, search, work, records, syntactic, lexical, log_probability):
+    """Algorithm 1, or beam search, on one block of n words.
+
+    block (Blocks): The block by itself.
+    search (Search | BeamSearch): K, at least 1, and what limits the search.
+    work (Workspace), records (int32[*, FIELDS]): Written on.
+    syntactic, lexical, log_probability (float64[n]): Overwritten, see `Parses`.
+    RETURNS (tuple): The records (int32[*, FIELDS]), grown as was needed, the final beam (Beam) and its size.
+    """
+    nothing = np.empty(0, dtype=np.int32)
+    task = new_decoding(parser, block, search, work)
+    scheme, particles = new_scheme(search, task, syntactic, lexical, log_probability)
+    return run(task, scheme, particles, nothing, nothing, records, None)
+
+
+@compiled
+def decode_blocks(parser, work, blocks, chosen, search, given, parses):
+    """Decode some blocks, each by itself; what one block gives does not depend on the others.
+
+    work (Workspace): Written on.
+    blocks (Blocks): All blocks.
+    chosen (int64[*]): Which of them to decode.
+    search (Search): How to search, and what to choose from the final beam.
+    given (bool): Whether the heads, labels and tags in `parses` are to be kept, and only their probabilities to be found.
+    parses (Parses): Overwritten for the chosen blocks.
+    """
+    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    for block in chosen:
+        start, end = blocks.offsets[block], blocks.offsets[block + 1]
+        one = only(blocks, block)
+        syntactic, lexical = parses.syntactic[start:end], parses.lexical[start:end]
+        log_probability = parses.log_probability[start:end]
+        records, beam, size = search_block(parser, one, search, work, records, syntactic, lexical, log_probability)
+        heads, labels, tags = parses.heads[start:end], parses.labels[start:end], parses.tags[start:end]
+        if not search.marginals:
+            best = 0
+            for i in range(size):
+                if beam.weight[i] > beam.weight[best]:
+                    best = i
+            read_parse(records, beam.record[best], heads, labels, tags)
+            continue
+        posterior = read_posterior(records, beam, size, end - start, search.temperature)
+        if not given:
+            choose(posterior, search.consensus, heads, labels, tags)
+        find_marginals(posterior, heads, tags, parses.head_probability[start:end], parses.tag_probability[start:end])
+        if search.guides:
+            guides = parses.guides
+            own = Guides(
+                guides.heads[start:end],
+                guides.head_probability[start:end],
+                guides.head_labels[start:end],
+                guides.tags[start:end],
+                guides.tag_probability[start:end],
+            )
+            find_guides(posterior, own)
+
+
+@compiled
+def read_blocks(parser, work, blocks, chosen, search, parses):
+    """Find the probabilities of the words of some blocks, whose sentences are searched for apart; see `running_text.read`.
+
+    parser, work, blocks, chosen: As for `decode_blocks`.
+    search (Search): With `apart`.
+    parses (Parses): The probabilities of the words are overwritten for the chosen blocks.
+    """
+    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    for block in chosen:
+        start, end = blocks.offsets[block], blocks.offsets[block + 1]
+        log_probability = parses.log_probability[start:end]
+        scheme = new_rounding(search, parses.syntactic[start:end], parses.lexical[start:end], log_probability)
+        records = read(new_decoding(parser, only(blocks, block), search, work), scheme, records)
+
+
+@compiled
+def decode_all(parser, work, blocks, block, search):
+    """All derivations that the final beam has for one block.
+
+    work (Workspace): Written on.
+    block (int): Which of the blocks.
+    RETURNS (Posterior): Their trees and probabilities.
+    """
+    one = only(blocks, block)
+    n = len(one.tags)
+    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    records, beam, size = search_block(parser, one, search, work, records, np.empty(n), np.empty(n), np.empty(n))
+    return read_posterior(records, beam, size, n, search.temperature)
 
 
 def decode(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
@@ -143,8 +272,32 @@ def _decode(
     given: Parses | None = None,
 ) -> Parses:
     """Parse some blocks, or all, each by itself; or find how probable given parses are. What is returned for other blocks means nothing."""
-    tokens = len(blocks.tags)
-    parses = given or Parses(
+    parses = given or _new_parses(len(blocks.tags), search)
+    lengths = np.diff(blocks.offsets)
+    chosen = np.arange(len(lengths)) if chosen is None else chosen
+    # The longest first, dealt out in turn: the threads finish at about the same time.
+    order = chosen[np.argsort(-lengths[chosen], kind="stable")]
+    # Copied, as the decoder would be compiled once more for an array with gaps.
+    hands = [order[thread::threads].copy() for thread in range(min(threads, len(order)))]
+
+    def decode_hand(hand: np.ndarray) -> None:
+        work = new_workspace(parser, search)
+        if search.apart:
+            read_blocks(parser, work, blocks, hand, search, parses)
+        else:
+            decode_blocks(parser, work, blocks, hand, search, given is not None, parses)
+
+    if len(hands) == 1:
+        decode_hand(hands[0])
+    elif len(hands) > 1:
+        with ThreadPoolExecutor(len(hands)) as pool:
+            list(pool.map(decode_hand, hands))
+    return parses
+
+
+def _new_parses(tokens: int, search: Search) -> Parses:
+    """Room for what is found of some tokens."""
+    return Parses(
         heads=np.full(tokens, NONE, dtype=np.int32),
         labels=np.full(tokens, NONE, dtype=np.int32),
         tags=np.zeros(tokens, dtype=np.int32),
@@ -155,22 +308,6 @@ def _decode(
         tag_probability=np.full(tokens, np.nan),
         guides=no_guides(tokens if search.guides else 0),
     )
-    lengths = np.diff(blocks.offsets)
-    chosen = np.arange(len(lengths)) if chosen is None else chosen
-    # The longest first, dealt out in turn: the threads finish at about the same time.
-    order = chosen[np.argsort(-lengths[chosen], kind="stable")]
-    # Copied, as the decoder would be compiled once more for an array with gaps.
-    hands = [order[thread::threads].copy() for thread in range(min(threads, len(order)))]
-
-    def decode_hand(hand: np.ndarray) -> None:
-        decode_blocks(parser, new_workspace(parser, search), blocks, hand, search, given is not None, parses)
-
-    if len(hands) == 1:
-        decode_hand(hands[0])
-    elif len(hands) > 1:
-        with ThreadPoolExecutor(len(hands)) as pool:
-            list(pool.map(decode_hand, hands))
-    return parses
 
 
 def _decode_all(parser: SearchModel, blocks: Blocks, search: Search, threads: int) -> list[Posterior]:
@@ -194,16 +331,10 @@ def _doubt_boundaries(
     left = _plausible_pairs(parser, blocks, sentences, evidence, search, threads)
     pairs, words = _joined(sentences, left)
     begins, pair_begins = block_starts(sentences.offsets), words[block_starts(pairs.offsets)]
-    given = Parses(
+    given = _new_parses(len(words), search)._replace(
         heads=_moved(parses.heads[words], begins[words] - pair_begins),
         labels=parses.labels[words],
         tags=parses.tags[words],
-        log_probability=np.zeros(len(words)),
-        syntactic=np.zeros(len(words)),
-        lexical=np.zeros(len(words)),
-        head_probability=np.empty(len(words)),
-        tag_probability=np.empty(len(words)),
-        guides=no_guides(len(words) if search.guides else 0),
     )
     rated = _decode(parser, pairs, search, threads, given=given)
     odds = np.repeat(_odds(_sums(rated.log_probability, pairs), evidence, left, search), np.diff(pairs.offsets))

@@ -17,14 +17,7 @@ import numpy as np
 
 from ..compiled import borrowing, compiled, implements, inner
 from ..inference.beam import log_add, log_sum, longer
-from ..inference.drawing import Drawing, draw_derivation
-from ..inference.particle_filter import (
-    Options,
-    run,
-    weigh_actions,
-    weigh_attachments,
-    weigh_tokens,
-)
+from ..inference.particle_filter import Options, weigh_actions, weigh_attachments, weigh_tokens
 from .configuration import (
     ACTION,
     BELOW,
@@ -34,34 +27,16 @@ from .configuration import (
     POSITION,
     ROOT,
     SHIFT,
+    ArcStandard,
     begin,
     class_of,
-    derivation,
-    reduce,
-    shift,
+    execute,
 )
 from .likelihood import Queries, action_probability, token_probability
 from .oracle import NO_ARC, GoldTree, allowed_actions, gold_tree
-from .sampling import attachments_of
-from .steps import ArcStandard
+from .sampling import draw_path
 
 _SMALLEST = 1024
-
-
-@inner
-def generate(parser, words, tags, records, used, top, action, queries):
-    """Execute an action of a derivation. Writes record `used`.
-
-    RETURNS (float): The log-probability, in nats, of the tag and the word that a shift generates; 0 for an arc.
-    """
-    if action != SHIFT:
-        reduce(records, used, top, action)
-        return 0.0
-    shifted = records[records[top, LAST], POSITION]
-    tag, word = np.int64(tags[shifted]), np.int64(words[shifted])
-    probability = token_probability(parser, records, top, tag, word, queries)
-    shift(records, used, top, tag, word)
-    return log(probability)
 
 
 class ConfigurationSet(NamedTuple):
@@ -182,8 +157,12 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
             for action in (arc, SHIFT):
                 if action == NO_ARC or (action == SHIFT and not may_shift):
                     continue
+                word = min(records[records[top, LAST], POSITION], len(words) - 1)
+                tag, form = np.int64(tags[word]), np.int64(words[word])
                 weight = chart.weight[i] + log(action_probability(parser, records, top, action, queries))
-                weight += generate(parser, words, tags, records, used, top, action, queries)
+                if action == SHIFT:
+                    weight += log(token_probability(parser, records, top, tag, form, queries))
+                execute(records, used, top, action, tag, form)
                 signature = sign(records, chart.signature[i], top, action, used)
                 larger = enter(following, found, records, used, weight, signature, by_action)
                 # The record of a configuration that was there already is written over.
@@ -262,10 +241,4 @@ def sample_derivation(parser, words, tags, heads, labels, particles, retained, r
     """
     n = len(words)
     task = Tracing(parser, ArcStandard(words), tags, gold_tree(heads, labels), queries, queries.options, n, n + 1)
-    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    records, beam, size = run(task, Drawing(particles, rng), particles, attachments_of(retained), tags, records)
-    if size == 0:
-        return -inf
-    drawn, total = draw_derivation(beam, size, rng)
-    derivation(records, beam.record[drawn], actions, np.empty(n, dtype=np.int32))
-    return total - log(particles)
+    return draw_path(task, particles, retained, tags, rng, actions, np.empty(n, dtype=np.int32))

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, by_reference
+from ..compiled import NONE, borrowing, by_reference
 from ..pools.conditional import Conditional
 from ..text.elements import contexts_without_classes
-from .configuration import DIRECTIONS, POSSIBLE, action_count
+from .configuration import DIRECTIONS, END, FIRST_ARC, POSSIBLE, SHIFT, action_count, class_of, kind_of, label_of
 from .contexts import compile_contexts
 
 #: Their names, in the order of `TRANSITION`, `LABEL`, `TAG` and `WORD`.
@@ -60,6 +60,38 @@ class Distributions(NamedTuple):
     tag_offsets: np.ndarray
     candidate_tags: np.ndarray
     root_tag: int = NONE
+
+
+@borrowing
+def event_of(distribution, factored, root_tag, depth, action, tag, word):
+    """What a distribution generates where an action is executed.
+
+    distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
+    factored (bool): Whether an action is a direction and a label.
+    root_tag (int): See `Distributions`.
+    depth (int): Of the stack before the action.
+    tag, word (int): What a shift generates.
+    RETURNS (tuple[int, int, int]): What is `known` besides the configuration, see `read_context`; the kind of the context, see
+        `SeatedPool.possible`; and the outcome, `NONE` if it generates nothing.
+    """
+    known, kind, outcome = np.int64(0), np.int64(0), np.int64(NONE)
+    if distribution == TRANSITION:
+        # What can only be a shift is not an event; where ROOT comes last, its shift is one, but of the tags.
+        if not factored and (root_tag == NONE or depth >= 3):
+            outcome = np.int64(action)
+        elif depth >= (2 if root_tag == NONE else 3):
+            kind, outcome = np.int64(kind_of(depth)), np.int64(class_of(action))
+    elif distribution == LABEL:
+        if factored and action >= FIRST_ARC:
+            known, outcome = np.int64(class_of(action)), np.int64(label_of(action))
+    elif distribution == TAG:
+        if action == SHIFT:
+            outcome = np.int64(tag)
+        elif action == END:
+            outcome = np.int64(root_tag)
+    elif action == SHIFT:
+        known, outcome = np.int64(tag), np.int64(word)
+    return known, kind, outcome
 
 
 def root_tag_of(alphabet: int, *, root_last: bool) -> int:

@@ -5,25 +5,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..annotation.arrays import Sentences
-from ..compiled import NONE, compiled, implements, inner
+from ..compiled import NONE, compiled, implements
+from ..hpyp.franchise import new_franchise
+from ..hpyp.leave_one_out import Observations
 from ..inference.gibbs import enter_event, new_events, read_events
-from .configuration import (
-    DEPTH,
-    END,
-    FIELDS,
-    FIRST_ARC,
-    FIRST_RECORD,
-    ROOT,
-    SHIFT,
-    begin,
-    class_of,
-    kind_of,
-    label_of,
-    reduce,
-    shift,
-)
+from ..pools.pool import SeatedPool, Weights
+from .configuration import DEPTH, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, execute
 from .contexts import read_context
-from .distributions import LABEL, TAG, TRANSITION, WORD
+from .distributions import LABEL, event_of
 from .oracle import static_oracle
 
 
@@ -91,12 +80,6 @@ def _read_events(generated, number, pool):
     )
 
 
-@inner
-def _enter(pool, events, records, top, known, kind, dish):
-    read_context(pool.elements, records, top, known, events.row)
-    enter_event(pool, events, kind, dish)
-
-
 @compiled
 def events_of(pool, distribution, factored, words, tags, actions, root_tag=NONE):
     """Run a derivation and read the events of one distribution.
@@ -114,27 +97,69 @@ def events_of(pool, distribution, factored, words, tags, actions, root_tag=NONE)
     records = np.empty((FIRST_RECORD + len(actions), FIELDS), dtype=np.int32)
     used = begin(records)
     top = ROOT
-    word = 0
+    shifted = 0
     for action in actions:
-        # What can only be a shift is not an event; where ROOT comes last, its shift is one.
-        is_shift = root_tag != NONE and records[top, DEPTH] < 3
-        if distribution == TRANSITION and not factored and not is_shift:
-            _enter(pool, events, records, top, 0, 0, action)
-        elif distribution == TRANSITION and top != ROOT and not is_shift:
-            _enter(pool, events, records, top, 0, kind_of(records[top, DEPTH]), class_of(action))
-        elif distribution == LABEL and factored and action >= FIRST_ARC:
-            _enter(pool, events, records, top, class_of(action), 0, label_of(action))
-        if action == SHIFT:
-            if distribution == TAG:
-                _enter(pool, events, records, top, 0, 0, tags[word])
-            elif distribution == WORD:
-                _enter(pool, events, records, top, tags[word], 0, words[word])
-            shift(records, used, top, tags[word], words[word])
-            word += 1
-        else:
-            if distribution == TAG and action == END and root_tag != NONE:
-                _enter(pool, events, records, top, 0, 0, root_tag)
-            reduce(records, used, top, action)
+        word = min(shifted, len(words) - 1)
+        known, kind, dish = event_of(
+            distribution, factored, root_tag, records[top, DEPTH], action, tags[word], words[word]
+        )
+        if dish != NONE:
+            read_context(pool.elements, records, top, known, events.row)
+            enter_event(pool, events, kind, dish)
+        execute(records, used, top, action, tags[word], words[word])
+        shifted += action == SHIFT
         top = used
         used += 1
     return events
+
+
+def observe(
+    sentences: Sentences,
+    distribution: int,
+    factored: bool,
+    elements: np.ndarray,
+    possible: np.ndarray,
+    root_tag: int = NONE,
+) -> Observations:
+    """Read the events of one distribution off the static oracle's derivations.
+
+    sentences (Sentences): Projective trees.
+    distribution (int), factored (bool): See `events_of`.
+    elements (int32[elements, 4]): What to read, rows of `ELEMENTS`.
+    possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context.
+    root_tag (int): See `Distributions`.
+    RETURNS (Observations): A group of events for each sentence.
+    RAISES (ValueError): If a tree is not projective or does not have exactly one root.
+    """
+    # A pool without experts, whose gates are all that there is to read.
+    gates = np.arange(len(elements), dtype=np.int32)
+    none = Weights(np.empty((0, 0)), np.empty((len(gates), 0, 0)))
+    franchise = new_franchise(np.empty((0, 0), dtype=np.int32), possible.shape[1])
+    pool = SeatedPool(franchise, none, none, gates, possible, elements, np.empty((1, 1)), False)
+    words = len(sentences.words)
+    row = np.empty((2 * words, len(elements)), dtype=np.int32)
+    dish, kind = np.empty(2 * words, dtype=np.int32), np.empty(2 * words, dtype=np.int32)
+    offsets = np.zeros(len(sentences.offsets), dtype=np.int64)
+    if not _observe(pool, distribution, factored, root_tag, sentences, row, dish, kind, offsets):
+        raise ValueError("A sentence is not a projective tree with one root.")
+    count = offsets[-1]
+    return Observations(row[:count], dish[:count], kind[:count], offsets, possible)
+
+
+@compiled
+def _observe(pool, distribution, factored, root_tag, sentences, row, dish, kind, offsets):
+    count = 0
+    for number in range(len(offsets) - 1):
+        start, end = sentences.offsets[number], sentences.offsets[number + 1]
+        actions = np.empty(2 * (end - start), dtype=np.int32)
+        if not static_oracle(sentences.heads[start:end], sentences.labels[start:end], actions):
+            return False
+        words, tags = sentences.words[start:end], sentences.tags[start:end]
+        events = events_of(pool, distribution, factored, words, tags, actions, root_tag)
+        for i in range(events.count[0]):
+            row[count] = events.symbols[i]
+            dish[count] = events.dish[i]
+            kind[count] = events.kind[i]
+            count += 1
+        offsets[number + 1] = count
+    return True

@@ -8,20 +8,19 @@ Where the first words are given, a derivation of them is drawn from its posterio
 for each attempt, and continued. The more particles, the closer is what the filter draws to the posterior.
 """
 
-from math import exp, inf, log
+from math import inf, log
 from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import NONE, compiled, inner
 from ..inference.drawing import draw
-from ..pools.expert_cache import recall_all
-from ..pools.pool import gate_weight, is_plain, read_symbols
+from ..pools.pool import find_shares, is_plain
 from ..pools.prediction import alphabet_of, predict_one
 from ..pools.view import view_distribution
 from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, reduce, shift
 from .contexts import read_context
-from .queries import is_factored
+from .likelihood import is_factored
 from .sampling import sample_parse, weigh_directions, weigh_labels, weigh_tags
 
 
@@ -40,22 +39,19 @@ class Derivation(NamedTuple):
 
 
 @inner
-def draw_word(pool, row, scratch, shares, out, rng):
+def draw_word(pool, row, scratch, out, rng):
     """Draw a word from a frozen pool that mixes its experts: first the expert, then one of its words.
 
     row (int32[elements]): The context row.
     scratch: See `workspace`.
-    shares (float64[experts]), out (float64[alphabet]): Workspace.
+    out (float64[alphabet]): Workspace.
     rng (numpy.random.Generator): The source of randomness.
     """
     if is_plain(pool):
         view_distribution(pool.finished, 0, row, out)
         return draw(out, out.sum(), rng)
-    recall_all(pool.finished, pool.weights.bucket, row, 0, scratch.cache)
-    read_symbols(pool, row, scratch.symbols)
-    for expert in range(len(shares)):
-        shares[expert] = exp(scratch.cache.weight[expert] + gate_weight(pool, scratch.symbols, expert))
-    expert = draw(shares, shares.sum(), rng)
+    mass = find_shares(pool, row, scratch)
+    expert = draw(scratch.cache.weight, mass, rng)
     view_distribution(pool.finished, expert, row, out)
     return draw(out, out.sum(), rng)
 
@@ -72,7 +68,7 @@ def continue_derivation(model, actions, tags, words, queries, rng, drawn):
     RETURNS (int): The length of the sentence, or 0 if an action or a tag was drawn that does not exist, or one word too many.
     """
     limit, query, p_tag = len(drawn.words), queries.word, queries.tag.distribution
-    shares, out = np.empty(len(model.word.finished.columns)), np.empty(alphabet_of(model.word))
+    out = np.empty(alphabet_of(model.word))
     records = np.empty((FIRST_RECORD + 2 * limit, FIELDS), dtype=np.int32)
     top, used = ROOT, begin(records)
     step, word = 0, 0
@@ -101,7 +97,7 @@ def continue_derivation(model, actions, tags, words, queries, rng, drawn):
             if word < len(words):
                 drawn.words[word] = words[word]
             else:
-                drawn.words[word] = draw_word(model.word, query.key[2:], query.scratch, shares, out, rng)
+                drawn.words[word] = draw_word(model.word, query.key[2:], query.scratch, out, rng)
             form = np.int64(drawn.words[word])
             p_word = predict_one(model.word, query.key[2:], form, query.scratch)
             log_probability += log(p_tag[tag]) + log(p_word)

@@ -22,12 +22,10 @@ import numpy as np
 from ..annotation.arrays import Blocks
 from ..compiled import NONE, borrowing, by_reference, compiled, implements, inner, inner_maker, overwrite
 from ..inference.beam import append, log_sum, longer, longer_beam, new_beam
-from ..inference.particle_filter import Options, run, watch, weigh_actions, weigh_attachments, weigh_tokens
+from ..inference.particle_filter import run, watch, weigh_actions, weigh_attachments
 from ..inference.rounding import Search, new_rounding
-from ..pools.expert_cache import recall_all
-from ..pools.pool import gate_weight, is_plain, read_symbols
+from ..pools.pool import find_shares, is_plain
 from ..pools.view import deepest_in, view_distribution
-from .block_search import only
 from .configuration import (
     ACTION,
     BELOW,
@@ -41,22 +39,13 @@ from .configuration import (
     TAG,
     begin,
     class_of,
-    derivation,
     reduce,
-    tree_of,
 )
 from .contexts import read_context
-from .proposals import (
-    SearchModel,
-    Workspace,
-    best_actions,
-    best_attachments,
-    best_tokens,
-    new_decoding,
-    new_workspace,
-)
-from .queries import ask_all
-from .steps import ArcStandard
+from .decoding import only
+from .likelihood import ask_all
+from .posterior import read_parse
+from .proposals import SearchModel, new_decoding, new_workspace
 
 #: In place of a head: the word is on the stack, and has none yet.
 OPEN = -2
@@ -118,38 +107,22 @@ class Gathered(NamedTuple):
 
 
 class Watching(NamedTuple):
-    """The task of Algorithm 1, as `Decoding` has it, with somebody who looks on.
+    """Somebody who looks on at Algorithm 1.
 
-    ahead (Decoding): The same where a word may follow every word, and the sentence may end.
+    ahead (Decoding): Its task where a word may follow every word, and the sentence may end.
     gathered (Gathered): Written on.
     increments (Increments): What is found.
     """
 
-    parser: SearchModel
-    system: ArcStandard
-    words: np.ndarray
-    tags: np.ndarray
-    may_start: np.ndarray
-    threshold: float
-    heuristic: np.ndarray
-    work: Workspace
-    options: Options
-    length: int
-    passes: int
     ahead: Any
     gathered: Gathered
     increments: Increments
 
 
-implements(weigh_actions, Watching)(best_actions)
-implements(weigh_attachments, Watching)(best_attachments)
-implements(weigh_tokens, Watching)(best_tokens)
-
-
 @implements(watch, Watching)
 @inner_maker
-def _watch(task, records, used, beam, size, word):
-    found = task.increments
+def _watch(watcher, task, records, used, beam, size, word):
+    found = watcher.increments
     if word >= task.length:
         return
     found.size[word] = size
@@ -158,9 +131,11 @@ def _watch(task, records, used, beam, size, word):
     for i in range(size):
         found.analysis[word, i] = _number_since(records, beam.record[i], common)
     if len(found.heads) > 0:
+        found.heads[word] = OPEN
+        found.labels[word] = NONE
         for i in range(size):
-            _read(records, beam.record[i], found.heads[word, i], found.labels[word, i], found.tags[word, i, : word + 1])
-    foresee(task, records, used, beam, size, word + 1)
+            read_parse(records, beam.record[i], found.heads[word, i], found.labels[word, i], found.tags[word, i])
+    foresee(watcher, records, used, beam, size, word + 1)
 
 
 @borrowing
@@ -205,29 +180,14 @@ def _mixed(word, head, what):
 
 
 @inner_maker
-def _read(records, top, heads, labels, tags):
-    """Read what has been attached in a configuration."""
-    steps = 0
-    record = top
-    while record != ROOT:
-        steps += 1
-        record = records[record, PREVIOUS]
-    actions = np.empty(steps, dtype=np.int32)
-    derivation(records, top, actions, tags)
-    heads[:] = OPEN
-    labels[:] = NONE
-    tree_of(actions, heads, labels)
-
-
-@inner_maker
-def foresee(task, records, used, beam, size, word):
+def foresee(watcher, records, used, beam, size, word):
     """Find the distribution of what comes next, and its entropy: `expected` and `entropy_next` of the increments.
 
     records (int32[*, FIELDS]), used (int): The records, which stay as they are; what is written behind them is of no use to anybody.
     beam (Beam), size (int): The derivations that go on.
     word (int): The next word's position.
     """
-    ahead, gathered, found = task.ahead, task.gathered, task.increments
+    ahead, gathered, found = watcher
     expected = found.expected[min(word, len(found.expected) - 1)]
     work, options = ahead.work, ahead.options
     room = len(options.outcome)
@@ -285,14 +245,7 @@ def _gather_words(ahead, records, top, share, gathered, expected):
         if is_plain(pool):
             _gather(pool, 0, row, weight, gathered, expected)
             continue
-        recall_all(pool.finished, pool.weights.bucket, row, 0, scratch.cache)
-        read_symbols(pool, row, scratch.symbols)
-        mass = 0.0
-        for expert in range(len(scratch.cache.weight)):
-            scratch.cache.weight[expert] = exp(
-                scratch.cache.weight[expert] + gate_weight(pool, scratch.symbols, expert)
-            )
-            mass += scratch.cache.weight[expert]
+        mass = find_shares(pool, row, scratch)
         for expert in range(len(scratch.cache.weight)):
             _gather(pool, expert, row, weight * scratch.cache.weight[expert] / mass, gathered, expected)
 
@@ -338,35 +291,19 @@ def follow_block(parser, work, wide_work, gathered, blocks, block, search, wide,
     """
     own = only(blocks, block)
     n = len(own.tags)
-    decoding = new_decoding(parser, own, search, work)
+    task = new_decoding(parser, own, search, work)
     longer_by_one = Blocks(
         np.zeros(n + 1, dtype=np.int32),
         np.full(n + 1, NONE, dtype=np.int32),
         np.ones(n + 1, dtype=np.bool_),
         np.array([0, n + 1]),
     )
-    ahead = new_decoding(parser, longer_by_one, wide, wide_work)
-    task = Watching(
-        parser,
-        decoding.system,
-        decoding.words,
-        decoding.tags,
-        decoding.may_start,
-        decoding.threshold,
-        decoding.heuristic,
-        decoding.work,
-        decoding.options,
-        n,
-        n + 1,
-        ahead,
-        gathered,
-        increments,
-    )
+    watcher = Watching(new_decoding(parser, longer_by_one, wide, wide_work), gathered, increments)
     records, nothing = np.empty((_SMALLEST, FIELDS), dtype=np.int32), np.empty(0, dtype=np.int32)
     used, first = begin(records), new_beam(1)
-    foresee(task, records, used, first, append(first, 0, ROOT, 0.0, 1, 1, 0.0), 0)
+    foresee(watcher, records, used, first, append(first, 0, ROOT, 0.0, 1, 1, 0.0), 0)
     scheme = new_rounding(search, np.empty(n), np.empty(n), np.empty(n))
-    run(task, scheme, search.particles, nothing, nothing, records)
+    run(task, scheme, search.particles, nothing, nothing, records, watcher)
 
 
 def follow(

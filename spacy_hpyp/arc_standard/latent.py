@@ -39,8 +39,7 @@ from ..inference.metropolis import derivation_of, is_drawn, pools_of, propose, r
 from .derivations import sample_derivation
 from .distributions import LABEL, TAG, TRANSITION, WORD, Distributions
 from .events import Derivations, events_of
-from .likelihood import Queries, forget_all, new_queries
-from .queries import is_factored
+from .likelihood import Queries, forget_all, is_factored, new_queries
 from .sampling import sample_parse
 
 # How many probabilities of a sentence are remembered while its derivation is drawn.

@@ -1,20 +1,66 @@
-"""The probability of what is given: of one action, or of one tag with its word, in a configuration.
+"""What is asked of the distributions in a configuration: all probabilities of one, or that of what is given.
 
-Where `proposals` looks for the best actions and tags, this module evaluates those of a known derivation. Many
-configurations look the same to a pool, so what a pool of several experts has predicted lately is remembered.
+Where `proposals` looks for the best actions and tags, `action_probability` and `token_probability` evaluate those of a known
+derivation. Many configurations look the same to a distribution: what was found for one is looked up for the others.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, inner, maker
-from ..inference.memo import forget, recall
+from ..inference.memo import Memo, forget, new_memo, recall
 from ..inference.particle_filter import Options, new_options
-from ..pools.prediction import alphabet_of, predict, predict_one
-from .configuration import DEPTH, END, FIRST_ARC, SHIFT, action_count, class_of, kind_of, label_of
+from ..pools.prediction import alphabet_of, predict, predict_one, workspace
+from .configuration import DEPTH, END, SHIFT, action_count
 from .contexts import read_context
-from .queries import Query, is_factored, new_query
+from .distributions import LABEL, TAG, TRANSITION, WORD, event_of
+
+
+@by_reference
+class Query(NamedTuple):
+    """What predictions of one pool are written on.
+
+    key (int32[2 + elements]): Two numbers besides, and a context row; what else was found depends on may stand behind it.
+    distribution (float64[alphabet]): All probabilities of a context.
+    scratch: Workspace of the pool.
+    memo (Memo): What was found lately, by the key.
+    """
+
+    key: np.ndarray
+    distribution: np.ndarray
+    scratch: Any
+    memo: Memo
+
+
+@maker
+def new_query(pool, remembered, outcomes, more):
+    """A query that fits a pool.
+
+    remembered (int): How much is remembered, a power of two.
+    outcomes (int): How many numbers there are of each.
+    more (int): How many stand behind the context row.
+    """
+    width = 2 + len(pool.elements) + more
+    key = np.zeros(width, dtype=np.int32)
+    return Query(key, np.empty(alphabet_of(pool)), workspace(pool), new_memo(remembered, width, outcomes))
+
+
+@inner
+def is_factored(parser):
+    """Whether an action is a direction and a label, each with a distribution of its own."""
+    return len(parser.transition.possible) > 0
+
+
+@inner
+def ask_all(pool, records, top, known, kind, query):
+    """All probabilities of a pool in a configuration, into `query.distribution`.
+
+    known (int): See `read_context`.
+    kind (int): Of the context: the row of `FrozenPool.possible`.
+    """
+    read_context(pool.elements, records, top, known, query.key[2:])
+    predict(pool, query.key[2:], kind, query.scratch, query.distribution)
 
 
 @by_reference
@@ -70,32 +116,24 @@ def _new_query(pool, remembered):
 def action_probability(parser, records, top, action, queries):
     """p(action | configuration).
 
-    parser (SearchModel): The model. If it has a distribution of labels, an action is a direction and, of an arc, a label
+    parser (SearchModel | Distributions): The model. If it has a distribution of labels, an action is a direction and, of an arc, a label
         given the direction; an action that does not exist at the depth of the stack must not be asked for then.
     records (int32[*, FIELDS]), top (int): The configuration.
     action (int): The action.
     queries (Queries): Written on.
     """
+    nothing = np.int64(0)
     if parser.root_tag != NONE and records[top, DEPTH] < 3:
         # There is only the shift; that of ROOT is the end.
         if action != END or records[top, DEPTH] == 1:
             return 1.0 if action == SHIFT else 0.0
-        _ask(parser.tag, records, top, 0, 0, parser.root_tag, queries.tag)
-        return _probability(parser.tag, queries.tag)
-    if not is_factored(parser):
-        _ask(parser.transition, records, top, 0, 0, action, queries.transition)
-        return _probability(parser.transition, queries.transition)
-    direction = class_of(action)
-    probability = 1.0
-    # At depth 1 there is only the shift.
-    if records[top, DEPTH] > 1:
-        kind = kind_of(records[top, DEPTH])
-        _ask(parser.transition, records, top, 0, kind, direction, queries.transition)
-        probability = _probability(parser.transition, queries.transition)
-    if action >= FIRST_ARC:
-        _ask(parser.label, records, top, direction, 0, label_of(action), queries.label)
-        probability *= _probability(parser.label, queries.label)
-    return probability
+        return _probability(parser, TAG, parser.tag, records, top, action, nothing, nothing, queries.tag)
+    probability = _probability(
+        parser, TRANSITION, parser.transition, records, top, action, nothing, nothing, queries.transition
+    )
+    return probability * _probability(
+        parser, LABEL, parser.label, records, top, action, nothing, nothing, queries.label
+    )
 
 
 @borrowing
@@ -105,27 +143,26 @@ def token_probability(parser, records, top, tag, word, queries):
     parser, records, top, queries: See `action_probability`. In an unlexicalised model there are no words to generate.
     tag, word (int): Their numbers.
     """
-    _ask(parser.tag, records, top, 0, 0, tag, queries.tag)
-    _ask(parser.word, records, top, tag, 0, word, queries.word)
-    return _probability(parser.tag, queries.tag) * _probability(parser.word, queries.word)
+    shift = np.int64(SHIFT)
+    probability = _probability(parser, TAG, parser.tag, records, top, shift, tag, word, queries.tag)
+    return probability * _probability(parser, WORD, parser.word, records, top, shift, tag, word, queries.word)
 
 
 @inner
-def _ask(pool, records, top, known, kind, outcome, query):
-    """Enter what is asked of a pool, see `read_context` and `FrozenPool.possible`, into the key of a query."""
-    query.key[0] = outcome
-    query.key[1] = kind
-    read_context(pool.elements, records, top, known, query.key[2:])
-
-
-@inner
-def _probability(pool, query):
-    """The answer of a pool."""
-    outcome, kind, row = query.key[0], query.key[1], query.key[2:]
+def _probability(parser, distribution, pool, records, top, action, tag, word, query):
+    """The probability of what one of the distributions generates; 1 where that is nothing."""
+    known, kind, outcome = event_of(
+        distribution, is_factored(parser), parser.root_tag, records[top, DEPTH], action, tag, word
+    )
+    if outcome == NONE:
+        return 1.0
+    row = query.key[2:]
+    query.key[0], query.key[1] = outcome, kind
+    read_context(pool.elements, records, top, known, row)
     # A pool of one expert multiplies and mixes alike, and with less effort than it takes to look the answer up.
     if len(pool.weights.bucket) == 0:
         return predict_one(pool, row, outcome, query.scratch)
-    slot, is_known = recall(query.memo, query.key)
+    slot, is_known = recall(query.memo.key, query.key)
     if not is_known:
         if pool.mixed:
             query.memo.probability[slot, 0] = predict_one(pool, row, outcome, query.scratch)

@@ -16,62 +16,23 @@ from .configuration import (
     BELOW,
     DEPTH,
     END,
+    FIELDS,
     FIRST_ARC,
+    FIRST_RECORD,
     LAST,
     LEFT_COUNT,
     POSITION,
     RIGHT_COUNT,
+    ROOT,
     SHIFT,
+    begin,
+    execute,
     left_arc,
     right_arc,
 )
 
 #: What stands for an arc where none is valid.
 NO_ARC = -1
-
-
-@compiled
-def static_oracle(heads, labels, out):
-    """The derivation that attaches greedily.
-
-    heads (int32[n]): A projective tree with one root, the head of each word by position, -1 for the root.
-    labels (int32[n]): The labels; the root's is not read.
-    out (int32[2n]): Overwritten with the actions.
-    RETURNS (bool): Whether there is such a derivation, that is, whether the heads are a projective tree with one root.
-    """
-    n = len(heads)
-    waiting = np.zeros(n, dtype=np.int32)
-    for word in range(n):
-        if heads[word] >= 0:
-            waiting[heads[word]] += 1
-    stack = np.empty(n, dtype=np.int32)
-    depth = 0
-    word = 0
-    for step in range(2 * n):
-        if depth >= 2:
-            first, second = stack[depth - 1], stack[depth - 2]
-            if heads[second] == first and waiting[second] == 0:
-                out[step] = left_arc(labels[second])
-                waiting[first] -= 1
-                stack[depth - 2] = first
-                depth -= 1
-                continue
-            if heads[first] == second and waiting[first] == 0:
-                out[step] = right_arc(labels[first])
-                waiting[second] -= 1
-                depth -= 1
-                continue
-        if word < n:
-            out[step] = SHIFT
-            stack[depth] = word
-            depth += 1
-            word += 1
-        elif depth == 1 and heads[stack[0]] == -1 and waiting[stack[0]] == 0:
-            out[step] = END
-            depth = 0
-        else:
-            return False
-    return True
 
 
 class GoldTree(NamedTuple):
@@ -126,6 +87,28 @@ def allowed_actions(tree, records, top):
     if tree.heads[first] == second and _is_complete(tree, records, top, first):
         return END if second < 0 else right_arc(tree.labels[first]), False
     return NO_ARC, may_shift
+
+
+@compiled
+def static_oracle(heads, labels, out):
+    """The derivation that attaches greedily.
+
+    heads (int32[n]): A projective tree with one root, the head of each word by position, -1 for the root.
+    labels (int32[n]): The labels; the root's is not read.
+    out (int32[2n]): Overwritten with the actions.
+    RETURNS (bool): Whether there is such a derivation, that is, whether the heads are a projective tree with one root.
+    """
+    tree = gold_tree(heads, labels)
+    records = np.empty((FIRST_RECORD + len(out), FIELDS), dtype=np.int32)
+    top, used = ROOT, begin(records)
+    for step in range(len(out)):
+        arc, may_shift = allowed_actions(tree, records, top)
+        if arc == NO_ARC and not may_shift:
+            return False
+        out[step] = SHIFT if arc == NO_ARC else arc
+        execute(records, used, top, out[step], 0, 0)
+        top, used = used, used + 1
+    return True
 
 
 @borrowing

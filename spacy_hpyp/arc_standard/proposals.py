@@ -1,23 +1,26 @@
 """What Algorithm 1 divides a derivation between: the best actions, labels and tags of a configuration.
 
 Many derivations of a beam look the same to a distribution; what was found for one is looked up for the others.
+
+The beam reads from left to right: a tag that the next words make impossible keeps its derivations until they have been generated, and
+they take the place of better ones. A chain of tags, the coarsest model that there is, can be summed up from right to left before the
+search begins:
+
+    log p(words after i | tag of i) = log of the sum over t' of p(t' | tag of i) p(word i+1 | t') p(words after i+1 | t')
+
+with p(word | tag) and p(tag | tag before) as the model has them without further context. The search goes by it where it
+divides particles; the weights of derivations do not change.
 """
 
 from collections.abc import Mapping
-from math import exp, inf
+from math import exp, inf, log
 from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import NONE, by_reference, compiled, implements, inner, inner_maker
 from ..inference.memo import new_memo, recall
-from ..inference.particle_filter import (
-    Options,
-    new_options,
-    weigh_actions,
-    weigh_attachments,
-    weigh_tokens,
-)
+from ..inference.particle_filter import Options, new_options, weigh_actions, weigh_attachments, weigh_tokens
 from ..inference.rounding import Search
 from ..pools.pool import FrozenPool, Weights, is_plain, mixture_probability, product_distribution
 from ..pools.view import distribution_below, keep_best, probability_below
@@ -32,20 +35,21 @@ from .configuration import (
     ROOT_SYMBOL,
     SHIFT,
     SHIFTS,
+    ArcStandard,
     class_of,
     kind_of,
     left_arc,
     right_arc,
 )
 from .contexts import ELEMENTS, NEXT, read_context
-from .lookahead import lookahead_heuristic
-from .queries import Query, is_factored, new_query
-from .steps import ArcStandard
+from .likelihood import Query, is_factored, new_query
 
 # How many results are remembered, as powers of two: what is read off one table, and what is multiplied together.
 _FEW, _MANY = 1024, 8192
 #: The least that is left for a word where ROOT could come instead; the weights of derivations do not depend on it.
 LEAST_SHIFT = 1e-9
+# How often another sentence begins, where it may: a guess, by which nothing but the search goes.
+_BEGINS = 0.05
 # What a chain of tags reads.
 LAST_TAG, TOP_TAG = ELEMENTS["w1.tag"], ELEMENTS["s1.tag"]
 
@@ -141,7 +145,7 @@ def best_labels(parser, records, top, direction, work):
     query = work.label
     query.key[1] = direction
     read_context(parser.label.elements, records, top, direction, query.key[2:])
-    slot, known = recall(query.memo, query.key)
+    slot, known = recall(query.memo.key, query.key)
     best, probability = query.memo.outcome[slot], query.memo.probability[slot]
     if not known:
         product_distribution(parser.label, query.key[2:], 0, query.scratch, query.distribution)
@@ -168,7 +172,7 @@ def shift_or_end(parser, records, top, work):
     if records[top, DEPTH] == 2:
         query = work.root
         read_context(parser.tag.elements, records, top, 0, query.key[2:])
-        slot, known = recall(query.memo, query.key)
+        slot, known = recall(query.memo.key, query.key)
         if not known:
             product_distribution(parser.tag, query.key[2:], 0, query.scratch, query.distribution)
             query.memo.probability[slot, 0] = query.distribution[parser.root_tag]
@@ -229,7 +233,7 @@ def best_tags(parser, records, top, at, word, given, particles, threshold, heuri
     given (int): Its tag where that is known, else `NONE`.
     particles (int): How many particles will be divided.
     threshold (float): A tag that is expected to get less than this part of one is not tried.
-    heuristic (float64[tags]): See `lookahead.lookahead_heuristic`.
+    heuristic (float64[tags]): See `lookahead_heuristic`.
     RETURNS (int): Where `work.tag.memo` has them.
     """
     # A few sizes instead of all, so that what is found depends on the look-up key alone.
@@ -243,7 +247,7 @@ def best_tags(parser, records, top, at, word, given, particles, threshold, heuri
     tag_row, word_row = key[2 : 2 + len(parser.tag.elements)], key[2 + len(parser.tag.elements) :]
     read_context(parser.tag.elements, records, top, 0, tag_row)
     read_context(parser.word.elements, records, top, given, word_row)
-    slot, known = recall(work.tag.memo, key)
+    slot, known = recall(work.tag.memo.key, key)
     if not known:
         score_tags(parser, records, top, word, given, threshold / 8.0**magnitude, heuristic, tag_row, work, slot)
     return slot
@@ -291,6 +295,58 @@ def score_tags(parser, records, top, word, given, negligible, heuristic, tag_row
             probabilities[i] /= work.promise[tags[i]]
 
 
+@inner_maker
+def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
+    """The heuristic of every tag of every word of a block.
+
+    chain (float64[tags + 1, tags]): See `SearchModel`; without rows nothing is promised.
+    tag_offsets (int64[*]), candidate_tags (int32[*]), usual (float64[*]): See `SearchModel`.
+    block (Blocks): The block by itself.
+    share (float): How much of the logs.
+    RETURNS (float64[n, tags]): The log-probability of the words after each, given its tag, in nats; its differences mean something, in
+        one row and from row to row.
+    """
+    tags = max(chain.shape[1], 1)
+    for tag in candidate_tags:
+        tags = max(tags, tag + 1)
+    n = len(block.words)
+    heuristic = np.zeros((n, tags))
+    if len(chain) == 0 or share == 0.0:
+        return heuristic
+    # Of the word after, relative to its most promising tag.
+    ahead = np.ones(tags)
+    shift = 0.0
+    found = np.empty(tags)
+    for i in range(n - 2, -1, -1):
+        word = block.words[i + 1]
+        found[:] = 0.0
+        begins = 0.0
+        boundary = _BEGINS if block.may_start[i + 1] else 0.0
+        first, last = tag_offsets[word], tag_offsets[word + 1]
+        given = block.tags[i + 1]
+        for c in range(first, last):
+            tag = candidate_tags[c]
+            if given != NONE and tag != given:
+                continue
+            value = usual[c] * ahead[tag]
+            begins += chain[tags, tag] * value
+            for before in range(tags):
+                found[before] += chain[before, tag] * value
+        highest = 0.0
+        for before in range(tags):
+            found[before] = (1.0 - boundary) * found[before] + boundary * begins
+            highest = max(highest, found[before])
+        if highest == 0.0:
+            # A given tag that the word was never seen with: nothing can be said.
+            found[:] = 1.0
+            highest = 1.0
+        shift += log(highest)
+        for before in range(tags):
+            ahead[before] = found[before] / highest
+            heuristic[i, before] = share * (log(max(ahead[before], 1e-100)) + shift)
+    return heuristic
+
+
 class Decoding(NamedTuple):
     """The task of Algorithm 1: derivations of a block of words, of which the best actions and tags are pursued.
 
@@ -298,7 +354,7 @@ class Decoding(NamedTuple):
     system (ArcStandard): With the words of the block, as outcomes.
     words, tags, may_start: See `Blocks`.
     threshold (float): Of tags and of directions, see `Search.tag_threshold`.
-    heuristic (float64[n, tags]): See `lookahead.lookahead_heuristic`.
+    heuristic (float64[n, tags]): See `lookahead_heuristic`.
     work (Workspace), options (Options): Written on.
     length, passes (int): The number of words, and one more.
     """
@@ -376,7 +432,7 @@ def best_actions(task, records, top, word):
         shift_or_end(parser, records, top, work)
     elif not is_factored(parser):
         read_context(parser.transition.elements, records, top, 0, row)
-        slot, known = recall(query.memo, query.key)
+        slot, known = recall(query.memo.key, query.key)
         best, found = query.memo.outcome[slot], query.memo.probability[slot]
         labels = action.shape[1]
         if not known:
@@ -400,7 +456,7 @@ def best_actions(task, records, top, word):
         else:
             query.key[1] = kind
             read_context(parser.transition.elements, records, top, 0, row)
-            slot, known = recall(query.memo, query.key)
+            slot, known = recall(query.memo.key, query.key)
             found = query.memo.probability[slot]
             if not known:
                 product_distribution(parser.transition, row, kind, query.scratch, found)

@@ -9,15 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, implements, inner, overwrite
+from ..compiled import NONE, compiled, implements, inner, inner_maker, overwrite
 from ..inference.drawing import Drawing, draw_derivation
-from ..inference.particle_filter import (
-    Options,
-    run,
-    weigh_actions,
-    weigh_attachments,
-    weigh_tokens,
-)
+from ..inference.particle_filter import Options, run, weigh_actions, weigh_attachments, weigh_tokens
 from ..pools.prediction import predict_one
 from .configuration import (
     DEPTH,
@@ -26,11 +20,10 @@ from .configuration import (
     FIELDS,
     FIRST_ARC,
     LEFT_ARCS,
-    PREVIOUS,
     RIGHT_ARCS,
-    ROOT,
     SHIFT,
     SHIFTS,
+    ArcStandard,
     derivation,
     kind_of,
     left_arc,
@@ -38,10 +31,8 @@ from .configuration import (
 )
 from .contexts import read_context
 from .distributions import Distributions
-from .likelihood import Queries
+from .likelihood import Queries, ask_all, is_factored
 from .proposals import LEAST_SHIFT
-from .queries import ask_all, is_factored
-from .steps import ArcStandard
 
 _SMALLEST = 1024
 
@@ -197,32 +188,22 @@ def sample_parse(
     """
     passes = len(words) + (1 if to_the_end else 0)
     task = Sampling(model, ArcStandard(words), tags, every_tag, queries, queries.options, len(words), passes)
+    return draw_path(task, particles, retained, retained_tags, rng, actions, found)
+
+
+@inner_maker
+def draw_path(task, particles, retained, retained_tags, rng, actions, tags):
+    """Draw a derivation of a task by a particle filter; for arguments and what is returned see `sample_parse`."""
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    # As the filter follows it, what is retained has `NONE` in place of each shift.
+    attachments = np.where(retained == SHIFT, NONE, retained).astype(np.int32)
     scheme = Drawing(particles, rng)
-    records, beam, size = run(task, scheme, particles, attachments_of(retained), retained_tags, records)
+    records, beam, size = run(task, scheme, particles, attachments, retained_tags, records, None)
     if size == 0:
         return -inf
     drawn, total = draw_derivation(beam, size, rng)
-    read_path(records, beam.record[drawn], actions, found)
+    derivation(records, beam.record[drawn], actions, tags)
     return total - log(particles)
-
-
-@compiled
-def attachments_of(actions):
-    """A derivation as the particle filter follows it: `NONE` in place of each shift."""
-    return np.where(actions == SHIFT, NONE, actions).astype(np.int32)
-
-
-@borrowing
-def read_path(records, last, actions, tags):
-    """The actions and tags that led to a configuration, `NONE` behind them if there is room."""
-    steps = 0
-    record = last
-    while record != ROOT:
-        steps += 1
-        record = records[record, PREVIOUS]
-    actions[steps:] = NONE
-    derivation(records, last, actions[:steps], tags)
 
 
 @compiled

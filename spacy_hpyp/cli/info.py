@@ -17,7 +17,7 @@ from spacy.training import Example
 from wasabi import msg
 
 from ..about import __version__
-from ..arc_standard.block_search import decode_blocks
+from ..arc_standard.decoding import decode_blocks
 from ..components.hpyp_parser import HPYPParser
 from ..storage.cache import cache_folder, cache_limit, empty_cache, kept_files
 from .app import load_pipeline, note

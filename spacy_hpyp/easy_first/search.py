@@ -14,17 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled, inner
+from ..inference.memo import recall
 from .arcs import TAG, WINDOW, L, score_arcs, share_of
-from .partial_trees import (
-    HEAD,
-    LEFT_ARC,
-    WHOLE,
-    Forest,
-    attach,
-    begin_forest,
-    mark_of_arc,
-    new_forest,
-)
+from .partial_trees import HEAD, LEFT_ARC, WHOLE, Forest, attach, begin_forest, mark_of_arc, new_forest
 
 # The list of a state has so many times nothing (record 0) at each end, as much as a window reads there.
 MARGIN = 3
@@ -32,7 +24,6 @@ MARGIN = 3
 BEFORE, FROM, WHAT = 0, 1, 1 + WINDOW
 _ACTION_COLUMNS = WHAT + 1
 _REMEMBERED = 1 << 12
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 _NOTHING = -np.inf
 
 
@@ -135,17 +126,8 @@ def _score_pair(scorer, sentence, states, half, state, place):
     if len(states.windows) == 1:
         score_arcs(scorer, records, sentence, window, states.row, states.places, scores)
         return
-    code = np.uint64(0)
-    for i in range(WINDOW):
-        code = (code ^ np.uint64(window[i])) * _MIX
-        code ^= code >> np.uint64(32)
-    slot = np.int64(code & np.uint64(_REMEMBERED - 1))
-    known = True
-    for i in range(WINDOW):
-        known &= states.windows[slot, i] == window[i]
+    slot, known = recall(states.windows, window)
     if not known:
-        for i in range(WINDOW):
-            states.windows[slot, i] = window[i]
         score_arcs(scorer, records, sentence, window, states.row, states.places, states.remembered[slot])
     scores[0] = states.remembered[slot, 0]
     scores[1] = states.remembered[slot, 1]

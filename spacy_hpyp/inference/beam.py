@@ -1,11 +1,19 @@
-"""Beams: weighted derivations that share particles."""
+"""Beams: weighted derivations that share particles; and what their weights say of the words, one after the other.
+
+The log-sum of the weights after word i has been generated is a lower bound of the log-probability of the words up to i with
+everything that may precede them. What the word adds to it has two parts: that it is generated and which tag it has, and the
+word itself (Roark et al. 2009).
+"""
 
 from math import exp, inf, log, log1p
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, overwrite
+from ..compiled import borrowing, compiled, inner_maker, overwrite
+
+# Two sums of the same numbers in another order may differ by so much, in logs.
+_ROUNDING = 1e-12
 
 
 class Beam(NamedTuple):
@@ -65,6 +73,12 @@ def append(beam, size, record, weight, particles, depth, heuristic):
 
 
 @borrowing
+def keep(beam, i, left, particles):
+    """Let a derivation be the one at place `left`, with a number of particles. Returns the size with it."""
+    return append(beam, left, beam.record[i], beam.weight[i], particles, beam.depth[i], beam.heuristic[i])
+
+
+@borrowing
 def swap(beam, one, other):
     """Let two derivations change places."""
     beam.record[one], beam.record[other] = beam.record[other], beam.record[one]
@@ -107,3 +121,58 @@ def part(beam, first, last):
         beam.depth[first:last],
         beam.heuristic[first:last],
     )
+
+
+class Sums(NamedTuple):
+    """The sums over n words.
+
+    syntactic, lexical, log_probability (float64[n]): Overwritten, see `Parses`.
+    tagged (float64[1]): Log of the sum of the weights that generate the present word with any tag.
+    before (float64[1]): Log of the sum of the weights after the word before.
+    """
+
+    syntactic: np.ndarray
+    lexical: np.ndarray
+    log_probability: np.ndarray
+    tagged: np.ndarray
+    before: np.ndarray
+
+
+@inner_maker
+def new_sums(syntactic, lexical, log_probability):
+    """The sums before the first word."""
+    return Sums(syntactic, lexical, log_probability, np.full(1, -inf), np.zeros(1))
+
+
+@borrowing
+def note_tagged(sums, weight):
+    """Take note of a derivation that generates the word.
+
+    weight (float): Its log-weight, with the probability that it generates and of all tags that the word may have.
+    """
+    sums.tagged[0] = log_add(sums.tagged[0], weight)
+
+
+@borrowing
+def add_word(sums, word, prefix, after):
+    """A word has been generated.
+
+    prefix (float): Log of the sum of the weights.
+    after (float): The same of what the next word is predicted from.
+    """
+    # Nothing is added on the way, and where there is no choice nothing is lost: what is above 0 has been rounded.
+    tagged = sums.tagged[0]
+    sums.syntactic[word] = min(tagged - sums.before[0], 0.0)
+    sums.lexical[word] = prefix - tagged if prefix - tagged < -_ROUNDING else 0.0
+    sums.log_probability[word] = sums.syntactic[word] + sums.lexical[word]
+    sums.before[0] = after
+    sums.tagged[0] = -inf
+
+
+@borrowing
+def add_end(sums, word, total):
+    """The derivations are finished: the end belongs to the last of `word` words.
+
+    total (float): Log of the sum of the weights.
+    """
+    sums.log_probability[word - 1] += min(total - sums.before[0], 0.0)

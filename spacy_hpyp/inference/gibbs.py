@@ -22,15 +22,7 @@ import numpy as np
 
 from ..compiled import borrowing, compiled, generic_maker, inner
 from ..hpyp.franchise import open_restaurants
-from ..pools.pool import (
-    is_plain,
-    learn_event,
-    move_all,
-    read_symbols,
-    seat_all_as,
-    seat_event,
-    unseat_all_noting,
-)
+from ..pools.pool import is_plain, learn_event, move_all, read_symbols, seat_all_as, seat_event, unseat_all_noting
 
 
 class Events(NamedTuple):

@@ -43,9 +43,10 @@ def forget(memo):
 
 
 @borrowing
-def recall(memo, key):
+def recall(keys, key):
     """Look a key up and make it the key of its slot.
 
+    keys (int32[2**i, width]): Those of the slots.
     key (int32[width]): Not all -1.
     RETURNS (tuple[int, bool]): The slot, and whether it already holds what was found for the key.
     """
@@ -53,8 +54,8 @@ def recall(memo, key):
     for part in key:
         mixed = (mixed ^ np.uint64(part)) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(32)
-    slot = np.int64(mixed & np.uint64(len(memo.key) - 1))
-    known = memo.key[slot]
+    slot = np.int64(mixed & np.uint64(len(keys) - 1))
+    known = keys[slot]
     for i in range(len(key)):
         if known[i] != key[i]:
             overwrite(known, key)

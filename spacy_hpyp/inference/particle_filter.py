@@ -6,12 +6,12 @@ derivation between generating the next word and attaching first; a selection fol
 handed to it:
 
 * the *task*: what is derived. `weigh_actions`, `weigh_attachments` and `weigh_tokens` say what a configuration can be followed by
-  and how probable it is, and `watch` may look at the beam after each word; its transition *system* does it, by `attach` and `generate`;
+  and how probable it is; its transition *system* does it, by `attach` and `generate`;
 * the resampling *scheme*: how many particles take which option, what that makes of their weight, and which go on after a word.
   Algorithm 1 rounds (`rounding`), posterior sampling draws (`drawing`), and a beam of fixed size tries everything and prunes it (`pruning`).
 
-With a derivation that one particle follows and that is never dropped, `run` is the conditional filter of particle Gibbs sampling
-(Andrieu, Doucet & Holenstein 2010).
+A *watcher* may look at the beam after each word. With a derivation that one particle follows and that is never dropped, `run` is the
+conditional filter of particle Gibbs sampling (Andrieu, Doucet & Holenstein 2010).
 """
 
 from math import log
@@ -73,11 +73,6 @@ def begin(system, records):
 
 
 @generic
-def depth_of(system, records, top):
-    """How many items the stack of a configuration has; 1 at the beginning and in the end."""
-
-
-@generic
 def compact(system, records, used, tops):
     """Forget the records that some configurations were not derived by, and move the others to the front.
 
@@ -127,9 +122,10 @@ def weigh_tokens(task, records, top, word, particles):
 
 
 @generic_default
-def watch(task, records, used, beam, size, word):
+def watch(watcher, task, records, used, beam, size, word):
     """Look at the derivations that go on after a word. `records` and `beam` must stay as they are.
 
+    watcher (NamedTuple | None): Who looks.
     used (int): How many records there are.
     """
 
@@ -339,17 +335,18 @@ def search_step(task, scheme, records, used, beam, first, size, shifted, shifted
 
 
 @inner_maker
-def run(task, scheme, particles, retained, retained_tokens, records):
+def run(task, scheme, particles, retained, retained_tokens, records, watcher):
     """Pass over the words of a task.
 
     particles (int): K, at least 1.
     retained (int32[*]), retained_tokens (int32[n]): The derivation that one particle follows, see `Path`; or empty.
     records (int32[*, FIELDS]): Written on.
+    watcher (NamedTuple | None): See `watch`.
     RETURNS (tuple[records, Beam, int]): The records, grown as was needed, the final beam and its size.
     """
     used, top = begin(task.system, records)
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
-    size = append(beam, 0, top, 0.0, particles, depth_of(task.system, records, top), 0.0)
+    size = append(beam, 0, top, 0.0, particles, 1, 0.0)
     path, held, step = Path(retained, retained_tokens), 0 if len(retained) > 0 else NONE, 0
     # Constants of NumPy, for which nothing is compiled anew.
     start = np.int64(0)
@@ -358,5 +355,5 @@ def run(task, scheme, particles, retained, retained_tokens, records):
             task, scheme, records, used, beam, start, size, shifted, start, word, path, held, step
         )
         size, held = select(scheme, beam, size, held, word, word == task.passes - 1)
-        watch(task, records, used, beam, size, word)
+        watch(watcher, task, records, used, beam, size, word)
     return records, beam, size

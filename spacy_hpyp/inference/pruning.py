@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import implements, inner, inner_maker
-from .beam import append, log_sum, swap
+from .beam import Sums, add_end, add_word, keep, log_sum, new_sums, note_tagged, swap
 from .particle_filter import allot, arrive, divide, is_pursued, may_generate, note, put_in, select, take_out
 from .rounding import Search, expected_weight
-from .sums import Sums, add_end, add_word, new_sums, note_tagged
 
 
 class BeamSearch(Search):
@@ -38,7 +37,7 @@ class Pruning(NamedTuple):
     highest (float64[n + 1]), least (int64[n + 1]): The highest heuristic and the least depth that a derivation can have after each
         pass.
     word (int64[1]): Which word is generated in the present pass.
-    best (float64[K]): The highest `expected_weight`s of what has come through the present pass, a heap with the lowest of them first.
+    best (float64[K]): The highest `expected_weight`s of what has come through the present pass, in order.
     found (int64[1]): How many there are.
     """
 
@@ -78,7 +77,7 @@ def _allot(scheme, options, count, mass, particles, held):
 @inner
 def _least(scheme):
     """The lowest weight that can still be kept, by what has come through the pass so far."""
-    return scheme.best[0] if scheme.found[0] == len(scheme.best) else -inf
+    return scheme.best[-1] if scheme.found[0] == len(scheme.best) else -inf
 
 
 @implements(is_pursued, Pruning)
@@ -131,26 +130,13 @@ def _note(scheme, weight, probability, generated, depth, heuristic):
 @inner
 def _arrive(scheme, weight, depth, heuristic):
     best, expected = scheme.best, expected_weight(weight, depth, heuristic, scheme.search)
-    if scheme.found[0] < len(best):
-        place = scheme.found[0]
-        scheme.found[0] += 1
-        while place > 0 and best[(place - 1) // 2] > expected:
-            best[place] = best[(place - 1) // 2]
-            place = (place - 1) // 2
+    if expected > _least(scheme):
+        place = min(scheme.found[0], len(best) - 1)
+        while place > 0 and best[place - 1] < expected:
+            best[place] = best[place - 1]
+            place -= 1
         best[place] = expected
-        return
-    if expected <= best[0]:
-        return
-    place = 0
-    while 2 * place + 1 < len(best):
-        below = 2 * place + 1
-        if below + 1 < len(best) and best[below + 1] < best[below]:
-            below += 1
-        if best[below] >= expected:
-            break
-        best[place] = best[below]
-        place = below
-    best[place] = expected
+        scheme.found[0] = min(scheme.found[0] + 1, len(best))
 
 
 @implements(select, Pruning)
@@ -181,6 +167,6 @@ def _keep_best(scheme, beam, size):
         if expected < least or (expected == least and room == 0):
             continue
         room -= expected == least
-        left = append(beam, left, beam.record[i], beam.weight[i], beam.particles[i], beam.depth[i], beam.heuristic[i])
+        left = keep(beam, i, left, beam.particles[i])
         _put_in(scheme, beam, left)
     return left

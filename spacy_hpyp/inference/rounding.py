@@ -3,9 +3,6 @@
 In the search step the particles of a derivation are divided between generating and attaching by p(shift), and those of either
 between its best options in proportion to their probabilities; the derivation's weight is multiplied by the probability of what it
 takes. The selection step reallocates K particles in proportion to k * theta and drops the derivations that get none.
-
-The log-sum of the weights after word i has been generated is a lower bound of the log-probability of the words up to i
-with everything that may precede them, and that of the finished derivations a lower bound of the sentence's.
 """
 
 from math import exp, floor, inf, log
@@ -14,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing, by_reference, compiled, implements, inner, inner_maker
-from .beam import append, log_add, log_sum
+from .beam import Sums, add_end, add_word, keep, log_add, log_sum, new_sums, note_tagged
 from .particle_filter import allot, divide, is_pursued, note, put_in, select
-from .sums import Sums, add_end, add_word, new_sums, note_tagged
 
 
 @by_reference
@@ -231,12 +227,8 @@ def reallocate(beam, size, particles, search):
             best, best_share = i, proportion
         own = np.int64(floor(particles * proportion))
         if own > 0:
-            own *= search.spread
-            left = append(beam, left, beam.record[i], beam.weight[i], own, beam.depth[i], beam.heuristic[i])
-    if left == 0:
-        own = particles * search.spread
-        left = append(beam, 0, beam.record[best], beam.weight[best], own, beam.depth[best], beam.heuristic[best])
-    return left
+            left = keep(beam, i, left, own * search.spread)
+    return left if left > 0 else keep(beam, best, left, particles * search.spread)
 
 
 @borrowing

@@ -15,10 +15,9 @@ from math import ceil, exp, inf, sqrt
 import numpy as np
 
 from ..compiled import NONE, borrowing, inner_maker
-from .beam import append, log_add, log_sum, new_beam, part
+from .beam import add_end, add_word, append, log_add, log_sum, new_beam, part
 from .particle_filter import Path, begin, search_step
 from .rounding import expected_weight, reallocate
-from .sums import add_end, add_word
 
 #: A sentence that may have begun at a word is given up when it has less of the probability of all of them.
 NEGLIGIBLE = 1e-3

@@ -20,7 +20,7 @@ import numpy as np
 from ..annotation.arrays import Sentences
 from ..arc_standard.contexts import NEXT_OF, compile_contexts
 from ..arc_standard.distributions import DISTRIBUTIONS
-from ..arc_standard.observations import observe
+from ..arc_standard.events import observe
 from ..hpyp.leave_one_out import leave_one_out, seat_observations
 from ..models.joint_model import JointModel
 from ..pools.fitting import ExpertPredictions, added_gains, fit_weights

@@ -11,14 +11,7 @@ from total_variation import total_variation
 from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, ContextLists
 from spacy_hpyp.arc_standard.events import Generated, events_of, static_derivations
-from spacy_hpyp.hpyp.franchise import (
-    N_SERVINGS,
-    NONE,
-    PARENT,
-    RESTAURANT,
-    SYMBOL,
-    new_franchise,
-)
+from spacy_hpyp.hpyp.franchise import N_SERVINGS, NONE, PARENT, RESTAURANT, SYMBOL, new_franchise
 from spacy_hpyp.inference.gibbs import visit_sentences
 from spacy_hpyp.models.parameters import no_gradient
 

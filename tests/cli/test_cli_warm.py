@@ -3,7 +3,7 @@
 import command_line
 import pytest
 
-from spacy_hpyp.arc_standard.block_search import decode_blocks
+from spacy_hpyp.arc_standard.decoding import decode_blocks
 
 
 def test_what_a_pipeline_needs_is_compiled(trained, tmp_path):

@@ -26,17 +26,17 @@ def test_what_is_recalled_was_found_for_the_same_key(keys, size):
     memo = new_memo(size, len(keys[0]) if keys else 1, 1)
     values = {key: number for number, key in enumerate(sorted(set(keys)))}
     for key in keys:
-        slot, known = recall(memo, np.array(key, dtype=np.int32))
+        slot, known = recall(memo.key, np.array(key, dtype=np.int32))
         if known:
             assert memo.outcome[slot, 0] == values[key]
         memo.outcome[slot, 0] = values[key]
-        assert recall(memo, np.array(key, dtype=np.int32)) == (slot, True)
+        assert recall(memo.key, np.array(key, dtype=np.int32)) == (slot, True)
 
 
 def test_keys_that_share_a_slot_displace_each_other():
     memo = new_memo(1, 2, 1)
     one, two = np.array([1, 2], dtype=np.int32), np.array([1, 3], dtype=np.int32)
-    assert [recall(memo, key)[1] for key in (one, one, two, two, one)] == [False, True, False, True, False]
+    assert [recall(memo.key, key)[1] for key in (one, one, two, two, one)] == [False, True, False, True, False]
 
 
 def decode(joint, blocks, work, particles=40):
@@ -71,9 +71,9 @@ def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
     shared = new_workspace(joint.frozen.parser, Search(40, 0.5))
     smallest = shared._replace(
         **{
-            name: new_memo(1, memo.key.shape[1], memo.outcome.shape[1])
-            for name, memo in shared._asdict().items()
-            if name in ("directions", "labels", "tags")
+            name: query._replace(memo=new_memo(1, *(part.shape[1] for part in query.memo[:2])))
+            for name, query in shared._asdict().items()
+            if name in ("transition", "label", "tag")
         }
     )
     expected = decode(joint, blocks, lambda: new_workspace(joint.frozen.parser, Search(40, 0.5)))

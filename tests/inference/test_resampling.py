@@ -4,23 +4,16 @@ from math import exp, log
 
 import numpy as np
 import pytest
+from test_beam import beam_of
 
-from spacy_hpyp.inference.beam import append, new_beam
-from spacy_hpyp.inference.resampling import resample, split
+from spacy_hpyp.inference.drawing import resample, split
 
 DRAWS = 4000
 
 
-def beam_of(weights, counts):
-    beam = new_beam(len(weights))
-    for i, (weight, count) in enumerate(zip(weights, counts)):
-        append(beam, i, i, log(weight), count, 1, 0.0)
-    return beam
-
-
 def counts_after(weights, counts, rng, held=-1):
     """The numbers of particles after resampling, and the derivation that is held then."""
-    beam = beam_of(weights, counts)
+    beam = beam_of(np.log(weights), counts)
     left, new_held = resample(beam, len(weights), held, sum(counts), rng)
     found = np.zeros(len(weights), dtype=int)
     found[beam.record[:left]] = beam.particles[:left]
@@ -43,7 +36,7 @@ def test_numbers_of_particles_are_their_expectations_rounded_up_or_down(weights,
 
 
 def test_particles_that_weigh_about_the_same_are_left_alone():
-    beam = beam_of([1.0, 1.2], [3, 5])
+    beam = beam_of(np.log([1.0, 1.2]), [3, 5])
     assert resample(beam, 2, 1, 8, np.random.default_rng(0)) == (2, 1)
     assert beam.particles.tolist() == [3, 5]
     assert beam.weight.tolist() == [0.0, log(1.2)]

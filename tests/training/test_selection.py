@@ -14,7 +14,7 @@ from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
 from spacy_hpyp.arc_standard.configuration import POSSIBLE
 from spacy_hpyp.arc_standard.contexts import ELEMENTS, compile_contexts
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
-from spacy_hpyp.arc_standard.observations import observe
+from spacy_hpyp.arc_standard.events import observe
 from spacy_hpyp.cli import hpyp
 from spacy_hpyp.cli.select_contexts import _Journal, read_task
 from spacy_hpyp.hpyp.franchise import TIER, deepest

@@ -164,10 +164,10 @@ def parse(
     trees = EasyFirstTrees(*numbers, *(np.empty(words, dtype=np.float32) for _ in range(3)))
     threads = max(1, min(threads, count))
     parts = [np.arange(thread, count, threads) for thread in range(threads)]
+
+    def work(part: np.ndarray) -> None:
+        parse_some(arc_scorer, label_scorer, sentences, part, width, merge, trees)
+
     with ThreadPoolExecutor(threads) as executor:
-        for done in [
-            executor.submit(parse_some, arc_scorer, label_scorer, sentences, part, width, merge, trees)
-            for part in parts
-        ]:
-            done.result()
+        list(executor.map(work, parts))
     return trees

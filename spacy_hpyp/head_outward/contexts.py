@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing
+from ..compiled import NONE, borrowing, inner_maker
 from ..text.elements import CLASS_ATTRIBUTES, compile_lists, reads_classes, with_class_symbols
 
 #: Which word an element reads, or that it reads a property of the event.
@@ -231,17 +231,18 @@ def read_context(elements, sizes, symbols, event, row):
         row[i] = symbol
 
 
-@borrowing
-def fill_symbols(words, tags, sizes, symbols):
+@inner_maker
+def symbols_of(words, tags, sizes):
     """The symbols of a sentence.
 
     words (int32[n]): Cased words: the number of the uncased word times `CASES`, and the case.
     tags (int32[n]): The tags.
     sizes (int32[3]): How many symbols of tags, words and cases there are; the last two of each are those of ROOT and of what does not
         exist.
-    symbols (int32[n + 2, 3]): Overwritten.
+    RETURNS (int32[n + 2, 3]): The symbols.
     """
     n = len(words)
+    symbols = np.empty((n + 2, 3), dtype=np.int32)
     for i in range(n):
         symbols[i, TAG_OF] = tags[i]
         symbols[i, WORD_OF] = words[i] // CASES
@@ -249,3 +250,4 @@ def fill_symbols(words, tags, sizes, symbols):
     for what in range(3):
         symbols[n, what] = sizes[what] - 2
         symbols[n + 1, what] = sizes[what] - 1
+    return symbols

@@ -19,8 +19,8 @@ from .contexts import (
     WORD,
     Event,
     distance_class,
-    fill_symbols,
     read_context,
+    symbols_of,
 )
 
 # The direction of a parent that has none itself.
@@ -31,7 +31,7 @@ class GeneratedInTrees(NamedTuple):
     """What one distribution has generated in some sentences.
 
     distribution (int): `TAG`, `WORD`, `CASE`, `CHILDREN`, `DISTANCE` or `LABEL`.
-    words, tags, heads, labels (int32[tokens]): The sentences; words are cased, see `fill_symbols`.
+    words, tags, heads, labels (int32[tokens]): The sentences; words are cased, see `symbols_of`.
     offsets (int64[sentences + 1]): Where each begins.
     sizes (int32[3]): How many symbols of tags, words and cases contexts have.
     """
@@ -183,9 +183,7 @@ def events_of(pool, distribution, words, tags, heads, labels, sizes):
     events = new_events(pool, 3 * n if distribution == TAG else n)
     if pool.franchise.columns.shape[0] == 0:
         return events
-    symbols = np.empty((n + 2, 3), dtype=np.int32)
-    fill_symbols(words, tags, sizes, symbols)
-    family = family_of(heads)
+    symbols, family = symbols_of(words, tags, sizes), family_of(heads)
     stop = np.int32(pool.franchise.alphabet[0] - 1)
     for child in range(n):
         if heads[child] == NONE and (distribution == DISTANCE or distribution == LABEL):

@@ -1,6 +1,6 @@
 """The k best trees, found as they are asked for (Huang & Chiang 2005, algorithm 3).
 
-Each item keeps a list of its derivations so far, the best first, and a heap of candidates for the next one. A derivation is a split and
+Each item keeps a list of its derivations so far, the best first, and candidates for the next one. A derivation is a split and
 one derivation of each of the items that it is made of. The candidates that follow it have the next derivation in place of one of these;
 in place of the first only if the second is its item's best, so that there is one way to each. An item is looked at when its second
 derivation is asked for: till then the chart of best scores says what its best is worth.
@@ -18,9 +18,9 @@ from .chart import INCOMPLETE, KINDS, TREE, Best, best_chart, choose, options, p
 # Fields of a derivation: its item and split; a derivation of the first and of the second part, `NONE` for the best one if that
 # has not been looked at; the item's next derivation.
 ITEM, SPLIT, FIRST, SECOND, NEXT = range(5)
-# As a candidate it is a node of a pairing heap (Fredman, Sedgewick, Sleator & Tarjan 1986): its first child and the one after it.
-CHILD, YOUNGER = 5, 6
-FIELDS = 7
+# And as a candidate, the item's candidate that was entered before it.
+OTHER = 5
+FIELDS = 6
 #: In place of a next derivation: there is none. `NONE` is one that has not been looked for.
 END = -2
 
@@ -31,14 +31,14 @@ class BestDerivations(NamedTuple):
     record (int32[*, FIELDS]): What they are.
     score (float64[*]): Their scores.
     best (int32[KINDS * n * (n + 1)]): Each item's best derivation, `NONE` if it has not been looked at.
-    heap (int32[KINDS * n * (n + 1)]): The best candidate of each item, or `NONE`.
+    waiting (int32[KINDS * n * (n + 1)]): The last candidate of each item, or `NONE`.
     used (int64[1]): How many there are.
     """
 
     record: np.ndarray
     score: np.ndarray
     best: np.ndarray
-    heap: np.ndarray
+    waiting: np.ndarray
     used: np.ndarray
 
 
@@ -96,51 +96,33 @@ def _enter(derivations, item, split, first, second, score):
     derivations.used[0] += 1
     record = derivations.record[entry]
     record[ITEM], record[SPLIT], record[FIRST], record[SECOND], record[NEXT] = item, split, first, second, NONE
-    record[CHILD] = record[YOUNGER] = NONE
     derivations.score[entry] = score
     return entry
 
 
 @borrowing
-def _meld(derivations, a, b):
-    """Make one heap of two; of equal derivations the older is the better. Returns its top."""
-    if a == NONE or b == NONE:
-        return max(a, b)
-    score = derivations.score
-    if score[b] > score[a] or (score[b] == score[a] and b < a):
-        a, b = b, a
-    derivations.record[b, YOUNGER] = derivations.record[a, CHILD]
-    derivations.record[a, CHILD] = b
-    return a
+def _wait(derivations, item, entry):
+    """Let a derivation be a candidate."""
+    derivations.record[entry, OTHER] = derivations.waiting[item]
+    derivations.waiting[item] = entry
 
 
 @borrowing
 def _take_best(derivations, item):
-    """Take the best candidate of an item out of its heap; returns it, or `END`."""
-    top = derivations.heap[item]
-    if top == NONE:
+    """Take the best candidate of an item, the oldest of equals; returns it, or `END`."""
+    record, score = derivations.record, derivations.score
+    best, before_best, before, entry = NONE, NONE, NONE, derivations.waiting[item]
+    while entry != NONE:
+        if best == NONE or score[entry] > score[best] or (score[entry] == score[best] and entry < best):
+            best, before_best = entry, before
+        before, entry = entry, record[entry, OTHER]
+    if best == NONE:
         return END
-    record = derivations.record
-    # Its children are melded in pairs from the first on, and the pairs from the last on.
-    pairs = NONE
-    child = record[top, CHILD]
-    while child != NONE:
-        other = record[child, YOUNGER]
-        rest = record[other, YOUNGER] if other != NONE else NONE
-        record[child, YOUNGER] = NONE
-        if other != NONE:
-            record[other, YOUNGER] = NONE
-        pair = _meld(derivations, child, other)
-        record[pair, YOUNGER] = pairs
-        pairs, child = pair, rest
-    heap = NONE
-    while pairs != NONE:
-        rest = record[pairs, YOUNGER]
-        record[pairs, YOUNGER] = NONE
-        heap = _meld(derivations, heap, pairs)
-        pairs = rest
-    derivations.heap[item] = heap
-    return top
+    if before_best == NONE:
+        derivations.waiting[item] = record[best, OTHER]
+    else:
+        record[before_best, OTHER] = record[best, OTHER]
+    return best
 
 
 @inner
@@ -155,11 +137,9 @@ def _look_at(derivations, scores, chart, item, weights):
         else:
             best = low + choose(Best(), weights[low:high])
             derivations.best[item] = _enter(derivations, item, best, NONE, NONE, weights[best])
-            heap = NONE
             for split in range(low, high):
                 if split != best and weights[split] > -inf:
-                    heap = _meld(derivations, heap, _enter(derivations, item, split, NONE, NONE, weights[split]))
-            derivations.heap[item] = heap
+                    _wait(derivations, item, _enter(derivations, item, split, NONE, NONE, weights[split]))
     return derivations.best[item]
 
 
@@ -177,7 +157,7 @@ def _find_next(derivations, scores, chart, derivation, stack, weights):
                 longer(derivations.record),
                 longer(derivations.score),
                 derivations.best,
-                derivations.heap,
+                derivations.waiting,
                 derivations.used,
             )
         current = stack[size - 1, 0]
@@ -216,7 +196,7 @@ def _find_next(derivations, scores, chart, derivation, stack, weights):
                             # Never above the score of what it follows, as it would be if the sum were made anew.
                             score[current] + (score[new] - score[old]),
                         )
-                        derivations.heap[item] = _meld(derivations, derivations.heap[item], entry)
+                        _wait(derivations, item, entry)
         record[current, NEXT] = _take_best(derivations, item)
         size -= 1
     return derivations

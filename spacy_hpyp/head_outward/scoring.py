@@ -5,14 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, inner, inner_maker
+from ..compiled import NONE, borrowing, by_reference, compiled, inner, inner_maker
 from ..inference.drawing import draw
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
 from .chart import ChartScores
-from .contexts import CASE, CASES, CHILDREN, DISTANCE, LABEL, TAG, WORD, fill_symbols, read_context
+from .contexts import CASE, CASES, CHILDREN, DISTANCE, LABEL, TAG, WORD, read_context, symbols_of
 from .events import family_of, place_child, place_in_tree, place_stop
 
 
+@by_reference
 class Room(NamedTuple):
     """Workspace for predictions of a pool.
 
@@ -27,23 +28,33 @@ class Room(NamedTuple):
 
 
 @inner_maker
+def _rooms(model):
+    """Of all distributions."""
+    return (
+        _room(model.tag),
+        _room(model.word),
+        _room(model.case),
+        _room(model.children),
+        _room(model.distance),
+        _room(model.label),
+    )
+
+
+@inner_maker
 def _room(pool):
     return Room(workspace(pool), np.empty(len(pool.elements), dtype=np.int32), np.empty(alphabet_of(pool)))
 
 
 @inner
-def _log_product(pool, sizes, symbols, event, dish, room):
-    """The log-probability of an outcome of a pool that multiplies its experts."""
-    read_context(pool.elements, sizes, symbols, event, room.row)
+def _log_probability(model, distribution, symbols, event, outcome, rooms):
+    """The log-probability of what one of the distributions generates. Words are mixed, and all else is multiplied."""
+    pools = model.tag, model.word, model.case, model.children, model.distance, model.label
+    pool, room = pools[distribution], rooms[distribution]
+    read_context(pool.elements, model.sizes, symbols, event, room.row)
+    if distribution == WORD:
+        return log(predict_one(pool, room.row, outcome, room.scratch))
     predict(pool, room.row, 0, room.scratch, room.out)
-    return log(room.out[dish])
-
-
-@inner
-def _log_mixture(pool, sizes, symbols, event, dish, room):
-    """The log-probability of an outcome of a pool that mixes its experts; 0 if it has none."""
-    read_context(pool.elements, sizes, symbols, event, room.row)
-    return log(predict_one(pool, room.row, dish, room.scratch))
+    return log(room.out[outcome])
 
 
 @compiled
@@ -56,25 +67,22 @@ def chart_scores(model, words, tags):
         labels.
     """
     n = len(words)
-    symbols = np.empty((n + 2, 3), dtype=np.int32)
-    fill_symbols(words, tags, model.sizes, symbols)
+    symbols, rooms = symbols_of(words, tags, model.sizes), _rooms(model)
     siblings = n if model.reads_sibling[TAG] or _reads_sibling(model) else min(n, 1)
     scores = ChartScores(np.empty(n), np.empty((n, n)), np.empty((n, siblings, n)), np.empty((2, n)), np.empty((n, n)))
-    tag_room, word_room = _room(model.tag), _room(model.word)
-    case_room, distance_room = _room(model.case), _room(model.distance)
-    stop = alphabet_of(model.tag) - 1
+    tag_room, stop = rooms[TAG], alphabet_of(model.tag) - 1
     rest = np.empty(n)
     for child in range(n):
         event = place_child(n, n + 1, n + 1, child, n)
-        score = _log_product(model.tag, model.sizes, symbols, event, tags[child], tag_room)
-        scores.root[child] = score + _log_child(model, symbols, event, words, word_room, case_room, distance_room)
+        score = _log_probability(model, TAG, symbols, event, tags[child], rooms)
+        scores.root[child] = score + _log_child(model, symbols, event, words, rooms)
     for parent in range(n):
         for direction in range(2):
             step = 1 if direction == 1 else -1
             end = n if direction == 1 else -1
             for child in range(parent + step, end, step):
                 event = place_child(parent, n + 1, n + 1, child, n)
-                rest[child] = _log_child(model, symbols, event, words, word_room, case_room, distance_room)
+                rest[child] = _log_child(model, symbols, event, words, rooms)
             # The children after a sibling, the first of them after none; and that there is none.
             sibling = parent
             while sibling != end:
@@ -95,7 +103,7 @@ def chart_scores(model, words, tags):
                     score = log(tag_room.out[tags[child]])
                     if not is_first and _reads_sibling(model):
                         event = place_child(parent, before, n + 1, child, n)
-                        score += _log_child(model, symbols, event, words, word_room, case_room, distance_room)
+                        score += _log_child(model, symbols, event, words, rooms)
                     else:
                         score += rest[child]
                     if is_first:
@@ -112,14 +120,14 @@ def _reads_sibling(model):
 
 
 @inner
-def _log_child(model, symbols, event, words, word_room, case_room, distance_room):
+def _log_child(model, symbols, event, words, rooms):
     """The log-probability of all of a child but its tag and what the chart does not know, in nats."""
     word = words[event.child]
-    score = _log_mixture(model.word, model.sizes, symbols, event, word // CASES, word_room)
+    score = _log_probability(model, WORD, symbols, event, word // CASES, rooms)
     if model.generated[CASE]:
-        score += _log_product(model.case, model.sizes, symbols, event, word % CASES, case_room)
+        score += _log_probability(model, CASE, symbols, event, word % CASES, rooms)
     if model.generated[DISTANCE] and event.parent < len(words):
-        score += _log_product(model.distance, model.sizes, symbols, event, event.distance, distance_room)
+        score += _log_probability(model, DISTANCE, symbols, event, event.distance, rooms)
     return score
 
 
@@ -134,24 +142,20 @@ def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
     RETURNS (float64[n]): In nats, with both STOPs of the word. They add up to the log-probability of the tree.
     """
     n = len(words)
-    symbols = np.empty((n + 2, 3), dtype=np.int32)
-    fill_symbols(words, tags, model.sizes, symbols)
-    family = family_of(heads)
+    symbols, family, rooms = symbols_of(words, tags, model.sizes), family_of(heads), _rooms(model)
     found = np.zeros(n)
-    tag_room, word_room, case_room = _room(model.tag), _room(model.word), _room(model.case)
-    children_room, distance_room, label_room = _room(model.children), _room(model.distance), _room(model.label)
     stop = alphabet_of(model.tag) - 1
     for child in range(n):
         event = place_in_tree(family, child, n)
-        score = _log_product(model.tag, model.sizes, symbols, event, tags[child], tag_room)
-        score += _log_child(model, symbols, event, words, word_room, case_room, distance_room)
+        score = _log_probability(model, TAG, symbols, event, tags[child], rooms)
+        score += _log_child(model, symbols, event, words, rooms)
         if model.generated[CHILDREN]:
-            score += _log_product(model.children, model.sizes, symbols, event, event.children, children_room)
+            score += _log_probability(model, CHILDREN, symbols, event, event.children, rooms)
         if given_labels and model.generated[LABEL] and heads[child] != NONE:
-            score += _log_product(model.label, model.sizes, symbols, event, labels[child], label_room)
+            score += _log_probability(model, LABEL, symbols, event, labels[child], rooms)
         for direction in range(2):
             event = place_stop(child, family.last[direction, child], family.parent[child], direction, n)
-            score += _log_product(model.tag, model.sizes, symbols, event, stop, tag_room)
+            score += _log_probability(model, TAG, symbols, event, stop, rooms)
         found[child] = score
     return found
 
@@ -168,21 +172,19 @@ def candidate_log_probabilities(model, words, tags, heads, labels):
     """
     k, n = heads.shape
     found = np.zeros((k, 2))
-    symbols = np.empty((n + 2, 3), dtype=np.int32)
-    room = _room(model.label)
+    rooms = _rooms(model)
     unknown = -log(max(1, alphabet_of(model.label)))
     given_labels = np.bool_(False)
     for i in range(k):
         found[i, 0] = np.sum(tree_log_probabilities(model, words, tags[i], heads[i], labels[i], given_labels))
         if model.generated[LABEL]:
-            fill_symbols(words, tags[i], model.sizes, symbols)
-            family = family_of(heads[i])
+            symbols, family = symbols_of(words, tags[i], model.sizes), family_of(heads[i])
             for child in range(n):
                 if heads[i, child] != NONE and labels[i, child] == NONE:
                     found[i, 1] += unknown
                 elif heads[i, child] != NONE:
                     event = place_in_tree(family, child, n)
-                    found[i, 1] += _log_product(model.label, model.sizes, symbols, event, labels[i, child], room)
+                    found[i, 1] += _log_probability(model, LABEL, symbols, event, labels[i, child], rooms)
     return found
 
 
@@ -196,10 +198,7 @@ def find_labels(model, words, tags, heads, rng, labels):
     labels (int32[n]): Overwritten; `NONE` for the root's child.
     """
     n = len(words)
-    symbols = np.empty((n + 2, 3), dtype=np.int32)
-    fill_symbols(words, tags, model.sizes, symbols)
-    family = family_of(heads)
-    room = _room(model.label)
+    symbols, family, room = symbols_of(words, tags, model.sizes), family_of(heads), _room(model.label)
     for child in range(n):
         labels[child] = NONE if heads[child] == NONE else 0
         if heads[child] != NONE and model.generated[LABEL]:

@@ -23,8 +23,7 @@ from ..head_outward.distributions import (
     unchartable,
 )
 from ..head_outward.events import GeneratedInTrees
-from ..head_outward.latent import LatentTrees
-from ..head_outward.parsing import HeadOutwardTrees, parse
+from ..head_outward.parsing import HeadOutwardTrees, LatentTrees, parse
 from ..hpyp.franchise import Franchise, new_franchise
 from ..inference.metropolis import visit_latent
 from ..pools.conditional import Conditional
@@ -200,7 +199,7 @@ class HeadOutwardModel(CountModel):
         rng: np.random.Generator,
         totals: np.ndarray,
     ) -> int:
-        """See `CountModel` and `head_outward.latent`; heads and labels are overwritten."""
+        """See `CountModel` and `head_outward.parsing`; heads and labels are overwritten."""
         model = make_distributions(self.conditionals, pools, self.alphabets)
         return visit_latent(LatentTrees(model, sentences), seated, rng, totals, self.draws)
 

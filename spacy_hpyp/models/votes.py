@@ -15,7 +15,7 @@ from ..annotation.arrays import is_projective
 from ..annotation.ballots import ABSENT, Ballots, Gold
 from ..annotation.confidence import fit_confidence, log_odds, logistic
 from ..compiled import NONE
-from ..head_outward.marginals import minimum_bayes_risk_tree
+from ..head_outward.chart import minimum_bayes_risk_tree
 from ..inference.spanning_tree import maximum_spanning_tree
 from ..newton import maximize
 from ..storage.schema import Message, different_names, group, part

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first import arcs
+from spacy_hpyp.easy_first import arcs, labels
 from spacy_hpyp.easy_first.arcs import Scorer, SentenceToParse
 from spacy_hpyp.easy_first.partial_trees import LEFT_ARC, RIGHT_ARC, attach, begin_forest, new_forest
 from spacy_hpyp.easy_first.templates import compile_templates
@@ -148,9 +148,17 @@ def random_sentence(n: int, rng: np.random.Generator, *, symbols: int = 3, guide
 
 def arc_scorer(templates: list[list[str]], places: int, weights: np.ndarray | None = None) -> Scorer:
     """A scorer of actions; without weights they are zero."""
-    names, compiled = compile_templates(templates, arcs.ELEMENTS, "arcs")
-    rows = np.array([arcs.ELEMENTS[name] for name in names], dtype=np.int32)
-    weights = np.zeros((places, 2), dtype=np.float32) if weights is None else weights
+    return _scorer(templates, arcs.ELEMENTS, np.zeros((places, 2), dtype=np.float32) if weights is None else weights)
+
+
+def label_scorer(templates: list[list[str]], weights: np.ndarray) -> Scorer:
+    """A scorer of the labels of arcs."""
+    return _scorer(templates, labels.ELEMENTS, weights)
+
+
+def _scorer(templates, elements, weights):
+    names, compiled = compile_templates(templates, elements, "templates")
+    rows = np.array([elements[name] for name in names], dtype=np.int32)
     return Scorer(rows, compiled, weights, np.ones(len(templates), dtype=np.bool_))
 
 

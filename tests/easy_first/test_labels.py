@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from plain_parser import first_state, heads_of, random_derivation, random_sentence
+from plain_parser import first_state, heads_of, label_scorer, random_derivation, random_sentence
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import labels as arc_labels
@@ -11,7 +11,6 @@ from spacy_hpyp.easy_first.arcs import (
     GUIDE_SYMBOLS,
     NULL,
     SYMBOLS,
-    Scorer,
     class_of_distance,
     class_of_probability,
 )
@@ -25,12 +24,6 @@ WORDS = ("child", "head", "grand", "prev", "next")
 NEIGHBOURS = {"before": -1, "after": 1}
 PLACES = 1 << 12
 LABELS = 40
-
-
-def label_scorer(templates, weights):
-    names, compiled = compile_templates(templates, ELEMENTS, "labels")
-    rows = np.array([ELEMENTS[name] for name in names], dtype=np.int32)
-    return Scorer(rows, compiled, weights, np.ones(len(templates), dtype=np.bool_))
 
 
 class Reader:

@@ -19,6 +19,7 @@ from plain_parser import (
     heads_of,
     is_correct,
     join,
+    label_scorer,
     learn_greedily,
     max_violation_update,
     random_sentence,
@@ -29,13 +30,11 @@ from spacy.training.converters import conllu_to_docs
 
 from spacy_hpyp.annotation.documents import raw_sentences, read_gold
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first import labels as arc_labels
 from spacy_hpyp.easy_first import learning as compiled_learning
-from spacy_hpyp.easy_first.arcs import SYMBOLS, TAG, Scorer
+from spacy_hpyp.easy_first.arcs import SYMBOLS, TAG
 from spacy_hpyp.easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, Report, learn_parsing
 from spacy_hpyp.easy_first.parsing import SentencesToParse
 from spacy_hpyp.easy_first.perceptron import new_perceptron, set_average
-from spacy_hpyp.easy_first.templates import compile_templates
 from spacy_hpyp.models.tree_model import TreeModel
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
@@ -67,19 +66,13 @@ WAYS = {
 }
 
 
-def label_scorer(weights):
-    names, compiled = compile_templates(LABEL_TEMPLATES, arc_labels.ELEMENTS, "labels")
-    rows = np.array([arc_labels.ELEMENTS[name] for name in names], dtype=np.int32)
-    return Scorer(rows, compiled, weights, np.ones(len(LABEL_TEMPLATES), dtype=np.bool_))
-
-
 class Pupil:
     """Perceptrons that learn from one sentence after the other."""
 
     def __init__(self, labels=3, templates=TEMPLATES):
         self.arcs, self.labels = new_perceptron(PLACES, 2), new_perceptron(PLACES, labels)
         self.arc_scorer = arc_scorer(templates, PLACES, self.arcs.weights)
-        self.label_scorer = label_scorer(self.labels.weights)
+        self.label_scorer = label_scorer(LABEL_TEMPLATES, self.labels.weights)
         self.report = None
 
     def learn(self, lessons, learning, rng=None):

@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 from compiled_search import search_sentence, state_of
-from plain_parser import PlainParser, arc_scorer, heads_of, random_sentence, random_weights
+from plain_parser import PlainParser, arc_scorer, heads_of, label_scorer, random_sentence, random_weights
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first import labels as arc_labels
-from spacy_hpyp.easy_first.arcs import Scorer
 from spacy_hpyp.easy_first.labels import label_tree, new_workbench
 from spacy_hpyp.easy_first.parsing import SCALE, SentencesToParse, parse, parse_beam
 from spacy_hpyp.easy_first.search import new_states
-from spacy_hpyp.easy_first.templates import compile_templates
 
 PLACES = 1 << 12
 TEMPLATES = [["l.word", "r.word"], ["l.tag", "r.tag", "r1.tag"], ["l.left.tag", "r.right.tag", "distance"], ["guide.l"]]
@@ -24,10 +21,7 @@ def world():
     """Scorers of arcs and of labels, whose scores are high enough for some trees to be surer than others, and sentences."""
     rng = np.random.default_rng(0)
     arc = arc_scorer(TEMPLATES, PLACES, 20 * random_weights(PLACES, rng))
-    names, compiled = compile_templates(LABEL_TEMPLATES, arc_labels.ELEMENTS, "labels")
-    rows = np.array([arc_labels.ELEMENTS[name] for name in names], dtype=np.int32)
-    weights = rng.normal(size=(PLACES, 5)).astype(np.float32)
-    label = Scorer(rows, compiled, weights, np.ones(len(LABEL_TEMPLATES), dtype=np.bool_))
+    label = label_scorer(LABEL_TEMPLATES, rng.normal(size=(PLACES, 5)).astype(np.float32))
     each = [random_sentence(n, rng, guide=3) for n in LENGTHS]
     parts = [np.concatenate(part) for part in zip(*each, strict=True)]
     return arc, label, SentencesToParse(*parts, np.cumsum([0, *LENGTHS])), each

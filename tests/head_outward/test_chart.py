@@ -8,9 +8,15 @@ import pytest
 from projective_trees import is_projective_tree, projective_trees, random_scores, score
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.chart import ChartScores, best_tree, inside, sample_tree
+from spacy_hpyp.head_outward.chart import (
+    ChartScores,
+    best_tree,
+    inside,
+    marginals,
+    minimum_bayes_risk_tree,
+    sample_tree,
+)
 from spacy_hpyp.head_outward.k_best import k_best
-from spacy_hpyp.head_outward.marginals import marginals, minimum_bayes_risk_tree
 
 TREES = {n: np.array(list(projective_trees(n)), dtype=np.int32) for n in range(1, 6)}
 

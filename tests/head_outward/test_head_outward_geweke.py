@@ -13,7 +13,7 @@ from spacy_hpyp.compiled import NONE, borrowing, compiled, inner
 from spacy_hpyp.head_outward.contexts import CASES, LABEL, TAG, WORD
 from spacy_hpyp.head_outward.distributions import HeadOutwardContexts
 from spacy_hpyp.head_outward.events import events_of
-from spacy_hpyp.head_outward.latent import LatentTrees
+from spacy_hpyp.head_outward.parsing import LatentTrees
 from spacy_hpyp.hpyp.franchise import (
     N_RESTAURANTS,
     TABLES,

@@ -18,7 +18,7 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import CASES, DISTRIBUTIONS
 from spacy_hpyp.head_outward.distributions import HeadOutwardContexts
 from spacy_hpyp.head_outward.events import events_of
-from spacy_hpyp.head_outward.latent import LatentTrees
+from spacy_hpyp.head_outward.parsing import LatentTrees
 from spacy_hpyp.head_outward.scoring import tree_log_probabilities
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.inference.gibbs import remove_events

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 import test_franchise
-from projective_trees import score
+from projective_trees import projective_trees, score
 from seating import predictive_probability
 from test_states import TINY_STRENGTHS, dependents_of, fixed, trained
 from total_variation import total_variation
@@ -14,13 +14,7 @@ from total_variation import total_variation
 from spacy_hpyp.annotation.arrays import is_projective
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.chart import best_tree, inside
-from spacy_hpyp.head_outward.state_trees import (
-    latent_state_trees,
-    parse_sentences,
-    score_arcs,
-    sweep,
-    visit_trees,
-)
+from spacy_hpyp.head_outward.state_trees import latent_state_trees, parse_sentences, score_arcs, sweep, visit_trees
 from spacy_hpyp.head_outward.states import KINDS, OF_DOCUMENTS, SEMANTIC, SYNTACTIC, reserve_words
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.inference.metropolis import draw_again
@@ -30,24 +24,6 @@ pytestmark = pytest.mark.slow
 VOCABULARY = 3
 #: Two sentences of two documents, which see each other's words.
 DEPENDENTS = dependents_of([[(0, None), (1, 0), (0, 0)]], [[(1, None), (0, 0)]])
-
-
-def projective_trees(n):
-    """All trees with one child of the root and no crossing arcs, by brute force."""
-    for heads in itertools.product([NONE, *range(n)], repeat=n):
-        if heads.count(NONE) == 1 and all(0 <= len(chain_of(heads, d)) <= n for d in range(n)):
-            inside_of = [[d in chain_of(heads, i) for i in range(n)] for d in range(n)]
-            arcs = [(h, d) for d, h in enumerate(heads) if h != NONE]
-            if all(inside_of[h][i] for h, d in arcs for i in range(min(h, d) + 1, max(h, d))):
-                yield heads
-
-
-def chain_of(heads, d):
-    """A word and all above it; longer than a sentence may be if there is a cycle."""
-    chain = [d]
-    while heads[chain[-1]] != NONE and len(chain) <= len(heads):
-        chain.append(heads[chain[-1]])
-    return chain if len(chain) <= len(heads) else [*chain, *chain]
 
 
 def test_trees_of_the_chart_are_the_projective_ones_with_one_root():

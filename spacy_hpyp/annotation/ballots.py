@@ -78,7 +78,8 @@ def read_ballots(
     reader (str): The name of the component, for errors.
     RAISES (ValueError): If the parse of a voter is missing.
     """
-    columns: list[list[np.ndarray]] = []
+    nothing = np.empty((0, len(voters)))
+    columns = [[*[nothing.astype(np.int32)] * 3, nothing, nothing]]
     places: list[list[np.ndarray]] = []
     for doc in docs:
         token = np.flatnonzero(doc.to_array(IS_SPACE) == 0)
@@ -102,10 +103,6 @@ def read_ballots(
         said = [_guided(parses[voter], guide) for voter in voters]
         columns.append(_ballots(token, block, said, names))
     layout = layout_of(places)
-    if not columns:
-        nothing = np.empty((0, len(voters)))
-        whole = nothing.astype(np.int32)
-        return Ballots(whole, whole, whole, nothing, nothing, layout.offsets), layout
     return Ballots(*(np.concatenate(parts) for parts in zip(*columns)), layout.offsets), layout
 
 

@@ -67,18 +67,8 @@ def write_guides(docs: Sequence[Doc], layout: Layout, guides: Guides, encoder: E
         found.heads[token] = places[words]
         for part in ("head_probability", "head_labels", "tags", "tag_probability"):
             getattr(found, part)[token] = getattr(guides, part)[words]
-        write_guide(
-            doc,
-            Guide(
-                heads=found.heads,
-                head_probs=found.head_probability,
-                head_labels=found.head_labels,
-                label_names=list(encoder.labels),
-                tags=found.tags,
-                tag_probs=found.tag_probability,
-                tag_names=list(encoder.tags),
-            ),
-        )
+        arcs = found.heads, found.head_probability, found.head_labels, list(encoder.labels)
+        write_guide(doc, Guide(*arcs, found.tags, found.tag_probability, list(encoder.tags)))
 
 
 def read_guide(doc: Doc) -> Guide | None:

@@ -8,7 +8,7 @@ from spacy.pipeline.tagger import tagger_score
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.documents import RawSentence, raw_sentences
+from ..annotation.documents import RawSentence
 from ..annotation.words import Words, read_words, write_tags
 from ..compiled import NONE
 from ..settings import whole
@@ -83,12 +83,11 @@ class EasyFirstTagger(LabellingComponent):
         return self._read(example, outcomes, self.tokens)
 
     def _read(self, example: Example, outcomes: dict[str, int], tokens: str) -> list[GoldWords]:
-        if not self.is_guided:
-            return [_gold(sentence, example, outcomes, {}) for sentence in sentences_of(example, tokens)]
         # A guide is about the tokens of the document that it stands in.
-        reference = example.reference
-        sentences = list(raw_sentences(reference))
-        symbols = self.classifier.symbols([reference], read_words([reference]), reader=self.name)
+        sentences, symbols = list(sentences_of(example, "gold" if self.is_guided else tokens)), {}
+        if self.is_guided:
+            reference = example.reference
+            symbols = self.classifier.symbols([reference], read_words([reference]), reader=self.name)
         bounds = np.cumsum([0, *(len(sentence.rows) for sentence in sentences)]).tolist()
         return [
             _gold(sentence, example, outcomes, {name: column[start:end] for name, column in symbols.items()})

@@ -129,7 +129,7 @@ class VotingComponent(TrainableComponent):
         if len(seen) > len(self._seen):
             votes = self.votes
             learned = Votes(votes.voters, votes.tags, votes.labels, votes.weights)
-            settings = {"longest": self._longest, "root": self._root(self._names()), "kept": self._kept}
+            settings = {"longest": self._longest, "root": self._names().labels[ROOT_LABEL], "kept": self._kept}
             learned.learn(*join_ballots(seen.values()), **settings)
             # What has been learned from counts as seen, and not what an interrupt came before.
             self.model.attrs[VOTES], self._seen = learned, seen
@@ -150,14 +150,12 @@ class VotingComponent(TrainableComponent):
         return ballots, read_gold_votes(predicted, layout, heads, labels, tags, names)
 
     def _names(self) -> Names:
-        return Names.known(self.votes.tags, self.votes.labels)
-
-    def _root(self, names: Names) -> int:
-        return names.labels.setdefault(ROOT_LABEL, len(names.labels))
+        names = Names.known(self.votes.tags, self.votes.labels)
+        names.labels.setdefault(ROOT_LABEL, len(names.labels))
+        return names
 
     def _ballots(self, docs: list[Doc], last: str) -> tuple[Ballots, Layout, Names]:
         names = self._names()
-        self._root(names)
         ballots, layout = read_ballots(docs, self.votes.voters, names, last=last, reader=self.name)
         return ballots, layout, names
 
@@ -177,7 +175,7 @@ class VotingComponent(TrainableComponent):
         """
         self._check_trained()
         ballots, layout, names = self._ballots(list(docs), last=self.last)
-        return layout, self.model.predict((ballots, self._root(names), self._longest, self._kept)), names
+        return layout, self.model.predict((ballots, names.labels[ROOT_LABEL], self._longest, self._kept)), names
 
     def _replace_model(self, loaded: Votes) -> None:
         super()._replace_model(loaded)

@@ -35,17 +35,14 @@ class Bigrams(NamedTuple):
     """How often words stand side by side.
 
     count (int64[words]): How often each word stands in the text; the first is the border of sentences.
-    after_offsets (int64[words + 1]), after (int32[*]), after_count (int64[*]): The words after each, and how often each of them.
-    before_offsets (int64[words + 1]), before (int32[*]), before_count (int64[*]): Those before each.
+    offsets (int64[2, words + 1]), others (int32[2, *]), often (int64[2, *]): The words after each, and how often each of them; and those
+        before each.
     """
 
     count: np.ndarray
-    after_offsets: np.ndarray
-    after: np.ndarray
-    after_count: np.ndarray
-    before_offsets: np.ndarray
-    before: np.ndarray
-    before_count: np.ndarray
+    offsets: np.ndarray
+    others: np.ndarray
+    often: np.ndarray
 
 
 class _Clustering(NamedTuple):
@@ -93,18 +90,11 @@ def count_bigrams(pairs: np.ndarray, counts: np.ndarray, words: int) -> Bigrams:
     first, second = np.divmod(pairs[order], words)
     counts = counts[order]
     back = np.argsort(second, kind="stable")
-
-    def offsets(owner: np.ndarray) -> np.ndarray:
-        return np.searchsorted(owner, np.arange(words + 1)).astype(np.int64)
-
     return Bigrams(
         np.bincount(second, weights=counts, minlength=words).astype(np.int64),
-        offsets(first),
-        second.astype(np.int32),
-        counts,
-        offsets(second[back]),
-        first[back].astype(np.int32),
-        counts[back],
+        np.stack([np.searchsorted(owner, np.arange(words + 1)) for owner in (first, second[back])]).astype(np.int64),
+        np.stack([second, first[back]]).astype(np.int32),
+        np.stack([counts, counts[back]]),
     )
 
 
@@ -119,19 +109,17 @@ def _look_around(bigrams, clustering, word, beside):
     """Write what stands beside a word into `beside`, which has zeros. RETURNS (int): How often it stands beside itself."""
     itself = 0
     for side in range(2):
-        offsets = bigrams.after_offsets if side == 0 else bigrams.before_offsets
-        others = bigrams.after if side == 0 else bigrams.before
-        counts = bigrams.after_count if side == 0 else bigrams.before_count
         several = 0
-        for i in range(offsets[word], offsets[word + 1]):
-            if others[i] == word:
-                itself = counts[i]
+        for i in range(bigrams.offsets[side, word], bigrams.offsets[side, word + 1]):
+            other, count = bigrams.others[side, i], bigrams.often[side, i]
+            if other == word:
+                itself = count
                 continue
-            own = clustering.of_word[others[i]]
+            own = clustering.of_word[other]
             if beside.sums[side, own] == 0:
                 beside.found[side, several] = own
                 several += 1
-            beside.sums[side, own] += counts[i]
+            beside.sums[side, own] += count
         beside.several[side] = several
     return itself
 
@@ -264,8 +252,8 @@ def _move(bigrams, clustering, words, best):
 def _count_pairs(bigrams, of_word, pairs):
     """Add up bigrams by class, into `pairs` (int64[classes, classes])."""
     for word in range(len(of_word)):
-        for i in range(bigrams.after_offsets[word], bigrams.after_offsets[word + 1]):
-            pairs[of_word[word], of_word[bigrams.after[i]]] += bigrams.after_count[i]
+        for i in range(bigrams.offsets[0, word], bigrams.offsets[0, word + 1]):
+            pairs[of_word[word], of_word[bigrams.others[0, i]]] += bigrams.often[0, i]
 
 
 def _clustering(bigrams: Bigrams, of_word: np.ndarray, classes: int) -> _Clustering:
@@ -354,14 +342,17 @@ def _lost(table, pairs, a, b, other):
 
 
 @borrowing
-def _lost_between(table, pairs, total, a, b):
-    """What it loses at the pairs of the two with themselves and each other, and at their totals."""
+def _cost(table, pairs, total, there, a, b):
+    """What it loses in all: at the pairs of the two with themselves and each other, at their totals, and at the pairs with those that are there."""
     inside = pairs[0, a, a] + pairs[0, a, b] + pairs[0, b, a] + pairs[0, b, b]
     lost = -_f(table, inside) + 2.0 * _f(table, total[a] + total[b])
     for first in (a, b):
         lost -= 2.0 * _f(table, total[first])
         for second in (a, b):
             lost += _f(table, pairs[0, first, second])
+    for other in range(len(total)):
+        if there[other] and other != a and other != b:
+            lost += _lost(table, pairs, a, b, other)
     return lost
 
 
@@ -374,10 +365,7 @@ def _merge(clustering, merges):
     lost = np.zeros((classes, classes))
     for a in range(1, classes):
         for b in range(a + 1, classes):
-            lost[a, b] = _lost_between(table, pairs, total, a, b)
-            for other in range(classes):
-                if other != a and other != b:
-                    lost[a, b] += _lost(table, pairs, a, b, other)
+            lost[a, b] = _cost(table, pairs, total, there, a, b)
     for step in range(classes - 2):
         best_a, best_b, least = 0, 0, np.inf
         for a in range(1, classes):
@@ -407,10 +395,7 @@ def _merge(clustering, merges):
                     if first != a and second != a:
                         lost[first, second] += _lost(table, pairs, first, second, a)
                     else:
-                        lost[first, second] = _lost_between(table, pairs, total, first, second)
-                        for other in range(classes):
-                            if there[other] and other != first and other != second:
-                                lost[first, second] += _lost(table, pairs, first, second, other)
+                        lost[first, second] = _cost(table, pairs, total, there, first, second)
 
 
 def hierarchy(bigrams: Bigrams, of_word: np.ndarray) -> list[str]:

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from types import TracebackType
+from contextlib import AbstractContextManager
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .vocabulary import Vocabulary
 _PART = 1 << 14
 
 
-class Spool:
+class Spool(AbstractContextManager["Spool"]):
     """The sentences of a text in a temporary file.
 
     They are read once, whatever it costs to find them. What stays in memory is the text's word types. A spool is a context
@@ -34,12 +34,7 @@ class Spool:
                 self.sentences += 1
                 self.words += len(numbers)
 
-    def __enter__(self) -> "Spool":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
     def texts(self) -> Iterator[list[str]]:

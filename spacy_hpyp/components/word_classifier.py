@@ -11,6 +11,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..annotation.arrays import joined
 from ..annotation.documents import content_key
 from ..annotation.words import Words, read_words
 from ..compiled import NONE
@@ -67,7 +68,7 @@ class WordClassifyingComponent(TrainableComponent):
         found = [self._seen.take(key, partial(self._encode, example)) for key, example in zip(keys, examples)]
         parts = [encoded for encoded in found if encoded is not None]
         if parts:
-            batch = Encoded.join(parts)
+            batch = joined(parts)
             self._count_loss(losses, self.guard.change(lambda: self._learn(batch)), len(batch.sequences.offsets) - 1)
         return False
 

@@ -123,14 +123,6 @@ def _stored_rule(unknown_words: dict[str, Any]) -> dict[str, Any]:
     return {"@misc": unknown_words["@misc"]} if _own_rule(unknown_words) is None else unknown_words
 
 
-def usual_rule(lang: str) -> str:
-    """The registered rule for unknown words that n-gram models of a language use.
-
-    lang (str): The language code.
-    """
-    return "spacy-hpyp.EnglishSignatures.v1" if lang == "en" else _BY_LANGUAGE
-
-
 def collect_vocabulary(
     sentences: Iterable[Sequence[str]],
     *,
@@ -146,7 +138,7 @@ def collect_vocabulary(
     sentences (Iterable[Sequence[str]]): The words of each sentence.
     lang (str): The language code.
     unknown_words (str | None): The name of the rule, a function in `spacy.registry.misc` that can be called without arguments,
-        or "spacy-hpyp.UnknownWords.v1"; by default `usual_rule`.
+        or "spacy-hpyp.UnknownWords.v1"; by default the latter, and for English "spacy-hpyp.EnglishSignatures.v1".
     min_count (int): Words seen less often are known by their class only.
     min_class_count (int): Classes seen less often give way to more general ones.
     spelling (bool): Whether to learn how rare words are spelled, so that the vocabulary is an open one.
@@ -155,7 +147,9 @@ def collect_vocabulary(
     """
     whole("min_count", min_count)
     whole("min_class_count", min_class_count)
-    name = usual_rule(lang) if unknown_words is None else unknown_words
+    name = unknown_words
+    if name is None:
+        name = "spacy-hpyp.EnglishSignatures.v1" if lang == "en" else _BY_LANGUAGE
     rule = {"@misc": name, "lang": lang} if name == _BY_LANGUAGE else {"@misc": name}
     settings = VocabularySettings(resolve_rule(rule), min_count, min_class_count)
     found = iter(sentences)

@@ -245,8 +245,11 @@ def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str, cont
             raise ValueError(f"The text of {name} is empty.")
         passage = TextPassage(text, {**columns, **others}, name)
     else:
-        if texts[0] == "regions":
-            parts = _with_spaces(parts) if is_list else content.split(SEPARATOR)
+        if is_list:
+            # Of a word and its clitic, which belong together, only a string can say so.
+            parts = [f" {part} " if part.strip() else "" for part in parts]
+        elif texts[0] == "regions":
+            parts = content.split(SEPARATOR)
         passage = _passage(parts, {**columns, **others}, name)
     return passage if context is None else _after(_string(name, row, context), passage)
 
@@ -309,11 +312,6 @@ def _passage(parts: Sequence[str], columns: dict[str, Any], name: str) -> TextPa
         text += words
         ends.append(len(text))
     return TextPassage(text, columns, name, ends=tuple(ends))
-
-
-def _with_spaces(parts: Iterable[str]) -> list[str]:
-    """Regions of a list: of a word and its clitic, which belong together, only a string can say so."""
-    return [f" {part} " if part.strip() else "" for part in parts]
 
 
 def _header(line: int, fields: list[str], path: Path) -> list[str]:

@@ -17,8 +17,9 @@ from ..inference.rounding import Search
 from ..pools.pool import FrozenPool
 from ..text.vocabulary import Vocabulary
 
-# How many configurations the exact sum over a tree's derivations may keep, and how many probabilities it remembers.
-_AFFORDABLE, _REMEMBERED = 10_000, 8192
+# How many configurations the exact sum over a tree's derivations may keep, how many probabilities it remembers, and how many particles an
+# estimate is made with.
+_AFFORDABLE, _REMEMBERED, _PARTICLES = 10_000, 8192, 1000
 
 
 class TreeLogProbs(NamedTuple):
@@ -87,14 +88,13 @@ class FrozenModel:
         """What the beam holds after each word of some sentences, see `arc_standard.increments.follow`."""
         return follow(self.parser, blocks, search, threads, parses=parses)
 
-    def tree_log_probs(self, sentences: Sentences, *, particles: int = 1000, seed: int = 0) -> TreeLogProbs:
+    def tree_log_probs(self, sentences: Sentences, *, seed: int = 0) -> TreeLogProbs:
         """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's derivations.
 
         The sum is exact where dynamic programming can afford it, and estimated by a particle filter elsewhere (for very
         few sentences, those whose words have very many dependents on both sides).
 
         sentences (Sentences): Projective trees.
-        particles (int): How many particles an estimate is made with.
         seed (int): Fixes the estimates.
         RETURNS (TreeLogProbs): The log-probabilities, and which of them are exact.
         """
@@ -108,6 +108,6 @@ class FrozenModel:
             found.log_prob[i], found.exact[i] = tree_log_probability(self.parser, *rows, _AFFORDABLE, queries)
             if not found.exact[i]:
                 none, actions = np.empty(0, dtype=np.int32), np.empty(2 * (end - start), dtype=np.int32)
-                found.log_prob[i] = sample_derivation(self.parser, *rows, particles, none, rng, queries, actions)
+                found.log_prob[i] = sample_derivation(self.parser, *rows, _PARTICLES, none, rng, queries, actions)
             found.log_prob[i] += np.log(self.parser.told[self.parser.observed[words], rows[1]]).sum()
         return found

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from ..annotation.arrays import joined, offsets_of
+from ..annotation.arrays import offsets_of
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch, Sequences
 from ..easy_first.words import CANDIDATES
@@ -33,34 +34,28 @@ class GoldWords:
     more: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """Some sequences as a model reads them.
+class Encoded(NamedTuple):
+    """Some sequences as a model reads them, see `Sequences`, and their outcomes (int32[words]), `NONE` where they are not known."""
 
-    sequences (Sequences): The words.
-    gold (int32[words]): Their outcomes, `NONE` where they are not known.
-    """
-
-    sequences: Sequences
+    symbols: np.ndarray
+    kind: np.ndarray
+    given: np.ndarray
     gold: np.ndarray
+    offsets: np.ndarray
 
-    @classmethod
-    def join(cls, parts: Sequence["Encoded"]) -> "Encoded":
-        """Some, one at least, one after the other."""
-        return cls(joined([part.sequences for part in parts]), np.concatenate([part.gold for part in parts]))
+    @property
+    def sequences(self) -> Sequences:
+        """The words."""
+        return Sequences(self.symbols, self.kind, self.given, self.offsets)
 
     def take(self, order: np.ndarray) -> "Encoded":
         """Some of the sequences.
 
         order (int64[*]): Which, in their new order.
         """
-        old, sequences = self.sequences.offsets, self.sequences
-        offsets = offsets_of(np.diff(old)[order])
-        words = np.repeat(old[:-1][order] - offsets[:-1], np.diff(offsets)) + np.arange(offsets[-1])
-        return Encoded(
-            Sequences(sequences.symbols[words], sequences.kind[words], sequences.given[words], offsets),
-            self.gold[words],
-        )
+        offsets = offsets_of(np.diff(self.offsets)[order])
+        words = np.repeat(self.offsets[:-1][order] - offsets[:-1], np.diff(offsets)) + np.arange(offsets[-1])
+        return Encoded(*(column[words] for column in self[:-1]), offsets)
 
 
 class Corpus:
@@ -97,7 +92,7 @@ class Corpus:
     def encode(self, model: WordClassifier) -> Encoded:
         """All of it as a model reads it."""
         symbols, kind = model.lexicon.read(self.forms, self.place, self.more)
-        return Encoded(Sequences(symbols, kind, self.given, self.offsets), self.gold)
+        return Encoded(symbols, kind, self.given, self.gold, self.offsets)
 
 
 def _known(words: GoldWords) -> tuple[list[str], list[int]]:

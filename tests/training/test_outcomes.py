@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+from spacy_hpyp.annotation.arrays import joined
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.classification import EasyFirstSearch
 from spacy_hpyp.easy_first.words import TAGS
@@ -51,13 +52,12 @@ def test_corpus_reads_what_each_sequence_by_itself_says(sentences):
     corpus.teach_words(tagger, TAG_NAMES)
     together = corpus.encode(tagger)
     parts = [Corpus([words]).encode(tagger) for words in sentences]
-    for joined in (type(together).join(parts), together.take(np.arange(len(sentences)))):
-        for column, other in zip(joined.sequences, together.sequences):
+    for found in (joined(parts), together.take(np.arange(len(sentences)))):
+        for column, other in zip(found, together):
             assert np.array_equal(column, other)
-        assert np.array_equal(joined.gold, together.gold)
     some = together.take(np.array([7, 3]))
-    assert np.array_equal(some.sequences.symbols, type(some).join([parts[7], parts[3]]).sequences.symbols)
-    assert some.sequences.offsets.tolist() == [0, 3, 6]
+    assert np.array_equal(some.symbols, joined([parts[7], parts[3]]).symbols)
+    assert some.offsets.tolist() == [0, 3, 6]
 
 
 def test_vocabulary_knows_nothing_of_what_is_left_out(sentences):

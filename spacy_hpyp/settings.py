@@ -7,7 +7,7 @@ arguments of a function.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from math import inf
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -146,32 +146,22 @@ class Settings:
                 object.__setattr__(self, declared.name, type(default)(value))
 
 
-class Attribute:
-    """A setting as an attribute of a component that has `settings` and can `change` them.
-
-    declared (Field): The declaration.
-    """
-
-    def __init__(self, declared: Field) -> None:
-        self.name = declared.name
-        self.__doc__ = f"{declared.metadata['meaning']}: {declared.metadata['possible']}."
-
-    def __get__(self, component: Any, owner: type | None = None) -> Any:
-        return self if component is None else getattr(component.settings, self.name)
-
-    def __set__(self, component: Any, value: Any) -> None:
-        component.change(**{self.name: value})
-
-
 def attributes(group: type[Settings]) -> Callable[[type[Decorated]], type[Decorated]]:
-    """Make settings attributes of a class, see `Attribute`.
+    """Make settings attributes of a class whose objects have `settings` and can `change` them.
 
     group (type[Settings]): The settings.
     """
 
+    def attribute(name: str, declared: Any) -> property:
+        def change(component: Any, value: Any) -> None:
+            component.change(**{name: value})
+
+        meaning = f"{declared['meaning']}: {declared['possible']}."
+        return property(lambda component: getattr(component.settings, name), change, doc=meaning)
+
     def decorate(component: type[Decorated]) -> type[Decorated]:
         for declared in fields(group):
-            setattr(component, declared.name, Attribute(declared))
+            setattr(component, declared.name, attribute(declared.name, declared.metadata))
         return component
 
     return decorate

@@ -21,7 +21,7 @@ from ..storage.checksum import DAMAGE
 from ..training.treebank import GoldCorpus
 from ..treebanks.conllu import EMPTY, Block, read_blocks
 from .convert import check_language, first_lines
-from .options import argument, option
+from .options import FILE, argument, option
 from .output import print_table
 
 # A sentence of fewer words may well be in two parts.
@@ -37,8 +37,7 @@ Told = tuple[str, str]
 
 def check(
     treebanks: Annotated[
-        list[Path],
-        argument("Treebanks in CoNLL-U: what is to be learned from, then its other parts", exists=True, dir_okay=False),
+        list[Path], argument("Treebanks in CoNLL-U: what is to be learned from, then its other parts", **FILE)
     ],
     *,
     lang: Annotated[

@@ -15,7 +15,7 @@ from ..text.vector_classes import vector_classes
 from ..text.word_classes import WordClass, class_lines, learn_classes, without_digits
 from ..text.word_pairs import count_pairs
 from .app import load_pipeline
-from .options import Cluster, Tokenized, argument, option, writable
+from .options import NEW_FILE, Cluster, Tokenized, argument, option
 from .progress import Bar
 from .raw_text import existing, read_sentences
 from .shards import SentencesTask, made_with, pairs_by_workers
@@ -33,7 +33,7 @@ def classes(
         ),
     ] = None,
     *,
-    output: Annotated[Path, option("File for the classes", "--output -o", dir_okay=False, callback=writable)],
+    output: Annotated[Path, option("File for the classes", "--output -o", **NEW_FILE)],
     number: Annotated[int, option("How many classes there are to be", "--classes -n", least=2, most=100_000)] = 512,
     min_count: Annotated[int, option("Rarer words are known by what they look like", least=1)] = 5,
     iterations: Annotated[int, option("How often all words are looked at, at the most", least=1)] = 20,

@@ -12,7 +12,7 @@ from ..treebanks.conllu import ConlluSentence, read_conllu, write_conllu
 from ..treebanks.language_modelling import WordForms, frequent_words, limit, simplify
 from ..treebanks.penn import dependencies
 from ..treebanks.sections import LANGUAGE_MODELLING, PARSING, bracketed_files, check_once, listed, section_of
-from .options import argument, option, writable
+from .options import FILE, NEW_FILE, argument, option
 
 
 def convert_ptb(
@@ -124,14 +124,11 @@ VOCABULARY_SIZE = 10_000
 
 
 def convert_lm(
-    source: Annotated[
-        Path, argument("A treebank in CoNLL-U, or a part of it", metavar="INPUT", exists=True, dir_okay=False)
-    ],
-    output: Annotated[Path, argument("The CoNLL-U file to write", metavar="OUTPUT", dir_okay=False, callback=writable)],
+    source: Annotated[Path, argument("A treebank in CoNLL-U, or a part of it", metavar="INPUT", **FILE)],
+    output: Annotated[Path, argument("The CoNLL-U file to write", metavar="OUTPUT", **NEW_FILE)],
     *,
     vocab_from: Annotated[
-        Path | None,
-        option("The training part, whose words are counted; else the input", exists=True, dir_okay=False),
+        Path | None, option("The training part, whose words are counted; else the input", **FILE)
     ] = None,
     vocab_size: Annotated[int, option("How many words there are at most", least=3)] = VOCABULARY_SIZE,
     lower: Annotated[bool, option("Write words in lower case", "--lower/--keep-case")] = True,

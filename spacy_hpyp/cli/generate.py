@@ -13,7 +13,7 @@ from ..storage.files import replace_file
 from ..text.spacing import spaces_between
 from .app import load_parser, save_docs
 from .ngram import refuse
-from .options import AnyModel, Particles, Threads, option, writable
+from .options import NEW_FILE, AnyModel, Particles, Threads, option
 from .output import json_line
 from .progress import Bar
 
@@ -30,9 +30,7 @@ def generate(
     begin_with: Annotated[str, option("Text that every sentence begins with")] = "",
     seed: Annotated[int, option("Fixes the sentences")] = 0,
     trees: Annotated[bool, option("Show tags and trees", "--trees")] = False,
-    output: Annotated[
-        Path | None, option("File for the best, .jsonl or .spacy", "--output -o", dir_okay=False, callback=writable)
-    ] = None,
+    output: Annotated[Path | None, option("File for the best, .jsonl or .spacy", "--output -o", **NEW_FILE)] = None,
     particles: Particles = None,
     threads: Threads = None,
 ) -> None:

@@ -23,7 +23,7 @@ from ..language_model.ngram import (
     train_ngram_model,
 )
 from .app import load_parser, load_pipeline
-from .options import Cluster, MinClassCount, MinCount, SegmentWith, Tokenized, argument, option, writable
+from .options import NEW_FILE, Cluster, MinClassCount, MinCount, SegmentWith, Tokenized, argument, option
 from .progress import Bar
 from .raw_text import read_sentences
 from .shards import SentencesTask, made_with, sentences_by_workers
@@ -37,7 +37,7 @@ def ngram(
             exists=True,
         ),
     ],
-    output: Annotated[Path, argument("File for the model", dir_okay=False, callback=writable)],
+    output: Annotated[Path, argument("File for the model", **NEW_FILE)],
     *,
     order: Annotated[int, option("Length of the longest n-gram", "--order -n")] = 5,
     sweeps: Annotated[int, option("Gibbs sweeps over the training data")] = 20,

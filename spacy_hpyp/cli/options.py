@@ -94,6 +94,9 @@ def writable(path: Path | None) -> Path | None:
     return path
 
 
+#: Of options and arguments: a file to read, and one to write.
+FILE = {"exists": True, "dir_okay": False}
+NEW_FILE: dict[str, Any] = {"dir_okay": False, "callback": writable}
 Pipeline = Annotated[str, argument("Name or path of a trained pipeline with a parser of this package")]
 AnyPipeline = Annotated[str, argument("Name or path of a trained pipeline with a parser, spaCy's own or another")]
 Generative = Annotated[str, argument("Name or path of a trained pipeline with an hpyp_parser")]
@@ -102,7 +105,7 @@ AnyModel = Annotated[
 ]
 TrainData = Annotated[Path, argument("Training data: .conllu or .spacy, or a directory", exists=True)]
 Data = Annotated[Path, argument("Evaluation data: .conllu or .spacy, or a directory", exists=True)]
-Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", dir_okay=False, callback=writable)]
+Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", **NEW_FILE)]
 DocsFile = Annotated[Path, argument("The .spacy file to write", dir_okay=False)]
 Particles = Annotated[int | None, option("Particles, instead of the pipeline's setting", "--particles -K")]
 Threads = Annotated[int | None, option("Threads, instead of the pipeline's setting", "--threads -t")]
@@ -131,8 +134,7 @@ Interpolate = Annotated[
     option(
         "Mix the parser with this model of 'hpyp ngram', trained with --vocab-from and the pipeline: both need the same words",
         "--interpolate -i",
-        exists=True,
-        dir_okay=False,
+        **FILE,
     ),
 ]
 WeightsFrom = Annotated[

@@ -22,7 +22,7 @@ from ..treebanks.conllu import read_blocks
 from .app import load_pipeline, note
 from .convert import parts_of
 from .info import MB, size_of
-from .options import argument, option
+from .options import FILE, argument, option
 from .output import percent
 from .udeval import GIVEN, METRICS
 
@@ -57,9 +57,7 @@ def package(
     ],
     output: Annotated[Path, argument("Folder for the wheel and its model card", file_okay=False)],
     *,
-    scores: Annotated[
-        Path | None, option("What 'hpyp udeval' wrote: the card has its table", exists=True, dir_okay=False)
-    ] = None,
+    scores: Annotated[Path | None, option("What 'hpyp udeval' wrote: the card has its table", **FILE)] = None,
     version: Annotated[str, option("Of the package")] = "0.1.0",
 ) -> None:
     """Make a wheel of a pipeline, named after its treebank: ta_ttb_hpyp of ta_ttb-ud.

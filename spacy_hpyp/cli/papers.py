@@ -26,7 +26,7 @@ from ..text.vocabulary import VocabularySettings
 from ..training.state_study import StateFigures, study_states
 from .app import load_pipeline
 from .evaluate import give_tags
-from .options import Data, GoldTags, Json, Lang, MinClassCount, MinCount, Threads, TrainData, argument, option
+from .options import FILE, Data, GoldTags, Json, Lang, MinClassCount, MinCount, Threads, TrainData, argument, option
 from .output import percent, print_table, read_numbers, save_json
 from .progress import Bar
 from .raw_text import parse_documents, read_corpus, read_documents
@@ -143,8 +143,7 @@ def states(
         Path,
         argument(
             "Documents: a .conllu file, a .spacy file whose Docs are documents, or tokenized text with one sentence a line",
-            exists=True,
-            dir_okay=False,
+            **FILE,
         ),
     ],
     *,
@@ -154,8 +153,7 @@ def states(
     sweeps: Annotated[int, option("Gibbs sweeps over the corpus; the second half counts")] = 50,
     seed: Annotated[int, option("Fixes the figures")] = 0,
     dev: Annotated[
-        Path | None,
-        option("Other documents, with gold trees: what part of the heads is found", exists=True, dir_okay=False),
+        Path | None, option("Other documents, with gold trees: what part of the heads is found", **FILE)
     ] = None,
     parser: Annotated[str | None, option("Pipeline that parses the corpus, instead of the trees that it has")] = None,
     sample_trees: Annotated[

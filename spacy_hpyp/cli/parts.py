@@ -27,7 +27,7 @@ from ..treebanks.conllu import Block, read_blocks
 from .app import load_pipeline, note, save_docs
 from .convert import hold_out
 from .evaluate import parse_examples, read_examples
-from .options import Data, Elsewhere, TrainData, argument, option
+from .options import FILE, Data, Elsewhere, TrainData, argument, option
 from .output import percent, print_table, save_json
 from .parse import Source, parsed
 from .trainings import Kept, files_of, made_of, run_commands, train_pipeline
@@ -39,8 +39,8 @@ _SENTENCES = 10
 
 def cross_validate(
     ctx: typer.Context,
-    config_path: Annotated[Path, argument("Config of a pipeline", exists=True, dir_okay=False)],
-    treebank: Annotated[Path, argument("Treebank in CoNLL-U, with trees", exists=True, dir_okay=False)],
+    config_path: Annotated[Path, argument("Config of a pipeline", **FILE)],
+    treebank: Annotated[Path, argument("Treebank in CoNLL-U, with trees", **FILE)],
     *,
     output: Annotated[Path, option("Folder for the figures", "--output -o", file_okay=False)],
     parser: Annotated[
@@ -142,7 +142,7 @@ _POINTS = "learning-curve.json"
 
 def learning_curve(
     ctx: typer.Context,
-    config_path: Annotated[Path, argument("Config of a pipeline with a parser", exists=True, dir_okay=False)],
+    config_path: Annotated[Path, argument("Config of a pipeline with a parser", **FILE)],
     train_path: TrainData,
     dev_path: Data,
     *,

@@ -35,7 +35,7 @@ from ..report.trees import worst_trees
 from ..storage.files import replace_file
 from .app import load_pipeline, set_threads
 from .evaluate import known_words, parse_examples, read_examples
-from .options import AnyPipeline, Data, Threads, argument, option, writable
+from .options import FILE, NEW_FILE, AnyPipeline, Data, Threads, argument, option
 from .raw_text import locate_paragraphs
 
 # How many tokens surprisal is shown of: what can be read.
@@ -45,15 +45,11 @@ _TOKENS = 80
 def report(
     model: AnyPipeline,
     data_path: Data,
-    output: Annotated[Path, argument("HTML file to write", dir_okay=False, callback=writable)],
+    output: Annotated[Path, argument("HTML file to write", **NEW_FILE)],
     *,
-    log: Annotated[
-        Path | None,
-        option("What 'spacy train' printed, or its logger's output_file", exists=True, dir_okay=False),
-    ] = None,
+    log: Annotated[Path | None, option("What 'spacy train' printed, or its logger's output_file", **FILE)] = None,
     text: Annotated[
-        Path | None,
-        option("Text in UTF-8 to show the surprisal of, instead of the data's", exists=True, dir_okay=False),
+        Path | None, option("Text in UTF-8 to show the surprisal of, instead of the data's", **FILE)
     ] = None,
     sentences: Annotated[int, option("How many of the worst sentences are shown", "--sentences -n", least=0)] = 5,
     resamples: Annotated[int, option("Bootstrap samples of the sentences", least=1)] = 1000,

@@ -23,7 +23,7 @@ from ..components.alignment import sentences_of
 from ..components.hpyp_parser import HPYPParser
 from ..storage.files import replace_file
 from ..training.selection import Selection, select_experts
-from .options import Elsewhere, TrainData, argument, option, writable
+from .options import FILE, NEW_FILE, Elsewhere, TrainData, argument, option
 from .progress import Bar
 from .raw_text import read_training
 from .trainings import run_commands
@@ -38,11 +38,9 @@ INTERRUPTED = 130
 
 def select_contexts(
     ctx: typer.Context,
-    config_path: Annotated[Path, argument("Config with an hpyp_parser", exists=True, dir_okay=False)],
+    config_path: Annotated[Path, argument("Config with an hpyp_parser", **FILE)],
     data_path: TrainData,
-    output: Annotated[
-        Path, argument("Where to write the config with the selected experts", dir_okay=False, callback=writable)
-    ],
+    output: Annotated[Path, argument("Where to write the config with the selected experts", **NEW_FILE)],
     *,
     max_experts: Annotated[
         list[str] | None,

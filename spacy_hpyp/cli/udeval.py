@@ -11,7 +11,7 @@ from ..settings import OneOf, check
 from ..storage.files import prepare_folder, replacing
 from .app import load_pipeline, note, set_threads
 from .conllu_format import lines_of_text, read_sentences, text_of
-from .options import AnyPipeline, Json, Threads, argument, option
+from .options import FILE, AnyPipeline, Json, Threads, argument, option
 from .output import percent, print_table, save_json
 from .parse import Kept, Source, parsed
 
@@ -29,7 +29,7 @@ Official = Callable[[str], dict[str, Any]]
 
 def udeval(
     model: AnyPipeline,
-    treebank: Annotated[Path, argument("Treebank in CoNLL-U, with trees", exists=True, dir_okay=False)],
+    treebank: Annotated[Path, argument("Treebank in CoNLL-U, with trees", **FILE)],
     *,
     output: Json = None,
     threads: Threads = None,
@@ -37,7 +37,7 @@ def udeval(
     peer_model: Annotated[
         Path | None, option("Its model; where there is none yet, it is trained and saved there", dir_okay=False)
     ] = None,
-    train: Annotated[Path | None, option("What it is trained on (.conllu)", exists=True, dir_okay=False)] = None,
+    train: Annotated[Path | None, option("What it is trained on (.conllu)", **FILE)] = None,
     dev: Annotated[Path | None, option("What its training looks at to end early (.conllu)", exists=True)] = None,
 ) -> _Scores:
     """Evaluate a pipeline by the official script of Universal Dependencies, 'udeval' of the package 'udtools'.

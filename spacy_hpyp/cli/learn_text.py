@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +17,6 @@ from ..distributed.work import Process
 from ..settings import whole
 from ..training.raw_training import (
     ParsedText,
-    RawTextProgress,
     last_checkpoint,
     learn_from_trees,
     parse_texts,
@@ -89,39 +88,35 @@ def learn_text(
     nlp, parser = _reader(model if checkpoint is None else checkpoint, particles, threads)
     common: dict[str, Any] = {"save": nlp.to_disk, "seed": parser.seed, "threads": parser.threads, "learning": learning}
     if cluster.ray is not None:
-        parsed = _rounds(model, text, output, cluster, checkpoint_words, (particles, running, tokenized))
+        task = TreesTask("", "", not running, cluster.field, "npz", particles, tokenized)
         with connected(cluster.ray):
+            parsed = _rounds(task, model, text, output, cluster, checkpoint_words)
             for done in learn_from_trees(parser.joint, parsed, output, **common):
                 note(f"{done.words:,} words have been learned, {done.log_prob / max(done.words, 1):.4f} nats/word")
-        _tell(done, output)
-        return
-    before, size, seen = done.words, text.stat().st_size, 0
-    read = read_paragraphs if running else read_sentences
+    else:
+        before, size, seen = done.words, text.stat().st_size, 0
+        read = read_paragraphs if running else read_sentences
 
-    def followed() -> Iterator[list[str]]:
-        """The texts; a file cannot be counted in advance, but has a size: that of words and the spaces between them."""
-        nonlocal seen
-        for words in read(text, None if tokenized else nlp):
-            seen += sum(len(word.encode()) + 1 for word in words)
-            yield words
+        def followed() -> Iterator[list[str]]:
+            """The texts; a file cannot be counted in advance, but has a size: that of words and the spaces between them."""
+            nonlocal seen
+            for words in read(text, None if tokenized else nlp):
+                seen += sum(len(word.encode()) + 1 for word in words)
+                yield words
 
-    with Bar(total=size, unit="B", unit_scale=True, desc="Learning", leave=True) as bar:
-        parsed = parse_texts(
-            parser.joint,
-            islice(followed(), done.texts, None),
-            search=parser.search,
-            threads=parser.threads,
-            segmented=not running,
-            batch_words=batch_words,
-        )
-        for done in learn_from_trees(parser.joint, parsed, output, checkpoint_words=checkpoint_words, **common):
-            bar.n = min(seen, size)
-            rate = (done.words - before) / max(bar.format_dict["elapsed"], 1e-9)
-            bar.set_postfix_str(f"{rate:,.0f} words/s, {done.log_prob / max(done.words, 1):.4f} nats/word")
-    _tell(done, output)
-
-
-def _tell(done: RawTextProgress, output: Path) -> None:
+        with Bar(total=size, unit="B", unit_scale=True, desc="Learning", leave=True) as bar:
+            parsed = parse_texts(
+                parser.joint,
+                islice(followed(), done.texts, None),
+                search=parser.search,
+                threads=parser.threads,
+                segmented=not running,
+                batch_words=batch_words,
+            )
+            for done in learn_from_trees(parser.joint, parsed, output, checkpoint_words=checkpoint_words, **common):
+                bar.n = min(seen, size)
+                rate = (done.words - before) / max(bar.format_dict["elapsed"], 1e-9)
+                bar.set_postfix_str(f"{rate:,.0f} words/s, {done.log_prob / max(done.words, 1):.4f} nats/word")
     msg.good(f"Learned from {done.words:,} words in {done.sentences:,} sentences; saved {output / 'model-last'}")
 
 
@@ -157,19 +152,18 @@ class TreesTask(ShardTask):
 
 
 def _rounds(
-    model: Path, text: Any, output: Path, cluster: Cluster, words: int, settings: tuple[int, bool, bool]
+    task: TreesTask, model: Path, text: Any, output: Path, cluster: Cluster, words: int
 ) -> Iterator[ParsedText]:
     """The shards of a text, as workers parse them; those of a round with the last checkpoint, which has to be there when the next one begins.
 
     words (int): About how many make a round.
-    settings (tuple[int, bool, bool]): How many particles, whether text is running, and whether words are separated by spaces.
     """
-    particles, running, tokenized = settings
     whole("checkpoint_words", words)
     size = max(1, words * _OF_WORD // (cluster.shard_size * 1000))
     while True:
         checkpoint, done = last_checkpoint(output)
-        task = TreesTask(*made_with(str(checkpoint or model)), not running, cluster.field, "npz", particles, tokenized)
+        where, made_of = made_with(str(checkpoint or model))
+        task = replace(task, model=where, made_of=made_of)
         shards = shards_of(task, [text], cluster)
         some = shards[done.shards : done.shards + size]
         if not some:

@@ -310,24 +310,23 @@ def _words(tokens: list[Token]) -> list[Line]:
     return lines
 
 
-def _is_root(token: Token) -> bool:
+def _head_of(token: Token) -> Token:
+    """What a word hangs on, or what the white space hangs on that it hangs on."""
     head = token.head
     while head.is_space and head.head.i != head.i:
         head = head.head
+    return head
+
+
+def _is_root(token: Token) -> bool:
+    head = _head_of(token)
     return head.is_space or head.i == token.i
 
 
 def _heads(tokens: list[Token]) -> list[int]:
-    """The numbers of the heads of some words, 0 for the one that is the root; a word hangs on what the white space hangs on that it
-    hangs on.
-    """
+    """The numbers of the heads of some words, 0 for the one that is the root."""
     number = {token.i: i + 1 for i, token in enumerate(tokens)}
-    heads = []
-    for token in tokens:
-        head = token.head
-        while head.is_space and head.head.i != head.i:
-            head = head.head
-        heads.append(0 if _is_root(token) else number.get(head.i, 0))
+    heads = [0 if _is_root(token) else number.get(_head_of(token).i, 0) for token in tokens]
     roots = [i for i, head in enumerate(heads) if head == 0]
     true = next((i for i in roots if tokens[i].head.i == tokens[i].i), roots[0])
     return [true + 1 if head == 0 and i != true else head for i, head in enumerate(heads)]

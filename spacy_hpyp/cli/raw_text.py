@@ -32,6 +32,8 @@ _BATCH = 256
 # The longest text, in characters, that a pipeline gets at once.
 _LONGEST = 20_000
 _BYTE_ORDER_MARK = "\ufeff"
+#: What stands for bytes that are no UTF-8.
+NO_TEXT = re.compile("[\udc80-\udcff]")
 #: What stdin is called among files.
 STDIN = Path("-")
 # A word of CoNLL-U: its number, and nine columns more.
@@ -251,16 +253,9 @@ def decoded_lines(file: Iterable[str], path: Path) -> Iterator[str]:
         if path == STDIN:
             raise ValueError(f"What stdin has is not text in UTF-8 ({error}).") from error
         with path.open("rb") as lines:
-            number = next(number for number, line in enumerate(lines, 1) if not _is_utf8(line))
+            decoded = ((number, line.decode("utf8", "surrogateescape")) for number, line in enumerate(lines, 1))
+            number = next(number for number, line in decoded if NO_TEXT.search(line))
         raise ValueError(f"'{path}' is not text in UTF-8 (line {number}: {error}).") from error
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode("utf8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator[Doc]:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,10 +35,8 @@ from .app import load_pipeline, pipeline_at
 from .options import Cluster
 from .output import json_line
 from .progress import Bar
-from .raw_text import check_text, locate_paragraphs, segmented, words_of
+from .raw_text import NO_TEXT, check_text, locate_paragraphs, segmented, words_of
 
-# What stands for bytes that are no UTF-8.
-_NO_TEXT = re.compile("[\udc80-\udcff]")
 # After so many rows a group of a table is written.
 _ROWS = 100_000
 
@@ -93,7 +90,7 @@ class ShardTask(ABC):
             found = (Document(own[0][0], "".join(line for _, line in own)) for own in blocks)
             found = found if shard.kind == CONLLU else _located(lines, shard, per_line=self.per_line)
         for document in found:
-            damaged = _NO_TEXT.search(document.text)
+            damaged = NO_TEXT.search(document.text)
             yield Document(document.place, "", "it is not text in UTF-8") if damaged else document
 
     def _of_records(self, lines: Iterable[tuple[int, str]], shard: Shard) -> Iterator[Document]:

@@ -224,9 +224,8 @@ def treebanks(
     rows = [line.split() for line in treebanks.read_text(encoding="utf8").splitlines() if line.strip()]
     wrong = [row for row in rows if len(row) != 3]
     if wrong or not rows:
-        raise ValueError(
-            f"A line of '{treebanks}' has a treebank, a prefix and a language, but there is '{' '.join(*wrong[:1])}'."
-        )
+        found = " ".join(wrong[0]) if wrong else ""
+        raise ValueError(f"A line of '{treebanks}' has a treebank, a prefix and a language, but there is '{found}'.")
     lines = {}
     for treebank, prefix, lang in rows:
         folder = output / prefix

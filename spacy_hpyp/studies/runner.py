@@ -136,15 +136,11 @@ class Runner:
         RETURNS (dict[str, str]): The names of those that failed, and of those that could not be run without them, and why.
         RAISES (KeyboardInterrupt): After Ctrl-C, and when the process is told to terminate; what runs is ended before.
         """
-        with _interrupted_when_terminated():
-            return self._run(runs, jobs, report)
-
-    def _run(self, runs: Sequence[Run], jobs: int, report: Callable[[str], None]) -> dict[str, str]:
         waiting = self.to_do(runs)
         begun: dict[str, tuple[Run, float]] = {}
         failures: dict[str, str] = {}
         # After Ctrl-C, or an error of our own: what is not complete is not noted, and is begun again.
-        with running() as processes:
+        with _interrupted_when_terminated(), running() as processes:
             while waiting or processes:
                 pending = {run.name for run in waiting} | processes.keys()
                 for run in waiting[:]:

@@ -43,7 +43,9 @@ def kill_saving(pipelines: tuple[Path, Path], folder: Path, count: int, seed: in
     rng = random.Random(seed)
     target = folder / "saved"
     shutil.copytree(pipelines[0], target)
-    saved = {file: [(pipeline / file).read_bytes() for pipeline in pipelines] for file in own_files(pipelines[0])}
+    # Views are removed with the model that they are of, and made again.
+    kept = [file for file in own_files(pipelines[0]) if file.name != "view.bin"]
+    saved = {file: [(pipeline / file).read_bytes() for pipeline in pipelines] for file in kept}
     both = [(spacy.load(pipeline), NGramModel.from_disk(pipeline / NGRAM)) for pipeline in pipelines]
     for _ in range(count):
         pipe, end = _FORK.Pipe(duplex=False)
@@ -69,8 +71,8 @@ def kill_saving(pipelines: tuple[Path, Path], folder: Path, count: int, seed: in
 
 
 def own_files(pipeline: Path) -> list[Path]:
-    """The files of a pipeline that this package has written, relative to it, without views, which can be made again."""
-    files = [file for name in COMPONENTS for file in sorted((pipeline / name).glob("*")) if file.name != "view.bin"]
+    """The files of a pipeline that this package has written, relative to it."""
+    files = [file for name in COMPONENTS for file in sorted((pipeline / name).glob("*"))]
     return [file.relative_to(pipeline) for file in [*files, pipeline / NGRAM]]
 
 

@@ -39,9 +39,15 @@ def test_nothing_private_is_touched_outside_of_compat():
     own = {node.name for node in ours if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     own |= {node.attr for node in ours if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
     # What a class has, whatever its instances set.
-    fields = [field for node in ours if isinstance(node, ast.ClassDef) for field in node.body]
-    own |= {field.target.id for field in fields if isinstance(field, ast.AnnAssign)}
-    own |= {target.id for field in fields if isinstance(field, ast.Assign) for target in field.targets}
+    own |= {
+        name.id
+        for node in ours
+        if isinstance(node, ast.ClassDef)
+        for field in node.body
+        if isinstance(field, ast.Assign | ast.AnnAssign)
+        for name in ast.walk(field)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    }
 
     def is_private(name):
         return name.startswith("_") and not name.startswith("__")

@@ -7,7 +7,7 @@ how a derivation is drawn; they seat nothing themselves.
 import warnings
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -86,6 +86,26 @@ class Progress:
     steps: int = 0
     sweeps: int = 0
     awaits_contrast: bool = False
+
+    def take_drawn(self, keys: Iterable[bytes], lengths: Iterable[int], drawn: str) -> list[np.ndarray | None]:
+        """Take out what has been drawn for some seated sentences; None for those that are still as the treebank says.
+
+        Of the copies of a sentence each has its turn, whatever batches they are in: first those that nothing was drawn for, then those
+        that wait the longest.
+
+        lengths (Iterable[int]): How long a derivation of each would be.
+        drawn (str): What a derivation is called.
+        RAISES (ValueError): If one has another length.
+        """
+        found: list[np.ndarray | None] = []
+        taken: Counter[bytes] = Counter()
+        for key, length in zip(keys, lengths, strict=True):
+            paths = self.derivations.get(key, [])
+            found.append(paths.pop(0) if paths and self.seated[key] - taken[key] <= len(paths) else None)
+            taken[key] += 1
+            if found[-1] is not None and len(found[-1]) != length:
+                raise ValueError(f"The model has the {drawn} of another sentence in place of a training sentence's.")
+        return found
 
     def values(self) -> dict[str, Any]:
         """What the fields of a schema write: all but numbers is in the form in which it is stored."""

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from ..annotation.arrays import Sentences
 from ..annotation.confidence import Passage
 from ..annotation.documents import UNLABELLED, GoldDocument, GoldSentence, join
 from ..arc_standard.events import static_derivations
@@ -145,18 +144,20 @@ def visit(
     sentences = join(batch.rows)
     derivations = static_derivations(sentences)
     seated = np.array(batch.seated)
-    drawn = []
-    for i, path in _stored_paths(model, batch, sentences):
-        start, end = sentences.offsets[i], sentences.offsets[i + 1]
-        derivations.actions[2 * start : 2 * end] = path[: 2 * (end - start)]
-        derivations.tags[start:end] = path[2 * (end - start) :]
-        drawn.append(i)
+    drawn, visited = [], np.flatnonzero(seated).tolist()
+    lengths = 3 * np.diff(sentences.offsets)[visited]
+    for i, path in zip(visited, model.progress.take_drawn([batch.keys[i] for i in visited], lengths, "derivation")):
+        if path is not None:
+            start, end = sentences.offsets[i], sentences.offsets[i + 1]
+            derivations.actions[2 * start : 2 * end] = path[: 2 * (end - start)]
+            derivations.tags[start:end] = path[2 * (end - start) :]
+            drawn.append(i)
     if latent == "nothing":
         found = model.visit(sentences, derivations, seated, rng, threads)
     else:
         given_trees = latent == "derivations"
         found = model.visit_latent(sentences, derivations, seated, rng, given_trees=given_trees, particles=particles)
-        drawn = np.flatnonzero(seated).tolist()
+        drawn = visited
     progress = model.progress
     for key, was_seated in zip(batch.keys, batch.seated):
         if not was_seated:
@@ -168,17 +169,4 @@ def visit(
         start, end = sentences.offsets[i], sentences.offsets[i + 1]
         path = np.concatenate([derivations.actions[2 * start : 2 * end], derivations.tags[start:end]])
         progress.derivations.setdefault(batch.keys[i], []).append(path)
-    return found
-
-
-def _stored_paths(model: JointModel, batch: SentenceBatch, sentences: Sentences) -> list[tuple[int, np.ndarray]]:
-    """Take the derivations that have been drawn for seated sentences out of the model."""
-    found = []
-    for i, (key, length) in enumerate(zip(batch.keys, np.diff(sentences.offsets))):
-        paths = model.progress.derivations.get(key)
-        if batch.seated[i] and paths:
-            path = paths.pop()
-            if len(path) != 3 * length:
-                raise ValueError("The model has a derivation of another sentence in place of a training sentence's.")
-            found.append((i, path))
     return found

@@ -92,18 +92,12 @@ def visit(
 
 def _take_trees(model: HeadOutwardModel, group: list[tuple[bytes, np.ndarray, bool]], sentences: Sentences) -> None:
     """Put the trees that have been drawn for sentences in the place of what the treebank says."""
-    taken: Counter[bytes] = Counter()
-    for i, (key, rows, seated) in enumerate(group):
-        trees = model.progress.derivations.get(key, [])
-        # Of several copies each has its turn; those without a tree of their own have that of the treebank.
-        own = model.progress.seated[key] - taken[key] > len(trees)
-        taken[key] += 1
-        if seated and trees and not own:
-            tree, n = trees.pop(0), rows.shape[1]
-            if len(tree) != 2 * n:
-                raise ValueError("The model has the tree of another sentence in place of a training sentence's.")
-            start = sentences.offsets[i]
-            sentences.heads[start : start + n], sentences.labels[start : start + n] = tree[:n], tree[n:]
+    copies = [i for i, (_, _, seated) in enumerate(group) if seated]
+    keys, lengths = [group[i][0] for i in copies], [2 * group[i][1].shape[1] for i in copies]
+    for i, tree in zip(copies, model.progress.take_drawn(keys, lengths, "tree")):
+        if tree is not None:
+            start, end = sentences.offsets[i], sentences.offsets[i + 1]
+            sentences.heads[start:end], sentences.labels[start:end] = np.split(tree, 2)
 
 
 def _keep_trees(

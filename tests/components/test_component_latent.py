@@ -58,6 +58,23 @@ def _sentences(rows):
     return join([rows])
 
 
+def test_each_copy_of_a_sentence_has_its_turn(toy):
+    """Copies in batches of their own: none is drawn anew while another waits."""
+    few = toy.sentences(4)
+    nlp = toy.nlp(latent="derivations", latent_after=0, latent_particles=5)
+    nlp.initialize(lambda: toy.examples(nlp, [*few, *few]))
+    for _ in range(2):
+        for _ in "ab":
+            nlp.update(toy.examples(nlp, few))
+    progress = toy.parser(nlp).joint.progress
+    assert set(progress.seated.values()) == {2}
+    # The first sweep seated them, the second has drawn something for each.
+    assert {key: len(paths) for key, paths in progress.derivations.items()} == progress.seated
+    before = {key: list(paths) for key, paths in progress.derivations.items()}
+    nlp.update(toy.examples(nlp, few))
+    assert all(paths[0] is before[key][1] for key, paths in progress.derivations.items())
+
+
 def test_latent_parses_leave_the_trees(toy):
     static, latent = toy.parser(toy.trained()), toy.parser(trained(toy, "parses"))
     changed = [

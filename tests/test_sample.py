@@ -27,7 +27,7 @@ BAD = [
     ),
     "".join(map(chr, range(32))) + " a\u200bb \u200d\ufeff\u2066c\u2069 \u0301\u0301 \x7f\x85\u2028d",
     "Qwx zrblg ptkfh mnw, vvv? Xyzzy grmpf. " * 20,
-    "theferryleavesatnoonandtheharbourisempty" * 500,
+    "theferryleavesatnoonandtheharbourisempty" * 100,
     "\u200b" * 1000 + "\u00a0" * 1000,
 ]
 RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old boat to a friend from the harbour."
@@ -232,8 +232,8 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(tra
         **PATHS,
         "paths.train": str(annotated),
         "paths.parser": str(trained / "model-best"),
-        "training.max_steps": 100,
-        "training.eval_frequency": 50,
+        "training.max_steps": 60,
+        "training.eval_frequency": 60,
     }
     train(PROJECT / "configs" / "guided.cfg", tmp_path, overrides=overrides)
     nlp = spacy.load(tmp_path / "model-best")

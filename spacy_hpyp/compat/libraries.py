@@ -5,6 +5,7 @@ calls needs no machine code of its own: its `Inner` library waits as it is, and 
 with all that it calls in turn. Only that is optimised.
 """
 
+import gc
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,8 @@ from numba.core.compiler import Compiler
 from numba.core.environment import lookup_environment
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
+# How seldom Python looks for cycles of objects while it compiles.
+_RARELY = (100_000, 50, 50)
 
 
 class _NoEngine:
@@ -26,6 +29,10 @@ class Inner(JITCodeLibrary):
     """Code that waits for being linked."""
 
     codegen = _NoEngine()  # type: ignore[assignment]
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Optimise nothing: `Entry` does."""
+        ll_module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
         """Leave the code as it is."""
@@ -108,3 +115,14 @@ class EntryPipeline(_Pipeline):
     """How what Python calls is compiled."""
 
     library = Entry
+
+    def compile_extra(self, function: Any) -> Any:
+        """Compile a function with all that it calls. Numba lets one thread at a time do so."""
+        # That makes many objects that stay, which Python would look through again and again: a tenth of the time.
+        threshold = gc.get_threshold()
+        if 0 < threshold[0] < _RARELY[0]:
+            gc.set_threshold(*_RARELY)
+        try:
+            return super().compile_extra(function)
+        finally:
+            gc.set_threshold(*threshold)

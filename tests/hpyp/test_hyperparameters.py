@@ -267,13 +267,13 @@ def test_reseating_and_resampling_preserve_the_joint_distribution():
     rng = np.random.default_rng(2024)
     franchise = reserve(new_franchise(np.array([[0]]), ALPHABET), 2 * len(CONTEXTS))
     dishes = np.zeros(len(CONTEXTS), dtype=np.int64)
-    forward = np.empty((6000, len(STATISTICS)))
+    forward = np.empty((3000, len(STATISTICS)))
     for i in range(len(forward)):
         franchise.discount[:] = rng.random(2)
         franchise.strength[:] = rng.exponential(size=2) - franchise.discount
         seat_anew(franchise, CONTEXTS, dishes, rng)
         forward[i] = statistics_of(franchise, dishes)
-    chain = np.empty((12000, len(STATISTICS)))
+    chain = np.empty((6000, len(STATISTICS)))
     for i in range(len(chain)):
         sweep(franchise, CONTEXTS, dishes, rng)
         resample(franchise, rng)

@@ -116,12 +116,12 @@ def test_words_of_raw_text_are_as_frequent_as_there_and_the_rest_is_spelled():
 def test_drawn_words_are_of_raw_text_as_often_as_they_should_be():
     vocabulary, spelling = learned_with_raw_text(WORDS, min_count=3)
     number, rng = vocabulary.number("ab"), np.random.default_rng(4)
-    drawn = [write_out(vocabulary, spelling, number, rng) for _ in range(400)]
+    drawn = [write_out(vocabulary, spelling, number, rng) for _ in range(150)]
     share = spelling.raw.share[number - len(vocabulary.words)]
     expected = np.exp(spell(spelling, len(vocabulary.words), ["ab", "aa"], np.array([number] * 2)))
     assert share == pytest.approx(expected.sum())
     for word, probability in zip(["ab", "aa"], expected):
-        assert drawn.count(word) / 400 == pytest.approx(probability, abs=4.0 * (probability / 400) ** 0.5)
+        assert drawn.count(word) / 150 == pytest.approx(probability, abs=4.0 * (probability / 150) ** 0.5)
 
 
 def test_words_of_raw_text_are_stored_without_it():

@@ -2,7 +2,7 @@
 
 from numba import njit
 
-from spacy_hpyp.arc_standard import decoding, proposals
+from spacy_hpyp.arc_standard import decoding, lookahead
 from spacy_hpyp.arc_standard.proposals import new_workspace
 
 
@@ -18,7 +18,7 @@ def search_block(parser, block, search, work, records, syntactic, lexical, log_p
 
 @njit
 def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
-    return proposals.lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share)
+    return lookahead.lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share)
 
 
 def decode_all(parser, blocks, block, search):

@@ -13,16 +13,15 @@ from spacy_hpyp.hpyp.franchise import (
     SERVED,
     SIZE,
     Franchise,
-    add,
     deepest,
     dish_probability,
     new_franchise,
-    remove,
     reserve,
     restaurant_distribution,
 )
+from spacy_hpyp.hpyp.seating import add, remove
+from spacy_hpyp.pools.making import make_view
 from spacy_hpyp.pools.pool import FrozenPool
-from spacy_hpyp.pools.view import make_view
 
 Customer = tuple[tuple[int, ...], int]
 

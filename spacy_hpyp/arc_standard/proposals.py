@@ -13,26 +13,24 @@ divides particles; the weights of derivations do not change.
 """
 
 from collections.abc import Mapping
-from math import exp, inf, log
+from math import exp, inf
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, by_reference, compiled, implements, inner, inner_maker
+from ..compiled import NONE, by_reference, implements, inner, inner_maker
 from ..inference.memo import new_memo, recall
 from ..inference.particle_filter import Options, new_options, weigh_actions, weigh_attachments, weigh_tokens
 from ..inference.rounding import Search
-from ..pools.pool import FrozenPool, Weights, is_plain, mixture_probability, product_distribution
-from ..pools.view import distribution_below, keep_best, probability_below
+from ..pools.pool import FrozenPool, Weights, mixture_probability, product_distribution
+from ..pools.view import keep_best
 from .configuration import (
     DEPTH,
     DIRECTIONS,
     END,
     ENDS,
-    FIRST_SYMBOL,
     LEFT_ARCS,
     RIGHT_ARCS,
-    ROOT_SYMBOL,
     SHIFT,
     SHIFTS,
     ArcStandard,
@@ -41,17 +39,14 @@ from .configuration import (
     left_arc,
     right_arc,
 )
-from .contexts import ELEMENTS, NEXT, read_context
+from .contexts import read_context
 from .likelihood import Query, is_factored, new_query
+from .lookahead import lookahead_heuristic
 
 # How many results are remembered, as powers of two: what is read off one table, and what is multiplied together.
 _FEW, _MANY = 1024, 8192
 #: The least that is left for a word where ROOT could come instead; the weights of derivations do not depend on it.
 LEAST_SHIFT = 1e-9
-# How often another sentence begins, where it may: a guess, by which nothing but the search goes.
-_BEGINS = 0.05
-# What a chain of tags reads.
-LAST_TAG, TOP_TAG = ELEMENTS["w1.tag"], ELEMENTS["s1.tag"]
 
 
 @by_reference
@@ -180,47 +175,9 @@ def shift_or_end(parser, records, top, work):
     probability[SHIFTS, 0] = max(1.0 - probability[ENDS, 0], LEAST_SHIFT)
 
 
-@compiled
-def usual_probabilities(pool, tag_offsets, candidate_tags, outcomes):
-    """p(word | tag) for every word and candidate tag, as the first expert that begins with the tag has it.
-
-    outcomes (int32[words]): See `SearchModel`.
-    RETURNS (float64[candidates]): The probabilities, see `SearchModel`.
-    """
-    view = pool.finished
-    usual = np.ones(len(candidate_tags))
-    for expert in range(view.columns.shape[0]):
-        if view.columns.shape[1] > 0 and pool.elements[view.columns[expert, 0], 0] == NEXT:
-            for word in range(len(tag_offsets) - 1):
-                for i in range(tag_offsets[word], tag_offsets[word + 1]):
-                    usual[i] = probability_below(view, expert, FIRST_SYMBOL + candidate_tags[i], outcomes[word])
-            break
-    return usual
-
-
 def with_weights(parser: SearchModel, weights: Mapping[str, Weights]) -> SearchModel:
     """A parser with other weights of its pools, by the names of the distributions."""
     return parser._replace(**{name: getattr(parser, name)._replace(weights=own) for name, own in weights.items()})
-
-
-def tag_chain(pool: FrozenPool) -> np.ndarray:
-    """p(tag | the tag before), as the first expert has it whose most important element is the tag of the last word, or of the
-    stack's top, which mostly is the last word.
-
-    pool (FrozenPool): Of the tags.
-    RETURNS (float64[tags + 1, tags]): The probabilities, in the last row those of a sentence's first word; without rows if there is no
-        such expert.
-    """
-    view, tags = pool.finished, int(pool.finished.alphabet[0])
-    chain = np.empty((tags + 1, tags))
-    for element in (LAST_TAG, TOP_TAG):
-        for expert, columns in enumerate(view.columns):
-            if len(columns) and columns[0] != NONE and tuple(pool.elements[columns[0], :4]) == element:
-                symbols = [*range(FIRST_SYMBOL, FIRST_SYMBOL + tags), ROOT_SYMBOL]
-                for before, symbol in zip(chain, symbols):
-                    distribution_below(view, expert, symbol, not is_plain(pool), before)
-                return chain
-    return chain[:0]
 
 
 @inner
@@ -293,58 +250,6 @@ def score_tags(parser, records, top, word, given, negligible, heuristic, tag_row
     for i in range(last_place):
         if tags[i] != NONE:
             probabilities[i] /= work.promise[tags[i]]
-
-
-@inner_maker
-def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
-    """The heuristic of every tag of every word of a block.
-
-    chain (float64[tags + 1, tags]): See `SearchModel`; without rows nothing is promised.
-    tag_offsets (int64[*]), candidate_tags (int32[*]), usual (float64[*]): See `SearchModel`.
-    block (Blocks): The block by itself.
-    share (float): How much of the logs.
-    RETURNS (float64[n, tags]): The log-probability of the words after each, given its tag, in nats; its differences mean something, in
-        one row and from row to row.
-    """
-    tags = max(chain.shape[1], 1)
-    for tag in candidate_tags:
-        tags = max(tags, tag + 1)
-    n = len(block.words)
-    heuristic = np.zeros((n, tags))
-    if len(chain) == 0 or share == 0.0:
-        return heuristic
-    # Of the word after, relative to its most promising tag.
-    ahead = np.ones(tags)
-    shift = 0.0
-    found = np.empty(tags)
-    for i in range(n - 2, -1, -1):
-        word = block.words[i + 1]
-        found[:] = 0.0
-        begins = 0.0
-        boundary = _BEGINS if block.may_start[i + 1] else 0.0
-        first, last = tag_offsets[word], tag_offsets[word + 1]
-        given = block.tags[i + 1]
-        for c in range(first, last):
-            tag = candidate_tags[c]
-            if given != NONE and tag != given:
-                continue
-            value = usual[c] * ahead[tag]
-            begins += chain[tags, tag] * value
-            for before in range(tags):
-                found[before] += chain[before, tag] * value
-        highest = 0.0
-        for before in range(tags):
-            found[before] = (1.0 - boundary) * found[before] + boundary * begins
-            highest = max(highest, found[before])
-        if highest == 0.0:
-            # A given tag that the word was never seen with: nothing can be said.
-            found[:] = 1.0
-            highest = 1.0
-        shift += log(highest)
-        for before in range(tags):
-            ahead[before] = found[before] / highest
-            heuristic[i, before] = share * (log(max(ahead[before], 1e-100)) + shift)
-    return heuristic
 
 
 class Decoding(NamedTuple):

@@ -1,7 +1,6 @@
 """What the trainable components of this package have in common: labels, learning, scores, storage, and the errors for people."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, fields, replace
 from multiprocessing.context import get_spawning_popen
@@ -477,17 +476,6 @@ def example_of_words(example: Example) -> Example:
         return example
     reference = words_as_tokens(example.reference)
     return Example(unannotated(reference), reference)
-
-
-def listed(problems: Counter[str]) -> str:
-    """Why some sentences cannot be learned from, in brackets, for the end of a clause.
-
-    problems (Counter[str]): How many there are by what is wrong with them.
-    RETURNS (str): Nothing if there are none.
-    """
-    if not problems:
-        return ""
-    return " (" + ", ".join(f"{count} {problem}" for problem, count in problems.most_common()) + ")"
 
 
 def _read_again(component: type[TrainableComponent], own: dict[str, Any], expected: str) -> TrainableComponent:

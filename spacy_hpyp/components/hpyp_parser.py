@@ -2,10 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from copy import copy
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 from spacy import util
@@ -29,11 +27,8 @@ from ..models.architectures import JOINT_MODEL, thinc_model
 from ..models.frozen import TreeLogProbs
 from ..models.joint_model import JointModel
 from ..models.parameters import set_pooled, weights_from
-from ..models.view_storage import read_views, write_views
 from ..pools.pool import Weights
 from ..settings import whole
-from ..storage.cache import cached_file, in_cache
-from ..storage.checksum import identity, identity_of_file
 from ..training.confidence import learn_confidence
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
 from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
@@ -41,19 +36,17 @@ from ..training.leave_out import leave_out, without
 from ..training.treebank import GoldCorpus
 from .alignment import annotated_document, gold_documents
 from .factories import TAG_AND_TREE_SCORES, TREES, register
-from .parsers import GibbsParser
 from .scorer import score
 from .settings import ParserSettings
+from .views import ViewedParser
 from .word_classes import begin_with_classes
 
-# Where the views stand if they stand beside the model.
-_VIEWS = "view.bin"
 # While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
 _LATENT_INTERVAL = 5
 _PROBABILITIES = ("token._.log_prob", "token._.surprisal", "span._.log_prob", "doc._.log_prob")
 
 
-class HPYPParser(GibbsParser):
+class HPYPParser(ViewedParser):
     """A joint tagger and parser with a generative model (Buys & Blunsom 2015).
 
     It sets `token.tag_`, `token.head`, `token.dep_` and sentence boundaries, and `_.log_prob` of tokens, sentences and
@@ -493,78 +486,6 @@ class HPYPParser(GibbsParser):
         letters = [float(model.spell(sentence.words, rows[0]).sum()) for sentence, rows in sentences]
         found = model.frozen.tree_log_probs(join([rows for _, rows in sentences]), seed=self.seed)
         return found._replace(log_prob=found.log_prob + np.array(letters))
-
-    # Storage
-
-    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
-        """Save the component to a directory, as other components are. Views that stand there of another model are removed."""
-        model, views = Path(path, "model"), Path(path, _VIEWS)
-        before = identity_of_file(model) if model.exists() and views.exists() else None
-        super().to_disk(path, exclude=exclude)
-        if before is not None and before != identity_of_file(model):
-            with suppress(PermissionError):
-                views.unlink(missing_ok=True)
-
-    def save_views(self) -> Path:
-        """Write the frozen views of the model beside the file that it was loaded from, where all who load that find them.
-
-        RETURNS (Path): The file.
-        RAISES (ValueError): If the model was not loaded from a file, or is another one by now.
-        RAISES (OSError): If it cannot be written.
-        """
-        model = self._identity_in_file()
-        if self._source is None or model is None:
-            raise ValueError(
-                f"The component '{self.name}' has a model that stands in no file. Save the pipeline, and load it."
-            )
-        path = self._source.with_name(_VIEWS)
-        write_views(path, self.joint.views, model)
-        return path
-
-    def _complete_model(self, loaded: JointModel, data: bytes, source: Path | None) -> None:
-        """Find or make what the model predicts by, its frozen views.
-
-        Who only predicts maps them from a file, beside the model or in the cache of the user, and never reads the seating that they
-        follow from.
-        """
-        if not loaded.is_initialized:
-            return
-        if source is None:
-            loaded.check()
-            return
-        model = identity(data)
-        # What is there needs no lock, and no directory that can be written to.
-        if any(self._map_views(loaded, file, model) for file in (source.with_name(_VIEWS), cached_file(model))):
-            return
-        try:
-            with in_cache(model) as path:
-                if not self._map_views(loaded, path, model):
-                    # Only the copy reads its seating.
-                    loaded.use_views(copy(loaded).views)
-                    write_views(path, loaded.views, model)
-                    self._map_views(loaded, path, model)
-        except OSError as error:
-            if not loaded.has_views:
-                loaded.use_views(copy(loaded).views)
-            warnings.warn(
-                f"The component '{self.name}' cannot keep what it predicts by: {error}. It is made again each time that the pipeline is "
-                "loaded, and takes memory in each process. Let SPACY_HPYP_CACHE name a directory that can be written to.",
-                stacklevel=2,
-            )
-
-    def _map_views(self, loaded: JointModel, file: Path, model: str) -> bool:
-        """Let a model predict by the views of a file. Returns whether there are any that it can predict by."""
-        try:
-            found = read_views(file, loaded.conditionals, loaded.sizes, loaded.pack(), model)
-        except (ValueError, OSError) as error:
-            warnings.warn(
-                f"The component '{self.name}' cannot use {file}: {error}. What stands there is made again from the model.",
-                stacklevel=2,
-            )
-            return False
-        if found is not None:
-            loaded.use_views(*found)
-        return found is not None
 
     def _untrained_model(self) -> Model:
         return thinc_model(self.joint.untrained())

@@ -26,7 +26,7 @@ from ..models.parameters import add_gradients, check_weights, set_pooled, weight
 from ..storage.checksum import blaming
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
-from .base import MISSING, TrainableComponent, listed
+from .base import MISSING, TrainableComponent
 
 
 class Parser(TrainableComponent):
@@ -92,7 +92,7 @@ class Parser(TrainableComponent):
         """What can be learned from documents."""
         corpus = GoldCorpus(documents, self._read)
         if not corpus.usable:
-            problems = listed(corpus.skipped)
+            problems = _listed(corpus.skipped)
             raise self._nothing_to_learn(f"a sentence with a tag for every token and a complete tree{problems}")
         return corpus
 
@@ -100,7 +100,7 @@ class Parser(TrainableComponent):
         """The error that no sentence has only tags and labels that there are to be."""
         return ValueError(
             f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and "
-            f"labels{listed(skipped)}. Make them of the same data with 'python -m spacy init labels'."
+            f"labels{_listed(skipped)}. Make them of the same data with 'python -m spacy init labels'."
         )
 
     def _warn_of_skipped(self, skipped: Counter[str], size: int) -> None:
@@ -108,7 +108,7 @@ class Parser(TrainableComponent):
         if skipped and not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                f"The component '{self.name}' skips {skipped.total()} of {size} training sentences{listed(skipped)}.",
+                f"The component '{self.name}' skips {skipped.total()} of {size} training sentences{_listed(skipped)}.",
                 stacklevel=4,
             )
 
@@ -194,3 +194,14 @@ class GibbsParser(Parser):
     def _replace_model(self, loaded: Any) -> None:
         set_pooled(self.model, self.attribute, loaded)
         self._reset_training()
+
+
+def _listed(problems: Counter[str]) -> str:
+    """Why some sentences cannot be learned from, in brackets, for the end of a clause.
+
+    problems (Counter[str]): How many there are by what is wrong with them.
+    RETURNS (str): Nothing if there are none.
+    """
+    if not problems:
+        return ""
+    return " (" + ", ".join(f"{count} {problem}" for problem, count in problems.most_common()) + ")"

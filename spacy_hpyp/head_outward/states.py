@@ -33,12 +33,10 @@ from ..hpyp.franchise import (
     SYMBOL,
     TIER,
     Franchise,
-    add,
     child,
     deepest,
     dish_probability,
     new_franchise,
-    remove,
     reserve,
     restaurant_distribution,
     restaurant_probability,
@@ -46,6 +44,7 @@ from ..hpyp.franchise import (
 )
 from ..hpyp.franchise import PARENT as PARENT_RESTAURANT
 from ..hpyp.hyperparameters import resample
+from ..hpyp.seating import add, remove
 from ..inference.drawing import draw
 
 DEPENDENCIES, SYNTACTIC, SEMANTIC, LDA = "dependencies", "syntactic", "semantic", "lda"

@@ -9,20 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing, by_reference, compiled
-from .franchise import (
-    TIER,
-    Franchise,
-    dish_probability,
-    new_franchise,
-    open_restaurant,
-    reserve,
-    restaurant_distribution,
-    seat,
-    seat_as,
-    seen,
-    unseat_noting,
-)
+from .franchise import TIER, Franchise, dish_probability, new_franchise, reserve, restaurant_distribution, seen
 from .hyperparameters import resample
+from .seating import open_restaurant, seat, seat_as, unseat_noting
 
 # Events that room is made for at a time.
 _CHUNK = 8192

@@ -9,17 +9,9 @@ from math import log
 import numpy as np
 
 from ..compiled import borrowing, compiled
-from .franchise import (
-    Franchise,
-    deepest,
-    dish_probability,
-    open_restaurant,
-    reserve,
-    restaurant_distribution,
-    seat,
-    unseat,
-)
+from .franchise import Franchise, deepest, dish_probability, reserve, restaurant_distribution
 from .hyperparameters import resample
+from .seating import open_restaurant, seat, unseat
 
 #: The elements of a context row: the group, and from then on the symbols before.
 GROUP, BEFORE = 0, 1

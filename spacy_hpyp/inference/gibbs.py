@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing, compiled, generic_maker, inner
-from ..hpyp.franchise import open_restaurants
+from ..hpyp.seating import open_restaurants
 from ..pools.pool import is_plain, learn_event, move_all, read_symbols, seat_all_as, seat_event, unseat_all_noting
 
 

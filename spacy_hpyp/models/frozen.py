@@ -11,7 +11,8 @@ from ..arc_standard.derivations import sample_derivation, tree_log_probability
 from ..arc_standard.distributions import Distributions
 from ..arc_standard.increments import Increments, follow
 from ..arc_standard.likelihood import new_queries
-from ..arc_standard.proposals import SearchModel, tag_chain, usual_probabilities
+from ..arc_standard.lookahead import tag_chain, usual_probabilities
+from ..arc_standard.proposals import SearchModel
 from ..compiled import NONE
 from ..inference.rounding import Search
 from ..pools.pool import FrozenPool

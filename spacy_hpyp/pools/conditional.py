@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..hpyp.franchise import Franchise, new_franchise
+from .making import make_view
 from .pool import FrozenPool, SeatedPool, Weights
-from .view import BUCKETS, View, make_view
+from .view import BUCKETS, View
 
 _ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
 

@@ -16,20 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, inner, maker
-from ..hpyp.franchise import (
-    CUSTOMERS,
-    TIER,
-    Franchise,
-    dish_probability,
-    restaurant_distribution,
-    seat,
-    seat_as,
-    seat_noting,
-    seen,
-    unseat,
-    unseat_as,
-    unseat_noting,
-)
+from ..hpyp.franchise import CUSTOMERS, TIER, Franchise, dish_probability, restaurant_distribution, seen
+from ..hpyp.seating import seat, seat_as, seat_noting, unseat, unseat_as, unseat_noting
 from .expert_cache import ExpertCache, new_expert_cache, recall_all
 from .view import BUCKETS, EMPTY, PAIR, SINGLE, VALUE, View, bucket_of, view_distribution, view_probability
 

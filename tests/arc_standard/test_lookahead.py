@@ -8,10 +8,10 @@ from searching import decode_all, lookahead_heuristic
 from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 
 from spacy_hpyp.annotation.arrays import Blocks
-from spacy_hpyp.arc_standard import proposals
+from spacy_hpyp.arc_standard import lookahead
 from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, ROOT_SYMBOL
 from spacy_hpyp.arc_standard.distributions import ContextLists
-from spacy_hpyp.arc_standard.proposals import tag_chain
+from spacy_hpyp.arc_standard.lookahead import tag_chain
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import child, restaurant_distribution
 from spacy_hpyp.inference.rounding import Search
@@ -50,7 +50,7 @@ class Chain:
 
     def step(self, before, tag, may_start):
         """p(tag | the tag before), where another sentence may begin or not."""
-        begins = proposals._BEGINS if may_start else 0.0
+        begins = lookahead._BEGINS if may_start else 0.0
         return (1.0 - begins) * self.chain[before, tag] + begins * self.chain[TAGS, tag]
 
     def enumerated(self, block, i, tag):
@@ -111,7 +111,7 @@ def test_a_sentence_may_begin_where_the_block_says_so_and_nowhere_else():
         chain.heuristic(blocks_of(words, may_start=may_start)) for may_start in ([1, 0, 0], [1, 1, 0], [1, 0, 1])
     )
     assert inside[0, 0] < -200.0
-    assert begins[0, 0] == pytest.approx(np.log(proposals._BEGINS * usual[1] * 0.5 * usual[2]))
+    assert begins[0, 0] == pytest.approx(np.log(lookahead._BEGINS * usual[1] * 0.5 * usual[2]))
     assert elsewhere[0, 0] < -200.0
 
 

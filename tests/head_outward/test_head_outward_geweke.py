@@ -14,16 +14,9 @@ from spacy_hpyp.head_outward.contexts import CASES, LABEL, TAG, WORD
 from spacy_hpyp.head_outward.distributions import HeadOutwardContexts
 from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.head_outward.parsing import LatentTrees
-from spacy_hpyp.hpyp.franchise import (
-    N_RESTAURANTS,
-    TABLES,
-    TIER,
-    open_restaurant,
-    restaurant_distribution,
-    seat_noting,
-    unseat_as,
-)
+from spacy_hpyp.hpyp.franchise import N_RESTAURANTS, TABLES, TIER, restaurant_distribution
 from spacy_hpyp.hpyp.hyperparameters import resample
+from spacy_hpyp.hpyp.seating import open_restaurant, seat_noting, unseat_as
 from spacy_hpyp.inference.drawing import draw
 from spacy_hpyp.inference.gibbs import put_back, remove_events
 from spacy_hpyp.inference.metropolis import visit_latent

@@ -32,21 +32,14 @@ from spacy_hpyp.hpyp.franchise import (
     SYMBOL,
     TABLES,
     TIER,
-    add,
     compact,
     dish_probability,
     new_franchise,
-    open_restaurant,
-    remove,
     reserve,
     restaurant_distribution,
-    seat,
-    seat_as,
-    seat_noting,
-    unseat_as,
-    unseat_noting,
 )
 from spacy_hpyp.hpyp.hyperparameters import histograms, log_likelihood
+from spacy_hpyp.hpyp.seating import add, open_restaurant, remove, seat, seat_as, seat_noting, unseat_as, unseat_noting
 
 ALPHABET = 3
 DISCOUNT = np.array([0.4, 0.6, 0.25])

@@ -22,12 +22,11 @@ from spacy_hpyp.hpyp.franchise import (
     SIZE,
     TABLES,
     TIER,
-    add,
     new_franchise,
-    remove,
     reserve,
 )
 from spacy_hpyp.hpyp.hyperparameters import SMALLEST_SUM, histograms, log_likelihood, resample, sample_tier
+from spacy_hpyp.hpyp.seating import add, remove
 
 
 def seated_franchise(customers, columns=((0, 1),), alphabet=4, seed=0):

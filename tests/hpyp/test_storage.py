@@ -24,12 +24,11 @@ from spacy_hpyp.hpyp.franchise import (
     RESTAURANT,
     SERVED,
     TABLES,
-    add,
     new_franchise,
-    remove,
     reserve,
 )
 from spacy_hpyp.hpyp.hyperparameters import histograms, resample
+from spacy_hpyp.hpyp.seating import add, remove
 from spacy_hpyp.hpyp.storage import pack, unpack
 from spacy_hpyp.storage.arrays import pack_integers, unpack_integers
 

@@ -13,12 +13,12 @@ from spacy_hpyp.hpyp.franchise import (
     N_SERVINGS,
     PARENT,
     RESTAURANT,
-    add,
     new_franchise,
     reserve,
     restaurant_distribution,
 )
 from spacy_hpyp.hpyp.hyperparameters import resample
+from spacy_hpyp.hpyp.seating import add
 from spacy_hpyp.hpyp.storage import pack, unpack
 from spacy_hpyp.pools.finished import average, average_probability, finish
 

@@ -18,10 +18,9 @@ from spacy_hpyp.hpyp.franchise import (
     TABLES,
     TIER,
     new_franchise,
-    open_restaurants,
     reserve,
-    seat,
 )
+from spacy_hpyp.hpyp.seating import open_restaurants, seat
 from spacy_hpyp.pools import view as views
 from spacy_hpyp.pools.pool import Weights, mixture_probability, new_scratch, product_distribution
 from spacy_hpyp.pools.pool import unseat_all_noting as unseat

@@ -5,16 +5,8 @@ import pytest
 from seating import PRECISION, freeze_pool, predictive_distribution
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.hpyp.franchise import (
-    CUSTOMERS,
-    N_RESTAURANTS,
-    PARENT,
-    TIER,
-    deepest,
-    new_franchise,
-    open_restaurants,
-    reserve,
-)
+from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, PARENT, TIER, deepest, new_franchise, reserve
+from spacy_hpyp.hpyp.seating import open_restaurants
 from spacy_hpyp.pools.pool import (
     BUCKETS,
     SeatedPool,

@@ -27,7 +27,8 @@ from spacy_hpyp.hpyp.franchise import (
     restaurant_distribution,
     seen,
 )
-from spacy_hpyp.pools import view as views
+from spacy_hpyp.pools import making
+from spacy_hpyp.pools.making import make_view
 from spacy_hpyp.pools.view import (
     BUCKET_BITS,
     DISH,
@@ -49,7 +50,6 @@ from spacy_hpyp.pools.view import (
     deepest_in,
     distribution_below,
     keep_best,
-    make_view,
     probability_below,
     share_of,
     view_distribution,
@@ -221,7 +221,7 @@ def test_more_than_can_be_numbered_is_refused(monkeypatch, multiplied):
     view = make_view(franchise, multiplied=multiplied)
     needed = sorted({len(view.restaurants), len(view.servings)})
     for most in (needed[0] - 1, needed[1] - 1, needed[1]):
-        monkeypatch.setattr(views, "SINGLE", most)
+        monkeypatch.setattr(making, "SINGLE", most)
         if most == needed[1]:
             make_view(franchise, multiplied=multiplied)
         else:

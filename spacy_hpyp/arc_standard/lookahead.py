@@ -1,0 +1,106 @@
+"""What a tag promises of the words to come: a chain of tags, summed up from right to left before the search begins."""
+
+from math import log
+
+import numpy as np
+
+from ..compiled import NONE, compiled, inner_maker
+from ..pools.pool import FrozenPool, is_plain
+from ..pools.view import distribution_below, probability_below
+from .configuration import FIRST_SYMBOL, ROOT_SYMBOL
+from .contexts import ELEMENTS, NEXT
+
+# What a chain of tags reads.
+_LAST_TAG, _TOP_TAG = ELEMENTS["w1.tag"], ELEMENTS["s1.tag"]
+# How often another sentence begins, where it may: a guess, by which nothing but the search goes.
+_BEGINS = 0.05
+
+
+@compiled
+def usual_probabilities(pool, tag_offsets, candidate_tags, outcomes):
+    """p(word | tag) for every word and candidate tag, as the first expert that begins with the tag has it.
+
+    outcomes (int32[words]): See `SearchModel`.
+    RETURNS (float64[candidates]): The probabilities, see `SearchModel`.
+    """
+    view = pool.finished
+    usual = np.ones(len(candidate_tags))
+    for expert in range(view.columns.shape[0]):
+        if view.columns.shape[1] > 0 and pool.elements[view.columns[expert, 0], 0] == NEXT:
+            for word in range(len(tag_offsets) - 1):
+                for i in range(tag_offsets[word], tag_offsets[word + 1]):
+                    usual[i] = probability_below(view, expert, FIRST_SYMBOL + candidate_tags[i], outcomes[word])
+            break
+    return usual
+
+
+def tag_chain(pool: FrozenPool) -> np.ndarray:
+    """p(tag | the tag before), as the first expert has it whose most important element is the tag of the last word, or of the
+    stack's top, which mostly is the last word.
+
+    pool (FrozenPool): Of the tags.
+    RETURNS (float64[tags + 1, tags]): The probabilities, in the last row those of a sentence's first word; without rows if there is no
+        such expert.
+    """
+    view, tags = pool.finished, int(pool.finished.alphabet[0])
+    chain = np.empty((tags + 1, tags))
+    for element in (_LAST_TAG, _TOP_TAG):
+        for expert, columns in enumerate(view.columns):
+            if len(columns) and columns[0] != NONE and tuple(pool.elements[columns[0], :4]) == element:
+                symbols = [*range(FIRST_SYMBOL, FIRST_SYMBOL + tags), ROOT_SYMBOL]
+                for before, symbol in zip(chain, symbols):
+                    distribution_below(view, expert, symbol, not is_plain(pool), before)
+                return chain
+    return chain[:0]
+
+
+@inner_maker
+def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
+    """The heuristic of every tag of every word of a block.
+
+    chain (float64[tags + 1, tags]): See `SearchModel`; without rows nothing is promised.
+    tag_offsets (int64[*]), candidate_tags (int32[*]), usual (float64[*]): See `SearchModel`.
+    block (Blocks): The block by itself.
+    share (float): How much of the logs.
+    RETURNS (float64[n, tags]): The log-probability of the words after each, given its tag, in nats; its differences mean something, in
+        one row and from row to row.
+    """
+    tags = max(chain.shape[1], 1)
+    for tag in candidate_tags:
+        tags = max(tags, tag + 1)
+    n = len(block.words)
+    heuristic = np.zeros((n, tags))
+    if len(chain) == 0 or share == 0.0:
+        return heuristic
+    # Of the word after, relative to its most promising tag.
+    ahead = np.ones(tags)
+    shift = 0.0
+    found = np.empty(tags)
+    for i in range(n - 2, -1, -1):
+        word = block.words[i + 1]
+        found[:] = 0.0
+        begins = 0.0
+        boundary = _BEGINS if block.may_start[i + 1] else 0.0
+        first, last = tag_offsets[word], tag_offsets[word + 1]
+        given = block.tags[i + 1]
+        for c in range(first, last):
+            tag = candidate_tags[c]
+            if given != NONE and tag != given:
+                continue
+            value = usual[c] * ahead[tag]
+            begins += chain[tags, tag] * value
+            for before in range(tags):
+                found[before] += chain[before, tag] * value
+        highest = 0.0
+        for before in range(tags):
+            found[before] = (1.0 - boundary) * found[before] + boundary * begins
+            highest = max(highest, found[before])
+        if highest == 0.0:
+            # A given tag that the word was never seen with: nothing can be said.
+            found[:] = 1.0
+            highest = 1.0
+        shift += log(highest)
+        for before in range(tags):
+            ahead[before] = found[before] / highest
+            heuristic[i, before] = share * (log(max(ahead[before], 1e-100)) + shift)
+    return heuristic

@@ -1,0 +1,356 @@
+"""Who sits down in a franchise, and who leaves it.
+
+A customer is put at a table by `seat`, drawn as often as it is probable, and taken from one by `unseat`; `seat_as` and `unseat_as` do again what was
+noted. `add` and `remove` do it for an event: a dish in a context.
+"""
+
+import numpy as np
+
+from ..compiled import NONE, borrowing
+from .franchise import (
+    ABOVE,
+    CELL,
+    COUNT,
+    CUSTOMERS,
+    DISH,
+    FIRST,
+    FREE_CELL,
+    LINK,
+    N_CELLS,
+    N_RESTAURANTS,
+    N_SERVINGS,
+    NEXT,
+    OPEN,
+    PARENT,
+    RESTAURANT,
+    SERVED,
+    SIZE,
+    SYMBOL,
+    TABLES,
+    TIER,
+    deepest,
+    depth_of,
+    restaurant_probability,
+    serving_of,
+    slot_of,
+)
+
+
+@borrowing
+def open_restaurants(franchise, row, restaurants):
+    """The restaurant of a context under every expert, founded with all that lead to it where they do not exist yet.
+
+    restaurants (int32[experts]): Overwritten.
+    """
+    columns = franchise.columns
+    for expert in range(len(restaurants)):
+        restaurants[expert] = expert
+    for level in range(columns.shape[1]):
+        for expert in range(len(restaurants)):
+            if columns[expert, level] != NONE:
+                restaurants[expert] = _open_child(franchise, restaurants[expert], row[columns[expert, level]])
+
+
+@borrowing
+def open_restaurant(franchise, expert, row):
+    """The restaurant of a context under one expert, see `open_restaurants`."""
+    restaurant = expert
+    for level in range(depth_of(franchise, expert)):
+        restaurant = _open_child(franchise, restaurant, row[franchise.columns[expert, level]])
+    return restaurant
+
+
+@borrowing
+def _open_child(franchise, restaurant, symbol):
+    restaurants, index = franchise.restaurants, franchise.restaurant_index
+    slot = slot_of(index, restaurants, restaurant, symbol)
+    below = index[slot]
+    if below == NONE:
+        below = np.int32(franchise.used[N_RESTAURANTS])
+        franchise.used[N_RESTAURANTS] += 1
+        restaurants[below, PARENT] = restaurant
+        restaurants[below, SYMBOL] = symbol
+        restaurants[below, TIER] = restaurants[restaurant, TIER] + 1
+        restaurants[below, CUSTOMERS] = 0
+        restaurants[below, TABLES] = 0
+        restaurants[below, FIRST] = NONE
+        index[slot] = below
+    return below
+
+
+@borrowing
+def _open_serving(franchise, restaurant, dish, above):
+    servings, restaurants = franchise.servings, franchise.restaurants
+    serving = franchise.used[N_SERVINGS]
+    franchise.used[N_SERVINGS] += 1
+    servings[serving, RESTAURANT] = restaurant
+    servings[serving, DISH] = dish
+    servings[serving, SERVED] = 0
+    servings[serving, OPEN] = 0
+    servings[serving, CELL] = NONE
+    servings[serving, ABOVE] = above
+    servings[serving, NEXT] = restaurants[restaurant, FIRST]
+    restaurants[restaurant, FIRST] = serving
+    franchise.serving_index[slot_of(franchise.serving_index, servings, restaurant, dish)] = serving
+    return serving
+
+
+@borrowing
+def _open_chain(franchise, depth, dish):
+    """Find or make the servings of a dish along `path`, root first, in `chain`."""
+    level = depth
+    serving = NONE
+    while level >= 0 and serving == NONE:
+        serving = serving_of(franchise, franchise.path[level], dish)
+        if serving == NONE:
+            level -= 1
+    made = level
+    while level >= 0:
+        franchise.chain[level] = serving
+        serving = franchise.servings[serving, ABOVE]
+        level -= 1
+    for level in range(made + 1, depth + 1):
+        above = franchise.chain[level - 1] if level > 0 else NONE
+        franchise.chain[level] = _open_serving(franchise, franchise.path[level], dish, above)
+
+
+@borrowing
+def _count_table(franchise, serving, size, change):
+    """Change the number of tables of one size in a serving's histogram, whose cells stand in the order of their sizes.
+
+    So what is drawn from a seating depends on what it is, and not on how it has come about or been stored.
+    """
+    cells = franchise.cells
+    before = NONE
+    cell = franchise.servings[serving, CELL]
+    while cell != NONE and cells[cell, SIZE] < size:
+        before = cell
+        cell = cells[cell, LINK]
+    if cell == NONE or cells[cell, SIZE] != size:
+        after = cell
+        cell = franchise.used[FREE_CELL]
+        if cell == NONE:
+            cell = franchise.used[N_CELLS]
+            franchise.used[N_CELLS] += 1
+        else:
+            franchise.used[FREE_CELL] = cells[cell, LINK]
+        cells[cell, SIZE] = size
+        cells[cell, COUNT] = change
+        cells[cell, LINK] = after
+        if before == NONE:
+            franchise.servings[serving, CELL] = cell
+        else:
+            cells[before, LINK] = cell
+        return
+    cells[cell, COUNT] += change
+    if cells[cell, COUNT] == 0:
+        if before == NONE:
+            franchise.servings[serving, CELL] = cells[cell, LINK]
+        else:
+            cells[before, LINK] = cells[cell, LINK]
+        cells[cell, LINK] = franchise.used[FREE_CELL]
+        franchise.used[FREE_CELL] = cell
+
+
+@borrowing
+def _grow_table(franchise, serving, size):
+    """Seat a customer at a table where a number of others sit."""
+    row = franchise.servings[serving]
+    if row[OPEN] > 1:
+        _count_table(franchise, serving, size, -1)
+        _count_table(franchise, serving, size + 1, 1)
+    row[SERVED] += 1
+    franchise.restaurants[row[RESTAURANT], CUSTOMERS] += 1
+
+
+@borrowing
+def _pick_table(franchise, serving, discount, rng):
+    """Draw one of a serving's tables: one of size s with weight (s - d). Returns its size."""
+    row = franchise.servings[serving]
+    if row[OPEN] <= 1:
+        return row[SERVED]
+    left = rng.random() * (row[SERVED] - discount * row[OPEN])
+    cell = row[CELL]
+    while True:
+        size = franchise.cells[cell, SIZE]
+        left -= (size - discount) * franchise.cells[cell, COUNT]
+        if left < 0.0 or franchise.cells[cell, LINK] == NONE:
+            return size
+        cell = franchise.cells[cell, LINK]
+
+
+@borrowing
+def _join_table(franchise, serving, discount, rng):
+    """Seat a customer at an occupied table. Returns its size, with the customer."""
+    size = _pick_table(franchise, serving, discount, rng)
+    _grow_table(franchise, serving, size)
+    return size + 1
+
+
+@borrowing
+def _open_table(franchise, serving):
+    """Seat a customer at a new table."""
+    row = franchise.servings[serving]
+    if row[OPEN] == 1:
+        _count_table(franchise, serving, row[SERVED], 1)
+    if row[OPEN] >= 1:
+        _count_table(franchise, serving, 1, 1)
+    row[SERVED] += 1
+    row[OPEN] += 1
+    franchise.restaurants[row[RESTAURANT], CUSTOMERS] += 1
+    franchise.restaurants[row[RESTAURANT], TABLES] += 1
+
+
+@borrowing
+def _shrink_table(franchise, serving, size):
+    """Take a customer away from a table of a size; one of size 1 closes."""
+    row = franchise.servings[serving]
+    if row[OPEN] > 1:
+        _count_table(franchise, serving, size, -1)
+        if size > 1:
+            _count_table(franchise, serving, size - 1, 1)
+    row[SERVED] -= 1
+    franchise.restaurants[row[RESTAURANT], CUSTOMERS] -= 1
+    if size > 1:
+        return
+    row[OPEN] -= 1
+    franchise.restaurants[row[RESTAURANT], TABLES] -= 1
+    if row[OPEN] == 1:
+        _count_table(franchise, serving, franchise.cells[row[CELL], SIZE], -1)
+
+
+@borrowing
+def _leave_table(franchise, serving, rng):
+    """Take a customer away, each as likely as the other. Returns the size of the table, with the customer."""
+    size = _pick_table(franchise, serving, 0.0, rng)
+    _shrink_table(franchise, serving, size)
+    return size
+
+
+@borrowing
+def _open_path(franchise, restaurant, dish):
+    """Write the way from the root to a restaurant and its servings of a dish into `path` and `chain`. Returns its depth."""
+    path = franchise.path
+    depth = franchise.restaurants[restaurant, TIER] % len(path)
+    for level in range(depth, -1, -1):
+        path[level] = restaurant
+        restaurant = franchise.restaurants[restaurant, PARENT]
+    _open_chain(franchise, depth, dish)
+    return depth
+
+
+@borrowing
+def seat(franchise, restaurant, dish, rng):
+    """Seat a customer for a dish in a restaurant; a new table sends one customer to the parent restaurant.
+
+    restaurant (int): Where a context leads under an expert, see `open_restaurant`.
+    rng (numpy.random.Generator): The source of randomness.
+    RETURNS (float): The predictive probability of the dish before the customer sat down.
+    """
+    return seat_noting(franchise, restaurant, dish, rng)[0]
+
+
+@borrowing
+def seat_noting(franchise, restaurant, dish, rng):
+    """`seat`, with what `unseat_as` needs to undo it.
+
+    RETURNS (tuple[float, int, int]): The predictive probability; how many tables were opened, one restaurant above the
+        other; and the size of the table where the last customer sat down with others, with that customer, or 0.
+    """
+    path, chain, value = franchise.path, franchise.chain, franchise.value
+    restaurants, servings = franchise.restaurants, franchise.servings
+    depth = _open_path(franchise, restaurant, dish)
+    value[0] = 1.0 / franchise.alphabet[0]
+    for level in range(depth + 1):
+        value[level + 1] = restaurant_probability(
+            franchise, path[level], servings[chain[level], SERVED], servings[chain[level], OPEN], value[level]
+        )
+    for level in range(depth, -1, -1):
+        serving = chain[level]
+        tier = restaurants[path[level], TIER]
+        discount = franchise.discount[tier]
+        joining = servings[serving, SERVED] - discount * servings[serving, OPEN]
+        fresh = franchise.strength[tier] + discount * restaurants[path[level], TABLES]
+        if servings[serving, OPEN] > 0 and _joins(franchise, discount, joining, joining + fresh * value[level], rng):
+            return value[depth + 1], depth - level, _join_table(franchise, serving, discount, rng)
+        _open_table(franchise, serving)
+    return value[depth + 1], depth + 1, 0
+
+
+@borrowing
+def _joins(franchise, discount, joining, all_of_them, rng):
+    """Whether a customer sits down at one of his dish's tables and not at a new one."""
+    if franchise.own_tables[0] or discount == 1.0:
+        return False
+    return franchise.one_table[0] or rng.random() * all_of_them < joining
+
+
+@borrowing
+def seat_as(franchise, restaurant, dish, tables, size):
+    """Seat a customer where `unseat_noting` has taken one away.
+
+    tables, size (int): What it returned.
+    """
+    depth = _open_path(franchise, restaurant, dish)
+    for level in range(depth, depth - tables, -1):
+        _open_table(franchise, franchise.chain[level])
+    if tables <= depth:
+        _grow_table(franchise, franchise.chain[depth - tables], size - 1)
+
+
+@borrowing
+def unseat(franchise, restaurant, dish, rng):
+    """Take a customer for a dish away from a restaurant; a table that closes takes one from the parent restaurant.
+
+    RETURNS (bool): False, with nothing changed, if no such customer is seated.
+    """
+    return unseat_noting(franchise, restaurant, dish, rng)[0] >= 0
+
+
+@borrowing
+def unseat_noting(franchise, restaurant, dish, rng):
+    """`unseat`, with what `seat_as` needs to undo it.
+
+    RETURNS (tuple[int, int]): How many tables were closed, one restaurant above the other, and the size of the table where
+        the last customer left others behind, with that customer, or 0. The former is -1 if no customer is seated.
+    """
+    serving = serving_of(franchise, restaurant, dish)
+    if serving == NONE or franchise.servings[serving, SERVED] == 0:
+        return -1, 0
+    closed = 0
+    while serving != NONE:
+        size = _leave_table(franchise, serving, rng)
+        if size > 1:
+            return closed, size
+        closed += 1
+        serving = franchise.servings[serving, ABOVE]
+    return closed, 0
+
+
+@borrowing
+def unseat_as(franchise, restaurant, dish, tables, size):
+    """Take the customer away that `seat_noting` has seated.
+
+    tables, size (int): What it returned.
+    """
+    serving = serving_of(franchise, restaurant, dish)
+    for _ in range(tables):
+        _shrink_table(franchise, serving, 1)
+        serving = franchise.servings[serving, ABOVE]
+    if serving != NONE:
+        _shrink_table(franchise, serving, size)
+
+
+@borrowing
+def add(franchise, expert, row, dish, rng):
+    """`seat` in the restaurant of a context row under one expert."""
+    return seat(franchise, open_restaurant(franchise, expert, row), dish, rng)
+
+
+@borrowing
+def remove(franchise, expert, row, dish, rng):
+    """`unseat` from the restaurant of a context row under one expert; False if there is no such restaurant."""
+    restaurant = deepest(franchise, expert, row)
+    if franchise.restaurants[restaurant, TIER] % len(franchise.path) < depth_of(franchise, expert):
+        return False
+    return unseat(franchise, restaurant, dish, rng)

@@ -1,0 +1,130 @@
+"""How far the training of a count model is: what is seated, what was drawn for it, and what is left of the sweep."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..annotation.confidence import Passage
+from ..storage.schema import Keyed, Ragged
+
+
+@dataclass
+class Sweep:
+    """A sweep that is not complete.
+
+    copies (Counter[bytes]): How often each sentence of the treebank occurs, as far as is known, by what identifies its content.
+        It is seated no more often than that.
+    visited (int): How many sentences have been visited.
+    passages (list[Passage]): Those of them that confidence is to be learned from.
+    """
+
+    copies: Counter[bytes] = field(default_factory=Counter)
+    visited: int = 0
+    passages: list[Passage] = field(default_factory=list)
+
+    def count(self, visited: int) -> bool:
+        """Count sentences as visited. Returns whether the sweep is complete with them, and another begins."""
+        self.visited += visited
+        if self.visited < self.copies.total():
+            return False
+        self.visited = 0
+        return True
+
+
+@dataclass
+class Progress:
+    """What has been learned from, as far as training needs it to go on.
+
+    seated (dict[bytes, int]): How many copies of each sentence are seated, by what identifies it.
+    derivations (dict[bytes, list[int32[*]]]): The derivations that have been drawn for seated sentences, see the model.
+    sweep (Sweep): How far the present sweep is.
+    tokens (int): How many tokens are seated.
+    steps, sweeps (int): How many updates and how many sweeps there have been.
+    awaits_contrast (bool): Whether weights are to be contrasted when the next sweep is complete, if they have not been by then.
+    """
+
+    seated: dict[bytes, int] = field(default_factory=dict)
+    derivations: dict[bytes, list[np.ndarray]] = field(default_factory=dict)
+    sweep: Sweep = field(default_factory=Sweep)
+    tokens: int = 0
+    steps: int = 0
+    sweeps: int = 0
+    awaits_contrast: bool = False
+
+    def take_drawn(self, keys: Iterable[bytes], lengths: Iterable[int], drawn: str) -> list[np.ndarray | None]:
+        """Take out what has been drawn for some seated sentences; None for those that are still as the treebank says.
+
+        Of the copies of a sentence each has its turn, whatever batches they are in: first those that nothing was drawn for, then those
+        that wait the longest.
+
+        lengths (Iterable[int]): How long a derivation of each would be.
+        drawn (str): What a derivation is called.
+        RAISES (ValueError): If one has another length.
+        """
+        found: list[np.ndarray | None] = []
+        taken: Counter[bytes] = Counter()
+        for key, length in zip(keys, lengths, strict=True):
+            paths = self.derivations.get(key, [])
+            found.append(paths.pop(0) if paths and self.seated[key] - taken[key] <= len(paths) else None)
+            taken[key] += 1
+            if found[-1] is not None and len(found[-1]) != length:
+                raise ValueError(f"The model has the {drawn} of another sentence in place of a training sentence's.")
+        return found
+
+    def values(self) -> dict[str, Any]:
+        """What the fields of a schema write: all but numbers is in the form in which it is stored."""
+        sweep, drawn = self.sweep, [(key, path) for key in sorted(self.derivations) for path in self.derivations[key]]
+        rows = [sentence for passage in sweep.passages for sentence in passage.rows]
+        return {
+            **vars(self),
+            "derivations": Keyed([key for key, _ in drawn], Ragged.of([path for _, path in drawn])),
+            "sweep": {
+                "visited": sweep.visited,
+                # After the first sweep there are none.
+                "missing": {key: count for key, count in sweep.copies.items() if count != self.seated.get(key, 0)},
+                "passages": {
+                    "sizes": np.array([len(passage.rows) for passage in sweep.passages], dtype=np.int64),
+                    "rows": Keyed([key for passage in sweep.passages for key in passage.keys], Ragged.of(rows)),
+                },
+            },
+        }
+
+    @classmethod
+    def of_values(cls, values: dict[str, Any], is_derivation: Callable[[np.ndarray], bool], drawn: str) -> "Progress":
+        """Read what `values` gives, and check that it belongs together.
+
+        is_derivation (Callable): Whether an array is a derivation.
+        drawn (str): What a derivation is called.
+        RAISES (ValueError): If it does not.
+        """
+        seated, (keys, paths) = values["seated"], values["derivations"]
+        # In files of earlier versions what is seated is all that there is, and a sweep is to begin.
+        sweep = values["sweep"] or {"visited": 0, "missing": {}}
+        if any(count < seated.get(key, 0) for key, count in sweep["missing"].items()):
+            raise ValueError("it has seated a sentence more often than the treebank has it")
+        derivations: dict[bytes, list[np.ndarray]] = {}
+        for key, path in zip(keys, paths.parts(), strict=True):
+            if not is_derivation(path):
+                raise ValueError(f"the {drawn} of a sentence is damaged")
+            derivations.setdefault(key, []).append(path)
+        if any(len(own) > seated.get(key, 0) for key, own in derivations.items()):
+            raise ValueError(f"it has {drawn}s of sentences that are not seated")
+        return cls(
+            seated,
+            derivations,
+            Sweep(Counter(seated | sweep["missing"]), sweep["visited"], _passages(**sweep.get("passages", {}))),
+            **{name: values[name] for name in ("tokens", "steps", "sweeps")},
+        )
+
+
+def _passages(sizes: np.ndarray | None = None, rows: Keyed | None = None) -> list[Passage]:
+    """RAISES (ValueError): If there are other sentences in them than there should be."""
+    if sizes is None or rows is None:
+        return []
+    if np.any(sizes < 1) or sizes.sum() != len(rows.keys):
+        raise ValueError("the passages of its sweep are damaged")
+    sentences, ends = rows.arrays.parts(), np.cumsum(sizes).tolist()
+    return [Passage(rows.keys[end - n : end], sentences[end - n : end]) for n, end in zip(sizes.tolist(), ends)]

@@ -21,7 +21,7 @@ from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
 from ..compat.spacy import attribute_key
-from .written import SENTENCE, TOGETHER, WRITTEN, is_of_token
+from .written import SENTENCE, TOGETHER, WRITTEN, by_attribute
 
 # The words of a token that is several; what components have written about each of them; and which word of the head a token hangs on.
 _WORDS, _ABOUT_WORDS, _HEAD_WORD = _OWN = "multiword", "about_words", "head_word"
@@ -130,16 +130,14 @@ def multiword_tokens(doc: Doc) -> Iterator[tuple[Token, list[Analysis]]]:
 
 def _several(doc: Doc) -> dict[int, list[Analysis]]:
     """The words of the tokens that are several, by their positions, in order."""
-    found = {key[2]: value for key, value in doc.user_data.items() if is_of_token(key) and key[1] == _WORDS}
-    if not found:
-        return {}
-    places = enumerate(doc.to_array(IDX).tolist())
-    return {token: [Analysis(*each) for each in found[idx]] for token, idx in places if found.get(idx)}
+    places, data = enumerate(doc.to_array(IDX).tolist()), doc.user_data
+    found = {token: data.get(attribute_key(_WORDS, idx)) for token, idx in places} if data else {}
+    return {token: [Analysis(*each) for each in words] for token, words in found.items() if words}
 
 
 def has_multiword_tokens(doc: Doc) -> bool:
     """Whether a token of a Doc is several words."""
-    return any(is_of_token(key) and key[1] == _WORDS for key in doc.user_data)
+    return bool(_several(doc))
 
 
 def highest_word(token: Token) -> int:
@@ -204,20 +202,18 @@ def words_as_tokens(doc: Doc) -> Doc:
     # Where the last word of each token stands in the text, and those of tokens with several.
     last = dict(zip(offsets, place[first + count - 1].tolist()))
     places = {offsets[i]: place[first[i] : first[i] + count[i]].tolist() for i in several}
+    found, others = by_attribute(doc.user_data)
     data = words.user_data
-    for key, value in doc.user_data.items():
-        if not is_of_token(key):
-            data[key] = value
-            continue
-        name, idx = key[1], key[2]
-        if name == _ABOUT_WORDS:
-            for at, known in zip(places[idx], value):
-                data.update({attribute_key(each, at): about for each, about in known.items()})
-        elif name not in _OWN:
-            about = doc.user_data.get(attribute_key(_ABOUT_WORDS, idx)) if idx in places else None
-            if not (about and any(name in known for known in about)):
-                # The tokenizer has written about a token what is true of its end.
-                data[attribute_key(name, last[idx])] = value
+    data.update(others)
+    for name, values in found.items():
+        if name not in _OWN:
+            # The tokenizer has written about a token what is true of its end.
+            data.update({attribute_key(name, last[idx]): value for idx, value in values.items()})
+    for idx, about in found.get(_ABOUT_WORDS, {}).items():
+        for name in {name for known in about for name in known}:
+            data.pop(attribute_key(name, last[idx]), None)
+        for at, known in zip(places[idx], about):
+            data.update({attribute_key(name, at): value for name, value in known.items()})
     return words
 
 
@@ -249,7 +245,7 @@ def write_back(words: Doc, doc: Doc) -> None:
     order = np.lexsort((np.arange(len(words)), depth, own))
     highest = order[np.searchsorted(own[order], np.arange(len(doc)))]
     strings = words.vocab.strings
-    data = {key: value for key, value in words.user_data.items() if not is_of_token(key)}
+    found, data = by_attribute(words.user_data)
     for token in np.flatnonzero(count > 1).tolist():
         places = range(first[token], first[token] + count[token])
         analyses = []
@@ -265,20 +261,19 @@ def write_back(words: Doc, doc: Doc) -> None:
     begins = {idx: at for at, idx in enumerate(words.to_array(IDX).tolist())}
     tokens, counts = own.tolist(), count.tolist()
     about: dict[int, list[dict[str, Any]]] = {}
-    for key, value in words.user_data.items():
-        if not is_of_token(key):
-            continue
-        at, name = begins[key[2]], key[1]
-        token = tokens[at]
-        several = counts[token] > 1
-        if several:
-            about.setdefault(token, [{} for _ in range(counts[token])])[at - first[token]][name] = value
-        if name == SENTENCE:
-            value = value[0], tokens[at + value[1] - 1] - token + 1
-        if several:
-            _put(data, attribute_key(name, offsets[token]), value, bool(at == highest[token]))
-        else:
-            data[attribute_key(name, offsets[token])] = value
+    for name, values in found.items():
+        for idx, value in values.items():
+            at = begins[idx]
+            token = tokens[at]
+            if name == SENTENCE:
+                value = value[0], tokens[at + value[1] - 1] - token + 1
+            key = attribute_key(name, offsets[token])
+            if counts[token] > 1:
+                of_words = about.setdefault(token, [{} for _ in range(counts[token])])
+                of_words[at - first[token]][name] = values[idx]
+                _put(data, key, value, bool(at == highest[token]))
+            else:
+                data[key] = value
     for token, known in about.items():
         data[attribute_key(_ABOUT_WORDS, offsets[token])] = known
     doc.user_data.clear()

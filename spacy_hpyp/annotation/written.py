@@ -35,7 +35,19 @@ _PARTS = 6
 
 def is_of_token(key: Any) -> bool:
     """Whether a key of user data is that of an attribute of a token."""
-    return isinstance(key, tuple) and len(key) == 4 and key[3] is None and key[2] is not None and key[0] == "._."
+    return type(key) is tuple and len(key) == 4 and key[3] is None and key[2] is not None and key[0] == "._."
+
+
+def by_attribute(data: Mapping[Any, Any]) -> tuple[dict[str, dict[int, Any]], dict[Any, Any]]:
+    """What user data have about tokens, by the names of attributes and where tokens begin; and what they have besides."""
+    found: dict[str, dict[int, Any]] = {}
+    others = {}
+    for key, value in data.items():
+        if is_of_token(key):
+            found.setdefault(key[1], {})[key[2]] = value
+        else:
+            others[key] = value
+    return found, others
 
 
 def value_at(data: Mapping[Any, Any], name: str, offset: int) -> Any:

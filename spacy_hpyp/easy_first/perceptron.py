@@ -67,18 +67,29 @@ def new_perceptron(places: int, outcomes: int) -> Perceptron:
 
 def averages_alone(perceptron: Perceptron) -> Perceptron:
     """A perceptron that only predicts: its weights are the averages, to a 32nd, and no time has passed."""
-    kept = new_perceptron(*perceptron.weights.shape)
-    set_average(perceptron, kept.weights)
-    kept.weights[:] = np.round(kept.weights / _PRECISION) * _PRECISION
-    return kept
+    kept = np.round(table_of_averages(perceptron) / _PRECISION) * _PRECISION
+    return new_perceptron(*kept.shape)._replace(weights=kept)
 
 
-def check_can_learn(perceptron: Perceptron) -> None:
+def table_of_averages(perceptron: Perceptron | Averages) -> np.ndarray:
+    """The mean of the weights after each update (float32[places, outcomes]), not to be written to: before the first they are themselves."""
+    if isinstance(perceptron, Averages):
+        table = np.zeros((len(perceptron.first) - 1, perceptron.outcomes), dtype=np.float32)
+        table[np.repeat(np.arange(len(table)), np.diff(perceptron.first)), perceptron.outcome] = perceptron.weight
+    elif perceptron.clock[0] == 0:
+        table = perceptron.weights
+    else:
+        table = np.empty_like(perceptron.weights)
+        set_average(perceptron, table)
+    return table
+
+
+def check_can_learn(perceptron: Perceptron | Averages) -> None:
     """See that a perceptron is not what `averages_alone` left of one.
 
     RAISES (ValueError): If it is.
     """
-    if perceptron.clock[0] == 0 and perceptron.weights.any():
+    if isinstance(perceptron, Averages) or (perceptron.clock[0] == 0 and perceptron.weights.any()):
         raise ValueError(
             "This model cannot learn: 'hpyp compact' has left what it predicts by, and nothing else. Train on the pipeline that it was made of."
         )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..storage.arrays import pack_integers, unpack_integers
-from .perceptron import Perceptron, is_used, new_perceptron, read_sums, write_sums
+from .perceptron import Averages, Perceptron, is_used, new_perceptron, read_sums, table_of_averages, write_sums
 
 _LEVEL = 6
 # Tables are compressed in pieces of about so many numbers: a copy of the largest would be most of what a process needs.
@@ -20,8 +20,11 @@ _PIECE = 1 << 20
 _DENSEST = 1040
 
 
-def perceptron_to_message(perceptron: Perceptron) -> dict[str, Any]:
+def perceptron_to_message(perceptron: Perceptron | Averages) -> dict[str, Any]:
     """A perceptron as a dictionary that srsly can write."""
+    if isinstance(perceptron, Averages):
+        table = table_of_averages(perceptron)
+        perceptron = new_perceptron(*table.shape)._replace(weights=table)
     used = np.empty(perceptron.weights.shape, dtype=np.bool_)
     is_used(perceptron, used)
     entries = np.flatnonzero(used)
@@ -40,14 +43,14 @@ def perceptron_to_message(perceptron: Perceptron) -> dict[str, Any]:
     }
 
 
-def perceptron_from_message(message: Any, places: int, outcomes: int) -> Perceptron:
+def perceptron_from_message(message: Any, places: int, outcomes: int, *, sparse: bool = False) -> Perceptron | Averages:
     """Read what `perceptron_to_message` wrote.
 
     places, outcomes (int): The shape of its table.
-    RETURNS (Perceptron): As it was.
+    sparse (bool): Whether averages alone are to be given without zeros.
+    RETURNS (Perceptron | Averages): As it was.
     RAISES (ValueError): If it is damaged, or of another shape.
     """
-    perceptron = new_perceptron(places, outcomes)
     # Files of earlier versions have whole rows.
     name, columns = ("gaps", outcomes) if isinstance(message, dict) and "gaps" in message else ("entries", 1)
     try:
@@ -56,14 +59,21 @@ def perceptron_from_message(message: Any, places: int, outcomes: int) -> Percept
         raise ValueError(f"a part of its weights is missing or of the wrong kind ({error})") from error
     steps = unpack_integers(gaps)
     rows = np.cumsum(steps, dtype=np.int64)
-    table = perceptron.weights.reshape(-1, columns)
     others = message.get("outcomes", outcomes) != outcomes
-    if others or np.any(steps[1:] == 0) or (len(rows) > 0 and rows[-1] >= len(table)):
+    if others or np.any(steps[1:] == 0) or (len(rows) > 0 and rows[-1] * columns >= places * outcomes):
         raise ValueError("its weights are not those of a table of that size")
     if type(clock) is not int or not 0 <= clock < 2**62:
         raise ValueError("the number of updates is damaged")
-    table[rows] = unpack_table(weights, np.float32, (len(rows), columns))
-    write_sums(perceptron, rows * columns, unpack_table(sums, np.float64, (len(rows), columns)))
+    table = unpack_table(weights, np.float32, (len(rows), columns))
+    if sparse and clock == 0 and columns == 1 and len(rows):
+        place, outcome = np.divmod(rows, outcomes)
+        first = np.append(0, np.cumsum(np.bincount(place, minlength=places)))
+        return Averages(first, outcome.astype(np.int32), table.ravel(), outcomes)
+    perceptron = new_perceptron(places, outcomes)
+    perceptron.weights.reshape(-1, columns)[rows] = table
+    # Where no time has passed there are no sums, however long their zeros are.
+    if clock:
+        write_sums(perceptron, rows * columns, unpack_table(sums, np.float64, (len(rows), columns)))
     perceptron.clock[0] = clock
     return perceptron
 

@@ -20,12 +20,13 @@ from ..easy_first.labels import Labeller
 from ..easy_first.learning import Learning, Lessons, Report, learn_parsing
 from ..easy_first.parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
 from ..easy_first.perceptron import (
+    Averages,
     Perceptron,
     averages_alone,
     check_can_learn,
     find_averages,
     new_perceptron,
-    set_average,
+    table_of_averages,
 )
 from ..easy_first.storage import pack_table, perceptron_from_message, perceptron_to_message, unpack_table
 from ..easy_first.templates import Templates, compile_templates
@@ -211,7 +212,7 @@ class TreeModel(ClassedModel):
         self.labels: list[str] = []
         self.vocabulary: Vocabulary | None = None
         self.arc_perceptron: Perceptron | None = None
-        self.label_perceptron: Perceptron | None = None
+        self.label_perceptron: Perceptron | Averages | None = None
         self.confidence: np.ndarray | None = None
         self.progress = ParserProgress()
         self._predicting: tuple[Scorer, Labeller] | None = None
@@ -318,16 +319,11 @@ class TreeModel(ClassedModel):
 
     def _scorers(self) -> tuple[Scorer, Labeller]:
         if self._predicting is None:
-            average = np.empty_like(self.arc_perceptron.weights)
-            set_average(self.arc_perceptron, average)
+            found = self.label_perceptron
+            averages = found if isinstance(found, Averages) else find_averages(found)
             self._predicting = (
-                _scorer(self._arcs, average),
-                Labeller(
-                    self._labels.elements,
-                    self._labels.templates,
-                    find_averages(self.label_perceptron),
-                    _all_kept(self._labels),
-                ),
+                _scorer(self._arcs, table_of_averages(self.arc_perceptron)),
+                Labeller(self._labels.elements, self._labels.templates, averages, _all_kept(self._labels)),
             )
         return self._predicting
 
@@ -351,6 +347,7 @@ class TreeModel(ClassedModel):
         RAISES (ValueError): After `compact`.
         """
         check_can_learn(self.arc_perceptron)
+        check_can_learn(self.label_perceptron)
         report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
         learn_parsing(
             self.arc_perceptron,
@@ -408,9 +405,9 @@ class TreeModel(ClassedModel):
         labels = labels_from_message(message)
         self.initialize(vocabulary_from_message(message, self.vocabulary_settings.rule), labels, empty=True)
         self._read_classed(message)
-        arcs, places = part(message, "arcs", dict), self.label_places
-        self.arc_perceptron = perceptron_from_message(arcs, self.arc_places, 2)
-        self.label_perceptron = perceptron_from_message(part(message, "arc_labels", dict), places, max(1, len(labels)))
+        of_arcs, of_labels = part(message, "arcs", dict), part(message, "arc_labels", dict)
+        self.arc_perceptron = perceptron_from_message(of_arcs, self.arc_places, 2)
+        self.label_perceptron = perceptron_from_message(of_labels, self.label_places, max(1, len(labels)), sparse=True)
         if message.get("confidence") is not None:
             self.confidence = check_weights(part(message, "confidence", list), UNLEARNED)
         guides = HEADS if self.is_guided else 0

@@ -12,7 +12,7 @@ from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch, Possible, Sequences, decide, find_leads
 from ..easy_first.classification_learning import learn_outcomes
-from ..easy_first.perceptron import Perceptron, averages_alone, check_can_learn, new_perceptron, set_average
+from ..easy_first.perceptron import Perceptron, averages_alone, check_can_learn, new_perceptron, table_of_averages
 from ..easy_first.storage import perceptron_from_message, perceptron_to_message
 from ..easy_first.words import (
     CANDIDATES,
@@ -237,9 +237,7 @@ class WordClassifier(ClassedModel):
 
     def _average(self) -> np.ndarray:
         if self._weights is None:
-            weights = np.empty_like(self.perceptron.weights)
-            set_average(self.perceptron, weights)
-            self._weights = weights
+            self._weights = table_of_averages(self.perceptron)
         return self._weights
 
     # Storage

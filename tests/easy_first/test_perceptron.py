@@ -16,6 +16,7 @@ from spacy_hpyp.easy_first.perceptron import (
     new_perceptron,
     read_sums,
     set_average,
+    table_of_averages,
     tick,
 )
 from spacy_hpyp.easy_first.storage import pack_table, perceptron_from_message, perceptron_to_message, unpack_table
@@ -128,13 +129,15 @@ def test_rows_of_files_of_earlier_versions_are_read(outcomes):
 def test_averages_alone_predict_the_same_to_a_32nd_and_learn_no_more():
     perceptron, history = random_perceptron(50)
     check_can_learn(perceptron)
-    kept = perceptron_from_message(perceptron_to_message(averages_alone(perceptron)), PLACES, OUTCOMES)
-    average = np.empty((PLACES, OUTCOMES), dtype=np.float32)
-    set_average(kept, average)
-    assert np.abs(average - np.mean(history, axis=0)).max() <= 1 / 64 + 1e-6
-    assert np.array_equal(average * 32, np.round(average * 32))
-    with pytest.raises(ValueError, match="hpyp compact"):
-        check_can_learn(kept)
+    message = perceptron_to_message(averages_alone(perceptron))
+    for sparse in (False, True):
+        kept = perceptron_from_message(message, PLACES, OUTCOMES, sparse=sparse)
+        average = table_of_averages(kept)
+        assert np.abs(average - np.mean(history, axis=0)).max() <= 1 / 64 + 1e-6
+        assert np.array_equal(average * 32, np.round(average * 32))
+        assert perceptron_to_message(kept) == message
+        with pytest.raises(ValueError, match="hpyp compact"):
+            check_can_learn(kept)
 
 
 def test_changes_that_cancel_out_are_not_stored():

@@ -33,41 +33,43 @@ NONE = -1
 # an update it would go on with the old one. So the stamp of a function is the content of all files that its own imports, and those
 # import, and so on; and wherever there is something `generic`, of those that implement it: they import it, not the other way round.
 _PACKAGE = Path(__file__).parent
+_IMPORT = re.compile(r"\n *from (\.+)([\w.]*) import (\([^)]*\)|.*)")
+_DECORATED = re.compile(r"\n@(compiled|borrowing|inner|inner_maker|maker)\n")
+
+
+# As they are imported: by the time that something is called somebody may have changed them.
 _SOURCES = {file: file.read_text(encoding="utf8") for file in sorted(_PACKAGE.rglob("*.py"))}
-_IMPORT = re.compile(r"^ *from (\.+)([\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
-
-_DECORATED = r"^@(compiled|borrowing|inner|inner_maker|maker)$"
 
 
-def _imported(file: Path) -> set[Path]:
-    """The files of the package that one of them imports."""
-    found = set()
-    for dots, module, names in _IMPORT.findall(_SOURCES[file]):
-        base = file.parents[len(dots) - 1].joinpath(*filter(None, module.split(".")))
-        places = [base, *(base / name for name in re.findall(r"\w+", names))]
-        found.update(path for place in places for path in (place.with_suffix(".py"), place / "__init__.py"))
-    return found & _SOURCES.keys()
-
-
-_IMPORTS = {file: _imported(file) for file in _SOURCES}
-_GENERIC, _IMPLEMENTING = (
-    {file for file, source in _SOURCES.items() if re.search(pattern, source, re.MULTILINE)}
-    for pattern in (r"^@generic", r"^@?implements\(")
-)
-_COMPILING = {file for file, source in _SOURCES.items() if re.search(_DECORATED, source, re.MULTILINE)}
-for _file in _IMPLEMENTING:
-    for _other in _IMPORTS[_file] & _GENERIC:
-        _IMPORTS[_other].add(_file)
+@cache
+def _imports() -> dict[Path, set[Path]]:
+    """The files that each file of the package depends on directly."""
+    # Where a file stands, as the names of folders and its own; a folder is its __init__.py.
+    places = {file: file.relative_to(_PACKAGE).with_suffix("").parts for file in _SOURCES}
+    modules = {".".join(parts[:-1] if parts[-1] == "__init__" else parts): file for file, parts in places.items()}
+    imports = {}
+    for file, source in _SOURCES.items():
+        found = set()
+        for dots, module, names in _IMPORT.findall(source):
+            base = [*places[file][: len(places[file]) - len(dots)], *filter(None, module.split("."))]
+            found |= {".".join(base), *(".".join([*base, name]) for name in re.findall(r"\w+", names))}
+        imports[file] = {modules[name] for name in found & modules.keys()}
+    generic = {file for file, source in _SOURCES.items() if "\n@generic" in source}
+    for file, source in _SOURCES.items():
+        if "\n@implements(" in source or "\nimplements(" in source:
+            for other in imports[file] & generic:
+                imports[other].add(file)
+    return imports
 
 
 @cache
 def _stamp(file: Path) -> str:
     """What compiled functions of a file depend on, in short."""
     # Functions of other packages, as those of tests, can call any of this.
-    reached = {file} if file in _SOURCES else set(_COMPILING)
+    reached = {file} if file in _SOURCES else {each for each, source in _SOURCES.items() if _DECORATED.search(source)}
     ahead = list(reached)
     while ahead:
-        new = _IMPORTS.get(ahead.pop(), set()) - reached
+        new = _imports()[ahead.pop()] - reached
         reached |= new
         ahead += new
     return sha256("".join(_SOURCES[each] for each in sorted(reached)).encode()).hexdigest()
@@ -112,16 +114,19 @@ def maker(function: Callable) -> Any:
 
 
 def _compile(function: Callable, *, counting: bool, called_from_python: bool = True) -> Any:
-    inner = _dispatcher(function, counting=counting, called_from_python=False)
-    inner.__class__ = compat.Inner
-    if not called_from_python:
+    def make_inner() -> compat.Inner:
+        inner = _dispatcher(function, counting=counting, called_from_python=False)
+        inner.__class__ = compat.Inner
         return inner
-    entry = _dispatcher(function, counting=counting, called_from_python=True)
-    entry.__class__, entry.inner = compat.Entry, inner
-    # What is kept of a function that is compiled in several ways is not all the same.
-    stamp = f"{_stamp(Path(function.__code__.co_filename))} {counting}"
-    compat.set_cache(entry, compat.new_cache(function, stamp, _warn_once))
-    return entry
+
+    def make_cache() -> Any:
+        # What is kept of a function that is compiled in several ways is not all the same.
+        stamp = f"{_stamp(Path(function.__code__.co_filename))} {counting}"
+        return compat.new_cache(function, stamp, _warn_once)
+
+    if not called_from_python:
+        return make_inner()
+    return compat.as_entry(_dispatcher(function, counting=counting, called_from_python=True), make_inner, make_cache)
 
 
 def _dispatcher(function: Callable, *, counting: bool, called_from_python: bool) -> Any:

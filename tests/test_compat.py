@@ -131,7 +131,7 @@ def test_a_function_asks_the_cache_that_it_is_given():
             self.asked += ("flush",)
 
     function, asked = njit(length), Asked()
-    compat.set_cache(function, asked)
+    compat.as_entry(function, None, lambda: asked)
     assert function(np.ones(2)) == 2
     assert asked.asked == ("load", "save")
     function.recompile()
@@ -145,7 +145,7 @@ def test_every_overload_is_checked_before_it_can_be_used_from_the_cache_too(cach
     seen, problems = [], []
     for check in (seen.append, seen.append, refuse):
         function = njit(length)
-        compat.set_cache(function, compat.new_cache(length, "stamp", problems.append))
+        compat.as_entry(function, None, lambda: compat.new_cache(length, "stamp", problems.append))
         compat.check_overloads(function, check)
         if check == refuse:
             with pytest.raises(TypeError, match="it returns int64"):
@@ -162,7 +162,7 @@ def test_an_overload_is_kept_in_a_file_of_its_own_and_read_where_the_stamp_is_th
     def hits(stamp):
         function, problems = njit(length), []
         kept = compat.new_cache(length, stamp, problems.append)
-        compat.set_cache(function, kept)
+        compat.as_entry(function, None, lambda: kept)
         assert function(np.ones(2)) == function(np.ones(2, dtype=np.int8)) == 2
         assert not problems
         return sum(function.stats.cache_hits.values()), kept

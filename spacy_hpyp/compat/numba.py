@@ -5,7 +5,7 @@ Checked with Numba 0.60.0 on Python 3.10, and 0.68.1 on 3.10 to 3.13.
 
 import pickle
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 from numba.core.typing.typeof import typeof_impl
 from numba.extending import register_model
 
@@ -38,11 +39,6 @@ def options(*, counting: bool, called_from_python: bool) -> dict[str, Any]:
         "no_cpython_wrapper": not called_from_python,
         "pipeline_class": EntryPipeline if called_from_python else InnerPipeline,
     }
-
-
-def set_cache(dispatcher: Any, cache: FunctionCache | NullCache) -> None:
-    """Give a compiled function a cache: `cache=True` would give it Numba's own."""
-    dispatcher._cache = cache
 
 
 def check_overloads(dispatcher: Any, check: Callable[[Any], None]) -> None:
@@ -91,9 +87,16 @@ class Maker(_Called):
 
 
 class Entry(CPUDispatcher):
-    """What Python calls. Compiled code calls `inner` in its place."""
+    """What Python calls. Compiled code calls `inner` in its place. That and its cache are made when they are first asked for."""
 
-    inner: Inner
+    @cached_property
+    def inner(self) -> Inner:
+        """What compiled code calls."""
+        return self._make_inner()
+
+    @cached_property
+    def _cache(self) -> FunctionCache | NullCache:
+        return self._make_cache()
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """That of `inner`."""
@@ -102,6 +105,19 @@ class Entry(CPUDispatcher):
     def get_overload(self, sig: Any) -> Any:
         """That of `inner`."""
         return self.inner.get_overload(sig)
+
+
+def as_entry(dispatcher: Any, inner: Callable[[], Inner], cache: Callable[[], FunctionCache | NullCache]) -> Entry:
+    """Make a compiled function an `Entry`.
+
+    inner (Callable): Makes what compiled code calls.
+    cache (Callable): Makes its cache: `cache=True` would give it Numba's own.
+    """
+    dispatcher.__class__ = Entry
+    dispatcher._make_inner, dispatcher._make_cache = inner, cache
+    # What Numba gives it keeps nothing.
+    del dispatcher._cache
+    return dispatcher
 
 
 class Entries(IndexDataCacheFile):
@@ -154,6 +170,12 @@ class DiskCache(FunctionCache):
         super().__init__(function)
         self._cache_file = Entries(self.cache_path, self._impl.filename_base, stamp)
         self._report = report
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """An overload, or None. What can be compiled is not imported before it is clear that something has to be."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save an overload, or report why that cannot be done."""

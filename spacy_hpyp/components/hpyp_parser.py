@@ -12,7 +12,7 @@ from spacy.training import Example
 from thinc.api import Model, Optimizer
 
 from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
-from ..annotation.arrays import Parses, with_letters
+from ..annotation.arrays import Guides, Parses, with_letters
 from ..annotation.candidates import Candidates, trees_of
 from ..annotation.documents import GoldDocument, Layout, encode_docs, join, with_words, write_parses
 from ..annotation.extensions import mark_uncalibrated
@@ -32,7 +32,7 @@ from ..settings import whole
 from ..training.confidence import learn_confidence
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
 from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
-from ..training.leave_out import leave_out, without
+from ..training.leave_out import LeaveOut, without
 from ..training.treebank import GoldCorpus
 from .alignment import annotated_document, gold_documents
 from .factories import TAG_AND_TREE_SCORES, TREES, register
@@ -368,7 +368,12 @@ class HPYPParser(ViewedParser):
         return settings.search._replace(marginals=True)
 
     def leave_out(
-        self, examples: Iterable[Example], *, folds: int = 10, progress: Callable[[int], None] = lambda words: None
+        self,
+        examples: Iterable[Example],
+        *,
+        folds: int = 10,
+        progress: Callable[[int], None] = lambda words: None,
+        guides: Iterable[Guides] | None = None,
     ) -> tuple[list[Doc], int]:
         """Gold documents with guides (`doc._.guide`) as if the component had not been trained on their sentences.
 
@@ -378,30 +383,22 @@ class HPYPParser(ViewedParser):
         examples (Iterable[Example]): What the component was trained on.
         folds (int): How many parts there are, at least 2.
         progress (Callable[[int], None]): Called with the number of words whenever some have been annotated.
+        guides (Iterable[Guides] | None): Those of each part, if others have annotated them by `parts_to_leave_out`.
         RETURNS (tuple[list[Doc], int]): New documents with the gold annotation on the tokens that `tokens` says, and how many of
             their sentences the component has learned from; the others are parsed by it as it is.
         RAISES (ValueError): If the component has not been trained, or not on these examples, or with latent derivations.
         """
-        folds = whole("folds", folds, least=2)
-        model = self._initialized()
         examples = list(examples)
-        docs, gold, places = [], [], []
-        for example in self._examples(examples, "leave_out"):
-            doc, sentences, tokens = annotated_document(example, self.tokens)
-            docs.append(doc)
-            gold.append(GoldDocument(doc.vocab, sentences))
-            places.append(tokens)
-        guides, learned = leave_out(
-            model,
-            gold,
-            self._changed({"guides": True}).search,
-            np.random.default_rng([self.seed, model.progress.steps, 2]),
-            folds=folds,
-            threads=self.threads,
-            given_tags=self.tags == "given",
-            progress=progress,
-        )
-        write_guides(docs, layout_of(places), guides, model.encoder)
+        annotated, parts = self._left_out(examples, folds)
+
+        def told(found: Guides) -> Guides:
+            progress(len(found.heads))
+            return found
+
+        of_parts = map(parts.annotate, range(folds)) if guides is None else guides
+        docs = [doc for doc, _, _ in annotated]
+        layout = layout_of([tokens for _, _, tokens in annotated])
+        write_guides(docs, layout, parts.together(map(told, of_parts)), self.joint.encoder)
         # Guides are about words; a document has the tokens over them again.
         found = [
             with_words(each.reference) if has_multiword_tokens(each.reference) else doc
@@ -409,7 +406,26 @@ class HPYPParser(ViewedParser):
         ]
         for doc, own in zip(docs, found):
             write_back(doc, own)
-        return found, learned
+        return found, parts.learned
+
+    def parts_to_leave_out(self, examples: Iterable[Example], *, folds: int = 10) -> LeaveOut:
+        """What annotates the parts of gold documents, see `leave_out`."""
+        return self._left_out(list(examples), folds)[1]
+
+    def _left_out(self, examples: list[Example], folds: int) -> tuple[list, LeaveOut]:
+        """Documents as they were learned, see `annotated_document`, and their parts."""
+        folds, model = whole("folds", folds, least=2), self._initialized()
+        annotated = [annotated_document(each, self.tokens) for each in self._examples(examples, "leave_out")]
+        parts = LeaveOut(
+            model,
+            [GoldDocument(doc.vocab, sentences) for doc, sentences, _ in annotated],
+            self._changed({"guides": True}).search,
+            np.random.default_rng([self.seed, model.progress.steps, 2]),
+            folds=folds,
+            threads=self.threads,
+            given_tags=self.tags == "given",
+        )
+        return annotated, parts
 
     def generate(
         self, count: int, *, begin_with: Sequence[str] | str = (), max_length: int = 60, seed: int = 0

@@ -5,7 +5,7 @@ a parser was trained on it believes what it was told. A count model need not be 
 taken out of a copy of the seating, and parsed by what is left.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -17,18 +17,8 @@ from .derivations import JointTreebank
 from .treebank import deal_out
 
 
-def leave_out(
-    model: JointModel,
-    documents: Sequence[GoldDocument],
-    search: Search,
-    rng: np.random.Generator,
-    *,
-    folds: int,
-    threads: int,
-    given_tags: bool,
-    progress: Callable[[int], None],
-) -> tuple[Guides, int]:
-    """Annotate training sentences by the model without them.
+class LeaveOut:
+    """Training sentences in parts, each of which is annotated by the model without it.
 
     The sentences are left out in stretches, as new text is not from among what was learned either, and all copies of a sentence with
     the first of them. A sentence that the model has not learned from is parsed along with those around it.
@@ -36,52 +26,73 @@ def leave_out(
     model (JointModel): A trained model; it stays as it is.
     documents (Sequence[GoldDocument]): What it was trained on.
     search (Search): How they are parsed, with `guides`; each sentence by itself.
-    rng (numpy.random.Generator): The source of randomness; seatings of one table at most for each dish need none.
+    rng (numpy.random.Generator): The source of randomness, a stream for each part; seatings of one table at most for each dish need none.
     folds (int): How many parts of the sentences are left out, one after the other; at least 2.
     threads (int): How many threads share the work; the result does not depend on it.
     given_tags (bool): Whether sentences are parsed with the gold tags. Those that cannot be learned from have no guides then.
-    progress (Callable[[int], None]): Called with the number of words whenever some have been annotated.
-    RETURNS (tuple[Guides, int]): Of all words of all sentences, with heads as positions in the sentence; and how many of the
-        sentences the model has learned from.
     RAISES (ValueError): If the model has learned from less than half of those sentences that can be learned from, or has latent
         derivations.
     """
-    _check_derivations(model)
-    treebank = JointTreebank(model)
-    order: list[bytes] = []
-    words: dict[bytes, np.ndarray] = {}
-    for document in documents:
-        for raw in document.sentences:
-            order.append(raw.key)
-            if order[-1] not in words:
-                rows = treebank.rows_of(order[-1], raw, document.vocab)
-                words[order[-1]] = _words(model, raw, document) if rows is None else rows[0]
-    gold = treebank.usable
-    copies = {key: model.progress.seated.get(key, 0) for key in gold}
-    seated = sum(count > 0 for count in copies.values())
-    if 2 * seated < len(copies) or not seated:
-        raise ValueError(
-            f"Of {len(copies)} different sentences with complete trees, the model has learned from {seated}. Sentences are left "
-            "out of a model that was trained on them, with the same tokens: is this the training part of its treebank?"
-        )
-    starts = dict(zip(words, np.cumsum([0, *map(len, words.values())]).tolist()))
-    found = no_guides(sum(map(len, words.values())))
-    for fold in deal_out(order, folds):
-        keys = [key for key in fold if key in gold or not given_tags]
+
+    def __init__(
+        self,
+        model: JointModel,
+        documents: Sequence[GoldDocument],
+        search: Search,
+        rng: np.random.Generator,
+        *,
+        folds: int,
+        threads: int,
+        given_tags: bool,
+    ) -> None:
+        _check_derivations(model)
+        self._model, self._search, self._threads, self._given_tags = model, search, threads, given_tags
+        treebank = JointTreebank(model)
+        self._order: list[bytes] = []
+        self._words: dict[bytes, np.ndarray] = {}
+        for document in documents:
+            for raw in document.sentences:
+                self._order.append(raw.key)
+                if raw.key not in self._words:
+                    rows = treebank.rows_of(raw.key, raw, document.vocab)
+                    self._words[raw.key] = _words(model, raw, document) if rows is None else rows[0]
+        self._gold = gold = treebank.usable
+        self._copies = {key: model.progress.seated.get(key, 0) for key in gold}
+        seated = sum(count > 0 for count in self._copies.values())
+        if 2 * seated < len(gold) or not seated:
+            raise ValueError(
+                f"Of {len(gold)} different sentences with complete trees, the model has learned from {seated}. Sentences are left "
+                "out of a model that was trained on them, with the same tokens: is this the training part of its treebank?"
+            )
+        #: How many of the sentences the model has learned from.
+        self.learned = sum(self._copies.get(key, 0) > 0 for key in self._order)
+        self._parts = [[key for key in part if key in gold or not given_tags] for part in deal_out(self._order, folds)]
+        self._rngs = rng.spawn(folds)
+
+    def annotate(self, part: int) -> Guides:
+        """Annotate the words of a part, with heads as positions in the sentence."""
+        keys, gold = self._parts[part], self._gold
         if not keys:
-            continue
-        blocks = sentence_blocks([words[key] for key in keys])
-        if given_tags:
+            return no_guides(0)
+        blocks = sentence_blocks([self._words[key] for key in keys])
+        if self._given_tags:
             blocks = blocks._replace(tags=np.concatenate([gold[key][1] for key in keys]))
-        left_out = [gold[key] for key in keys for _ in range(copies.get(key, 0))]
-        others = model.without(join(left_out), rng, threads) if left_out else model
-        guides = others.frozen.decode(blocks, search, threads).guides
-        place = _places(keys, words, starts)
-        for part, values in zip(found, guides):
-            part[place] = values
-        progress(len(place))
-    place = _places(order, words, starts)
-    return Guides(*(part[place] for part in found)), sum(copies.get(key, 0) > 0 for key in order)
+        left_out = [gold[key] for key in keys for _ in range(self._copies.get(key, 0))]
+        others = self._model
+        if left_out:
+            others = others.without(join(left_out), self._rngs[part], self._threads)
+        return others.frozen.decode(blocks, self._search, self._threads).guides
+
+    def together(self, parts: Iterable[Guides]) -> Guides:
+        """Those of all words of all sentences, of those of each part."""
+        starts = dict(zip(self._words, np.cumsum([0, *map(len, self._words.values())]).tolist()))
+        found = no_guides(sum(map(len, self._words.values())))
+        for keys, guides in zip(self._parts, parts, strict=True):
+            place = _places(keys, self._words, starts)
+            for whole, values in zip(found, guides):
+                whole[place] = values
+        place = _places(self._order, self._words, starts)
+        return Guides(*(whole[place] for whole in found))
 
 
 def without(
@@ -89,7 +100,7 @@ def without(
 ) -> JointModel:
     """A model as if it had not learned from some sentences, see `JointModel.without`.
 
-    model, rng, threads: As for `leave_out`.
+    model, rng, threads: As for `LeaveOut`.
     documents (Sequence[GoldDocument]): The sentences, with all their copies; the model need not have learned from them.
     RAISES (ValueError): If the model has latent derivations.
     """

@@ -14,7 +14,7 @@ from spacy_hpyp.annotation.documents import GoldDocument, join, raw_sentences, r
 from spacy_hpyp.annotation.guides import read_guide
 from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.training.leave_out import leave_out
+from spacy_hpyp.training.leave_out import LeaveOut
 
 # Predictions come from tables of half the precision.
 ROUNDING = 1e-4
@@ -38,18 +38,11 @@ def documents(nlp, toy, sentences):
     return [GoldDocument(nlp.vocab, list(raw_sentences(toy.doc(nlp.vocab, sentence)))) for sentence in sentences]
 
 
-def annotated(parser, given, *, folds=FOLDS, threads=1, seed=0, given_tags=False):
-    search = parser.search
-    return leave_out(
-        parser.joint,
-        given,
-        search,
-        np.random.default_rng(seed),
-        folds=folds,
-        threads=threads,
-        given_tags=given_tags,
-        progress=lambda words: None,
-    )
+def annotated(parser, given, *, folds=FOLDS, threads=1, order=list):
+    settings = {"folds": folds, "threads": threads, "given_tags": False}
+    parts = LeaveOut(parser.joint, given, parser.search, np.random.default_rng(0), **settings)
+    found = {part: parts.annotate(part) for part in order(range(folds))}
+    return parts.together(found[part] for part in range(folds)), parts.learned
 
 
 def encoded(model, document):
@@ -149,7 +142,7 @@ def test_guides_do_not_depend_on_threads_or_on_what_was_annotated_before(toy, nl
     parser = toy.parser(nlp)
     given = documents(nlp, toy, sentences)
     expected, _ = annotated(parser, given)
-    found, _ = annotated(parser, given, threads=threads)
+    found, _ = annotated(parser, given, threads=threads, order=reversed)
     assert all(np.array_equal(one, other) for one, other in zip(found, expected))
 
 

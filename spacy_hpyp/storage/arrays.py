@@ -1,6 +1,7 @@
-"""Arrays as parts of messages: compressed, and checked for being what they say before they take any memory."""
+"""Arrays as parts of messages: compressed, and checked for being what they say before they take any memory; and those that processes hand on."""
 
 import zlib
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -57,3 +58,16 @@ def unpack_integers(packed: Any, most: int | None = None) -> np.ndarray:
     if int(values.max(initial=0)) >= HIGHEST:
         raise ValueError("an array holds a number that is too large")
     return values.astype(np.int32)
+
+
+def save_arrays(**arrays: np.ndarray) -> bytes:
+    """Compress arrays of any kind, which one process hands on to another: the same arrays become the same bytes."""
+    file = BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def load_arrays(data: bytes) -> dict[str, np.ndarray]:
+    """Read what `save_arrays` wrote."""
+    with np.load(BytesIO(data)) as arrays:
+        return dict(arrays)

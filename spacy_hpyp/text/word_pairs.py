@@ -1,10 +1,11 @@
 """How often words stand side by side: what classes of words are learned from. Counts of parts of a text are merged to those of the whole."""
 
 from collections.abc import Iterable, Sequence
-from io import BytesIO
 from typing import NamedTuple
 
 import numpy as np
+
+from ..storage.arrays import load_arrays, save_arrays
 
 # After so many pairs they are added up, so that memory grows with different ones and not with the text.
 _WAITING = 1 << 22
@@ -43,18 +44,16 @@ class WordPairs(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """As bytes."""
-        file = BytesIO()
         # Words have no white space, but perhaps other line ends than this.
         text = np.frombuffer("\n".join(self.words).encode("utf8", "surrogatepass"), dtype=np.uint8)
-        np.savez_compressed(file, words=text, pairs=np.diff(self.pairs, prepend=0), counts=self.counts)
-        return file.getvalue()
+        return save_arrays(words=text, pairs=np.diff(self.pairs, prepend=0), counts=self.counts)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "WordPairs":
         """From `to_bytes`."""
-        with np.load(BytesIO(data)) as arrays:
-            words = arrays["words"].tobytes().decode("utf8", "surrogatepass").split("\n")
-            return cls(words, np.cumsum(arrays["pairs"]), arrays["counts"])
+        arrays = load_arrays(data)
+        words = arrays["words"].tobytes().decode("utf8", "surrogatepass").split("\n")
+        return cls(words, np.cumsum(arrays["pairs"]), arrays["counts"])
 
 
 def count_pairs(sentences: Iterable[Sequence[str]]) -> WordPairs:

@@ -8,7 +8,6 @@ trees are added in the order of the text.
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +23,7 @@ from ..compiled import NONE
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..settings import whole
+from ..storage.arrays import load_arrays, save_arrays
 from ..storage.checksum import DAMAGE
 from ..storage.files import prepare_folder, replace_file, replace_folder, synchronise_folder
 
@@ -66,17 +66,14 @@ class ParsedText(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """As bytes, 4 to 16 a word."""
-        file = BytesIO()
-        np.savez_compressed(file, size=np.array([*asdict(self.size).values()]), **self.sentences._asdict())
-        return file.getvalue()
+        return save_arrays(size=np.array([*asdict(self.size).values()]), **self.sentences._asdict())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "ParsedText":
         """From `to_bytes`."""
-        with np.load(BytesIO(data)) as arrays:
-            texts, sentences, words, log_prob, shards = arrays["size"].tolist()
-            size = RawTextProgress(int(texts), int(sentences), int(words), log_prob, int(shards))
-            return cls(size, Sentences(*(arrays[name] for name in Sentences._fields)))
+        arrays = load_arrays(data)
+        texts, sentences, words, log_prob, shards = arrays.pop("size").tolist()
+        return cls(RawTextProgress(int(texts), int(sentences), int(words), log_prob, int(shards)), Sentences(**arrays))
 
 
 def join_parsed(parts: Sequence[ParsedText]) -> ParsedText:

@@ -10,15 +10,16 @@ import spacy
 import typer
 from wasabi import msg
 
+from ..distributed.cluster import connected, merge_shards
 from ..storage.files import replace_file
 from ..text.vector_classes import vector_classes
 from ..text.word_classes import WordClass, class_lines, learn_classes, without_digits
-from ..text.word_pairs import count_pairs
+from ..text.word_pairs import WordPairs, count_pairs, merge_pairs
 from .app import load_pipeline
 from .options import NEW_FILE, Cluster, Tokenized, argument, option
 from .progress import Bar
 from .raw_text import existing, read_sentences
-from .shards import SentencesTask, made_with, pairs_by_workers
+from .shards import SentencesTask, made_with, of_texts
 
 # Of how many classes the most frequent words are shown, and how many of each.
 _SHOWN, _WORDS = 20, 10
@@ -72,7 +73,9 @@ def classes(
                 raise ValueError("With --ray there is no --every.")
             own_lang = None if tokenized else lang
             task = SentencesTask(*made_with(tokenizer), True, cluster.field, "pairs", own_lang, digits)
-            pairs = pairs_by_workers("classes", task, texts or [], output, cluster)
+            with connected(cluster.ray):
+                counted = of_texts("classes", task, texts or [], output, cluster)
+                pairs = merge_shards(*counted, WordPairs.from_bytes, merge_pairs)
         else:
             nlp = None if tokenized else load_pipeline(tokenizer) if tokenizer else spacy.blank(lang)
             # Different words are kept anyway.

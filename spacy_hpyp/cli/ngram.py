@@ -1,5 +1,6 @@
 """`hpyp ngram`: train an n-gram model, the baseline that a parser's perplexity is compared with; and what commands have in common that mix both."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -26,7 +27,7 @@ from .app import load_parser, load_pipeline
 from .options import NEW_FILE, Cluster, MinClassCount, MinCount, SegmentWith, Tokenized, argument, option
 from .progress import Bar
 from .raw_text import read_sentences
-from .shards import SentencesTask, made_with, sentences_by_workers
+from .shards import SentencesTask, made_with, of_texts
 
 
 def ngram(
@@ -94,7 +95,8 @@ def ngram(
     if cluster.ray is not None:
         own_lang = None if tokenized else lang
         task = SentencesTask(*made_with(segment_with), segment_with is None, cluster.field, "jsonl", own_lang)
-        texts = sentences_by_workers("ngram", task, train, output, cluster)
+        folder, shards = of_texts("ngram", task, train, output, cluster)
+        texts = (json.loads(line) for shard in shards for line in folder.read(shard).splitlines())
     with (
         Bar(texts, desc="Reading", unit=" sentences") as sentences,
         Bar(desc="Training", unit=" words", unit_scale=True, leave=True, delay=1e-9) as bar,

@@ -147,36 +147,48 @@ WeightsFrom = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """Options of what workers of a Ray cluster can do, shard by shard, see `cli.shards.distribute`."""
+Ray = Annotated[
+    str | None,
+    option(
+        "Let a Ray cluster do it: 'local', 'local[N]' for N cores of this machine, 'auto', or an address. Its nodes share the folders",
+        metavar="ADDRESS",
+    ),
+]
 
-    ray: Annotated[
-        str | None,
-        option(
-            "Let workers of a Ray cluster do it, shard by shard, into the folder --output: 'local', 'local[N]' for N cores of this machine, "
-            "'auto', or an address. Texts may be folders, patterns and URIs then, and .jsonl, .parquet, .gz, .zst",
-            metavar="ADDRESS",
-        ),
-    ] = None
-    shard_size: Annotated[int, option("With --ray: how large a shard is, in kilobytes", least=1)] = 1000
+
+@dataclass(frozen=True)
+class Workers:
+    """Options of what workers of a Ray cluster can do, see `cli.shards.distribute`."""
+
+    ray: Ray = None
     workers: Annotated[int | None, option("With --ray: how many workers there are, instead of all cores", least=1)] = (
         None
     )
+
+    @property
+    def max_errors(self) -> int:
+        """How many documents may fail."""
+        return 0
+
+
+@dataclass(frozen=True)
+class Cluster(Workers):
+    """Those of what they do to texts, shard by shard."""
+
+    shard_size: Annotated[int, option("With --ray: how large a shard is, in kilobytes", least=1)] = 1000
     max_errors: Annotated[int, option("With --ray: how many documents may fail before all ends", least=0)] = 100
-    field: Annotated[str, option("With --ray: of .jsonl and .parquet, what the texts are in")] = "text"
+    field: Annotated[
+        str,
+        option(
+            "With --ray texts may be folders, patterns and URIs, and .jsonl, .parquet, .gz, .zst: of .jsonl and .parquet, what the texts are in"
+        ),
+    ] = "text"
 
 
 @dataclass(frozen=True)
 class Elsewhere:
     """Options of what has commands run on a Ray cluster, see `cli.trainings.run_commands`."""
 
-    ray: Annotated[
-        str | None,
-        option(
-            "Run trainings on a Ray cluster: 'local', 'local[N]', 'auto' or an address; its nodes share the folders",
-            metavar="ADDRESS",
-        ),
-    ] = None
+    ray: Ray = None
     cpus: Annotated[int, option("With --ray: cores that one takes", least=1)] = 1
     memory: Annotated[float, option("With --ray: memory in GB that one takes; 0 says nothing of it")] = 0.0

@@ -21,18 +21,19 @@ from spacy.util import get_package_path, is_package
 from wasabi import msg
 
 from ..about import __version__
-from ..distributed.cluster import Summary, connected, merge_shards, run_shards
+from ..distributed.cluster import Summary, connected, run_shards
 from ..distributed.folder import Folder
 from ..distributed.inputs import CONLLU, RECORDS, TABLE, Document, Shard, cut, find_files, lines_of, rows_of
 from ..distributed.work import Process, Write
 from ..language_model.scoring import perplexity_of
+from ..storage.arrays import save_arrays
 from ..storage.checksum import identity, identity_of_file
 from ..text.word_classes import without_digits
-from ..text.word_pairs import WordPairs, count_pairs, merge_pairs
+from ..text.word_pairs import count_pairs
 from ..training.raw_training import join_parsed
 from ..treebanks.conllu import blocks_of, paragraphs_of
 from .app import load_pipeline, pipeline_at
-from .options import Cluster
+from .options import Cluster, Workers
 from .output import json_line
 from .progress import Bar
 from .raw_text import NO_TEXT, check_text, locate_paragraphs, segmented, words_of
@@ -72,8 +73,8 @@ class ShardTask(ABC):
         """Get ready. RAISES (ValueError): If the pipeline is not there, or is another one than that of the command."""
         if self.files is not None and not Path(self.model).exists():
             return replace(self, model=_received(self.files, self.made_of), files=None).start()
-        if self.model and identity_of_model(self.model) != self.made_of:
-            raise ValueError(f"The pipeline '{self.model}' is another one on a worker than for the command.")
+        if self.model:
+            see_same("pipeline", self.model, self.made_of)
         return self.process()
 
     def documents(self, shard: Shard) -> Iterator[Document]:
@@ -186,13 +187,14 @@ def _as_table(file: Any, columns: Sequence[str]) -> Iterator[Write]:
 _WHOLE = ("paragraph", "sentence", "word", "token", "tokens", "start", "end", "head")
 _STRINGS = ("file", "text", "tag", "class", "lemma", "upos", "feats", "deprel")
 #: What writes output, by the ending of its files: strings as they are, words of sentences a line of JSON each, sums of what a model says of
-#: sentences, how often words stand side by side, parsed text as arrays of NumPy, documents, and rows.
+#: sentences, how often words stand side by side, parsed text and the guides of a part as arrays, documents, and rows.
 WRITERS: dict[str, Callable[[Any, Sequence[str]], AbstractContextManager[Write]]] = {
     "conllu": partial(_as_it_comes, "".join),
     "jsonl": partial(_as_it_comes, lambda found: "".join(map(json_line, found))),
     "json": partial(_together, lambda found: json.dumps([perplexity_of(found)] if found else []).encode()),
     "pairs": partial(_together, lambda found: count_pairs(found).to_bytes()),
     "npz": partial(_together, lambda found: join_parsed(found).to_bytes()),
+    "guides": partial(_together, lambda found: save_arrays(**found[0]._asdict())),
     "spacy": partial(_together, _merged),
     "parquet": _as_table,
 }
@@ -233,32 +235,6 @@ class SentencesTask(ShardTask):
             return found, sum(map(len, found))
 
         return find_sentences
-
-
-def sentences_by_workers(
-    command: str, task: SentencesTask, texts: Iterable[Any], output: Path, cluster: Cluster
-) -> Iterator[list[str]]:
-    """The words of each sentence that workers find in texts, in the order of the texts, see `read_sentences`.
-
-    command (str): What it is called.
-    task (SentencesTask): How they are found.
-    output (Path): What is made of them; they stand beside it.
-    cluster (Cluster): The options of the command.
-    """
-    shards = shards_of(task, texts, cluster)
-    folder = distribute(command, task, shards, output.with_name(f"{output.name}.sentences"), cluster)
-    for shard in shards:
-        yield from map(json.loads, folder.read(shard).splitlines())
-
-
-def pairs_by_workers(
-    command: str, task: SentencesTask, texts: Iterable[Any], output: Path, cluster: Cluster
-) -> WordPairs:
-    """Which words stand side by side in texts, counted and merged by workers. The arguments are those of `sentences_by_workers`."""
-    shards = shards_of(task, texts, cluster)
-    with connected(cluster.ray or "auto"):
-        folder = distribute(command, task, shards, output.with_name(f"{output.name}.pairs"), cluster)
-        return merge_shards(folder, shards, WordPairs.from_bytes, merge_pairs)
 
 
 def _located(lines: Iterable[tuple[int, str]], shard: Shard, *, per_line: bool) -> Iterator[Document]:
@@ -308,6 +284,12 @@ def identity_of_model(model: str) -> str:
     return identity("".join(f"{name} {identity_of_file(file)}\n" for name, file in files.items()).encode())
 
 
+def see_same(what: str, path: str, made_of: str) -> None:
+    """See that something is for a worker what it is for the command. RAISES (ValueError): If it is not, or not there."""
+    if identity_of_model(path) != made_of:
+        raise ValueError(f"The {what} '{path}' is another one on a worker than for the command.")
+
+
 def _files_of(folder: Path) -> dict[str, Path]:
     files = sorted(file for file in folder.rglob("*") if file.is_file() and file.suffix != ".pyc")
     return {str(file.relative_to(folder)): file for file in files}
@@ -331,8 +313,21 @@ def shards_of(task: ShardTask, texts: Iterable[Any], cluster: Cluster, *, is_con
     return cut(files, cluster.shard_size * 1000, column=task.field, is_conllu=is_conllu)
 
 
+def of_texts(
+    command: str, task: ShardTask, texts: Iterable[Any], output: Path, cluster: Cluster
+) -> tuple[Folder, list[Shard]]:
+    """Have workers do something to texts, see `distribute`: a folder beside the output that is to be made of it, and its shards."""
+    shards = shards_of(task, texts, cluster)
+    return distribute(command, task, shards, beside(output), cluster), shards
+
+
+def beside(output: Path) -> Path:
+    """The folder for what workers find, where one file is made of it."""
+    return output.with_name(f"{output.name}.shards")
+
+
 def distribute(
-    command: str, task: ShardTask, shards: Sequence[Shard], output: Any, cluster: Cluster, *, named: str = "--output"
+    command: str, task: ShardTask, shards: Sequence[Shard], output: Any, cluster: Workers, *, named: str = "--output"
 ) -> Folder:
     """Have workers of a cluster do something to shards, and say how far they are.
 
@@ -340,7 +335,7 @@ def distribute(
     task (ShardTask): What is done.
     shards (Sequence[Shard]): To what.
     output (Path | str | None): The folder for the output, or its URI.
-    cluster (Cluster): The options of the command, with an address.
+    cluster (Workers): The options of the command, with an address.
     named (str): What the option for the folder is called.
     RETURNS (Folder): The folder.
     RAISES (ValueError): If there is no cluster, too much fails, or the folder has something else.
@@ -353,8 +348,7 @@ def distribute(
     run = {
         "command": command,
         **settings,
-        "inputs": f"{len({shard.path for shard in shards})} files {inputs}",
-        "shard_size": cluster.shard_size,
+        "inputs": f"{len({shard.path for shard in shards})} files in {len(shards)} shards {inputs}",
         "version": __version__,
         "spacy": spacy.__version__,
     }

@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,14 +15,19 @@ import typer
 from spacy.cli.train import train
 from wasabi import msg
 
+from ..annotation.arrays import Guides
 from ..components.base import example_of_words
 from ..distributed.cluster import connected
 from ..distributed.commands import RemoteProcess, ended, running
+from ..distributed.inputs import Document, Shard
+from ..distributed.work import Process
+from ..storage.arrays import load_arrays
 from ..storage.files import prepare_folder, replace_file
 from .app import load_parser, note, prepare_docs, save_docs
-from .options import DocsFile, Elsewhere, Generative, Threads, argument, option
+from .options import DocsFile, Elsewhere, Generative, Threads, Workers, argument, option
 from .progress import Bar
 from .raw_text import read_training
+from .shards import ShardTask, beside, distribute, identity_of_model, made_with, see_same
 from .tables import separate
 
 # What the generative parser of a guided pipeline has in common with it, by the beginnings of names.
@@ -176,23 +182,65 @@ def guides(
     *,
     folds: Annotated[int, option("How many parts of the corpus are left out, one after the other", least=2)] = 10,
     threads: Threads = None,
+    cluster: Workers = Workers(),
 ) -> None:
     """Write the corpus that a parser was trained on with what it believes about it, for components that read guides to learn from.
 
     A part of the sentences is taken out of the model, parsed by what is left of it, and put back, until all have been parsed by a
     parser that has not seen them. The documents have the gold annotation on the tokens and words that the parser has learned, and
     the guides, which are about words, in `doc._.guide`.
+
+    With --ray each part is a shard: workers annotate it, with one thread each, into a folder beside the output, which is the same.
     """
     prepare_docs(output)
+    if cluster.ray is not None and threads is not None:
+        raise ValueError("With --ray there is no --threads: each worker has one.")
     nlp, parser = load_parser(model, threads=threads)
     examples = read_training(corpus, nlp, nlp.config)
     words = sum(len(example_of_words(example).predicted) for example in examples)
     if not words:
         raise ValueError(f"There is nothing to annotate in '{corpus}'.")
+    guides = None
+    if cluster.ray is not None:
+        where = str(corpus.absolute())
+        task = GuidesTask(*made_with(model), True, "", "guides", where, identity_of_model(where), folds)
+        shards = [Shard(part, where, f"part {part + 1}", "part", part, folds) for part in range(folds)]
+        folder = distribute("guides", task, shards, beside(output), cluster)
+        guides = (Guides(**load_arrays(folder.read(shard))) for shard in shards)
     with Bar(total=words, desc="Annotating", unit=" words") as bar:
-        docs, learned = parser.leave_out(examples, folds=folds, progress=bar.update)
+        docs, learned = parser.leave_out(examples, folds=folds, progress=bar.update, guides=guides)
     save_docs(output, docs)
     msg.good(f"Annotated {words:,} words, with {learned:,} sentences left out when they were parsed; saved {output}")
+
+
+@dataclass(frozen=True)
+class GuidesTask(ShardTask):
+    """What `hpyp guides --ray` has workers do: annotate a part of a corpus by the parser without it.
+
+    corpus, corpus_made_of (str): What the parser was trained on, and what identifies that.
+    folds (int): How many parts there are.
+    """
+
+    corpus: str
+    corpus_made_of: str
+    folds: int
+
+    def documents(self, shard: Shard) -> Iterator[Document]:
+        """The part as one document, since it fails as a whole."""
+        yield Document(shard.start, "")
+
+    def process(self) -> Process:
+        """What annotates parts."""
+        see_same("corpus", self.corpus, self.corpus_made_of)
+        nlp, parser = load_parser(self.model, threads=1)
+        examples = read_training(Path(self.corpus), nlp, nlp.config)
+        parts = parser.parts_to_leave_out(examples, folds=self.folds)
+
+        def annotate(shard: Shard, documents: Sequence[Document]) -> tuple[list[Guides], int]:
+            found = parts.annotate(shard.start)
+            return [found], len(found.heads)
+
+        return annotate
 
 
 # What a project consists of that its workflows only read.

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import spacy
 from command_line import run
 from spacy.tokens import DocBin
 
@@ -143,12 +144,35 @@ def test_a_full_disk_on_a_worker_is_said_with_its_node(cluster, undisturbed, tmp
     assert files_of(tmp_path / "out") == expected
 
 
-def test_classes_are_those_without_ray(cluster, write, tmp_path):
+@pytest.mark.parametrize(
+    ("command", "settings"),
+    [
+        ("classes", ("--classes", 3, "--min-count", 1, "--threads", 1, "-o")),
+        ("ngram", ("--sweeps", 2, "--samples", 1)),
+    ],
+)
+def test_what_one_file_is_made_of_workers_find(cluster, write, tmp_path, command, settings):
     path = write(TEXT)
-    settings = ("hpyp", "classes", path, "--classes", 3, "--min-count", 1, "--threads", 1)
-    run(*settings, "-o", tmp_path / "alone.txt")
-    run(*settings, "-o", tmp_path / "by-workers.txt", "--ray", cluster, "--shard-size", 1)
-    assert (tmp_path / "alone.txt").read_bytes() == (tmp_path / "by-workers.txt").read_bytes()
+    alone, by_workers = tmp_path / "alone", tmp_path / "by-workers"
+    run("hpyp", command, path, *settings, alone)
+    run("hpyp", command, path, *settings, by_workers, "--ray", cluster, "--shard-size", 1)
+    assert alone.read_bytes() == by_workers.read_bytes()
+
+
+def test_guides_are_those_without_ray(cluster, model, toy, tmp_path):
+    corpus = tmp_path / "train.spacy"
+    DocBin(docs=[toy.doc(spacy.blank("en").vocab, sentence) for sentence in toy.sentences()]).to_disk(corpus)
+    command = ("hpyp", "guides", model, corpus)
+    run(*command, tmp_path / "alone.spacy", "--folds", 3)
+    for workers in (1, 2):
+        shared = ("--folds", 3, "--ray", cluster, "--workers", workers)
+        done = run(*command, tmp_path / f"by-{workers}.spacy", *shared)
+        assert "Saved 3 shards" in done.output
+        assert (tmp_path / f"by-{workers}.spacy").read_bytes() == (tmp_path / "alone.spacy").read_bytes()
+    # Another corpus into the same folder is refused.
+    DocBin(docs=[toy.doc(spacy.blank("en").vocab, sentence) for sentence in toy.sentences()[1:]]).to_disk(corpus)
+    done = run(*command, tmp_path / "by-1.spacy", *shared, exit_code=1)
+    assert "corpus_made_of was" in done.output
 
 
 def test_what_is_learned_from_text_does_not_depend_on_workers_and_goes_on_after_a_round(

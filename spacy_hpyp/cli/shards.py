@@ -270,15 +270,15 @@ def made_with(model: str | None) -> tuple[str, str]:
     return where, identity_of_model(where)
 
 
-def identity_of_model(model: str) -> str:
-    """What identifies a pipeline, or the model that is in a file.
+def identity_of_model(model: str, what: str = "pipeline") -> str:
+    """What identifies a pipeline, or what else is in a file or folder.
 
     RAISES (ValueError): If it is not there.
     """
     path = Path(model) if Path(model).exists() else get_package_path(model) if is_package(model) else None
     if path is None:
         raise ValueError(
-            f"There is no pipeline '{model}' on a worker: install it as a package on all nodes, or put it where they all see it."
+            f"There is no {what} '{model}' on a worker: put it where they all see it, or if it is a pipeline, install it as a package on all nodes."
         )
     files = {".": path} if path.is_file() else _files_of(path)
     return identity("".join(f"{name} {identity_of_file(file)}\n" for name, file in files.items()).encode())
@@ -286,7 +286,7 @@ def identity_of_model(model: str) -> str:
 
 def see_same(what: str, path: str, made_of: str) -> None:
     """See that something is for a worker what it is for the command. RAISES (ValueError): If it is not, or not there."""
-    if identity_of_model(path) != made_of:
+    if identity_of_model(path, what) != made_of:
         raise ValueError(f"The {what} '{path}' is another one on a worker than for the command.")
 
 

@@ -234,7 +234,7 @@ class GuidesTask(ShardTask):
         see_same("corpus", self.corpus, self.corpus_made_of)
         nlp, parser = load_parser(self.model, threads=1)
         examples = read_training(Path(self.corpus), nlp, nlp.config)
-        parts = parser.parts_to_leave_out(examples, folds=self.folds)
+        _, parts = parser.parts_to_leave_out(examples, folds=self.folds)
 
         def annotate(shard: Shard, documents: Sequence[Document]) -> tuple[list[Guides], int]:
             found = parts.annotate(shard.start)

@@ -14,7 +14,7 @@ from thinc.api import Model, Optimizer
 from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
 from ..annotation.arrays import Guides, Parses, with_letters
 from ..annotation.candidates import Candidates, trees_of
-from ..annotation.documents import GoldDocument, Layout, encode_docs, join, with_words, write_parses
+from ..annotation.documents import GoldDocument, Layout, RawSentence, encode_docs, join, with_words, write_parses
 from ..annotation.extensions import mark_uncalibrated
 from ..annotation.guides import write_guides
 from ..annotation.syntactic_words import has_multiword_tokens, words_as_tokens, write_back
@@ -389,7 +389,7 @@ class HPYPParser(ViewedParser):
         RAISES (ValueError): If the component has not been trained, or not on these examples, or with latent derivations.
         """
         examples = list(examples)
-        annotated, parts = self._left_out(examples, folds)
+        annotated, parts = self.parts_to_leave_out(examples, folds=folds)
 
         def told(found: Guides) -> Guides:
             progress(len(found.heads))
@@ -408,12 +408,10 @@ class HPYPParser(ViewedParser):
             write_back(doc, own)
         return found, parts.learned
 
-    def parts_to_leave_out(self, examples: Iterable[Example], *, folds: int = 10) -> LeaveOut:
-        """What annotates the parts of gold documents, see `leave_out`."""
-        return self._left_out(list(examples), folds)[1]
-
-    def _left_out(self, examples: list[Example], folds: int) -> tuple[list, LeaveOut]:
-        """Documents as they were learned, see `annotated_document`, and their parts."""
+    def parts_to_leave_out(
+        self, examples: Iterable[Example], *, folds: int = 10
+    ) -> tuple[list[tuple[Doc, list[RawSentence], list[np.ndarray]]], LeaveOut]:
+        """Gold documents as they were learned, see `annotated_document`, and what annotates their parts, see `leave_out`."""
         folds, model = whole("folds", folds, least=2), self._initialized()
         annotated = [annotated_document(each, self.tokens) for each in self._examples(examples, "leave_out")]
         parts = LeaveOut(

@@ -84,6 +84,11 @@ def fresh(folder: Path) -> Path:
     return folder
 
 
+def busy() -> float:
+    """How long all cores of this machine have worked since it was started, in seconds."""
+    return sum(map(int, Path("/proc/stat").read_text().split()[1:4])) / os.sysconf("SC_CLK_TCK")
+
+
 def workers_beside_one_process(given: argparse.Namespace) -> None:
     """Print words in a second."""
     from spacy_hpyp.cli.app import load_pipeline, set_threads
@@ -91,12 +96,13 @@ def workers_beside_one_process(given: argparse.Namespace) -> None:
     nlp = load_pipeline(given.pipeline)
     set_threads(nlp, 1)
     nlp("Ready ?")
-    clock, processor = time.perf_counter(), time.process_time()
+    all_cores, clock, processor = busy(), time.perf_counter(), time.process_time()
     lines = list(parsed(nlp, Source(given.text, "text", False), None))
-    words = sum(line[:1].isdigit() for sentence in lines for line in sentence.splitlines())
-    clock, processor = time.perf_counter() - clock, time.process_time() - processor
+    all_cores, clock, processor = busy() - all_cores, time.perf_counter() - clock, time.process_time() - processor
+    words = sum(line.split("\t")[0].isdigit() for sentence in lines for line in sentence.splitlines())
     print(
-        f"one process: {words:,} words, {words / clock:,.0f} words/s, {words / processor:,.0f} a second of processor time"
+        f"one process: {words:,} words, {words / clock:,.0f} words/s, {words / processor:,.0f} a second of processor time; others took "
+        f"{(all_cores - processor) / clock:.2f} cores"
     )
     del nlp, lines
     shards = cut(find_files([str(given.text)]), given.shard_size, column="")
@@ -110,25 +116,28 @@ def workers_beside_one_process(given: argparse.Namespace) -> None:
         begun = time.perf_counter()
         with connected("local[2]"):
             started = time.perf_counter()
-            seen: list[float] = []
-            run_shards(
-                task,
-                folder,
-                {"command": "parse"},
-                shards,
-                workers=number,
-                max_errors=0,
-                progress=lambda summary, seen=seen: seen.append(time.perf_counter()),
-            )
-            ended = time.perf_counter()
+            # Of each shard that is there: when, how many words there are then, what all cores have worked, and how many batches are in the log.
+            seen: list[tuple[float, int, float, int]] = []
+
+            def note(summary, seen=seen, log=log):
+                batches = len(log.read_text().splitlines()) if log.exists() else 0
+                seen.append((time.perf_counter(), summary.words, busy(), batches))
+
+            settings = {"workers": number, "max_errors": 0, "progress": note}
+            run_shards(task, folder, {"command": "parse"}, shards, **settings)
         rows = [line.split() for line in log.read_text().splitlines()]
-        total, seconds = sum(int(row[1]) for row in rows), sum(float(row[2]) for row in rows)
         memory = {row[0]: [float(row[3])] for row in reversed(rows)}
         for row in rows:
             memory[row[0]].append(float(row[3]))
+        # When each has had one, all are at work.
+        ready, before, cores, batches = seen[number]
+        end, total, all_cores, _ = seen[-1]
+        seconds = sum(float(row[2]) for row in rows[batches:])
         print(
-            f"{number} workers: {total:,} words in {len(shards)} shards, {total / (ended - seen[1]):,.0f} words/s after the first shard, "
-            f"{total / seconds:,.0f} a second of processor time; cluster {started - begun:.1f} s, first shard {seen[1] - started:.1f} s; memory "
+            f"{number} workers: {total:,} words in {len(shards)} shards; after {number}, {(total - before) / (end - ready):,.0f} words/s, "
+            f"{sum(int(row[1]) for row in rows[batches:]) / seconds:,.0f} a second of processor time, {total / sum(float(row[2]) for row in rows):,.0f} "
+            f"with the first ones; others and Ray took {(all_cores - cores - seconds) / (end - ready):.2f} cores; cluster {started - begun:.1f} s, "
+            f"first shard {seen[1][0] - started:.1f} s; memory "
             + ", ".join(f"{own[1]:.0f} to {own[0]:.0f} MB (most {max(own):.0f})" for own in memory.values())
         )
 

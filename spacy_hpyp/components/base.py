@@ -24,7 +24,7 @@ from ..models.stored import ClassedModel
 from ..settings import Settings
 from ..storage.checksum import blaming, identity, identity_of_file, unpack_message, with_checksum
 from ..storage.files import replace_file
-from .word_classes import given_classes
+from ..text.word_classes import classes_in
 
 register_extensions()
 
@@ -90,7 +90,20 @@ class TrainableComponent(TrainablePipe):
     @property
     def learned(self) -> Any:
         """What learns, and has learned: the model itself."""
-        return given_classes(self.model.attrs[self.attribute], self.vocab)
+        model = self.model.attrs[self.attribute]
+        if isinstance(model, ClassedModel) and model.is_classed and model.classes is None:
+            # There may be none yet: spaCy takes a component of another pipeline before anything is read into the new one.
+            classes = classes_in(self.vocab)
+            if classes is not None:
+                model.classes = classes
+        return model
+
+    def _new_model(self) -> Any:
+        """A model with the settings of this one that has learned nothing, and reads the classes of words that the vocabulary has."""
+        model = self.learned.untrained()
+        if isinstance(model, ClassedModel):
+            model.use_classes(classes_in(self.vocab))
+        return model
 
     @property
     def guard(self) -> Guard:

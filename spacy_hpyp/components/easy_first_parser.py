@@ -30,7 +30,6 @@ from .alignment import gold_documents
 from .factories import TREE_SCORES, TREES, register
 from .parsers import Parser
 from .settings import EasyFirstParserSettings
-from .word_classes import begin_with_classes
 
 
 class EasyFirstParser(Parser):
@@ -74,7 +73,7 @@ class EasyFirstParser(Parser):
         self, corpus: GoldCorpus, labels: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None
     ) -> None:
         before = self.parser
-        self._use(begin_with_classes(before.untrained(), self.vocab))
+        self._use(self._new_model())
         parser = self.parser
         try:
             numbers = {tag: number for number, tag in enumerate(labels["tags"])}

@@ -53,7 +53,7 @@ class EasyFirstSenter(WordClassifyingComponent):
         """
         self._check_trained()
         sequences, words = self.classifier.read_docs(list(docs), reader=self.name)
-        outcomes = self.model.predict((sequences, self.search, self.threads))
+        outcomes = self.classifier.decide(sequences, self.search, self.threads)
         if self.certainty > 0.0:
             sure = np.abs(self.classifier.leads(sequences, outcomes)) >= self.certainty
             outcomes = np.where(sure | (sequences.given != NONE), outcomes, NONE)

@@ -28,7 +28,6 @@ from .alignment import gold_documents
 from .factories import TREE_SCORES, TREES, register
 from .parsers import GibbsParser
 from .settings import HeadOutwardSettings
-from .word_classes import begin_with_classes
 
 
 class HeadOutwardComponent(GibbsParser):
@@ -45,7 +44,6 @@ class HeadOutwardComponent(GibbsParser):
         return Treebank(model, self._read)
 
     def _initialize_model(self, model: HeadOutwardModel, corpus: GoldCorpus, labels: dict[str, list[str]]) -> None:
-        model = begin_with_classes(model, self.vocab)
         vocabulary = corpus.vocabulary(labels["tags"], model.own_settings, uncased=True)
         model.initialize(labels["labels"], vocabulary)
 

@@ -65,7 +65,7 @@ class HeadOutwardStates(TrainableComponent):
         RAISES (ValueError): If there is nothing to learn.
         """
         examples = self._initial_examples(get_examples)
-        model = self.latent_states.untrained()
+        model = self._new_model()
         documents = {uncased_key(doc): doc for doc in (example.reference for example in examples)}
         read = {key: read_uncased(doc) for key, doc in documents.items()}
         usable = [model.usable(words) for words in read.values()]

@@ -19,6 +19,7 @@ from ..annotation.extensions import mark_uncalibrated
 from ..annotation.guides import write_guides
 from ..annotation.syntactic_words import has_multiword_tokens, words_as_tokens, write_back
 from ..annotation.words import layout_of
+from ..arc_standard.decoding import decode, mixture, posteriors
 from ..compiled import NONE
 from ..inference.rounding import Search
 from ..language_model.generation import LONGEST, generate_docs
@@ -39,7 +40,6 @@ from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .scorer import score
 from .settings import ParserSettings
 from .views import ViewedParser
-from .word_classes import begin_with_classes
 
 # While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
 _LATENT_INTERVAL = 5
@@ -101,7 +101,7 @@ class HPYPParser(ViewedParser):
         return JointTreebank(model)
 
     def _initialize_model(self, model: JointModel, corpus: GoldCorpus, labels: dict[str, list[str]]) -> None:
-        initialize(begin_with_classes(model, self.vocab), corpus, labels, seed=self.seed)
+        initialize(model, corpus, labels, seed=self.seed)
         if model.vocabulary.rare:
             rare = len(model.vocabulary.rare)
             util.logger.info("%s: %d words that are rare are known by the tags that they had", self.name, rare)
@@ -243,7 +243,8 @@ class HPYPParser(ViewedParser):
         self._check_trained()
         model, docs, settings = self.learned, list(docs), self.settings
         blocks, layout = encode_docs(docs, model.encoder, given_tags=settings.tags == "given")
-        parses = self.model.predict((blocks, settings.search if search is None else search, settings.threads))
+        search = settings.search if search is None else search
+        parses = decode(model.frozen.parser, blocks, search, settings.threads)
         if model.confidence is not None:
             parses = model.confidence.of(parses, blocks.offsets, model.vocabulary.is_known(blocks.words))
         return layout, with_letters(parses, model.spell_docs(docs, layout, blocks.words))
@@ -304,10 +305,11 @@ class HPYPParser(ViewedParser):
         k = whole("k", k, least=1)
         model, doc = self._initialized(), words_as_tokens(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
-        sentences, posteriors = model.frozen.posteriors(blocks, self._search_of_all(labels_per_arc), self.threads)
+        search = self._search_of_all(labels_per_arc)
+        sentences, of_each = posteriors(model.frozen.parser, blocks, search, self.threads)
         letters = model.spell_docs([doc], layout, blocks.words)
         found = []
-        for start, end, posterior in zip(sentences.offsets, sentences.offsets[1:], posteriors):
+        for start, end, posterior in zip(sentences.offsets, sentences.offsets[1:], of_each):
             best = distinct_parses(posterior)[:k]
             rows = [i for _, i in best]
             tags = [[model.tags[tag] for tag in own] for own in posterior.tags[rows].tolist()]
@@ -360,7 +362,7 @@ class HPYPParser(ViewedParser):
         """
         model, doc = self._initialized(), words_as_tokens(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
-        shares = model.frozen.mixture(blocks, self._search_of_all(labels_per_arc), self.threads)
+        shares = mixture(model.frozen.parser, blocks, self._search_of_all(labels_per_arc), self.threads)
         return marginals(doc, layout, shares, model.encoder)
 
     def _search_of_all(self, labels_per_arc: int | None) -> Search:

@@ -175,7 +175,8 @@ class VotingComponent(TrainableComponent):
         """
         self._check_trained()
         ballots, layout, names = self._ballots(list(docs), last=self.last)
-        return layout, self.model.predict((ballots, names.labels[ROOT_LABEL], self._longest, self._kept)), names
+        root = names.labels[ROOT_LABEL]
+        return layout, self.votes.elect(ballots, longest=self._longest, root=root, kept=self._kept), names
 
     def _replace_model(self, loaded: Votes) -> None:
         super()._replace_model(loaded)

@@ -134,7 +134,7 @@ class GibbsParser(Parser):
 
     def _treebank_of(self, corpus: GoldCorpus, labels: dict[str, list[str]]) -> Treebank:
         """The sentences of a corpus, and a new model of them. The component stays as it is."""
-        model = self.learned.untrained()
+        model = self._new_model()
         self._initialize_model(model, corpus, labels)
         treebank = self._new_treebank(model)
         treebank.begin(corpus)

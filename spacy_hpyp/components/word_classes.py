@@ -2,16 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 from spacy.language import Language
 from spacy.util import registry
-from spacy.vocab import Vocab
 
-from ..models.stored import ClassedModel
-from ..text.word_classes import TABLE, classes_in, read_classes
-
-_Classed = TypeVar("_Classed", bound=ClassedModel)
+from ..text.word_classes import TABLE, read_classes
 
 
 @registry.callbacks("spacy-hpyp.WordClasses.v1")
@@ -31,21 +26,3 @@ def create_word_classes(path: str | Path | None = None) -> Callable[[Language], 
             nlp.vocab.lookups.add_table(TABLE, classes)
 
     return read
-
-
-def begin_with_classes(model: _Classed, vocab: Vocab) -> _Classed:
-    """Let a model that is going to be initialized read the classes of a vocabulary, if it has any."""
-    model.use_classes(classes_in(vocab))
-    return model
-
-
-def given_classes(model: Any, vocab: Vocab) -> Any:
-    """A model, which reads the classes of a vocabulary if it has learned with some.
-
-    The vocabulary may not have them yet: spaCy takes a component of another pipeline before anything is read into the new one.
-    """
-    if isinstance(model, ClassedModel) and model.is_classed and model.classes is None:
-        classes = classes_in(vocab)
-        if classes is not None:
-            model.classes = classes
-    return model

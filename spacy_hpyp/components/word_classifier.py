@@ -22,7 +22,6 @@ from ..models.word_classifier import WordClassifier
 from ..training.outcomes import Corpus, Encoded, GoldWords
 from ..training.treebank import Seen
 from .base import TrainableComponent
-from .word_classes import begin_with_classes
 
 
 class WordClassifyingComponent(TrainableComponent):
@@ -54,7 +53,7 @@ class WordClassifyingComponent(TrainableComponent):
 
     def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str], missing: str) -> None:
         """Collect the vocabulary and forget what was learned before; `missing` is what no example has if there is nothing to learn."""
-        model = begin_with_classes(self.classifier.untrained(), self.vocab)
+        model = self._new_model()
         numbers = {outcome: number for number, outcome in enumerate(outcomes)}
         found = [words for example in examples for words in self._gold_words(example, numbers)]
         if not any(np.any(words.gold >= 0) for words in found):
@@ -102,7 +101,7 @@ class WordClassifyingComponent(TrainableComponent):
         """
         self._check_trained()
         sequences, words = self.classifier.read_docs(list(docs), reader=self.name)
-        return words, self.model.predict((sequences, self.search, self.threads))
+        return words, self.classifier.decide(sequences, self.search, self.threads)
 
 
 class LabellingComponent(WordClassifyingComponent):

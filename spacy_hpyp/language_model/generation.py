@@ -10,6 +10,7 @@ from spacy.vocab import Vocab
 from ..annotation.arrays import Parses, sentence_blocks, with_letters
 from ..annotation.documents import Layout, write_parses
 from ..arc_standard.configuration import tree_of
+from ..arc_standard.decoding import decode
 from ..arc_standard.generation import Derivation, draw_sentence
 from ..arc_standard.likelihood import new_queries
 from ..inference.rounding import Search
@@ -97,7 +98,7 @@ def _annotation(model: JointModel, drawn: Sequence[Derivation], search: Search, 
     """The trees that were drawn, and what the beam says of the words."""
     blocks = sentence_blocks([one.words for one in drawn])
     offsets = blocks.offsets
-    parses = model.frozen.decode(blocks, search._replace(marginals=False, consensus=False), threads)
+    parses = decode(model.frozen.parser, blocks, search._replace(marginals=False, consensus=False), threads)
     parses.tags[:] = np.concatenate([one.tags for one in drawn])
     for one, start, end in zip(drawn, offsets[:-1], offsets[1:]):
         tree_of(one.actions, parses.heads[start:end], parses.labels[start:end])

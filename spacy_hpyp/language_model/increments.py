@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 
 from ..annotation.arrays import Blocks
 from ..annotation.documents import Layout, encode_docs
-from ..arc_standard.increments import OPEN, Increments
+from ..arc_standard.increments import OPEN, Increments, follow
 from ..compat.spacy import nonproj
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
@@ -125,7 +125,7 @@ def _follow(model: JointModel, blocks: Blocks, search: Search, threads: int, *, 
         offsets = blocks.offsets[first : first + _BATCH + 1]
         start, end = offsets[0], offsets[-1]
         some = Blocks(blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], offsets - start)
-        yield from model.frozen.follow(some, search, threads, parses=parses)
+        yield from follow(model.frozen.parser, some, search, threads, parses=parses)
 
 
 def _merged(found: Increments, word: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

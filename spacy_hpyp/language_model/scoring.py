@@ -19,6 +19,7 @@ import numpy as np
 from spacy.util import minibatch
 
 from ..annotation.arrays import Blocks, Parses, sentence_blocks
+from ..arc_standard.decoding import decode
 from ..arc_standard.likelihood import new_queries
 from ..arc_standard.sampling import estimate_log_probabilities
 from ..inference.rounding import Search
@@ -192,7 +193,7 @@ def decoded(
     """Sentences, some at a time: their words, and what the parser says of them. The arguments are those of `score_by_beam`."""
     for batch in minibatch(sentences, _BATCH):
         blocks = sentence_blocks([_numbers(model, words) for words in batch])
-        yield batch, blocks, model.frozen.decode(blocks, search, threads)
+        yield batch, blocks, decode(model.frozen.parser, blocks, search, threads)
 
 
 def score_by_particles(

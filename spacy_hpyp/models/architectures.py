@@ -7,16 +7,18 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
-from ..annotation.arrays import Blocks, Parses
+from ..annotation.arrays import Parses
 from ..annotation.documents import encode_docs
+from ..arc_standard.decoding import decode
 from ..arc_standard.distributions import ContextLists
 from ..inference.rounding import Search
 from ..settings import taking
 from ..text.unknown_words import RULES, UnknownWordRule
 from ..text.vocabulary import VocabularySettings
 from .joint_model import JointModel
-from .parameters import Parameters, set_pooled
+from .parameters import set_pooled
 from .settings import ModelSettings
+from .stored import model_holding
 
 for _name, _make_rule in RULES.items():
     registry.misc.register(_name, func=_make_rule)
@@ -37,7 +39,7 @@ def HPYPModel(
     label: Sequence[Sequence[str]] = (),
     gates: dict[str, list[str]] | None = None,
     **settings: Any,
-) -> Model[tuple[Blocks, Search, int] | list[Doc], Parses]:
+) -> Model[list[Doc], Parses]:
     """The joint model of transitions, tags and words (Buys & Blunsom 2015) as a thinc model.
 
     Its attribute `joint_model` holds alphabets and seating, its parameters are the pools' weights.
@@ -50,8 +52,7 @@ def HPYPModel(
     gates (dict[str, list[str]] | None): By distribution, the elements whose symbols add to the weights of a pool's experts; where
         nothing is said, see `spacy_hpyp.arc_standard.distributions.GATES`.
     **settings: See `spacy_hpyp.models.settings`.
-    RETURNS (Model): Takes blocks of words, how to search, and the number of threads; gives their parses. Takes Docs too, as
-        `spacy debug model` gives them to every model, and parses them with a search of its own.
+    RETURNS (Model): Takes Docs and gives their parses, by a search of its own.
     RAISES (ValueError): If a context element is not known, or a setting is not what it may be.
     """
     found = ModelSettings(**settings)
@@ -73,14 +74,9 @@ def HPYPModel(
 
 def thinc_model(joint: JointModel) -> Model:
     """A joint model as the attribute of a thinc model of its own."""
-    return set_pooled(Model("hpyp", forward), JOINT_MODEL, joint)
+    return set_pooled(model_holding(joint, "hpyp", JOINT_MODEL, _parse), JOINT_MODEL, joint)
 
 
-def forward(model: Model, request: tuple[Blocks, Search, int] | list[Doc], is_train: bool) -> tuple[Parses, Any]:
-    """Decode. There is nothing to propagate back: the model learns by Gibbs sampling."""
-    joint: JointModel = model.attrs[JOINT_MODEL]
-    if isinstance(request, list):
-        blocks, _ = encode_docs(request, joint.encoder, given_tags=not joint.is_lexicalised)
-        request = blocks, _SEARCH_OF_DOCS, 1
-    blocks, search, threads = request
-    return joint.freeze(Parameters(model, JOINT_MODEL)).decode(blocks, search, threads), lambda gradient: gradient
+def _parse(joint: JointModel, docs: list[Doc]) -> Parses:
+    blocks, _ = encode_docs(docs, joint.encoder, given_tags=not joint.is_lexicalised)
+    return decode(joint.frozen.parser, blocks, _SEARCH_OF_DOCS)

@@ -309,15 +309,11 @@ class CountModel(ClassedModel):
 
     @property
     def frozen(self) -> Any:
-        """The model as it predicts now."""
-        return self.freeze(self.weights)
+        """The model as it predicts now, see `predicting`, made when it is first asked for with these weights."""
+        return self.guard.read(self._freeze)
 
-    def freeze(self, weights: Mapping[str, Weights]) -> Any:
-        """The model as it predicts with some weights, see `predicting`, made when it is first asked for."""
-        return self.guard.read(lambda: self._freeze(weights))
-
-    def _freeze(self, weights: Mapping[str, Weights]) -> Any:
-        now, views = {name: weights[name] for name in self.conditionals}, self.views
+    def _freeze(self) -> Any:
+        now, views = {name: self.weights[name] for name in self.conditionals}, self.views
         if self._frozen is None or not _equal(self._frozen[0], now):
             now = {name: Weights(*(part.copy() for part in own)) for name, own in now.items()}
             pools = {name: self.conditionals[name].frozen(view, now[name]) for name, view in views.items()}

@@ -8,13 +8,14 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
-from ..easy_first.classification import EasyFirstSearch, Sequences
+from ..easy_first.classification import EasyFirstSearch
 from ..easy_first.parsing import EasyFirstTrees
 from ..easy_first.words import LEMMAS, MORPHOLOGY, STARTS, TAGS, ClassificationTask
 from ..settings import taking
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
 from .settings import ClassifierSettings, TaggerModelSettings, TreeModelSettings
+from .stored import model_holding
 from .tree_model import TreeModel
 from .word_classifier import WordClassifier
 
@@ -23,20 +24,15 @@ CLASSIFIER = "decider"
 #: The attribute of a thinc Model that holds a `TreeModel`.
 TREE_MODEL = "tree_model"
 
-#: Sequences, how to search, and the number of threads. Or Docs, as `spacy debug model` gives them to every model.
-Request = tuple[Sequences, EasyFirstSearch, int] | list[Doc]
-# How Docs are searched that come without a component and its settings.
-_SEARCH_OF_DOCS = EasyFirstSearch(beam=1, window=100)
-
 
 def _architecture(
     name: str, task: ClassificationTask, group: type[ClassifierSettings] = ClassifierSettings
-) -> Callable[..., Model[Request, np.ndarray]]:
+) -> Callable[..., Model[list[Doc], np.ndarray]]:
     """Register an architecture of models that decide words, with the settings that it has."""
 
     def make(
         templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
-    ) -> Model[Request, np.ndarray]:
+    ) -> Model[list[Doc], np.ndarray]:
         """A model of what words are, the easiest word first (Ma et al. 2012, 2013), as a thinc model.
 
         Its attribute `classifier` holds words, outcomes and weights; it has no parameters.
@@ -44,15 +40,14 @@ def _architecture(
         templates (Sequence[Sequence[str]]): The elements that each feature reads, see `spacy_hpyp.easy_first.words`.
         unknown_words (UnknownWordRule): Maps words that are too rare to classes.
         **settings: See `spacy_hpyp.models.settings`.
-        RETURNS (Model): Takes a request; gives the outcome of each word (int32[words]).
+        RETURNS (Model): Takes Docs and gives the outcome of each word (int32[words]), by greedy search.
         RAISES (ValueError): If an element is not known, or a setting is not what it may be.
         """
         found = group(**settings)
         open_class_below = getattr(found, "open_class_below", 0)
         vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count, open_class_below)
-        model: Model = Model(f"easy_first_{task.outcome}", forward)
-        model.attrs[CLASSIFIER] = WordClassifier(task, templates, vocabulary, places=found.places)
-        return model
+        model = WordClassifier(task, templates, vocabulary, places=found.places)
+        return model_holding(model, f"easy_first_{task.outcome}", CLASSIFIER, _decide)
 
     make.__name__ = make.__qualname__ = name
     return registry.architectures(f"spacy-hpyp.{name}.v1")(taking(group)(make))
@@ -64,12 +59,8 @@ EasyFirstMorphologizer = _architecture("EasyFirstMorphologizer", MORPHOLOGY)
 EasyFirstLemmatizer = _architecture("EasyFirstLemmatizer", LEMMAS)
 
 
-def forward(model: Model, request: Request, is_train: bool) -> tuple[np.ndarray, Any]:
-    """Decide. There is nothing to propagate back: the model learns by the perceptron's updates."""
-    classifier: WordClassifier = model.attrs[CLASSIFIER]
-    if isinstance(request, list):
-        request = classifier.read_docs(request)[0], _SEARCH_OF_DOCS, 1
-    return classifier.decide(*request), lambda gradient: gradient
+def _decide(classifier: WordClassifier, docs: list[Doc]) -> np.ndarray:
+    return classifier.decide(classifier.read_docs(docs)[0], EasyFirstSearch(beam=1, window=100))
 
 
 @registry.architectures("spacy-hpyp.EasyFirstParser.v1")
@@ -90,15 +81,9 @@ def EasyFirstParser(
     """
     found = TreeModelSettings(**settings)
     vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count)
-    model = Model("easy_first_parser", _parse)
-    model.attrs[TREE_MODEL] = TreeModel(
-        arcs, labels, vocabulary, arc_places=found.arc_places, label_places=found.label_places
-    )
-    return model
+    model = TreeModel(arcs, labels, vocabulary, arc_places=found.arc_places, label_places=found.label_places)
+    return model_holding(model, "easy_first_parser", TREE_MODEL, _parse)
 
 
-def _parse(model: Model, docs: list[Doc], is_train: bool) -> tuple[EasyFirstTrees, Any]:
-    """Parse. There is nothing to propagate back: perceptrons learn by their own updates."""
-    own: TreeModel = model.attrs[TREE_MODEL]
-    sentences, _ = own.read_docs(docs)
-    return own.parse(sentences, width=1, merge=False), lambda gradient: gradient
+def _parse(model: TreeModel, docs: list[Doc]) -> EasyFirstTrees:
+    return model.parse(model.read_docs(docs)[0], width=1, merge=False)

@@ -5,16 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..annotation.arrays import Blocks, Parses, Posterior, Sentences, Share
-from ..arc_standard.decoding import decode, mixture, posteriors
+from ..annotation.arrays import Sentences
 from ..arc_standard.derivations import sample_derivation, tree_log_probability
 from ..arc_standard.distributions import Distributions
-from ..arc_standard.increments import Increments, follow
 from ..arc_standard.likelihood import new_queries
 from ..arc_standard.lookahead import tag_chain, usual_probabilities
 from ..arc_standard.proposals import SearchModel
 from ..compiled import NONE
-from ..inference.rounding import Search
 from ..pools.pool import FrozenPool
 from ..text.vocabulary import Vocabulary
 
@@ -72,22 +69,6 @@ class FrozenModel:
             told=told,
             root_tag=root_tag,
         )
-
-    def decode(self, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
-        """Parse blocks of words, see `arc_standard.decoding.decode`."""
-        return decode(self.parser, blocks, search, threads)
-
-    def mixture(self, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
-        """All parses of all words that are left in the end, see `arc_standard.decoding.mixture`."""
-        return mixture(self.parser, blocks, search, threads)
-
-    def posteriors(self, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, list[Posterior]]:
-        """All parses of each sentence of some blocks that are left in the end, see `arc_standard.decoding.posteriors`."""
-        return posteriors(self.parser, blocks, search, threads)
-
-    def follow(self, blocks: Blocks, search: Search, threads: int = 1, *, parses: bool = True) -> list[Increments]:
-        """What the beam holds after each word of some sentences, see `arc_standard.increments.follow`."""
-        return follow(self.parser, blocks, search, threads, parses=parses)
 
     def tree_log_probs(self, sentences: Sentences, *, seed: int = 0) -> TreeLogProbs:
         """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's derivations.

@@ -36,7 +36,7 @@ from ..text.word_classes import Classes, uncased_classes
 from .count_model import CountModel
 from .parameters import set_pooled
 from .settings import EstimatorSettings
-from .stored import Fixed
+from .stored import Fixed, model_holding
 
 #: The attribute of a thinc Model that holds a `HeadOutwardModel`.
 HEAD_OUTWARD = "head_outward"
@@ -258,14 +258,12 @@ def HeadOutward(
     contexts = HeadOutwardContexts(tag=tag, word=word, case=case, children=children, distance=distance, label=label)
     vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count)
     model = HeadOutwardModel(contexts, vocabulary, found)
-    return set_pooled(Model("head_outward", _parse), HEAD_OUTWARD, model)
+    return set_pooled(model_holding(model, "head_outward", HEAD_OUTWARD, _parse), HEAD_OUTWARD, model)
 
 
-def _parse(model: Model, docs: list[Doc], is_train: bool) -> tuple[HeadOutwardTrees, Any]:
-    """Parse. There is nothing to propagate back: the model learns by Gibbs sampling."""
-    own: HeadOutwardModel = model.attrs[HEAD_OUTWARD]
-    words, tags, offsets, _ = read_docs(own, docs, longest=_LONGEST_OF_DOCS)
-    return parse(own.frozen, words, tags, offsets, consensus=False, threads=1), lambda gradient: gradient
+def _parse(model: HeadOutwardModel, docs: list[Doc]) -> HeadOutwardTrees:
+    words, tags, offsets, _ = read_docs(model, docs, longest=_LONGEST_OF_DOCS)
+    return parse(model.frozen, words, tags, offsets, consensus=False, threads=1)
 
 
 def read_docs(

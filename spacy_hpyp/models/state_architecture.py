@@ -13,6 +13,7 @@ from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
 from .latent_states import LatentStates
 from .settings import StateModelSettings
+from .stored import model_holding
 
 #: The attribute of a thinc Model that holds a `LatentStates`.
 LATENT_STATES = "latent_states"
@@ -34,13 +35,9 @@ def LatentStatesModel(unknown_words: UnknownWordRule, **settings: Any) -> Model[
     """
     found = StateModelSettings(**settings)
     vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count)
-    model: Model = Model("latent_states", _find)
-    model.attrs[LATENT_STATES] = LatentStates(found.kind, found.states, found.back_off, vocabulary)
-    return model
+    model = LatentStates(found.kind, found.states, found.back_off, vocabulary)
+    return model_holding(model, "latent_states", LATENT_STATES, _find)
 
 
-def _find(model: Model, docs: list[Doc], is_train: bool) -> tuple[list[np.ndarray], Any]:
-    """Find states. There is nothing to propagate back: the model learns by Gibbs sampling."""
-    own: LatentStates = model.attrs[LATENT_STATES]
-    found = (own.find_states(read_uncased(doc), _SWEEPS_OF_DOCS, np.random.default_rng(0))[0] for doc in docs)
-    return list(found), lambda gradient: gradient
+def _find(model: LatentStates, docs: list[Doc]) -> list[np.ndarray]:
+    return [model.find_states(read_uncased(doc), _SWEEPS_OF_DOCS, np.random.default_rng(0))[0] for doc in docs]

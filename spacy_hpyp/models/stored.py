@@ -4,10 +4,13 @@ Those that read classes of words read the ones that they have learned with, and 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import srsly
+from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.model import deserialize_attr, serialize_attr
 
@@ -105,6 +108,24 @@ class StoredModel(ABC):
 
     def _join(self, model: Model, attribute: str) -> None:  # noqa: B027
         """Become what an attribute of a thinc Model holds; not every model has anything to do for that."""
+
+
+def model_holding(
+    learned: StoredModel, name: str, attribute: str, predict: Callable[[Any, list[Doc]], Any]
+) -> Model[list[Doc], Any]:
+    """A thinc Model that holds a model, of which its component asks more than a thinc Model gives.
+
+    name (str), attribute (str): That of the thinc Model, and that of its attribute.
+    predict (Callable): What the model says of Docs that come without a component and its settings, as `spacy debug model` gives them.
+    """
+    model = Model(name, partial(_forward, attribute, predict))
+    model.attrs[attribute] = learned
+    return model
+
+
+def _forward(attribute: str, predict: Callable, model: Model, docs: list[Doc], is_train: bool) -> tuple[Any, Callable]:
+    """There is nothing to propagate back: all of these models have other ways to learn."""
+    return predict(model.attrs[attribute], docs), lambda gradient: gradient
 
 
 @serialize_attr.register(StoredModel)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..annotation.arrays import Guides, no_guides, sentence_blocks
 from ..annotation.documents import GoldDocument, RawSentence, join
+from ..arc_standard.decoding import decode
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from .derivations import JointTreebank
@@ -81,7 +82,7 @@ class LeaveOut:
         others = self._model
         if left_out:
             others = others.without(join(left_out), self._rngs[part], self._threads)
-        return others.frozen.decode(blocks, self._search, self._threads).guides
+        return decode(others.frozen.parser, blocks, self._search, self._threads).guides
 
     def together(self, parts: Iterable[Guides]) -> Guides:
         """Those of all words of all sentences, of those of each part."""

@@ -16,7 +16,7 @@ import numpy as np
 import srsly
 
 from ..annotation.arrays import Blocks, Parses, Sentences, block_starts, joined, sentence_blocks
-from ..arc_standard.decoding import cut
+from ..arc_standard.decoding import cut, decode
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.events import static_derivations
 from ..compiled import NONE
@@ -126,7 +126,7 @@ def parse_texts(
             if words >= batch_words or (text is None and words):
                 blocks = sentence_blocks([each for each in some if len(each)])
                 blocks = blocks._replace(may_start=np.full(words, not segmented))
-                parses = model.frozen.decode(blocks, search, threads)
+                parses = decode(model.frozen.parser, blocks, search, threads)
                 found = parsed_sentences(blocks, parses)
                 # What is learned is what is generated.
                 found = found._replace(words=model.vocabulary.outcomes[found.words])

@@ -13,6 +13,7 @@ from spacy_hpyp.annotation.arrays import Blocks
 from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.arc_standard.configuration import DEPTH, END, FIELDS, ROOT, SHIFT, begin, class_of, reduce
 from spacy_hpyp.arc_standard.configuration import shift as push
+from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.arc_standard.proposals import new_workspace
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.inference.pruning import BeamSearch
@@ -123,7 +124,7 @@ def test_given_tags_are_those_of_all_derivations(model):
 def test_a_beam_with_room_for_all_derivations_is_exhaustive_search(model):
     blocks = blocks_of(WORDS[:4])
     beam, particles = (kind(size, 0.0, **EVERY) for kind, size in ((BeamSearch, 10**6), (Search, 10**18)))
-    found, expected = (model.frozen.decode(blocks, search) for search in (beam, particles))
+    found, expected = (decode(model.frozen.parser, blocks, search) for search in (beam, particles))
     for name in ("log_probability", "syntactic", "lexical"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), abs=1e-6)
     assert np.array_equal(found.heads, expected.heads)
@@ -132,11 +133,11 @@ def test_a_beam_with_room_for_all_derivations_is_exhaustive_search(model):
 @pytest.mark.parametrize("predictive", [False, True])
 def test_sums_over_the_beam_are_those_of_what_it_has(model, predictive):
     blocks = blocks_of(WORDS)
-    all_of_it = model.frozen.decode(blocks, Search(10**18, 0.0, **EVERY)).log_probability
+    all_of_it = decode(model.frozen.parser, blocks, Search(10**18, 0.0, **EVERY)).log_probability
     before = -inf
     for kept in (1, 5, 50):
         search = BeamSearch(kept, 0.0, marginals=True, predictive=predictive, **EVERY)
-        parses = model.frozen.decode(blocks, search)
+        parses = decode(model.frozen.parser, blocks, search)
         words = parses.syntactic + parses.lexical
         assert parses.log_probability[:-1] == pytest.approx(words[:-1], abs=1e-12)
         if not predictive:
@@ -153,7 +154,7 @@ def test_what_a_beam_finds_does_not_depend_on_the_number_of_threads(model, decod
     rng = np.random.default_rng(0)
     blocks = blocks_of(rng.integers(0, 2, 40))._replace(offsets=np.arange(0, 41, 8), may_start=np.arange(40) % 4 == 0)
     search = BeamSearch(7, 0.5, outlook=1.0, **decoding)
-    one, three = (model.frozen.decode(blocks, search, threads) for threads in (1, 3))
+    one, three = (decode(model.frozen.parser, blocks, search, threads) for threads in (1, 3))
     for first, second in zip([*one[:-1], *one.guides], [*three[:-1], *three.guides]):
         assert np.array_equal(first, second, equal_nan=True)
 

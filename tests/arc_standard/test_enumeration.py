@@ -10,6 +10,7 @@ from seating import PRECISION, predictive_probability
 
 from spacy_hpyp.annotation.arrays import Blocks
 from spacy_hpyp.annotation.documents import join
+from spacy_hpyp.arc_standard import decoding
 from spacy_hpyp.arc_standard.configuration import (
     DEPTH,
     END,
@@ -220,7 +221,7 @@ def decode(model, words, particles=EVERYTHING, tags=None, labels_per_arc=1):
         may_start=np.zeros(n, dtype=bool),
         offsets=np.array([0, n]),
     )
-    return model.frozen.decode(blocks, Search(particles, 0.0, labels_per_arc=labels_per_arc))
+    return decoding.decode(model.frozen.parser, blocks, Search(particles, 0.0, labels_per_arc=labels_per_arc))
 
 
 def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_one(model):

@@ -8,6 +8,7 @@ from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 
 from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.arc_standard import increments
+from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.arc_standard.increments import OPEN
 from spacy_hpyp.inference.rounding import Search
 
@@ -28,14 +29,14 @@ def prefix_probability(model, words):
     if not words:
         return 1.0, 0.0
     blocks = sentence_blocks([np.array(words, dtype=np.int32)])
-    parses = model.frozen.decode(blocks, SEARCH)
+    parses = decode(model.frozen.parser, blocks, SEARCH)
     prefixes = parses.syntactic + parses.lexical
     return np.exp(prefixes.sum()), np.exp(parses.log_probability.sum())
 
 
 def follow(model, sentences, threads=1, particles=1000, **options):
     blocks = sentence_blocks([np.array(words, dtype=np.int32) for words in sentences])
-    return model.frozen.follow(blocks, SEARCH._replace(particles=particles), threads, **options)
+    return increments.follow(model.frozen.parser, blocks, SEARCH._replace(particles=particles), threads, **options)
 
 
 def test_what_comes_next_is_in_proportion_to_the_prefix_probabilities(model):

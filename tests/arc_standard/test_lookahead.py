@@ -8,7 +8,7 @@ from searching import decode_all, lookahead_heuristic
 from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 
 from spacy_hpyp.annotation.arrays import Blocks
-from spacy_hpyp.arc_standard import lookahead
+from spacy_hpyp.arc_standard import decoding, lookahead
 from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, ROOT_SYMBOL
 from spacy_hpyp.arc_standard.distributions import ContextLists
 from spacy_hpyp.arc_standard.lookahead import tag_chain
@@ -135,7 +135,7 @@ def model(request):
 def decode(model, blocks, particles=EVERYTHING, share=1.0, threads=1, lookahead=0.0):
     # Where only the best derivation counts, the selection step soon gives all particles to few, however many there are.
     search = Search(particles, lookahead, outlook=share, marginals=particles == EVERYTHING)
-    return model.frozen.decode(blocks, search, threads)
+    return decoding.decode(model.frozen.parser, blocks, search, threads)
 
 
 def test_the_chain_is_what_the_tag_of_the_last_word_predicts(model):

@@ -14,6 +14,7 @@ from test_posterior import ROUNDING, blocks_of
 from test_sampling import Tiny, assert_drawn_from, assert_mean_is_one, integers
 from total_variation import total_variation
 
+from spacy_hpyp.arc_standard import decoding
 from spacy_hpyp.arc_standard.configuration import DEPTH, END, ROOT, SHIFT
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.derivations import sample_derivation, tree_log_probability
@@ -84,7 +85,7 @@ def test_search_that_leaves_nothing_out_finds_the_sum_and_the_best(model, search
     counter = Counter(model)
     for words in ([1, 0, 0, 1][:n], [0, 0, 1, 0][:n]):
         found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
-        parses = model.frozen.decode(blocks_of(words), search)
+        parses = decoding.decode(model.frozen.parser, blocks_of(words), search)
         assert parses.log_probability.sum() == pytest.approx(log(sum(p for p, _ in found)), abs=ROUNDING)
         assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]
 
@@ -110,8 +111,8 @@ def test_words_of_a_prefix_have_what_all_derivations_that_shift_them_have(model)
 
 def test_sentences_in_running_text_end_and_begin(model):
     blocks = blocks_of([1, 0, 1, 0, 1, 1], may_start=True)
-    parses = model.frozen.decode(blocks, Search(10**6, 0.0, tag_threshold=0.0))
-    whole = model.frozen.decode(blocks_of([1, 0, 1, 0, 1, 1]), Search(10**6, 0.0, tag_threshold=0.0))
+    parses = decoding.decode(model.frozen.parser, blocks, Search(10**6, 0.0, tag_threshold=0.0))
+    whole = decoding.decode(model.frozen.parser, blocks_of([1, 0, 1, 0, 1, 1]), Search(10**6, 0.0, tag_threshold=0.0))
     assert parses.log_probability.sum() > whole.log_probability.sum()
     assert (parses.heads == NONE).sum() >= 1
 

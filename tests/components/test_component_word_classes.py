@@ -266,4 +266,4 @@ def test_a_generative_parser_does_not_read_other_classes_than_it_has_learned_wit
     bare = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
     model = bare.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"]).joint
     with pytest.raises(ValueError, match="The model reads classes of words, but the pipeline has none"):
-        model.freeze(model.weights)
+        _ = model.frozen

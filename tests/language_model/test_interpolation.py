@@ -8,6 +8,7 @@ import pytest
 
 from spacy_hpyp.annotation.arrays import Blocks, sentence_blocks
 from spacy_hpyp.annotation.extensions import bits
+from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.inference.rounding import Search
 from spacy_hpyp.language_model.interpolation import (
     LEVELS,
@@ -48,7 +49,7 @@ def held_out(toy):
 
 def predict(model, ngrams, numbers, search):
     blocks = sentence_blocks([np.array(each, dtype=np.int32) for each in numbers])
-    return predictions_of(ngrams, blocks, model.frozen.decode(blocks, search))
+    return predictions_of(ngrams, blocks, decode(model.frozen.parser, blocks, search))
 
 
 @pytest.mark.parametrize("search", [FEW, MANY, search_for_sums(FEW, predictive=True)])

@@ -6,6 +6,7 @@ from spacy.tokens import Doc
 
 from spacy_hpyp.annotation.arrays import Blocks, Sentences
 from spacy_hpyp.annotation.documents import encode_docs
+from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.compiled import NONE
 
 
@@ -37,7 +38,7 @@ def one_word(number, tag=NONE):
 
 
 def log_prob(model, search, number, tag=NONE):
-    return model.frozen.decode(one_word(number, tag), search).log_probability.sum()
+    return decode(model.frozen.parser, one_word(number, tag), search).log_probability.sum()
 
 
 def test_it_is_a_factor_for_each_tag(toy, nlp, model, word):
@@ -78,7 +79,9 @@ def test_what_is_observed_makes_a_tag_more_probable(nlp, toy, model, word):
     assert told(model, number).argmax() == observed
     found, plain = (
         dict(zip(each.tags.tolist(), each.tag_probability.tolist()))
-        for each in (model.frozen.decode(one_word(i), search) for i in (number, model.vocabulary.outcomes[number]))
+        for each in (
+            decode(model.frozen.parser, one_word(i), search) for i in (number, model.vocabulary.outcomes[number])
+        )
     )
     assert found[observed] > plain.get(observed, 0.0)
 
@@ -90,7 +93,7 @@ def test_contexts_read_the_class(toy, nlp, model, word):
     def second(number):
         words = np.array([number, 0], dtype=np.int32)
         blocks = Blocks(words, tags, np.zeros(2, dtype=bool), np.array([0, 2]))
-        return model.frozen.decode(blocks, search).log_probability.sum() - log_prob(model, search, number, 0)
+        return decode(model.frozen.parser, blocks, search).log_probability.sum() - log_prob(model, search, number, 0)
 
     number = model.vocabulary.numbers_observed([word])[0]
     assert second(number) == pytest.approx(second(model.vocabulary.outcomes[number]), abs=1e-9)

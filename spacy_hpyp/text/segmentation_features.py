@@ -1,0 +1,287 @@
+"""What is read at each character of a text to find where its tokens and sentences end: hashed features.
+
+A text has margins, so that what stands around a character can be read anywhere. Parts of it are known by polynomial hashes, of
+which the hash of any part follows in one step.
+"""
+
+import unicodedata
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import NONE, borrowing, compiled
+
+#: Characters before and after a text that features may read.
+MARGIN = 6
+# Kinds of characters; letters stand together.
+_SPACE, _LINE_END, _UPPER, _LOWER, _LETTER, _MARK, _DIGIT, _OPENING, _CLOSING = range(9)
+_FULL_STOP, _COMMA, _QUOTE, _DASH, _PUNCTUATION, _SYMBOL, _OTHER = range(9, 16)
+_BY_CATEGORY = {
+    **{"Lu": _UPPER, "Lt": _UPPER, "Ll": _LOWER, "L": _LETTER, "M": _MARK, "N": _DIGIT},
+    **{"Ps": _OPENING, "Pi": _OPENING, "Pe": _CLOSING, "Pf": _CLOSING, "Pd": _DASH, "P": _PUNCTUATION, "S": _SYMBOL},
+}
+_BY_CHARACTER = {
+    "\n": _LINE_END,
+    **dict.fromkeys(".!?…।。！？؟", _FULL_STOP),
+    **dict.fromkeys(",;:،、", _COMMA),
+    **dict.fromkeys("'’\"", _QUOTE),
+}
+# Arithmetic of hashes is modulo 2^64.
+_BASE = np.uint64(0x9E3779B97F4A7C15)
+_MIXER = np.uint64(0xD6E8FEB86659FD93)
+_OF_TEMPLATE = np.uint64(0xA0761D6478BD642F)
+#: How many features there are, and how many more that read classes, which come behind them.
+TEMPLATES, TEMPLATES_OF_CLASSES = 44, 3
+#: Places of pairs of letters.
+PAIRS = 1 << 16
+
+
+class Weights(NamedTuple):
+    """What has been learned.
+
+    weight (float32[places, outcomes]): Of hashed features; the places are a power of two.
+    words (uint64[*]), often (int8[*]): Hashes of words in lower case and how often they were seen, in steps: an open table whose size is
+        a power of two, 0 where it is empty.
+    of_class (uint8[*]): The number of each word's class, 0 where it has none; without entries if there are no classes.
+    pairs (bool[*]): Whether a token has ended between two letters, by their hash.
+    """
+
+    weight: np.ndarray
+    words: np.ndarray
+    often: np.ndarray
+    of_class: np.ndarray
+    pairs: np.ndarray
+
+
+class PaddedText(NamedTuple):
+    """A text with margins.
+
+    lower, kind (int64[n]): Each character in lower case, and its kind.
+    exact, lowered (uint64[n + 1]): Hashes of what stands before each position, as written and in lower case.
+    power (uint64[n + 1]): By which the hash of a part is found.
+    begin, end (int64[n]): The bounds of what stands between white space, around each character; an empty part for white space.
+    following (int64[n]): The next character after each that is no white space.
+    """
+
+    lower: np.ndarray
+    kind: np.ndarray
+    exact: np.ndarray
+    lowered: np.ndarray
+    power: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+    following: np.ndarray
+
+
+def _kind_of(character: str) -> int:
+    if character in _BY_CHARACTER:
+        return _BY_CHARACTER[character]
+    if character.isspace():
+        return _SPACE
+    category = unicodedata.category(character)
+    return _BY_CATEGORY.get(category, _BY_CATEGORY.get(category[0], _OTHER))
+
+
+def pad(text: str) -> PaddedText:
+    """A text as features read it."""
+    margin = "\n" * MARGIN
+    code = np.frombuffer((margin + text + margin).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    distinct, place = np.unique(code, return_inverse=True)
+    different = list(map(chr, distinct.tolist()))
+    kind = np.array(list(map(_kind_of, different)), dtype=np.int64)[place]
+    lower = np.array([ord(character.lower()[0]) for character in different], dtype=np.int64)[place]
+    return PaddedText(lower, kind, *_hashes(code.astype(np.int64), lower), *_bounds(kind))
+
+
+@compiled
+def _hashes(code, lower):
+    """`exact`, `lowered` and `power` of `PaddedText`."""
+    n = len(code)
+    exact, lowered, power = np.zeros(n + 1, np.uint64), np.zeros(n + 1, np.uint64), np.ones(n + 1, np.uint64)
+    for i in range(n):
+        exact[i + 1] = exact[i] * _BASE + np.uint64(code[i] + 1)
+        lowered[i + 1] = lowered[i] * _BASE + np.uint64(lower[i] + 1)
+        power[i + 1] = power[i] * _BASE
+    return exact, lowered, power
+
+
+@compiled
+def _bounds(kind):
+    """`begin`, `end` and `following` of `PaddedText`."""
+    n = len(kind)
+    begin, end, following = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    first = 0
+    for i in range(n):
+        begin[i] = i if kind[i] <= _LINE_END else first
+        first = i + 1 if kind[i] <= _LINE_END else first
+    # The last character of the margin is left for what reads one further.
+    last, nearest = n, n - 2
+    for i in range(n - 1, -1, -1):
+        following[i] = nearest
+        last = i if kind[i] <= _LINE_END else last
+        end[i] = last
+        nearest = nearest if kind[i] <= _LINE_END else i
+    return begin, end, following
+
+
+@borrowing
+def _mixed(number):
+    """A hash whose lower bits depend on all bits of a number."""
+    number ^= number >> np.uint64(32)
+    number *= _MIXER
+    return number ^ (number >> np.uint64(29))
+
+
+@borrowing
+def _part(hashes, power, begin, end):
+    """The hash of the characters from one position to another."""
+    return hashes[end] - hashes[begin] * power[end - begin]
+
+
+@borrowing
+def _place_of(weights, word):
+    """Where a word stands in the table, or the empty place where it would."""
+    last = np.uint64(len(weights.words) - 1)
+    place = _mixed(word) & last
+    while weights.words[place] != 0 and weights.words[place] != word:
+        place = (place + np.uint64(1)) & last
+    return place
+
+
+@compiled
+def enter_words(weights, words, often, of_class):
+    """Enter words that are not there yet into a table with room for them."""
+    for i in range(len(words)):
+        place = _place_of(weights, words[i])
+        weights.words[place], weights.often[place] = words[i], often[i]
+        if len(weights.of_class) > 0:
+            weights.of_class[place] = of_class[i]
+
+
+@borrowing
+def _is_letter(kind):
+    return _UPPER <= kind <= _MARK
+
+
+@borrowing
+def _place_of_letters(padded, i):
+    """The place in `Weights.pairs` of a character and the next one; `NONE` if they are not both letters."""
+    if not (_is_letter(padded.kind[i]) and _is_letter(padded.kind[i + 1])):
+        return NONE
+    both = np.uint64(padded.lower[i]) * np.uint64(1_000_003) + np.uint64(padded.lower[i + 1])
+    return np.int64(_mixed(both) & np.uint64(PAIRS - 1))
+
+
+@compiled
+def mark_pairs(padded, ends, pairs):
+    """Enter between which letters tokens have ended, into `pairs`."""
+    for i in ends:
+        place = _place_of_letters(padded, i)
+        if place != NONE:
+            pairs[place] = True
+
+
+@borrowing
+def may_end(padded, i, pairs):
+    """Whether a token may end with a character: no white space, and between two letters only where one did in training."""
+    place = _place_of_letters(padded, i)
+    return padded.kind[i] > _LINE_END and (place == NONE or pairs[place])
+
+
+@borrowing
+def _kinds(padded, first, last):
+    """The kinds of the characters from one position to another, as one number."""
+    found = np.uint64(0)
+    for i in range(first, last + 1):
+        found = found * np.uint64(17) + np.uint64(padded.kind[i] + 1)
+    return found
+
+
+@borrowing
+def _put(places, template, value, mask):
+    places[template] = np.int64(_mixed(value + np.uint64(template + 1) * _OF_TEMPLATE) & mask)
+
+
+@borrowing
+def find_features(places, weights, padded, i, token, before, length):
+    """The places of the features at a character.
+
+    places (int64[templates]): Overwritten.
+    i (int): The character; it is no white space.
+    token (int): Where its token begins.
+    before (int): Where the token before begins, or where this one does if it is the first of its sentence.
+    length (int): How many tokens of its sentence stand before.
+    """
+    lower, kind = padded.lower, padded.kind
+    exact, lowered, power = padded.exact, padded.lowered, padded.power
+    mask = np.uint64(len(weights.weight) - 1)
+    begin, end = padded.begin[i], padded.end[i]
+    ends = np.uint64(i + 1 == end)
+    # What would be next if the token ended: the rest up to white space, or else what follows it.
+    next_begin = padded.following[i] if i + 1 == end else i + 1
+    next_end = max(padded.end[next_begin], next_begin)
+    second = padded.following[max(next_end - 1, i)]
+    own = np.uint64(kind[i])
+    ahead = np.uint64(kind[next_begin])
+    here, own_lower = np.uint64(kind[i] * 17 + kind[i + 1]), np.uint64(lower[i])
+    so_far, rest = _part(lowered, power, token, i + 1), _part(lowered, power, i + 1, max(end, i + 1))
+    upcoming = _part(lowered, power, next_begin, next_end)
+    previous = _part(lowered, power, before, token)
+    place, rest_place = _place_of(weights, so_far), _place_of(weights, rest)
+    known, rest_known = np.uint64(weights.often[place]), np.uint64(weights.often[rest_place])
+    sentence = np.uint64(min(length, 20))
+    _put(places, 0, np.uint64(0), mask)
+    # The characters around: kinds, as they are, and in lower case.
+    _put(places, 1, _kinds(padded, i - 3, i + 3), mask)
+    _put(places, 2, _kinds(padded, i - 1, i + 2), mask)
+    _put(places, 3, here, mask)
+    _put(places, 4, _part(exact, power, i, i + 1), mask)
+    _put(places, 5, _part(exact, power, i + 1, i + 2), mask)
+    _put(places, 6, _part(exact, power, i, i + 2), mask)
+    _put(places, 7, _part(exact, power, i - 1, i + 1), mask)
+    _put(places, 8, _part(exact, power, i - 1, i + 2), mask)
+    _put(places, 9, _part(exact, power, i, i + 3), mask)
+    _put(places, 10, _part(lowered, power, i - 2, i + 2), mask)
+    _put(places, 11, _part(lowered, power, i - 1, i + 3), mask)
+    _put(places, 12, _part(lowered, power, i + 1, i + 4), mask)
+    _put(places, 13, _part(lowered, power, i - 2, i + 1), mask)
+    _put(places, 14, _part(lowered, power, i - 3, i + 1), mask)
+    _put(places, 15, _part(lowered, power, i + 1, i + 5), mask)
+    _put(places, 16, _part(lowered, power, i - 2, i + 3), mask)
+    _put(places, 17, np.uint64(lower[i - 1]) * np.uint64(131) + np.uint64(kind[i - 2] * 17 + kind[i + 1]), mask)
+    # The token so far, and the rest up to white space.
+    _put(places, 18, _part(exact, power, token, i + 1), mask)
+    _put(places, 19, so_far * np.uint64(31) + np.uint64(lower[i + 1]), mask)
+    _put(places, 20, so_far * np.uint64(3) + rest, mask)
+    _put(places, 21, rest, mask)
+    _put(places, 22, _part(lowered, power, begin, i + 1) * np.uint64(7) + rest, mask)
+    _put(places, 23, known * np.uint64(8) + rest_known + np.uint64(64) * here, mask)
+    _put(places, 24, known * np.uint64(17 * 17) + _kinds(padded, i - 1, i + 2), mask)
+    _put(places, 25, np.uint64(min(i + 1 - token, 12)) * np.uint64(17 * 17) + here, mask)
+    _put(places, 26, np.uint64(min(end - i - 1, 8)) * np.uint64(17 * 17) + here, mask)
+    _put(places, 27, np.uint64(token == begin) * np.uint64(17 * 17) + here, mask)
+    _put(places, 28, _part(lowered, power, begin, end) * np.uint64(2) + ends, mask)
+    # What comes next.
+    _put(places, 29, upcoming * np.uint64(5) + ends, mask)
+    _put(places, 30, upcoming * np.uint64(11) + own_lower + ends * np.uint64(77), mask)
+    _put(places, 31, (so_far * np.uint64(13) + upcoming) * ends, mask)
+    _put(places, 32, (ahead * np.uint64(17) + own) * np.uint64(2) + ends, mask)
+    more = np.uint64(kind[next_begin + 1] + kind[i] * 289 + kind[i - 1] * 4913)
+    _put(places, 33, (ahead * np.uint64(17) + more) * np.uint64(2) + ends, mask)
+    _put(places, 34, np.uint64(kind[second] * 289 + kind[next_begin] * 17 + kind[i]) + ends * np.uint64(9999), mask)
+    _put(places, 35, np.uint64(lower[second]) * np.uint64(1019) + upcoming + ends, mask)
+    _put(places, 36, own_lower * np.uint64(1009) + ahead * np.uint64(17) + np.uint64(kind[i - 1]), mask)
+    _put(places, 37, own_lower * np.uint64(1013) + np.uint64(lower[next_begin]), mask)
+    _put(places, 38, so_far * np.uint64(41) + ahead + ends * np.uint64(100), mask)
+    # The sentence before.
+    _put(places, 39, previous * np.uint64(17) + own_lower, mask)
+    _put(places, 40, previous * np.uint64(19) + so_far, mask)
+    _put(places, 41, sentence * np.uint64(17) + own + ends * np.uint64(999), mask)
+    _put(places, 42, np.uint64(min(length // 5, 8)) * np.uint64(289) + own * np.uint64(17) + ahead, mask)
+    _put(places, 43, np.uint64(min(length, 3)) * np.uint64(4913) + ahead * np.uint64(17) + own, mask)
+    # Classes of the token so far and of the rest.
+    if len(places) > TEMPLATES:
+        group, rest_group = np.uint64(weights.of_class[place]), np.uint64(weights.of_class[rest_place])
+        _put(places, 44, group * np.uint64(289) + here, mask)
+        _put(places, 45, group * np.uint64(4096) + rest_group, mask)
+        _put(places, 46, rest_group * np.uint64(64) + own, mask)

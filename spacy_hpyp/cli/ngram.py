@@ -113,7 +113,7 @@ def ngram(
             sentences, words, order=order, sweeps=sweeps, samples=samples, seed=seed, progress=show
         )
     model.to_disk(output)
-    vocabulary = model.words.vocabulary
+    vocabulary = model.vocabulary
     msg.good(
         f"Saved a {order}-gram model of {len(vocabulary.words)} words and {len(vocabulary.classes)} classes to {output}"
     )

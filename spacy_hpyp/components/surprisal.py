@@ -222,7 +222,7 @@ class NGramReader:
 
     def frequencies(self) -> Frequencies:
         """How frequent words are in what the model has learned from."""
-        return Frequencies.of_training(self.model.words.vocabulary, self.model.word_counts())
+        return Frequencies.of_training(self.model.vocabulary, self.model.word_counts())
 
     def _scores(self, doc: Doc, spans: np.ndarray, *, entropy: bool) -> TokenScores:
         surprisal, log_prob, found = np.zeros(len(doc)), np.zeros(len(doc)), np.zeros((len(doc), 2))
@@ -238,7 +238,7 @@ class NGramReader:
             if entropy:
                 each = distribution_entropy(self.model.next_words(words))
                 found[places] = np.stack([each[:-1], each[1:]], axis=1)
-        classes = rare_classes(self.model.words.vocabulary, [token.text for token in doc])
+        classes = rare_classes(self.model.vocabulary, [token.text for token in doc])
         return TokenScores(
             spans, {"surprisal": surprisal, "log_prob": log_prob}, classes, None, {"next": found} if entropy else {}
         )

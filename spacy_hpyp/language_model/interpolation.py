@@ -82,7 +82,7 @@ def check_vocabularies(model: JointModel, ngrams: NGramModel) -> None:
     RAISES (ValueError): If the first one gives no probability to words, or their words or classes are not the same.
     """
     check_lexicalised(model)
-    if _names(model.vocabulary) != _names(ngrams.words.vocabulary):
+    if _names(model.vocabulary) != _names(ngrams.vocabulary):
         raise ValueError(
             "The parser and the n-gram model have not the same words and classes of rare words, and cannot be mixed. Train an "
             "n-gram model with the parser's: 'python -m spacy hpyp ngram TRAIN OUTPUT --vocab-from PIPELINE'."
@@ -219,7 +219,7 @@ class Interpolation:
         content = {
             "kind": KIND,
             "format": FORMAT,
-            "vocabulary": _digest(self.ngrams.words.vocabulary),
+            "vocabulary": _digest(self.ngrams.vocabulary),
             "parser": self.shares.tolist(),
         }
         replace_file(Path(path), (srsly.json_dumps(content, indent=2) + "\n").encode("utf8"))
@@ -241,7 +241,7 @@ class Interpolation:
                 shares, digest = [float(share) for share in content["parser"]], content["vocabulary"]
             except DAMAGE as error:
                 raise ValueError("they are no weights of this version of spacy-hpyp.") from error
-            if digest != _digest(ngrams.words.vocabulary):
+            if digest != _digest(ngrams.vocabulary):
                 raise ValueError("they were learned for models with other words.")
             return cls(model, ngrams, shares)
         except ValueError as error:

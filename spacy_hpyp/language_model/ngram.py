@@ -32,7 +32,7 @@ from ..text.unknown_words import RULES, UnknownWordRule, check_rule, plain_rule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, LONGEST, unfound
 from .ngram_seating import draw_stream, next_distributions, score_block
-from .scoring import Perplexity, perplexity_of, scored_sentence
+from .scoring import Perplexity, perplexity_of, score_of
 
 FORMAT = 1
 KIND = "spacy-hpyp n-gram model"
@@ -147,9 +147,8 @@ def collect_vocabulary(
     """
     whole("min_count", min_count)
     whole("min_class_count", min_class_count)
-    name = unknown_words
-    if name is None:
-        name = "spacy-hpyp.EnglishSignatures.v1" if lang == "en" else _BY_LANGUAGE
+    usual = "spacy-hpyp.EnglishSignatures.v1" if lang == "en" else _BY_LANGUAGE
+    name = usual if unknown_words is None else unknown_words
     rule = {"@misc": name, "lang": lang} if name == _BY_LANGUAGE else {"@misc": name}
     settings = VocabularySettings(resolve_rule(rule), min_count, min_class_count)
     found = iter(sentences)
@@ -181,12 +180,13 @@ class NGramModel:
 
     def __init__(self, words: NGramVocabulary, order: int, samples: Sequence[dict[str, Any]]) -> None:
         self.words = words
+        self.vocabulary, self.spelling = words.vocabulary, words.spelling
         self.order = whole("order", order, highest=HIGHEST_ORDER)
         self._samples = list(samples)
         self._average = average(map(finish, map(self._unpack, self._samples)), len(self._samples))
 
     def _unpack(self, sample: dict[str, Any]) -> Franchise:
-        return unpack(sample, columns_of(self.order), len(self.words.vocabulary) + 1)
+        return unpack(sample, columns_of(self.order), len(self.vocabulary) + 1)
 
     @property
     def samples(self) -> int:
@@ -204,9 +204,9 @@ class NGramModel:
         RETURNS (float64[n + 1]): In nats, of each word given those before it, and of the end. A word that is not in the
             vocabulary has the probability of its class, times that of its letters if it is spelled out.
         """
-        numbers = np.array(self.words.vocabulary.numbers(words), dtype=np.int32)
+        numbers = np.array(self.vocabulary.numbers(words), dtype=np.int32)
         found, _ = self.score_blocks(sentence_blocks([numbers]))
-        found[:-1] += self._spell(words, numbers)
+        found[:-1] += self.spell(words, numbers)
         return found
 
     def next_words(self, words: Sequence[str]) -> np.ndarray:
@@ -216,9 +216,8 @@ class NGramModel:
         RETURNS (float64[n + 1, outcomes]): Probabilities of all words and classes of the vocabulary by their numbers, and in the last
             column of the end; before the first word and after each.
         """
-        vocabulary = self.words.vocabulary
-        found = np.empty((len(words) + 1, len(vocabulary) + 1))
-        next_distributions(self._average, np.array(vocabulary.numbers(words), dtype=np.int32), found)
+        found = np.empty((len(words) + 1, len(self.vocabulary) + 1))
+        next_distributions(self._average, np.array(self.vocabulary.numbers(words), dtype=np.int32), found)
         return found
 
     def score(self, sentences: Iterable[Sequence[str]]) -> Iterator[Perplexity]:
@@ -226,14 +225,12 @@ class NGramModel:
 
         sentences (Iterable[Sequence[str]]): The words of each sentence; some are held in memory at a time.
         """
-        vocabulary = self.words.vocabulary
         for batch in minibatch(sentences, _BATCH):
-            numbers = [np.array(vocabulary.numbers(words), dtype=np.int32) for words in batch]
+            numbers = [np.array(self.vocabulary.numbers(words), dtype=np.int32) for words in batch]
             values, _ = self.score_blocks(sentence_blocks(numbers))
             bounds = np.cumsum([len(own) + 1 for own in numbers])[:-1]
             for words, own, log_probs in zip(batch, numbers, np.split(values, bounds)):
-                letters = None if self.words.spelling is None else self._spell(words, own)
-                yield scored_sentence(words, own, len(vocabulary.words), float(log_probs.sum()), letters)
+                yield score_of(self, words, own, float(log_probs.sum()))
 
     def score_blocks(self, blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
         """The log-probabilities of the words and ends of blocks, summed over the boundaries that are not known.
@@ -280,8 +277,7 @@ class NGramModel:
             raise ValueError(
                 f"'begin_with' has {len(begin_with)} words, but sentences are to have {max_length} at the most."
             )
-        vocabulary, *_, spelling = self.words
-        beginning = np.array(vocabulary.numbers(begin_with), dtype=np.int32)
+        beginning = np.array(self.vocabulary.numbers(begin_with), dtype=np.int32)
         stream = np.empty(max_length + 1, dtype=np.int32)
 
         def draw(number: int) -> DrawnSentence:
@@ -289,16 +285,18 @@ class NGramModel:
             n = draw_stream(self._average, beginning, ATTEMPTS, rng, stream)
             if n == 0:
                 raise unfound("sentences", begin_with, max_length)
-            drawn = [write_out(vocabulary, spelling, word, rng) for word in stream[len(begin_with) : n].tolist()]
+            drawn = [
+                write_out(self.vocabulary, self.spelling, word, rng) for word in stream[len(begin_with) : n].tolist()
+            ]
             words = [*begin_with, *drawn]
             values, _ = self.score_blocks(sentence_blocks([stream[:n]]))
-            return DrawnSentence(words, float(values.sum() + self._spell(words, stream[:n]).sum()))
+            return DrawnSentence(words, float(values.sum() + self.spell(words, stream[:n]).sum()))
 
         return map(draw, range(count))
 
-    def _spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
-        vocabulary, *_, spelling = self.words
-        return spell(spelling, len(vocabulary.words), words, numbers)
+    def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
+        """What words have in log-probability besides that of what the vocabulary knows them by, see `models.spelling.spell`."""
+        return spell(self.spelling, len(self.vocabulary.words), words, numbers)
 
     # Storage
 

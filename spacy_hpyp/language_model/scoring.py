@@ -262,28 +262,14 @@ def _numbers(model: JointModel, words: Sequence[str]) -> np.ndarray:
 
 
 def score_of(
-    model: JointModel, words: Sequence[str], numbers: np.ndarray, log_prob: float, variance: float = 0.0
+    model: Any, words: Sequence[str], numbers: np.ndarray, log_prob: float, variance: float = 0.0
 ) -> Perplexity:
-    """`scored_sentence` of a parser's."""
-    letters = None if model.spelling is None else model.spell(words, numbers)
-    return scored_sentence(words, numbers, len(model.vocabulary.words), log_prob, letters, variance)
+    """A sentence with the log-probability of its known words and classes, to which that of letters is added if rare words are spelled out.
 
-
-def scored_sentence(
-    words: Sequence[str],
-    numbers: np.ndarray,
-    known: int,
-    log_prob: float,
-    letters: np.ndarray | None,
-    variance: float = 0.0,
-) -> Perplexity:
-    """A sentence with the log-probability of its known words and classes, to which that of letters is added.
-
-    words (Sequence[str]): Its words.
-    numbers (int32[n]): Their numbers in the vocabulary, which knows so many words.
+    model (JointModel | NGramModel): Whose vocabulary and spelling it is.
+    words (Sequence[str]), numbers (int32[n]): Its words, and their numbers in the vocabulary.
     log_prob, variance (float): Without letters, in nats, see `Perplexity`.
-    letters (float64[n] | None): The log-probabilities of the letters of rare words, if these are spelled out.
     """
-    spelling = None if letters is None else float(letters.sum())
-    unknown, characters = int(np.sum(numbers >= known)), sum(map(len, words))
+    spelling = None if model.spelling is None else float(model.spell(words, numbers).sum())
+    unknown, characters = int(np.sum(numbers >= len(model.vocabulary.words))), sum(map(len, words))
     return Perplexity(log_prob + (spelling or 0.0), len(words), unknown, variance, characters, spelling)

@@ -44,7 +44,7 @@ import numpy as np
 
 from ..annotation.arrays import Guides, block_starts
 from ..compiled import NONE
-from ..text.candidates import Candidates, Kinds
+from ..text.candidates import Candidates
 from ..text.elements import CLASS_ATTRIBUTES, class_symbols
 from ..text.vocabulary import Vocabulary
 from .classification import Possible, Reading
@@ -298,7 +298,7 @@ class Lexicon:
         self._path_of = path_of
         self.attributes = list(attributes)
         self.task = task
-        self._kinds = None if candidates is None else Kinds(candidates)
+        self._candidates = candidates
         self._rows: dict[str, tuple[int, list[int]]] = {}
 
     def read(
@@ -341,8 +341,8 @@ class Lexicon:
         return row
 
     def _kind(self, form: str, number: int) -> int:
-        if self._kinds is not None:
-            return self._kinds.kind(form)
+        if self._candidates is not None:
+            return self._candidates.kind(form)
         return 0 if self.task.possible == ALL else number
 
     def _lower_known(self, form: str, number: int) -> int:

@@ -143,7 +143,7 @@ def candidates_to_message(candidates: Candidates | None) -> Message:
     if candidates is None:
         return {}
     outcomes = Ragged(candidates.outcomes, candidates.offsets)
-    return _CANDIDATES.write({**candidates._asdict(), "outcomes": outcomes})
+    return _CANDIDATES.write({**vars(candidates), "outcomes": outcomes})
 
 
 def candidates_from_message(msg: Message, outcomes: int) -> Candidates:

@@ -7,7 +7,6 @@ seen. Words with a capital at the beginning have endings of their own.
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +25,7 @@ _CAPITAL, _OTHER = "^", "-"
 ANY_ENDING = (_CAPITAL, _OTHER)
 
 
-class Candidates(NamedTuple):
+class Candidates:
     """The kinds of words, and which outcomes each may have.
 
     forms (list[str]): Words; they are the first kinds.
@@ -34,10 +33,10 @@ class Candidates(NamedTuple):
     offsets (int64[kinds + 1]), outcomes (int32[*]): The outcomes of each kind, the most frequent first.
     """
 
-    forms: list[str]
-    endings: list[str]
-    offsets: np.ndarray
-    outcomes: np.ndarray
+    def __init__(self, forms: list[str], endings: list[str], offsets: np.ndarray, outcomes: np.ndarray) -> None:
+        self.forms, self.endings, self.offsets, self.outcomes = forms, endings, offsets, outcomes
+        self._of_form = {form: number for number, form in enumerate(forms)}
+        self._of_ending = {ending: number for number, ending in enumerate(endings, len(forms))}
 
     @classmethod
     def collect(cls, words: Iterable[tuple[str, int]]) -> "Candidates":
@@ -72,6 +71,13 @@ class Candidates(NamedTuple):
             np.array([outcome for own in found for outcome in own], dtype=np.int32),
         )
 
+    def kind(self, form: str) -> int:
+        """The kind of a word."""
+        known = self._of_form.get(form)
+        if known is not None:
+            return known
+        return next(self._of_ending[ending] for ending in _endings(form) if ending in self._of_ending)
+
 
 def _joined(own: Counter[int], by_ending: dict[str, list[int]], form: str, frequent: int | None) -> list[int]:
     """The outcomes of a word that was seen with some, and with others that its ending has if it was seen less often than `frequent`."""
@@ -87,23 +93,3 @@ def _endings(form: str) -> list[str]:
     sign = _CAPITAL if form[:1].isupper() else _OTHER
     lower = form.lower()
     return [sign + lower[len(lower) - length :] for length in range(min(_LONGEST, len(lower)), -1, -1)]
-
-
-class Kinds:
-    """Which kind a word is of.
-
-    candidates (Candidates): The kinds.
-    """
-
-    def __init__(self, candidates: Candidates) -> None:
-        self.candidates = candidates
-        self._of_form = {form: number for number, form in enumerate(candidates.forms)}
-        first = len(candidates.forms)
-        self._of_ending = {ending: first + number for number, ending in enumerate(candidates.endings)}
-
-    def kind(self, form: str) -> int:
-        """The kind of a word."""
-        known = self._of_form.get(form)
-        if known is not None:
-            return known
-        return next(self._of_ending[ending] for ending in _endings(form) if ending in self._of_ending)

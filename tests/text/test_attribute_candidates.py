@@ -1,6 +1,6 @@
 """Candidates: what a word was, and what words with its ending were."""
 
-from spacy_hpyp.text.candidates import Candidates, Kinds
+from spacy_hpyp.text.candidates import Candidates
 
 # Rare words with two endings, and a frequent one.
 WORDS = [
@@ -14,7 +14,7 @@ WORDS = [
 
 def candidates_of(form, words=WORDS):
     candidates = Candidates.collect(words)
-    kind = Kinds(candidates).kind(form)
+    kind = candidates.kind(form)
     return candidates.outcomes[candidates.offsets[kind] : candidates.offsets[kind + 1]].tolist()
 
 

@@ -248,17 +248,10 @@ def _move(bigrams, clustering, words, best):
     return moved, risen
 
 
-@compiled
-def _count_pairs(bigrams, of_word, pairs):
-    """Add up bigrams by class, into `pairs` (int64[classes, classes])."""
-    for word in range(len(of_word)):
-        for i in range(bigrams.offsets[0, word], bigrams.offsets[0, word + 1]):
-            pairs[of_word[word], of_word[bigrams.others[0, i]]] += bigrams.often[0, i]
-
-
 def _clustering(bigrams: Bigrams, of_word: np.ndarray, classes: int) -> _Clustering:
     pairs = np.zeros((classes, classes), dtype=np.int64)
-    _count_pairs(bigrams, of_word, pairs)
+    first = np.repeat(of_word, np.diff(bigrams.offsets[0]))
+    np.add.at(pairs, (first, of_word[bigrams.others[0]]), bigrams.often[0])
     both = np.stack([pairs, pairs.T])
     size = np.bincount(of_word, minlength=classes).astype(np.int64)
     return _Clustering(of_word, size, pairs.sum(axis=0), both, _n_log_n(both), _n_log_n(np.arange(_TABLE)))

@@ -7,6 +7,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from ..storage.files import replacing
 
 #: The columns of a line, by name.
@@ -80,16 +82,11 @@ class Block:
             return "a head is missing"
         if heads.count(0) != 1:
             return f"there are {heads.count(0)} roots"
-        # From which word each was first reached on a way up; the root's head ends all ways.
-        reached = [_MISSING, *(0 for _ in heads)]
-        for first in range(1, len(reached)):
-            word = first
-            while not reached[word]:
-                reached[word] = first
-                word = heads[word - 1]
-            if reached[word] == first:
-                return "a word is above itself"
-        return None
+        # What is above each word, further up with each step: in the end the root's head, 0.
+        above = np.array([0, *heads])
+        for _ in range(len(heads).bit_length()):
+            above = above[above]
+        return "a word is above itself" if above.any() else None
 
     def tokens(self) -> list[tuple[str, bool, list[list[str]]]]:
         """The tokens: their texts, whether a space stands behind each, and the rows of their words."""
@@ -120,9 +117,8 @@ class Block:
 
     def lines(self) -> str:
         """The sentence as it is written, with the empty line behind it."""
-        return "".join(
-            f"{line}\n" for line in (*(f"# {each}" for each in self.comments), *map("\t".join, self.rows), "")
-        )
+        comments = [f"# {comment}" for comment in self.comments]
+        return "\n".join([*comments, *map("\t".join, self.rows), "", ""])
 
     def wrong(self, row: int, name: str, problem: str) -> ValueError:
         """The error that something is wrong with a row, by its index, in the file of a name."""
@@ -231,11 +227,11 @@ def write_conllu(path: Path, sentences: Iterable[ConlluSentence]) -> None:
     """
     with replacing(path, "w", encoding="utf8", newline="\n") as file:
         for sentence in sentences:
-            file.writelines(f"# {comment}\n" for comment in sentence.comments)
-            for i, word in enumerate(sentence.words, start=1):
-                columns = (str(i), word.form, EMPTY, word.upos, word.xpos, EMPTY, str(word.head), word.deprel)
-                file.write("\t".join((*columns, EMPTY, EMPTY)) + "\n")
-            file.write("\n")
+            rows = [
+                [str(i), word.form, EMPTY, word.upos, word.xpos, EMPTY, str(word.head), word.deprel, EMPTY, EMPTY]
+                for i, word in enumerate(sentence.words, start=1)
+            ]
+            file.write(Block(0, [*sentence.comments], rows).lines())
 
 
 def _read_line(block: Block, line: str) -> None:

@@ -23,6 +23,7 @@ from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
 from ..distributed.inputs import CONLLU, Document, Shard
 from ..distributed.work import Process
+from ..treebanks.conllu import Block
 from .app import load_pipeline, note, prepare_output, set_threads
 from .conllu_format import (
     ROW,
@@ -54,6 +55,8 @@ _PARSERS = (HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner)
 
 #: What is kept of CoNLL-U: words and sentences, sentences, or the text alone.
 Kept = Literal["words", "sentences", "text"]
+#: What is parsed, with the comments of its first sentence: a paragraph, or a sentence whose words are kept.
+Text = tuple[str | Block, Comments]
 
 
 class Source(NamedTuple):
@@ -197,74 +200,66 @@ def parsed(
     bare (bool): Whether nothing but the forms of words is kept, even where the pipeline finds nothing of what is given.
     RAISES (ValueError): If the text is not what it should be, or the pipeline finds no trees.
     """
-    if source.is_conllu and keep == "words":
-        return _parse_conllu(nlp, source, n_process, left_out, tagged=tagged, bare=bare)
-    if source.is_conllu and keep == "sentences":
-        texts = ((text_of(sentence), comments_of(sentence)) for sentence in conllu_sentences(source.path))
+    if source.is_conllu and keep != "text":
+        sentences = conllu_sentences(source.path, tagged=tagged)
+        texts: Iterator[Text] = ((own if keep == "words" else text_of(own), comments_of(own)) for own in sentences)
     else:
         lines = lines_of_text(conllu_sentences(source.path)) if source.is_conllu else None
-        texts = _paragraphs(source, per_line=per_line and not source.is_conllu, lines=lines)
-    return _parse_text(nlp, source, texts, n_process, whole=keep == "sentences" if source.is_conllu else per_line)
+        texts = _paragraphs(source, lines, per_line=per_line)
+    whole = per_line or (source.is_conllu and keep != "text")
+    parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
+    known = {*parsers[-1].joint.vocabulary.tags} if tagged and parsers else None
+    number = 0
+    for some in minibatch(texts, _FORGET if n_process == 1 else _FORGET_PROCESSES):
+        with nlp.memory_zone():
+            docs = _docs_of(nlp, (text for text, _ in some), n_process, whole=whole, tagged=tagged)
+            for (text, begins), doc in zip(some, docs):
+                if isinstance(text, Block):
+                    left_out["empty nodes"] += sum("." in row[0] for row in text.rows)
+                    left_out["tags"] += 0 if known is None else sum(tag not in known for tag in tags_of(text))
+                found = _written(text, doc, begins, source.name, number, whole=whole, tagged=tagged, bare=bare)
+                number += len(found)
+                yield from found
+            del docs
+    if not number and source.is_conllu and keep == "words":
+        raise ValueError(f"There is no sentence in '{source.path}'.")
 
 
-def _paragraphs(source: Source, *, per_line: bool, lines: Iterator[str] | None) -> Iterator[tuple[str, Comments]]:
+def _paragraphs(source: Source, lines: Iterator[str] | None, *, per_line: bool) -> Iterator[Text]:
     """The paragraphs of a text, each with the comments of its first sentence."""
     for number, (_, text) in enumerate(locate_paragraphs(source.path, per_line=per_line, file=lines), 1):
         begins: Comments = {"newdoc id": source.name} if number == 1 else {}
         yield text, begins if per_line else {**begins, "newpar id": f"{source.name}-p{number}"}
 
 
-def _parse_text(
-    nlp: Language, source: Source, texts: Iterator[tuple[str, Comments]], n_process: int, *, whole: bool
-) -> Iterator[str]:
-    """Parse texts, each perhaps one sentence, with the comments of its first sentence."""
-    number = 0
-    for some in minibatch(texts, _forget(n_process)):
-        with nlp.memory_zone():
-            docs = _docs_of(nlp, (text for text, _ in some), n_process, whole=whole)
-            for (_, begins), doc in zip(some, docs):
-                for written in _written(doc, begins, source.name, number, whole=whole):
-                    number += 1
-                    yield written
-            del docs
+def _docs_of(
+    nlp: Language, texts: Iterable[str | Block], n_process: int = 1, *, whole: bool, tagged: bool = False
+) -> Iterator[Doc]:
+    def to_parse(text: str | Block) -> Doc | str:
+        if isinstance(text, Block):
+            return to_doc(text, nlp.vocab, tagged=tagged)
+        return mark_sentence(nlp.make_doc(text)) if whole else text
 
-
-def _docs_of(nlp: Language, texts: Iterable[str], n_process: int, *, whole: bool) -> Iterator[Doc]:
-    docs = (mark_sentence(nlp.make_doc(text)) if whole else text for text in texts)
-    for doc in nlp.pipe(docs, n_process=n_process, batch_size=_BATCH):
+    for doc in nlp.pipe(map(to_parse, texts), n_process=n_process, batch_size=_BATCH):
         if not doc.has_annotation("SENT_START"):
             raise ValueError(f"The pipeline finds no sentences. Its components are {nlp.pipe_names}.")
         yield doc
 
 
-def _written(doc: Doc, begins: Comments, name: str, number: int, *, whole: bool) -> Iterator[str]:
-    """The sentences of a parsed document in CoNLL-U, numbered after some that were before; comments are those of the first one."""
+def _written(
+    text: str | Block, doc: Doc, begins: Comments, name: str, number: int = 0, *, whole: bool, **kept: bool
+) -> list[str]:
+    """The sentences of a parsed text in CoNLL-U, numbered after some that were before; comments are those of the first one."""
+    if isinstance(text, Block):
+        return [write_again(text, doc, f"{name}-{number + 1}", **kept)]
     words, ranges = words_to_write(doc)
+    found: list[str] = []
     for span in [words[:]] if whole else words.sents:
-        begins.setdefault("sent_id", f"{name}-{number + 1}")
+        begins.setdefault("sent_id", f"{name}-{number + len(found) + 1}")
         if written := write_sentence(span, begins, ranges):
-            number += 1
+            found.append(written)
             begins = {}
-            yield written
-
-
-def _parse_conllu(
-    nlp: Language, source: Source, n_process: int, left_out: Counter[str], *, tagged: bool, bare: bool
-) -> Iterator[str]:
-    number = 0
-    parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
-    known = {*parsers[-1].joint.vocabulary.tags} if tagged and parsers else None
-    for some in minibatch(conllu_sentences(source.path, tagged=tagged), _forget(n_process)):
-        with nlp.memory_zone():
-            docs = (to_doc(sentence, nlp.vocab, tagged=tagged) for sentence in some)
-            for sentence, doc in zip(some, nlp.pipe(docs, n_process=n_process, batch_size=_BATCH)):
-                number += 1
-                left_out["empty nodes"] += sum("." in row[0] for row in sentence.rows)
-                left_out["tags"] += 0 if known is None else sum(token not in known for token in tags_of(sentence))
-                yield write_again(sentence, doc, f"{source.name}-{number}", tagged=tagged, bare=bare)
-            del docs
-    if not number:
-        raise ValueError(f"There is no sentence in '{source.path}'.")
+    return found
 
 
 @dataclass(frozen=True)
@@ -285,33 +280,26 @@ class ParseTask(ShardTask):
 
         def parse_documents(shard: Shard, documents: Sequence[Document]) -> tuple[Any, int]:
             whole, found, words = self.per_line or shard.kind == CONLLU, [], 0
-            texts: Sequence[Any] = [document.text for document in documents]
+            names = [f"{shard.name}-{document.place}" for document in documents]
+            texts: list[Text] = [
+                (document.text, {} if whole else {"newpar id": name}) for document, name in zip(documents, names)
+            ]
             if shard.kind == CONLLU:
-                texts = [next(read_sentences(StringIO(text), shard.path)) for text in texts]
+                blocks = [next(read_sentences(StringIO(text), shard.path)) for text, _ in texts]
+                texts = [(own if self.keep == "words" else text_of(own), comments_of(own)) for own in blocks]
             with nlp.memory_zone():
-                if shard.kind == CONLLU and self.keep == "words":
-                    docs = list(nlp.pipe((to_doc(sentence, nlp.vocab) for sentence in texts), batch_size=_BATCH))
-                else:
-                    plain = map(text_of, texts) if shard.kind == CONLLU else texts
-                    docs = list(_docs_of(nlp, plain, 1, whole=whole))
-                for (at, *_), text, doc in zip(documents, texts, docs, strict=True):
-                    name = f"{shard.name}-{at}"
+                docs = list(_docs_of(nlp, (text for text, _ in texts), whole=whole))
+                for document, name, (text, begins), doc in zip(documents, names, texts, docs, strict=True):
+                    place = {"file": shard.path, "paragraph": document.place}
                     words += sum(not token.is_space for token in words_as_tokens(doc))
-                    doc.user_data |= {"file": shard.path, "paragraph": at}
+                    doc.user_data |= place
                     if self.output_format == "parquet":
-                        found += word_rows(doc, {"file": shard.path, "paragraph": at})
-                    elif self.output_format == "conllu" and shard.kind == CONLLU and self.keep == "words":
-                        found.append(write_again(text, doc, f"{name}-1"))
+                        found += word_rows(doc, place)
                     elif self.output_format == "conllu":
-                        begins = comments_of(text) if shard.kind == CONLLU else {} if whole else {"newpar id": name}
-                        found += _written(doc, begins, name, 0, whole=whole)
+                        found += _written(text, doc, begins, name, whole=whole)
                 if self.output_format == "spacy":
                     found = [DocBin(docs=docs, store_user_data=True)]
                 del docs, doc
             return found, words
 
         return parse_documents
-
-
-def _forget(n_process: int) -> int:
-    return _FORGET if n_process == 1 else _FORGET_PROCESSES

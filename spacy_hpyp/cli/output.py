@@ -18,12 +18,10 @@ from .app import note
 
 
 @contextmanager
-def writing(path: Path | None) -> Iterator[TextIO]:
-    """Write text to a file, which takes its place when it is complete, or to stdout.
+def writing(path: Path | None, what: str) -> Iterator[TextIO]:
+    """Write text to a file, which takes its place when it is complete and is said to have what it has, or to stdout.
 
     Of what is interrupted, the lines that are there are kept in a file beside it, whose name has "partial" in it.
-
-    path (Path | None): The file; None for stdout.
     """
     if path is None:
         yield typer.get_text_stream("stdout", encoding="utf8")
@@ -37,6 +35,7 @@ def writing(path: Path | None) -> Iterator[TextIO]:
             shutil.copyfile(file.name, partial)
             note(f"Interrupted: what is done is kept in '{partial}'")
             raise
+    msg.good(f"Saved {what} to {path}")
 
 
 def is_shown(path: Path | None) -> bool:

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
-from wasabi import msg
 
 from ..annotation.documents import UnknownTagWarning
 from ..annotation.syntactic_words import words_as_tokens
@@ -130,7 +129,7 @@ def parse(
     set_threads(nlp, 1 if threads is None and n_process > 1 else threads)
     left_out: Counter[str] = Counter()
     with ExitStack() as stack:
-        file = stack.enter_context(writing(output))
+        file = stack.enter_context(writing(output, "trees"))
         bar = stack.enter_context(Bar(unit=" sentences", disable=is_shown(output)))
         if keep_tags:
             stack.enter_context(nlp.select_pipes(disable=_given_tags(nlp)))
@@ -149,8 +148,6 @@ def parse(
         note(
             f"Tokens whose tags were not in the training data of the parser: {left_out['tags']}. It parsed them with tags that it found"
         )
-    if output is not None:
-        msg.good(f"Saved trees to {output}")
 
 
 def _sources(paths: list[Path], *, conllu: bool) -> list[Source]:
@@ -212,7 +209,7 @@ def parsed(
     number = 0
     for some in minibatch(texts, _FORGET if n_process == 1 else _FORGET_PROCESSES):
         with nlp.memory_zone():
-            docs = _docs_of(nlp, (text for text, _ in some), n_process, whole=whole, tagged=tagged)
+            docs = parse_each(nlp, (text for text, _ in some), n_process, whole=whole, tagged=tagged)
             for (text, begins), doc in zip(some, docs):
                 if isinstance(text, Block):
                     left_out["empty nodes"] += sum("." in row[0] for row in text.rows)
@@ -232,9 +229,14 @@ def _paragraphs(source: Source, lines: Iterator[str] | None, *, per_line: bool) 
         yield text, begins if per_line else {**begins, "newpar id": f"{source.name}-p{number}"}
 
 
-def _docs_of(
+def parse_each(
     nlp: Language, texts: Iterable[str | Block], n_process: int = 1, *, whole: bool, tagged: bool = False
 ) -> Iterator[Doc]:
+    """Parse texts, each perhaps one sentence, and sentences of CoNLL-U, perhaps with their tags.
+
+    RAISES (ValueError): If the pipeline finds no sentences.
+    """
+
     def to_parse(text: str | Block) -> Doc | str:
         if isinstance(text, Block):
             return to_doc(text, nlp.vocab, tagged=tagged)
@@ -288,7 +290,7 @@ class ParseTask(ShardTask):
                 blocks = [next(read_sentences(StringIO(text), shard.path)) for text, _ in texts]
                 texts = [(own if self.keep == "words" else text_of(own), comments_of(own)) for own in blocks]
             with nlp.memory_zone():
-                docs = list(_docs_of(nlp, (text for text, _ in texts), whole=whole))
+                docs = list(parse_each(nlp, (text for text, _ in texts), whole=whole))
                 for document, name, (text, begins), doc in zip(documents, names, texts, docs, strict=True):
                     place = {"file": shard.path, "paragraph": document.place}
                     words += sum(not token.is_space for token in words_as_tokens(doc))

@@ -1,25 +1,24 @@
 """`hpyp rank`: the sentences in which a parser expects the most wrong arcs, to be corrected next."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest, nsmallest
-from itertools import chain, repeat
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
-from wasabi import msg
 
-from ..components.corpus import mark_sentence
 from ..components.hpyp_parser import HPYPParser
 from ..components.rating import rate_labels
 from ..treebanks.conllu import Block
 from .app import prepare_output, prepared
-from .conllu_format import comments_of, conllu_sentences, to_doc, write_again, write_sentence
+from .conllu_format import comments_of, conllu_sentences, write_again, write_sentence
 from .options import Particles, PerLine, Pipeline, Threads, argument, option
 from .output import json_line, writing
+from .parse import parse_each
 from .progress import Bar
 from .raw_text import existing, is_conllu, locate_paragraphs, parse_documents, read_documents
 
@@ -74,11 +73,9 @@ def rank(
         ranked = select(bar, by, top, surest=surest)
     if not ranked:
         raise ValueError(f"There is no sentence in {', '.join(map(repr, map(str, texts)))}.")
-    with writing(output) as file:
+    with writing(output, f"{len(ranked)} sentences") as file:
         for place, rated in enumerate(ranked, 1):
             file.write(_json_of(place, rated) if form == "jsonl" else f"# rank = {place}\n{rated.conllu}")
-    if output is not None:
-        msg.good(f"Saved {len(ranked)} sentences to {output}")
 
 
 @dataclass(frozen=True)
@@ -140,30 +137,24 @@ def rank_sentences(
                     yield replace(rated, conllu=_written(rated, sentence, own)) if conllu else rated
 
 
-def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[tuple[list[Doc], Iterable[Block | None]]]:
-    """The documents of a file, parsed, some at a time, with the sentences of CoNLL-U, which needs no trees."""
+def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[tuple[list[Doc], Sequence[object]]]:
+    """The documents of a file, parsed, some at a time, with what was read: of CoNLL-U, which needs no trees, the sentences."""
     if path.suffix == ".spacy":
         for some in minibatch(parse_documents(read_documents(path, nlp.vocab, document_words=1), nlp), _BATCH):
-            yield [doc for doc in some if len(doc)], repeat(None)
+            docs = [doc for doc in some if len(doc)]
+            yield docs, docs
         return
-    texts: Iterator[Any] = conllu_sentences(path) if is_conllu(path) else locate_paragraphs(path, per_line=per_line)
-
-    def to_parse(text: Any) -> Doc:
-        if is_conllu(path):
-            return to_doc(text, nlp.vocab)
-        doc = nlp.make_doc(text[1])
-        return mark_sentence(doc) if per_line else doc
-
-    for some in minibatch(texts, _BATCH):
+    paragraphs = (text for _, text in locate_paragraphs(path, per_line=per_line))
+    for some in minibatch(conllu_sentences(path) if is_conllu(path) else paragraphs, _BATCH):
         with nlp.memory_zone():
-            docs = list(nlp.pipe(map(to_parse, some)))
-            yield docs, some if is_conllu(path) else repeat(None)
+            docs = list(parse_each(nlp, some, whole=per_line))
+            yield docs, some
             del docs
 
 
-def _written(rated: Rated, found: Span, read: Block | None) -> str:
+def _written(rated: Rated, found: Span, read: object) -> str:
     """A sentence in CoNLL-U; one that was read so keeps its multiword tokens, comments and MISC."""
-    if read is None:
+    if not isinstance(read, Block):
         return write_sentence(found, {"sent_id": _name(rated), **_comments(rated)})
     kept = {key: value for key, value in comments_of(read).items() if key not in _OF_PLACE}
     return write_again(read, found.doc, _name(rated), {**kept, **_comments(rated)})

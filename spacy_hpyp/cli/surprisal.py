@@ -14,7 +14,6 @@ from typing import Annotated, Any, TextIO
 import numpy as np
 import typer
 from spacy.tokens import Doc
-from wasabi import msg
 
 from ..components.surprisal import NGramReader, ParserReader, Reader, batches_of, read_rows
 from ..distributed.inputs import Document, Shard
@@ -200,7 +199,7 @@ def surprisal(
         reader.mixture = load_interpolation(reader.parser, interpolate, weights_from, read, search=reader.search)
     if parses is not None:
         assert isinstance(reader, ParserReader)
-        with writing(output) as file, Bar(unit=" words", disable=is_shown(output)) as bar:
+        with writing(output, "parses") as file, Bar(unit=" words", disable=is_shown(output)) as bar:
             for batch in batches_of(passages):
                 for passage, (doc, spans, steps) in zip(batch, reader.increments(batch, parses, running=running)):
                     for one in steps:
@@ -217,10 +216,8 @@ def surprisal(
         header = _header(is_parser, by, entropy=entropy, mixed=is_parser and reader.mixture is not None)
         rows = _rows(reader, passages, to_rows)
         unit = " regions" if regions else " words"
-        with writing(output) as file, Bar(rows, unit=unit, disable=is_shown(output)) as bar:
+        with writing(output, "surprisals") as file, Bar(rows, unit=unit, disable=is_shown(output)) as bar:
             write_table(file, bar, dialect=dialect, header=header, escape=escape)
-    if output is not None:
-        msg.good(f"Saved {'surprisals' if parses is None else 'parses'} to {output}")
 
 
 def _reader(
@@ -296,15 +293,11 @@ def _read(path: Path, *, per_line: bool, context: str | None) -> Iterable[TextPa
     if is_table(path):
         return read_stimuli(path, context)
     check_text(path)
-    if path == STDIN:
-        data = typer.get_binary_stream("stdin").read()
-        check_prose(data.splitlines(keepends=True), path)
-        file = TextIOWrapper(BytesIO(data), encoding="utf8", newline="")
-        found = locate_paragraphs(path, per_line=per_line, file=file)
-    else:
-        with path.open("rb") as lines:
-            check_prose(lines, path)
-        found = locate_paragraphs(path, per_line=per_line)
+    data = typer.get_binary_stream("stdin").read() if path == STDIN else None
+    with path.open("rb") if data is None else BytesIO(data) as lines:
+        check_prose(lines, path)
+    file = None if data is None else TextIOWrapper(BytesIO(data), encoding="utf8", newline="")
+    found = locate_paragraphs(path, per_line=per_line, file=file)
     return (
         TextPassage(text, {"file": str(path), "paragraph": number}, f"paragraph {number} of '{path}'", offset)
         for number, (offset, text) in enumerate(found, 1)

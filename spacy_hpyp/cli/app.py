@@ -166,10 +166,8 @@ def pipeline_at(name: str | Path) -> str | Path:
 
 
 def load_pipeline(name: str | Path) -> Language:
-    """Load a pipeline.
+    """Load a pipeline by its name or path, or by that of the directory of a training.
 
-    name (str | Path): Its name or path, or the directory of a training.
-    RETURNS (Language): The pipeline.
     RAISES (OSError): If it is not there.
     RAISES (ValueError): If spaCy cannot make anything of one of its files.
     """
@@ -186,13 +184,11 @@ def load_pipeline(name: str | Path) -> Language:
 def prepared(
     model: str | Path, *, threads: int | None, others: bool = False, **settings: Any
 ) -> tuple[Language, list[Any]]:
-    """Load a pipeline, and set what is to be another setting than its own.
+    """Load a pipeline, and set what is to be another setting than its own. Returns it and its parsers of this package.
 
-    model (str | Path): Its name or path.
     threads (int | None): Of all components of this package that have several.
     others (bool): Whether spaCy's own parser, or a tagger by itself, will do.
     settings: Those of parsers, by their names; None leaves them as they are.
-    RETURNS (tuple[Language, list]): The pipeline, and its parsers of this package.
     RAISES (ValueError): If there is no parser, or one that has not been trained, or a setting is out of its range or of a component that is
         not there.
     """
@@ -219,32 +215,22 @@ def prepared(
 
 
 def set_threads(nlp: Language, threads: int | None) -> None:
-    """Set how many threads the components of this package have, those that have several.
-
-    threads (int | None): None leaves them as they are.
-    RAISES (ValueError): If it is out of range.
-    """
+    """Set how many threads the components of this package have, those that have several; None leaves them as they are."""
     for _, pipe in nlp.pipeline:
         if threads is not None and isinstance(pipe, TrainableComponent) and hasattr(pipe, "threads"):
             pipe.change(threads=threads)
 
 
 def prepare_docs(path: Path) -> None:
-    """See that a .spacy file can be written.
-
-    RAISES (ValueError): If its name does not end so.
-    RAISES (OSError): If its folder cannot be made.
-    """
+    """See that a .spacy file can be written. RAISES (ValueError): If its name does not end so. RAISES (OSError): If it cannot."""
     if path.suffix != ".spacy":
         raise ValueError(f"The name of the file to write must end with .spacy, but it is '{path}'.")
     prepare_folder(path.parent)
 
 
 def prepare_output(path: Path | None, texts: Iterable[Path], *endings: str) -> None:
-    """See that a file can be written, and is none of those that it is made from.
+    """See that a file can be written, if there is to be one, and is none of the texts that it is made from.
 
-    path (Path | None): The file, if there is to be one.
-    texts (Iterable[Path]): What is read.
     endings (str): Of names that say which format it has; a name may say none.
     RAISES (ValueError): If it is one of them, or a folder, or its name says another format.
     RAISES (OSError): If its folder cannot be made.
@@ -268,11 +254,8 @@ def save_docs(path: Path, docs: Iterable[Doc]) -> None:
 def load_parser(
     model: str | Path, *, particles: int | None = None, threads: int | None = None
 ) -> tuple[Language, HPYPParser]:
-    """Load a pipeline that has one hpyp_parser.
+    """Load a pipeline that has one hpyp_parser, perhaps with other settings than its own. Returns both.
 
-    model (str | Path): Name or path of the pipeline.
-    particles, threads (int | None): Instead of the pipeline's settings.
-    RETURNS (tuple[Language, HPYPParser]): The pipeline and its parser.
     RAISES (ValueError): If it has none, or several, or one that has not been trained, or a setting is out of its range.
     """
     nlp = load_pipeline(model)

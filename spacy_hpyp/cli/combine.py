@@ -260,11 +260,7 @@ def keep_parses(
 
 
 def read_voters(given: Sequence[str]) -> dict[str, str]:
-    """Names and pipelines.
-
-    given (Sequence[str]): As `name=pipeline`.
-    RAISES (ValueError): If one is not, or there are not two at least.
-    """
+    """Names and pipelines, given as `name=pipeline`. RAISES (ValueError): If one is not, or there are not two at least."""
     pairs = [each.partition("=") for each in given]
     for each, (name, _, pipeline) in zip(given, pairs):
         if not name or not pipeline:

@@ -68,7 +68,6 @@ Ranges = dict[int, tuple[int, str]]
 def read_sentences(lines: Iterable[str], name: str, *, tagged: bool = False) -> Iterator[Block]:
     """Read sentences, one after the other. Their heads, labels and enhanced graphs are not looked at.
 
-    lines (Iterable[str]): Of a file.
     name (str): Of the file, for errors.
     tagged (bool): Whether parts of speech and features have to be valid: they will be written again.
     RAISES (ValueError): If something is not CoNLL-U, with the line.
@@ -112,10 +111,7 @@ def _wrong_tags(word: Line) -> str | None:
 
 
 def to_doc(sentence: Block, vocab: Vocab, *, tagged: bool = False) -> Doc:
-    """A sentence as a document that is one sentence, to be parsed.
-
-    tagged (bool): Whether it has the tags of the sentence.
-    """
+    """A sentence as a document that is one sentence, to be parsed; perhaps with its tags."""
     words = [(row[1], space and row is rows[-1]) for _, space, rows in sentence.tokens() for row in rows]
     return Doc(
         vocab,
@@ -219,10 +215,7 @@ def write_sentence(span: Span, comments: Comments, ranges: Ranges | None = None)
 
 
 def word_rows(doc: Doc, columns: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The syntactic words of a parsed document as rows of a table with the columns `ROW`.
-
-    columns (dict[str, Any]): What all of them say of the document.
-    """
+    """The syntactic words of a parsed document as rows of a table with the columns `ROW`; some all of them have in common."""
     words, spans, number = words_as_tokens(doc), word_spans(doc).tolist(), 0
     for sentence in words.sents:
         tokens = [token for token in sentence if not token.is_space]

@@ -143,17 +143,11 @@ def split(
 
 
 def parts_of(treebank: Path) -> dict[str, Path]:
-    """The files of a treebank by part, whether they are there or not.
-
-    treebank (Path): What their names begin with.
-    """
+    """The files of a treebank by part, whether they are there or not; it is what their names begin with."""
     return {part: treebank.with_name(f"{treebank.name}-{part}.conllu") for part in (_TRAIN, _DEV, _TEST)}
 
 
 def hold_out(blocks: list[Block], of: int = HELD_OUT) -> tuple[list[Block], list[Block]]:
-    """Two sentences or more without their last part, and that part.
-
-    of (int): Of how many sentences one is held out; one of all, where there are fewer.
-    """
+    """Two sentences or more without their last part, and that part: one of so many sentences, or of all where there are fewer."""
     count = max(1, len(blocks) // of)
     return blocks[:-count], blocks[-count:]

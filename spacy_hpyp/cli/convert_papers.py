@@ -151,9 +151,8 @@ def convert_lm(
 
 
 def simplified(name: object, sentences: list[ConlluSentence], forms: WordForms) -> list[ConlluSentence]:
-    """Sentences without punctuation, see `simplify`; what is dropped is reported.
+    """Sentences of a file or part without punctuation, see `simplify`; what is dropped is reported.
 
-    name (object): Of the file or part, for messages.
     RAISES (ValueError): If nothing is left.
     """
     found, dropped = simplify(sentences, forms)

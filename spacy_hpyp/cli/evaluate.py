@@ -199,11 +199,8 @@ def former_calibrate(
 
 
 def read_examples(nlp: Language, data_path: Path, *, gold_tags: bool = False, heads: bool = False) -> list[Example]:
-    """Read sentences to evaluate a pipeline on, with gold tokens.
+    """Read sentences to evaluate a pipeline on, with gold tokens, and perhaps with gold tags for the documents to be parsed.
 
-    nlp (Language): The pipeline.
-    data_path (Path): A .spacy file or a directory of them.
-    gold_tags (bool): Whether the documents to be parsed have the gold tags.
     heads (bool): Whether tags are not enough.
     RETURNS (list[Example]): One sentence in each, at least one.
     RAISES (ValueError): If there is nothing to evaluate or to compare with.
@@ -220,8 +217,6 @@ def read_examples(nlp: Language, data_path: Path, *, gold_tags: bool = False, he
 def give_tags(examples: Sequence[Example], model: str | Path) -> None:
     """Give predicted documents, each of them a sentence, the tags that a pipeline finds for their tokens.
 
-    examples (Sequence[Example]): Their predicted documents are changed.
-    model (str | Path): Name or path of the pipeline.
     RAISES (ValueError): If it does not tag.
     """
     tagger = load_pipeline(model)
@@ -253,11 +248,7 @@ class ParsedScorer(Scorer):
         return {**scores, "complete_match": _complete_match(self._examples)}
 
     def parsed(self, name: str | Path) -> list[Example]:
-        """What has been scored last.
-
-        name (str | Path): The pipeline's, for errors.
-        RAISES (ValueError): If it has no parser.
-        """
+        """What has been scored last, by a pipeline of a name. RAISES (ValueError): If it has no parser."""
         if not any(example.predicted.has_annotation("DEP") for example in self._examples):
             raise ValueError(f"The pipeline '{name}' finds no trees: it has no parser. It has {self._nlp.pipe_names}")
         return self._examples
@@ -266,10 +257,8 @@ class ParsedScorer(Scorer):
 def parse_examples(
     nlp: Language, examples: Sequence[Example], name: str | Path
 ) -> tuple[dict[str, Any], list[Example]]:
-    """Parse sentences and score the parses.
+    """Parse sentences, one in each example, and score the parses.
 
-    nlp (Language): A pipeline with a parser of any kind.
-    examples (Sequence[Example]): One sentence in each; they are not changed.
     name (str | Path): The pipeline's, for errors.
     RETURNS (tuple[dict[str, Any], list[Example]]): The scores of `nlp.evaluate` and "complete_match", and the parsed examples.
     RAISES (ValueError): If there is no parser in the pipeline.
@@ -294,11 +283,8 @@ def _complete_match(examples: Sequence[Example]) -> float | None:
 
 
 def known_words(nlp: Language, train: Path | None = None) -> Callable[[str], bool] | None:
-    """Whether a word is known: one of training data, or else one that the hpyp_parser of a pipeline knows as itself.
+    """Whether a word is known: one of training data, or else one that the hpyp_parser of a pipeline knows as itself. None if nobody knows.
 
-    nlp (Language): The pipeline.
-    train (Path | None): A .spacy file or a directory of them.
-    RETURNS (Callable | None): None if nobody knows.
     RAISES (ValueError): If there is no word in the training data.
     """
     if train is None:
@@ -360,9 +346,6 @@ def calibrations(
 ) -> dict[str, dict[str, Calibration]]:
     """Measure how well the probabilities of heads and tags are calibrated.
 
-    nlp (Language), parsers (Sequence): The pipeline, and its parsers of this package.
-    data_path (Path): A .spacy file or a directory of them.
-    bins (int): The number of bins.
     punctuation (bool): Whether the heads of punctuation count.
     RETURNS (dict[str, dict[str, Calibration]]): Of "heads" and "tags", on "raw documents", and on "gold sentences" with gold tokens.
     RAISES (ValueError): If there is no parser of this package, or nothing to parse or to compare with.

@@ -130,10 +130,7 @@ def _reader(model: str | Path, particles: int, threads: int | None) -> tuple[Lan
 
 @dataclass(frozen=True)
 class TreesTask(ShardTask):
-    """What `hpyp learn-text --ray` has workers do: parse a shard, to be learned from.
-
-    particles, tokenized: As the options.
-    """
+    """What `hpyp learn-text --ray` has workers do: parse a shard, to be learned from, with options of the command."""
 
     particles: int
     tokenized: bool
@@ -155,8 +152,7 @@ def _rounds(
     task: TreesTask, model: Path, text: Any, output: Path, cluster: Cluster, words: int
 ) -> Iterator[ParsedText]:
     """The shards of a text, as workers parse them; those of a round with the last checkpoint, which has to be there when the next one begins.
-
-    words (int): About how many make a round.
+    About so many words make a round.
     """
     whole("checkpoint_words", words)
     size = max(1, words * _OF_WORD // (cluster.shard_size * 1000))

@@ -119,23 +119,18 @@ def ngram(
     )
 
 
-def reader_of(lang: str, *, tokenized: bool, segment_with: str | None) -> Language | None:
-    """What finds the words of text, see `read_sentences`.
-
-    lang (str): The language of the tokenizer.
-    tokenized (bool): Whether words are separated by spaces already, so that nothing is needed.
-    segment_with (str | None): Name or path of a pipeline that finds sentences as well.
+def reader_of(usual: Language | str, *, tokenized: bool, segment_with: str | None) -> Language | None:
+    """What finds the words of text, see `read_sentences`: a pipeline or the tokenizer of a language, if words are not separated by spaces
+    already, and no other pipeline is to find sentences as well.
     """
     if segment_with is not None:
         return load_pipeline(segment_with)
-    return None if tokenized else spacy.blank(lang)
+    return None if tokenized else spacy.blank(usual) if isinstance(usual, str) else usual
 
 
 def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGramVocabulary:
-    """The vocabulary of a trained pipeline's hpyp_parser.
+    """The vocabulary of a trained pipeline's hpyp_parser, perhaps with its spelling of rare words.
 
-    model (str | Path): Name or path of the pipeline.
-    spelling (bool): Whether to take its spelling of rare words, too.
     RAISES (ValueError): If the parser has not been trained, or does not spell; or words that it would spell are drawn from raw text.
     """
     nlp, parser = load_parser(model)
@@ -165,8 +160,6 @@ def load_interpolation(
 ) -> Interpolation:
     """The mixture that the options of a command say.
 
-    parser (HPYPParser): The pipeline's.
-    ngrams (Path): The file of the n-gram model.
     weights_from (Path | None): Held-out sentences, or the file of weights, which ends with .json.
     read (Callable): Reads the sentences of a file.
     search (Search): How the parser searches in held-out sentences.
@@ -188,11 +181,9 @@ def load_interpolation(
 
 
 def refuse(whose: str, **settings: object) -> None:
-    """See that nothing is set that only something else has.
+    """See that nothing is set, of settings by their names, that only something else has. RAISES (ValueError): If something is.
 
     whose (str): What has the settings, and perhaps what is here instead.
-    settings: By their names.
-    RAISES (ValueError): If something is.
     """
     for name, value in settings.items():
         if value is not None and value is not False:

@@ -20,9 +20,8 @@ MOST = 1_000_000_000
 
 
 def option(meaning: str, names: str = "", *, least: int | None = None, most: int = MOST, **settings: Any) -> Any:
-    """Declare an option.
+    """Declare an option by what it means.
 
-    meaning (str): What it means.
     names (str): Its names with a space between them, where the parameter's is not the only one.
     least, most (int): What it may be, if it is a whole number; without `least`, that is checked elsewhere.
     settings: Others of `typer.Option`.
@@ -32,11 +31,7 @@ def option(meaning: str, names: str = "", *, least: int | None = None, most: int
 
 
 def argument(meaning: str, **settings: Any) -> Any:
-    """Declare an argument.
-
-    meaning (str): What it means.
-    settings: Others of `typer.Argument`.
-    """
+    """Declare an argument by what it means, with settings of `typer.Argument`."""
     return typer.Argument(help=meaning, **settings)
 
 
@@ -85,10 +80,7 @@ def refuse_uris(*paths: Path | str | None) -> None:
 
 
 def writable(path: Path | None) -> Path | None:
-    """See that the folder of a file to write is there.
-
-    RAISES (OSError): If it cannot be made.
-    """
+    """See that the folder of a file to write is there. RAISES (OSError): If it cannot be made."""
     if path is not None:
         prepare_folder(path.parent)
     return path

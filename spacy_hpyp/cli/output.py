@@ -49,10 +49,7 @@ def json_line(value: Any) -> str:
 
 
 def save_json(path: Path | None, value: Any, what: str) -> None:
-    """Write a value to a file, if there is to be one, and say so.
-
-    what (str): What it is called.
-    """
+    """Write a value to a file, if there is to be one, and say what it is."""
     if path is not None:
         replace_file(path, srsly.json_dumps(value, indent=2).encode())
         msg.good(f"Saved {what} to {path}")
@@ -61,11 +58,7 @@ def save_json(path: Path | None, value: Any, what: str) -> None:
 def print_table(
     header: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None, *, left: int = 1, **settings: Any
 ) -> None:
-    """Print a table whose first columns are words, and the others figures.
-
-    left (int): How many of them are words.
-    settings: Others of wasabi's tables.
-    """
+    """Print a table whose first columns, so many from the left, are words, and the others figures; settings are others of wasabi's tables."""
     aligns = ["l"] * left + ["r"] * (len(header) - left)
     msg.table(list(rows), header=header, divider=True, aligns=aligns, title=title, **settings)
 
@@ -76,9 +69,8 @@ def percent(value: float | None) -> str:
 
 
 def read_numbers(name: str, text: str, highest: int) -> list[int]:
-    """Whole numbers from 1 with commas between them.
+    """Whole numbers from 1 with commas between them, as a setting of a name has them.
 
-    name (str): Of the setting, for errors.
     RAISES (ValueError): If they are none, or out of their range.
     """
     try:

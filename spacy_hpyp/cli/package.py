@@ -88,10 +88,9 @@ def package(
 
 
 def package_name(prefix: str, lang: str) -> str:
-    """How the package of a pipeline is called behind its language, as "ttb_hpyp".
+    """How the package of a pipeline is called behind its language, which spaCy writes before each name: "ttb_hpyp".
 
     prefix (str): What the names of the treebank's files begin with, as "ta_ttb-ud".
-    lang (str): The language of the pipeline, which is left out: spaCy writes it before each name.
     """
     return re.sub(r"\W+", "_", prefix.removesuffix("-ud").removeprefix(f"{lang}_")) + "_hpyp"
 

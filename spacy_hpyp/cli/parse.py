@@ -190,8 +190,6 @@ def parsed(
 ) -> Iterator[str]:
     """The sentences of a text as a pipeline parses them, in CoNLL-U.
 
-    nlp (Language): The pipeline.
-    source (Source): The text.
     left_out (Counter[str]): Gets how many "empty nodes" are left out, and "tags" are not known.
     keep, tagged, per_line, n_process: As the options of `hpyp parse`.
     bare (bool): Whether nothing but the forms of words is kept, even where the pipeline finds nothing of what is given.
@@ -266,10 +264,7 @@ def _written(
 
 @dataclass(frozen=True)
 class ParseTask(ShardTask):
-    """What `hpyp parse --ray` has workers do.
-
-    keep (str): Of CoNLL-U, "words" or "sentences".
-    """
+    """What `hpyp parse --ray` has workers do, who keep of CoNLL-U words or sentences."""
 
     keep: Kept
 

@@ -124,10 +124,7 @@ def _write(path: Path, blocks: Sequence[Block]) -> str:
 
 
 def _counts(nlp: Language, document: Sequence[Block], path: Path) -> dict[str, tuple[int, int]]:
-    """What the scores of a document are made of: of each, the ratio of two numbers that can be summed over documents.
-
-    path (Path): Where the document is written, to be parsed.
-    """
+    """What the scores of a document, which is written to a path, are made of: two numbers each that can be summed over documents."""
     score = official(_write(path, document), str(path))
     source = Source(path, path.stem, is_conllu=True)
     found: dict[str, Any] = score("".join(parsed(nlp, source, Counter(), keep="text", bare=True)))
@@ -221,11 +218,7 @@ def learning_curve(
 
 
 def read_parts(parts: Sequence[str]) -> list[Fraction]:
-    """Parts of a treebank as numbers, the smallest first.
-
-    parts (Sequence[str]): As "1/3" or "0.5".
-    RAISES (ValueError): If one is none.
-    """
+    """Parts of a treebank as numbers, the smallest first, given as "1/3" or "0.5". RAISES (ValueError): If one is none."""
     found = set()
     for part in parts:
         try:
@@ -241,7 +234,6 @@ def read_parts(parts: Sequence[str]) -> list[Fraction]:
 def nested_parts(docs: Sequence[Doc], shares: Sequence[Fraction], seed: int) -> list[list[Doc]]:
     """Parts of a treebank, each of which is in the next one, in the treebank's order.
 
-    docs (Sequence[Doc]): The treebank.
     shares (Sequence[Fraction]): How large the parts are, in sentences; a part ends with the document with which it is large enough.
     seed (int): Fixes which documents these are.
     """

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import srsly
-from spacy.language import Language
 from wasabi import msg
 
 from ..distributed.inputs import Document, Shard
@@ -155,7 +154,7 @@ def perplexity(
         reader = reader_of(ngrams.words.lang, tokenized=tokenized, segment_with=segment_with)
     else:
         nlp, parser = load_parser(model, particles=None if is_estimate else particles, threads=threads)
-        reader = _finder(nlp, tokenized=tokenized, segment_with=segment_with)
+        reader = reader_of(nlp, tokenized=tokenized, segment_with=segment_with)
 
     def read(path: Path) -> Iterator[list[str]]:
         return read_sentences(path, reader, per_line=segment_with is None)
@@ -187,18 +186,9 @@ def perplexity(
         _print(found, output, method or "beam")
 
 
-def _finder(nlp: Language, *, tokenized: bool, segment_with: str | None) -> Language | None:
-    """What finds the words of text: the pipeline itself, if nothing else is asked for."""
-    own = not tokenized and segment_with is None
-    return nlp if own else reader_of(nlp.lang, tokenized=tokenized, segment_with=segment_with)
-
-
 @dataclass(frozen=True)
 class PerplexityTask(ShardTask):
-    """What `hpyp perplexity --ray` has workers do.
-
-    particles, tokenized, segment_with: As the options.
-    """
+    """What `hpyp perplexity --ray` has workers do, with options of the command."""
 
     particles: int | None
     tokenized: bool
@@ -207,7 +197,7 @@ class PerplexityTask(ShardTask):
     def process(self) -> Process:
         """What scores the sentences of documents."""
         nlp, parser = load_parser(self.model, particles=self.particles, threads=1)
-        finder = _finder(nlp, tokenized=self.tokenized, segment_with=self.segment_with)
+        finder = reader_of(nlp, tokenized=self.tokenized, segment_with=self.segment_with)
 
         def score(shard: Shard, documents: Sequence[Document]) -> tuple[list[Perplexity], int]:
             sentences = words_in(shard, documents, finder, running=not self.per_line)

@@ -16,10 +16,7 @@ _SHORT = 2.0
 
 
 class Bar(tqdm):
-    """A progress bar on stderr, which is gone when it is done; where that is a file or a pipe, a line now and then.
-
-    arguments, settings: Those of `tqdm`.
-    """
+    """A progress bar of `tqdm` on stderr, which is gone when it is done; where that is a file or a pipe, a line now and then."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         self._on_screen, self._shown, self._lines = sys.stderr.isatty(), monotonic(), 0

@@ -116,13 +116,9 @@ def rank_sentences(
     """Parse a file, and say of each sentence how many wrong arcs are expected. The file is not held in memory.
 
     nlp (Language): A pipeline whose parser sets `token._.head_prob`.
-    path (Path): Text in UTF-8, or a .spacy or .conllu file.
-    per_line (bool): Whether each line of a text is one sentence.
     labels_per_arc (int): How many labels of an arc its hpyp_parser compares.
     conllu (bool): Whether they are wanted in CoNLL-U, too.
-    RETURNS (Iterator[Rated]): The sentences in their order.
     RAISES (ValueError): If the file is not what its name says, or nobody says how probable arcs are.
-    RAISES (ImportError): If CoNLL-U is read or wanted, and there is no library for it.
     """
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
     number = 0
@@ -201,12 +197,10 @@ def _rate(sentence: Span, file: str, number: int) -> Rated | None:
 
 
 def select(sentences: Iterable[Rated], by: str, top: int | None, *, surest: bool = False) -> list[Rated]:
-    """Some sentences in their order, those with the most expected errors first; of equals, the first.
+    """Some sentences in their order, or all, those with the most expected errors first, or with the fewest; of equals, the first. Only what is
+    kept is in memory.
 
-    sentences (Iterable[Rated]): Those that are kept are in memory, not the others.
     by (str): What they are ranked by, a key of `_KEYS`.
-    top (int | None): How many; None for all.
-    surest (bool): Whether those with the fewest come first.
     RAISES (ValueError): If they are to be ranked by tags and nobody says how probable those are.
     """
 

@@ -46,10 +46,7 @@ def is_conllu(path: Path) -> bool:
 
 
 def existing(paths: list[Path]) -> list[Path]:
-    """See that files are there, as an option does for those that are no stdin.
-
-    RAISES (typer.BadParameter): If one is not.
-    """
+    """See that files are there, as an option does for those that are no stdin. RAISES (typer.BadParameter): If one is not."""
     for path in paths:
         if path != STDIN and not path.is_file():
             raise typer.BadParameter(f"File '{path}' {'is a directory' if path.is_dir() else 'does not exist'}.")
@@ -57,10 +54,7 @@ def existing(paths: list[Path]) -> list[Path]:
 
 
 def check_text(path: Path) -> None:
-    """See that a file is text by its name, and neither a table nor CoNLL-U.
-
-    RAISES (ValueError): If it is one of these.
-    """
+    """See that a file is text by its name, and neither a table nor CoNLL-U. RAISES (ValueError): If it is one of these."""
     if is_table(path):
         raise ValueError(
             f"'{path}' is a table by its name, but text is needed here: a sentence a line, or paragraphs with empty lines between them. "
@@ -109,11 +103,8 @@ def read_sentences(
 
     Text is UTF-8, perhaps with a byte order mark. It is not held in memory, nor are the strings that a pipeline makes of it.
 
-    path (str | Path): The file.
-    nlp (Language | None): The pipeline.
     per_line (bool): Whether a line of text is a sentence; else the text is running text, and a pipeline is needed.
     forget (bool): Whether the strings of such lines are forgotten. A tokenizer that knows them again is five times as fast.
-    RETURNS (Iterator[list[str]]): The words of each sentence.
     RAISES (ValueError): If there is no such file, it is not what its name says, or nothing finds the sentences.
     """
     path = Path(path)
@@ -132,26 +123,20 @@ def read_sentences(
 
 
 def read_paragraphs(path: str | Path, nlp: Language | None = None) -> Iterator[list[str]]:
-    """The words of each paragraph of running text, see `read_sentences`. White space is no word.
-
-    path (str | Path): The file.
-    nlp (Language | None): Its tokenizer finds the words; without one they are separated by white space.
-    RAISES (ValueError): If it is not text in UTF-8.
-    """
+    """The words of each paragraph of running text, see `read_sentences`: those of a tokenizer, or else what white space separates."""
     return words_of(locate_paragraphs(path), nlp)
 
 
 def locate_paragraphs(
     path: str | Path, *, per_line: bool = False, file: Iterable[str] | None = None
 ) -> Iterator[tuple[int, str]]:
-    """The paragraphs of a text file, and where they stand in it.
+    """The paragraphs of a text file, each with how many characters of the file come before it.
 
-    An empty line ends a paragraph. One of more than 20,000 characters is cut at white space. Line ends are left as they are.
+    An empty line ends a paragraph. One of more than 20,000 characters is cut at white space. Line ends are left as they are. A byte order mark is
+    a character of the file, but of no paragraph.
 
-    path (str | Path): A file in UTF-8. A byte order mark is a character of the file, but of no paragraph.
     per_line (bool): Whether every line that is not empty is a paragraph, however long.
     file (Iterable[str] | None): The lines, if the file is open already; the path is its name then.
-    RETURNS (Iterator[tuple[int, str]]): How many characters of the file come before the paragraph, and its text.
     RAISES (ValueError): If the file is not text in UTF-8, or is a table or CoNLL-U.
     """
     lines = lines_of(Path(path)) if file is None else _located(file, Path(path))
@@ -242,11 +227,7 @@ def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def decoded_lines(file: Iterable[str], path: Path) -> Iterator[str]:
-    """The lines of an open file, as they are.
-
-    path (Path): Its name, for errors; that of stdin is `STDIN`.
-    RAISES (ValueError): If it is not text in UTF-8.
-    """
+    """The lines of an open file, as they are; the path is its name, for errors. RAISES (ValueError): If it is not text in UTF-8."""
     try:
         yield from file
     except UnicodeDecodeError as error:
@@ -266,9 +247,6 @@ def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator
     * Text in UTF-8, one sentence a line, whose words are separated by spaces: an empty line ends a document, and so does the
       end of a sentence with which it has as many words as were asked for.
 
-    path (Path): The file.
-    vocab (Vocab): Of the Docs.
-    document_words (int): How many words a document of a text has.
     RAISES (ValueError): If the file is not what its name says.
     """
     if path.suffix == SPACY or is_conllu(path):
@@ -281,9 +259,8 @@ def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator
 
 
 def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list[Example]:
-    """The documents of a treebank, with what is to be found of them.
+    """The documents of a treebank, with what is to be found of them; a file, or a directory of files that end with .conllu or .spacy.
 
-    path (Path): A file, or a directory of files that end with .conllu or .spacy.
     tokens (str): Whose tokens the documents to be parsed have, "tokenizer" or "gold".
     RAISES (ValueError): If it is damaged, or no such file.
     """
@@ -291,10 +268,7 @@ def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list
 
 
 def read_training(path: Path, nlp: Language, config: dict[str, Any]) -> list[Example]:
-    """The same of what is learned from, with the tokens that a config reads its training data with.
-
-    config (dict[str, Any]): That of a pipeline.
-    """
+    """The same of what is learned from, with the tokens that the config of a pipeline reads its training data with."""
     return read_corpus(path, nlp, tokens=config.get("corpora", {}).get("train", {}).get("tokens", "tokenizer"))
 
 
@@ -313,10 +287,7 @@ def _documents_of_text(lines: Iterable[str], document_words: int) -> Iterator[li
 
 
 def parse_documents(docs: Iterable[Doc], nlp: Language) -> Iterator[Doc]:
-    """The same documents with the trees of a pipeline, which is given their words and sentence boundaries.
-
-    RAISES (ValueError): If the pipeline finds no trees.
-    """
+    """The same documents with the trees of a pipeline, which is given their words and sentence boundaries. RAISES (ValueError): If it finds none."""
     for doc in nlp.pipe(_unparsed(doc, nlp.vocab) for doc in docs):
         if not doc.has_annotation("DEP") and len(doc):
             raise ValueError(f"The pipeline finds no trees: it has no parser. Its components are {nlp.pipe_names}.")

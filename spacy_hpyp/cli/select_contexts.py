@@ -223,12 +223,8 @@ class SelectionTask:
 
 
 def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> SelectionTask:
-    """Read a config and training data.
+    """Read a config, with settings by their names with dots that are overridden, and training data.
 
-    config_path (Path): The config.
-    data_path (Path): A .spacy file or a directory of them.
-    overrides (dict[str, Any]): Settings to override, by their names with dots.
-    RETURNS (SelectionTask): What was read.
     RAISES (ValueError): If the config is none, or has no parser, or there is nothing to select for.
     """
     try:

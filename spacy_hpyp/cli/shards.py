@@ -256,9 +256,8 @@ def _located(lines: Iterable[tuple[int, str]], shard: Shard, *, per_line: bool) 
 
 
 def made_with(model: str | None) -> tuple[str, str]:
-    """Where workers find a pipeline, which is its name if it is a package or else its absolute path, and what identifies it.
+    """Where workers find a pipeline, which is its name if it is a package or else its absolute path, and what identifies it; of none both are "".
 
-    model (str | None): Its name or path; of none both are "".
     RAISES (ValueError): If it is neither a directory nor an installed package.
     """
     if model is None:
@@ -271,10 +270,7 @@ def made_with(model: str | None) -> tuple[str, str]:
 
 
 def identity_of_model(model: str, what: str = "pipeline") -> str:
-    """What identifies a pipeline, or what else is in a file or folder.
-
-    RAISES (ValueError): If it is not there.
-    """
+    """What identifies a pipeline, or what else is in a file or folder. RAISES (ValueError): If it is not there."""
     path = Path(model) if Path(model).exists() else get_package_path(model) if is_package(model) else None
     if path is None:
         raise ValueError(
@@ -296,11 +292,8 @@ def _files_of(folder: Path) -> dict[str, Path]:
 
 
 def shards_of(task: ShardTask, texts: Iterable[Any], cluster: Cluster, *, is_conllu: bool = False) -> list[Shard]:
-    """What texts are cut into.
+    """What texts, of which there are paths and URIs, are cut into, to have a task done.
 
-    task (ShardTask): What is to be done to them.
-    texts (Iterable[Path | str]): Paths and URIs.
-    cluster (Cluster): The options of the command.
     is_conllu (bool): Whether all texts are CoNLL-U, whatever their names are.
     RAISES (ValueError): If there is no such text.
     """
@@ -329,15 +322,10 @@ def beside(output: Path) -> Path:
 def distribute(
     command: str, task: ShardTask, shards: Sequence[Shard], output: Any, cluster: Workers, *, named: str = "--output"
 ) -> Folder:
-    """Have workers of a cluster do something to shards, and say how far they are.
+    """Have workers of a cluster do something to shards, and say how far they are. Returns the folder of the output.
 
-    command (str): What it is called.
-    task (ShardTask): What is done.
-    shards (Sequence[Shard]): To what.
-    output (Path | str | None): The folder for the output, or its URI.
-    cluster (Workers): The options of the command, with an address.
-    named (str): What the option for the folder is called.
-    RETURNS (Folder): The folder.
+    output (Path | str | None): That folder, or its URI.
+    named (str): What the option for it is called.
     RAISES (ValueError): If there is no cluster, too much fails, or the folder has something else.
     """
     if output is None:

@@ -335,11 +335,8 @@ def _header(is_parser: bool, by: str, *, entropy: bool, mixed: bool = False) -> 
 def write_table(
     file: TextIO, rows: Iterable[Row], *, dialect: str = "excel-tab", header: Iterable[str] = (), escape: bool = False
 ) -> None:
-    """Write rows as a table.
+    """Write rows, all of which have the same columns, as a table in a dialect of the module csv.
 
-    file (TextIO): Where to.
-    rows (Iterable[Row]): The rows; all have the columns of the first one.
-    dialect (str): Of the module csv: "excel-tab" or "excel".
     header (Iterable[str]): The columns if there is no row.
     escape (bool): Whether strings that a spreadsheet takes for formulas begin with an apostrophe.
     """

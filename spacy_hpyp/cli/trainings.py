@@ -47,12 +47,9 @@ def train_pipeline(
 ) -> None:
     """Train a pipeline, with a generative parser to guide it if there is a config of one.
 
-    config (Path): Of the pipeline.
     folder (Path): Gets "model-best" and "model-last".
-    train_path, dev_path (Path): What it learns from, and what tells the best.
-    overrides (dict[str, Any]): Settings that are others than in the config; the parser has those of [nlp] and [system], and the classes of words, too.
-    parser (Path | None): The config of the parser. It is trained first, and annotates what the pipeline learns from as if it had not seen
-        it.
+    overrides (dict[str, Any]): Settings that are others than in the config; the parser has those of `_COMMON`, too.
+    parser (Path | None): The config of the parser. It is trained first, and annotates what the pipeline learns from as if it had not seen it.
     RAISES (ValueError): If the overrides say what is learned from.
     """
     own = {"paths.train": str(train_path), "paths.dev": str(dev_path)}
@@ -72,11 +69,7 @@ def train_pipeline(
 
 
 def train_once(made: str, config: Path, folder: Path, *arguments: Any, **settings: Any) -> Path:
-    """Train a pipeline, see `train_pipeline`, if that has not been done. Returns the best model.
-
-    made (str): What it is made of, see `made_of`.
-    config, folder (Path), arguments, settings: Those of `train_pipeline`.
-    """
+    """Train a pipeline, see `train_pipeline`, if that has not been done with what it is made of (see `made_of`). Returns the best model."""
     done = folder / "made_of"
     if done.exists() and done.read_text() == made:
         msg.info(f"'{folder}' has been trained before")
@@ -92,9 +85,7 @@ def run_commands(
 ) -> Iterator[str]:
     """Run commands on a Ray cluster, and name each that has made what it should.
 
-    lines (Mapping[str, Sequence[str]]): What `python -m spacy` is given, by the names of their folders.
-    output (Path): Where these are; each gets a log.
-    elsewhere (Elsewhere): The options of the command.
+    lines (Mapping[str, Sequence[str]]): What `python -m spacy` is given, by the names of their folders; each gets a log.
     name (str): What they are called in Ray's dashboard.
     inside (bool): Whether they run in their folders, and not here.
     RAISES (ValueError): In the end, if some have failed.
@@ -165,10 +156,7 @@ def files_of(overrides: Mapping[str, Any]) -> list[bytes]:
 
 
 def made_of(*parts: Any) -> str:
-    """What identifies that from which something is made.
-
-    parts (Any): Contents of files, as bytes, and what can be written as JSON.
-    """
+    """What identifies that from which something is made: contents of files, as bytes, and what can be written as JSON."""
     found = sha256()
     for part in parts:
         found.update(part if isinstance(part, bytes) else json.dumps(part, sort_keys=True, default=str).encode())
@@ -215,11 +203,7 @@ def guides(
 
 @dataclass(frozen=True)
 class GuidesTask(ShardTask):
-    """What `hpyp guides --ray` has workers do: annotate a part of a corpus by the parser without it.
-
-    corpus, corpus_made_of (str): What the parser was trained on, and what identifies that.
-    folds (int): How many parts there are.
-    """
+    """What `hpyp guides --ray` has workers do: annotate one of so many parts of a corpus by the parser that was trained on it, without the part."""
 
     corpus: str
     corpus_made_of: str

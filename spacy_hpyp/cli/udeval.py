@@ -82,8 +82,6 @@ def udeval(
 def official(gold: str, name: str) -> Official:
     """What scores CoNLL-U beside a treebank.
 
-    gold (str): The treebank.
-    name (str): Of its file, for errors.
     RAISES (ValueError): If the treebank cannot be read by the script, or the script is not installed.
     """
     try:

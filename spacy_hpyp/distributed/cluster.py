@@ -141,10 +141,7 @@ def run_shards(
     A worker has one shard at a time. One that dies is replaced and its shard repeated; of a shard that has killed three workers, or that
     cannot be read, the summary says so, and the others are made.
 
-    task (Task): What is done to a shard.
-    folder (Folder): Where the output is.
-    run (dict[str, Any]): What it follows from, see `Folder.begin`; "command" is what workers are called.
-    shards (Sequence[Shard]): All of them.
+    run (dict[str, Any]): What the output follows from, see `Folder.begin`; "command" is what workers are called.
     workers (int | None): How many there are; None is as many as the cluster has cores.
     max_errors (int): How many documents may fail.
     progress (Callable[[Summary], None]): Is told of each shard that is there.
@@ -229,11 +226,7 @@ def run_shards(
 def merge_shards(
     folder: Folder, shards: Sequence[Shard], read: Callable[[bytes], Any], merge: Callable[[Sequence[Any]], Any]
 ) -> Any:
-    """Have workers merge the outputs of shards, some at a time, until one is left.
-
-    read (Callable[[bytes], Any]): Makes of an output what is merged.
-    merge (Callable[[Sequence[Any]], Any]): Merges.
-    """
+    """Have workers read the outputs of shards, and merge them, some at a time, until one is left."""
     import ray
 
     def read_some(some: Sequence[Shard]) -> Any:

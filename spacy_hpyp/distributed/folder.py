@@ -33,9 +33,8 @@ class Folder:
         self._ending = ending
 
     def begin(self, run: dict[str, Any]) -> None:
-        """Say what is to be made here, or see that it is what was begun.
+        """Say what is to be made here, from what it follows, or see that it is what was begun.
 
-        run (dict[str, Any]): What the output follows from, as JSON has it.
         RAISES (ValueError): If something else was begun here.
         RAISES (OSError): If nothing can be written.
         """
@@ -75,11 +74,7 @@ class Folder:
             return file.read()
 
     def finish(self, shard: Shard, record: dict[str, Any], errors: list[dict[str, Any]]) -> None:
-        """Note that the output of a shard is there.
-
-        record (dict[str, Any]): What is to be known of it; the same whenever it is made.
-        errors (list[dict[str, Any]]): The documents that failed.
-        """
+        """Note that the output of a shard is there, what is to be known of it whenever it is made, and which of its documents failed."""
         if errors:
             lines = (json.dumps(error, ensure_ascii=False) + "\n" for error in errors)
             self._write(self._name(shard, _ERRORS, "jsonl"), "".join(lines).encode())

@@ -52,10 +52,7 @@ class Document(NamedTuple):
 
 
 def locate(path: str) -> "tuple[FileSystem, str]":
-    """The file system of a path or URI, and what it is called there.
-
-    RAISES (ValueError): If pyarrow knows no such file system.
-    """
+    """The file system of a path or URI, and what it is called there. RAISES (ValueError): If pyarrow knows no such file system."""
     from pyarrow import ArrowException, fs
 
     if "://" not in path:
@@ -102,10 +99,8 @@ def find_files(paths: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def cut(files: Iterable[tuple[str, int]], size: int, *, column: str, is_conllu: bool = False) -> list[Shard]:
-    """Cut files into shards.
+    """Cut files, of which there are paths and sizes, into shards of a size in bytes.
 
-    files (Iterable[tuple[str, int]]): Their paths and sizes.
-    size (int): Of a shard, in bytes.
     column (str): Of Parquet, where the texts are.
     is_conllu (bool): Whether all are CoNLL-U, whatever their names are.
     RAISES (ValueError): If a table has no such column of strings.
@@ -129,10 +124,8 @@ def cut(files: Iterable[tuple[str, int]], size: int, *, column: str, is_conllu: 
 def lines_of(shard: Shard, *, per_line: bool) -> Iterator[tuple[int, str]]:
     """The lines of a shard that is no table, and where they begin in the file, in bytes. What is no UTF-8 has surrogates in its place.
 
-    A shard begins with the first paragraph that begins in it, and ends where the next one begins: a line where lines are texts or
+    A shard begins with the first paragraph that begins in it, and ends where the next one begins: a line where lines are texts (`per_line`) or
     records, a sentence of CoNLL-U. Where a text has no empty line for a quarter of a megabyte, any line will do, or any word.
-
-    per_line (bool): Whether lines of text are texts.
     """
     system, path = locate(shard.path)
     if compression := _COMPRESSED.get(_endings(shard.path)[1]):

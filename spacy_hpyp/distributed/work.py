@@ -25,27 +25,20 @@ class Task(Protocol):
     """What is done to all shards. It is sent to workers, and holds settings alone."""
 
     def start(self) -> Process:
-        """Get ready, which is done once in each worker.
-
-        RAISES (Exception): If that cannot be: every worker would fail.
-        """
+        """Get ready, once in each worker. Where that cannot be, every worker would fail."""
 
     def documents(self, shard: Shard) -> Iterator[Document]:
-        """Read a shard.
-
-        RAISES (ValueError | OSError): If it cannot be read.
-        """
+        """Read a shard. RAISES (ValueError | OSError): If it cannot be read."""
 
     def writing(self, file: Any) -> AbstractContextManager[Write]:
         """What writes results to a binary file, which is complete when this ends."""
 
 
 def work_on(shard: Shard, task: Task, process: Process, folder: Folder, max_errors: int) -> dict[str, Any]:
-    """Make the output of a shard.
+    """Make the output of a shard, of which so many documents may fail.
 
     Some documents are worked on at a time, and where that fails each by itself; those that fail alone are noted with their places.
 
-    max_errors (int): How many may.
     RETURNS (dict[str, Any]): What is noted of the shard: file, range, and numbers of documents, words and errors.
     RAISES (TooManyFailuresError): If more fail.
     RAISES (OSError): If the output cannot be written.

@@ -33,10 +33,7 @@ Lines = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
 def check_library() -> None:
-    """See that figures can be drawn.
-
-    RAISES (ImportError): If there is no matplotlib.
-    """
+    """See that figures can be drawn. RAISES (ImportError): If there is no matplotlib."""
     if find_spec("matplotlib") is None:
         raise ImportError(
             "The figures of a report are drawn by matplotlib, which is not installed. Install it with: "

@@ -67,12 +67,7 @@ class Section:
         return self.for_experts and bool(self.figures or self.tables)
 
     def draw(self, draw: Callable[..., Markup], name: str, title: str, *arguments: Any, **settings: Any) -> None:
-        """Add a figure.
-
-        draw (Callable): One of `spacy_hpyp.report.figures`.
-        name (str), title (str): No other figure of the page has this name.
-        arguments, settings: Of the function.
-        """
+        """Add a figure by one of `spacy_hpyp.report.figures`, and a name that no other of the page has; the arguments are those of the function."""
         place = "".join(letter if letter.isalnum() and letter.isascii() else f"-{ord(letter):x}-" for letter in name)
         self.figures.append((title, draw(f"figure-{place}", title, *arguments, **settings)))
 
@@ -91,22 +86,13 @@ def cell(value: object) -> Cell:
 
 
 def write_page(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
-    """The page as HTML: one file that needs no other. All text is escaped.
-
-    title (str): Its title.
-    facts (Sequence[tuple[str, str]]): What the page is about, by names.
-    sections (Sequence[Section]): Its parts.
-    """
+    """The page as HTML: one file that needs no other, with a title, facts by their names, and its parts. All text is escaped."""
     template = _environment().get_template("page.html")
     return template.render(title=title, facts=facts, sections=sections, version=__version__)
 
 
 def write_tree(words: Sequence[str], tree: DrawnTree, title: str) -> str:
-    """A tree as a part of another page, which has the style `tree_style`.
-
-    words (Sequence[str]), tree (DrawnTree): The tree.
-    title (str): What those hear of it who do not see it.
-    """
+    """A tree as a part of another page, which has the style `tree_style`; the title is for those who do not see it."""
     return str(_environment().get_template("tree.html").module.drawn(words, tree, title))
 
 

@@ -58,11 +58,7 @@ class Learned(NamedTuple):
 def learned_parameters(
     conditionals: Mapping[str, Conditional], franchises: Mapping[str, Franchise], weights: Mapping[str, Weights]
 ) -> list[Learned]:
-    """What the distributions of a model have learned.
-
-    conditionals (Mapping[str, Conditional]), franchises (Mapping[str, Franchise]), weights (Mapping[str, Weights]): By distribution.
-    RETURNS (list[Learned]): Of the distributions that have experts.
-    """
+    """What the distributions of a model have learned, those that have experts; all is given by distribution."""
     return [
         Learned(name, each.mixed and not each.is_plain, _experts(each, franchises[name], weights[name]))
         for name, each in conditionals.items()

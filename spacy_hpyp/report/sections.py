@@ -23,10 +23,7 @@ _LONGEST = 18
 
 
 def scores_section(intervals: Mapping[str, Interval], resamples: int) -> Section:
-    """The scores with their intervals.
-
-    resamples (int): How many samples the intervals are from.
-    """
+    """The scores with their intervals, which are from so many samples."""
     percent = {name: intervals[key] for key, name in _SCORES.items() if key in intervals}
     text = (
         f"On gold tokens and gold sentence boundaries, without punctuation but for tags; MATCH is the part of the sentences whose "
@@ -94,10 +91,7 @@ def training_section(
 
 
 def discounts_section(found: Mapping[str, Sequence[Learned]]) -> Section:
-    """Discounts and strengths by depth of the context.
-
-    found (Mapping[str, Sequence[Learned]]): By component; none of those whose distributions are estimators of Eisner (1996).
-    """
+    """Discounts and strengths by depth of the context, by component; none of those whose distributions are estimators of Eisner (1996)."""
     section = Section("discounts", "Discounts and strengths", for_experts=True)
     if not found:
         section.texts.append("The pipeline has no component with Pitman–Yor processes, so that there are none.")
@@ -136,10 +130,7 @@ def discounts_section(found: Mapping[str, Sequence[Learned]]) -> Section:
 
 
 def weights_section(found: Mapping[str, Sequence[Learned]]) -> Section:
-    """The weights of experts.
-
-    found (Mapping[str, Sequence[Learned]]): By component.
-    """
+    """The weights of experts, by component."""
     section = Section("weights", "Weights of experts", for_experts=True)
     all_learned = [(component, learned) for component, own in found.items() for learned in own]
     shown = [(component, learned) for component, learned in all_learned if learned.experts[0][-1].weights]
@@ -304,11 +295,7 @@ def _tabulate_confusions(
 
 
 def trees_section(trees: Sequence[dict[str, Any]], asked: int) -> Section:
-    """The sentences with the most wrong arcs.
-
-    trees (Sequence[dict]): The sentences, see `worst_trees`.
-    asked (int): How many were asked for at most.
-    """
+    """The sentences with the most wrong arcs, see `worst_trees`; so many were asked for at most."""
     section = Section("sentences", "Sentences with the most wrong arcs", trees=[*trees])
     section.texts.append(
         "Arcs that the other tree does not have are dashed. Punctuation is not counted."
@@ -319,11 +306,7 @@ def trees_section(trees: Sequence[dict[str, Any]], asked: int) -> Section:
 
 
 def surprisal_section(tokens: Sequence[Token], source: str) -> Section:
-    """The surprisal along a text.
-
-    tokens (Sequence[Token]): Its tokens with their surprisals; without any there is nothing to be drawn.
-    source (str): Where the text is from.
-    """
+    """The surprisal along a text: tokens with their surprisals, perhaps none, and where they are from."""
     section = Section("surprisal", "Surprisal along a text")
     if not tokens:
         section.texts.append("No component of the pipeline has surprisals of words: that needs an hpyp_parser.")

@@ -27,9 +27,7 @@ def read_training_log(path: Path) -> list[Check]:
     """Read the log of a training run: the table that `spacy train` prints, or the lines of JSON that `spacy.ConsoleLogger.v3` writes
     to its `output_file`. What stands between the lines of the table is passed over.
 
-    path (Path): The file.
-    RETURNS (list[Check]): The evaluations, in the order of their steps. Of one that is there twice, because training was resumed, the
-        last.
+    RETURNS (list[Check]): The evaluations, in the order of their steps. Of one that is there twice, because training was resumed, the last.
     RAISES (ValueError): If there is none.
     """
     try:

@@ -89,8 +89,7 @@ def direction_of(doc: Doc) -> str:
 def draw_tree(sentence: Span, other: Span | None = None, sure: Sequence[float | None] = ()) -> DrawnTree:
     """A tree as it is drawn.
 
-    sentence (Span): A sentence.
-    other (Span | None): The same one with another tree, to be compared.
+    other (Span | None): The same sentence with another tree, to be compared.
     sure (Sequence[float | None]): How probable it is that the arc of each word is right, if that is to be shown.
     """
     drawn: list[DrawnArc] = []

@@ -32,10 +32,7 @@ _SPACY = f"spaCy {version('spacy')}"
 
 
 def program_version(package: Path) -> str:
-    """The version of the package, and a checksum of all of its sources but those that only show what others have found.
-
-    package (Path): Its directory.
-    """
+    """The version of the package, and a checksum of all sources in its directory but those that only show what others have found."""
     found = hashlib.sha256()
     for path in sorted([*package.rglob("*.py"), *package.rglob("*.cfg")]):
         name = path.relative_to(package).as_posix()
@@ -132,7 +129,6 @@ class Runner:
 
         runs (Sequence[Run]): Some of the study's, each after those that it needs.
         jobs (int): How many run at a time; those that measure speed run alone.
-        report (Callable[[str], None]): Is told of each that begins and ends.
         RETURNS (dict[str, str]): The names of those that failed, and of those that could not be run without them, and why.
         RAISES (KeyboardInterrupt): After Ctrl-C, and when the process is told to terminate; what runs is ended before.
         """
@@ -204,7 +200,6 @@ class Runner:
 def only_one(folder: Path) -> Iterator[None]:
     """Keep a second process from filling tables in the same directory, where each would remove what the other is reading.
 
-    folder (Path): The directory, which is there.
     RAISES (ValueError): If another process does that now. One that has been killed is no hindrance.
     """
     path = folder / "running.txt"

@@ -179,10 +179,7 @@ class Study:
     tables: Mapping[str, StudyTable]
 
     def choose(self, names: Iterable[str]) -> list[StudyTable]:
-        """Some tables, or all where no name is given.
-
-        RAISES (ValueError): If there is none of such a name.
-        """
+        """Some tables, or all where no name is given. RAISES (ValueError): If there is none of such a name."""
         names = list(names)
         for name in names:
             if name not in self.tables:
@@ -205,12 +202,9 @@ class Study:
 
 
 def read_study(path: Path, overrides: Mapping[str, Any] | None = None, *, quick: bool = False) -> Study:
-    """Read a study.
+    """Read a study from its config, with settings by their names with dots that are overridden.
 
-    path (Path): The config.
-    overrides (Mapping[str, Any] | None): Settings of it, by their names with dots.
     quick (bool): Whether those of `[quick]` hold, too, in a directory within the other.
-    RETURNS (Study): The study.
     RAISES (ValueError): If something in it is wrong, with the name of the section.
     """
     try:
@@ -297,10 +291,7 @@ class _Names:
         self.missing: set[str] = set()
 
     def text(self, value: Any, own: Path | None = None, depth: int = 0) -> Any:
-        """What a value is with all names replaced; None if it is null.
-
-        own (Path | None): What "{output}" is.
-        """
+        """What a value is with all names replaced; None if it is null. What "{output}" is, is a run's own."""
         if depth > 10:
             raise ValueError(f"[{self._section}] has a name that stands for itself: {value!r}.")
         if isinstance(value, bool) or value is None:

@@ -21,11 +21,11 @@ score is and `parts` what it is made of: all that is found in a chart is found b
 """
 
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, generic, implements, inner, inner_maker
+from ..compiled import NONE, borrowing, compiled, inner, inner_maker
 from ..inference.drawing import draw
 from .exponential import exponentiate, highest, log_sum
 
@@ -76,71 +76,22 @@ class Chart(NamedTuple):
     total: float
 
 
-class Best(NamedTuple):
-    """An item is worth its best derivation, the one with the lowest split among equals."""
-
-
-class Sum(NamedTuple):
-    """An item is worth all of its derivations."""
-
-
-class Sampled(NamedTuple):
-    """Of an item's derivations, one is drawn in proportion to its probability.
-
-    rng (numpy.random.Generator): The source of randomness.
-    """
-
-    rng: Any
-
-
-@generic
-def combine(choice, weights):
-    """What an item is worth whose derivations by splits are worth so much.
-
-    choice (Best | Sum): How.
-    weights (float64[*]): Logs, at least one. Overwritten.
-    """
-
-
-@generic
-def choose(choice, weights):
+@inner
+def choose(weights, rng):
     """Choose one of the splits of an item: the first one, if all are impossible.
 
-    choice (Best | Sampled): How.
     weights (float64[*]): Logs, at least one. Overwritten.
+    rng (numpy.random.Generator | None): For one that is drawn in proportion to its probability; None for the best one, the lowest
+        among equals.
     """
-
-
-@implements(choose, Best)
-@inner
-def _best(choice, weights):
-    best = 0
-    for i in range(1, len(weights)):
-        if weights[i] > weights[best]:
-            best = i
-    return best
-
-
-@implements(combine, Best)
-@inner
-def _greatest(choice, weights):
-    return highest(weights)
-
-
-@implements(combine, Sum)
-@inner
-def _sum(choice, weights):
-    return log_sum(weights)
-
-
-@implements(choose, Sampled)
-@inner
-def _draw(choice, weights):
     scale = highest(weights)
-    if scale == -inf:
-        return 0
+    if rng is None or scale == -inf:
+        best = 0
+        while weights[best] < scale:
+            best += 1
+        return best
     exponentiate(weights, scale)
-    return draw(weights, weights.sum(), choice.rng)
+    return draw(weights, weights.sum(), rng)
 
 
 @borrowing
@@ -205,7 +156,8 @@ def facing(head, child):
 
 
 @inner_maker
-def _fill(choice, scores):
+def _fill(scores, worth):
+    """A chart in which an item is worth what a function makes of the scores of its derivations."""
     n = len(scores.root)
     chart = Chart(np.empty((n, n + 1)), np.empty((n + 1, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), 0.0)
     weights = np.empty(n + 1)
@@ -216,20 +168,21 @@ def _fill(choice, scores):
         for a in range(n - width):
             b = a + width
             low, high = options(scores, chart, SIBLING, a, b, weights)
-            chart.sibling[a, b] = chart.sibling[b, a] = combine(choice, weights[low:high])
+            chart.sibling[a, b] = chart.sibling[b, a] = worth(weights[low:high])
             for h, d, boundary in ((a, b, b + 1), (b, a, a)):
                 low, high = options(scores, chart, INCOMPLETE, h, d, weights)
-                chart.incomplete[h, d] = combine(choice, weights[low:high])
+                chart.incomplete[h, d] = worth(weights[low:high])
                 chart.closed[h, d] = chart.incomplete[h, d] + scores.last[h, d]
                 low, high = options(scores, chart, COMPLETE, h, boundary, weights)
-                chart.complete[h, boundary] = chart.across[boundary, h] = combine(choice, weights[low:high])
+                chart.complete[h, boundary] = chart.across[boundary, h] = worth(weights[low:high])
     low, high = options(scores, chart, TREE, 0, 0, weights)
-    total = combine(choice, weights[low:high])
+    total = worth(weights[low:high])
     return Chart(chart.complete, chart.across, chart.incomplete, chart.closed, chart.sibling, total)
 
 
 @inner_maker
-def _descend(choice, scores, chart):
+def _descend(scores, chart, rng):
+    """The heads of a tree whose splits are chosen from the root down, see `choose`."""
     n = len(scores.root)
     heads = np.empty(n, dtype=np.int32)
     weights = np.empty(n + 1)
@@ -243,7 +196,7 @@ def _descend(choice, scores, chart):
         low, high = options(scores, chart, kind, i, j, weights)
         if low == high:
             continue
-        split = low + choose(choice, weights[low:high])
+        split = low + choose(weights[low:high], rng)
         if kind == TREE:
             heads[split] = NONE
         elif kind == INCOMPLETE:
@@ -264,7 +217,7 @@ def best_chart(scores):
     scores (ChartScores): Of a sentence of at least one word.
     RETURNS (Chart): The best scores.
     """
-    return _fill(Best(), scores)
+    return _fill(scores, highest)
 
 
 @compiled
@@ -274,7 +227,7 @@ def inside(scores):
     scores (ChartScores): Of a sentence of at least one word.
     RETURNS (Chart): The log-sums; `total` is that over all projective trees, minus infinity if none is possible.
     """
-    return _fill(Sum(), scores)
+    return _fill(scores, log_sum)
 
 
 @compiled
@@ -286,7 +239,7 @@ def best_tree(scores):
         if no tree is possible; then the tree is any projective one.
     """
     chart = best_chart(scores)
-    return _descend(Best(), scores, chart), chart.total
+    return _descend(scores, chart, None), chart.total
 
 
 @compiled
@@ -298,7 +251,7 @@ def sample_tree(scores, chart, rng):
     rng (numpy.random.Generator): The source of randomness.
     RETURNS (int32[n]): The heads, as positions, `NONE` for the root's child. If no tree is possible, any projective one.
     """
-    return _descend(Sampled(rng), scores, chart)
+    return _descend(scores, chart, rng)
 
 
 @compiled

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, compiled, implements, inner
+from ..compiled import NONE, compiled, implements, inner, inner_maker
 from ..inference.gibbs import enter_event, new_events, read_events
 from .contexts import (
     CASE,
@@ -45,19 +45,18 @@ class GeneratedInTrees(NamedTuple):
     sizes: np.ndarray
 
 
+@inner_maker
+def sentence_of(sentences, number):
+    """The words, tags, heads and labels (int32[n]) of one of some sentences."""
+    start, end = sentences.offsets[number], sentences.offsets[number + 1]
+    words, tags = sentences.words[start:end], sentences.tags[start:end]
+    return words, tags, sentences.heads[start:end], sentences.labels[start:end]
+
+
 @implements(read_events, GeneratedInTrees)
 @compiled
 def _read_events(generated, number, pool):
-    start, end = generated.offsets[number], generated.offsets[number + 1]
-    return events_of(
-        pool,
-        generated.distribution,
-        generated.words[start:end],
-        generated.tags[start:end],
-        generated.heads[start:end],
-        generated.labels[start:end],
-        generated.sizes,
-    )
+    return events_of(pool, generated.distribution, *sentence_of(generated, number), generated.sizes)
 
 
 class Family(NamedTuple):
@@ -147,8 +146,7 @@ def place_in_tree(family, child, n):
 
 
 @inner
-def outcome_of(distribution, event, words, tags, labels):
-    """What a distribution generates of a child."""
+def _outcome_of(distribution, event, words, tags, labels):
     if distribution == TAG:
         return tags[event.child]
     if distribution == WORD:
@@ -189,7 +187,7 @@ def events_of(pool, distribution, words, tags, heads, labels, sizes):
         if heads[child] == NONE and (distribution == DISTANCE or distribution == LABEL):
             continue
         event = place_in_tree(family, child, n)
-        _enter(pool, events, sizes, symbols, event, outcome_of(distribution, event, words, tags, labels))
+        _enter(pool, events, sizes, symbols, event, _outcome_of(distribution, event, words, tags, labels))
     if distribution == TAG:
         for parent in range(n):
             for direction in range(2):

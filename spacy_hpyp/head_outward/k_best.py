@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, compiled, inner, inner_maker
 from ..inference.beam import longer
-from .chart import INCOMPLETE, KINDS, TREE, Best, best_chart, choose, options, parts
+from .chart import INCOMPLETE, KINDS, TREE, best_chart, choose, options, parts
 
 # Fields of a derivation: its item and split; a derivation of the first and of the second part, `NONE` for the best one if that
 # has not been looked at; the item's next derivation.
@@ -135,7 +135,7 @@ def _look_at(derivations, scores, chart, item, weights):
         if low == high:
             derivations.best[item] = _enter(derivations, item, NONE, NONE, NONE, chart.complete[i, j])
         else:
-            best = low + choose(Best(), weights[low:high])
+            best = low + choose(weights[low:high], None)
             derivations.best[item] = _enter(derivations, item, best, NONE, NONE, weights[best])
             for split in range(low, high):
                 if split != best and weights[split] > -inf:
@@ -217,7 +217,7 @@ def _read(derivations, scores, chart, derivation, heads, stack, weights):
         if derivation == NONE:
             # It has not been looked at.
             low, high = options(scores, chart, kind, i, j, weights)
-            split = low + choose(Best(), weights[low:high]) if low < high else NONE
+            split = low + choose(weights[low:high], None) if low < high else NONE
             one = other = NONE
         else:
             record = derivations.record[derivation]

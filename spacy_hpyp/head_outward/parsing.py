@@ -17,9 +17,9 @@ from ..inference.metropolis import derivation_of, pools_of, propose, read_all
 from .chart import best_tree, inside, marginals, minimum_bayes_risk_tree, sample_tree
 from .contexts import CASE, CHILDREN, DISTANCE, LABEL, TAG, WORD
 from .distributions import HeadOutwardDistributions
-from .events import events_of
+from .events import events_of, sentence_of
 from .k_best import k_best
-from .scoring import chart_scores, find_labels
+from .scoring import chart_scores, find_labels, pools_in_order
 
 # Sentences are handed to threads in parts of so many.
 _PART = 16
@@ -127,40 +127,33 @@ class LatentTrees(NamedTuple):
 @implements(pools_of, LatentTrees)
 @inner_maker
 def _pools_of(latent):
-    model = latent.model
-    return model.tag, model.word, model.case, model.children, model.distance, model.label
+    return pools_in_order(latent.model)
 
 
 @implements(derivation_of, LatentTrees)
 @inner_maker
 def _derivation_of(latent, number):
-    start, end = latent.sentences.offsets[number], latent.sentences.offsets[number + 1]
-    return latent.sentences.heads[start:end], latent.sentences.labels[start:end]
+    return sentence_of(latent.sentences, number)[2:]
 
 
 @implements(read_all, LatentTrees)
 @inner_maker
 def _read_all(latent, number):
-    model, sizes = latent.model, latent.model.sizes
-    start, end = latent.sentences.offsets[number], latent.sentences.offsets[number + 1]
-    words, tags = latent.sentences.words[start:end], latent.sentences.tags[start:end]
-    heads, labels = _derivation_of(latent, number)
+    model, sizes, sentence = latent.model, latent.model.sizes, sentence_of(latent.sentences, number)
     return (
-        events_of(model.tag, np.int64(TAG), words, tags, heads, labels, sizes),
-        events_of(model.word, np.int64(WORD), words, tags, heads, labels, sizes),
-        events_of(model.case, np.int64(CASE), words, tags, heads, labels, sizes),
-        events_of(model.children, np.int64(CHILDREN), words, tags, heads, labels, sizes),
-        events_of(model.distance, np.int64(DISTANCE), words, tags, heads, labels, sizes),
-        events_of(model.label, np.int64(LABEL), words, tags, heads, labels, sizes),
+        events_of(model.tag, TAG, *sentence, sizes),
+        events_of(model.word, WORD, *sentence, sizes),
+        events_of(model.case, CASE, *sentence, sizes),
+        events_of(model.children, CHILDREN, *sentence, sizes),
+        events_of(model.distance, DISTANCE, *sentence, sizes),
+        events_of(model.label, LABEL, *sentence, sizes),
     )
 
 
 @implements(propose, LatentTrees)
 @inner_maker
 def _propose(latent, number, old, rng):
-    start, end = latent.sentences.offsets[number], latent.sentences.offsets[number + 1]
-    words, tags = latent.sentences.words[start:end], latent.sentences.tags[start:end]
-    heads, labels = _derivation_of(latent, number)
+    words, tags, heads, labels = sentence_of(latent.sentences, number)
     scores = chart_scores(latent.model, words, tags)
     heads[:] = sample_tree(scores, inside(scores), rng)
     find_labels(latent.model, words, tags, heads, rng, labels)

@@ -28,16 +28,15 @@ class Room(NamedTuple):
 
 
 @inner_maker
+def pools_in_order(model):
+    """The pools of a model in the order of `DISTRIBUTIONS`."""
+    return model.tag, model.word, model.case, model.children, model.distance, model.label
+
+
+@inner_maker
 def _rooms(model):
-    """Of all distributions."""
-    return (
-        _room(model.tag),
-        _room(model.word),
-        _room(model.case),
-        _room(model.children),
-        _room(model.distance),
-        _room(model.label),
-    )
+    tag, word, case, children, distance, label = pools_in_order(model)
+    return _room(tag), _room(word), _room(case), _room(children), _room(distance), _room(label)
 
 
 @inner_maker
@@ -48,8 +47,7 @@ def _room(pool):
 @inner
 def _log_probability(model, distribution, symbols, event, outcome, rooms):
     """The log-probability of what one of the distributions generates. Words are mixed, and all else is multiplied."""
-    pools = model.tag, model.word, model.case, model.children, model.distance, model.label
-    pool, room = pools[distribution], rooms[distribution]
+    pool, room = pools_in_order(model)[distribution], rooms[distribution]
     read_context(pool.elements, model.sizes, symbols, event, room.row)
     if distribution == WORD:
         return log(predict_one(pool, room.row, outcome, room.scratch))

@@ -47,6 +47,7 @@ from .partial_trees import (
     WHOLE,
     bit_of,
 )
+from .perceptron import Averages
 from .templates import Templates, find_features
 
 #: The symbols of a word, in the order of their columns; the last ones are there only with a guide.
@@ -71,22 +72,23 @@ _FIELDS = {
     "left.tags": LEFT_TAGS,
     "right.tags": RIGHT_TAGS,
 }
-#: What can be read of a pair; the last three of a child and its head only, see `labels`.
-DISTANCE, BETWEEN, EDGE, SHARE_L, SHARE_R, OTHER_L, OTHER_R, LABEL_L, LABEL_R, DIRECTION, REACH, SIDE = range(12)
+#: What can be read of a pair: of both; of one of them as a child of the other; and of a child and its head only, see `labels`.
+DISTANCE, BETWEEN, EDGE, SHARE, OTHER, LABEL, DIRECTION, REACH, SIDE = range(9)
+# And in whose place the child is.
 _PAIRS = {
-    "distance": DISTANCE,
-    "between": BETWEEN,
-    "edge": EDGE,
-    "guide.l": SHARE_L,
-    "guide.r": SHARE_R,
-    "guide.l.other": OTHER_L,
-    "guide.r.other": OTHER_R,
-    "guide.l.label": LABEL_L,
-    "guide.r.label": LABEL_R,
+    "distance": (DISTANCE, L),
+    "between": (BETWEEN, L),
+    "edge": (EDGE, L),
+    "guide.l": (SHARE, L),
+    "guide.r": (SHARE, R),
+    "guide.l.other": (OTHER, L),
+    "guide.r.other": (OTHER, R),
+    "guide.l.label": (LABEL, L),
+    "guide.r.label": (LABEL, R),
 }
 
 #: The row that compiled code reads of an element: its kind, the place in the window, what is read there (a column, or how far from the
-#: head), and which symbol.
+#: head), and which symbol. Of a pair: its kind, what, and the place of the child.
 Element = tuple[int, int, int, int]
 
 
@@ -110,7 +112,7 @@ def word_elements(
 
 
 def _elements() -> dict[str, Element]:
-    known = {name: (PAIR, code, 0, 0) for name, code in _PAIRS.items()}
+    known = {name: (PAIR, code, child, 0) for name, (code, child) in _PAIRS.items()}
     for place, tree in enumerate(_PLACES):
         known |= word_elements(tree, place)
         known[f"{tree}.size"] = (_SIZE, place, 0, 0)
@@ -153,13 +155,13 @@ class Scorer(NamedTuple):
 
     elements (int32[elements, 4]): The rows of the elements that its templates name.
     templates (Templates): Its templates.
-    weights (float32[places, outcomes]): Its weights.
+    weights (float32[places, outcomes] | Averages): Its weights; those of labels without zeros when it predicts.
     kept (bool[templates]): Which templates count, in training; all do when it predicts.
     """
 
     elements: np.ndarray
     templates: Templates
-    weights: np.ndarray
+    weights: np.ndarray | Averages
     kept: np.ndarray
 
 
@@ -213,36 +215,25 @@ def label_of(sentence, child, head):
 
 
 @borrowing
-def tags_between(sentence, left, right):
-    """The set of the tags between two words, as bits."""
-    bits = np.int32(0)
-    for position in range(left + 1, right):
-        bits |= bit_of(sentence.symbols[position, TAG])
-    return bits
-
-
-@borrowing
-def _read_pair(code, records, sentence, window):
-    """An element of two neighbours, or of a child and its head, together."""
+def _read_pair(code, place, records, sentence, window):
+    """An element of two neighbours, or of a child in some place and its head, together."""
     left, right = records[window[L], HEAD], records[window[R], HEAD]
+    child, head = (left, right) if place == L else (right, left)
     if code == DISTANCE:
         return class_of_distance(right - left)
     if code == BETWEEN:
-        return tags_between(sentence, left, right)
+        bits = np.int32(0)
+        for position in range(left + 1, right):
+            bits |= bit_of(sentence.symbols[position, TAG])
+        return bits
     if code == EDGE:
         return (1 if window[L - 1] == 0 else 0) + (2 if window[R + 1] == 0 else 0)
-    if code == SHARE_L:
-        return class_of_probability(share_of(sentence, left, right))
-    if code == SHARE_R:
-        return class_of_probability(share_of(sentence, right, left))
-    if code == OTHER_L:
-        return class_of_probability(share_of_others(sentence, left, right))
-    if code == OTHER_R:
-        return class_of_probability(share_of_others(sentence, right, left))
-    if code == LABEL_L:
-        return label_of(sentence, left, right)
-    if code == LABEL_R:
-        return label_of(sentence, right, left)
+    if code == SHARE:
+        return class_of_probability(share_of(sentence, child, head))
+    if code == OTHER:
+        return class_of_probability(share_of_others(sentence, child, head))
+    if code == LABEL:
+        return label_of(sentence, child, head)
     if code == DIRECTION:
         return 1 if left < right else 2
     if code == REACH:
@@ -279,7 +270,7 @@ def read_elements(elements, records, sentence, window, row):
             position = records[window[first], second]
             row[i] = sentence.symbols[position, column] if position >= 0 else NULL
         elif kind == PAIR:
-            row[i] = _read_pair(first, records, sentence, window)
+            row[i] = _read_pair(first, second, records, sentence, window)
         elif kind == FIELD:
             row[i] = records[window[first], second]
         elif kind == NEAR:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import NONE, borrowing, compiled, overwrite
 from .templates import Templates, begin_feature, place_of, read_symbol, shift_for
 
 #: What features read beyond the first and last word of a sequence.
@@ -256,23 +256,6 @@ def open_window(reading, sequences, possible, bounds, outcomes, board):
 
 
 @borrowing
-def _score_all(reading, weights, board, half, state, length):
-    """Score a state's words that are not decided with all features that exist."""
-    shift = shift_for(len(weights))
-    scores, decided = board.scores[half, state], board.decided[half, state]
-    for i in range(length):
-        if decided[i + reading.reach] != NONE:
-            continue
-        for slot in range(board.slots[i], board.slots[i + 1]):
-            scores[slot] = board.head_start[slot]
-        for template in range(len(reading.fixed)):
-            place = place_of_feature(reading, board, i, template, decided, shift)
-            if place != NONE:
-                _add(board, weights, place, i, scores)
-        _compare(board, half, state, i)
-
-
-@borrowing
 def _decide(reading, weights, board, half, state, word, slot, length):
     """Give a word an outcome, and add to the scores of its neighbours what its features now are."""
     shift = shift_for(len(weights))
@@ -298,12 +281,22 @@ def _decide(reading, weights, board, half, state, word, slot, length):
 
 @borrowing
 def begin_beam(reading, weights, board, half, length):
-    """A beam of the one state in which nothing but `first` is decided."""
-    for i in range(length + 2 * reading.reach):
-        board.decided[half, 0, i] = board.first[i]
+    """A beam of the one state in which nothing but `first` is decided, its words scored with all features that exist."""
+    scores, decided = board.scores[half, 0], board.decided[half, 0]
+    overwrite(decided, board.first[: length + 2 * reading.reach])
     board.total[half, 0] = 0.0
     board.correct[half, 0] = True
-    _score_all(reading, weights, board, half, 0, length)
+    shift = shift_for(len(weights))
+    for i in range(length):
+        if decided[i + reading.reach] != NONE:
+            continue
+        for slot in range(board.slots[i], board.slots[i + 1]):
+            scores[slot] = board.head_start[slot]
+        for template in range(len(reading.fixed)):
+            place = place_of_feature(reading, board, i, template, decided, shift)
+            if place != NONE:
+                _add(board, weights, place, i, scores)
+        _compare(board, half, 0, i)
 
 
 @borrowing
@@ -355,11 +348,10 @@ def extend(reading, weights, board, half, kept, step, length, goals):
     for i in range(kept):
         state, word, slot = board.found_action[i, 0], board.found_action[i, 1], board.found_action[i, 2]
         if other != half:
-            for j in range(length + 2 * reach):
-                board.decided[other, i, j] = board.decided[half, state, j]
+            overwrite(board.decided[other, i], board.decided[half, state, : length + 2 * reach])
+            overwrite(board.lead[other, i], board.lead[half, state, :length])
+            overwrite(board.choice[other, i], board.choice[half, state, :length])
             for j in range(length):
-                board.lead[other, i, j] = board.lead[half, state, j]
-                board.choice[other, i, j] = board.choice[half, state, j]
                 if board.decided[half, state, j + reach] == NONE:
                     for k in range(board.slots[j], board.slots[j + 1]):
                         board.scores[other, i, k] = board.scores[half, state, k]

@@ -70,8 +70,7 @@ def _trace(board, steps, state, path):
 @borrowing
 def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
     """Do the actions of a path, and add to the weights of the features of those that are not shared; `decided` has the outcomes then."""
-    for i in range(len(decided)):
-        decided[i] = board.first[i]
+    overwrite(decided, board.first)
     for i in range(steps):
         word, outcome = path[i, 0], board.outcomes[path[i, 1]]
         if i >= shared:

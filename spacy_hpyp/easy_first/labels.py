@@ -24,25 +24,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, generic, implements
+from ..compiled import NONE, borrowing, compiled, generic_default, implements
 from .arcs import (
     DIRECTION,
     FIELD,
-    LABEL_L,
+    LABEL,
     PAIR,
     REACH,
-    SHARE_L,
+    SHARE,
     SIDE,
     TAG,
     WINDOW,
     Element,
-    Scorer,
     read_elements,
     word_elements,
 )
 from .partial_trees import COLUMNS, LEFT_ARC, RIGHT_ARC, add_child, begin_records, bit_of
 from .perceptron import Averages, change_kept, tick
-from .templates import Templates, find_features
+from .templates import find_features
 
 # Columns of a record besides those of partial trees: the records of the head, of the children before and after it, and of the first and
 # the last child, 0 where there is none; its label as a symbol, and the set of its children's so far.
@@ -53,8 +52,8 @@ _NEIGHBOURS = {"before": -1, "after": 1}
 
 
 def _elements() -> dict[str, Element]:
-    arc = {"direction": DIRECTION, "distance": REACH, "side": SIDE, "guide.label": LABEL_L, "guide": SHARE_L}
-    known = {name: (PAIR, code, 0, 0) for name, code in arc.items()}
+    arc = {"direction": DIRECTION, "distance": REACH, "side": SIDE, "guide.label": LABEL, "guide": SHARE}
+    known = {name: (PAIR, code, _CHILD, 0) for name, code in arc.items()}
     known["prev.label"] = (FIELD, _BEFORE, _LABEL, 0)
     known["prev2.label"] = (FIELD, _BEFORE2, _LABEL, 0)
     known["head.label"] = (FIELD, _HEAD, _LABEL, 0)
@@ -70,62 +69,39 @@ def _elements() -> dict[str, Element]:
 ELEMENTS = _elements()
 
 
-class Labeller(NamedTuple):
-    """What labels arcs: a `Scorer` with averages that leave out zeros, which of many labels most are.
-
-    elements, templates, kept: See `Scorer`.
-    weights (Averages): Its weights.
-    """
-
-    elements: np.ndarray
-    templates: Templates
-    weights: Averages
-    kept: np.ndarray
+@generic_default
+def shape_of(weights):
+    """How many places and labels weights are for: a table of them, or averages that leave out zeros, which of many labels most are."""
+    return weights.shape
 
 
-@generic
-def shape_of(scorer):
-    """How many places and labels the weights of a Scorer or Labeller are for."""
+@implements(shape_of, Averages)
+@borrowing
+def _shape_of_averages(weights):
+    return len(weights.first) - 1, weights.outcomes
 
 
-@generic
-def add_weights(scorer, workbench):
+@generic_default
+def add_weights(weights, kept, workbench):
     """Add the weights that the features of an arc have for each label to its scores."""
-
-
-@implements(shape_of, Scorer)
-@borrowing
-def _shape_of_scorer(scorer):
-    return scorer.weights.shape
-
-
-@implements(add_weights, Scorer)
-@borrowing
-def _add_all(scorer, workbench):
     scores = workbench.scores
     for i in range(len(workbench.features)):
-        if scorer.kept[i]:
+        if kept[i]:
             place = workbench.features[i]
             for label in range(len(scores)):
-                scores[label] += scorer.weights[place, label]
+                scores[label] += weights[place, label]
 
 
-@implements(shape_of, Labeller)
+@implements(add_weights, Averages)
 @borrowing
-def _shape_of_labeller(scorer):
-    return len(scorer.weights.first) - 1, scorer.weights.outcomes
-
-
-@implements(add_weights, Labeller)
-@borrowing
-def _add_found(scorer, workbench):
-    weights, scores, bounds = scorer.weights, workbench.scores, workbench.bounds
+def _add_averages(weights, kept, workbench):
+    scores, bounds = workbench.scores, workbench.bounds
     # Where the weights of each feature begin and end is fetched for all of them first: so none has to wait for another's.
     for i in range(len(bounds)):
         place = workbench.features[i]
         bounds[i, 0], bounds[i, 1] = weights.first[place], weights.first[place + 1]
     for i in range(len(bounds)):
-        if scorer.kept[i]:
+        if kept[i]:
             for j in range(bounds[i, 0], bounds[i, 1]):
                 scores[weights.outcome[j]] += weights.weight[j]
 
@@ -150,7 +126,7 @@ class Workbench(NamedTuple):
 
 @compiled
 def new_workbench(scorer, longest):
-    """Room for labelling sentences with a Scorer or Labeller of a number of words at the most."""
+    """Room for labelling sentences of a number of words at the most."""
     templates = len(scorer.templates.offsets) - 1
     return Workbench(
         np.empty((longest + 1, _LABELS + 1), dtype=np.int32),
@@ -158,7 +134,7 @@ def new_workbench(scorer, longest):
         np.empty(WINDOW, dtype=np.int32),
         np.empty(len(scorer.elements), dtype=np.int32),
         np.empty(templates, dtype=np.int64),
-        np.empty(shape_of(scorer)[1], dtype=np.float32),
+        np.empty(shape_of(scorer.weights)[1], dtype=np.float32),
         np.empty((templates, 2), dtype=np.int64),
     )
 
@@ -198,23 +174,17 @@ def _find_places(sentence, heads, workbench):
 
 
 @borrowing
-def _read_arc(scorer, sentence, child, workbench):
-    """The symbols of the elements of the arc to a word, into the workbench."""
+def _score_labels(scorer, sentence, child, workbench):
+    """Find the features of the arc to a word and the score of each label. Returns the best label."""
     records, window = workbench.records, workbench.window
     head, before = records[child, _PARENT], records[child, _PREV]
     window[_GRAND], window[_HEAD], window[_CHILD] = records[head, _PARENT], head, child
     window[_BEFORE], window[_BEFORE2], window[_AFTER] = before, records[before, _PREV], records[child, _NEXT]
     read_elements(scorer.elements, records, sentence, window, workbench.row)
-
-
-@borrowing
-def _score_labels(scorer, sentence, child, workbench):
-    """Find the features of the arc to a word and the score of each label. Returns the best label."""
-    _read_arc(scorer, sentence, child, workbench)
-    find_features(scorer.templates, workbench.row, shape_of(scorer)[0], workbench.features)
+    find_features(scorer.templates, workbench.row, shape_of(scorer.weights)[0], workbench.features)
     scores = workbench.scores
     scores[:] = 0.0
-    add_weights(scorer, workbench)
+    add_weights(scorer.weights, scorer.kept, workbench)
     best = 0
     for label in range(1, len(scores)):
         if scores[label] > scores[best]:
@@ -232,7 +202,7 @@ def _set_label(records, child, label):
 def label_tree(scorer, sentence, heads, labels, workbench):
     """Label the arcs of a tree.
 
-    scorer (Scorer | Labeller): What scores labels.
+    scorer (Scorer): What scores labels.
     sentence (Sentence): The words.
     heads (int32[n]): Their heads, `NONE` for the root.
     labels (int32[n]): Overwritten; `NONE` for the root.

@@ -20,7 +20,7 @@ import numpy as np
 from ..compiled import NONE, borrowing, compiled, inner, overwrite
 from .arcs import SYMBOLS, WINDOW, L, SentenceToParse, find_arc_features
 from .labels import learn_labels, new_workbench
-from .partial_trees import HEAD, LEFT_COUNT, RIGHT_COUNT, mark_of_arc
+from .partial_trees import HEAD
 from .perceptron import change_kept, tick
 from .search import (
     BEFORE,
@@ -28,10 +28,10 @@ from .search import (
     MARGIN,
     WHAT,
     begin,
-    choose,
     find_best,
     follow,
     head_and_child,
+    is_correct,
     new_states,
     record_action,
     score_pairs,
@@ -106,40 +106,6 @@ def count_children(heads, children):
             children[head] += 1
 
 
-@borrowing
-def is_correct(records, heads, children, head, child):
-    """Whether the child has all of its children, and the head is the right one.
-
-    heads, children (int32[n]): The right heads, and how many children each word has.
-    head, child (int): The records of two partial trees that are correct.
-    """
-    position = records[child, HEAD]
-    attached = records[child, LEFT_COUNT] + records[child, RIGHT_COUNT]
-    return heads[position] == records[head, HEAD] and attached == children[position]
-
-
-@inner
-def find_best_correct(states, half, size, length, heads, children, width, merge):
-    """The best correct extensions of the correct states of a beam (TOPC in Algorithm 2), into `states.chosen`.
-
-    RETURNS (int): How many there are, at most `width`.
-    """
-    records = states.forest.records
-    count = 0
-    for state in range(size):
-        if not states.correct[half, state]:
-            continue
-        trees, scores = states.trees[half, state], states.scores[half, state]
-        for place in range(MARGIN, MARGIN + length - 1):
-            for action in range(2):
-                head, child = head_and_child(trees, place, action)
-                if is_correct(records, heads, children, head, child):
-                    total = states.total[half, state] + scores[place, action]
-                    mark = states.mark[half, state] ^ mark_of_arc(records[head, HEAD], records[child, HEAD])
-                    count = choose(states, count, width, merge, state, place, action, total, mark)
-    return count
-
-
 @inner
 def record_chosen(states, half):
     """Write down the best extension that has been chosen, which is not followed. Returns its number."""
@@ -199,9 +165,9 @@ def learn_early(perceptron, scorer, sentence, heads, children, learning, states,
     begin(scorer, sentence, states)
     half, size = 0, 1
     for length in range(len(heads), 1, -1):
-        find_best_correct(states, half, size, length, heads, children, 1, False)
+        find_best(states, half, size, length, 1, False, heads, 0.0, children)
         correct = record_chosen(states, half)
-        size = find_best(states, half, size, length, learning.width, learning.merge, heads, learning.margin)
+        size = find_best(states, half, size, length, learning.width, learning.merge, heads, learning.margin, None)
         if not mark_correct(states, half, size, heads, children):
             predicted = record_chosen(states, half)
             update(perceptron, scorer, sentence, states, correct, states, predicted, EARLY, report)
@@ -225,10 +191,10 @@ def learn_max_violation(perceptron, scorer, sentence, heads, children, learning,
     half, size, width = 0, 1, 1
     predicted, correct, violation, at = 0, 0, _NOTHING, 0
     for length in range(n, 1, -1):
-        size = find_best(states, half, size, length, learning.width, learning.merge, heads, learning.margin)
+        size = find_best(states, half, size, length, learning.width, learning.merge, heads, learning.margin, None)
         mark_correct(states, half, size, heads, children)
         follow(scorer, sentence, states, half, length, size)
-        width = find_best_correct(others, half, width, length, heads, children, len(others.chosen), learning.merge)
+        width = find_best(others, half, width, length, len(others.chosen), learning.merge, heads, 0.0, children)
         follow(scorer, sentence, others, half, length, width)
         others.correct[1 - half, :width] = True
         half = 1 - half

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..compiled import borrowing, compiled, inner_maker
 from .arcs import L, R, Scorer, SentenceToParse, share_of
-from .labels import Labeller, label_tree, new_workbench
+from .labels import label_tree, new_workbench
 from .partial_trees import HEAD, LEFT_ARC, read_heads
 from .search import BEFORE, FROM, MARGIN, WHAT, new_states, search
 
@@ -84,7 +84,7 @@ def read_margins(states, last, margin):
 def parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, trees):
     """Parse some sentences, each by itself.
 
-    arc_scorer (Scorer), label_scorer (Scorer | Labeller): What scores arcs and their labels.
+    arc_scorer, label_scorer (Scorer): What scores arcs and their labels.
     sentences (SentencesToParse): All sentences.
     chosen (int64[*]): Which of them to parse.
     width (int): How many states the beam holds.
@@ -143,7 +143,7 @@ def parse_beam(arc_scorer, label_scorer, sentences, i, width):
 
 def parse(
     arc_scorer: Scorer,
-    label_scorer: Scorer | Labeller,
+    label_scorer: Scorer,
     sentences: SentencesToParse,
     *,
     width: int,
@@ -152,7 +152,7 @@ def parse(
 ) -> EasyFirstTrees:
     """Parse sentences.
 
-    arc_scorer (Scorer), label_scorer (Scorer | Labeller): What scores arcs and their labels.
+    arc_scorer, label_scorer (Scorer): What scores arcs and their labels.
     sentences (SentencesToParse): What to parse.
     width (int): How many states the beam holds, at least 1.
     merge (bool): Whether states of the same arcs are merged.

@@ -16,7 +16,18 @@ import numpy as np
 from ..compiled import NONE, borrowing, compiled, inner
 from ..inference.memo import recall
 from .arcs import TAG, WINDOW, L, score_arcs, share_of
-from .partial_trees import HEAD, LEFT_ARC, WHOLE, Forest, attach, begin_forest, mark_of_arc, new_forest
+from .partial_trees import (
+    HEAD,
+    LEFT_ARC,
+    LEFT_COUNT,
+    RIGHT_COUNT,
+    WHOLE,
+    Forest,
+    attach,
+    begin_forest,
+    mark_of_arc,
+    new_forest,
+)
 
 # The list of a state has so many times nothing (record 0) at each end, as much as a window reads there.
 MARGIN = 3
@@ -118,29 +129,23 @@ def begin(scorer, sentence, states):
 
 
 @inner
-def _score_pair(scorer, sentence, states, half, state, place):
-    """Score both actions on a tree of a list and its right neighbour."""
-    window = states.trees[half, state, place - L : place - L + WINDOW]
-    scores = states.scores[half, state, place]
-    records = states.forest.records
-    if len(states.windows) == 1:
-        score_arcs(scorer, records, sentence, window, states.row, states.places, scores)
-        return
-    slot, known = recall(states.windows, window)
-    if not known:
-        score_arcs(scorer, records, sentence, window, states.row, states.places, states.remembered[slot])
-    scores[0] = states.remembered[slot, 0]
-    scores[1] = states.remembered[slot, 1]
-
-
-@inner
 def score_pairs(scorer, sentence, states, half, state, first, end):
     """Score both actions on the trees from one place of a list to another, each with its right neighbour.
 
     first, end (int): The places of the first such tree, and behind the last.
     """
+    records = states.forest.records
     for place in range(first, end):
-        _score_pair(scorer, sentence, states, half, state, place)
+        window = states.trees[half, state, place - L : place - L + WINDOW]
+        scores = states.scores[half, state, place]
+        if len(states.windows) == 1:
+            score_arcs(scorer, records, sentence, window, states.row, states.places, scores)
+            continue
+        slot, known = recall(states.windows, window)
+        if not known:
+            score_arcs(scorer, records, sentence, window, states.row, states.places, states.remembered[slot])
+        scores[0] = states.remembered[slot, 0]
+        scores[1] = states.remembered[slot, 1]
 
 
 @borrowing
@@ -149,6 +154,18 @@ def head_and_child(trees, place, action):
     if action == LEFT_ARC:
         return trees[place + 1], trees[place]
     return trees[place], trees[place + 1]
+
+
+@borrowing
+def is_correct(records, heads, children, head, child):
+    """Whether the child has all of its children, and the head is the right one.
+
+    heads, children (int32[n]): The right heads, and how many children each word has.
+    head, child (int): The records of two partial trees that are correct.
+    """
+    position = records[child, HEAD]
+    attached = records[child, LEFT_COUNT] + records[child, RIGHT_COUNT]
+    return heads[position] == records[head, HEAD] and attached == children[position]
 
 
 @borrowing
@@ -186,24 +203,30 @@ def choose(states, count, width, merge, state, place, action, total, mark):
 
 
 @inner
-def find_best(states, half, size, length, width, merge, heads, margin):
+def find_best(states, half, size, length, width, merge, heads, margin, children):
     """The best extensions of the states of a beam (BEST in Algorithm 1), into `states.chosen`.
 
     size (int): How many states there are.
     length (int): How many partial trees they have, at least 2.
-    heads (int32[n]): The right heads; read only if there is a margin.
+    heads (int32[n]): The right heads; read only if there is a margin, or children.
     margin (float): What is added to the score of an action that makes a wrong arc.
+    children (int32[n] | None): How many children each word has, if only correct extensions of correct states are looked for (TOPC in
+        Algorithm 2).
     RETURNS (int): How many extensions there are, at most `width`.
     """
     records = states.forest.records
     count = 0
     for state in range(size):
+        if children is not None and not states.correct[half, state]:
+            continue
         trees, scores = states.trees[half, state], states.scores[half, state]
         before = states.total[half, state]
         for place in range(MARGIN, MARGIN + length - 1):
             for action in range(2):
                 total = before + scores[place, action]
                 head, child = head_and_child(trees, place, action)
+                if children is not None and not is_correct(records, heads, children, head, child):
+                    continue
                 if margin > 0.0 and heads[records[child, HEAD]] != records[head, HEAD]:
                     total += margin
                 if count == width and total <= states.chosen_total[count - 1]:
@@ -288,7 +311,7 @@ def search(scorer, sentence, width, merge, states):
     begin(scorer, sentence, states)
     half, size = 0, 1
     for length in range(len(sentence.symbols), 1, -1):
-        size = find_best(states, half, size, length, width, merge, states.last[0], 0.0)
+        size = find_best(states, half, size, length, width, merge, states.last[0], 0.0, None)
         follow(scorer, sentence, states, half, length, size)
         half = 1 - half
     return half, size

@@ -37,7 +37,7 @@ What an element would read before the first or after the last word is a symbol o
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
@@ -66,18 +66,6 @@ def _hash(text: str) -> int:
     return crc32(text.encode("utf8", "surrogatepass"))
 
 
-def _lower(form: str) -> int:
-    return _hash(form.lower())
-
-
-def _prefix(length: int, form: str) -> int:
-    return _hash(form.lower()[:length]) if len(form) >= length else 0
-
-
-def _suffix(length: int, form: str) -> int:
-    return _hash(form.lower()[-length:]) if len(form) >= length else 0
-
-
 def _shape(form: str) -> int:
     kinds: list[str] = []
     for character in form:
@@ -101,39 +89,27 @@ def _case(form: str) -> int:
     return 4 if any(character.isupper() for character in form) else 5
 
 
-def _digits(form: str) -> int:
-    return 2 if form.isdigit() else int(any(character.isdigit() for character in form))
-
-
-def _length(form: str) -> int:
-    return min(len(form), _LONGEST)
-
-
-def _hyphen(form: str) -> int:
-    return int("-" in form)
-
-
-#: What is read of the form of a word alone.
-SPELLING: dict[str, Callable[[str], int]] = {
-    "lower": _lower,
-    **{f"prefix{length}": partial(_prefix, length) for length in _AFFIXES},
-    **{f"suffix{length}": partial(_suffix, length) for length in _AFFIXES},
-    "shape": _shape,
-    "case": _case,
-    "digits": _digits,
-    "hyphen": _hyphen,
-    "length": _length,
-}
+@lru_cache(_REMEMBERED)
+def spelling(form: str) -> dict[str, int]:
+    """What is read of the form of a word alone, by attribute: what one component of a pipeline reads, the next one will."""
+    lower, affixes = form.lower(), {}
+    for length in _AFFIXES:
+        is_long = len(form) >= length
+        affixes[f"prefix{length}"] = _hash(lower[:length]) if is_long else 0
+        affixes[f"suffix{length}"] = _hash(lower[-length:]) if is_long else 0
+    return {
+        "lower": _hash(lower),
+        **affixes,
+        "shape": _shape(form),
+        "case": _case(form),
+        "digits": 2 if form.isdigit() else int(any(character.isdigit() for character in form)),
+        "hyphen": int("-" in form),
+        "length": min(len(form), _LONGEST),
+    }
 
 
 # There are as many paths as classes.
 _symbols_of_path = lru_cache(_REMEMBERED)(class_symbols)
-
-
-@lru_cache(_REMEMBERED)
-def _spelled(form: str) -> dict[str, int]:
-    """All of `SPELLING`: what one component of a pipeline reads, the next one will."""
-    return {attribute: read(form) for attribute, read in SPELLING.items()}
 
 
 #: Which outcomes are possible for a word, see `ClassificationTask`.
@@ -181,7 +157,7 @@ class ClassificationTask:
                 "word",
                 "usual",
                 "lower.known",
-                *SPELLING,
+                *spelling(""),
                 *CLASS_ATTRIBUTES,
                 *self.attributes,
                 self.outcome,
@@ -329,7 +305,7 @@ class Lexicon:
         vocabulary = self.vocabulary
         number = vocabulary.number(form)
         own = {
-            **_spelled(form),
+            **spelling(form),
             "word": number,
             "usual": int(vocabulary.candidate_tags[vocabulary.tag_offsets[number]]),
             "lower.known": self._lower_known(form, number),

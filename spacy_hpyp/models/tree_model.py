@@ -16,7 +16,6 @@ from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
 from ..easy_first import arcs, labels
 from ..easy_first.arcs import Scorer
-from ..easy_first.labels import Labeller
 from ..easy_first.learning import Learning, Lessons, Report, learn_parsing
 from ..easy_first.parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
 from ..easy_first.perceptron import (
@@ -215,7 +214,7 @@ class TreeModel(ClassedModel):
         self.label_perceptron: Perceptron | Averages | None = None
         self.confidence: np.ndarray | None = None
         self.progress = ParserProgress()
-        self._predicting: tuple[Scorer, Labeller] | None = None
+        self._predicting: tuple[Scorer, Scorer] | None = None
         self._symbols: dict[str, tuple[int, ...]] = {}
 
     def initialize(self, vocabulary: Vocabulary, labels: Sequence[str], *, empty: bool = False) -> None:
@@ -317,13 +316,13 @@ class TreeModel(ClassedModel):
 
     # Prediction
 
-    def _scorers(self) -> tuple[Scorer, Labeller]:
+    def _scorers(self) -> tuple[Scorer, Scorer]:
         if self._predicting is None:
             found = self.label_perceptron
             averages = found if isinstance(found, Averages) else find_averages(found)
             self._predicting = (
                 _scorer(self._arcs, table_of_averages(self.arc_perceptron)),
-                Labeller(self._labels.elements, self._labels.templates, averages, _all_kept(self._labels)),
+                _scorer(self._labels, averages),
             )
         return self._predicting
 
@@ -427,12 +426,8 @@ def _task(templates: list[list[str]], elements: Mapping[str, tuple[int, ...]], n
     return _Task(names, rows, compiled, places)
 
 
-def _scorer(task: _Task, weights: np.ndarray) -> Scorer:
-    return Scorer(task.elements, task.templates, weights, _all_kept(task))
-
-
-def _all_kept(task: _Task) -> np.ndarray:
-    return np.ones(len(task.templates.offsets) - 1, dtype=np.bool_)
+def _scorer(task: _Task, weights: np.ndarray | Averages) -> Scorer:
+    return Scorer(task.elements, task.templates, weights, kept=np.ones(len(task.templates.offsets) - 1, dtype=np.bool_))
 
 
 def _hash(text: str) -> int:

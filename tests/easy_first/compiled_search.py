@@ -15,7 +15,7 @@ def begin(scorer, sentence, states):
 
 @njit
 def advance(scorer, sentence, states, half, size, length, width, merge, heads, margin):
-    count = search.find_best(states, half, size, length, width, merge, heads, margin)
+    count = search.find_best(states, half, size, length, width, merge, heads, margin, None)
     search.follow(scorer, sentence, states, half, length, count)
     return count
 

@@ -14,7 +14,7 @@ from spacy_hpyp.easy_first.arcs import (
     class_of_distance,
     class_of_probability,
 )
-from spacy_hpyp.easy_first.labels import ELEMENTS, Labeller, label_tree, new_workbench
+from spacy_hpyp.easy_first.labels import ELEMENTS, label_tree, new_workbench
 from spacy_hpyp.easy_first.perceptron import find_averages, new_perceptron
 from spacy_hpyp.easy_first.templates import compile_templates, find_features
 
@@ -146,7 +146,7 @@ def arcs_read():
         labels = {}
         for child in order_of(heads):
             workbench.row[:] = -99
-            arc_labels._read_arc(scorer, sentence, child + 1, workbench)
+            arc_labels._score_labels(scorer, sentence, child + 1, workbench)
             reader = Reader(sentence, heads, labels)
             found.append((workbench.row.tolist(), [reader.read(child, name) for name in NAMES]))
             labels[child] = int(rng.integers(LABELS))
@@ -213,7 +213,7 @@ def test_averages_without_zeros_give_the_labels_and_scores_of_the_whole_table(ou
         scorer = label_scorer(TEMPLATES, perceptron.weights)
         scorer.kept[seed % 5 : seed % 5 + 1] = False
         found = []
-        for each in (scorer, Labeller(scorer.elements, scorer.templates, find_averages(perceptron), scorer.kept)):
+        for each in (scorer, scorer._replace(weights=find_averages(perceptron))):
             labels, workbench = np.full(len(heads), -9, dtype=np.int32), new_workbench(each, len(heads))
             label_tree(each, sentence, heads, labels, workbench)
             found.append((labels.tolist(), workbench.scores.tolist()))

@@ -11,13 +11,13 @@ from spacy_hpyp.easy_first import words as words_module
 from spacy_hpyp.easy_first.words import (
     LEMMAS,
     MORPHOLOGY,
-    SPELLING,
     STARTS,
     TAGS,
     Lexicon,
     compile_reading,
     guide_symbols,
     possible_outcomes,
+    spelling,
 )
 from spacy_hpyp.text.candidates import Candidates
 from spacy_hpyp.text.unknown_words import universal_unknown_words
@@ -39,7 +39,7 @@ def rows(vocabulary, forms, attributes, task=TAGS):
 def test_every_attribute_is_described():
     table = words_module.__doc__.split("| attribute |")[1]
     for task in (TAGS, STARTS, MORPHOLOGY, LEMMAS):
-        for name in ("word", "usual", "lower.known", *SPELLING, *task.attributes, task.outcome):
+        for name in ("word", "usual", "lower.known", *spelling(""), *task.attributes, task.outcome):
             affix = name[:-1] if name[-1].isdigit() and name[:6] in ("prefix", "suffix") else None
             assert name in table or (affix and f"{affix}1 to {affix}5" in table), name
 
@@ -78,24 +78,24 @@ def test_wrong_templates_are_refused(templates):
 
 
 def test_affixes_and_shapes_are_those_of_the_form():
-    assert SPELLING["suffix3"]("Running") == SPELLING["suffix3"]("SINGING") != SPELLING["suffix3"]("runner")
-    assert SPELLING["prefix2"]("Unable") == SPELLING["prefix2"]("under")
-    assert SPELLING["suffix5"]("sing") == SPELLING["prefix5"]("dog") == 0
-    assert SPELLING["shape"]("McDonald's") == SPELLING["shape"]("McAllister's") != SPELLING["shape"]("Mcdonald's")
-    assert SPELLING["shape"]("1999") == SPELLING["shape"]("42") != SPELLING["shape"]("4")
-    cases = [SPELLING["case"](form) for form in ("...", "USA", "I", "Kim", "iPod", "dog")]
+    assert spelling("Running")["suffix3"] == spelling("SINGING")["suffix3"] != spelling("runner")["suffix3"]
+    assert spelling("Unable")["prefix2"] == spelling("under")["prefix2"]
+    assert spelling("sing")["suffix5"] == spelling("dog")["prefix5"] == 0
+    assert spelling("McDonald's")["shape"] == spelling("McAllister's")["shape"] != spelling("Mcdonald's")["shape"]
+    assert spelling("1999")["shape"] == spelling("42")["shape"] != spelling("4")["shape"]
+    cases = [spelling(form)["case"] for form in ("...", "USA", "I", "Kim", "iPod", "dog")]
     assert len(set(cases)) == 6
-    assert [SPELLING["digits"](form) for form in ("dog", "x2", "42")] == [0, 1, 2]
-    assert [SPELLING["hyphen"](form) for form in ("dog", "part-time")] == [0, 1]
-    assert [SPELLING["length"](form) for form in ("dog", "a" * 8, "a" * 9)] == [3, 8, 8]
+    assert [spelling(form)["digits"] for form in ("dog", "x2", "42")] == [0, 1, 2]
+    assert [spelling(form)["hyphen"] for form in ("dog", "part-time")] == [0, 1]
+    assert [spelling(form)["length"] for form in ("dog", "a" * 8, "a" * 9)] == [3, 8, 8]
 
 
 def test_symbols_do_not_depend_on_the_process():
-    assert SPELLING["lower"]("Dog") == crc32(b"dog")
+    assert spelling("Dog")["lower"] == crc32(b"dog")
 
 
 def test_lone_surrogates_have_symbols():
-    assert all(isinstance(read("a\ud800b"), int) for read in SPELLING.values())
+    assert all(isinstance(symbol, int) for symbol in spelling("a\ud800b").values())
 
 
 def test_rare_words_are_read_as_their_class(vocabulary):

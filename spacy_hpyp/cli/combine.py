@@ -16,9 +16,8 @@ from wasabi import msg
 from ..annotation.calibration import calibrate_heads
 from ..annotation.written import current_parse, keep
 from ..compat.cli import parse_config_overrides
-from ..components.alignment import gold_documents
+from ..components.alignment import example_of_words, gold_documents
 from ..components.arc_confidence import ArcConfidence
-from ..components.base import example_of_words
 from ..components.corpus import create_gold_corpus
 from ..components.easy_first_parser import EasyFirstParser
 from ..components.easy_first_senter import EasyFirstSenter

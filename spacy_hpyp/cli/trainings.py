@@ -16,7 +16,7 @@ from spacy.cli.train import train
 from wasabi import msg
 
 from ..annotation.arrays import Guides
-from ..components.base import example_of_words
+from ..components.alignment import example_of_words
 from ..distributed.cluster import connected
 from ..distributed.commands import RemoteProcess, ended, running
 from ..distributed.inputs import Document, Shard

@@ -18,11 +18,22 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.documents import GoldDocument, RawSentence, problem_of, raw_sentences, rows_of_spaces, unannotated
-from ..annotation.syntactic_words import depths
+from ..annotation.syntactic_words import depths, has_multiword_tokens, words_as_tokens
 from ..compiled import NONE
 
 #: The labels of the tokens that a gold word was cut into, but for the first: of words, and of what is none.
 PIECE_LABEL, PUNCTUATION_LABEL = "dep", "punct"
+
+
+def example_of_words(example: Example) -> Example:
+    """An example whose tokens are the syntactic words of another's; that one itself if it has no multiword tokens.
+
+    In the place of the words that the tokenizer finds there are the gold words, since both must be made of the same characters.
+    """
+    if not (has_multiword_tokens(example.reference) or has_multiword_tokens(example.predicted)):
+        return example
+    reference = words_as_tokens(example.reference)
+    return Example(unannotated(reference), reference)
 
 
 def sentences_of(example: Example, tokens: str = "tokenizer") -> Iterator[RawSentence]:

@@ -15,16 +15,16 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
-from ..annotation.documents import unannotated
 from ..annotation.extensions import register_extensions
 from ..annotation.noun_chunks import use_noun_chunks
-from ..annotation.syntactic_words import has_multiword_tokens, words_as_tokens, write_back
+from ..annotation.syntactic_words import words_as_tokens, write_back
 from ..models.guard import Guard, whole
 from ..models.stored import ClassedModel
 from ..settings import Settings
 from ..storage.checksum import blaming, identity, identity_of_file, unpack_message, with_checksum
 from ..storage.files import replace_file
 from ..text.word_classes import classes_in
+from .alignment import example_of_words
 
 register_extensions()
 
@@ -478,17 +478,6 @@ class TrainableComponent(TrainablePipe):
                 "The file is damaged, or belongs to another version or another config; train or install it again."
             ) from error
         return loaded
-
-
-def example_of_words(example: Example) -> Example:
-    """An example whose tokens are the syntactic words of another's; that one itself if it has no multiword tokens.
-
-    In the place of the words that the tokenizer finds there are the gold words, since both must be made of the same characters.
-    """
-    if not (has_multiword_tokens(example.reference) or has_multiword_tokens(example.predicted)):
-        return example
-    reference = words_as_tokens(example.reference)
-    return Example(unannotated(reference), reference)
 
 
 def _read_again(component: type[TrainableComponent], own: dict[str, Any], expected: str) -> TrainableComponent:

@@ -14,7 +14,7 @@ from thinc.api import Model, Optimizer
 from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
 from ..annotation.arrays import Guides, Parses, with_letters
 from ..annotation.candidates import Candidates, trees_of
-from ..annotation.documents import GoldDocument, Layout, RawSentence, encode_docs, join, with_words, write_parses
+from ..annotation.documents import GoldDocument, Layout, RawSentence, encode_docs, with_words, write_parses
 from ..annotation.extensions import mark_uncalibrated
 from ..annotation.guides import write_guides
 from ..annotation.syntactic_words import has_multiword_tokens, words_as_tokens, write_back
@@ -325,19 +325,14 @@ class HPYPParser(ViewedParser):
         RETURNS (TreeLogProbs): In nats; not a number where a candidate is no tree, or has tags or labels that the model does not have.
         """
         model, doc = self._initialized(), words_as_tokens(doc)
-        found = TreeLogProbs(np.full(len(candidates), np.nan), np.ones(len(candidates), dtype=bool))
         encoder = model.encoder
-        encoded = [
-            encoder.encode(sentence) if sentence.heads.count(NONE) == 1 else ""
+        found = TreeLogProbs(np.full(len(candidates), np.nan), np.ones(len(candidates), dtype=bool))
+        trees = [
+            (sentence, encoder.encode(sentence) if sentence.heads.count(NONE) == 1 else "")
             for sentence in candidates.sentences(doc)
         ]
-        rows = [(i, each) for i, each in enumerate(encoded) if not isinstance(each, str)]
-        if rows:
-            places = [i for i, _ in rows]
-            own = model.frozen.tree_log_probs(join([each for _, each in rows]), seed=self.seed)
-            words = [doc[i].text for i in candidates.token.tolist()]
-            found.log_prob[places] = own.log_prob + model.spell(words, rows[0][1][0]).sum()
-            found.exact[places] = own.exact
+        places = [i for i, (_, rows) in enumerate(trees) if not isinstance(rows, str)]
+        found.log_prob[places], found.exact[places] = model.tree_log_probs([trees[i] for i in places], seed=self.seed)
         return found
 
     def without(self, documents: Sequence[GoldDocument]) -> "HPYPParser":
@@ -496,12 +491,7 @@ class HPYPParser(ViewedParser):
         RETURNS (TreeLogProbs): In nats, and for which sentences it is an exact sum.
         RAISES (ValueError): If a sentence has not all tags and a tree, or some that the model does not have.
         """
-        sentences, model = self._encoded(doc), self.joint
-        if not sentences:
-            return TreeLogProbs(np.empty(0), np.empty(0, dtype=bool))
-        letters = [float(model.spell(sentence.words, rows[0]).sum()) for sentence, rows in sentences]
-        found = model.frozen.tree_log_probs(join([rows for _, rows in sentences]), seed=self.seed)
-        return found._replace(log_prob=found.log_prob + np.array(letters))
+        return self.joint.tree_log_probs(self._encoded(doc), seed=self.seed)
 
     def _untrained_model(self) -> Model:
         return thinc_model(self.joint.untrained())

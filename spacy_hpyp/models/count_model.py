@@ -6,7 +6,7 @@ how a derivation is drawn; they seat nothing themselves.
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Lock
@@ -68,6 +68,8 @@ class CountModel(ClassedModel):
     #: How training stands in messages; and what its derivations are called there.
     training: ClassVar[Field]
     drawn: ClassVar[str]
+    #: Elements as they are read, given these and the path to the class of each word and each class of unknown words.
+    with_classes: ClassVar[Callable[[np.ndarray, Sequence[str]], np.ndarray]]
     #: How many symbols of gates there are besides the tags.
     other_symbols: ClassVar[int]
 
@@ -100,10 +102,6 @@ class CountModel(ClassedModel):
     @abstractmethod
     def _conditionals(self, *, is_classed: bool) -> dict[str, Conditional]:
         """The distributions, with the lists that read classes of words or without them."""
-
-    @abstractmethod
-    def _with_classes(self, elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
-        """Elements as they are read with the path to the class of each word and each class of unknown words."""
 
     @property
     @abstractmethod
@@ -204,7 +202,7 @@ class CountModel(ClassedModel):
 
     def reading(self, elements: np.ndarray) -> np.ndarray:
         """Elements as they are read with the classes that it has."""
-        return self._with_classes(elements, self._paths) if self._classes else elements
+        return self.with_classes(elements, self._paths) if self._classes else elements
 
     @property
     def is_initialized(self) -> bool:

@@ -108,6 +108,7 @@ class HeadOutwardModel(CountModel):
         **numbers("steps", "tokens", "sweeps"),
     )
     drawn = "tree"
+    with_classes = staticmethod(with_classes)
     # One of tags that are not known, ROOT, and what does not exist.
     other_symbols = 3
 
@@ -129,9 +130,6 @@ class HeadOutwardModel(CountModel):
 
     def _conditionals(self, *, is_classed: bool) -> dict[str, Conditional]:
         return conditionals(self.contexts, is_classed=is_classed)
-
-    def _with_classes(self, elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
-        return with_classes(elements, paths)
 
     @property
     def _known_classes(self) -> Classes | None:

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from ..annotation.arrays import Sentences
 from ..annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence, Passage, check_weights
-from ..annotation.documents import Encoder, Layout, forms_of
+from ..annotation.documents import Encoder, GoldSentence, Layout, forms_of, join
 from ..arc_standard.configuration import FIRST_SYMBOL
 from ..arc_standard.contexts import with_classes
 from ..arc_standard.distributions import (
@@ -32,7 +32,7 @@ from ..pools.pool import FrozenPool, SeatedPool
 from ..storage.schema import Message, arrays, copies, group, inside, integers, later, number, numbers, part
 from ..text.vocabulary import VocabularySettings
 from .count_model import CountModel
-from .frozen import FrozenModel
+from .frozen import FrozenModel, TreeLogProbs
 from .guard import Guard
 from .settings import PoolSettings
 from .spelling import Spelling, spell
@@ -76,6 +76,7 @@ class JointModel(CountModel):
         **numbers("steps", "tokens", "sweeps"),
     )
     drawn = "derivation"
+    with_classes = staticmethod(with_classes)
     other_symbols = FIRST_SYMBOL
 
     def __init__(
@@ -99,9 +100,6 @@ class JointModel(CountModel):
 
     def _conditionals(self, *, is_classed: bool) -> dict[str, Conditional]:
         return conditionals(self.contexts, root_last=self.root_last, is_classed=is_classed)
-
-    def _with_classes(self, elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
-        return with_classes(elements, paths)
 
     def _forget(self) -> None:
         super()._forget()
@@ -215,6 +213,18 @@ class JointModel(CountModel):
         n = len(path) // 3
         actions, tags = path[: 2 * n], path[2 * n :]
         return bool(is_derivation(actions, n, len(self.labels)) and tags.max() < len(self.tags))
+
+    def tree_log_probs(self, sentences: Sequence[tuple[GoldSentence, np.ndarray]], *, seed: int) -> TreeLogProbs:
+        """How probable sentences are together with their tags, their trees and the letters of rare words.
+
+        sentences (Sequence[tuple[GoldSentence, int32[4, *]]]): Projective trees, and what the encoder has made of them.
+        seed (int): See `FrozenModel.tree_log_probs`.
+        """
+        if not sentences:
+            return TreeLogProbs(np.empty(0), np.empty(0, dtype=bool))
+        letters = [self.spell(sentence.words, rows[0]).sum() for sentence, rows in sentences]
+        found = self.frozen.tree_log_probs(join([rows for _, rows in sentences]), seed=seed)
+        return found._replace(log_prob=found.log_prob + np.array(letters))
 
     # Words in letters
 

@@ -1,6 +1,6 @@
 """The weights of pools as the parameters of thinc models, so that spaCy's optimizers learn them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,11 +28,9 @@ class Parameters(Mapping[str, Weights]):
 
     def __getitem__(self, name: str) -> Weights:
         try:
-            bucket, gate = (self._model.get_param(f"{name}_{part}") for part in PARAMETERS)
+            return _weights(self._model.attrs[self._attribute], name, self._model.get_param)
         except KeyError:
             raise KeyError(name) from None
-        pace = self._model.attrs[self._attribute].pools.gate_pace
-        return Weights(np.asarray(bucket, dtype=np.float64), pace * np.asarray(gate, dtype=np.float64))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._model.attrs[self._attribute].conditionals)
@@ -62,11 +60,12 @@ def weights_from(pooled: "CountModel", parameters: dict[str, Any]) -> dict[str, 
     parameters (dict[str, Any]): As thinc stores them, by name.
     RAISES (KeyError | TypeError | ValueError): If one is missing or of the wrong kind.
     """
-    weights = {}
-    for name in pooled.conditionals:
-        bucket, gate = (np.asarray(parameters[f"{name}_{part}"], dtype=np.float64) for part in PARAMETERS)
-        weights[name] = Weights(bucket, pooled.pools.gate_pace * gate)
-    return weights
+    return {name: _weights(pooled, name, parameters.__getitem__) for name in pooled.conditionals}
+
+
+def _weights(pooled: "CountModel", name: str, parameter: Callable[[str], Any]) -> Weights:
+    bucket, gate = (np.asarray(parameter(f"{name}_{part}"), dtype=np.float64) for part in PARAMETERS)
+    return Weights(bucket, pooled.pools.gate_pace * gate)
 
 
 def add_gradients(model: Model, attribute: str, gradient: Mapping[str, Weights], tokens: int) -> None:
@@ -79,13 +78,12 @@ def add_gradients(model: Model, attribute: str, gradient: Mapping[str, Weights],
     """
     pooled: CountModel = model.attrs[attribute]
     seated = max(pooled.progress.tokens, 1)
-    weights = Parameters(model, attribute)
     for name, first in pooled.first_weights().items():
         if pooled.conditionals[name].is_plain:
             continue
         bucket, gate = (
             pooled.pools.weight_prior / seated * (ours - prior) - likelihood / tokens
-            for ours, prior, likelihood in zip(weights[name], first, gradient[name])
+            for ours, prior, likelihood in zip(pooled.weights[name], first, gradient[name])
         )
         model.inc_grad(f"{name}_standing", bucket.astype(np.float32))
         model.inc_grad(f"{name}_gate", (pooled.pools.gate_pace * gate).astype(np.float32))

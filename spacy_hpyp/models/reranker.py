@@ -4,8 +4,8 @@ The probability of a candidate is proportional to the exponential of a weighted 
 log-likelihood is concave in the weights, and Newton's method finds them.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,11 +18,8 @@ from ..annotation.documents import ROOT_LABEL
 from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..head_outward.scoring import candidate_log_probabilities
-from ..settings import taking
 from ..storage.schema import Message, number, part, sentence_keys
-from ..text.unknown_words import UnknownWordRule
 from .head_outward import HeadOutward, HeadOutwardModel
-from .settings import EstimatorSettings
 from .stored import StoredModel
 from .votes import Groups, fit, log_likelihood, shares
 
@@ -139,17 +136,8 @@ def _target(lists: Lists) -> np.ndarray:
 
 
 @registry.architectures("spacy-hpyp.Reranker.v1")
-@taking(EstimatorSettings)
-def Reranker(
-    tag: Sequence[Sequence[str]],
-    word: Sequence[Sequence[str]],
-    unknown_words: UnknownWordRule,
-    case: Sequence[Sequence[str]] = (),
-    children: Sequence[Sequence[str]] = (),
-    distance: Sequence[Sequence[str]] = (),
-    label: Sequence[Sequence[str]] = (),
-    **settings: Any,
-) -> Model:
+@wraps(HeadOutward, assigned=(), updated=())
+def Reranker(**lists: Any) -> Model:
     """A head-outward model that says how probable given trees are, and the weights of what else is known of them (Sangati, Zuidema &
     Bod 2009).
 
@@ -157,7 +145,7 @@ def Reranker(
     RETURNS (Model): What a `parse_reranker` has.
     RAISES (ValueError): If a context element is not known, or a setting is not what it may be.
     """
-    model = HeadOutward(tag, word, unknown_words, case, children, distance, label, **settings)
+    model = HeadOutward(**lists)
     model.attrs[RANKING] = Ranking()
     return model
 

@@ -5,7 +5,7 @@ a parser was trained on it believes what it was told. A count model need not be 
 taken out of a copy of the seating, and parsed by what is left.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -86,14 +86,12 @@ class LeaveOut:
 
     def together(self, parts: Iterable[Guides]) -> Guides:
         """Those of all words of all sentences, of those of each part."""
-        starts = dict(zip(self._words, np.cumsum([0, *map(len, self._words.values())]).tolist()))
-        found = no_guides(sum(map(len, self._words.values())))
+        found: dict[bytes, tuple[np.ndarray, ...]] = {}
         for keys, guides in zip(self._parts, parts, strict=True):
-            place = _places(keys, self._words, starts)
-            for whole, values in zip(found, guides):
-                whole[place] = values
-        place = _places(self._order, self._words, starts)
-        return Guides(*(whole[place] for whole in found))
+            ends = np.cumsum([len(self._words[key]) for key in keys])
+            found |= zip(keys, zip(*(np.split(values, ends[:-1]) for values in guides)))
+        each = [found.get(key) or no_guides(len(self._words[key])) for key in self._order]
+        return Guides(*map(np.concatenate, zip(*each)))
 
 
 def without(
@@ -122,9 +120,3 @@ def _check_derivations(model: JointModel) -> None:
 def _words(model: JointModel, raw: RawSentence, document: GoldDocument) -> np.ndarray:
     forms = [document.vocab.strings[orth] for orth in raw.rows[:, 0].view(np.uint64).tolist()]
     return np.array(model.vocabulary.numbers_observed(forms), dtype=np.int32)
-
-
-def _places(keys: Sequence[bytes], words: Mapping[bytes, np.ndarray], starts: Mapping[bytes, int]) -> np.ndarray:
-    """Where the words of some sentences stand among the words of all (int64[*])."""
-    places = [np.arange(starts[key], starts[key] + len(words[key])) for key in keys]
-    return np.concatenate([np.empty(0, dtype=np.int64), *places])

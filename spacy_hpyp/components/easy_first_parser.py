@@ -149,23 +149,19 @@ class EasyFirstParser(Parser):
         gold = self._read(raw, example.reference.vocab)
         if isinstance(gold, str):
             return gold
-        labels = {label: number for number, label in enumerate(parser.labels)}
-        tags = {tag: number for number, tag in enumerate(parser.tags)}
-        arcs = [NONE if head == NONE else labels.get(label, -2) for label, head in zip(gold.labels, gold.heads)]
-        if -2 in arcs or not tags.keys() >= set(gold.tags):
+        rows = parser.encoder.encode(gold)
+        if isinstance(rows, str):
             return "with tags or labels that the model does not have"
-        n = len(gold.words)
-        given = progress.tags.get(key)
-        if given is None:
-            given = np.array([tags[tag] for tag in gold.tags], dtype=np.int32)
-        elif len(given) != n:
+        (_, tags, heads, labels), n = rows, len(gold.words)
+        given = progress.tags.get(key, tags)
+        if len(given) != n:
             raise ValueError(f"The component '{self.name}' has the tags of another sentence for a training sentence.")
         count = np.array([progress.counts.get(word, 1) for word in gold.words])
         *words, offsets = parser.encode(gold.words, np.arange(n), given, np.array([0, n]), guides)
         return Lessons(
             *words,
-            np.array(gold.heads, dtype=np.int32),
-            np.array(arcs, dtype=np.int32),
+            heads,
+            labels,
             (self.word_dropout / (self.word_dropout + count)).astype(np.float32),
             offsets,
         )

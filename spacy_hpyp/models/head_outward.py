@@ -276,8 +276,8 @@ def read_docs(
     """
     words = read_words(docs)
     names, tag = read_written(docs, words.layout, "tag")
-    numbers = {name: number for number, name in enumerate(model.tags)}
-    tags = np.array([numbers.get(name, len(model.tags)) for name in names], dtype=np.int32)[tag]
+    encoder = model.encoder
+    tags = np.array([encoder.tags.get(name, len(model.tags)) for name in names], dtype=np.int32)[tag]
     starts = [np.arange(start, end, longest) for start, end in zip(words.layout.offsets, words.layout.offsets[1:])]
     offsets = np.concatenate([*starts, words.layout.offsets[-1:]]).astype(np.int64)
-    return model.encoder.encode_words(words.forms)[words.place], tags, offsets, words
+    return encoder.encode_words(words.forms)[words.place], tags, offsets, words

@@ -158,15 +158,15 @@ def tree_features(model: HeadOutwardModel, doc: Doc, candidates: Candidates) -> 
     RETURNS (float64[k, 2]): See `candidate_log_probabilities`.
     """
     sentences = candidates.sentences(doc)
-    tags = {name: number for number, name in enumerate(model.tags)}
-    labels = {name: number for number, name in enumerate(model.labels)}
+    encoder = model.encoder
+    tags, labels = encoder.tags, encoder.labels
 
     def number_of(label: str) -> int:
         return labels.get(label, labels.get(label.split(nonproj.DELIMITER)[0], NONE))
 
     return candidate_log_probabilities(
         model.frozen,
-        model.encoder.encode_words(sentences[0].words),
+        encoder.encode_words(sentences[0].words),
         np.array([[tags.get(tag, len(tags)) for tag in each.tags] for each in sentences], dtype=np.int32),
         np.array([each.heads for each in sentences], dtype=np.int32),
         np.array(

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 
 from ..annotation.arrays import Guides, block_starts, joined
 from ..annotation.confidence import check_weights, log_odds
-from ..annotation.documents import Layout
+from ..annotation.documents import Encoder, Layout
 from ..annotation.guides import HEADS, block_guides
 from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
@@ -242,6 +242,11 @@ class TreeModel(ClassedModel):
         return [] if self.vocabulary is None else self.vocabulary.tags
 
     @property
+    def encoder(self) -> Encoder:
+        """What its numbers stand for."""
+        return Encoder(self.vocabulary, self.labels)
+
+    @property
     def is_guided(self) -> bool:
         """Whether it reads guides."""
         return arcs.reads_guides({*self._arcs.names, *self._labels.names})
@@ -299,7 +304,7 @@ class TreeModel(ClassedModel):
         """
         words = read_words(docs)
         names, tag = read_written(docs, words.layout, "tag")
-        numbers = {tag: number for number, tag in enumerate(self.tags)}
+        numbers = self.encoder.tags
         tags = np.array([numbers.get(name, NONE) for name in names], dtype=np.int32)[tag]
         guides = self.guides(docs, words.layout, reader=reader)
         return self.encode(words.forms, words.place, tags, words.layout.offsets, guides), words
@@ -311,8 +316,8 @@ class TreeModel(ClassedModel):
         """
         if not self.is_guided:
             return None
-        labels, tags = ({name: i for i, name in enumerate(names)} for names in (self.labels, self.tags))
-        return block_guides(docs, layout, labels, tags, reader=reader)
+        encoder = self.encoder
+        return block_guides(docs, layout, encoder.labels, encoder.tags, reader=reader)
 
     # Prediction
 

@@ -64,6 +64,11 @@ class RawSentence:
         """What identifies the sentence by its content."""
         return content_key(self.rows.tobytes())
 
+    def strings(self, column: int, vocab: Vocab) -> list[str]:
+        """The strings that stand in a column of its rows."""
+        # In a Doc, numbers are unsigned.
+        return [vocab.strings[each] for each in self.rows[:, column].view(np.uint64).tolist()]
+
 
 @dataclass(frozen=True)
 class GoldDocument:
@@ -177,20 +182,11 @@ def read_gold(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
     problem = problem_of(sentence.rows)
     if problem is not None:
         return problem
-    orths, tags, deps, offsets = sentence.rows.T
-    heads = np.arange(len(offsets)) + offsets
-    strings = vocab.strings
-    # In a Doc, numbers are unsigned.
-    labels = [strings[label] for label in deps.view(np.uint64).tolist()]
+    words, tags, labels = (sentence.strings(column, vocab) for column in range(3))
     if any(nonproj.DELIMITER in label for label in labels):
         return f"with '{nonproj.DELIMITER}' in a label"
-    projective, decorated = projective_tree(heads.tolist(), labels)
-    return GoldSentence(
-        words=[strings[orth] for orth in orths.view(np.uint64).tolist()],
-        tags=[strings[tag] for tag in tags.view(np.uint64).tolist()],
-        heads=projective,
-        labels=decorated,
-    )
+    heads = np.arange(len(words)) + sentence.rows[:, 3]
+    return GoldSentence(words, tags, *projective_tree(heads.tolist(), labels))
 
 
 def read_tagged(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
@@ -200,10 +196,8 @@ def read_tagged(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
     """
     if not sentence.rows[:, 1].all():
         return "without tags"
-    words, tags = (
-        [vocab.strings[each] for each in column.view(np.uint64).tolist()] for column in sentence.rows[:, :2].T
-    )
-    return GoldSentence(words=words, tags=tags, heads=[NONE] * len(words), labels=[ROOT_LABEL] * len(words))
+    n = len(sentence.rows)
+    return GoldSentence(sentence.strings(0, vocab), sentence.strings(1, vocab), [NONE] * n, [ROOT_LABEL] * n)
 
 
 class Encoder:
@@ -264,9 +258,8 @@ def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> t
     numbers = np.array(encoder.vocabulary.numbers_observed(words.forms), dtype=np.int32)[words.place]
     tags = np.full(len(numbers), NONE, dtype=np.int32)
     if given_tags:
-        tags[:] = [
-            _tag_number(encoder, doc, i) for doc, token in zip(docs, words.layout.tokens) for i in token.tolist()
-        ]
+        tokens = ((doc, i) for doc, token in zip(docs, words.layout.tokens) for i in token.tolist())
+        tags[:] = [_tag_number(encoder, doc, i) for doc, i in tokens]
     return Blocks(numbers, tags, words.starts == NONE, words.layout.offsets), words.layout
 
 

@@ -1,7 +1,7 @@
 """Extension attributes: probabilities of tokens, and of the sentences and documents that they make up."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import partial
 from math import log
 from typing import Any
@@ -185,11 +185,7 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
 
 
 def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
-    """Write what another parser than `hpyp_parser` says of arcs, in the place of what that one has said.
-
-    token (int64[words]): The positions of the words among the tokens.
-    values (float64[words]): Probabilities; what is not a number is not known.
-    """
+    """Write what another parser than `hpyp_parser` says of arcs, in the place of what that one has said, see `write_probability`."""
     forget_probabilities(doc, _LABEL, _UNCALIBRATED)
     write_probability(doc, token, "head_prob", values)
 
@@ -201,9 +197,11 @@ def mark_uncalibrated(docs: Iterable[Doc], component: str) -> None:
 
 
 def write_probability(doc: Doc, token: np.ndarray, name: str, values: np.ndarray) -> None:
-    """Write what a component says of words, see `write_head_probability`.
+    """Write what a component says of words.
 
+    token (int64[words]): The positions of the words among the tokens.
     name (str): Of the attribute: "tag_prob", "label_prob" or "sent_end_prob".
+    values (float64[words]): Probabilities; what is not a number is not known.
     """
     write_entries(doc, name, np.where(np.isnan(values), None, values).tolist(), token)
 
@@ -214,45 +212,38 @@ def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarra
     starts (int64[sentences]): The first token of each; white space belongs to the sentence before it.
     values (float64[sentences]): In nats.
     """
-    kept = ("head_prob", "tag_prob", _UNCALIBRATED)
-    for key in [key for key in _written_in(doc) if key[1] not in kept]:
-        del doc.user_data[key]
+    _forget(doc, _OF_PARSERS - {"head_prob", "tag_prob", _UNCALIBRATED})
     lengths = np.diff(np.append(starts, len(doc))).tolist()
     for start, length, value in zip(starts.tolist(), lengths, values.tolist()):
         doc.user_data[attribute_key(SENTENCE, doc[start].idx)] = (value, length)
 
 
 def write_states(doc: Doc, token: np.ndarray, states: np.ndarray) -> None:
-    """Write latent states into a Doc.
+    """Write latent states (int64[words]) into a Doc.
 
     token (int64[words]): The positions of the words among the tokens.
-    states (int64[words]): Their states.
     """
-    for key in [key for key in doc.user_data if isinstance(key, tuple) and key[:2] == ("._.", "state")]:
-        del doc.user_data[key]
+    _forget(doc, {"state"})
     write_entries(doc, "state", states.tolist(), token)
 
 
 def forget_all(doc: Doc) -> None:
     """Take back all that parsers have said of the probabilities of tokens and sentences."""
-    for key in _written_in(doc):
-        del doc.user_data[key]
+    _forget(doc, _OF_PARSERS)
 
 
 def forget_probabilities(doc: Doc, *names: str) -> None:
     """Take back what the parser has said of its arcs and its tags, or of some of that: others have been written."""
     names = names or (*_PROBABILITIES, _UNCALIBRATED)
-    for key in _written_in(doc):
-        if key[1] in names:
-            del doc.user_data[key]
-        elif key[1] == TOGETHER:
-            kept = zip(WRITTEN, doc.user_data[key])
-            doc.user_data[key] = tuple(None if name in names else value for name, value in kept)
+    _forget(doc, names)
+    for key, values in doc.user_data.items():
+        if is_of_token(key) and key[1] == TOGETHER:
+            doc.user_data[key] = tuple(None if name in names else value for name, value in zip(WRITTEN, values))
 
 
-def _written_in(doc: Doc) -> list[tuple]:
-    """The keys of what parsers have written about tokens and sentences."""
-    return [key for key in doc.user_data if is_of_token(key) and key[1] in _OF_PARSERS]
+def _forget(doc: Doc, names: Container[str]) -> None:
+    for key in [key for key in doc.user_data if is_of_token(key) and key[1] in names]:
+        del doc.user_data[key]
 
 
 def bits(nats: np.ndarray) -> np.ndarray:

@@ -375,7 +375,7 @@ def agreement(candidates: Candidates, gold: RawSentence, vocab: Vocab) -> tuple[
     """
     n = len(gold.rows)
     heads = np.where(gold.rows[:, 3] == 0, NONE, np.arange(n) + gold.rows[:, 3])
-    labels = [vocab.strings[label] for label in gold.rows[:, 2].view(np.uint64).tolist()]
+    labels = gold.strings(2, vocab)
     counted = np.array([label.lower() not in PUNCTUATION for label in labels])
     right = (candidates.heads == heads) & counted
     # Labels are compared as spaCy's scorer compares them.

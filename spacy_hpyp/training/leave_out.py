@@ -118,5 +118,5 @@ def _check_derivations(model: JointModel) -> None:
 
 
 def _words(model: JointModel, raw: RawSentence, document: GoldDocument) -> np.ndarray:
-    forms = [document.vocab.strings[orth] for orth in raw.rows[:, 0].view(np.uint64).tolist()]
+    forms = raw.strings(0, document.vocab)
     return np.array(model.vocabulary.numbers_observed(forms), dtype=np.int32)

@@ -94,12 +94,7 @@ def k_best(doc: Doc, candidates: Sequence[Candidates], k: int, *, with_tags: boo
 
 
 def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[float, list[int]]]:
-    """The k best ways to choose one from each of several lists.
-
-    scores (Sequence[Sequence[float]]): The scores of what is in each list.
-    k (int): How many.
-    RETURNS (list[tuple[float, list[int]]]): The sums of their scores, the best first, and places in the lists.
-    """
+    """The k best ways to choose one from each of several lists: the sums of their scores, the best first, and places in the lists."""
     best: list[tuple[float, list[int]]] = [(0.0, [])]
     for each in scores:
         longer = [(total + score, [*chosen, i]) for total, chosen in best for i, score in enumerate(each)]
@@ -108,20 +103,13 @@ def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[f
 
 
 def marginals(words: Doc, layout: Layout, shares: Sequence[Share], encoder: Encoder) -> Marginals:
-    """The posterior probabilities of heads, labels and tags, see `Marginals`.
-
-    words (Doc): Its tokens are words.
-    layout (Layout): Where they stand.
-    shares (Sequence[Share]): What they may be.
-    encoder (Encoder): What the numbers of the parses stand for.
-    """
+    """The posterior probabilities of heads, labels and tags of a Doc whose tokens are words, see `Marginals`."""
     n = len(words)
     found = Marginals(np.zeros((n, n)), np.zeros((n, len(encoder.labels) + 1)), np.zeros((n, len(encoder.tags))))
     for block, posterior, weight in shares:
         token = layout.token[block]
-        for heads, labels, tags, probability in zip(
-            posterior.heads, posterior.labels, posterior.tags, posterior.probability
-        ):
+        columns = posterior.heads, posterior.labels, posterior.tags, posterior.probability
+        for heads, labels, tags, probability in zip(*columns):
             np.add.at(found.heads, (token, np.where(heads == NONE, token, token[heads])), probability * weight)
             np.add.at(found.labels, (token, labels), probability * weight)
             np.add.at(found.tags, (token, tags), probability * weight)

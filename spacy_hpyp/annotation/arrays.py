@@ -49,19 +49,12 @@ def sentence_blocks(sentences: Sequence[np.ndarray]) -> Blocks:
     sentences (Sequence[int32[*]]): The numbers of their words.
     """
     words = np.concatenate(sentences)
-    return Blocks(
-        words=words,
-        tags=np.full(len(words), NONE, dtype=np.int32),
-        may_start=np.zeros(len(words), dtype=bool),
-        offsets=offsets_of([len(sentence) for sentence in sentences]),
-    )
+    tags, may_start = np.full(len(words), NONE, dtype=np.int32), np.zeros(len(words), dtype=bool)
+    return Blocks(words, tags, may_start, offsets_of([len(sentence) for sentence in sentences]))
 
 
 def offsets_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Where each of some stretches begins that stand one after the other, and where the last one ends (int64[stretches + 1]).
-
-    lengths (int[stretches]): How long they are.
-    """
+    """Where each of some stretches of these lengths begins, one after the other, and where the last one ends (int64[stretches + 1])."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
@@ -73,11 +66,7 @@ def joined(parts: Sequence[Stretches]) -> Stretches:
 
 
 def block_starts(offsets: np.ndarray) -> np.ndarray:
-    """Where the block of each token begins.
-
-    offsets (int64[blocks + 1]): Where each block begins.
-    RETURNS (int64[tokens]): The beginnings.
-    """
+    """Where the block of each token begins (int64[tokens]), given where each block begins (int64[blocks + 1])."""
     return np.repeat(offsets[:-1], np.diff(offsets))
 
 
@@ -135,10 +124,7 @@ class Guides(NamedTuple):
 
 
 def no_guides(words: int) -> Guides:
-    """Guides that say nothing.
-
-    words (int): Of how many words.
-    """
+    """Guides that say nothing of some words."""
     return Guides(
         heads=np.full((words, HEADS), NONE, dtype=np.int32),
         head_probability=np.zeros((words, HEADS), dtype=np.float32),

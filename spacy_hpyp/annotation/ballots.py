@@ -38,10 +38,7 @@ class Ballots(NamedTuple):
 
 
 class Gold(NamedTuple):
-    """What is right, as in `Ballots`; `ABSENT` where that is not known, `OUTSIDE` for heads in other sentences.
-
-    heads, labels, tags (int32[words]): Of each word.
-    """
+    """What is right of each word (int32[words]), as in `Ballots`; `ABSENT` where that is not known, `OUTSIDE` for heads in other sentences."""
 
     heads: np.ndarray
     labels: np.ndarray
@@ -50,10 +47,7 @@ class Gold(NamedTuple):
 
 @dataclass(frozen=True)
 class Names:
-    """Numbers of tags and labels. Those that are not known get numbers beyond the known ones.
-
-    tags, labels (dict[str, int]): By name.
-    """
+    """Numbers of tags and labels by name. Those that are not known get numbers beyond the known ones."""
 
     tags: dict[str, int]
     labels: dict[str, int]
@@ -163,8 +157,7 @@ def read_gold_votes(
     """What is right about the words of a Doc.
 
     layout (Layout): Of this Doc alone, as `read_ballots` gives it.
-    heads (Sequence[int | None]): Of each token, the position of its head; None where it is not known.
-    labels, tags (Sequence[str | None]): Of each token.
+    heads (Sequence[int | None]), labels, tags (Sequence[str | None]): Of each token, the first as positions; None where it is not known.
     names (Names): Gets numbers for the tags and labels that it does not have.
     """
     block = np.zeros(len(doc), dtype=np.int64)

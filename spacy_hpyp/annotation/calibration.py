@@ -88,7 +88,6 @@ def calibrate(confidence: Iterable[float], correct: Iterable[bool], bins: int = 
     confidence (Iterable[float]): Of each choice, its probability, from 0 to 1; 1 belongs to the last bin.
     correct (Iterable[bool]): Whether it was right.
     bins (int): The number of bins, at least 1.
-    RETURNS (Calibration): The table.
     RAISES (ValueError): If there are no bins, or a probability is none.
     """
     if bins < 1:
@@ -130,15 +129,10 @@ def _risks(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def calibrate_heads(examples: Iterable[Example], bins: int = 10, *, punctuation: bool = False) -> Calibration:
-    """How well `token._.head_prob` is calibrated.
+    """How well `token._.head_prob` of parsed documents is calibrated.
 
     A head is right if it is the gold one, whatever the label, as in UAS. Tokens without a gold head, white space and, unless
     asked for, punctuation by its gold label are left out; and so are tokens that are no gold tokens, which have no right head.
-
-    examples (Iterable[Example]): Parsed documents, and their references.
-    bins (int): The number of bins.
-    punctuation (bool): Whether punctuation counts.
-    RETURNS (Calibration): The table.
     """
     found = [
         (token._.head_prob, head is not None and head.i == gold.head.i)
@@ -149,12 +143,7 @@ def calibrate_heads(examples: Iterable[Example], bins: int = 10, *, punctuation:
 
 
 def calibrate_tags(examples: Iterable[Example], bins: int = 10) -> Calibration:
-    """How well `token._.tag_prob` is calibrated. Tokens without a gold tag, white space and what is no gold token are left out.
-
-    examples (Iterable[Example]): Parsed documents, and their references.
-    bins (int): The number of bins.
-    RETURNS (Calibration): The table.
-    """
+    """How well `token._.tag_prob` is calibrated. Tokens without a gold tag, white space and what is no gold token are left out."""
     found = [
         (token._.tag_prob, token.tag_ == gold.tag_)
         for token, gold, _ in _with_gold(examples)
@@ -167,11 +156,10 @@ def _with_gold(examples: Iterable[Example]) -> Iterator[tuple[Token, Token, Toke
     """Each token that is a gold token, neither a part of one nor with one as a part; that; and the one that its head is, if it is any."""
     for example in examples:
         held, holding = example.alignment.x2y, example.alignment.y2x
-        places = [held[i] if held.lengths[i] == 1 else () for i in range(len(example.predicted))]
-        gold = [
-            example.reference[int(place[0])] if len(place) and holding.lengths[place[0]] == 1 else None
-            for place in places
-        ]
+        gold: list[Token | None] = [None] * len(example.predicted)
+        for i in np.flatnonzero(held.lengths == 1).tolist():
+            place = int(held[i][0])
+            gold[i] = example.reference[place] if holding.lengths[place] == 1 else None
         for token, own in zip(example.predicted, gold):
             if own is not None:
                 yield token, own, gold[token.head.i]

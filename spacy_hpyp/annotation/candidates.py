@@ -51,8 +51,8 @@ class Candidates:
 
         other (Candidates): Of the same sentence.
         """
-        place = self.place_of(other.heads[0], other.labels[0], other.tags[0])
         heads, labels, tags = other.heads[0], other.labels[0], other.tags[0]
+        place = self.place_of(heads, labels, tags)
         kept = [i for i in range(len(self)) if i != place]
         score = self.score.min(initial=np.inf) if place == NONE else self.score[place]
         return replace(
@@ -64,17 +64,11 @@ class Candidates:
         )
 
     def sentences(self, doc: Doc) -> list[GoldSentence]:
-        """The candidates as sentences to be learned from, made projective with decorated labels (Nivre & Nilsson 2005).
-
-        doc (Doc): Where the words stand.
-        """
+        """The candidates as sentences to be learned from, made projective with decorated labels (Nivre & Nilsson 2005)."""
         words = [doc[i].text for i in self.token.tolist()]
-        positions = np.arange(len(words))
-        found = []
-        for heads, labels, tags in zip(self.heads, self.labels, self.tags):
-            projective, decorated = projective_tree(np.where(heads == NONE, positions, heads).tolist(), labels)
-            found.append(GoldSentence(words=words, tags=tags, heads=projective, labels=decorated))
-        return found
+        heads = np.where(self.heads == NONE, np.arange(len(words)), self.heads).tolist()
+        trees = map(projective_tree, heads, self.labels)
+        return [GoldSentence(words, tags, *tree) for tags, tree in zip(self.tags, trees)]
 
     def place_of(self, heads: np.ndarray, labels: Sequence[str], tags: Sequence[str]) -> int:
         """Which of them a parse is, `NONE` if it is none of them.
@@ -111,12 +105,11 @@ def candidates_of(component: Any, doc: Doc, k: int, *, source: str = "") -> list
 
 
 def parsed_candidates(doc: Doc, source: str) -> list[Candidates]:
-    """The trees that a document has, as one candidate for each sentence, with the score 0.
+    """The trees that a document has, as one candidate for each sentence that has a word, with the score 0.
 
     doc (Doc): Parsed. Where white space has heads or children, it is left out, see `past_spaces`; if that leaves several roots, the
         first one gets the others.
     source (str): The name of the parser.
-    RETURNS (list[Candidates]): Of each sentence that has a word.
     """
     layout = read_words([doc]).layout
     rows = doc.to_array([HEAD, DEP, TAG])
@@ -127,8 +120,8 @@ def parsed_candidates(doc: Doc, source: str) -> list[Candidates]:
         heads = positions_of(token, all_heads[token])
         roots = np.flatnonzero(heads == NONE)
         heads[roots[1:]] = roots[:1]
-        labels = [strings[label] for label in rows[token, 1].tolist()]
-        labels = [ROOT_LABEL if head == NONE else label for head, label in zip(heads.tolist(), labels)]
+        named = zip(heads.tolist(), rows[token, 1].tolist())
+        labels = [ROOT_LABEL if head == NONE else strings[label] for head, label in named]
         tags = [strings[tag] for tag in rows[token, 2].tolist()]
         found.append(Candidates(token, heads[None], [labels], [tags], np.zeros(1), source))
     return found
@@ -144,7 +137,6 @@ def past_spaces(heads: np.ndarray, words: np.ndarray) -> np.ndarray:
 
     heads (int64[tokens]): Of a tree or several ones; a root is its own.
     words (int64[n]): Which tokens are no white space.
-    RETURNS (int64[tokens]): Heads.
     """
     is_space = np.ones(len(heads), dtype=bool)
     is_space[words] = False
@@ -173,7 +165,6 @@ def lowered(heads: np.ndarray, labels: Sequence[str], doc: Doc, token: np.ndarra
 
     heads (int32[n]), labels (Sequence[str]): As of a candidate; labels of lifted arcs are decorated.
     doc (Doc), token (int64[n]): The words.
-    RETURNS (tuple[int32[n], list[str]]): Heads and labels without decoration.
     """
     labels = [ROOT_LABEL if head == NONE else label for head, label in zip(heads.tolist(), labels)]
     if not any(nonproj.is_decorated(label) for label in labels):
@@ -197,10 +188,8 @@ def trees_of(
 ) -> Candidates:
     """Candidates of a parser.
 
-    doc (Doc): With tags, if the parser finds none.
-    token (int64[n]): Where the words stand in it.
-    heads, labels (int32[k, n]): Trees, projective, with numbers for labels.
-    score (float64[k]): The best first.
+    doc (Doc), token (int64[n]): With tags, if the parser finds none; and where the words stand in it.
+    heads, labels (int32[k, n]), score (float64[k]): Trees, projective, with numbers for labels; the best first.
     names (Sequence[str]): What the numbers of labels stand for; lifted arcs have decorated ones.
     source (str): The name of the parser.
     tags (list[list[str]] | None): The tags of each candidate; if there are none, those of the document.

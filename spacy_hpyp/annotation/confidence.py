@@ -28,19 +28,13 @@ _HIGHEST = 100.0
 
 
 class Confidence(NamedTuple):
-    """What has been learned of how posterior probabilities are to be taken.
-
-    heads (float64[4]), tags (float64[3]): The weights of `features` and of `tag_features`.
-    """
+    """How posterior probabilities are to be taken: the weights of `features` (float64[4]) and of `tag_features` (float64[3])."""
 
     heads: np.ndarray
     tags: np.ndarray
 
     def of(self, parses: Parses, offsets: np.ndarray, is_known: np.ndarray) -> Parses:
-        """Parses with how probable it is that each arc and each tag is right, in the place of posterior probabilities.
-
-        parses (Parses), offsets (int64[blocks + 1]), is_known (bool[tokens]): As for `features` and `tag_features`.
-        """
+        """Parses with how probable it is that each arc and each tag is right, in the place of posterior probabilities; see there."""
         return parses._replace(
             head_probability=logistic(features(parses, offsets) @ self.heads),
             tag_probability=logistic(tag_features(parses, is_known) @ self.tags),
@@ -48,11 +42,7 @@ class Confidence(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """Consecutive sentences of a training document.
-
-    keys (list[bytes]): What identifies them.
-    rows (list[int32[4, *]]): Their words, tags, heads and labels.
-    """
+    """Consecutive sentences of a training document: what identifies them, and their words, tags, heads and labels (int32[4, *])."""
 
     keys: list[bytes]
     rows: list[np.ndarray]
@@ -76,8 +66,7 @@ def running_text(passages: Sequence[Passage]) -> tuple[Blocks, np.ndarray]:
 def features(parses: Parses, offsets: np.ndarray) -> np.ndarray:
     """What confidence is learned from.
 
-    parses (Parses): With `head_probability`.
-    offsets (int64[blocks + 1]): Where each of their blocks begins.
+    offsets (int64[blocks + 1]): Where each block of the parses begins.
     RETURNS (float64[tokens, 4]): 1; the log-odds of the arc; log(1 + its length in words); whether it is a root's.
     """
     is_root = parses.heads == NONE
@@ -89,7 +78,6 @@ def features(parses: Parses, offsets: np.ndarray) -> np.ndarray:
 def tag_features(parses: Parses, is_known: np.ndarray) -> np.ndarray:
     """What confidence in tags is learned from.
 
-    parses (Parses): With `tag_probability`.
     is_known (bool[tokens]): Which words the vocabulary has.
     RETURNS (float64[tokens, 3]): 1; the log-odds of the tag; whether the word is not known.
     """
@@ -99,10 +87,8 @@ def tag_features(parses: Parses, is_known: np.ndarray) -> np.ndarray:
 def fit_confidence(observed: np.ndarray, right: np.ndarray, unlearned: np.ndarray = UNLEARNED) -> np.ndarray:
     """Fit the weights by penalised maximum likelihood, with Newton's method.
 
-    observed (float64[n, m]): The features of n arcs.
-    right (bool[n]): Whether they are right.
+    observed (float64[n, m]), right (bool[n]): The features of n arcs, and whether they are right.
     unlearned (float64[m]): The weights if nothing is observed.
-    RETURNS (float64[m]): The weights.
     """
 
     def objective(weights: np.ndarray) -> float:
@@ -134,10 +120,7 @@ def check_weights(weights: object, unlearned: np.ndarray = UNLEARNED) -> np.ndar
 
 
 def log_odds(probability: np.ndarray, certain: float = _CERTAIN) -> np.ndarray:
-    """The log-odds of probabilities.
-
-    certain (float): Probabilities nearer to 0 or 1 than this say nothing more.
-    """
+    """The log-odds of probabilities; those nearer to 0 or 1 than `certain` say nothing more."""
     p = np.clip(probability.astype(np.float64), certain, 1.0 - certain)
     return np.log(p / (1.0 - p))
 

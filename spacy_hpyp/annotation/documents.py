@@ -72,11 +72,7 @@ class RawSentence:
 
 @dataclass(frozen=True)
 class GoldDocument:
-    """The sentences of a document that are to be learned from, not looked at yet.
-
-    vocab (Vocab): What their attributes refer to.
-    sentences (Sequence[RawSentence]): Each with its annotation, if it has any.
-    """
+    """The sentences of a document that are to be learned from, not looked at yet, and what their attributes refer to."""
 
     vocab: Vocab
     sentences: Sequence[RawSentence]
@@ -111,10 +107,7 @@ def _without_spaces(rows: np.ndarray) -> np.ndarray:
 
 
 def problem_of(rows: np.ndarray) -> str | None:
-    """What keeps a sentence from being one with all tags and a complete tree, if anything does.
-
-    rows (int64[tokens, 4]): See `RawSentence`.
-    """
+    """What keeps a sentence with rows as of `RawSentence` from being one with all tags and a complete tree, if anything does."""
     _, tags, deps, offsets = rows.T
     n = len(rows)
     if not tags.all():
@@ -162,8 +155,7 @@ def written_labels(labels: Iterable[str]) -> tuple[str, ...]:
 def projective_tree(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[int], list[str]]:
     """A tree that a model can learn from: arcs are lifted, and labels say so, until none cross (Nivre & Nilsson 2005).
 
-    heads (Sequence[int]): Positions; a root is its own head.
-    labels (Sequence[str]): Of the same words.
+    heads (Sequence[int]), labels (Sequence[str]): Positions, a root being its own head; and labels of the same words.
     RETURNS (tuple[list[int], list[str]]): Positions, `NONE` for roots; and labels, "ROOT" for roots.
     """
     projective, decorated = nonproj.projectivize(list(heads), list(labels))
@@ -203,8 +195,7 @@ def read_tagged(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
 class Encoder:
     """Sentences as numbers of a model's alphabets.
 
-    vocabulary (Vocabulary): Its words and tags.
-    labels (Sequence[str]): Its labels.
+    vocabulary (Vocabulary), labels (Sequence[str]): Its words and tags, and its labels.
     labelled (bool): Whether it tells the labels of arcs apart.
     """
 
@@ -225,17 +216,11 @@ class Encoder:
         arcs = [label for label, head in zip(labels, sentence.heads) if head != NONE]
         if not self.labels.keys() >= set(arcs):
             return "with labels that the model does not have"
+        words, vocabulary = sentence.words, self.vocabulary
         tags = [self.tags[tag] for tag in sentence.tags]
-        words = sentence.words
-        return np.array(
-            [
-                self.vocabulary.numbers_left_out(words, tags) if learned else self.vocabulary.numbers_observed(words),
-                tags,
-                sentence.heads,
-                [NONE if head == NONE else self.labels[label] for label, head in zip(labels, sentence.heads)],
-            ],
-            dtype=np.int32,
-        )
+        numbers = vocabulary.numbers_left_out(words, tags) if learned else vocabulary.numbers_observed(words)
+        of_arc = [NONE if head == NONE else self.labels[label] for label, head in zip(labels, sentence.heads)]
+        return np.array([numbers, tags, sentence.heads, of_arc], dtype=np.int32)
 
 
 def join(encoded: Sequence[np.ndarray]) -> Sentences:
@@ -264,11 +249,7 @@ def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> t
 
 
 def forms_of(docs: Sequence[Doc], layout: Layout, places: np.ndarray) -> list[str]:
-    """The texts of some words.
-
-    layout (Layout): Where the words stand.
-    places (int64[*]): Which of them.
-    """
+    """The texts of some of the words of a layout (int64[*])."""
     doc = np.searchsorted(layout.docs, places, side="right") - 1
     return [docs[i][token].text for i, token in zip(doc.tolist(), layout.token[places].tolist())]
 
@@ -291,10 +272,7 @@ def _tag_number(encoder: Encoder, doc: Doc, i: int) -> int:
 
 
 def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: Encoder) -> None:
-    """Write tags, heads, labels and log-probabilities of parses into Docs.
-
-    encoder (Encoder): What the numbers of the parses stand for.
-    """
+    """Write tags, heads, labels and log-probabilities of parses, whose numbers are those of an encoder, into Docs."""
     write_attribute(docs, layout, "tag", list(encoder.tags), parses.tags, space=SPACE_TAG)
     _write_arcs(docs, layout, parses.heads, parses.labels, list(encoder.labels))
     for doc, words in zip(docs, layout.words):
@@ -318,7 +296,6 @@ def write_trees(
 ) -> None:
     """Write heads, labels and confidence in arcs into Docs.
 
-    layout (Layout): Where the words stand.
     heads, labels (int32[words]): As in `Parses`.
     names (Sequence[str]): What the numbers of labels stand for.
     head_probability (float64[words]): How probable it is that each arc is right; what is not a number is not written.
@@ -355,7 +332,6 @@ def rows_of_spaces(doc: Doc, token: np.ndarray) -> np.ndarray:
     White space before the first word of its block is attached to that word; where there are only such tokens, the
     first of them is the root of the others.
 
-    doc (Doc): The sentence boundaries that are set in it are kept.
     token (int64[words]): Where the words are.
     RETURNS (uint64[tokens, 3]): As `doc.from_array` takes them; 0 for the words.
     """

@@ -71,10 +71,8 @@ _NAMES = ("gold_label", "label", "gold_tag", "tag")
 class Found:
     """An error in its sentence.
 
-    words (tuple[str, ...]): The sentence.
-    word (int): Its place in it.
-    gold_head, predicted_head (int | None): Places in it; None for a root, and if there is no gold head.
-    gold_label, predicted_label, gold_tag, predicted_tag (str): Gold and predicted.
+    word (int): Its place in the words.
+    gold_head, predicted_head (int | None): Places in them; None for a root, and if there is no gold head.
     """
 
     words: tuple[str, ...]
@@ -91,8 +89,6 @@ class Found:
 class Confusion:
     """Tokens that have one label or tag and were given another one.
 
-    gold, predicted (str): The labels or tags.
-    count (int): How many tokens.
     right_heads (int): How many of them have their right head; tokens without a gold head have none.
     examples (list[Found]): Some of them, those in sentences of about ten words first.
     """
@@ -143,7 +139,6 @@ def find_errors(
     known (Callable[[str], bool] | None): Whether training knew a word; without it no table tells known from unknown words.
     punctuation (bool): Whether the arcs of punctuation, by its gold label, count.
     show (int): How many examples of each confusion are kept.
-    RETURNS (Errors): The tables.
     RAISES (ValueError): If tokens are not the same.
     """
     rows = _rows(examples, known)
@@ -208,12 +203,11 @@ def _scores(gold: np.ndarray, found: np.ndarray, predicted: np.ndarray, right: n
     table = []
     for name in [*names[np.lexsort((names, -counts))].tolist(), *only]:
         own, others = gold == name, predicted == name
-        row = {"name": name, "gold": int(own.sum()), "predicted": int(others.sum())}
-        row["precision"] = precision = _part(right[others])
-        row["recall"] = recall = _part(found[own])
-        is_known = precision is not None and recall is not None
-        row["f"] = 2.0 * precision * recall / ((precision + recall) or 1.0) if is_known else None
-        table.append(row)
+        precision, recall, f = _part(right[others]), _part(found[own]), None
+        if precision is not None and recall is not None:
+            f = 2.0 * precision * recall / ((precision + recall) or 1.0)
+        counts = {"gold": int(own.sum()), "predicted": int(others.sum())}
+        table.append({"name": name, **counts, "precision": precision, "recall": recall, "f": f})
     return table
 
 

@@ -50,13 +50,7 @@ def write_guide(doc: Doc, guide: Guide) -> None:
 
 
 def write_guides(docs: Sequence[Doc], layout: Layout, guides: Guides, encoder: Encoder) -> None:
-    """Write what a parser believes about the words of blocks into their Docs.
-
-    docs (Sequence[Doc]): The Docs.
-    layout (Layout): Where the words of the blocks stand in them.
-    guides (Guides): A row for each word.
-    encoder (Encoder): What their numbers stand for.
-    """
+    """Write what a parser believes about the words of blocks into their Docs."""
     is_none = guides.head_probability == 0.0
     own = np.arange(len(layout.token))[:, None]
     heads = np.where(guides.heads == NONE, own, guides.heads + block_starts(layout.offsets)[:, None])
@@ -72,9 +66,8 @@ def write_guides(docs: Sequence[Doc], layout: Layout, guides: Guides, encoder: E
 
 
 def read_guide(doc: Doc) -> Guide | None:
-    """Read and check what has been written into a Doc.
+    """Read and check what has been written into a Doc; None if there is nothing.
 
-    RETURNS (Guide | None): None if there is nothing.
     RAISES (ValueError): If it is no guide, or one of another document.
     """
     found = doc._.guide
@@ -145,10 +138,7 @@ def _table(value: Any, name: str, kind: type) -> np.ndarray:
 
 
 def names_in_guides(docs: Sequence[Doc], part: str) -> list[str]:
-    """The names of tags or labels that the guides of some Docs have.
-
-    part (str): "tag_names" or "label_names".
-    """
+    """The names of tags or labels ("tag_names", "label_names") that the guides of some Docs have."""
     guides = map(read_guide, docs)
     return list(dict.fromkeys(name for guide in guides if guide is not None for name in getattr(guide, part)))
 
@@ -161,8 +151,7 @@ def block_guides(
     Heads outside of a word's block are left out. A decorated label that the component does not have is taken for the one it decorates;
     other labels and tags that it does not have are `NONE`.
 
-    docs (Sequence[Doc]): The Docs.
-    layout (Layout): Where the words of the blocks stand in them.
+    layout (Layout): Where the words of the blocks stand in the Docs.
     labels, tags (Mapping[str, int]): The component's numbers.
     reader (str): The component's name, for errors.
     RETURNS (Guides): A row for each word.

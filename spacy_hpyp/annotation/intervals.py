@@ -13,10 +13,7 @@ LEVEL = 0.95
 
 
 class Interval(NamedTuple):
-    """A score and its interval; the score lies inside it.
-
-    score, low, high (float): In the unit of the score.
-    """
+    """A score and its interval; the score lies inside it."""
 
     score: float
     low: float
@@ -62,7 +59,6 @@ def bootstrap(counts: Mapping[str, np.ndarray], *, resamples: int = 1000, seed: 
 
     counts (Mapping[str, float64[sentences, 2]]): What `count_by_sentence` returns; all scores are of the same sentences.
     resamples (int): How often, at least once.
-    seed (int): Of what is drawn.
     RETURNS (dict[str, Interval]): The scores; of the scores of all samples, `LEVEL` is inside of each interval.
     RAISES (ValueError): If nothing is to be drawn.
     """
@@ -73,9 +69,8 @@ def bootstrap(counts: Mapping[str, np.ndarray], *, resamples: int = 1000, seed: 
     rng = np.random.default_rng(seed)
     columns = np.concatenate([*counts.values()], axis=1).astype(np.float64)
     sentences = len(columns)
-    sums = np.empty((resamples, columns.shape[1]))
-    for sample in sums:
-        sample[:] = np.bincount(rng.integers(sentences, size=sentences), minlength=sentences) @ columns
+    drawn = (rng.integers(sentences, size=sentences) for _ in range(resamples))
+    sums = np.array([np.bincount(sample, minlength=sentences) @ columns for sample in drawn])
     found = {}
     for place, (name, own) in enumerate(counts.items()):
         hits, total = sums[:, 2 * place], sums[:, 2 * place + 1]

@@ -152,11 +152,7 @@ def highest_word(token: Token) -> int:
 
 
 def write_words(doc: Doc, token: int, words: Sequence[Analysis]) -> None:
-    """Write the words of a token that is several; or of one that is one word after all.
-
-    token (int): Its position.
-    words (Sequence[Analysis]): Its words.
-    """
+    """Write the words of a token, by its position, that is several; or of one that is one word after all."""
     key = attribute_key(_WORDS, doc[token].idx)
     doc.user_data.pop(key, None)
     if len(words) > 1 or words[0].form != doc[token].text:
@@ -171,15 +167,14 @@ def words_as_tokens(doc: Doc) -> Doc:
     several = _several(doc)
     if not several:
         return doc
-    count = _word_counts(doc, several)
-    first = np.cumsum(count) - count
-    own = np.repeat(np.arange(len(doc)), count)
+    count, first, own = _word_counts(doc, several)
     texts = [each.form for i, token in enumerate(doc) for each in several.get(i, [Analysis(token.text)])]
     rows = doc.to_array([*_STRINGS, HEAD, SENT_START, SPACY]).view(np.int64)[own]
-    is_last = np.append(np.diff(own) > 0, True)
-    words = Doc(doc.vocab, words=texts, spaces=((rows[:, 7] == 1) & is_last).tolist())
+    spaces = np.zeros(len(own), dtype=bool)
+    spaces[first + count - 1] = rows[first, 7] == 1
+    words = Doc(doc.vocab, words=texts, spaces=spaces.tolist())
     # Of several words only the first may begin a sentence.
-    rows[~np.append(True, np.diff(own) > 0), 6] = -1
+    rows[np.diff(own, prepend=-1) == 0, 6] = -1
     heads = own + rows[:, 5]
     rows[:, 5] = first[heads] - np.arange(len(own))
     for at in first[np.isin(heads[first], list(several))].tolist():
@@ -193,10 +188,7 @@ def words_as_tokens(doc: Doc) -> Doc:
             found = (strings.add(each.tag), strings.add(each.pos), morphology.add(each.morph), strings.add(each.lemma))
             rows[at, :5] = np.array([*found, strings.add(each.dep)], dtype=np.uint64).view(np.int64)
             rows[at, 5] = first[token + each.head_token] + each.head_word - at
-    annotated = doc.has_annotation("DEP")
-    columns = [*range(4), 4, 5] if annotated else [*range(4), 6]
-    names = [*_STRINGS[:4], DEP, HEAD] if annotated else [*_STRINGS[:4], SENT_START]
-    words.from_array(names, np.ascontiguousarray(rows[:, columns]).view(np.uint64))
+    _write_rows(words, rows, parsed=doc.has_annotation("DEP"))
     place = words.to_array(IDX)
     offsets = doc.to_array(IDX).tolist()
     # Where the last word of each token stands in the text, and those of tokens with several.
@@ -222,20 +214,14 @@ def word_spans(doc: Doc) -> np.ndarray:
     Those that are words of one token stand where that does.
     """
     rows = doc.to_array([IDX, LENGTH]).view(np.int64).reshape(-1, 2)
-    return np.repeat(np.cumsum(rows, axis=1), _word_counts(doc, _several(doc)), axis=0)
+    return np.cumsum(rows, axis=1)[_word_counts(doc, _several(doc))[2]]
 
 
 def write_back(words: Doc, doc: Doc) -> None:
-    """Write what is known of words into the Doc that they are the words of.
-
-    words (Doc): What `words_as_tokens` has made of the other, and components have written on.
-    doc (Doc): The other.
-    """
+    """Write what components have written on the words of a Doc, made by `words_as_tokens`, into that."""
     if words is doc:
         return
-    count = _word_counts(doc, _several(doc))
-    first = np.cumsum(count) - count
-    own = np.repeat(np.arange(len(doc)), count)
+    count, first, own = _word_counts(doc, _several(doc))
     offsets = doc.to_array(IDX).tolist()
     rows = words.to_array([*_STRINGS, HEAD, SENT_START]).view(np.int64)
     parsed = words.has_annotation("DEP")
@@ -283,8 +269,13 @@ def write_back(words: Doc, doc: Doc) -> None:
     chosen[:, 6] = rows[first, 6]
     if doc.has_annotation("DEP") and not parsed:
         doc.from_array([HEAD, DEP], np.zeros((len(doc), 2), dtype=np.uint64))
-    columns, names = ([*range(4), 4, 5], (DEP, HEAD)) if parsed else ([*range(4), 6], (SENT_START,))
-    doc.from_array([*_STRINGS[:4], *names], np.ascontiguousarray(chosen[:, columns]).view(np.uint64))
+    _write_rows(doc, chosen, parsed=parsed)
+
+
+def _write_rows(doc: Doc, rows: np.ndarray, *, parsed: bool) -> None:
+    """Write the columns of `_STRINGS`, HEAD and SENT_START (int64[tokens, *]), arcs or boundaries of sentences."""
+    columns, names = (range(6), (*_STRINGS, HEAD)) if parsed else ([0, 1, 2, 3, 6], (*_STRINGS[:4], SENT_START))
+    doc.from_array(list(names), np.ascontiguousarray(rows[:, columns]).view(np.uint64))
 
 
 def _put(data: dict[Any, Any], key: tuple, value: Any, is_highest: bool) -> None:
@@ -302,11 +293,11 @@ def _put(data: dict[Any, Any], key: tuple, value: Any, is_highest: bool) -> None
         data[key] = value
 
 
-def _word_counts(doc: Doc, several: dict[int, list[Analysis]]) -> np.ndarray:
-    """How many words each token has (int64[tokens]); white space counts as one."""
+def _word_counts(doc: Doc, several: dict[int, list[Analysis]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How many words each token has, where they begin (int64[tokens]), and whose each is (int64[words]); white space counts as one."""
     count = np.ones(len(doc), dtype=np.int64)
     count[list(several)] = list(map(len, several.values()))
-    return count
+    return count, np.cumsum(count) - count, np.repeat(np.arange(len(doc)), count)
 
 
 def depths(head: np.ndarray) -> np.ndarray:

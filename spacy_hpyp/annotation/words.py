@@ -45,17 +45,11 @@ class Layout:
 
 
 def layout_of(places: Sequence[Sequence[np.ndarray]]) -> Layout:
-    """The layout of blocks that are known.
-
-    places (Sequence[Sequence[int64[*]]]): For each Doc, where the words of each block stand in it.
-    """
+    """The layout of blocks, given where the words of each stand in its Doc (int64[*]), by Docs."""
     blocks = [place for doc in places for place in doc]
     docs = [sum(len(place) for place in doc) for doc in places]
-    return Layout(
-        token=np.concatenate([np.empty(0, dtype=np.int64), *blocks]),
-        docs=np.cumsum([0, *docs]),
-        offsets=np.cumsum([0, *map(len, blocks)]).astype(np.int64),
-    )
+    token = np.concatenate([np.empty(0, dtype=np.int64), *blocks])
+    return Layout(token, np.cumsum([0, *docs]), np.cumsum([0, *map(len, blocks)]).astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -122,9 +116,7 @@ def _space(doc: Doc, first: int, end: int) -> int:
 def write_tags(docs: Sequence[Doc], layout: Layout, outcomes: np.ndarray, tags: Sequence[str]) -> None:
     """Write tags into Docs; white space has one of its own. Nothing is known any more of how probable tags are.
 
-    layout (Layout): Where the words stand.
-    outcomes (int32[words]): Their tags.
-    tags (Sequence[str]): What these stand for.
+    outcomes (int32[words]), tags (Sequence[str]): The tags of the words, and what these stand for.
     """
     write_attribute(docs, layout, "tag", tags, outcomes, space=SPACE_TAG)
     for doc in docs:
@@ -136,10 +128,8 @@ def write_attribute(
 ) -> None:
     """Write the tags of words into Docs, or their parts of speech, features or lemmas.
 
-    layout (Layout): Where the words stand.
     attribute (str): As for `read_written`.
-    names (Sequence[str]): Different ones.
-    place (int[words]): Which of them each word has.
+    names (Sequence[str]), place (int[words]): Different ones, and which of them each word has.
     space (str): What white space has.
     """
     if not docs:
@@ -157,7 +147,6 @@ def write_attribute(
 def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> None:
     """Write sentence boundaries into Docs: white space begins no sentence unless it stands first or was said to; what is set is kept.
 
-    words (Words): The words, as they were read from the Docs.
     outcomes (int32[words]): `BEGINS` or `GOES_ON` for each, or `NONE` where nothing is to be set.
     """
     for doc, own in zip(docs, words.layout.words):
@@ -180,7 +169,6 @@ def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> Non
 def read_written(docs: Sequence[Doc], layout: Layout, attribute: str) -> tuple[list[str], np.ndarray]:
     """The tags that words have, or their parts of speech, features or lemmas.
 
-    layout (Layout): Where the words stand.
     attribute (str): "tag", "pos", "morph" or "lemma".
     RETURNS (tuple[list[str], int64[words]]): The different ones, "" where there is none, and which of them each word has.
     """

@@ -51,12 +51,7 @@ def by_attribute(data: Mapping[Any, Any]) -> tuple[dict[str, dict[int, Any]], di
 
 
 def value_at(data: Mapping[Any, Any], name: str, offset: int) -> Any:
-    """What is written about a token, None if it is nothing.
-
-    data (Mapping): The user data.
-    name (str): One of `WRITTEN`.
-    offset (int): `token.idx`.
-    """
+    """What user data have under one of the names in `WRITTEN` about the token that begins at an offset, None if it is nothing."""
     if (own := attribute_key(name, offset)) in data:
         return data[own]
     written = data.get(attribute_key(TOGETHER, offset))
@@ -115,28 +110,19 @@ def _columns(rows: list[list | None]) -> KeptParse:
     nothing = [0, "", "", None, None, False]
     if any(row is not None and len(row) != _PARTS for row in rows):
         raise ValueError("The user data of a Doc have something else where parses should be kept ('doc._.parses').")
-    heads, labels, tags, head_prob, tag_prob, starts = zip(*(row or nothing for row in rows))
-    return KeptParse(
-        np.array(heads, dtype=np.int32),
-        list(labels),
-        list(tags),
-        np.array(head_prob, dtype=np.float64),
-        np.array(tag_prob, dtype=np.float64),
-        np.array(starts, dtype=bool),
-    )
+    heads, labels, tags, *sure, starts = zip(*(row or nothing for row in rows))
+    probabilities = (np.array(each, dtype=np.float64) for each in sure)
+    columns = np.array(heads, dtype=np.int32), list(labels), list(tags), *probabilities, np.array(starts, dtype=bool)
+    return KeptParse(*columns)
 
 
 def current_parse(doc: Doc) -> KeptParse:
     """The parse that a Doc has now."""
-    heads, deps, tags, starts = (
-        column.view(np.int64) for column in doc.to_array([HEAD, DEP, TAG, SENT_START]).T.copy()
-    )
+    heads, starts = doc.to_array([HEAD, SENT_START]).view(np.int64).T
     strings = doc.vocab.strings
-    labels, names = ([strings[number] for number in column.view(np.uint64).tolist()] for column in (deps, tags))
-    sure = [values_of(doc, name) for name in ("head_prob", "tag_prob")]
-    return KeptParse(
-        heads.astype(np.int32), labels, names, *(np.array(each, dtype=np.float64) for each in sure), starts == 1
-    )
+    labels, tags = ([strings[number] for number in column] for column in doc.to_array([DEP, TAG]).T.tolist())
+    sure = (np.array(values_of(doc, name), dtype=np.float64) for name in ("head_prob", "tag_prob"))
+    return KeptParse(heads.astype(np.int32), labels, tags, *sure, starts == 1)
 
 
 def keep(doc: Doc, name: str, parse: KeptParse) -> None:

@@ -5,10 +5,10 @@ import os
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from time import monotonic
@@ -24,7 +24,7 @@ from ..about import __version__
 from ..distributed.cluster import Summary, connected, run_shards
 from ..distributed.folder import Folder
 from ..distributed.inputs import CONLLU, RECORDS, TABLE, Document, Shard, cut, find_files, lines_of, rows_of
-from ..distributed.work import Process, Write
+from ..distributed.work import Process
 from ..language_model.scoring import perplexity_of
 from ..storage.arrays import save_arrays
 from ..storage.checksum import identity, identity_of_file
@@ -50,7 +50,7 @@ class ShardTask(ABC):
     made_of (str): What identifies it, see `identity_of_model`.
     per_line (bool): Whether lines of text are sentences.
     field (str): Of records and tables, what the texts are in.
-    output_format (str): One of `WRITERS`.
+    output_format (str): How the names of files end: "parquet", or a key of `_LINES` or `_WHOLES`.
     files (Any): What refers to the contents of the pipeline's files in Ray's object store, for nodes that do not see it; see `send`.
     """
 
@@ -109,9 +109,15 @@ class ShardTask(ABC):
         lines = StringIO(text, newline="")
         return [part for _, part in locate_paragraphs(shard.path, per_line=self.per_line, file=lines)]
 
-    def writing(self, file: Any) -> AbstractContextManager[Write]:
-        """What writes a shard."""
-        return WRITERS[self.output_format](file, self.columns)
+    def write(self, file: Any, found: Iterable[list[Any]]) -> None:
+        """Write a shard."""
+        if self.output_format == "parquet":
+            _write_table(file, found, self.columns)
+        elif self.output_format in _LINES:
+            for some in found:
+                file.write(_LINES[self.output_format](some).encode())
+        else:
+            file.write(_WHOLES[self.output_format](list(chain.from_iterable(found))))
 
 
 def send(task: ShardTask) -> ShardTask:
@@ -139,19 +145,6 @@ def _received(files: Any, made_of: str) -> str:
     return str(folder)
 
 
-@contextmanager
-def _as_it_comes(to_text: Callable[[Any], str], file: Any, columns: Sequence[str]) -> Iterator[Write]:
-    yield lambda found: file.write(to_text(found).encode())
-
-
-@contextmanager
-def _together(to_bytes: Callable[[list], bytes], file: Any, columns: Sequence[str]) -> Iterator[Write]:
-    """Keep all that is found, and write what is made of it."""
-    kept: list[Any] = []
-    yield kept.extend
-    file.write(to_bytes(kept))
-
-
 def _merged(found: list[DocBin]) -> bytes:
     docs = DocBin(store_user_data=True)
     for each in found:
@@ -159,8 +152,7 @@ def _merged(found: list[DocBin]) -> bytes:
     return docs.to_bytes()
 
 
-@contextmanager
-def _as_table(file: Any, columns: Sequence[str]) -> Iterator[Write]:
+def _write_table(file: Any, found: Iterable[list[dict[str, Any]]], columns: Sequence[str]) -> None:
     import pyarrow
     from pyarrow.parquet import ParquetWriter
 
@@ -169,34 +161,26 @@ def _as_table(file: Any, columns: Sequence[str]) -> Iterator[Write]:
     )
     schema = pyarrow.schema([(name, types.get(name, pyarrow.float64())) for name in columns])
     rows: list[dict[str, Any]] = []
-
-    def flush() -> None:
-        table.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
-        rows.clear()
-
-    def write(found: list[dict[str, Any]]) -> None:
-        rows.extend(found)
-        if len(rows) > _ROWS:
-            flush()
-
     with ParquetWriter(file, schema, compression="zstd") as table:
-        yield write
-        flush()
+        for some in chain(found, [None]):
+            rows += some or []
+            if some is None or len(rows) > _ROWS:
+                table.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+                rows = []
 
 
 _WHOLE = ("paragraph", "sentence", "word", "token", "tokens", "start", "end", "head")
 _STRINGS = ("file", "text", "tag", "class", "lemma", "upos", "feats", "deprel")
-#: What writes output, by the ending of its files: strings as they are, words of sentences a line of JSON each, sums of what a model says of
-#: sentences, how often words stand side by side, parsed text and the guides of a part as arrays, documents, and rows.
-WRITERS: dict[str, Callable[[Any, Sequence[str]], AbstractContextManager[Write]]] = {
-    "conllu": partial(_as_it_comes, "".join),
-    "jsonl": partial(_as_it_comes, lambda found: "".join(map(json_line, found))),
-    "json": partial(_together, lambda found: json.dumps([perplexity_of(found)] if found else []).encode()),
-    "pairs": partial(_together, lambda found: count_pairs(found).to_bytes()),
-    "npz": partial(_together, lambda found: join_parsed(found).to_bytes()),
-    "guides": partial(_together, lambda found: save_arrays(**found[0]._asdict())),
-    "spacy": partial(_together, _merged),
-    "parquet": _as_table,
+#: What is written as it comes, by the ending of files: strings, and words of sentences a line of JSON each.
+_LINES: dict[str, Callable[[list], str]] = {"conllu": "".join, "jsonl": lambda found: "".join(map(json_line, found))}
+#: What is made of all that was found: sums of what a model says of sentences, how often words stand side by side, parsed text and the guides
+#: of a part as arrays, documents.
+_WHOLES: dict[str, Callable[[list], bytes]] = {
+    "json": lambda found: json.dumps([perplexity_of(found)] if found else []).encode(),
+    "pairs": lambda found: count_pairs(found).to_bytes(),
+    "npz": lambda found: join_parsed(found).to_bytes(),
+    "guides": lambda found: save_arrays(**found[0]._asdict()),
+    "spacy": _merged,
 }
 
 

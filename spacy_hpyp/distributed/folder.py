@@ -5,7 +5,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,11 +61,9 @@ class Folder:
         with ThreadPoolExecutor(16) as pool:
             return dict(zip((int(Path(path).stem) for path in paths), pool.map(partial(_read, system), paths)))
 
-    @contextmanager
-    def writing(self, shard: Shard) -> Iterator[Any]:
+    def writing(self, shard: Shard) -> AbstractContextManager[Any]:
         """The output of a shard, as a binary file that is there when it is complete, and dropped after an error."""
-        with self._writing(self._name(shard, "", self._ending)) as file:
-            yield file
+        return self._writing(self._name(shard, "", self._ending))
 
     def read(self, shard: Shard) -> bytes:
         """The output of a shard that is done."""

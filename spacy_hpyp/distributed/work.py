@@ -1,7 +1,6 @@
 """What a worker does to a shard."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol
 
@@ -13,8 +12,6 @@ _BATCH = 32
 
 #: Makes of documents of a shard what is written, and counts their words.
 Process = Callable[[Shard, Sequence[Document]], tuple[Any, int]]
-#: Writes what a `Process` has found of some documents.
-Write = Callable[[Any], Any]
 
 
 class TooManyFailuresError(ValueError):
@@ -30,8 +27,8 @@ class Task(Protocol):
     def documents(self, shard: Shard) -> Iterator[Document]:
         """Read a shard. RAISES (ValueError | OSError): If it cannot be read."""
 
-    def writing(self, file: Any) -> AbstractContextManager[Write]:
-        """What writes results to a binary file, which is complete when this ends."""
+    def write(self, file: Any, found: Iterable[Any]) -> None:
+        """Write what a `Process` has found of documents, some at a time, to a binary file."""
 
 
 def work_on(shard: Shard, task: Task, process: Process, folder: Folder, max_errors: int) -> dict[str, Any]:
@@ -46,7 +43,7 @@ def work_on(shard: Shard, task: Task, process: Process, folder: Folder, max_erro
     """
     words, count, errors = 0, 0, []
 
-    def attempt(documents: Sequence[Document]) -> None:
+    def attempt(documents: Sequence[Document]) -> Iterator[Any]:
         nonlocal words
         try:
             for document in documents:
@@ -56,7 +53,7 @@ def work_on(shard: Shard, task: Task, process: Process, folder: Folder, max_erro
         except Exception as error:
             if len(documents) > 1:
                 for document in documents:
-                    attempt([document])
+                    yield from attempt([document])
                 return
             message = f"{type(error).__name__}: {error}"
             errors.append({"file": shard.path, "place": documents[0].place, "message": message})
@@ -65,14 +62,18 @@ def work_on(shard: Shard, task: Task, process: Process, folder: Folder, max_erro
                     f"{len(errors)} documents of '{shard.path}' failed, as that at {documents[0].place}: {message}"
                 ) from error
         else:
-            write(found)
             words += number
+            yield found
 
-    with folder.writing(shard) as file, task.writing(file) as write:
+    def found() -> Iterator[Any]:
+        nonlocal count
         reading = _read(task, shard)
         while batch := list(islice(reading, _BATCH)):
             count += len(batch)
-            attempt(batch)
+            yield from attempt(batch)
+
+    with folder.writing(shard) as file:
+        task.write(file, found())
     record = {"file": shard.path, "start": shard.start, "end": shard.end, "documents": count, "words": words}
     record["errors"] = len(errors)
     folder.finish(shard, record, errors)

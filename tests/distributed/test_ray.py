@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,17 +68,15 @@ class Words(ShardTask):
     def start(self):
         return self.process()
 
-    @contextmanager
-    def writing(self, file):
-        with super().writing(file) as write:
-
-            def write_if_there_is_room(found):
+    def write(self, file, found):
+        def as_long_as_there_is_room():
+            for some in found:
                 for mark in Path(self.field).glob("*.full"):
-                    if any(mark.stem in line.split() for line in found):
+                    if any(mark.stem in line.split() for line in some):
                         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                write(found)
+                yield some
 
-            yield write_if_there_is_room
+        super().write(file, as_long_as_there_is_room())
 
 
 def make(text, folder, marks, *, seconds="", **settings):

@@ -26,9 +26,7 @@ from .options import argument, option
 _PACKAGE = Path(__file__).parents[1]
 
 
-def info(
-    pipeline: Annotated[str | None, argument("Name or path of a pipeline to describe, too")] = None,
-) -> None:
+def info(pipeline: Annotated[str | None, argument("Name or path of a pipeline to describe, too")] = None) -> None:
     """Show versions, cores, and what is cached where; of a pipeline its components, their models and sizes.
 
     It is what a question or a report of an error should come with.
@@ -86,9 +84,7 @@ def _describe(name: str) -> None:
 MB, GB = 1e6, 1e9
 
 
-def cache(
-    empty: Annotated[bool, option("Remove it all", "--empty")] = False,
-) -> None:
+def cache(empty: Annotated[bool, option("Remove it all", "--empty")] = False) -> None:
     """Show what loaded pipelines keep for the next process, or remove it.
 
     What hpyp_parser predicts by is many times as large as its model, which it is made of when a pipeline is loaded for the first time. It

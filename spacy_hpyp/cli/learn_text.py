@@ -15,12 +15,7 @@ from ..distributed.cluster import connected
 from ..distributed.inputs import Document, Shard
 from ..distributed.work import Process
 from ..settings import whole
-from ..training.raw_training import (
-    ParsedText,
-    last_checkpoint,
-    learn_from_trees,
-    parse_texts,
-)
+from ..training.raw_training import ParsedText, last_checkpoint, learn_from_trees, parse_texts
 from .app import load_parser, note
 from .options import Cluster, Threads, argument, option, place, refuse_uris
 from .progress import Bar
@@ -45,8 +40,7 @@ def learn_text(
         option("The text is running text, whose sentences the parser finds; else a line is a sentence", "--running"),
     ] = False,
     tokenized: Annotated[
-        bool,
-        option("Words are separated by spaces already, instead of by the pipeline's tokenizer", "--tokenized"),
+        bool, option("Words are separated by spaces already, instead of by the pipeline's tokenizer", "--tokenized")
     ] = False,
     particles: Annotated[int, option("Particles that a sentence is parsed with", "--particles -K")] = 100,
     threads: Threads = None,

@@ -262,10 +262,7 @@ def _print_mixture(found: Perplexities, mixture: Interpolation, output: str) -> 
 
 
 def _names_of(found: Perplexity) -> list[str]:
-    missing = {
-        "closed_perplexity": found.spelling is None,
-        "bits_per_character": found.bits_per_character is None,
-    }
+    missing = {"closed_perplexity": found.spelling is None, "bits_per_character": found.bits_per_character is None}
     return [name for name in _ROWS if not missing.get(name, False)]
 
 

@@ -25,8 +25,7 @@ def reading(
     time: Annotated[str, option("The column of reading times")],
     text_by: Annotated[str, option("The column that says which text a word belongs to")],
     predict: Annotated[
-        list[str] | None,
-        option("Columns whose gain is asked for, with commas; again for others. Default: surprisal"),
+        list[str] | None, option("Columns whose gain is asked for, with commas; again for others. Default: surprisal")
     ] = None,
     baseline: Annotated[
         str, option("Columns that times are predicted by without them")

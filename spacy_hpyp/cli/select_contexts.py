@@ -50,8 +50,7 @@ def select_contexts(
         ),
     ] = None,
     min_gain: Annotated[
-        float,
-        option("What another expert has to add to the log-likelihood, in nats for each word", "--min-gain -g"),
+        float, option("What another expert has to add to the log-likelihood, in nats for each word", "--min-gain -g")
     ] = 0.0005,
     sentences: Annotated[
         int, option("How many sentences are left out and predicted", "--sentences -n", least=1)

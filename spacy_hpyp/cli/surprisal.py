@@ -53,8 +53,7 @@ _OF_TEXT = ["file", "paragraph", "sentence"]
 def surprisal(
     model: AnyModel,
     texts: Annotated[
-        list[Path],
-        argument("Text files in UTF-8, '-' for stdin, or tables of stimuli (.csv, .tsv)", parser=place),
+        list[Path], argument("Text files in UTF-8, '-' for stdin, or tables of stimuli (.csv, .tsv)", parser=place)
     ],
     *,
     output: Annotated[
@@ -68,8 +67,7 @@ def surprisal(
     words: Annotated[bool, option("One row a word between white space: sums over its tokens", "--words -w")] = False,
     regions: Annotated[bool, option("One row a region of a table of stimuli", "--regions -r")] = False,
     context: Annotated[
-        str | None,
-        option("Of a table of stimuli: the column of what is read before the text, and has no rows"),
+        str | None, option("Of a table of stimuli: the column of what is read before the text, and has no rows")
     ] = None,
     text_by: Annotated[
         str | None,
@@ -96,8 +94,7 @@ def surprisal(
         option("Write so many parses that the beam holds after each word, as JSONL, instead of a table", least=1),
     ] = None,
     escape: Annotated[
-        bool,
-        option("Write an apostrophe before cells that a spreadsheet would take for formulas, as =A1", "--escape"),
+        bool, option("Write an apostrophe before cells that a spreadsheet would take for formulas, as =A1", "--escape")
     ] = False,
     per_line: Annotated[
         bool, option("Each line of text, or each text of --text-by, is one sentence, without context", "--per-line -l")

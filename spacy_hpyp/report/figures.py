@@ -137,13 +137,7 @@ def _legend(axes: "Axes", columns: int) -> None:
 
 @_figure
 def line_figure(
-    axes: "Axes",
-    lines: Lines,
-    *,
-    x_label: str,
-    y_label: str,
-    x_names: Sequence[str] = (),
-    log: bool = False,
+    axes: "Axes", lines: Lines, *, x_label: str, y_label: str, x_names: Sequence[str] = (), log: bool = False
 ) -> None:
     """Lines.
 

@@ -12,12 +12,7 @@ from ..pools.pool import Weights
 from ..pools.view import BUCKETS
 
 #: How many customers a restaurant of each bucket has.
-BUCKET_NAMES = (
-    "1",
-    "2",
-    *(f"{2 ** (i - 1) + 1}–{2**i}" for i in range(2, BUCKETS - 1)),
-    f"{2 ** (BUCKETS - 2) + 1}+",
-)
+BUCKET_NAMES = ("1", "2", *(f"{2 ** (i - 1) + 1}–{2**i}" for i in range(2, BUCKETS - 1)), f"{2 ** (BUCKETS - 2) + 1}+")
 
 
 class Tier(NamedTuple):

@@ -92,10 +92,8 @@ def check(
 
 
 class Part:
-    """A file of a treebank.
+    """A file of a treebank, read by a pipeline without components.
 
-    path (Path): The file.
-    nlp (Language): Without components.
     RAISES (ValueError): If it is not CoNLL-U, or nothing that spaCy can make documents of, with the line.
     """
 
@@ -139,10 +137,9 @@ class Part:
         return {value: lines for value, lines in self.values[name].items() if len(lines) == 1}
 
     def told(self, seen: dict[tuple[str, ...], str], first: "Part | None") -> Iterator[Told]:
-        """What is to be told of its sentences.
+        """What is to be told of its sentences, where there is a first file that is learned from.
 
         seen (dict[tuple[str, ...], str]): The sentences of other files, by their words; gets its own.
-        first (Part | None): What is learned from.
         """
         for reason, lines in self.skipped.items():
             yield (

@@ -35,13 +35,8 @@ _COLOURS = {
 
 
 class Analysed(NamedTuple):
-    """What a pipeline makes of a text.
-
-    doc (Doc): Its words as tokens.
-    sentences (list[Span]): Its sentences that have been parsed and are not white space.
-    texts (list[str]): As these are written.
-    sure (list[float | None]): How probable the arc of each is.
-    warned (list[str]): What is to be said of that.
+    """What a pipeline makes of a text: its words as tokens; its sentences that have been parsed and are not white space, and these as they are
+    written; how probable the arc of each word is, and what is to be said of that.
     """
 
     doc: Doc

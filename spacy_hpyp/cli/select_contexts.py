@@ -132,7 +132,7 @@ def select_contexts(
                         report=partial(_report, own=own[name], journal=journal, progress=bar),
                         progress=show,
                     )
-                journal.complete_with(found)
+                journal.note(found, complete=True)
             msg.good(f"{len(found.experts)} experts, selected from {found.considered}")
     except KeyboardInterrupt:
         _save(output, task, journal.experts())
@@ -153,7 +153,6 @@ def select_contexts(
 class _Journal:
     """What has been selected so far, perhaps before it was interrupted, in a file beside the config that is to be written.
 
-    path (Path): The file.
     task (str): What identifies the settings and the treebank.
     found (dict[str, Selection]): Of each distribution, as far as it has come.
     complete (list[str]): Those that have been selected.
@@ -180,17 +179,13 @@ class _Journal:
             problem = f"it is damaged ({type(error).__name__})"
         msg.warn(f"Begins anew and not from {self.path}: {problem}.")
 
-    def note(self, selection: Selection) -> None:
-        """Write how far a selection has come."""
+    def note(self, selection: Selection, *, complete: bool = False) -> None:
+        """Write how far a selection has come, and whether it has ended."""
         self.found[selection.distribution] = selection
+        self.complete += [selection.distribution] * complete
         stored = {name: found.to_dict() for name, found in self.found.items()}
         text = json.dumps({"task": self.task, "complete": self.complete, "found": stored})
         replace_file(self.path, text.encode())
-
-    def complete_with(self, selection: Selection) -> None:
-        """Write that a selection has ended."""
-        self.complete.append(selection.distribution)
-        self.note(selection)
 
     def experts(self) -> dict[str, list[list[str]]]:
         """The context lists of the distributions; of one that has not ended, if they are better than the config's own."""
@@ -209,12 +204,7 @@ def _save(output: Path, task: "SelectionTask", experts: dict[str, list[list[str]
 
 @dataclass(frozen=True)
 class SelectionTask:
-    """What experts are to be selected for: a config and training data.
-
-    config (Config): The config with overrides, not interpolated.
-    parser (HPYPParser): The config's parser, initialised for the training data.
-    sentences (Sentences): The training data.
-    """
+    """What experts are to be selected for: a config with overrides, not interpolated; its parser, initialised for the training data; and its sentences."""
 
     config: Config
     parser: HPYPParser

@@ -82,7 +82,10 @@ def tables(
                 for table in study.tables.values()
                 if table.name in names or any(runner.made(study.runs[name]) is not None for name in table.runs)
             ]
-            write_page(study, runner, found)
+            page, figures = study.output / f"{study.name}.md", study.output / f"{study.name}.json"
+            replace_file(page, to_markdown(study, runner, found).encode())
+            replace_file(figures, srsly.json_dumps(to_json(study, runner, found), indent=2).encode())
+            msg.good(f"Saved {page} and {figures}")
     if failures:
         # Why is printed above, line by line.
         names = ", ".join(failures)
@@ -124,11 +127,3 @@ def _show(study: Study, runner: Runner, tables: list[StudyTable], jobs: int) -> 
     msg.table(rows, header=("table", "runs", "time", "not without"), divider=True, aligns=("l", "r", "r", "l"))
     to_do = [run for run in study.runs.values() if run.name in seen]
     msg.text(f"{len(to_do)} runs, {minutes(wall_seconds(runner, to_do, jobs))} with {jobs} at a time")
-
-
-def write_page(study: Study, runner: Runner, tables: list[StudyTable]) -> None:
-    """Write what there is of some tables into the study's directory, as a page and as JSON that are named after the study."""
-    page, figures = study.output / f"{study.name}.md", study.output / f"{study.name}.json"
-    replace_file(page, to_markdown(study, runner, tables).encode())
-    replace_file(figures, srsly.json_dumps(to_json(study, runner, tables), indent=2).encode())
-    msg.good(f"Saved {page} and {figures}")

@@ -119,12 +119,9 @@ def run_commands(
 class Kept:
     """Figures of trainings that have ended, in a file: a command that was interrupted goes on after the last of them.
 
-    path (Path): The file.
     name (str): What tells the trainings apart.
     needed (Iterable[str]): What there is of each besides.
     RAISES (ValueError): If the file is another one.
-
-    records (list[dict[str, Any]]): The figures.
     """
 
     def __init__(self, path: Path, name: str, needed: Iterable[str]) -> None:

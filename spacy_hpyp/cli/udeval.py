@@ -112,9 +112,8 @@ _METHOD = "morphodita_parsito"
 
 
 class UDPipe:
-    """A model of UDPipe.
+    """A model of UDPipe. Where its file is not there, it is trained, which takes from ten minutes to hours, and saved there.
 
-    model (Path): Its file. Where there is none, it is trained, which takes from ten minutes to hours, and saved there.
     train (Path | None): What it is trained on then, in CoNLL-U.
     dev (Path | None): What its training looks at to end early.
     RAISES (ValueError): If UDPipe is not installed, or the model cannot be trained or read.

@@ -15,7 +15,6 @@ _PAUSE = 0.2
 class RemoteProcess:
     """A command on a node of a cluster, with methods of `subprocess.Popen`.
 
-    line (Sequence[str]): The command and its arguments.
     log (Path): Gets stderr, and stdout where that has no file of its own.
     output (Path | None): That file.
     name (str): What the dashboard calls it.

@@ -19,10 +19,7 @@ _RUN, _DONE, _ERRORS = "_run.json", "_done", "_errors"
 
 
 class Folder:
-    """A folder on a file system that all workers write to. Names that begin with "_" are passed over by what reads Parquet.
-
-    path (str): Its path or URI.
-    ending (str): Of the files of output.
+    """A folder, by its path or URI, on a file system that all workers write to. Names that begin with "_" are passed over by what reads Parquet.
 
     `_run.json` says what the run is, `part=N/S.ending` is the output of shard S, `_done/N/S.json` says that it is complete and what it was
     made of, `_errors/N/S.jsonl` which of its documents failed.

@@ -39,11 +39,9 @@ class Shard(NamedTuple):
 
 
 class Document(NamedTuple):
-    """What is parsed at once and fails by itself: a paragraph, a line, a sentence of CoNLL-U.
+    """What is parsed at once and fails by itself: a paragraph, a line, a sentence of CoNLL-U; or what is wrong with it, if anything is.
 
     place (int): Where it begins in the file: in bytes, or in rows of Parquet.
-    text (str): The text.
-    problem (str): What is wrong with it, if anything is.
     """
 
     place: int

@@ -142,8 +142,7 @@ def line_figure(
     """Lines.
 
     lines (Lines): By their names, x and y. If there are many, their names stand where they end, and should be numbers.
-    x_label, y_label (str): What is on the axes.
-    x_names (Sequence[str]): The names of 0, 1, … on the first.
+    x_names (Sequence[str]): The names of 0, 1, … on the first axis.
     log (bool): Whether the second is logarithmic, as far as it can be.
     """
     _lines(axes, lines)
@@ -160,10 +159,7 @@ def line_figure(
 
 @_figure
 def calibration_figure(axes: "Axes", lines: Lines) -> None:
-    """Accuracy by confidence, and the diagonal where what is calibrated lies.
-
-    lines (Lines): By their names, confidence and accuracy.
-    """
+    """Accuracy by confidence, by the names of lines, and the diagonal where what is calibrated lies."""
     axes.plot([0, 1], [0, 1], color=_MUTED, linestyle=":", linewidth=1.2)
     _lines(axes, lines)
     axes.set(xlabel="confidence", ylabel="right", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
@@ -171,11 +167,7 @@ def calibration_figure(axes: "Axes", lines: Lines) -> None:
 
 @_figure
 def interval_figure(axes: "Axes", names: Sequence[str], scores: Sequence[tuple[float, float, float]]) -> None:
-    """Scores with their intervals.
-
-    names (Sequence[str]): Of the scores, from the top down.
-    scores (Sequence[tuple]): Score, low and high end of each.
-    """
+    """Scores by their names from the top down, each with the low and the high end of its interval."""
     places = np.arange(len(names))[::-1]
     values = np.array(scores).reshape(-1, 3)
     reach = np.abs(values[:, [0, 0]] - values[:, 1:]).T
@@ -191,9 +183,7 @@ def bar_figure(
 ) -> None:
     """Bars of several parts, one below the other.
 
-    names (Sequence[str]): Of the bars, from the top down.
     parts (Mapping[str, Sequence[float]]): By name, how long the part of each bar is.
-    x_label (str): What is told by the length.
     ends (Sequence[int]): After which bars there is a line.
     """
     places, left = np.arange(len(names)), np.zeros(len(names))

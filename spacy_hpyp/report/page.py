@@ -14,12 +14,7 @@ from .trees import DrawnTree
 
 
 class Cell(NamedTuple):
-    """A cell of a table.
-
-    text (str): What stands in it.
-    share (float | None): How dark it is, from 0 to 1.
-    is_text (bool): Whether it is text and no number.
-    """
+    """A cell of a table: its text, how dark it is, from 0 to 1, and whether it is text and no number."""
 
     text: str
     share: float | None = None
@@ -27,12 +22,8 @@ class Cell(NamedTuple):
 
 
 class PageTable(NamedTuple):
-    """A table.
-
-    title (str): What it is of.
-    columns (Sequence[str]): The names of the columns.
-    rows (Sequence[Sequence]): Cells, or what is made a cell, see `cell`. The first of each is its name.
-    folded (bool): Whether it is shown only when it is asked for.
+    """A table: its title and columns; rows of cells, or of what is made a cell (see `cell`), each with its name first; and whether it is
+    folded, to be shown only when it is asked for.
     """
 
     title: str
@@ -46,7 +37,6 @@ class Section:
     """A part of the page.
 
     name (str): What links lead to.
-    title (str): Its heading.
     texts (list[str]): Its paragraphs; for a part that a pipeline has not, they say so.
     figures (list[tuple[str, Markup]]): What comes after them, with titles; see `spacy_hpyp.report.figures`.
     tables (list[PageTable]), trees (list[dict]): What comes then; see `worst_trees`.

@@ -38,12 +38,7 @@ class Tier(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What a distribution has learned.
-
-    name (str): Its name.
-    mixed (bool): Whether its experts are mixed; else they are multiplied.
-    experts (list[list[Tier]]): Of each expert, from the empty context to the whole one.
-    """
+    """What a distribution has learned: its experts, which are mixed or else multiplied, each from the empty context to the whole one."""
 
     name: str
     mixed: bool

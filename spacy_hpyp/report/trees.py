@@ -14,7 +14,6 @@ class DrawnArc(NamedTuple):
 
     start, end (int): The places of the first and the last word that it joins.
     level (int): How high it is, from 1: above all others in between.
-    label (str): Its label.
     is_first (bool): Whether the first word is the dependent, and not the head.
     wrong (bool): Whether the other tree does not have it.
     sure (float | None): How probable it is that it is right, if that is known.
@@ -30,12 +29,8 @@ class DrawnArc(NamedTuple):
 
 
 class DrawnTree(NamedTuple):
-    """A tree.
-
-    tags (list[str]): Of its words.
-    arcs (list[DrawnArc]): All but those of roots.
-    heads (list[str]): The label and the head of each word, as a reader finds them in a table.
-    levels (int): How high the highest arc is, at least 1.
+    """A tree: the tags of its words; all arcs but those of roots; the label and the head of each word, as a reader finds them in a table; and how
+    high the highest arc is, at least 1.
     """
 
     tags: list[str]

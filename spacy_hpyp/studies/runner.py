@@ -44,7 +44,6 @@ def program_version(package: Path) -> str:
 class Runner:
     """Runs what a study needs. As spaCy's projects do, it notes in a lock file what each output was made of, so that nothing is run twice.
 
-    study (Study): The study.
     version (str): Of the program, see `program_version`.
     share (float): How large the training part is beside that which the study's seconds are given for.
     any_version (bool): Whether outputs of other versions of the program are as good.
@@ -80,19 +79,16 @@ class Runner:
         """What was noted when the output of a run was made: "script", which is its command and the version of the program, "seconds" and
         "ended"; None if there is no output that the run would make now of what is there.
         """
+        noted = self._noted.get(run.name)
         if run.name not in self._made:
-            noted = self._noted.get(run.name)
             needed = all(self.made(self._study.runs[name]) for name in run.needs)
-            self._made[run.name] = (
-                needed and noted is not None and run.output.exists() and self._is_as_noted(run, noted)
-            )
-        return self._noted[run.name] if self._made[run.name] else None
-
-    def _is_as_noted(self, run: Run, noted: Mapping[str, Any]) -> bool:
-        now = self._entry(run)
-        if self._any_version:
-            now["script"][1:] = noted["script"][1:]
-        return all(noted.get(name) == value for name, value in now.items())
+            self._made[run.name] = needed and noted is not None and run.output.exists()
+            if self._made[run.name]:
+                now = self._entry(run)
+                if self._any_version:
+                    now["script"][1:] = noted["script"][1:]
+                self._made[run.name] = all(noted.get(name) == value for name, value in now.items())
+        return noted if self._made[run.name] else None
 
     def _entry(self, run: Run) -> dict[str, Any]:
         """What is noted: the command, the version, and checksums of what is read and of what is written."""

@@ -74,7 +74,6 @@ class Line(Settings):
 class Run:
     """One command line.
 
-    name (str): What the study calls it.
     of (Command), line (Line): What it is of, and what it is told.
     arguments (tuple[str, ...]): What comes after `python -m spacy`.
     output (Path): The file or directory that it makes.
@@ -161,13 +160,12 @@ class StudyTable(Settings):
 
 @dataclass(frozen=True)
 class Study:
-    """Runs and tables.
+    """Runs, columns and tables, by their names.
 
     name (str): That of its config, and of its page.
     head (Head): What it is about; its training part has its names replaced.
     output (Path): The directory that everything is written to.
     variables (Mapping[str, Any]): `vars`.
-    runs (Mapping[str, Run]), columns (Mapping[str, Column]), tables (Mapping[str, StudyTable]): By their names.
     """
 
     name: str

@@ -297,8 +297,8 @@ QUICK = ["--max-experts", "1", "--sentences", "5"]
 def interrupt(monkeypatch, distribution):
     """Have the command be interrupted when it has noted how far a distribution has come."""
 
-    def note(journal, selection, note=_Journal.note):
-        note(journal, selection)
+    def note(journal, selection, note=_Journal.note, **ended):
+        note(journal, selection, **ended)
         if selection.distribution == distribution:
             raise KeyboardInterrupt
 

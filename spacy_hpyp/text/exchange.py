@@ -49,12 +49,10 @@ class _Clustering(NamedTuple):
     """Words in classes.
 
     of_word (int32[words]): The class of each word.
-    size (int64[classes]): How many words each has.
-    total (int64[classes]): How often a word of each stands in the text.
+    size, total (int64[classes]): How many words each has, and how often one of these stands in the text.
     pairs (int64[2, classes, classes]): How often a word of one class stands after one of the other, the first coming first; and the same
         with the second coming first.
-    terms (float64[2, classes, classes]): f of these.
-    table (float64[*]): f of the first numbers.
+    terms (float64[2, classes, classes]), table (float64[*]): f of these, and of the first numbers.
     """
 
     of_word: np.ndarray
@@ -82,8 +80,7 @@ class _Beside(NamedTuple):
 def count_bigrams(pairs: np.ndarray, counts: np.ndarray, words: int) -> Bigrams:
     """Bigrams by word.
 
-    pairs (int64[*]): Different pairs of words: the first times the number of words, and the second.
-    counts (int64[*]): How often each is there.
+    pairs, counts (int64[*]): Different pairs of words: the first times the number of words, and the second; and how often each is there.
     words (int): How many words there are.
     """
     order = np.argsort(pairs)
@@ -106,9 +103,11 @@ def _f(table, n):
 
 @borrowing
 def _look_around(bigrams, clustering, word, beside):
-    """Write what stands beside a word into `beside`, which has zeros. RETURNS (int): How often it stands beside itself."""
+    """Write what stands beside a word into `beside`, in the place of another's. RETURNS (int): How often it stands beside itself."""
     itself = 0
     for side in range(2):
+        for i in range(beside.several[side]):
+            beside.sums[side, beside.found[side, i]] = 0
         several = 0
         for i in range(bigrams.offsets[side, word], bigrams.offsets[side, word + 1]):
             other, count = bigrams.others[side, i], bigrams.often[side, i]
@@ -125,20 +124,13 @@ def _look_around(bigrams, clustering, word, beside):
 
 
 @borrowing
-def _forget(beside):
-    """Make the sums zero again."""
-    for side in range(2):
-        for i in range(beside.several[side]):
-            beside.sums[side, beside.found[side, i]] = 0
-
-
-@borrowing
-def _set_gains(clustering, left, count, itself, beside):
+def _find_gains(bigrams, clustering, word, beside):
     """What the likelihood gains if a word that has been taken out of its class joins a class, for each of them, into `beside.gain`.
 
-    left (int): Its class, of which the counts still have it.
-    count (int), itself (int): How often the word is there, and beside itself.
+    The counts still have it in its class. RETURNS (int): How often it stands beside itself.
     """
+    left, count = clustering.of_word[word], bigrams.count[word]
+    itself = _look_around(bigrams, clustering, word, beside)
     gain, table = beside.gain, clustering.table
     gain[:] = 0.0
     for side in range(2):
@@ -169,6 +161,7 @@ def _set_gains(clustering, left, count, itself, beside):
             n -= both
             total -= count
         gain[own] += _f(table, n + both) - _f(table, n) - 2.0 * (_f(table, total + count) - _f(table, total))
+    return itself
 
 
 @compiled
@@ -187,14 +180,11 @@ def _find_best(bigrams, clustering, words, best):
     """The best class of some words, the counts being what they are, into `best`; their own where no other is better."""
     beside = _new_beside(len(clustering.size))
     for i in range(len(words)):
-        left = clustering.of_word[words[i]]
-        itself = _look_around(bigrams, clustering, words[i], beside)
-        _set_gains(clustering, left, bigrams.count[words[i]], itself, beside)
-        best[i] = left
+        _find_gains(bigrams, clustering, words[i], beside)
+        best[i] = clustering.of_word[words[i]]
         for own in range(1, len(beside.gain)):
             if beside.gain[own] > beside.gain[best[i]] + _SURELY:
                 best[i] = own
-        _forget(beside)
 
 
 @borrowing
@@ -235,8 +225,7 @@ def _move(bigrams, clustering, words, best):
         # A class does not become empty.
         if best[i] == left or clustering.size[left] == 1:
             continue
-        itself = _look_around(bigrams, clustering, word, beside)
-        _set_gains(clustering, left, count, itself, beside)
+        itself = _find_gains(bigrams, clustering, word, beside)
         rise = beside.gain[best[i]] - beside.gain[left]
         if rise > _SURELY:
             _add(clustering, left, count, itself, beside, -1)
@@ -244,7 +233,6 @@ def _move(bigrams, clustering, words, best):
             clustering.of_word[word] = best[i]
             moved += 1
             risen += rise
-        _forget(beside)
     return moved, risen
 
 
@@ -302,8 +290,9 @@ def exchange(
 
     def look(part: np.ndarray, best: np.ndarray, first: int) -> None:
         # Each thread has every so manieth word: frequent ones, which take longer, stand together.
-        chosen = np.empty(len(part[first::threads]), dtype=np.int32)
-        _find_best(bigrams, clustering, np.ascontiguousarray(part[first::threads]), chosen)
+        own = np.ascontiguousarray(part[first::threads])
+        chosen = np.empty_like(own)
+        _find_best(bigrams, clustering, own, chosen)
         best[first::threads] = chosen
 
     with ThreadPoolExecutor(threads) as executor:

@@ -20,9 +20,8 @@ _AS_WRITTEN, _LOWER, _CAPITAL = range(3)
 class LemmaRules:
     """Rules for lemmas, as numbers.
 
-    names (Iterable[str]): What they are called: a word and its lemma, with a tab between. Several may be names of one rule.
-
-    names (list[str]): The first name of each rule.
+    names (Iterable[str]): What they are called: a word and its lemma, with a tab between. Several may be names of one rule; the attribute
+        has the first name of each.
     RAISES (ValueError): If a name is none.
     """
 

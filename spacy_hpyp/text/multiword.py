@@ -67,14 +67,12 @@ class Rule(NamedTuple):
         """
         lower = token.lower()
         words = list(self.others)
-        if self.stem < 0:
-            if lower != self.prefix:
-                return None
-        else:
+        if self.stem < 0 and lower != self.prefix:
+            return None
+        if self.stem >= 0:
             begin, end = len(self.prefix), len(token) - len(self.suffix)
-            if begin >= end or len(lower) != len(token):
-                return None
-            if not (lower.startswith(self.prefix) and lower.endswith(self.suffix)):
+            has_stem = begin < end and len(lower) == len(token)
+            if not (has_stem and lower.startswith(self.prefix) and lower.endswith(self.suffix)):
                 return None
             words.insert(self.stem, self.before + token[begin:end] + self.after)
         if len(token) > 1 and token.isupper():
@@ -141,33 +139,23 @@ class MultiwordTokens:
         return cls(found.rules, weights, (token for token, count in whole.items() if count >= _OFTEN))
 
     def words(self, tokens: Sequence[str]) -> list[list[str]]:
-        """The words of each token.
-
-        tokens (Sequence[str]): Tokens of running text.
-        RETURNS (list[list[str]]): Of a token that is one word, that is the token.
-        """
+        """The words of each token of running text; of one that is one word, that is the token."""
         found = [[token] for token in tokens]
         for i, token in enumerate(tokens):
             possible = self._possible(token) if token.lower() not in self.whole else ()
             if possible:
                 scores = self.weights[self._places(tokens, i, possible)].sum(axis=1)
-                # The first counts 0: that the token is one word.
-                best = int(np.argmax(np.append(0.0, scores)))
-                if best:
-                    found[i] = self.rules[possible[best - 1]].apply(token)  # type: ignore[assignment]
+                # That the token is one word counts 0.
+                if scores.max() > 0.0:
+                    found[i] = self.rules[possible[np.argmax(scores)]].apply(token)  # type: ignore[assignment]
         return found
 
     def _possible(self, token: str) -> list[int]:
         """The rules that a token allows."""
         lower = token.lower()
         ends = (lower[len(lower) - length :] for length in self._lengths if length <= len(lower))
-        found = []
-        for end in ends:
-            for number in self._by_end.get(end, ()):
-                rule = self.rules[number]
-                if lower.startswith(rule.prefix) and rule.apply(token) is not None:
-                    found.append(number)
-        return found
+        rules = ((i, self.rules[i]) for end in ends for i in self._by_end.get(end, ()))
+        return [i for i, rule in rules if lower.startswith(rule.prefix) and rule.apply(token) is not None]
 
     def _places(self, tokens: Sequence[str], i: int, possible: Sequence[int]) -> np.ndarray:
         """The places of the features of a token together with each rule (int64[rules, features]): each by itself, and for all rules."""

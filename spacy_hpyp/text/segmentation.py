@@ -98,7 +98,7 @@ def _probabilities(weight, places, kept, share):
 
 
 @borrowing
-def _descend(weight, square, places, kept, share, right, rate):
+def _descend(weight, square, places, kept, share, right):
     """A step of AdaGrad from what is predicted, `share`, towards what is right; `square` has the sums of squared gradients."""
     ended = share[ENDS] + share[ENDS_SENTENCE]
     for outcome in range(_OUTCOMES):
@@ -112,11 +112,11 @@ def _descend(weight, square, places, kept, share, right, rate):
             if kept[template] > 0.0:
                 place = places[template]
                 square[place, outcome] += gradient * gradient
-                weight[place, outcome] += rate * gradient / np.sqrt(square[place, outcome] + _FIRST_SQUARE)
+                weight[place, outcome] += _RATE * gradient / np.sqrt(square[place, outcome] + _FIRST_SQUARE)
 
 
 @compiled
-def _pass(weights, padded, decisions, probability, square, rate, dropout, rng):
+def _pass(weights, padded, decisions, probability, square, rng):
     """Decide at each character of a text; or go the right way, and learn.
 
     decisions (int8[n]): What is decided at each character with margins, written here; where it is learned, what is right.
@@ -135,12 +135,12 @@ def _pass(weights, padded, decisions, probability, square, rate, dropout, rng):
         right = decisions[i]
         if may_end(padded, i, weights.pairs):
             find_features(places, weights, padded, i, token, before, length)
-            if learning and dropout > 0.0:
+            if learning:
                 for template in range(len(places)):
-                    kept[template] = 0.0 if rng.random() < dropout else 1.0 / (1.0 - dropout)
+                    kept[template] = 0.0 if rng.random() < _DROPOUT else 1.0 / (1.0 - _DROPOUT)
             _probabilities(weights.weight, places, kept, share)
             if learning:
-                _descend(weights.weight, square, places, kept, share, right, rate)
+                _descend(weights.weight, square, places, kept, share, right)
             for outcome in range(1, _OUTCOMES):
                 if share[outcome] > share[decision]:
                     decision = np.int8(outcome)
@@ -180,14 +180,17 @@ class Segmenter:
         seed (int): Fixes what is learned.
         RAISES (ValueError): If there are no tokens.
         """
-        read = [(pad(each.text), _right_decisions(each)) for each in texts if len(each.ends)]
-        if not read:
-            raise ValueError("There are no tokens to learn from.")
+        read: list[tuple[PaddedText, np.ndarray]] = []
         seen: Counter[int] = Counter()
         pairs = np.zeros(PAIRS, dtype=bool)
-        for each, (padded, _) in zip((text for text in texts if len(text.ends)), read):
-            seen.update(_words(padded, each))
-            mark_pairs(padded, each.ends - 1 + MARGIN, pairs)
+        for each in texts:
+            if len(each.ends):
+                padded = pad(each.text)
+                read.append((padded, _right_decisions(each)))
+                seen.update(_words(padded, each))
+                mark_pairs(padded, each.ends - 1 + MARGIN, pairs)
+        if not read:
+            raise ValueError("There are no tokens to learn from.")
         seen = Counter({word: count for word, count in seen.items() if count >= _OFTEN[0]})
         numbers = None if classes is None else _class_numbers(classes)
         words = np.array(sorted({*seen, *(numbers or {})}), dtype=np.uint64)
@@ -199,21 +202,17 @@ class Segmenter:
         for _ in range(_EPOCHS):
             for i in rng.permutation(len(read)).tolist():
                 padded, right = read[i]
-                probability = np.zeros(len(right), np.float32)
-                _pass(weights, padded, right, probability, square, _RATE, _DROPOUT, rng)
+                _pass(weights, padded, right, np.zeros(len(right), np.float32), square, rng)
         # As they are stored.
         return cls(weights._replace(weight=weights.weight.astype(np.float16).astype(np.float32)))
 
     def segment(self, text: str) -> Segments:
-        """The tokens and sentences of a text, in time that grows with its length.
-
-        text (str): Any text.
-        """
+        """The tokens and sentences of any text, in time that grows with its length."""
         padded = pad(text)
         decisions = np.zeros(len(padded.kind), np.int8)
         probability = np.zeros(len(decisions), np.float32)
-        nothing, rng = np.empty((0, _OUTCOMES), np.float32), np.random.default_rng(0)
-        _pass(self.weights, padded, decisions, probability, nothing, 0.0, 0.0, rng)
+        nothing = np.empty((0, _OUTCOMES), np.float32)
+        _pass(self.weights, padded, decisions, probability, nothing, np.random.default_rng(0))
         last = np.flatnonzero(decisions != GOES_ON)
         starts = padded.following[np.append(MARGIN - 1, last[:-1])] if len(last) else last
         return Segments(starts - MARGIN, last + 1 - MARGIN, decisions[last] == ENDS_SENTENCE, probability[last].copy())
@@ -298,8 +297,7 @@ def _new_weights(known: np.ndarray, often: np.ndarray, of_class: np.ndarray, pai
     """Weights of 0, with a table of words, half of whose places at least are empty."""
     size = 1 << (2 * len(known) + 1).bit_length()
     groups = np.zeros(size if len(of_class) else 0, dtype=np.uint8)
-    weights = Weights(
-        np.zeros((_PLACES, _OUTCOMES), np.float32), np.zeros(size, np.uint64), np.zeros(size, np.int8), groups, pairs
-    )
+    weight = np.zeros((_PLACES, _OUTCOMES), np.float32)
+    weights = Weights(weight, np.zeros(size, np.uint64), np.zeros(size, np.int8), groups, pairs)
     enter_words(weights, known, often, of_class)
     return weights

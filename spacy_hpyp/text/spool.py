@@ -52,17 +52,11 @@ class Spool(AbstractContextManager["Spool"]):
         RETURNS (int32[types + 1]): The numbers of the word types; and for the end of a sentence the first number that is
             no word, which is the vocabulary's length.
         """
-        numbers = [len(vocabulary), *vocabulary.numbers([*self._types])]
-        return np.array(numbers, dtype=np.int32)
+        return np.array([len(vocabulary), *vocabulary.numbers([*self._types])], dtype=np.int32)
 
     def streams(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
-        """The sentences as numbers of a vocabulary, some at a time.
-
-        numbers (int32[types + 1]): Made by `encode`.
-        RETURNS (Iterator[int32[*]]): The numbers of the words, and that of the end after each sentence.
-        """
-        for part in self._parts():
-            yield numbers[part]
+        """The sentences by numbers that `encode` has made, some at a time (int32[*]): those of words, and that of the end after each."""
+        return (numbers[part] for part in self._parts())
 
     def _parts(self) -> Iterator[np.ndarray]:
         self._file.seek(0)

@@ -88,9 +88,7 @@ RULES: dict[str, Callable[..., UnknownWordRule]] = {
 def plain_rule(name: str, arguments: dict[str, Any]) -> UnknownWordRule:
     """A rule of this package, made without looking anything up in a registry and of plain values only, as a file may name them.
 
-    name (str): One of `RULES`.
-    arguments (dict[str, Any]): What it is made with.
-    RETURNS (UnknownWordRule): The rule.
+    name (str), arguments (dict[str, Any]): One of `RULES`, and what it is made with.
     RAISES (ValueError): If the arguments are not the rule's.
     """
     signature = inspect.signature(RULES[name])
@@ -132,11 +130,8 @@ def _no_classes(form: str, lower_tag: str) -> list[str]:
 
 
 def _signatures(form: str, lower_tag: str) -> list[str]:
-    shape = _name(
-        _signature_case(form, lower_tag),
-        "DIGIT" if any(c.isdigit() for c in form) else "",
-        "DASH" if "-" in form else "",
-    )
+    digit, dash = "DIGIT" * any(c.isdigit() for c in form), "DASH" * ("-" in form)
+    shape = _name(_signature_case(form, lower_tag), digit, dash)
     suffix = _signature_suffix(form)
     return [f"{shape}-{suffix}", shape] if suffix else [shape]
 
@@ -157,8 +152,8 @@ def _signature_suffix(form: str) -> str:
     if len(lower) > 2 and lower.endswith("s"):
         # Not the plural: "glass", "basis", "bonus".
         return "" if lower[-2] in "siu" else "s"
-    has_dash_or_code = "-" in form or (any(c.isdigit() for c in form) and any(c.isupper() for c in form))
-    if len(lower) < 5 or has_dash_or_code:
+    is_code = any(c.isdigit() for c in form) and any(c.isupper() for c in form)
+    if len(lower) < 5 or "-" in form or is_code:
         return ""
     return next((suffix for suffix in _SIGNATURE_SUFFIXES if lower.endswith(suffix)), "")
 
@@ -221,8 +216,6 @@ def _is_mark(character: str) -> bool:
 
 def _script(form: str) -> str:
     """The script of the first letter, where it is not Latin."""
-    for character in form:
-        if character.isalpha():
-            script = unicodedata.name(character, "UNKNOWN").split(" ")[0]
-            return "" if script == "LATIN" else script
-    return ""
+    first = next(filter(str.isalpha, form), "")
+    script = unicodedata.name(first, "UNKNOWN").split(" ")[0] if first else "LATIN"
+    return "" if script == "LATIN" else script

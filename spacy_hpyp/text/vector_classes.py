@@ -33,8 +33,7 @@ def vector_classes(vocab: Vocab, classes: int, *, seed: int = 0) -> list[WordCla
         raise ValueError(f"There cannot be {classes} classes of {len(words)} words that have vectors.")
     directions = table[length > 0] / length[length > 0, None]
     rng = np.random.default_rng(seed)
-    waiting: list[tuple[float, str, np.ndarray]] = []
-    heappush(waiting, (-_spread(directions), "", np.arange(len(words))))
+    waiting = [(-_spread(directions), "", np.arange(len(words)))]
     done = []
     while len(waiting) + len(done) < classes:
         _, path, members = heappop(waiting)

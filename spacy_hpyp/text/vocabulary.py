@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from zlib import crc32
 
@@ -159,8 +160,6 @@ class Vocabulary:
         """Count words and tags and make a vocabulary of them.
 
         sentences (Iterable[tuple[Sequence[str], Sequence[int]]]): The words and the tag numbers of each sentence.
-        tags (Sequence[str]): The names of the tags.
-        settings (VocabularySettings): Thresholds and the rule for rare words.
         """
         # How often each word was seen with each tag.
         seen: Counter[tuple[str, int]] = Counter()
@@ -171,11 +170,8 @@ class Vocabulary:
             counts.setdefault(word, Counter())[tag] += count
         by_tags = settings.rare_words == TAGS
         min_class_count = min(settings.min_class_count, _SMALL_CLASS) if by_tags else settings.min_class_count
-        by_word = {
-            word: found
-            for word, found in counts.items()
-            if found.total() >= settings.min_count + int(by_tags and _teaches(word))
-        }
+        least = {word: settings.min_count + int(by_tags and _teaches(word)) for word in counts}
+        by_word = {word: found for word, found in counts.items() if found.total() >= least[word]}
         known = sorted(by_word, key=lambda word: (-by_word[word].total(), word))
         rare = [(entry, count) for entry, count in seen.items() if entry[0] not in by_word]
         tags_of = {word: sorted(counts[word].elements()) for (word, _), _ in rare}
@@ -197,9 +193,7 @@ class Vocabulary:
             by_class.setdefault(next(names, UNKNOWN), Counter())[tag] += count
         classes = [UNKNOWN, *sorted(name for name in by_class if name != UNKNOWN)]
         # Open classes are those that new words belong to: where a rare word has its tags from.
-        rare_tags = np.zeros(len(tags))
-        for (_, tag), count in rare:
-            rare_tags[tag] += count
+        rare_tags = np.bincount([tag for (_, tag), _ in rare], [count for _, count in rare], len(tags))
         open_class = np.flatnonzero(rare_tags >= max(1.0, _OPEN_CLASS_SHARE * rare_tags.sum())).tolist()
         open_class = open_class or list(range(len(tags)))
         candidates = [
@@ -207,8 +201,8 @@ class Vocabulary:
             for word in known
         ]
         candidates += [by_frequency(by_class[name], open_class) for name in classes]
-        offsets = np.concatenate([[0], np.cumsum([len(found) for found in candidates])]).astype(np.int64)
-        flat = np.array([tag for found in candidates for tag in found], dtype=np.int32)
+        offsets = np.cumsum([0, *map(len, candidates)]).astype(np.int64)
+        flat = np.array(list(chain.from_iterable(candidates)), dtype=np.int32)
         told = forms = None
         if settings.rare_words == AUTO and rare:
             told = SeenTags.learn(_seen_again(counts.values(), max(2, settings.min_count)), len(tags))
@@ -259,18 +253,13 @@ class Vocabulary:
         return self._observed.get((number, _usual(elsewhere), form), plain) if elsewhere else plain
 
     def numbers_left_out(self, words: Sequence[str], tags: Sequence[int]) -> list[int]:
-        """The number that each word of a sentence would have if it had not been seen where it stands.
-
-        words (Sequence[str]): The words of a sentence that the vocabulary was made of.
-        tags (Sequence[int]): Their tags.
-        """
+        """The number that each word of a sentence that the vocabulary was made of would have if it had not been seen where it stands."""
         return [self._number(word, _without(self._elsewhere(word), tag)) for word, tag in zip(words, tags)]
 
     def numbers_by_counts(self, numbers: np.ndarray, counts: np.ndarray, min_count: int) -> np.ndarray:
         """The numbers that words would have if they had been seen only so often: too rare ones those of their classes.
 
-        numbers (int32[*]): Those that they have.
-        counts (int64[len]): How often each has been seen elsewhere.
+        numbers (int32[*]), counts (int64[len]): Those that they have, and how often each number has been seen elsewhere.
         min_count (int): As in `VocabularySettings`.
         """
         found = np.arange(len(self.outcomes), dtype=np.int32)
@@ -296,7 +285,7 @@ class Vocabulary:
         if self.observed_form[number] != NONE:
             names.append(self.forms.names[self.observed_form[number]])
         if self.observed[number] != NONE:
-            names.append(_seen(self.tags[self.observed[number]]))
+            names.append(f"SEEN~{self.tags[self.observed[number]]}")
         return f"<{'~'.join(names)}>"
 
 
@@ -308,10 +297,6 @@ def by_frequency(found: Counter[Any], more: Iterable[Any] = ()) -> list[Any]:
 def _usual(tags: Sequence[int]) -> int:
     """The most frequent one of some tags."""
     return by_frequency(Counter(tags))[0]
-
-
-def _seen(tag: str) -> str:
-    return f"SEEN~{tag}"
 
 
 def _seen_again(counts: Iterable[Counter[int]], most: int) -> Iterator[tuple[int, int]]:
@@ -342,11 +327,9 @@ def _class_names(
     """The classes of a word, the most telling first: those of its form together with the usual tag that it had elsewhere tell more than
     that tag alone, and this more than its form.
 
-    names (list[str]): Those of its form, the most general last.
-    elsewhere (Sequence[int]): Tags that it had.
-    of_form (list[str] | None): Those that there are together with tags, if not all.
+    names (list[str]), of_form (list[str] | None): Those of its form, the most general last; and which there are together with tags, if not all.
     """
     if not elsewhere:
         return names
-    seen = _seen(tags[_usual(elsewhere)])
+    seen = f"SEEN~{tags[_usual(elsewhere)]}"
     return [*(f"{name}~{seen}" for name in (names if of_form is None else of_form)), seen, *names]

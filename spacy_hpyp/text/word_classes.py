@@ -29,12 +29,7 @@ _CLASS = "@"
 
 
 class WordClass(NamedTuple):
-    """A line of a file.
-
-    path (str): The path to the class, of "0" and "1".
-    word (str): The word.
-    count (int): How often it was seen.
-    """
+    """A line of a file: the path to the class, of "0" and "1", the word, and how often it was seen."""
 
     path: str
     word: str
@@ -88,16 +83,10 @@ def without_digits(word: str) -> str:
 
 
 def path_of(classes: Classes, word: str) -> str:
-    """The path to the class of a word: of itself; with other digits; in lower case; of words that look like it. "" if there is none.
-
-    classes (Classes): The classes of words.
-    """
+    """The path to the class of a word: of itself; with other digits; in lower case; of words that look like it. "" if there is none."""
     digits = without_digits(word)
-    for form in (word, digits, digits.lower(), *looks_of(word)):
-        found = classes.get(form)
-        if found is not None:
-            return found[0]
-    return ""
+    forms = (word, digits, digits.lower(), *looks_of(word))
+    return next((classes[form][0] for form in forms if form in classes), "")
 
 
 def uncased_classes(classes: Classes) -> dict[str, WordClass]:
@@ -141,11 +130,7 @@ def words_of_raw_text(classes: Classes) -> Iterator[tuple[str, int]]:
 
 @dataclass(frozen=True)
 class ClassedRule:
-    """A rule for unknown words by which those of raw text are of their class, or of a coarser one, and all others what they are by another rule.
-
-    rule (UnknownWordRule): The other one.
-    classes (Classes): The classes of raw text.
-    """
+    """A rule for unknown words by which those of raw text are of their class, or of a coarser one, and all others what they are by another rule."""
 
     rule: UnknownWordRule
     classes: Classes
@@ -194,23 +179,20 @@ def learn_classes(
     if not len(text.pairs):
         raise ValueError("There are no words to learn classes from.")
     begins, size = text.begins, len(text.words)
-    first, inside = (
-        Counter({text.words[i]: int(many[i]) for i in np.flatnonzero(many)})
-        for chosen in (begins, ~begins)
-        for many in [np.bincount(text.first[chosen], weights=text.counts[chosen], minlength=size)]
-    )
+    many = (np.bincount(text.first[own], text.counts[own], size) for own in (begins, ~begins))
+    first, inside = (Counter({text.words[i]: int(own[i]) for i in np.flatnonzero(own)}) for own in many)
     folded = {word: word.lower() for word in first if fold and inside[word.lower()] > inside[word]}
     counts = inside.copy()
     for word, count in first.items():
         counts[folded.get(word, word)] += count
     names = _names(counts, min_count)
-    if len(set(names.values())) < classes:
-        raise ValueError(
-            f"There cannot be {classes} classes of {len(set(names.values()))} words: ask for fewer classes, or give more text."
-        )
     known: Counter[str] = Counter()
     for word, count in counts.items():
         known[names[word]] += count
+    if len(known) < classes:
+        raise ValueError(
+            f"There cannot be {classes} classes of {len(known)} words: ask for fewer classes, or give more text."
+        )
     words = ["", *by_frequency(known)]
     number = {name: i for i, name in enumerate(words)}
     # A word may stand at the beginning of sentences alone, and be another one there.
@@ -241,7 +223,7 @@ def _names(counts: Counter[str], min_count: int) -> dict[str, str]:
     sizes: Counter[str] = Counter()
     for word in rare:
         sizes.update({name: counts[word] for name in looks_of(word)})
-    names = {word: word for word, count in counts.items() if count >= min_count}
+    names = {word: word for word in counts}
     for word in rare:
         own = looks_of(word)
         names[word] = next((name for name in own if sizes[name] >= min_count), own[-1])

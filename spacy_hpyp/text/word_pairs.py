@@ -89,15 +89,12 @@ def merge_pairs(parts: Sequence[WordPairs]) -> WordPairs:
     """The pairs of texts together."""
     words = sorted(set().union(*(part.words for part in parts)) | {""})
     place = {word: i for i, word in enumerate(words)}
-    moved = [_renumbered(part, np.array([place[word] for word in part.words], dtype=np.int64)) for part in parts]
-    empty = np.empty(0, dtype=np.int64)
-    return WordPairs(
-        words, *_add_up(np.concatenate([empty, *moved]), np.concatenate([empty, *(p.counts for p in parts)]))
-    )
-
-
-def _renumbered(part: WordPairs, place: np.ndarray) -> np.ndarray:
-    return place[part.first] << _FIRST | place[part.second] << _SECOND | part.begins
+    pairs, counts = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for part in parts:
+        moved = np.array([place[word] for word in part.words], dtype=np.int64)
+        pairs.append(moved[part.first] << _FIRST | moved[part.second] << _SECOND | part.begins)
+        counts.append(part.counts)
+    return WordPairs(words, *_add_up(np.concatenate(pairs), np.concatenate(counts)))
 
 
 def _add_up(pairs: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

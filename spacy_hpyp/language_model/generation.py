@@ -39,8 +39,6 @@ def generate_docs(
     """Sentences drawn from a model, each as a Doc.
 
     model (JointModel): A trained model that generates words.
-    vocab (Vocab): Of the Docs.
-    count (int): How many sentences.
     begin_with (Sequence[str]): The words that all of them begin with, no more than `max_length`.
     max_length (int): The most words of a sentence.
     seed (int): Fixes them. The first sentences are the same for every count.
@@ -82,11 +80,7 @@ def _draw(
 
 
 def unfound(drawn: str, begin_with: Sequence[str], max_length: int) -> ValueError:
-    """The error that no sentence was found.
-
-    drawn (str): What was drawn `ATTEMPTS` times.
-    begin_with (Sequence[str]), max_length (int): What it was to begin with, and the most words that it was to have.
-    """
+    """The error that no sentence was found in what was drawn `ATTEMPTS` times."""
     beginning_with = f" that begins with '{' '.join(begin_with)}'" if begin_with else ""
     return ValueError(
         f"{ATTEMPTS:,} {drawn} were drawn, and none made a sentence of {max_length} words or fewer{beginning_with}. Allow "

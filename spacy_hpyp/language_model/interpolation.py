@@ -64,10 +64,7 @@ class PairedPredictions(NamedTuple):
 
 
 class Perplexities(NamedTuple):
-    """The perplexities of a text.
-
-    parser, ngram, mixture (Perplexity): Those of the two models and of both together.
-    """
+    """The perplexities of a text by the two models and by both together."""
 
     parser: Perplexity
     ngram: Perplexity
@@ -77,8 +74,6 @@ class Perplexities(NamedTuple):
 def check_vocabularies(model: JointModel, ngrams: NGramModel) -> None:
     """See that two models can be mixed.
 
-    model (JointModel): A trained model that generates words.
-    ngrams (NGramModel): The other one.
     RAISES (ValueError): If the first one gives no probability to words, or their words or classes are not the same.
     """
     check_lexicalised(model)
@@ -90,12 +85,7 @@ def check_vocabularies(model: JointModel, ngrams: NGramModel) -> None:
 
 
 def predictions_of(ngrams: NGramModel, blocks: Blocks, parses: Parses) -> PairedPredictions:
-    """What both models say of the words of some blocks.
-
-    ngrams (NGramModel): With the parser's vocabulary.
-    blocks (Blocks): At least a block, and none without words.
-    parses (Parses): What the parser says of them.
-    """
+    """What both models say of the words of some blocks: at least a block, and none without words."""
     prefixes = parses.syntactic + parses.lexical
     ends = (parses.log_probability - prefixes)[blocks.offsets[1:] - 1]
     return PairedPredictions(np.insert(prefixes, blocks.offsets[1:], ends), *_score(ngrams, blocks))
@@ -170,10 +160,8 @@ class Interpolation:
     ) -> "Interpolation":
         """Find the shares that make sentences most probable.
 
-        model (JointModel), ngrams (NGramModel): As for the class.
         sentences (Iterable[Sequence[str]]): Sentences that neither model has learned from, each with a word at least.
-        search (Search): How the parser searches.
-        threads (int): How many threads do so; the result does not depend on it.
+        search (Search), threads (int): How the parser searches, and in how many threads, on which the result does not depend.
         RAISES (ValueError): If the models cannot be mixed, or there are no sentences.
         """
         check_vocabularies(model, ngrams)
@@ -186,8 +174,7 @@ class Interpolation:
         """The perplexities of a text, all with the parser's letters if it spells rare words out.
 
         sentences (Iterable[Sequence[str]]): Its sentences, each with a word at least; the weights must not be learned from them.
-        search (Search): How the parser searches.
-        threads (int): How many threads do so; the result does not depend on it.
+        search (Search), threads (int): As for `learn`.
         RAISES (ValueError): If there are no sentences.
         """
         scored: list[list[Perplexity]] = [[], [], []]
@@ -216,20 +203,14 @@ class Interpolation:
 
     def to_disk(self, path: str | Path) -> None:
         """Save the shares as JSON, without the models."""
-        content = {
-            "kind": KIND,
-            "format": FORMAT,
-            "vocabulary": _digest(self.ngrams.vocabulary),
-            "parser": self.shares.tolist(),
-        }
+        vocabulary = _digest(self.ngrams.vocabulary)
+        content = {"kind": KIND, "format": FORMAT, "vocabulary": vocabulary, "parser": self.shares.tolist()}
         replace_file(Path(path), (srsly.json_dumps(content, indent=2) + "\n").encode("utf8"))
 
     @classmethod
     def from_disk(cls, path: str | Path, model: JointModel, ngrams: NGramModel) -> "Interpolation":
         """Read what `to_disk` wrote.
 
-        path (str | Path): The file.
-        model (JointModel), ngrams (NGramModel): The models that were mixed.
         RAISES (ValueError): If the models cannot be mixed, or the file is damaged or does not belong to them.
         """
         check_vocabularies(model, ngrams)

@@ -69,7 +69,6 @@ class NGramVocabulary(NamedTuple):
 class DrawnSentence(NamedTuple):
     """A sentence that has been drawn.
 
-    words (list[str]): Its words.
     log_prob (float): Of the words and the end, and of the letters of words that are spelled out, in nats.
     """
 
@@ -159,8 +158,7 @@ def collect_vocabulary(
 
     def read() -> Iterator[tuple[Sequence[str], list[int]]]:
         for words in chain([first], found):
-            if spelling:
-                types.update(dict.fromkeys(words))
+            types.update(dict.fromkeys(words if spelling else ()))
             # All words have one and the same tag, whose name is empty: it says nothing about a word's class.
             yield words, [0] * len(words)
 
@@ -302,14 +300,14 @@ class NGramModel:
 
     def to_bytes(self) -> bytes:
         """The whole model, with a checksum."""
-        vocabulary, unknown_words, lang, spelling = self.words
+        vocabulary = self.vocabulary
         usual = vocabulary.candidate_tags[vocabulary.tag_offsets[: len(vocabulary)]]
         message = {
             "kind": KIND,
             "format": FORMAT,
             "order": self.order,
-            "lang": lang,
-            "unknown_words": _stored_rule(unknown_words),
+            "lang": self.words.lang,
+            "unknown_words": _stored_rule(self.words.unknown_words),
             "words": vocabulary.words,
             "classes": vocabulary.classes,
             "tags": vocabulary.tags,
@@ -319,9 +317,8 @@ class NGramModel:
             "samples": [
                 {name: value for name, value in sample.items() if name not in _STRUCTURE} for sample in self._samples
             ],
+            **({} if self.spelling is None else {"spelling": self.spelling.to_message()}),
         }
-        if spelling is not None:
-            message["spelling"] = spelling.to_message()
         return with_checksum(srsly.msgpack_dumps(message))
 
     @classmethod
@@ -337,10 +334,9 @@ class NGramModel:
         if message.get("kind") != KIND or message.get("format") != FORMAT:
             raise ValueError("it is not an n-gram model of this version of spacy-hpyp")
         try:
-            words = _read_vocabulary(message, unknown_words)
+            words, order = _read_vocabulary(message, unknown_words), message["order"]
             structure = {name: message["structure"][name] for name in _STRUCTURE}
             samples = [{**sample, **structure} for sample in message["samples"]]
-            order = message["order"]
         except ValueError:
             raise
         except DAMAGE as error:
@@ -366,7 +362,7 @@ class NGramModel:
             raise ValueError(f"The n-gram model '{path}' cannot be read: {error}. Train or copy it again.") from error
 
 
-def _read_vocabulary(message: dict[str, Any], given_rule: UnknownWordRule | None) -> NGramVocabulary:
+def _read_vocabulary(message: dict[str, Any], given: UnknownWordRule | None) -> NGramVocabulary:
     names = {part: message[part] for part in ("words", "classes", "tags")}
     for part, values in names.items():
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
@@ -380,10 +376,9 @@ def _read_vocabulary(message: dict[str, Any], given_rule: UnknownWordRule | None
         raise ValueError("the tags do not fit the vocabulary")
     if not isinstance(message["lang"], str):
         raise ValueError("the language is damaged")
-    rule = _rule_of_file(message["unknown_words"], given_rule)
-    offsets = np.arange(len(usual) + 1)
+    rule = _rule_of_file(message["unknown_words"], given)
     rare = rare_from_message(message, names["words"], names["tags"])
-    vocabulary = Vocabulary(**names, tag_offsets=offsets, candidate_tags=usual, rule=rule, rare=rare)
+    vocabulary = Vocabulary(**names, tag_offsets=np.arange(len(usual) + 1), candidate_tags=usual, rule=rule, rare=rare)
     # Files of earlier versions do not have it.
     spelling = Spelling.from_message(message["spelling"], len(vocabulary.classes)) if "spelling" in message else None
     return NGramVocabulary(vocabulary, _stored_rule(message["unknown_words"]), message["lang"], spelling)
@@ -405,10 +400,7 @@ def _rule_of_file(unknown_words: Any, given: UnknownWordRule | None) -> UnknownW
 
 
 def columns_of(order: int) -> np.ndarray:
-    """The context elements of an n-gram model's only expert: the previous words, the nearest first.
-
-    RETURNS (int32[1, order - 1]): See `Franchise`.
-    """
+    """The context elements of an n-gram model's only expert (int32[1, order - 1]): the previous words, the nearest first."""
     return np.arange(BEFORE, BEFORE + order - 1, dtype=np.int32).reshape(1, order - 1)
 
 
@@ -431,11 +423,9 @@ def train_ngram_model(
     sentences (Iterable[Sequence[str]]): The words of each sentence. They are read once and kept in a temporary file.
     words (NGramVocabulary | Callable): The vocabulary, or what makes one of the sentences.
     order (int): n, from 1 to 20.
-    sweeps (int): How many sweeps.
     samples (int): How many samples are averaged, no more than there are sweeps.
     seed (int): Fixes the model bit for bit.
     progress (Callable[[NgramProgress], None] | None): Is told now and then how far training is.
-    RETURNS (NGramModel): The model.
     RAISES (ValueError): If a setting is out of its range, or there are no sentences.
     """
     whole("order", order, highest=HIGHEST_ORDER)

@@ -9,7 +9,7 @@ from math import log
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import compiled
 from ..hpyp.franchise import deepest
 from ..hpyp.sequences import BEFORE, read_context
 from ..pools.finished import average_probability, draw_dish
@@ -56,12 +56,6 @@ def next_distributions(average, words, out):
             out[place, dish] = average_probability(average, row, dish)
 
 
-@borrowing
-def _passed_on(average, row):
-    """How much of a prediction comes from below all counts, from the uniform distribution: the mean over the samples."""
-    return average.passed_on[deepest(average.franchise, 0, row)].mean()
-
-
 @compiled
 def score_block(average, words, may_start, log_probability, passed_on):
     """The log-probabilities of a block's words and of its end, each given the words before it, averaged over samples and
@@ -85,7 +79,7 @@ def score_block(average, words, may_start, log_probability, passed_on):
         dish = words[place] if place < len(words) else boundary
         likely = np.argmax(begun)
         read_context(words, place - likely, place, 0, boundary, row)
-        passed_on[place] = _passed_on(average, row)
+        passed_on[place] = average.passed_on[deepest(average.franchise, 0, row)].mean()
         continued[:] = 0.0
         ended = 0.0
         for before in range(longest + 1):

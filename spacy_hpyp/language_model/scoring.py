@@ -12,6 +12,7 @@ of its characters. The end of each word is one of these, as the space between tw
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
 from math import exp, log, sqrt
 from typing import Any, NamedTuple
 
@@ -44,11 +45,10 @@ class Perplexity(NamedTuple):
     """What a model says of a text, or of one of its sentences.
 
     log_prob (float): The log-probability of the words and of the ends of the sentences, in nats.
-    words, unknown (int): Numbers of words, and of those that the model knows by their class only.
+    words, unknown, sentences (int): Numbers of words, of those that the model knows by their class only, and of sentences.
     variance (float): Of the log-probability where that is an estimate, else 0.
     characters (int): The number of characters of the words, their ends left out.
     spelling (float | None): The part of `log_prob` that the letters of those words have; None if the vocabulary is a closed one.
-    sentences (int): The number of sentences.
     """
 
     log_prob: float
@@ -116,18 +116,15 @@ class Perplexity(NamedTuple):
 
 
 def perplexity_of(sentences: Iterable[Perplexity]) -> Perplexity:
-    """The perplexity of a text.
+    """The perplexity of a text: the sums of what a model says of each of its sentences.
 
-    sentences (Iterable[Perplexity]): What a model says of each of its sentences.
-    RETURNS (Perplexity): Their sums: exp of minus the mean log-probability of a prediction, and what it is made of.
     RAISES (ValueError): If there are no sentences.
     """
-    total: Perplexity | None = None
-    for each in sentences:
-        total = each if total is None else total._plus(each)
-    if total is None:
+    found = iter(sentences)
+    first = next(found, None)
+    if first is None:
         raise ValueError("There is no sentence in the text, and so it has no perplexity.")
-    return total
+    return reduce(Perplexity._plus, found, first)
 
 
 def search_for_sums(search: Search, *, predictive: bool = False) -> Search:
@@ -177,7 +174,6 @@ def score_by_beam(
 
     model (JointModel): A trained model that generates words.
     sentences (Iterable[Sequence[str]]): The words of each sentence, at least one; some are held in memory at a time.
-    search (Search): How to search.
     threads (int): How many threads share the sentences; the result does not depend on it.
     RAISES (ValueError): If a sentence has no words.
     """
@@ -211,12 +207,10 @@ def score_by_particles(
     s² is the variance of the R estimates and p their mean (the delta method), and is too low by half of that on
     average (`Perplexity.bias`).
 
-    model (JointModel): A trained model that generates words.
-    sentences (Iterable[Sequence[str]]): The words of each sentence, at least one; some are held in memory at a time.
+    model, sentences, threads: As for `score_by_beam`.
     particles (int): How many particles a filter has.
     replicates (int): How many filters there are for each sentence, at least 2.
     seed (int): Fixes the estimates.
-    threads (int): How many threads share the sentences; the result does not depend on it.
     RAISES (ValueError): If a sentence has no words, there are too few filters, or a setting is out of its range.
     """
     whole("particles", particles, highest=HIGHEST_PARTICLES)

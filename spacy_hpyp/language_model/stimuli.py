@@ -81,32 +81,31 @@ def _rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
     """The rows of a table that are not empty, and in which line each begins. The first is the header, and the others have as many fields."""
     text = _decode(path)
     said = _SAID.match(text)
-    delimiter = said[1] if said else _TAB if path.suffix.lower() == ".tsv" else _delimiter(text)
+    # Else there is between the columns of a CSV file what its header has most of.
+    first = re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0]
+    delimiter = said[1] if said else _TAB if path.suffix.lower() == ".tsv" else max(",;\t", key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     start, rows, width = 1, 0, 0
     if said:
         next(reader)
         start = 2
-    while True:
-        try:
-            fields = next(reader, None)
-        except csv.Error as error:
-            raise ValueError(
-                f"Line {start} of '{path}' cannot be read as a row of a table: {error}. A field that begins with a quotation mark ends "
-                "with one, and those in it are doubled."
-            ) from error
-        if fields is None:
-            break
-        line, start = start, reader.line_num + 1
-        if not any(field.strip() for field in fields):
-            continue
-        rows, width = rows + 1, width or len(fields)
-        if len(fields) != width:
-            raise ValueError(
-                f"Line {line} of '{path}' has {len(fields)} fields, but the header has {width} columns. A field that has the "
-                "separator in it must be quoted."
-            )
-        yield line, fields
+    try:
+        for fields in reader:
+            line, start = start, reader.line_num + 1
+            if not any(field.strip() for field in fields):
+                continue
+            rows, width = rows + 1, width or len(fields)
+            if len(fields) != width:
+                raise ValueError(
+                    f"Line {line} of '{path}' has {len(fields)} fields, but the header has {width} columns. A field that has the "
+                    "separator in it must be quoted."
+                )
+            yield line, fields
+    except csv.Error as error:
+        raise ValueError(
+            f"Line {start} of '{path}' cannot be read as a row of a table: {error}. A field that begins with a quotation mark ends "
+            "with one, and those in it are doubled."
+        ) from error
     if rows == 0:
         raise ValueError(f"The table '{path}' is empty: it has not even a header.")
     if rows == 1:
@@ -128,8 +127,7 @@ def _named_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """What the rows of a table are called in errors, and their columns."""
     rows = _rows_of(path)
     header = _unique([field.strip() for field in next(rows)[1]], path)
-    for line, fields in rows:
-        yield f"line {line} of '{path}'", dict(zip(header, fields))
+    yield from ((f"line {line} of '{path}'", dict(zip(header, fields))) for line, fields in rows)
 
 
 def texts_of_words(
@@ -226,31 +224,29 @@ def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str, cont
     """
     texts = [key for key in row if key in _TEXTS]
     if context is None and not texts and all(key in row for key in _CONTINUED):
-        context, text = _CONTINUED
-        texts = [text]
+        context, *texts = _CONTINUED
     if len(texts) != 1:
         raise ValueError(
             f"{capital(name)} should have either a 'text' or 'regions', but it has {', '.join(row) or 'nothing'}."
         )
-    read = {texts[0], context} if context is not None else {*texts}
-    others = carried({key: value for key, value in row.items() if key not in read}, _TAKEN, name)
-    content = row[texts[0]]
-    is_list = texts[0] == "regions" and not isinstance(content, str) and isinstance(content, Iterable)
+    (kind,) = texts
+    others = carried({key: value for key, value in row.items() if key not in (kind, context)}, _TAKEN, name)
+    columns, content = {**columns, **others}, row[kind]
+    is_list = kind == "regions" and not isinstance(content, str) and isinstance(content, Iterable)
     parts = [*content] if is_list else [content]
     if wrong := [part for part in parts if not isinstance(part, str)]:
-        raise ValueError(_no_string(texts[0], name, wrong[0]))
-    if texts[0] == "text":
-        text = " ".join(content.split())
-        if not text:
+        raise ValueError(_no_string(kind, name, wrong[0]))
+    if kind == "text":
+        if not content.strip():
             raise ValueError(f"The text of {name} is empty.")
-        passage = TextPassage(text, {**columns, **others}, name)
+        passage = TextPassage(" ".join(content.split()), columns, name)
     else:
         if is_list:
             # Of a word and its clitic, which belong together, only a string can say so.
             parts = [f" {part} " if part.strip() else "" for part in parts]
-        elif texts[0] == "regions":
+        elif kind == "regions":
             parts = content.split(SEPARATOR)
-        passage = _passage(parts, {**columns, **others}, name)
+        passage = _passage(parts, columns, name)
     return passage if context is None else _after(_string(name, row, context), passage)
 
 
@@ -316,8 +312,7 @@ def _passage(parts: Sequence[str], columns: dict[str, Any], name: str) -> TextPa
 
 def _header(line: int, fields: list[str], path: Path) -> list[str]:
     header = [field.strip() for field in fields]
-    lower = [name.lower() for name in header]
-    header = [low if low in (*_KEYS, *_TEXTS) else name for name, low in zip(header, lower)]
+    header = [name.lower() if name.lower() in (*_KEYS, *_TEXTS) else name for name in header]
     missing = [name for name in _KEYS[:1] if name not in header]
     if not any(name in header for name in _TEXTS) and not all(name in header for name in _CONTINUED):
         missing.append("text' or 'regions")
@@ -342,15 +337,8 @@ def _unique(header: list[str], path: Path) -> list[str]:
     return header
 
 
-def _delimiter(text: str) -> str:
-    """What is between the columns of a CSV file: what its header has most of."""
-    first = re.split(r"[\r\n]", text.lstrip(), maxsplit=1)[0]
-    return max(",;\t", key=first.count)
-
-
 def _decode(path: Path) -> str:
-    data = path.read_bytes()
-    lines = data.splitlines(keepends=True)
+    lines = path.read_bytes().splitlines(keepends=True)
     return "".join(_text_of(line, number, path) for number, line in enumerate(lines, 1)).removeprefix(_BYTE_ORDER_MARK)
 
 

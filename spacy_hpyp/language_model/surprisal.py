@@ -34,8 +34,7 @@ class TableRow(NamedTuple):
     """A row of a table that has one word a row.
 
     region (int): Which region of the text the word is, from 1; 0 if there is none.
-    columns (dict[str, Any]): The row.
-    name (str): What it is called in errors.
+    columns (dict[str, Any]), name (str): The row, and what it is called in errors.
     """
 
     region: int
@@ -126,10 +125,7 @@ def rare_classes(vocabulary: Vocabulary, words: Iterable[str]) -> list[str]:
 
 
 def entropy(distribution: np.ndarray) -> np.ndarray:
-    """The entropy of distributions in bits.
-
-    distribution (float64[..., outcomes]): Probabilities.
-    """
+    """The entropy of distributions (float64[..., outcomes]) in bits."""
     return -np.sum(distribution * np.log2(np.maximum(distribution, 1e-300)), axis=-1) + 0.0
 
 
@@ -148,13 +144,9 @@ def passage_rows(
     if by == REGION and not passage.ends:
         raise ValueError(f"There are no regions in {passage.name}: separate them by '|' in a column 'regions'.")
     tokens = [row for row in _tokens(doc, scores, passage) if punctuation or not doc[row["i"]].is_punct]
-    if by == TOKEN:
-        for row in tokens:
-            yield _row(row, doc, scores, passage, by, [row])
-        return
+    # Words and regions are numbered, as tokens are.
     for _, group in groupby(tokens, key=lambda row: row[by]):
-        own = list(group)
-        yield _row(own[0], doc, scores, passage, by, own)
+        yield _row(doc, scores, passage, by, list(group))
 
 
 def carried(columns: Row, taken: Container[str], name: str) -> Row:
@@ -191,7 +183,6 @@ def table_rows(
     to be counted, there is nothing (None), and it is none of the words before.
 
     doc (Doc), scores (TokenScores), passage (TextPassage), punctuation (bool): See `passage_rows`.
-    frequencies (Frequencies): How frequent words are.
     lags (int): Of so many words before there are columns, too.
     RAISES (ValueError): If a token reaches over two rows, or two columns would have the same name.
     """
@@ -247,8 +238,8 @@ def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row
             yield {"i": token.i, "region": own, "sentence": sentence - before, "word": word, "token": number}
 
 
-def _row(first: Row, doc: Doc, scores: TokenScores, passage: TextPassage, by: str, tokens: list[Row]) -> Row:
-    places = [row["i"] for row in tokens]
+def _row(doc: Doc, scores: TokenScores, passage: TextPassage, by: str, tokens: list[Row]) -> Row:
+    first, places = tokens[0], [row["i"] for row in tokens]
     start, end = int(scores.spans[places[0], 0]), int(scores.spans[places[-1], 1])
     row = dict(passage.columns)
     if passage.ends:
@@ -260,13 +251,13 @@ def _row(first: Row, doc: Doc, scores: TokenScores, passage: TextPassage, by: st
         row["word"] = first["word"]
     row["token" if by == TOKEN else "tokens"] = first["token"] if by == TOKEN else len(tokens)
     row |= {"start": passage.offset + start, "end": passage.offset + end}
-    if by == WORD:
+    row["text"] = passage.text[start:end]
+    if by == TOKEN:
+        row["text"] = doc[places[0]].text
+        row |= {} if scores.tags is None else {"tag": scores.tags[places[0]]}
+    elif by == WORD:
         parts = dict.fromkeys(map(tuple, scores.spans[places].tolist()))
         row["text"] = "".join(passage.text[first:last] for first, last in parts)
-    else:
-        row["text"] = doc[places[0]].text if by == TOKEN else passage.text[start:end]
-    if by == TOKEN and scores.tags is not None:
-        row["tag"] = scores.tags[places[0]]
     row |= {name: float(values[places].sum()) for name, values in scores.summed.items()}
     classes = [scores.classes[i] for i in places if scores.classes[i]]
     row |= {"known": not classes, "class": " ".join(classes)}

@@ -29,7 +29,8 @@ def ParseVotes(voters: Sequence[str]) -> Model[list[Doc], Result]:
     if len(set(voters)) < len(voters):
         raise ValueError(f"A voter is named twice: {list(voters)}.")
     model = model_holding(Votes(voters, [], []), "parse_votes", VOTES, _elect)
-    model.attrs["voters"] = list(voters)
+    # In the order of files of earlier versions.
+    model.attrs.update({"voters": list(voters), VOTES: model.attrs.pop(VOTES)})
     return model
 
 

@@ -94,22 +94,15 @@ Possible = Whole | Number | OneOf | Kind
 
 
 def check(name: str, value: Any, possible: Possible) -> None:
-    """See that a setting is what it may be.
-
-    RAISES (ValueError): If it is not.
-    """
+    """Raise a ValueError if a setting is not what it may be."""
     if value not in possible:
         raise ValueError(f"'{name}' must be {possible}, not {value!r}.")
 
 
 def whole(name: str, value: int, *, least: int = 1, highest: float = _HIGHEST) -> int:
-    """A setting that has to be a whole number in a range.
+    """The value of a setting that has to be a whole number in a range.
 
-    name (str): Its name.
-    value (int): What it is set to; NumPy's whole numbers are whole numbers, too.
-    least, highest: The range.
-    RETURNS (int): The value.
-    RAISES (ValueError): If it is not in the range.
+    RAISES (ValueError): If it is not.
     """
     check(name, value, Whole(least, highest))
     return int(value)
@@ -138,19 +131,15 @@ class Settings:
     def __post_init__(self) -> None:
         for declared in fields(self):
             value, default = getattr(self, declared.name), declared.default
-            if value is None and default is None:
-                continue
-            check(declared.name, value, declared.metadata["possible"])
+            if value is not None or default is not None:
+                check(declared.name, value, declared.metadata["possible"])
             if isinstance(default, bool | int | float | str):
                 # Numbers of NumPy, and whole ones where others may be, are made what compiled code and files have.
                 object.__setattr__(self, declared.name, type(default)(value))
 
 
 def attributes(group: type[Settings]) -> Callable[[type[Decorated]], type[Decorated]]:
-    """Make settings attributes of a class whose objects have `settings` and can `change` them.
-
-    group (type[Settings]): The settings.
-    """
+    """Make settings attributes of a class whose objects have `settings` and can `change` them."""
 
     def attribute(name: str, declared: Any) -> property:
         def change(component: Any, value: Any) -> None:
@@ -168,10 +157,7 @@ def attributes(group: type[Settings]) -> Callable[[type[Decorated]], type[Decora
 
 
 def taking(group: type[Settings]) -> Callable[[Callable], Callable]:
-    """Say by the signature of a function that takes `**settings` which ones these are: spaCy reads there what a config may have.
-
-    group (type[Settings]): The settings.
-    """
+    """Say by the signature of a function that takes `**settings` which ones these are: spaCy reads there what a config may have."""
 
     def decorate(function: Callable) -> Callable:
         signature = inspect.signature(function)

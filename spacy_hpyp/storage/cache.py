@@ -19,12 +19,7 @@ _SUFFIX = ".bin"
 
 
 class Kept(NamedTuple):
-    """A file of the cache.
-
-    path (Path): Where it stands.
-    size (int): In bytes.
-    used (float): When it was last asked for, in seconds since the epoch.
-    """
+    """A file of the cache, with its size in bytes and when it was last asked for, in seconds since the epoch."""
 
     path: Path
     size: int

@@ -39,19 +39,13 @@ _DIGEST = 16
 
 
 def with_checksum(content: bytes) -> bytes:
-    """Put a mark and a checksum before some bytes.
-
-    content (bytes): What is to be stored.
-    RETURNS (bytes): What `without_checksum` takes.
-    """
+    """Put a mark and a checksum before some bytes, which `without_checksum` takes away."""
     return _MARK + _digest(content) + content
 
 
 def without_checksum(data: bytes) -> bytes:
     """Check and remove what `with_checksum` put before some bytes. Bytes without the mark are older, and stay as they are.
 
-    data (bytes): What was stored.
-    RETURNS (bytes): The content.
     RAISES (ValueError): If the content is not what it was, or these are no bytes at all.
     """
     if not isinstance(data, bytes):
@@ -77,10 +71,8 @@ def identity_of_file(path: Path) -> str:
 
 
 def unpack_message(data: bytes) -> dict[str, Any]:
-    """Check the checksum of a msgpack message, and read the message.
+    """Check the checksum of a msgpack message, which an older one does not have, and read its parts by their names.
 
-    data (bytes): The message; an older one has no checksum.
-    RETURNS (dict[str, Any]): Its parts by their names.
     RAISES (ValueError): If it is damaged, or is no such message.
     """
     content = without_checksum(data)

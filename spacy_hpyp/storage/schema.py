@@ -29,11 +29,7 @@ class Field(NamedTuple):
 
 
 class Ragged(NamedTuple):
-    """Arrays of integers, one after the other.
-
-    values (int32[*] | int32[rows, *]): All of their numbers.
-    offsets (int64[n + 1]): Where each begins.
-    """
+    """Arrays of integers, one after the other: all of their numbers (int32[*] | int32[rows, *]), and where each begins (int64[n + 1])."""
 
     values: np.ndarray
     offsets: np.ndarray
@@ -51,11 +47,7 @@ class Ragged(NamedTuple):
 
 
 class Keyed(NamedTuple):
-    """Arrays of integers that belong to sentences or documents.
-
-    keys (list[bytes]): What identifies these; all have the same length.
-    arrays (Ragged): An array for each.
-    """
+    """Arrays of integers that belong to sentences or documents, and what identifies each of these; all keys have the same length."""
 
     keys: list[bytes]
     arrays: Ragged
@@ -97,8 +89,7 @@ def different_names(name: str) -> Field:
 def integers(name: str) -> Field:
     """An array of integers from 0 on (int32[*])."""
     return Field(
-        lambda value: {name: pack_integers(value)},
-        lambda message, sizes: unpack_integers(part(message, name, dict)),
+        lambda value: {name: pack_integers(value)}, lambda message, _: unpack_integers(part(message, name, dict))
     )
 
 
@@ -169,26 +160,17 @@ def copies(keys: str, counts: str) -> Field:
 
 
 def group(**fields: Field) -> Field:
-    """Several things with names, in their order (dict[str, Any]).
-
-    fields (Field): By name.
-    """
+    """Several things with names, in their order (dict[str, Any])."""
 
     def write(value: Mapping[str, Any]) -> Message:
-        written: Message = {}
-        for name, field in fields.items():
-            written |= field.write(value[name])
-        return written
+        return {part: own for name, field in fields.items() for part, own in field.write(value[name]).items()}
 
     return Field(write, lambda message, sizes: {name: field.read(message, sizes) for name, field in fields.items()})
 
 
 def inside(name: str, field: Field) -> Field:
     """What stands in a message of its own, which is a part of another one."""
-    return Field(
-        lambda value: {name: field.write(value)},
-        lambda message, sizes: field.read(part(message, name, dict), sizes),
-    )
+    return Field(lambda value: {name: field.write(value)}, lambda msg, sizes: field.read(part(msg, name, dict), sizes))
 
 
 def later(name: str, field: Field) -> Field:

@@ -41,9 +41,8 @@ class Tree:
 
 
 def read_trees(path: Path) -> Iterator[Tree]:
-    """The trees of a file, many to a line or one on many lines. Lines between trees that begin with `*x*` are a notice.
+    """The trees of a file in UTF-8, many to a line or one on many lines. Lines between trees that begin with `*x*` are a notice.
 
-    path (Path): A file in UTF-8.
     RAISES (ValueError): If there is no tree, a bracket is not closed or not open, or is neither a tag with its word nor a label
         with other brackets, with the line.
     """
@@ -67,12 +66,12 @@ def read_trees(path: Path) -> Iterator[Tree]:
                     top.children.append(node)
                 stack.append(node)
             elif top is None:
-                raise wrong(
-                    number,
+                what = (
                     "a bracket is closed that is not open."
                     if token == ")"
-                    else f"'{token}' stands outside of brackets.",
+                    else f"'{token}' stands outside of brackets."
                 )
+                raise wrong(number, what)
             elif token == ")":
                 if not top.children and top.word is None:
                     raise wrong(number, f"the tag '{top.label}' has no word." if top.label else "a bracket is empty.")

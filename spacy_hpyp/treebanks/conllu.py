@@ -151,23 +151,18 @@ def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
 
 
 def paragraphs_of(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    """Lines between empty ones, where white space is nothing.
-
-    lines (Iterable[tuple[int, str]]): With the place of each.
-    """
+    """Lines with their places, between empty ones, where white space is nothing."""
     for is_empty, own in groupby(lines, lambda each: not each[1].strip()):
         if not is_empty:
             yield [*own]
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file in UTF-8, perhaps with a byte order mark, without their ends.
+    """The lines of a file in UTF-8, perhaps with a byte order mark, with their numbers, from 1, and without their ends.
 
     Only a line feed ends a line, perhaps with a carriage return before it: other characters that Unicode calls line ends may be
     parts of words.
 
-    path (Path): The file.
-    RETURNS (Iterator[tuple[int, str]]): Numbers, from 1, and lines.
     RAISES (ValueError): If it is not UTF-8, with the line.
     """
     data = path.read_bytes()
@@ -176,14 +171,12 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ValueError(f"'{path}', line {line}: this is not text in UTF-8 ({error.reason}).") from error
-    for number, line in enumerate(text.split("\n"), start=1):
-        yield number, line.removesuffix("\r")
+    yield from enumerate((line.removesuffix("\r") for line in text.split("\n")), start=1)
 
 
 def read_blocks(path: Path) -> Iterator[Block]:
-    """The sentences of a CoNLL-U file as their lines, with trees or without.
+    """The sentences of a CoNLL-U file in UTF-8 as their lines, with trees or without.
 
-    path (Path): A file in UTF-8.
     RAISES (ValueError): If it has no sentences, or a line is not one of CoNLL-U, with the line.
     """
     block: Block | None = None
@@ -203,9 +196,8 @@ def read_blocks(path: Path) -> Iterator[Block]:
 
 
 def read_conllu(path: Path) -> list[ConlluSentence]:
-    """The sentences of a CoNLL-U file. Ranges of multiword tokens, empty nodes, and comments on the text are left out.
+    """The sentences of a CoNLL-U file in UTF-8. Ranges of multiword tokens, empty nodes, and comments on the text are left out.
 
-    path (Path): A file in UTF-8.
     RAISES (ValueError): If it has no sentences, a line is not one of CoNLL-U, or a sentence is not a tree with one root, with the
         line.
     """
@@ -221,8 +213,6 @@ def read_conllu(path: Path) -> list[ConlluSentence]:
 def write_conllu(path: Path, sentences: Iterable[ConlluSentence]) -> None:
     """Write sentences to a file in CoNLL-U, which takes its place when it is complete.
 
-    path (Path): The file.
-    sentences (Iterable[ConlluSentence]): The sentences.
     RAISES (OSError): If it cannot be written.
     """
     with replacing(path, "w", encoding="utf8", newline="\n") as file:

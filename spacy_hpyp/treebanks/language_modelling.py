@@ -77,8 +77,6 @@ class WordForms:
 def simplify(sentences: Iterable[ConlluSentence], forms: WordForms) -> tuple[list[ConlluSentence], int]:
     """Sentences without punctuation, and with one word for numbers.
 
-    sentences (Iterable[ConlluSentence]): The sentences.
-    forms (WordForms): How words are written.
     RETURNS (tuple[list[ConlluSentence], int]): Those that have words, and how many have none. Where a document begins with one of these, it
         begins with the next sentence.
     """
@@ -102,7 +100,6 @@ def frequent_words(sentences: Iterable[ConlluSentence], size: int, forms: WordFo
 
     sentences (Iterable[ConlluSentence]): The training part, see `simplify`.
     size (int): How many words there are at most, with the word for numbers and that for all others; at least 3.
-    forms (WordForms): How words are written.
     RAISES (ValueError): If the size is out of its range.
     """
     whole("size", size, least=3)
@@ -115,13 +112,11 @@ def frequent_words(sentences: Iterable[ConlluSentence], size: int, forms: WordFo
 
 def limit(sentences: Iterable[ConlluSentence], vocabulary: Collection[str], forms: WordForms) -> list[ConlluSentence]:
     """Sentences with one word for all that are not in the vocabulary."""
-    return [
-        ConlluSentence(
-            [word if word.form in vocabulary else word._replace(form=forms.unknown) for word in sentence.words],
-            sentence.comments,
-        )
-        for sentence in sentences
-    ]
+
+    def known(word: ConlluWord) -> ConlluWord:
+        return word if word.form in vocabulary else word._replace(form=forms.unknown)
+
+    return [ConlluSentence([*map(known, sentence.words)], sentence.comments) for sentence in sentences]
 
 
 def _is_punctuation_label(label: str) -> bool:
@@ -160,9 +155,8 @@ def _without(words: list[ConlluWord], left_out: list[bool]) -> list[ConlluWord]:
         words = words.copy()
         words[root] = words[root]._replace(deprel="root" if _is_punctuation_label(label) else label)
     numbers = {i: number for number, i in enumerate(heads, start=1)}
-    return [
-        words[i]._replace(head=0 if i == root else numbers[root if head < 0 else head]) for i, head in heads.items()
-    ]
+    above_of = {i: 0 if i == root else numbers[root if head < 0 else head] for i, head in heads.items()}
+    return [words[i]._replace(head=head) for i, head in above_of.items()]
 
 
 def _largest(heads: dict[int, int]) -> int:

@@ -35,17 +35,19 @@ from .head_rules import PUNCTUATION, category, find_head, function_tags
 #: The tag of empty elements.
 NONE = "-NONE-"
 
-_CLAUSES = frozenset(["VP", "S", "SQ", "SINV", "SBAR"])
-_NOUNS = frozenset(["NP", "NAC", "NX", "WHNP", "NML"])
-_ADJECTIVES = frozenset(["ADJP", "ADVP", "QP", "WHADJP", "WHADVP"])
-_PREPOSITIONS = frozenset(["PP", "WHPP"])
+# By the rules 7 to 10.
+_MODIFIERS = {
+    **dict.fromkeys(["VP", "S", "SQ", "SINV", "SBAR"], "VMOD"),
+    **dict.fromkeys(["NP", "NAC", "NX", "WHNP", "NML"], "NMOD"),
+    **dict.fromkeys(["ADJP", "ADVP", "QP", "WHADJP", "WHADVP"], "AMOD"),
+    **dict.fromkeys(["PP", "WHPP"], "PMOD"),
+}
 
 
 def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:
     """The label of the arc between the heads of two children of a phrase, by the rules 2 to 11.
 
-    mother (str): The label of the phrase.
-    dependent (str): The label of the child that is not the head, and no punctuation.
+    mother, dependent (str): The labels of the phrase, and of the child that is not the head, and no punctuation.
     head_is_word (bool): Whether the head child is a word, and no phrase.
     """
     phrase, child, tags = category(mother), category(dependent), function_tags(dependent)
@@ -59,24 +61,11 @@ def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:
         return "VC"
     if phrase == "SBAR" and child == "S":
         return "SBAR"
-    if phrase in _CLAUSES:
-        return "VMOD"
-    if phrase in _NOUNS:
-        return "NMOD"
-    if phrase in _ADJECTIVES:
-        return "AMOD"
-    if phrase in _PREPOSITIONS:
-        return "PMOD"
-    return "DEP"
+    return _MODIFIERS.get(phrase, "DEP")
 
 
 def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> ConlluSentence | None:
-    """A phrase structure tree as a dependency tree.
-
-    tree (Tree): The tree.
-    comments (tuple[str, ...]): Of the sentence.
-    RETURNS (ConlluSentence | None): None if it has only empty elements.
-    """
+    """A phrase structure tree as a dependency tree with comments, or None if it has only empty elements."""
     leaves: list[Tree] = []
     heads: list[int] = []
     labels: list[str] = []

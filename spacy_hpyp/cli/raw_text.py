@@ -2,7 +2,7 @@
 
 import gzip
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from io import TextIOWrapper
 from itertools import groupby
@@ -128,7 +128,11 @@ def read_paragraphs(path: str | Path, nlp: Language | None = None) -> Iterator[l
 
 
 def locate_paragraphs(
-    path: str | Path, *, per_line: bool = False, file: Iterable[str] | None = None
+    path: str | Path,
+    *,
+    per_line: bool = False,
+    file: Iterable[str] | None = None,
+    size: Callable[[str], int] = len,
 ) -> Iterator[tuple[int, str]]:
     """The paragraphs of a text file, each with how many characters of the file come before it.
 
@@ -137,10 +141,11 @@ def locate_paragraphs(
 
     per_line (bool): Whether every line that is not empty is a paragraph, however long.
     file (Iterable[str] | None): The lines, if the file is open already; the path is its name then.
+    size (Callable[[str], int]): Counts of these what comes before a paragraph, if that is not to be their characters.
     RAISES (ValueError): If the file is not text in UTF-8, or is a table or CoNLL-U.
     """
-    lines = lines_of(Path(path)) if file is None else _located(file, Path(path))
-    yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines)
+    lines = lines_of(Path(path)) if file is None else _located(file, Path(path), size)
+    yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines, size)
 
 
 def _gold_sentences(path: Path) -> Iterator[list[str]]:
@@ -156,7 +161,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
         yield from _located(file, path)
 
 
-def _located(file: Iterable[str], path: Path) -> Iterator[tuple[int, str]]:
+def _located(file: Iterable[str], path: Path, size: Callable[[str], int] = len) -> Iterator[tuple[int, str]]:
     end = 0
     for line in decoded_lines(file, path):
         if _WORD.match(line):
@@ -165,9 +170,9 @@ def _located(file: Iterable[str], path: Path) -> Iterator[tuple[int, str]]:
                 f"{name} looks like CoNLL-U, but it was to be read as running text. Let its name end with .conllu, or where there "
                 "is the option --conllu, add it."
             )
-        start, end = end, end + len(line)
+        start, end = end, end + size(line)
         if start == 0 and line.startswith(_BYTE_ORDER_MARK):
-            yield 1, line[1:]
+            yield size(_BYTE_ORDER_MARK), line[1:]
         else:
             yield start, line
 
@@ -205,7 +210,7 @@ def _sentences(doc: Doc) -> Iterator[list[str]]:
             yield words
 
 
-def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+def _paragraphs(lines: Iterable[tuple[int, str]], size: Callable[[str], int]) -> Iterator[tuple[int, str]]:
     text, start = "", 0
     for offset, line in lines:
         if not line.strip():
@@ -220,8 +225,8 @@ def _paragraphs(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
             cut = 1 + max(text.rfind(space, 0, _LONGEST) for space in " \n\t")
             cut = cut or _LONGEST
             yield start, text[:cut]
+            start += size(text[:cut])
             text = text[cut:]
-            start += cut
     if text.strip():
         yield start, text
 

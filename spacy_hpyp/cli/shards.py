@@ -3,7 +3,6 @@
 import json
 import os
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -86,10 +85,13 @@ class ShardTask(ABC):
         lines = lines_of(shard, per_line=self.per_line)
         if shard.kind == RECORDS:
             found = self._of_records(lines, shard)
+        elif shard.kind == CONLLU:
+            found = (Document(own[0][0], "".join(line for _, line in own)) for own in paragraphs_of(lines))
         else:
-            blocks = paragraphs_of(lines) if shard.kind == CONLLU else ()
-            found = (Document(own[0][0], "".join(line for _, line in own)) for own in blocks)
-            found = found if shard.kind == CONLLU else _located(lines, shard, per_line=self.per_line)
+            first = next(lines, (0, ""))
+            plain = (line for _, line in chain([first], lines))
+            texts = locate_paragraphs(shard.path, per_line=self.per_line, file=plain, size=_bytes)
+            found = (Document(first[0] + place, text) for place, text in texts)
         for document in found:
             damaged = NO_TEXT.search(document.text)
             yield Document(document.place, "", "it is not text in UTF-8") if damaged else document
@@ -118,6 +120,10 @@ class ShardTask(ABC):
                 file.write(_LINES[self.output_format](some).encode())
         else:
             file.write(_WHOLES[self.output_format](list(chain.from_iterable(found))))
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf8", "surrogateescape"))
 
 
 def send(task: ShardTask) -> ShardTask:
@@ -219,24 +225,6 @@ class SentencesTask(ShardTask):
             return found, sum(map(len, found))
 
         return find_sentences
-
-
-def _located(lines: Iterable[tuple[int, str]], shard: Shard, *, per_line: bool) -> Iterator[Document]:
-    """Paragraphs, with their places in bytes; where they are cut out, they have places in characters."""
-    begun: deque[tuple[int, int, str]] = deque()
-
-    def texts() -> Iterator[str]:
-        characters = 0
-        for at, line in lines:
-            begun.append((characters, at, line))
-            characters += len(line)
-            yield line
-
-    for start, text in locate_paragraphs(shard.path, per_line=per_line, file=texts()):
-        while len(begun) > 1 and begun[1][0] <= start:
-            begun.popleft()
-        first, at, line = begun[0]
-        yield Document(at + len(line[: start - first].encode("utf8", "surrogateescape")), text)
 
 
 def made_with(model: str | None) -> tuple[str, str]:

@@ -56,7 +56,7 @@ def udeval(
     if peer:
         if peer_model is None or (train is None and not peer_model.exists()):
             raise ValueError("A peer needs --peer-model, and --train where that is not there yet.")
-        systems[peer] = UDPipe(peer_model, train, dev).reader(treebank)
+        systems[peer] = udpipe(peer_model, train, dev, treebank)
     scores: _Scores = {}
     rows, speeds = [], {}
     # What is compiled or read the first time is no part of the speed.
@@ -111,67 +111,57 @@ _INPUTS = {"text": "tokenizer", "sentences": "tokenizer=presegmented", "words": 
 _METHOD = "morphodita_parsito"
 
 
-class UDPipe:
-    """A model of UDPipe. Where its file is not there, it is trained, which takes from ten minutes to hours, and saved there.
+def udpipe(model: Path, train: Path | None, dev: Path | None, treebank: Path) -> Callable[[Kept], str]:
+    """UDPipe, which parses a treebank, given what of it is kept, and writes CoNLL-U.
 
+    model (Path): Its file. Where there is none, it is trained, which takes from ten minutes to hours, and saved there.
     train (Path | None): What it is trained on then, in CoNLL-U.
     dev (Path | None): What its training looks at to end early.
     RAISES (ValueError): If UDPipe is not installed, or the model cannot be trained or read.
     """
+    try:
+        from ufal import udpipe
+    except ImportError as error:
+        raise ValueError(
+            "UDPipe is the package 'ufal.udpipe', of the extra 'ud': pip install 'spacy-hpyp[ud]'"
+        ) from error
 
-    def __init__(self, model: Path, train: Path | None = None, dev: Path | None = None) -> None:
-        try:
-            from ufal import udpipe
-        except ImportError as error:
-            raise ValueError(
-                "UDPipe is the package 'ufal.udpipe', of the extra 'ud': pip install 'spacy-hpyp[ud]'"
-            ) from error
-        self._udpipe = udpipe
-        if not model.exists():
-            if train is None:
-                raise ValueError(f"There is no model of UDPipe at '{model}', and nothing to train it on.")
-            self._train(model, train, dev)
-        self._model = udpipe.Model.load(str(model))
-        if self._model is None:
-            raise ValueError(f"'{model}' is no model of UDPipe.")
-
-    def _train(self, model: Path, train: Path, dev: Path | None) -> None:
-        prepare_folder(model.parent)
-        note(f"UDPipe learns from '{train}'; what follows is what it says itself")
-        error = self._udpipe.ProcessingError()
-        parts = (self._sentences(path) for path in (train, dev))
-        found = self._udpipe.Trainer.train(_METHOD, *parts, "", "", "", error)
-        self._check(error, train)
-        with replacing(model, "wb") as file:
-            file.write(found)
-
-    def _sentences(self, path: Path | None) -> Any:
-        found = self._udpipe.Sentences()
-        if path is not None:
-            reader, error = self._udpipe.InputFormat.newInputFormat("conllu"), self._udpipe.ProcessingError()
-            reader.setText(path.read_text(encoding="utf8"))
-            sentence = self._udpipe.Sentence()
-            while reader.nextSentence(sentence, error):
-                found.push_back(sentence)
-                sentence = self._udpipe.Sentence()
-            self._check(error, path)
-        return found
-
-    def _check(self, error: Any, path: Path) -> None:
+    def check_no(error: Any, path: Path | None) -> None:
         if error.occurred():
             raise ValueError(f"UDPipe cannot make anything of '{path}': {error.message}")
 
-    def reader(self, treebank: Path) -> Callable[[Kept], str]:
-        """What parses a treebank, given what of it is kept, and writes CoNLL-U."""
+    def read(path: Path | None) -> Any:
+        found, error = udpipe.Sentences(), udpipe.ProcessingError()
+        if path is not None:
+            reader, sentence = udpipe.InputFormat.newInputFormat("conllu"), udpipe.Sentence()
+            reader.setText(path.read_text(encoding="utf8"))
+            while reader.nextSentence(sentence, error):
+                found.push_back(sentence)
+                sentence = udpipe.Sentence()
+            check_no(error, path)
+        return found
 
-        def parse(keep: Kept) -> str:
-            default, error = self._udpipe.Pipeline.DEFAULT, self._udpipe.ProcessingError()
-            pipeline = self._udpipe.Pipeline(self._model, _INPUTS[keep], default, default, "conllu")
-            found = pipeline.process(_input(treebank, keep), error)
-            self._check(error, treebank)
-            return found
+    if not model.exists():
+        prepare_folder(model.parent)
+        note(f"UDPipe learns from '{train}'; what follows is what it says itself")
+        error = udpipe.ProcessingError()
+        learned = udpipe.Trainer.train(_METHOD, read(train), read(dev), "", "", "", error)
+        check_no(error, train)
+        with replacing(model, "wb") as file:
+            file.write(learned)
+    loaded = udpipe.Model.load(str(model))
+    if loaded is None:
+        raise ValueError(f"'{model}' is no model of UDPipe.")
 
-        return parse
+    def parse(keep: Kept) -> str:
+        default, error = udpipe.Pipeline.DEFAULT, udpipe.ProcessingError()
+        found = udpipe.Pipeline(loaded, _INPUTS[keep], default, default, "conllu").process(
+            _input(treebank, keep), error
+        )
+        check_no(error, treebank)
+        return found
+
+    return parse
 
 
 def _input(treebank: Path, keep: Kept) -> str:

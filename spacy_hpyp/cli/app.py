@@ -5,6 +5,7 @@ import sys
 import traceback
 from collections.abc import Iterable
 from contextlib import redirect_stdout
+from importlib import import_module
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, NoReturn
@@ -154,6 +155,14 @@ def fail(problem: object) -> NoReturn:
     with redirect_stdout(sys.stderr):
         msg.fail(str(problem))
     raise typer.Exit(1)
+
+
+def of_extra(module: str, otherwise: str) -> Any:
+    """A module that an extra installs. RAISES (ImportError): If it is not there, with what to do."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(otherwise) from error
 
 
 def pipeline_at(name: str | Path) -> str | Path:

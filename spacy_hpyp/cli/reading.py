@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from wasabi import msg
 
 from ..language_model.reading_times import ReadingTimes, predict_times
+from .app import of_extra
 from .options import Json, argument, option, writable
 from .output import print_table, save_json
 
@@ -41,16 +42,11 @@ def reading(
     log-likelihood, in nats. Effects are in the unit of times a bit, with 95 % confidence intervals that allow for neighbouring words
     to be alike (Newey & West). Of each column those of the words before (--lags) go with it. Rows without a time are left out.
     """
-    try:
-        import pandas as pd
-        import statsmodels  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "Regressions are those of pandas and statsmodels, of the extra 'reading': pip install 'spacy-hpyp[reading]'"
-        ) from error
+    needs = "Regressions are those of pandas and statsmodels, of the extra 'reading': pip install 'spacy-hpyp[reading]'"
+    pandas, _ = of_extra("pandas", needs), of_extra("statsmodels", needs)
     found: dict[str, ReadingTimes] = {}
     for path in tables:
-        table: DataFrame = pd.read_csv(path, sep="," if path.suffix.lower() == ".csv" else "\t", low_memory=False)
+        table: DataFrame = pandas.read_csv(path, sep="," if path.suffix.lower() == ".csv" else "\t", low_memory=False)
         for columns in predict or ["surprisal"]:
             names = [name.strip() for name in columns.split(",")]
             given = [name.strip() for name in baseline.split(",")]

@@ -16,7 +16,6 @@ from ..annotation.intervals import bootstrap, count_by_sentence
 from ..components.head_outward_parser import HeadOutwardComponent
 from ..components.hpyp_parser import HPYPParser
 from ..language_model.scoring import search_for_reading
-from ..report.figures import check_library
 from ..report.page import write_page
 from ..report.parameters import learned_parameters
 from ..report.sections import (
@@ -33,7 +32,7 @@ from ..report.sections import (
 from ..report.training_log import read_training_log
 from ..report.trees import worst_trees
 from ..storage.files import replace_file
-from .app import load_pipeline, set_threads
+from .app import load_pipeline, of_extra, set_threads
 from .evaluate import known_words, parse_examples, read_examples
 from .options import FILE, NEW_FILE, AnyPipeline, Data, Threads, argument, option
 from .raw_text import locate_paragraphs
@@ -62,7 +61,11 @@ def report(
     text, learning curves, discounts and strengths, and weights of experts. What a pipeline has not is left out, and the page says so. Sentences
     are parsed with gold tokens and gold boundaries, as in 'hpyp evaluate'. Figures need the extra 'report' (matplotlib).
     """
-    check_library()
+    of_extra(
+        "matplotlib",
+        "The figures of a report are drawn by matplotlib, which is not installed. Install it with: "
+        "pip install 'spacy-hpyp[report]'",
+    )
     checks = None if log is None else read_training_log(log)
     nlp = load_pipeline(model)
     set_threads(nlp, threads)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from ..settings import OneOf, check
 from ..storage.files import prepare_folder, replacing
-from .app import load_pipeline, note, set_threads
+from .app import load_pipeline, note, of_extra, set_threads
 from .conllu_format import lines_of_text, read_sentences, text_of
 from .options import FILE, AnyPipeline, Json, Threads, argument, option
 from .output import percent, print_table, save_json
@@ -82,24 +82,22 @@ def udeval(
 def official(gold: str, name: str) -> Official:
     """What scores CoNLL-U beside a treebank.
 
-    RAISES (ValueError): If the treebank cannot be read by the script, or the script is not installed.
+    RAISES (ValueError): If the treebank cannot be read by the script.
+    RAISES (ImportError): If the script is not installed.
     """
-    try:
-        from udtools.udeval import UDError, evaluate, load_conllu
-    except ImportError as error:
-        raise ValueError(
-            "The script is in the package 'udtools', of the extra 'ud': pip install 'spacy-hpyp[ud]'"
-        ) from error
+    script = of_extra(
+        "udtools.udeval", "The script is in the package 'udtools', of the extra 'ud': pip install 'spacy-hpyp[ud]'"
+    )
 
     def load(text: str, name: str) -> Any:
         try:
-            return load_conllu(StringIO(text), name, {})
-        except UDError as error:
+            return script.load_conllu(StringIO(text), name, {})
+        except script.UDError as error:
             raise ValueError(f"The official script cannot read '{name}': {error}") from error
 
     def score(text: str) -> dict[str, Any]:
         # What is loaded is changed when it is scored.
-        found = evaluate(load(gold, name), load(text, "the parses"))
+        found = script.evaluate(load(gold, name), load(text, "the parses"))
         return {metric: found[metric] for metric in METRICS}
 
     load(gold, name)
@@ -117,45 +115,43 @@ def udpipe(model: Path, train: Path | None, dev: Path | None, treebank: Path) ->
     model (Path): Its file. Where there is none, it is trained, which takes from ten minutes to hours, and saved there.
     train (Path | None): What it is trained on then, in CoNLL-U.
     dev (Path | None): What its training looks at to end early.
-    RAISES (ValueError): If UDPipe is not installed, or the model cannot be trained or read.
+    RAISES (ValueError): If the model cannot be trained or read.
+    RAISES (ImportError): If UDPipe is not installed.
     """
-    try:
-        from ufal import udpipe
-    except ImportError as error:
-        raise ValueError(
-            "UDPipe is the package 'ufal.udpipe', of the extra 'ud': pip install 'spacy-hpyp[ud]'"
-        ) from error
+    library = of_extra(
+        "ufal.udpipe", "UDPipe is the package 'ufal.udpipe', of the extra 'ud': pip install 'spacy-hpyp[ud]'"
+    )
 
     def check_no(error: Any, path: Path | None) -> None:
         if error.occurred():
             raise ValueError(f"UDPipe cannot make anything of '{path}': {error.message}")
 
     def read(path: Path | None) -> Any:
-        found, error = udpipe.Sentences(), udpipe.ProcessingError()
+        found, error = library.Sentences(), library.ProcessingError()
         if path is not None:
-            reader, sentence = udpipe.InputFormat.newInputFormat("conllu"), udpipe.Sentence()
+            reader, sentence = library.InputFormat.newInputFormat("conllu"), library.Sentence()
             reader.setText(path.read_text(encoding="utf8"))
             while reader.nextSentence(sentence, error):
                 found.push_back(sentence)
-                sentence = udpipe.Sentence()
+                sentence = library.Sentence()
             check_no(error, path)
         return found
 
     if not model.exists():
         prepare_folder(model.parent)
         note(f"UDPipe learns from '{train}'; what follows is what it says itself")
-        error = udpipe.ProcessingError()
-        learned = udpipe.Trainer.train(_METHOD, read(train), read(dev), "", "", "", error)
+        error = library.ProcessingError()
+        learned = library.Trainer.train(_METHOD, read(train), read(dev), "", "", "", error)
         check_no(error, train)
         with replacing(model, "wb") as file:
             file.write(learned)
-    loaded = udpipe.Model.load(str(model))
+    loaded = library.Model.load(str(model))
     if loaded is None:
         raise ValueError(f"'{model}' is no model of UDPipe.")
 
     def parse(keep: Kept) -> str:
-        default, error = udpipe.Pipeline.DEFAULT, udpipe.ProcessingError()
-        found = udpipe.Pipeline(loaded, _INPUTS[keep], default, default, "conllu").process(
+        default, error = library.Pipeline.DEFAULT, library.ProcessingError()
+        found = library.Pipeline(loaded, _INPUTS[keep], default, default, "conllu").process(
             _input(treebank, keep), error
         )
         check_no(error, treebank)

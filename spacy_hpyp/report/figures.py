@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from importlib.util import find_spec
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -30,15 +29,6 @@ _WIDTH, _HEIGHT = 4.4, 3.0
 _NAMED = 6
 
 Lines = Mapping[str, tuple[Sequence[float], Sequence[float]]]
-
-
-def check_library() -> None:
-    """See that figures can be drawn. RAISES (ImportError): If there is no matplotlib."""
-    if find_spec("matplotlib") is None:
-        raise ImportError(
-            "The figures of a report are drawn by matplotlib, which is not installed. Install it with: "
-            "pip install 'spacy-hpyp[report]'"
-        )
 
 
 @contextmanager

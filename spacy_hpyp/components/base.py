@@ -140,15 +140,6 @@ class TrainableComponent(TrainablePipe):
         """Whether the component has learned, or been given, anything that it can predict with."""
         return self.learned.is_initialized
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """There are none."""
-        return ()
-
-    @property
-    def label_data(self) -> Any:
-        """There is none."""
-
     def _end_pass(self) -> None:
         """Learn what is to be learned when all of the training data have been gone through, and weights have been updated."""
 

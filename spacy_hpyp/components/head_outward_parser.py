@@ -56,13 +56,9 @@ class HeadOutwardComponent(GibbsParser):
         return bool(batch) and self.guard.change(lambda: self._step(batch, losses))
 
     def _visit(
-        self, batch: list[tuple[bytes, np.ndarray]], rng: np.random.Generator
+        self, batch: list[tuple[bytes, np.ndarray]], rng: np.random.Generator, **drawn: Any
     ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
-        return visit(self.head_outward, batch, rng, threads=self.settings.threads, **self._drawn())
-
-    def _drawn(self) -> dict[str, Any]:
-        """Which trees are drawn now, as `training.trees.visit` takes it."""
-        return {}
+        return visit(self.head_outward, batch, rng, threads=self.settings.threads, **drawn)
 
 
 class HeadOutwardParser(HeadOutwardComponent):
@@ -105,9 +101,9 @@ class HeadOutwardParser(HeadOutwardComponent):
             self._treebank, self._latent = self._new_treebank(self.head_outward), (self.latent, self.longest)
         return super()._learn_from(examples, drop, losses)
 
-    def _drawn(self) -> dict[str, Any]:
+    def _visit(self, batch: Any, rng: np.random.Generator) -> Any:
         drawn = self.latent if self.head_outward.progress.sweeps >= self.latent_after else "nothing"
-        return {"drawn": drawn, "longest": self.longest}
+        return super()._visit(batch, rng, drawn=drawn, longest=self.longest)
 
     def _end_pass(self) -> None:
         draws = self.head_outward.draws

@@ -92,7 +92,7 @@ class KeepParse(Pipe):
 
     def to_bytes(self, *, exclude: Any = ()) -> bytes:
         """Serialize the component: the name of the parse."""
-        return util.to_bytes({"cfg": lambda: srsly.json_dumps(self._stored())}, exclude)
+        return util.to_bytes({"cfg": self._settings}, exclude)
 
     def from_bytes(self, data: bytes, *, exclude: Any = ()) -> "KeepParse":
         """Load the component from bytes.
@@ -104,7 +104,7 @@ class KeepParse(Pipe):
 
     def to_disk(self, path: str | Path, *, exclude: Any = ()) -> None:
         """Save the component to a directory."""
-        util.to_disk(path, {"cfg": lambda file: replace_file(file, srsly.json_dumps(self._stored()).encode())}, exclude)
+        util.to_disk(path, {"cfg": lambda file: replace_file(file, self._settings().encode())}, exclude)
 
     def from_disk(self, path: str | Path, *, exclude: Any = ()) -> "KeepParse":
         """Load the component from a directory.
@@ -114,8 +114,8 @@ class KeepParse(Pipe):
         util.from_disk(path, {"cfg": lambda file: self._load(file.read_bytes(), f" in {file}")}, exclude)
         return self
 
-    def _stored(self) -> dict[str, str]:
-        return {"name_of_parse": self.name_of_parse}
+    def _settings(self) -> str:
+        return srsly.json_dumps({"name_of_parse": self.name_of_parse})
 
     def _load(self, data: bytes, where: str = "") -> None:
         try:

@@ -197,11 +197,6 @@ class GibbsParser(Parser):
 
 
 def _listed(problems: Counter[str]) -> str:
-    """Why some sentences cannot be learned from, in brackets, for the end of a clause.
-
-    problems (Counter[str]): How many there are by what is wrong with them.
-    RETURNS (str): Nothing if there are none.
-    """
-    if not problems:
-        return ""
-    return " (" + ", ".join(f"{count} {problem}" for problem, count in problems.most_common()) + ")"
+    """Why some sentences cannot be learned from, in brackets, for the end of a clause; nothing if there are none."""
+    listed = ", ".join(f"{count} {problem}" for problem, count in problems.most_common())
+    return f" ({listed})" if listed else ""

@@ -136,12 +136,7 @@ def _locate(parts: dict[str, Any], memory: np.ndarray) -> dict[str, _Stored]:
 def _check(
     path: Path, stored: _Stored, name: str, part: str, view: View, restaurants: int, *, multiplied: bool
 ) -> None:
-    """See that an array is what was written, and that compiled code can work on it. It is read by the way, and not mapped.
-
-    name, part (str): Which it is.
-    view (View): What it is a part of.
-    restaurants (int): How many restaurants there are besides the roots.
-    """
+    """See that an array, a part of a view, is what was written, and that compiled code can work on it. It is read by the way, and not mapped."""
     array = stored.array
     if part == "row" and array.shape[1] != (view.alphabet[0] if multiplied else 0):
         raise ValueError(f"the {name} distribution has another alphabet")

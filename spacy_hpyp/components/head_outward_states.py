@@ -99,7 +99,9 @@ class HeadOutwardStates(TrainableComponent):
                 util.logger.debug("%s: %d of %d new trees accepted", self.name, *model.training.draws[::-1])
             model.end_sweep(rng)
             if self.settings.shown_words:
-                util.logger.debug("%s: %s", self.name, state_table(model.top_words(self.settings.shown_words)))
+                states = enumerate(model.top_words(self.settings.shown_words))
+                rows = [(number, " ".join(word for word, _ in words)) for number, words in states]
+                util.logger.debug("%s: %s", self.name, table(rows))
 
     def _loss_of(self, examples: list[Example], scores: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> float:
         return -_mean([log_probability for _, _, log_probability in scores]) / log(2.0)
@@ -151,11 +153,6 @@ class HeadOutwardStates(TrainableComponent):
         """
         scores = self.predict([example.predicted for example in self._examples(examples, "score")])
         return {_SCORE: _mean([log_probability for _, _, log_probability in scores])}
-
-
-def state_table(states: list[list[StateWord]]) -> str:
-    """The top words of states as a table, a row for each state."""
-    return table([(number, " ".join(word for word, _ in words)) for number, words in enumerate(states)])
 
 
 def _mean(parts: list[np.ndarray]) -> float:

@@ -111,12 +111,9 @@ class VotingComponent(TrainableComponent):
                 break
             if isinstance(component, KeepParse):
                 found.append(component.name_of_parse)
-        return list(dict.fromkeys([*found, self.last] if self._last_votes(nlp) else found))
-
-    def _last_votes(self, nlp: Language | None) -> bool:
-        """Whether the parse that a Doc has now may be a voter's: it is none that was kept."""
-        component = dict(nlp.components).get(self.last) if nlp is not None else None
-        return bool(self.last) and not isinstance(component, KeepParse)
+        # The parse that a Doc has now may be a voter's if it is none that was kept.
+        last = dict(nlp.components).get(self.last) if nlp is not None else None
+        return list(dict.fromkeys([*found, self.last] if self.last and not isinstance(last, KeepParse) else found))
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         found = [self._read(example) for example in examples if len(example.predicted)]

@@ -157,12 +157,21 @@ def fit(
     highest, close (float): See `maximize`.
     RETURNS (float64[m]): The weights.
     """
+    starts = np.flatnonzero(np.diff(groups.word, prepend=-1))
+    ends = np.append(starts, len(groups.word))
+    bounds = [*range(0, len(starts), _ROWS), len(starts)]
 
     def objective(weights: np.ndarray) -> float:
         return log_likelihood(groups, right, weights, or_none=or_none) - 0.5 * prior * float(weights @ weights)
 
     def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return _slope(groups, right, weights, prior, shares(groups, weights, or_none=or_none))
+        share, information = shares(groups, weights, or_none=or_none), prior * np.eye(len(weights))
+        for begin, end in zip(bounds, bounds[1:]):
+            rows = slice(ends[begin], ends[end])
+            weighted = groups.features[rows] * share[rows, None]
+            mean = np.add.reduceat(weighted, starts[begin:end] - starts[begin], axis=0)
+            information += weighted.T @ groups.features[rows] - mean.T @ mean
+        return groups.features.T @ (right - share) - prior * weights, information
 
     return maximize(objective, derivatives, weights, highest=highest, close=close)
 
@@ -172,23 +181,6 @@ def log_likelihood(groups: Groups, right: np.ndarray, weights: np.ndarray, *, or
     place, log_share, log_none = _log_shares(groups, weights, or_none=or_none)
     failed = np.bincount(place, right, minlength=len(log_none)) == 0.0
     return float(right @ log_share + (log_none[failed].sum() if or_none else 0.0))
-
-
-def _slope(
-    groups: Groups, right: np.ndarray, weights: np.ndarray, prior: float, share: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The gradient of the penalised log-likelihood and minus its second derivatives."""
-    gradient = groups.features.T @ (right - share) - prior * weights
-    information = prior * np.eye(len(weights))
-    starts = np.flatnonzero(np.diff(groups.word, prepend=-1))
-    bounds = [*range(0, len(starts), _ROWS), len(starts)]
-    ends = np.append(starts, len(groups.word))
-    for begin, end in zip(bounds, bounds[1:]):
-        rows = slice(ends[begin], ends[end])
-        weighted = groups.features[rows] * share[rows, None]
-        mean = np.add.reduceat(weighted, starts[begin:end] - starts[begin], axis=0)
-        information += weighted.T @ groups.features[rows] - mean.T @ mean
-    return gradient, information
 
 
 class Votes(StoredModel):

@@ -244,7 +244,7 @@ class HPYPParser(ViewedParser):
         model, docs, settings = self.learned, list(docs), self.settings
         blocks, layout = encode_docs(docs, model.encoder, given_tags=settings.tags == "given")
         search = settings.search if search is None else search
-        parses = decode(model.frozen.parser, blocks, search, settings.threads)
+        parses = decode(model.frozen, blocks, search, settings.threads)
         if model.confidence is not None:
             parses = model.confidence.of(parses, blocks.offsets, model.vocabulary.is_known(blocks.words))
         return layout, with_letters(parses, model.spell_docs(docs, layout, blocks.words))
@@ -306,7 +306,7 @@ class HPYPParser(ViewedParser):
         model, doc = self._initialized(), words_as_tokens(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
         search = self._search_of_all(labels_per_arc)
-        sentences, of_each = posteriors(model.frozen.parser, blocks, search, self.threads)
+        sentences, of_each = posteriors(model.frozen, blocks, search, self.threads)
         letters = model.spell_docs([doc], layout, blocks.words)
         found = []
         for start, end, posterior in zip(sentences.offsets, sentences.offsets[1:], of_each):
@@ -357,7 +357,7 @@ class HPYPParser(ViewedParser):
         """
         model, doc = self._initialized(), words_as_tokens(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
-        shares = mixture(model.frozen.parser, blocks, self._search_of_all(labels_per_arc), self.threads)
+        shares = mixture(model.frozen, blocks, self._search_of_all(labels_per_arc), self.threads)
         return marginals(doc, layout, shares, model.encoder)
 
     def _search_of_all(self, labels_per_arc: int | None) -> Search:

@@ -41,7 +41,7 @@ def rate_labels(parser: HPYPParser, docs: Sequence[Doc], *, labels_per_arc: int 
     names = np.array([*(label.split(nonproj.DELIMITER)[0] for label in encoder.labels), ROOT_LABEL], dtype=object)
     found = np.zeros(len(layout.token))
     heads, labels = _arcs(docs, layout)
-    for words, posterior, weight in mixture(parser.joint.frozen.parser, blocks, search, parser.threads):
+    for words, posterior, weight in mixture(parser.joint.frozen, blocks, search, parser.threads):
         # The last name is that of `NONE`, which roots have.
         has_label = names[posterior.labels] == labels[words]
         own = np.where(posterior.heads < 0, words, words[posterior.heads])

@@ -72,8 +72,8 @@ def _draw(
         words=np.empty(max_length, dtype=np.int32),
         log_probability=np.empty(1),
     )
-    distributions = model.frozen.distributions
-    n = draw_sentence(distributions, new_queries(distributions, 1), beginning, particles, ATTEMPTS, rng, drawn)
+    frozen = model.frozen
+    n = draw_sentence(frozen, new_queries(frozen, 1), beginning, particles, ATTEMPTS, rng, drawn)
     if n == 0:
         raise unfound("derivations", begin_with, max_length)
     return drawn._replace(actions=drawn.actions[: 2 * n], tags=drawn.tags[:n], words=drawn.words[:n])
@@ -92,7 +92,7 @@ def _annotation(model: JointModel, drawn: Sequence[Derivation], search: Search, 
     """The trees that were drawn, and what the beam says of the words."""
     blocks = sentence_blocks([one.words for one in drawn])
     offsets = blocks.offsets
-    parses = decode(model.frozen.parser, blocks, search._replace(marginals=False, consensus=False), threads)
+    parses = decode(model.frozen, blocks, search._replace(marginals=False, consensus=False), threads)
     parses.tags[:] = np.concatenate([one.tags for one in drawn])
     for one, start, end in zip(drawn, offsets[:-1], offsets[1:]):
         tree_of(one.actions, parses.heads[start:end], parses.labels[start:end])

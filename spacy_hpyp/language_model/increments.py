@@ -125,7 +125,7 @@ def _follow(model: JointModel, blocks: Blocks, search: Search, threads: int, *, 
         offsets = blocks.offsets[first : first + _BATCH + 1]
         start, end = offsets[0], offsets[-1]
         some = Blocks(blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], offsets - start)
-        yield from follow(model.frozen.parser, some, search, threads, parses=parses)
+        yield from follow(model.frozen, some, search, threads, parses=parses)
 
 
 def _merged(found: Increments, word: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -189,7 +189,7 @@ def decoded(
     """Sentences, some at a time: their words, and what the parser says of them. The arguments are those of `score_by_beam`."""
     for batch in minibatch(sentences, _BATCH):
         blocks = sentence_blocks([_numbers(model, words) for words in batch])
-        yield batch, blocks, decode(model.frozen.parser, blocks, search, threads)
+        yield batch, blocks, decode(model.frozen, blocks, search, threads)
 
 
 def score_by_particles(
@@ -218,13 +218,13 @@ def score_by_particles(
     if replicates < 2:
         raise ValueError(f"'replicates' must be at least 2, or there is no standard error, but it is {replicates}.")
     check_lexicalised(model)
-    distributions = model.frozen.distributions
+    frozen = model.frozen
 
     def score(job: tuple[int, Sequence[str], np.ndarray]) -> Perplexity:
         number, forms, words = job
         estimates = np.empty(replicates)
         rng = np.random.default_rng([seed, number])
-        estimate_log_probabilities(distributions, new_queries(distributions, 1), words, particles, rng, estimates)
+        estimate_log_probabilities(frozen, new_queries(frozen, 1), words, particles, rng, estimates)
         highest = estimates.max()
         if highest == -np.inf:
             return score_of(model, forms, words, -np.inf)

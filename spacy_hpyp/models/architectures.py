@@ -79,4 +79,4 @@ def thinc_model(joint: JointModel) -> Model:
 
 def _parse(joint: JointModel, docs: list[Doc]) -> Parses:
     blocks, _ = encode_docs(docs, joint.encoder, given_tags=not joint.is_lexicalised)
-    return decode(joint.frozen.parser, blocks, _SEARCH_OF_DOCS)
+    return decode(joint.frozen, blocks, _SEARCH_OF_DOCS)

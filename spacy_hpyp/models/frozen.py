@@ -7,7 +7,6 @@ import numpy as np
 
 from ..annotation.arrays import Sentences
 from ..arc_standard.derivations import sample_derivation, tree_log_probability
-from ..arc_standard.distributions import Distributions
 from ..arc_standard.likelihood import new_queries
 from ..arc_standard.lookahead import tag_chain, usual_probabilities
 from ..arc_standard.proposals import SearchModel
@@ -32,64 +31,62 @@ class TreeLogProbs(NamedTuple):
     exact: np.ndarray
 
 
-class FrozenModel:
-    """A distribution over sentences with their tags, trees and derivations, as it is at one time.
+def search_model(pools: Sequence[FrozenPool], vocabulary: Vocabulary, root_tag: int = NONE) -> SearchModel:
+    """Pools as what a search goes by, with what they say of each word and of the tags that it may have.
 
     pools (Sequence[FrozenPool]): Of the transitions, labels, tags and words.
-    vocabulary (Vocabulary): Its words.
+    vocabulary (Vocabulary): The words.
     root_tag (int): See `Distributions`.
     """
+    transition, label, tag, word = pools
+    tags = vocabulary.tag_offsets, vocabulary.candidate_tags
+    # What is not generated is not observed either.
+    count = len(vocabulary.tags)
+    nothing_told = told = forms = np.ones((1, count))
+    if vocabulary.seen and len(word.finished.columns):
+        told = np.concatenate([nothing_told, vocabulary.seen.given(count)])
+        if vocabulary.forms:
+            forms = np.concatenate([nothing_told, vocabulary.forms.given(count)])
+    rows = len(forms) * np.minimum(vocabulary.observed + 1, len(told) - 1)
+    rows += np.minimum(vocabulary.observed_form + 1, len(forms) - 1)
+    told = (told[:, None] * forms).reshape(-1, count)
+    of_candidates = np.repeat(rows, np.diff(vocabulary.tag_offsets)), vocabulary.candidate_tags
+    return SearchModel(
+        transition=transition,
+        label=label,
+        tag=tag,
+        word=word,
+        tag_offsets=vocabulary.tag_offsets,
+        candidate_tags=vocabulary.candidate_tags,
+        usual=usual_probabilities(word, *tags, vocabulary.outcomes) * told[of_candidates],
+        chain=tag_chain(tag),
+        outcomes=vocabulary.outcomes,
+        observed=rows,
+        told=told,
+        root_tag=root_tag,
+    )
 
-    def __init__(self, pools: Sequence[FrozenPool], vocabulary: Vocabulary, root_tag: int = NONE) -> None:
-        transition, label, tag, word = pools
-        tags = vocabulary.tag_offsets, vocabulary.candidate_tags
-        self.distributions = Distributions(transition, label, tag, word, *tags, root_tag)
-        # What is not generated is not observed either.
-        count = len(vocabulary.tags)
-        nothing_told = told = forms = np.ones((1, count))
-        if vocabulary.seen and len(word.finished.columns):
-            told = np.concatenate([nothing_told, vocabulary.seen.given(count)])
-            if vocabulary.forms:
-                forms = np.concatenate([nothing_told, vocabulary.forms.given(count)])
-        rows = len(forms) * np.minimum(vocabulary.observed + 1, len(told) - 1)
-        rows += np.minimum(vocabulary.observed_form + 1, len(forms) - 1)
-        told = (told[:, None] * forms).reshape(-1, count)
-        of_candidates = np.repeat(rows, np.diff(vocabulary.tag_offsets)), vocabulary.candidate_tags
-        self.parser = SearchModel(
-            transition=transition,
-            label=label,
-            tag=tag,
-            word=word,
-            tag_offsets=vocabulary.tag_offsets,
-            candidate_tags=vocabulary.candidate_tags,
-            usual=usual_probabilities(word, *tags, vocabulary.outcomes) * told[of_candidates],
-            chain=tag_chain(tag),
-            outcomes=vocabulary.outcomes,
-            observed=rows,
-            told=told,
-            root_tag=root_tag,
-        )
 
-    def tree_log_probs(self, sentences: Sentences, *, seed: int = 0) -> TreeLogProbs:
-        """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's derivations.
+def tree_log_probs(parser: SearchModel, sentences: Sentences, *, seed: int = 0) -> TreeLogProbs:
+    """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's derivations.
 
-        The sum is exact where dynamic programming can afford it, and estimated by a particle filter elsewhere (for very
-        few sentences, those whose words have very many dependents on both sides).
+    The sum is exact where dynamic programming can afford it, and estimated by a particle filter elsewhere (for very
+    few sentences, those whose words have very many dependents on both sides).
 
-        sentences (Sentences): Projective trees.
-        seed (int): Fixes the estimates.
-        RETURNS (TreeLogProbs): The log-probabilities, and which of them are exact.
-        """
-        queries = new_queries(self.parser, _REMEMBERED)
-        rng = np.random.default_rng(seed)
-        count = len(sentences.offsets) - 1
-        found = TreeLogProbs(np.empty(count), np.empty(count, dtype=bool))
-        for i, (start, end) in enumerate(zip(sentences.offsets[:-1], sentences.offsets[1:])):
-            words, *rows = (part[start:end] for part in sentences[:4])
-            rows.insert(0, self.parser.outcomes[words])
-            found.log_prob[i], found.exact[i] = tree_log_probability(self.parser, *rows, _AFFORDABLE, queries)
-            if not found.exact[i]:
-                none, actions = np.empty(0, dtype=np.int32), np.empty(2 * (end - start), dtype=np.int32)
-                found.log_prob[i] = sample_derivation(self.parser, *rows, _PARTICLES, none, rng, queries, actions)
-            found.log_prob[i] += np.log(self.parser.told[self.parser.observed[words], rows[1]]).sum()
-        return found
+    sentences (Sentences): Projective trees.
+    seed (int): Fixes the estimates.
+    RETURNS (TreeLogProbs): The log-probabilities, and which of them are exact.
+    """
+    queries = new_queries(parser, _REMEMBERED)
+    rng = np.random.default_rng(seed)
+    count = len(sentences.offsets) - 1
+    found = TreeLogProbs(np.empty(count), np.empty(count, dtype=bool))
+    for i, (start, end) in enumerate(zip(sentences.offsets[:-1], sentences.offsets[1:])):
+        words, *rows = (part[start:end] for part in sentences[:4])
+        rows.insert(0, parser.outcomes[words])
+        found.log_prob[i], found.exact[i] = tree_log_probability(parser, *rows, _AFFORDABLE, queries)
+        if not found.exact[i]:
+            none, actions = np.empty(0, dtype=np.int32), np.empty(2 * (end - start), dtype=np.int32)
+            found.log_prob[i] = sample_derivation(parser, *rows, _PARTICLES, none, rng, queries, actions)
+        found.log_prob[i] += np.log(parser.told[parser.observed[words], rows[1]]).sum()
+    return found

@@ -24,6 +24,7 @@ from ..arc_standard.distributions import (
 from ..arc_standard.events import Derivations, Generated, static_derivations
 from ..arc_standard.latent import latent_derivations
 from ..arc_standard.oracle import is_derivation
+from ..arc_standard.proposals import SearchModel
 from ..compiled import NONE
 from ..hpyp.franchise import Franchise
 from ..inference.metropolis import visit_latent
@@ -32,7 +33,7 @@ from ..pools.pool import FrozenPool, SeatedPool
 from ..storage.schema import Message, arrays, copies, group, inside, integers, later, number, numbers, part
 from ..text.vocabulary import VocabularySettings
 from .count_model import CountModel
-from .frozen import FrozenModel, TreeLogProbs
+from .frozen import TreeLogProbs, search_model, tree_log_probs
 from .guard import Guard
 from .settings import PoolSettings
 from .spelling import Spelling, spell
@@ -204,10 +205,10 @@ class JointModel(CountModel):
         latent = latent_derivations(model, sentences, derivations, given_trees=given_trees, particles=particles)
         return visit_latent(latent, seated, rng, totals, self.draws)
 
-    def predicting(self, pools: Mapping[str, FrozenPool]) -> FrozenModel:
+    def predicting(self, pools: Mapping[str, FrozenPool]) -> SearchModel:
         """See `CountModel`."""
         self.check_classes()
-        return FrozenModel([*pools.values()], self.vocabulary, self.root_tag)
+        return search_model([*pools.values()], self.vocabulary, self.root_tag)
 
     def _is_derivation(self, path: np.ndarray) -> bool:
         n = len(path) // 3
@@ -218,12 +219,12 @@ class JointModel(CountModel):
         """How probable sentences are together with their tags, their trees and the letters of rare words.
 
         sentences (Sequence[tuple[GoldSentence, int32[4, *]]]): Projective trees, and what the encoder has made of them.
-        seed (int): See `FrozenModel.tree_log_probs`.
+        seed (int): See `models.frozen.tree_log_probs`.
         """
         if not sentences:
             return TreeLogProbs(np.empty(0), np.empty(0, dtype=bool))
         letters = [self.spell(sentence.words, rows[0]).sum() for sentence, rows in sentences]
-        found = self.frozen.tree_log_probs(join([rows for _, rows in sentences]), seed=seed)
+        found = tree_log_probs(self.frozen, join([rows for _, rows in sentences]), seed=seed)
         return found._replace(log_prob=found.log_prob + np.array(letters))
 
     # Words in letters

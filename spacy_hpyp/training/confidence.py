@@ -144,7 +144,7 @@ def _observe(
         elsewhere = seen - np.bincount(blocks.words, minlength=len(seen))
         min_count = model.vocabulary_settings.min_count
         blocks = blocks._replace(words=model.vocabulary.numbers_by_counts(blocks.words, elsewhere, min_count))
-    parses = decode(model.without(sentences, rng, threads).frozen.parser, blocks, search, threads)
+    parses = decode(model.without(sentences, rng, threads).frozen, blocks, search, threads)
     counted = is_counted([*model.labels, ""])[sentences.labels]
     arcs = features(parses, blocks.offsets)[counted], (parses.heads == heads)[counted]
     tags = tag_features(parses, model.vocabulary.is_known(blocks.words)), parses.tags == sentences.tags

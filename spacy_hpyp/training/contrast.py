@@ -78,7 +78,7 @@ def learn_contrasts(
         blocks = sentence_blocks([rows[0] for rows in chosen])
         if given_tags:
             blocks = blocks._replace(tags=part.tags)
-        parser = model.without(seats, rng, threads).frozen.parser
+        parser = model.without(seats, rng, threads).frozen
         with ThreadPoolExecutor(threads) as executor:
             for start in range(0, len(chosen), _BATCH):
                 now = {name: Weights(_exact(bucket[name]), pace * _exact(gate[name])) for name in DISTRIBUTIONS}

@@ -82,7 +82,7 @@ class LeaveOut:
         others = self._model
         if left_out:
             others = others.without(join(left_out), self._rngs[part], self._threads)
-        return decode(others.frozen.parser, blocks, self._search, self._threads).guides
+        return decode(others.frozen, blocks, self._search, self._threads).guides
 
     def together(self, parts: Iterable[Guides]) -> Guides:
         """Those of all words of all sentences, of those of each part."""

@@ -126,7 +126,7 @@ def parse_texts(
             if words >= batch_words or (text is None and words):
                 blocks = sentence_blocks([each for each in some if len(each)])
                 blocks = blocks._replace(may_start=np.full(words, not segmented))
-                parses = decode(model.frozen.parser, blocks, search, threads)
+                parses = decode(model.frozen, blocks, search, threads)
                 found = parsed_sentences(blocks, parses)
                 # What is learned is what is generated.
                 found = found._replace(words=model.vocabulary.outcomes[found.words])

@@ -49,7 +49,7 @@ def posterior_of_block(toy, nlp, text):
     parser = toy.parser(nlp)
     blocks, _ = encode_docs([one_sentence(nlp, text)], parser.joint.encoder, given_tags=False)
     search = parser.search._replace(marginals=True)
-    return decode_all(parser.joint.frozen.parser, blocks, 0, search)
+    return decode_all(parser.joint.frozen, blocks, 0, search)
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -19,7 +19,7 @@ class Generator:
 
     def __init__(self, name, **settings):
         joint = with_random_weights(make_model(POOLS[name], **settings))
-        self.distributions = joint.frozen.distributions
+        self.distributions = joint.frozen
         counter = Counter(joint)
         self.derivations = {}
         for n in range(1, LIMIT + 1):

@@ -51,7 +51,7 @@ class Plain(Counter):
         self.records = np.zeros((100_000, FIELDS), dtype=np.int32)
         self.used = begin(self.records)
         self.blocks, self.search = blocks, search
-        parser = model.frozen.parser
+        parser = model.frozen
         self.heuristic = lookahead_heuristic(
             parser.chain, parser.tag_offsets, parser.candidate_tags, parser.usual, blocks, search.outlook
         )
@@ -101,7 +101,7 @@ def test_beam_is_that_of_a_search_that_gives_nothing_up(model, kept, lookahead, 
         blocks = blocks_of(WORDS, starts)
         plain = Plain(model, blocks, search)
         expected = plain.run()
-        found = decode_all(model.frozen.parser, blocks, 0, search)
+        found = decode_all(model.frozen, blocks, 0, search)
         assert sorted(found.log_weight) == pytest.approx(sorted(weight for weight, _, _ in expected), abs=ROUNDING)
         trees = [(exp(weight), tree_of(plain, top)) for weight, top, _ in expected]
         assert sums(zip(np.exp(found.log_weight), parses_of(found))) == pytest.approx(sums(trees), rel=ROUNDING)
@@ -115,7 +115,7 @@ def test_given_tags_are_those_of_all_derivations(model):
     search = BeamSearch(20, 0.0, marginals=True, **EVERY)
     tags = [1, 1, 0, 0, 1]
     blocks = blocks_of(WORDS, tags=tags)
-    found = decode_all(model.frozen.parser, blocks, 0, search)
+    found = decode_all(model.frozen, blocks, 0, search)
     assert (found.tags == tags).all()
     expected = [weight for weight, _, _ in Plain(model, blocks, search).run()]
     assert sorted(found.log_weight) == pytest.approx(sorted(expected), abs=ROUNDING)
@@ -124,7 +124,7 @@ def test_given_tags_are_those_of_all_derivations(model):
 def test_a_beam_with_room_for_all_derivations_is_exhaustive_search(model):
     blocks = blocks_of(WORDS[:4])
     beam, particles = (kind(size, 0.0, **EVERY) for kind, size in ((BeamSearch, 10**6), (Search, 10**18)))
-    found, expected = (decode(model.frozen.parser, blocks, search) for search in (beam, particles))
+    found, expected = (decode(model.frozen, blocks, search) for search in (beam, particles))
     for name in ("log_probability", "syntactic", "lexical"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), abs=1e-6)
     assert np.array_equal(found.heads, expected.heads)
@@ -133,15 +133,15 @@ def test_a_beam_with_room_for_all_derivations_is_exhaustive_search(model):
 @pytest.mark.parametrize("predictive", [False, True])
 def test_sums_over_the_beam_are_those_of_what_it_has(model, predictive):
     blocks = blocks_of(WORDS)
-    all_of_it = decode(model.frozen.parser, blocks, Search(10**18, 0.0, **EVERY)).log_probability
+    all_of_it = decode(model.frozen, blocks, Search(10**18, 0.0, **EVERY)).log_probability
     before = -inf
     for kept in (1, 5, 50):
         search = BeamSearch(kept, 0.0, marginals=True, predictive=predictive, **EVERY)
-        parses = decode(model.frozen.parser, blocks, search)
+        parses = decode(model.frozen, blocks, search)
         words = parses.syntactic + parses.lexical
         assert parses.log_probability[:-1] == pytest.approx(words[:-1], abs=1e-12)
         if not predictive:
-            final = decode_all(model.frozen.parser, blocks, 0, search).log_weight
+            final = decode_all(model.frozen, blocks, 0, search).log_weight
             assert len(final) == kept
             assert parses.log_probability.sum() == pytest.approx(np.logaddexp.reduce(final), abs=1e-9)
             assert np.all(np.cumsum(parses.log_probability) <= np.cumsum(all_of_it) + 1e-9)
@@ -154,7 +154,7 @@ def test_what_a_beam_finds_does_not_depend_on_the_number_of_threads(model, decod
     rng = np.random.default_rng(0)
     blocks = blocks_of(rng.integers(0, 2, 40))._replace(offsets=np.arange(0, 41, 8), may_start=np.arange(40) % 4 == 0)
     search = BeamSearch(7, 0.5, outlook=1.0, **decoding)
-    one, three = (decode(model.frozen.parser, blocks, search, threads) for threads in (1, 3))
+    one, three = (decode(model.frozen, blocks, search, threads) for threads in (1, 3))
     for first, second in zip([*one[:-1], *one.guides], [*three[:-1], *three.guides]):
         assert np.array_equal(first, second, equal_nan=True)
 
@@ -163,7 +163,7 @@ def test_what_cannot_be_among_the_best_is_given_up(toy, trained_on_documents):
     words = [word for sentence in toy.sentences(6) for word in sentence.words]
     joint, search = trained_on_documents.get_pipe("hpyp_parser").joint, BeamSearch(5, 0.0, tag_threshold=0.0)
     blocks, _ = encode_docs([Doc(trained_on_documents.vocab, words=words)], joint.encoder, given_tags=False)
-    parser, plenty = joint.frozen.parser, np.empty((1_000_000, FIELDS), dtype=np.int32)
+    parser, plenty = joint.frozen, np.empty((1_000_000, FIELDS), dtype=np.int32)
     found = search_block(parser, blocks, search, new_workspace(parser, search), plenty, *np.empty((3, len(words))))
     # Everything that five derivations with ten words on their stacks can become is 5 * 2 ** 10 for each word.
     assert found[1].record[: found[2]].max() < 5 * 40 * len(words)

@@ -22,7 +22,7 @@ def sums(model, search=SEARCH):
     """The log-probability of each word given those before, and that of all of them with the end, by sentences that are parsed alone."""
     ends, words, before = [1.0], [], 1.0
     for t in range(1, len(TEXT) + 1):
-        alone = [decode(model.frozen.parser, sentence_blocks([TEXT[s:t]]), search) for s in range(t)]
+        alone = [decode(model.frozen, sentence_blocks([TEXT[s:t]]), search) for s in range(t)]
         prefix = sum(end * np.exp((one.syntactic + one.lexical).sum()) for end, one in zip(ends, alone))
         ends.append(sum(end * np.exp(one.log_probability.sum()) for end, one in zip(ends, alone)))
         words.append(np.log(prefix / before))
@@ -32,7 +32,7 @@ def sums(model, search=SEARCH):
 
 def read(model, may_start, search=SEARCH):
     blocks = sentence_blocks([TEXT])._replace(may_start=np.array(may_start))
-    return decode(model.frozen.parser, blocks, search._replace(apart=True))
+    return decode(model.frozen, blocks, search._replace(apart=True))
 
 
 def test_a_word_has_the_sum_over_all_segmentations_of_the_text(model):
@@ -55,6 +55,4 @@ def test_few_particles_come_near_the_sum(model):
 def test_given_boundaries_a_text_has_what_its_sentences_have(model):
     few = SEARCH._replace(particles=20)
     one = read(model, [True] + [False] * 4, few)
-    assert one.log_probability == pytest.approx(
-        decode(model.frozen.parser, sentence_blocks([TEXT]), few).log_probability
-    )
+    assert one.log_probability == pytest.approx(decode(model.frozen, sentence_blocks([TEXT]), few).log_probability)

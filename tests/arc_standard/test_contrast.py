@@ -46,7 +46,7 @@ def contrasts(parser, task, joint_share):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_gradient_is_the_slope_of_the_log_likelihood(joint, task, name):
-    parser = joint.frozen.parser
+    parser = joint.frozen
     _, gradient = contrasts(parser, task, 0.0)
     weights = {name: Weights(*(part.copy() for part in joint.weights[name])) for name in DISTRIBUTIONS}
     step = 1e-3
@@ -64,7 +64,7 @@ def test_gradient_is_the_slope_of_the_log_likelihood(joint, task, name):
 
 
 def test_what_the_right_derivation_generates_can_be_added(joint, task):
-    parser = joint.frozen.parser
+    parser = joint.frozen
     likelihood, alone = contrasts(parser, task, 0.0)
     again, half = contrasts(parser, task, 0.5)
     _, whole = contrasts(parser, task, 1.0)

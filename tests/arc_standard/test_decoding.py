@@ -45,18 +45,16 @@ def test_blocks_are_not_cut_where_no_sentence_may_begin():
 @pytest.mark.parametrize("settings", [{}, {"marginals": True}, {"marginals": True, "consensus": True}])
 def test_probabilities_of_words_know_nothing_of_what_follows_without_an_outlook(model, settings):
     search = Search(20, 0.0, outlook=0.0, **settings)
-    whole, beginning = (
-        decode(model.frozen.parser, blocks_of(words, may_start=True), search) for words in (WORDS, WORDS[:4])
-    )
+    whole, beginning = (decode(model.frozen, blocks_of(words, may_start=True), search) for words in (WORDS, WORDS[:4]))
     for name in ("syntactic", "lexical"):
         assert np.array_equal(getattr(whole, name)[:4], getattr(beginning, name))
 
 
 def test_given_boundaries_leave_nothing_to_find(model):
     search = Search(EVERYTHING, 0.0, marginals=True)
-    (share,) = mixture(model.frozen.parser, blocks_of(WORDS[:4]), search)
+    (share,) = mixture(model.frozen, blocks_of(WORDS[:4]), search)
     assert np.array_equal(share.weight, np.ones(4))
-    alone = decode_all(model.frozen.parser, blocks_of(WORDS[:4]), 0, search)
+    alone = decode_all(model.frozen, blocks_of(WORDS[:4]), 0, search)
     assert np.array_equal(share.posterior.log_weight, alone.log_weight)
 
 
@@ -65,9 +63,9 @@ def test_given_boundaries_leave_nothing_to_find(model):
 def test_probabilities_are_means_over_what_the_words_may_be(model, temperature, threads):
     search = Search(EVERYTHING, 0.0, marginals=True, temperature=temperature)
     blocks = blocks_of(WORDS, may_start=True)
-    parses = decode(model.frozen.parser, blocks, search, threads)
+    parses = decode(model.frozen, blocks, search, threads)
     total, heads, tags = np.zeros(len(WORDS)), np.zeros(len(WORDS)), np.zeros(len(WORDS))
-    for words, posterior, weight in mixture(model.frozen.parser, blocks, search, threads):
+    for words, posterior, weight in mixture(model.frozen, blocks, search, threads):
         total[words] += weight
         wanted = parses.heads[words]
         wanted = np.where(wanted == NONE, NONE, wanted - words[0])
@@ -82,8 +80,8 @@ def test_probabilities_are_means_over_what_the_words_may_be(model, temperature, 
 def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(model, temperature):
     search = Search(EVERYTHING, 0.0, marginals=True, temperature=temperature)
     blocks = blocks_of(WORDS, may_start=True)
-    sentences, found = posteriors(model.frozen.parser, blocks, search)
-    shares = mixture(model.frozen.parser, blocks, search)
+    sentences, found = posteriors(model.frozen, blocks, search)
+    shares = mixture(model.frozen, blocks, search)
     number = len(found)
     evidence = [np.logaddexp.reduce(share.posterior.log_weight) for share in shares]
     starts = sentences.offsets.tolist()
@@ -101,9 +99,9 @@ def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(model,
 def test_guides_are_means_over_what_the_words_may_be(model, temperature, threads):
     search = Search(EVERYTHING, 0.0, marginals=True, temperature=temperature, guides=True)
     blocks = blocks_of(WORDS, may_start=True)
-    guides = decode(model.frozen.parser, blocks, search, threads).guides
+    guides = decode(model.frozen, blocks, search, threads).guides
     heads, tags = np.zeros((len(WORDS), len(WORDS) + 1)), np.zeros((len(WORDS), 10))
-    for words, posterior, weight in mixture(model.frozen.parser, blocks, search, threads):
+    for words, posterior, weight in mixture(model.frozen, blocks, search, threads):
         for own_heads, own_tags, probability in zip(posterior.heads, posterior.tags, posterior.probability):
             in_block = np.where(own_heads == NONE, NONE, own_heads + words[0])
             np.add.at(heads, (words, in_block), probability * weight)
@@ -126,9 +124,9 @@ def test_guides_are_means_over_what_the_words_may_be(model, temperature, threads
 def test_guides_of_sentences_in_one_block_have_heads_in_their_own_sentence(model):
     search = Search(50, 0.0, marginals=True, guides=True)
     blocks = blocks_with([False] * len(WORDS), [0, 4, len(WORDS)])._replace(words=np.array(WORDS, dtype=np.int32))
-    alone = decode(model.frozen.parser, blocks, search).guides
+    alone = decode(model.frozen, blocks, search).guides
     words = [np.array(part, dtype=np.int32) for part in (WORDS[:4], WORDS[4:])]
     for start, part in zip((0, 4), words):
-        own = decode(model.frozen.parser, blocks_of(part), search).guides
+        own = decode(model.frozen, blocks_of(part), search).guides
         for one, other in zip(own, alone):
             np.testing.assert_array_equal(one, other[start : start + len(part)])

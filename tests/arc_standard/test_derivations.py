@@ -42,7 +42,7 @@ def model_of(name):
     model.weights = {
         name: Weights(*(part + rng.normal(0, 1, part.shape) for part in w)) for name, w in model.weights.items()
     }
-    return model, new_queries(model.frozen.parser, 1024)
+    return model, new_queries(model.frozen, 1024)
 
 
 @pytest.fixture(params=POOLS)
@@ -100,14 +100,14 @@ def replay(actions):
 
 def exact(model, rows, limit=1000):
     joint, queries = model
-    return tree_log_probability(joint.frozen.parser, *rows, limit, queries)
+    return tree_log_probability(joint.frozen, *rows, limit, queries)
 
 
 def draw(model, rows, particles, rng, retained=()):
     """A derivation, and the estimate of the tree's log-probability."""
     joint, queries = model
     actions = np.full(2 * len(rows[0]), -1, dtype=np.int32)
-    estimate = sample_derivation(joint.frozen.parser, *rows, particles, integers(retained), rng, queries, actions)
+    estimate = sample_derivation(joint.frozen, *rows, particles, integers(retained), rng, queries, actions)
     return tuple(actions.tolist()), estimate
 
 
@@ -252,7 +252,7 @@ def test_a_seed_fixes_what_is_drawn(model):
 def test_what_was_asked_before_does_not_change_a_sum():
     joint, queries = model_of("several experts")
     rows = sentence(HEADS[-1])
-    fresh = tree_log_probability(joint.frozen.parser, *rows, 1000, new_queries(joint.frozen.parser, 1024))
+    fresh = tree_log_probability(joint.frozen, *rows, 1000, new_queries(joint.frozen, 1024))
     for heads in HEADS:
         exact((joint, queries), sentence(heads))
     assert exact((joint, queries), rows) == fresh
@@ -263,6 +263,6 @@ def test_an_unlexicalised_model_sums_over_derivations_of_tags():
     joint = make_model(contexts, labels=2)
     rows = sentence(SIX)
     expected = np.logaddexp.reduce(list(enumerate_derivations(joint, *rows).values()))
-    found, _ = exact((joint, new_queries(joint.frozen.parser, 1024)), rows)
+    found, _ = exact((joint, new_queries(joint.frozen, 1024)), rows)
     # Of eighteen factors: twelve actions and six tags.
     assert found == pytest.approx(expected, abs=18 * PRECISION)

@@ -221,7 +221,7 @@ def decode(model, words, particles=EVERYTHING, tags=None, labels_per_arc=1):
         may_start=np.zeros(n, dtype=bool),
         offsets=np.array([0, n]),
     )
-    return decoding.decode(model.frozen.parser, blocks, Search(particles, 0.0, labels_per_arc=labels_per_arc))
+    return decoding.decode(model.frozen, blocks, Search(particles, 0.0, labels_per_arc=labels_per_arc))
 
 
 def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_one(model):

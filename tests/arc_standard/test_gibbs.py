@@ -13,6 +13,7 @@ from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, ContextLists
 from spacy_hpyp.arc_standard.events import Generated, events_of, static_derivations
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, NONE, PARENT, RESTAURANT, SYMBOL, new_franchise
 from spacy_hpyp.inference.gibbs import visit_sentences
+from spacy_hpyp.models.frozen import tree_log_probs
 from spacy_hpyp.models.parameters import no_gradient
 
 #: One sentence whose five tags, words and labels fall into few restaurants.
@@ -108,14 +109,14 @@ def test_what_is_predicted_without_sentences_takes_them_out_of_a_copy(name):
     model, rows = make_model(POOLS[name]), sentence()
     for i in range(20):
         model.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(i))
-    before, predicted = model.pack(), model.frozen.tree_log_probs(rows).log_prob
+    before, predicted = model.pack(), tree_log_probs(model.frozen, rows).log_prob
     several = join([np.stack(list(rows[:4]))] * 8)
     others = model.without(several, np.random.default_rng(1))
-    assert others.frozen.tree_log_probs(rows).log_prob < predicted
+    assert tree_log_probs(others.frozen, rows).log_prob < predicted
     with pytest.raises(ValueError, match="cannot be removed"):
         model.without(join([np.stack(list(rows[:4]))] * 21), np.random.default_rng(1))
     assert model.pack() == before
-    assert model.frozen.tree_log_probs(rows).log_prob == predicted
+    assert tree_log_probs(model.frozen, rows).log_prob == predicted
 
 
 def test_a_distribution_that_cannot_be_resampled_is_named():

@@ -29,14 +29,14 @@ def prefix_probability(model, words):
     if not words:
         return 1.0, 0.0
     blocks = sentence_blocks([np.array(words, dtype=np.int32)])
-    parses = decode(model.frozen.parser, blocks, SEARCH)
+    parses = decode(model.frozen, blocks, SEARCH)
     prefixes = parses.syntactic + parses.lexical
     return np.exp(prefixes.sum()), np.exp(parses.log_probability.sum())
 
 
 def follow(model, sentences, threads=1, particles=1000, **options):
     blocks = sentence_blocks([np.array(words, dtype=np.int32) for words in sentences])
-    return increments.follow(model.frozen.parser, blocks, SEARCH._replace(particles=particles), threads, **options)
+    return increments.follow(model.frozen, blocks, SEARCH._replace(particles=particles), threads, **options)
 
 
 def test_what_comes_next_is_in_proportion_to_the_prefix_probabilities(model):

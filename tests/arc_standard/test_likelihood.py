@@ -13,7 +13,7 @@ from spacy_hpyp.arc_standard.likelihood import action_probability, new_queries, 
 @pytest.mark.parametrize("name", POOLS)
 def test_events_of_random_derivations_have_the_probabilities_of_the_seating(name):
     model = make_model(POOLS[name], labels=2)
-    parser, counter, rng = model.frozen.parser, Counter(model), np.random.default_rng(0)
+    parser, counter, rng = model.frozen, Counter(model), np.random.default_rng(0)
     queries = new_queries(parser, 64)
     for _ in range(10):
         top, used = ROOT, counter.first
@@ -39,16 +39,16 @@ def test_events_of_random_derivations_have_the_probabilities_of_the_seating(name
 
 def test_actions_of_a_configuration_sum_to_one():
     model = make_model(POOLS["directions and labels"], labels=2)
-    counter, queries = Counter(model), new_queries(model.frozen.parser, 64)
+    counter, queries = Counter(model), new_queries(model.frozen, 64)
     push(counter.records, 2, ROOT, 0, 1)
     push(counter.records, 3, 2, 1, 0)
     for top, possible in [(ROOT, [0]), (2, [0, 1]), (3, [0, 2, 3, 4, 5])]:
-        found = [action_probability(model.frozen.parser, counter.records, top, action, queries) for action in possible]
+        found = [action_probability(model.frozen, counter.records, top, action, queries) for action in possible]
         assert sum(found) == pytest.approx(1.0)
 
 
 def test_an_unlexicalised_model_generates_tags_only():
     model = make_model(ContextLists(transition=[["s1.tag"]], label=[], tag=[["s1.tag"]], word=[]))
-    counter, queries = Counter(model), new_queries(model.frozen.parser, 64)
-    found = [token_probability(model.frozen.parser, counter.records, ROOT, tag, 1, queries) for tag in range(2)]
+    counter, queries = Counter(model), new_queries(model.frozen, 64)
+    found = [token_probability(model.frozen, counter.records, ROOT, tag, 1, queries) for tag in range(2)]
     assert sum(found) == pytest.approx(1.0)

@@ -135,12 +135,12 @@ def model(request):
 def decode(model, blocks, particles=EVERYTHING, share=1.0, threads=1, lookahead=0.0):
     # Where only the best derivation counts, the selection step soon gives all particles to few, however many there are.
     search = Search(particles, lookahead, outlook=share, marginals=particles == EVERYTHING)
-    return decoding.decode(model.frozen.parser, blocks, search, threads)
+    return decoding.decode(model.frozen, blocks, search, threads)
 
 
 def test_the_chain_is_what_the_tag_of_the_last_word_predicts(model):
     conditional, franchise = model.conditionals["tag"], model.franchises["tag"]
-    chain, expected = tag_chain(model.frozen.parser.tag), np.empty(2)
+    chain, expected = tag_chain(model.frozen.tag), np.empty(2)
     # In all these pools that is what the first expert reads first.
     assert (conditional.columns[:, 0] >= 0).all()
     for row, symbol in zip(chain, [FIRST_SYMBOL, FIRST_SYMBOL + 1, ROOT_SYMBOL], strict=True):
@@ -154,7 +154,7 @@ def test_there_is_no_chain_without_an_expert_that_begins_with_the_tag_of_the_las
         transition=[["s1.tag"]], label=[], tag=[["s1.word"], ["s2.tag", "s1.tag"]], word=[["next.tag"]]
     )
     model = make_model(contexts)
-    assert model.frozen.parser.chain.shape == (0, 2)
+    assert model.frozen.chain.shape == (0, 2)
     blocks = blocks_of([0, 1, 0])
     for one, other in zip(decode(model, blocks, 3)[:-1], decode(model, blocks, 3, share=0.0)[:-1]):
         np.testing.assert_array_equal(one, other)
@@ -170,7 +170,7 @@ def test_with_enough_particles_the_outlook_changes_nothing(model):
 
 
 def test_the_outlook_is_no_part_of_the_weights(model):
-    blocks, parser = blocks_of([0, 1, 0, 0, 1]), model.frozen.parser
+    blocks, parser = blocks_of([0, 1, 0, 0, 1]), model.frozen
     with_it, without = (
         decode_all(parser, blocks, 0, Search(EVERYTHING, 0.0, marginals=True, outlook=share)) for share in (1.0, 0.0)
     )

@@ -39,7 +39,7 @@ def blocks_of(words, may_start=False):
 
 def posterior_of(model, words, temperature=1.0, particles=EVERYTHING, may_start=False):
     search = Search(particles, 0.0, marginals=True, temperature=temperature)
-    return decode_all(model.frozen.parser, blocks_of(words, may_start), 0, search)
+    return decode_all(model.frozen, blocks_of(words, may_start), 0, search)
 
 
 def parses_of(posterior):
@@ -86,7 +86,7 @@ def test_temperature_flattens_or_sharpens_the_posterior(model, temperature):
 def test_selection_for_marginals_keeps_more_of_the_sum(model):
     words = [0, 1, 0, 0, 1]
     all_of_it, broad, narrow = (
-        decoding.decode(model.frozen.parser, blocks_of(words), search).log_probability.sum()
+        decoding.decode(model.frozen, blocks_of(words), search).log_probability.sum()
         for search in (Search(EVERYTHING, 0.0), Search(50, 0.0, marginals=True), Search(50, 0.0))
     )
     assert all_of_it + 1e-9 >= broad >= narrow
@@ -97,9 +97,7 @@ def test_marginals_are_those_of_all_derivations(model, consensus):
     for words in SENTENCES:
         expected = enumerated(model, words)
         total = sum(p for p, _ in expected)
-        parses = decode(
-            model.frozen.parser, blocks_of(words), Search(EVERYTHING, 0.0, marginals=True, consensus=consensus)
-        )
+        parses = decode(model.frozen, blocks_of(words), Search(EVERYTHING, 0.0, marginals=True, consensus=consensus))
         for word in range(len(words)):
             heads = sum(p for p, (_, heads, _) in expected if heads[word] == parses.heads[word])
             tags = sum(p for p, (tags, _, _) in expected if tags[word] == parses.tags[word])
@@ -173,7 +171,7 @@ def test_marginals_are_sums_over_the_derivations(posteriors):
 @pytest.mark.parametrize("marginals", [False, True])
 def test_broad_search_and_narrow_search_agree_on_everything_with_enough_particles(model, marginals):
     for words in SENTENCES:
-        parses = decoding.decode(model.frozen.parser, blocks_of(words), Search(EVERYTHING, 0.0, marginals=marginals))
+        parses = decoding.decode(model.frozen, blocks_of(words), Search(EVERYTHING, 0.0, marginals=marginals))
         expected = decode(model, words)
         assert parses.log_probability == pytest.approx(expected.log_probability, abs=ROUNDING)
         assert parses.heads.tolist() == expected.heads.tolist()
@@ -241,7 +239,7 @@ def test_parts_of_surprisal_add_up_to_the_log_probability_but_for_the_end(model)
 def test_an_end_inside_a_block_is_a_part_of_the_next_word(model):
     # Where a sentence may begin, more derivations lead to the second word.
     one, several = (
-        decoding.decode(model.frozen.parser, blocks_of([0, 1], may_start), Search(EVERYTHING, 0.0))
+        decoding.decode(model.frozen, blocks_of([0, 1], may_start), Search(EVERYTHING, 0.0))
         for may_start in (False, True)
     )
     assert several.log_probability[0] == one.log_probability[0]
@@ -283,8 +281,8 @@ def test_guides_are_the_most_probable_heads_labels_and_tags(posteriors):
 def test_guides_are_not_there_where_they_are_not_asked_for(model):
     blocks = blocks_of([0, 1])
     for search in (Search(50, 0.0), Search(50, 0.0, marginals=True)):
-        assert len(decoding.decode(model.frozen.parser, blocks, search).guides.heads) == 0
-    asked = decoding.decode(model.frozen.parser, blocks, Search(50, 0.0, marginals=True, guides=True)).guides
+        assert len(decoding.decode(model.frozen, blocks, search).guides.heads) == 0
+    asked = decoding.decode(model.frozen, blocks, Search(50, 0.0, marginals=True, guides=True)).guides
     assert asked.heads.shape == asked.head_probability.shape == asked.head_labels.shape
 
 
@@ -292,7 +290,5 @@ def test_guides_are_not_there_where_they_are_not_asked_for(model):
 def test_finding_guides_changes_nothing_else(model, consensus):
     blocks = blocks_of([0, 1, 0, 0, 1], may_start=True)
     search = Search(50, 0.0, marginals=True, consensus=consensus)
-    without, found = (
-        decoding.decode(model.frozen.parser, blocks, search._replace(guides=guides)) for guides in (False, True)
-    )
+    without, found = (decoding.decode(model.frozen, blocks, search._replace(guides=guides)) for guides in (False, True))
     assert all(np.array_equal(one, other) for one, other in zip(without[:-1], found[:-1]))

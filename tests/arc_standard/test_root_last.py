@@ -47,10 +47,10 @@ def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_on
 
 
 def test_after_one_tree_there_is_nothing_but_words_and_the_end(model):
-    counter, queries = Counter(model), new_queries(model.frozen.parser, 64)
+    counter, queries = Counter(model), new_queries(model.frozen, 64)
     push(counter.records, 2, ROOT, 0, 1)
     tags = [counter.probability("tag", 2, tag) for tag in range(3)]
-    found = [action_probability(model.frozen.parser, counter.records, 2, action, queries) for action in (SHIFT, END)]
+    found = [action_probability(model.frozen, counter.records, 2, action, queries) for action in (SHIFT, END)]
     assert found == pytest.approx([1.0, tags[ROOT_TAG]], rel=ROUNDING)
     assert sum(tags) == pytest.approx(1.0)
     assert counter.records[2, DEPTH] == 2
@@ -85,7 +85,7 @@ def test_search_that_leaves_nothing_out_finds_the_sum_and_the_best(model, search
     counter = Counter(model)
     for words in ([1, 0, 0, 1][:n], [0, 0, 1, 0][:n]):
         found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
-        parses = decoding.decode(model.frozen.parser, blocks_of(words), search)
+        parses = decoding.decode(model.frozen, blocks_of(words), search)
         assert parses.log_probability.sum() == pytest.approx(log(sum(p for p, _ in found)), abs=ROUNDING)
         assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]
 
@@ -111,8 +111,8 @@ def test_words_of_a_prefix_have_what_all_derivations_that_shift_them_have(model)
 
 def test_sentences_in_running_text_end_and_begin(model):
     blocks = blocks_of([1, 0, 1, 0, 1, 1], may_start=True)
-    parses = decoding.decode(model.frozen.parser, blocks, Search(10**6, 0.0, tag_threshold=0.0))
-    whole = decoding.decode(model.frozen.parser, blocks_of([1, 0, 1, 0, 1, 1]), Search(10**6, 0.0, tag_threshold=0.0))
+    parses = decoding.decode(model.frozen, blocks, Search(10**6, 0.0, tag_threshold=0.0))
+    whole = decoding.decode(model.frozen, blocks_of([1, 0, 1, 0, 1, 1]), Search(10**6, 0.0, tag_threshold=0.0))
     assert parses.log_probability.sum() > whole.log_probability.sum()
     assert (parses.heads == NONE).sum() >= 1
 
@@ -145,13 +145,13 @@ def test_generated_sentences_are_as_frequent_as_they_are_probable(name):
 
 @pytest.mark.parametrize("heads", HEADS[:4], ids=str)
 def test_trees_have_the_sum_of_their_derivations(model, heads):
-    rows, queries = sentence(heads), new_queries(model.frozen.parser, 1024)
-    found, exact = tree_log_probability(model.frozen.parser, *rows, 10_000, queries)
+    rows, queries = sentence(heads), new_queries(model.frozen, 1024)
+    found, exact = tree_log_probability(model.frozen, *rows, 10_000, queries)
     expected = enumerate_derivations(model, *rows)
     assert exact
     assert found == pytest.approx(np.logaddexp.reduce([*expected.values()]), abs=1e-3)
     rng, nothing, actions = np.random.default_rng(0), integers([]), np.empty(2 * len(heads), dtype=np.int32)
-    estimates = [sample_derivation(model.frozen.parser, *rows, 50, nothing, rng, queries, actions) for _ in range(50)]
+    estimates = [sample_derivation(model.frozen, *rows, 50, nothing, rng, queries, actions) for _ in range(50)]
     assert np.logaddexp.reduce(estimates) - log(50) == pytest.approx(found, abs=0.2)
 
 

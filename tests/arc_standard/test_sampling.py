@@ -28,7 +28,7 @@ class Tiny:
     def __init__(self, name, seated, **settings):
         joint = with_random_weights(make_model(POOLS[name], labels=2, **settings))
         self.counter = Counter(joint)
-        self.distributions = joint.frozen.distributions
+        self.distributions = joint.frozen
         if seated:
             gradient = no_gradient(joint.weights)
             pools = [joint.pool(name, joint.weights, gradient) for name in DISTRIBUTIONS]

@@ -45,7 +45,7 @@ def decode(joint, blocks, work, particles=40):
     for block, n in enumerate(np.diff(blocks.offsets)):
         syntactic, lexical, log_probability = np.empty(n), np.empty(n), np.empty(n)
         records, beam, size = search_block(
-            joint.frozen.parser,
+            joint.frozen,
             only(blocks, block),
             Search(particles, 0.5),
             work() if callable(work) else work,
@@ -68,7 +68,7 @@ def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
     joint = toy.parser(nlp).joint
     texts = [" ".join(" ".join(s.words) for s in toy.sentences(40, seed=1)[i : i + 2]) for i in range(0, 40, 2)]
     blocks, _ = encode_docs([nlp.make_doc(text) for text in texts], joint.encoder, given_tags=False)
-    shared = new_workspace(joint.frozen.parser, Search(40, 0.5))
+    shared = new_workspace(joint.frozen, Search(40, 0.5))
     smallest = shared._replace(
         **{
             name: query._replace(memo=new_memo(1, *(part.shape[1] for part in query.memo[:2])))
@@ -76,9 +76,9 @@ def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
             if name in ("transition", "label", "tag")
         }
     )
-    expected = decode(joint, blocks, lambda: new_workspace(joint.frozen.parser, Search(40, 0.5)))
+    expected = decode(joint, blocks, lambda: new_workspace(joint.frozen, Search(40, 0.5)))
     assert decode(joint, blocks, shared) == expected
     assert decode(joint, blocks, smallest) == expected
     # With fewer particles, fewer tags are found for the same context.
-    few = decode(joint, blocks, lambda: new_workspace(joint.frozen.parser, Search(40, 0.5)), particles=3)
+    few = decode(joint, blocks, lambda: new_workspace(joint.frozen, Search(40, 0.5)), particles=3)
     assert decode(joint, blocks, shared, particles=3) == few != expected

@@ -23,7 +23,7 @@ def run(nlp, words, settings, room):
     blocks, _ = encode_docs([Doc(nlp.vocab, words=words)], joint.encoder, given_tags=False)
     records = np.empty((room, FIELDS), dtype=np.int32)
     found = [np.empty(len(words)) for _ in range(3)]
-    parser = joint.frozen.parser
+    parser = joint.frozen
     return *search_block(parser, blocks, settings, new_workspace(parser, settings), records, *found), found
 
 

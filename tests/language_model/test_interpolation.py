@@ -49,7 +49,7 @@ def held_out(toy):
 
 def predict(model, ngrams, numbers, search):
     blocks = sentence_blocks([np.array(each, dtype=np.int32) for each in numbers])
-    return predictions_of(ngrams, blocks, decode(model.frozen.parser, blocks, search))
+    return predictions_of(ngrams, blocks, decode(model.frozen, blocks, search))
 
 
 @pytest.mark.parametrize("search", [FEW, MANY, search_for_sums(FEW, predictive=True)])

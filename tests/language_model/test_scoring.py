@@ -139,7 +139,7 @@ def test_no_sum_depends_on_the_words_to_come(model, predictive):
     words = np.array(model.vocabulary.numbers("Zenobia Quux waits near the old blorp frobs a cat .".split()), np.int32)
     prefixes = [words[:length] for length in range(1, len(words) + 1)]
     search = search_for_sums(Search(particles=2, lookahead=0.5, outlook=1.0), predictive=predictive)
-    found = decode(model.frozen.parser, sentence_blocks(prefixes), search)
+    found = decode(model.frozen, sentence_blocks(prefixes), search)
     whole = found.syntactic + found.lexical
     start = 0
     for prefix in prefixes:

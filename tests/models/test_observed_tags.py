@@ -8,6 +8,7 @@ from spacy_hpyp.annotation.arrays import Blocks, Sentences
 from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.compiled import NONE
+from spacy_hpyp.models.frozen import tree_log_probs
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def one_word(number, tag=NONE):
 
 
 def log_prob(model, search, number, tag=NONE):
-    return decode(model.frozen.parser, one_word(number, tag), search).log_probability.sum()
+    return decode(model.frozen, one_word(number, tag), search).log_probability.sum()
 
 
 def test_it_is_a_factor_for_each_tag(toy, nlp, model, word):
@@ -69,7 +70,7 @@ def test_trees_have_it_as_derivations_have(toy, nlp, model, word, is_observed):
         np.arange(n + 1),
     )
     found = [log_prob(model, toy.parser(nlp).search, number, int(tag)) for tag in tags]
-    assert model.frozen.tree_log_probs(trees).log_prob == pytest.approx(found, abs=1e-9)
+    assert tree_log_probs(model.frozen, trees).log_prob == pytest.approx(found, abs=1e-9)
 
 
 def test_what_is_observed_makes_a_tag_more_probable(nlp, toy, model, word):
@@ -79,9 +80,7 @@ def test_what_is_observed_makes_a_tag_more_probable(nlp, toy, model, word):
     assert told(model, number).argmax() == observed
     found, plain = (
         dict(zip(each.tags.tolist(), each.tag_probability.tolist()))
-        for each in (
-            decode(model.frozen.parser, one_word(i), search) for i in (number, model.vocabulary.outcomes[number])
-        )
+        for each in (decode(model.frozen, one_word(i), search) for i in (number, model.vocabulary.outcomes[number]))
     )
     assert found[observed] > plain.get(observed, 0.0)
 
@@ -93,7 +92,7 @@ def test_contexts_read_the_class(toy, nlp, model, word):
     def second(number):
         words = np.array([number, 0], dtype=np.int32)
         blocks = Blocks(words, tags, np.zeros(2, dtype=bool), np.array([0, 2]))
-        return decode(model.frozen.parser, blocks, search).log_probability.sum() - log_prob(model, search, number, 0)
+        return decode(model.frozen, blocks, search).log_probability.sum() - log_prob(model, search, number, 0)
 
     number = model.vocabulary.numbers_observed([word])[0]
     assert second(number) == pytest.approx(second(model.vocabulary.outcomes[number]), abs=1e-9)

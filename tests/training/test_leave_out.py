@@ -77,7 +77,7 @@ def test_guides_are_those_of_a_model_that_was_trained_without_the_sentences(toy,
     start = 0
     for own, fold in zip(rows, folds):
         rest = trained_on(parser.joint, [other for other, its in zip(rows, folds) if its != fold])
-        expected = decode(rest.frozen.parser, sentence_blocks([own[0]]), parser.search).guides
+        expected = decode(rest.frozen, sentence_blocks([own[0]]), parser.search).guides
         for found, wanted in zip(guides, expected):
             part = found[start : start + own.shape[1]]
             if found.dtype == np.float32:
@@ -92,7 +92,7 @@ def test_guides_of_seen_sentences_are_surer_than_those_of_unseen_ones(toy, nlp, 
     given = documents(nlp, toy, sentences)
     guides, _ = annotated(parser, given)
     words = [own[0] for document in given for own in encoded(parser.joint, document)]
-    seen = decode(parser.joint.frozen.parser, sentence_blocks(words), parser.search).guides
+    seen = decode(parser.joint.frozen, sentence_blocks(words), parser.search).guides
     assert guides.head_probability[:, 0].mean() < seen.head_probability[:, 0].mean()
 
 
@@ -129,8 +129,8 @@ def test_a_component_without_sentences_parses_as_one_that_has_not_seen_them(toy,
         own for each in documents(nlp, toy, sentences[:3] + sentences[4:24]) for own in encoded(parser.joint, each)
     ]
     words = [given[0][0]]
-    rest = decode(trained_on(parser.joint, given).frozen.parser, sentence_blocks(words), parser.search)
-    assert decode(others.joint.frozen.parser, sentence_blocks(words), parser.search).log_probability == pytest.approx(
+    rest = decode(trained_on(parser.joint, given).frozen, sentence_blocks(words), parser.search)
+    assert decode(others.joint.frozen, sentence_blocks(words), parser.search).log_probability == pytest.approx(
         rest.log_probability, abs=ROUNDING
     )
     unseen = parser.without(documents(nlp, toy, toy.sentences(30)[28:]))

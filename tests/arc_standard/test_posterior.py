@@ -97,7 +97,9 @@ def test_marginals_are_those_of_all_derivations(model, consensus):
     for words in SENTENCES:
         expected = enumerated(model, words)
         total = sum(p for p, _ in expected)
-        parses = decode(model.frozen, blocks_of(words), Search(EVERYTHING, 0.0, marginals=True, consensus=consensus))
+        parses = decoding.decode(
+            model.frozen, blocks_of(words), Search(EVERYTHING, 0.0, marginals=True, consensus=consensus)
+        )
         for word in range(len(words)):
             heads = sum(p for p, (_, heads, _) in expected if heads[word] == parses.heads[word])
             tags = sum(p for p, (tags, _, _) in expected if tags[word] == parses.tags[word])

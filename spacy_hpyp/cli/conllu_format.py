@@ -37,26 +37,7 @@ _WRITTEN = ("Label", *_PROBABILITIES.values())
 _SPACE_AFTER = "SpaceAfter=No"
 _SURE = ("log_prob", "head_prob", "tag_prob")
 #: The columns of a table of words. A paragraph is known by its place in the file; `start` and `end` count its characters.
-ROW = (
-    *(
-        "file",
-        "paragraph",
-        "sentence",
-        "token",
-        "start",
-        "end",
-        "text",
-        "lemma",
-        "upos",
-        "tag",
-        "feats",
-        "head",
-        "deprel",
-    ),
-    *_SURE,
-)
-
-
+ROW = (*"file paragraph sentence token start end text lemma upos tag feats head deprel".split(), *_SURE)
 #: The columns of a line, by name.
 Line = dict[str, Any]
 #: By what stands before the sign "=".

@@ -1,5 +1,6 @@
 """`hpyp generate`: sentences drawn from a model, and the best of them."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,30 +55,30 @@ def generate(
         nlp, source = load_parser(model, particles=particles, threads=threads)
     words = [token.text for token in nlp.make_doc(begin_with) if not token.is_space]
     drawn = source.generate(number, begin_with=words, max_length=max_length, seed=seed)
+    record = partial(_text_record, nlp.vocab) if is_ngrams else _tree_record
     # Of equal sentences there is one.
-    different: dict[tuple[str, ...], tuple[float, Any]] = {}
+    different: dict[tuple[str, ...], tuple[dict[str, Any], Any]] = {}
     with Bar(drawn, desc="Generating", total=number, unit=" sentences") as bar:
         for one in bar:
-            if len(own := tuple(one.words if is_ngrams else (token.text for token in one))) >= min_length:
-                different.setdefault(own, (one.log_prob if is_ngrams else one._.log_prob, one))
-    found = [one for _, one in sorted(different.values(), key=lambda entry: -entry[0])[:best]]
+            if len((made := record(one))["words"]) >= min_length:
+                different.setdefault(tuple(made["words"]), (made, one))
+    found = sorted(different.values(), key=lambda pair: -pair[0]["log_prob"])[:best]
     if not found:
         raise ValueError(
             f"None of the {number} sentences has {min_length} words or more. Draw more, or allow shorter ones with --min-length."
         )
-    sentences = [_text_record(one, nlp.vocab) if is_ngrams else _tree_record(one) for one in found]
-    for one, sentence in zip(found, sentences):
+    for sentence, one in found:
         print(f"{sentence['log_prob']:8.2f}  {sentence['text']}")
         if trees:
             _show_tree(one)
-    if len(sentences) < best:
-        msg.info(f"Only {len(sentences)} of the {number} sentences have {min_length} words or more")
+    if len(found) < best:
+        msg.info(f"Only {len(found)} of the {number} sentences have {min_length} words or more")
     if output is not None:
         if output.suffix == ".spacy":
-            save_docs(output, found)
+            save_docs(output, [doc for _, doc in found])
         else:
-            replace_file(output, "".join(map(json_line, sentences)).encode())
-        msg.good(f"Saved {len(sentences)} sentences to {output}")
+            replace_file(output, "".join(json_line(sentence) for sentence, _ in found).encode())
+        msg.good(f"Saved {len(found)} sentences to {output}")
 
 
 def _show_tree(doc: Doc) -> None:
@@ -87,7 +88,7 @@ def _show_tree(doc: Doc) -> None:
         print(f"{token._.log_prob:8.2f}  {'  '.join(columns)}  {token.head.text}")
 
 
-def _text_record(drawn: DrawnSentence, vocab: Vocab) -> dict[str, Any]:
+def _text_record(vocab: Vocab, drawn: DrawnSentence) -> dict[str, Any]:
     spaces = spaces_between(drawn.words, separated=vocab.writing_system["has_letters"])
     return {"text": Doc(vocab, drawn.words, spaces).text, "log_prob": drawn.log_prob, "words": list(drawn.words)}
 

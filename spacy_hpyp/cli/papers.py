@@ -221,8 +221,15 @@ def states(
                         progress=show,
                     )
                 )
-    header = ["MODEL", "STATES", "BITS A WORD", "HARMONIC", *["UAS"][: dev is not None], *["ACCEPTED"][:sample_trees]]
-    msg.table([_figures_row(figures, dev is not None, sample_trees) for figures in found], header=header, divider=True)
+    rows = []
+    for figures in found:
+        row = {"MODEL": figures.kind, "STATES": "-" if figures.kind == DEPENDENCIES else str(figures.states)}
+        row |= {"BITS A WORD": f"{figures.bits:.3f}", "HARMONIC": f"{figures.exact_bits:.3f}"}
+        row |= {} if dev is None else {"UAS": percent(figures.accuracy)}
+        if sample_trees:
+            row["ACCEPTED"] = "-" if figures.accepted is None else f"{100 * figures.accepted:.1f}"
+        rows.append(row)
+    msg.table([row.values() for row in rows], header=[*rows[0]], divider=True)
     for figures in found:
         if figures.kind != DEPENDENCIES and top_words:
             title = f"{figures.kind}, {figures.states} states"
@@ -237,16 +244,6 @@ def _read_dev(path: Path, document_words: int) -> list[UncasedWords]:
     if not any(text.forms for text in texts):
         raise ValueError(f"There is nothing to compare with in '{path}': it has no complete trees.")
     return texts
-
-
-def _figures_row(figures: StateFigures, with_accuracy: bool, with_draws: bool) -> list[str]:
-    states = "-" if figures.kind == DEPENDENCIES else str(figures.states)
-    row = [figures.kind, states, f"{figures.bits:.3f}", f"{figures.exact_bits:.3f}"]
-    if with_accuracy:
-        row.append(percent(figures.accuracy))
-    if with_draws:
-        row.append("-" if figures.accepted is None else f"{100 * figures.accepted:.1f}")
-    return row
 
 
 #: Those of Sangati, Zuidema & Bod (2009, table 2).

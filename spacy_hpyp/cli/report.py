@@ -1,11 +1,11 @@
 """`hpyp report`: a page about a trained pipeline and what it does on a treebank."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from spacy.language import Language
-from spacy.tokens import Doc, Token
+from spacy.tokens import Token
 from spacy.training import Example
 from wasabi import msg
 
@@ -123,17 +123,13 @@ def _surprisals(
         docs = (nlp.make_doc(paragraph) for _, paragraph in locate_paragraphs(text))
     reading = {name: {"search": search_for_reading(pipe.search)} for name, pipe in nlp.pipeline if pipe in parsers}
     tokens: list[Token] = []
-    for doc in nlp.pipe(_first(docs), component_cfg=reading) if parsers else ():
+    read = 0
+    for doc in docs if parsers else ():
+        (doc,) = nlp.pipe([doc], component_cfg=reading)
         tokens += [token for token in doc if not token.is_space and token._.surprisal is not None]
+        read += len(doc)
+        if read >= _TOKENS:
+            break
     if parsers and text is not None and not tokens:
         raise ValueError(f"There is no word in '{text}', whose surprisal was to be shown.")
     return tokens[:_TOKENS]
-
-
-def _first(docs: Iterator[Doc]) -> Iterator[Doc]:
-    tokens = 0
-    for doc in docs:
-        yield doc
-        tokens += len(doc)
-        if tokens >= _TOKENS:
-            return

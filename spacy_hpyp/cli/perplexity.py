@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import srsly
 from wasabi import msg
@@ -226,12 +226,10 @@ def _check_mixture(
 
 
 def _print(found: Perplexity, output: str, method: str | None) -> None:
-    figures = found.to_dict()
     if output == "json":
-        print(srsly.json_dumps(figures, indent=2))
+        print(srsly.json_dumps(found.to_dict(), indent=2))
         return
-    names = [name for name in _names_of(found) if method == "particles" or name not in _OF_AN_ESTIMATE]
-    msg.table({_ROWS[name][0]: _formatted(figures, name) for name in names}, title="Perplexity")
+    msg.table(dict(_figures(found, is_estimate=method == "particles")), title="Perplexity")
     _explain(found)
     if method == "particles":
         error = found.perplexity * found.standard_error
@@ -241,15 +239,13 @@ def _print(found: Perplexity, output: str, method: str | None) -> None:
 
 
 def _print_mixture(found: Perplexities, mixture: Interpolation, output: str) -> None:
-    figures = {name: one.to_dict() for name, one in found._asdict().items()}
     shares = mixture.shares.tolist()
     if output == "json":
+        figures = {name: one.to_dict() for name, one in found._asdict().items()}
         print(srsly.json_dumps({**figures, "weights": shares}, indent=2))
         return
-    names = [name for name in _names_of(found.mixture) if name not in _OF_AN_ESTIMATE]
-    rows = [(_ROWS[name][0], *(_formatted(one, name) for one in figures.values())) for name in names]
     models = ("", "parser", "n-gram model")
-    print_table((*models, "mixture"), rows, "Perplexity")
+    print_table((*models, "mixture"), _figures(*found), "Perplexity")
     weights = [
         (f"at most {0.5**level:.3g}", f"{share:.4f}", f"{1.0 - share:.4f}") for level, share in enumerate(shares)
     ]
@@ -261,13 +257,15 @@ def _print_mixture(found: Perplexities, mixture: Interpolation, output: str) -> 
     )
 
 
-def _names_of(found: Perplexity) -> list[str]:
-    missing = {"closed_perplexity": found.spelling is None, "bits_per_character": found.bits_per_character is None}
-    return [name for name in _ROWS if not missing.get(name, False)]
-
-
-def _formatted(figures: dict[str, Any], name: str) -> str:
-    return format(figures[name], _ROWS[name][1])
+def _figures(*models: Perplexity, is_estimate: bool = False) -> list[tuple[str, ...]]:
+    """What figures are called, with those of models; the last one says which there are."""
+    missing = () if is_estimate else _OF_AN_ESTIMATE
+    missing += ("closed_perplexity",) if models[-1].spelling is None else ()
+    return [
+        (called, *(format(getattr(model, name), how) for model in models))
+        for name, (called, how) in _ROWS.items()
+        if name not in missing and getattr(models[-1], name) is not None
+    ]
 
 
 def _explain(found: Perplexity) -> None:

@@ -209,8 +209,7 @@ def surprisal(
         if text_by is not None:
             to_rows = partial(to_rows, frequencies=_frequencies(frequencies, reader), lags=lags)
         dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
-        is_parser = isinstance(reader, ParserReader)
-        header = _header(is_parser, by, entropy=entropy, mixed=is_parser and reader.mixture is not None)
+        header = _header(isinstance(reader, ParserReader), by, entropy=entropy, mixed=interpolate is not None)
         rows = _rows(reader, passages, to_rows)
         unit = " regions" if regions else " words"
         with writing(output, "surprisals") as file, Bar(rows, unit=unit, disable=is_shown(output)) as bar:

@@ -3,10 +3,12 @@ figures.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
+
+from wasabi import MarkdownRenderer
 
 from .runner import Runner, machine, minutes
 from .study import Claim, Column, Row, Run, Sample, Study, StudyTable
@@ -130,28 +132,22 @@ def to_markdown(study: Study, runner: Runner, tables: Sequence[StudyTable]) -> s
     numbers = {run.name: f"[{number}]" for number, run in enumerate(runs, start=1)}
     where = machine()
     first = "A figure is the published one, then ours; the" if any(table.paper for table in tables) else "The"
-    lines = [
-        *(f"# {study.head.title}", ""),
-        *([study.head.note, ""] if study.head.note else []),
-        f"{first} number in brackets is that of the command that printed a figure, see [Commands](#commands). Measured on "
-        f"{where['processor']}, {where['cores']} cores, {where['system']}, Python {where['python']}.",
-        "",
-    ]
+    measured = f"{where['processor']}, {where['cores']} cores, {where['system']}, Python {where['python']}"
+    page = [f"# {study.head.title}", *([study.head.note] if study.head.note else [])]
+    page.append(
+        f"{first} number in brackets is that of the command that printed a figure, see [Commands](#commands). Measured on {measured}."
+    )
     found = to_json(study, runner, tables)["tables"]
     for table in tables:
-        lines += _section(study, runner, table, found[table.name], numbers)
-    commands = [
-        line
-        for number, run in enumerate(runs, start=1)
-        for line in (f"{number}. `{runner.command(run)}`  ", f"   {_state(runner, run)}")
-    ]
+        page += _section(study, runner, table, found[table.name], numbers)
+    commands = [f"{i}. `{runner.command(run)}`  \n   {_state(runner, run)}" for i, run in enumerate(runs, start=1)]
     told = _folded(f"{len(runs)} commands, each with its name, time, day and version", commands)
-    return "\n".join([*lines, "## Commands", "", *told]) + "\n"
+    return "\n\n".join([*page, "## Commands", told]) + "\n"
 
 
-def _folded(summary: str, lines: Sequence[str]) -> list[str]:
+def _folded(summary: str, lines: Sequence[str]) -> str:
     # GitHub reads the Markdown between the tags anyway, a site made by MkDocs where it is told to.
-    return ['<details markdown="1">', f"<summary>{summary}</summary>", "", *lines, "", "</details>"]
+    return "\n".join(['<details markdown="1">', f"<summary>{summary}</summary>", "", *lines, "", "</details>"])
 
 
 def _state(runner: Runner, run: Run) -> str:
@@ -163,26 +159,25 @@ def _state(runner: Runner, run: Run) -> str:
 
 def _section(
     study: Study, runner: Runner, table: StudyTable, found: Mapping[str, Any], numbers: Mapping[str | None, str]
-) -> list[str]:
-    """The part of the page that a table has, with its figures, see `to_json`, and the numbers of commands."""
-    about = f"{table.paper} (`{table.name}`). {table.note}" if table.paper else table.note
-    lines = [f"## {table.title}", "", *([about.rstrip(), ""] if about else [])]
-    sources = ("published", "found") if table.paper else ("found",)
+) -> Iterator[str]:
+    """The paragraphs of the page that a table has, with its figures, see `to_json`, and the numbers of commands."""
+    yield f"## {table.title}"
+    if about := f"{table.paper} (`{table.name}`). {table.note}" if table.paper else table.note:
+        yield about.rstrip()
     if table.rows:
-        kinds = (", paper", "") if table.paper else ("",)
-        header = ["", *(f"{key}{kind}" for key in table.columns for kind in kinds), ""]
-        cells = []
+        sources = {"published": ", paper", "found": ""} if table.paper else {"found": ""}
+        rows = [["", *(f"{key}{kind}" for key in table.columns for kind in sources.values()), ""]]
         for name, each in found["rows"].items():
             shown = [_shown(study.columns[key], each[source].get(key)) for key in table.columns for source in sources]
-            cells.append([name, *shown, numbers.get(table.rows[name].run, "")])
-        lines += [*_rows(header, cells), ""]
-        problems = [
-            f"Not there yet: {name}: {each['problem']}.  " for name, each in found["rows"].items() if each["problem"]
-        ]
-        lines += [*problems, ""] if problems else []
-    for claim, judged in zip(table.claims, found["claims"]):
-        lines += _verdict(study.columns[claim.column], claim, judged)
-    lines += [""] if table.claims else []
+            rows.append([name, *shown, numbers.get(table.rows[name].run, "")])
+        header, *others = ([cell.replace("|", r"\|") for cell in row] for row in rows)
+        yield MarkdownRenderer().table(others, header)
+        problems = {name: each["problem"] for name, each in found["rows"].items() if each["problem"]}
+        if problems:
+            yield "\n".join(f"Not there yet: {name}: {problem}.  " for name, problem in problems.items())
+    if table.claims:
+        claims = zip(table.claims, found["claims"])
+        yield "\n".join(_verdict(study.columns[claim.column], claim, judged) for claim, judged in claims)
     for name, sample in table.samples.items():
         own = found["samples"][name]["found"]
         if own is None:
@@ -192,11 +187,10 @@ def _section(
             said = [f"* {escape(line, quote=False)}" for line in own[:_SHOWN]]
         if sample.published:
             said += ["", "In the paper:", "", *(f"* {line}" for line in sample.published)]
-        lines += [*_folded(f"{name} {numbers[sample.run]}", said), ""]
-    return lines
+        yield _folded(f"{name} {numbers[sample.run]}", said)
 
 
-def _verdict(column: Column, claim: Claim, judged: Mapping[str, Any]) -> list[str]:
+def _verdict(column: Column, claim: Claim, judged: Mapping[str, Any]) -> str:
     steps = []
     for step in judged["steps"]:
         of_paper = step["published"] is not None
@@ -206,7 +200,7 @@ def _verdict(column: Column, claim: Claim, judged: Mapping[str, Any]) -> list[st
     many = judged["holds"] and len(steps) > _STEPS
     told = f"at each of {len(steps)} steps" if many else ", ".join(steps)
     line = f"* **{_SAID[judged['holds']]}**: {claim.says}: {claim.column} {told}"
-    return [f"{line}.", f"  {claim.otherwise}"] if judged["holds"] is False and claim.otherwise else [line]
+    return f"{line}.\n  {claim.otherwise}" if judged["holds"] is False and claim.otherwise else line
 
 
 def _changed(claim: Claim, column: Column, change: float | None) -> str:
@@ -217,8 +211,3 @@ def _changed(claim: Claim, column: Column, change: float | None) -> str:
 
 def _shown(column: Column, value: float | None) -> str:
     return _NONE if value is None else f"{value:,.{column.digits}f}"
-
-
-def _rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [header, ["---"] * len(header), *rows]
-    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]

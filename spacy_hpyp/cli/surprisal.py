@@ -109,7 +109,7 @@ def surprisal(
     unknown_words: UnknownWords = None,
     particles: Annotated[
         int | None,
-        option("Particles, instead of the pipeline's setting, or of 3,000 if that is less", "--particles -K"),
+        option("Particles, instead of the pipeline's setting, or of 5,000 if that is less", "--particles -K"),
     ] = None,
     threads: Threads = None,
     interpolate: Interpolate = None,

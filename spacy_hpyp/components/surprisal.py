@@ -68,7 +68,7 @@ def surprisal(
     entropy (bool): Whether to find entropies, too. That takes longer.
     running (bool | None): Whether a text may have several sentences, which the parser finds; else each is one sentence. By default, texts
         of a table with one word a row may, and others not.
-    particles (int | None): How many particles a parser reads with; without a number those of its setting, but 3,000 at least.
+    particles (int | None): How many particles a parser reads with; without a number those of its setting, but 5,000 at least.
     context (str | None): Of the row of a table, the column of what is read before its text, and has no rows.
     text_by (str | None): Of a table with one word a row, the column that says which text a word belongs to. The result has the same
         rows, see `spacy_hpyp.language_model.surprisal.table_rows`; `by` means nothing then.

@@ -35,7 +35,7 @@ OPEN_CONVENTION = (
 
 _BATCH = 256
 # With fewer particles, surprisals of long sentences are further than a few tenths of a bit from those with very many.
-_READING = 3000
+_READING = 5000
 # How many labels of an arc and tags of a word a derivation is divided between at least where probabilities are summed up, and by how
 # much its particles are multiplied for that. With more of them the sums hardly grow.
 _LABELS, _TAGS, _SPREAD = 5, 8, 10
@@ -156,7 +156,7 @@ def search_for_reading(search: Search, particles: int | None = None) -> Search:
     sentences are to be found, the sum goes over all places where they may end, see `inference.running_text`.
 
     search (Search): How parses are searched for.
-    particles (int | None): How many particles, instead of those that parses are searched with, or 3,000 if these are fewer.
+    particles (int | None): How many particles, instead of those that parses are searched with, or 5,000 if these are fewer.
     """
     return search._replace(
         particles=max(search.particles, _READING) if particles is None else particles,

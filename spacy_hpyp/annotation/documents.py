@@ -55,27 +55,25 @@ class RawSentence:
     """The attributes of a sentence's tokens as a Doc holds them, not looked at yet.
 
     rows (int64[tokens, 4]): ORTH, TAG, DEP and HEAD (relative) of the tokens that are not white space.
+    vocab (Vocab): What they refer to.
     """
 
     rows: np.ndarray
+    vocab: Vocab
 
     @property
     def key(self) -> bytes:
         """What identifies the sentence by its content."""
         return content_key(self.rows.tobytes())
 
-    def strings(self, column: int, vocab: Vocab) -> list[str]:
+    def strings(self, column: int) -> list[str]:
         """The strings that stand in a column of its rows."""
         # In a Doc, numbers are unsigned.
-        return [vocab.strings[each] for each in self.rows[:, column].view(np.uint64).tolist()]
+        return [self.vocab.strings[each] for each in self.rows[:, column].view(np.uint64).tolist()]
 
 
-@dataclass(frozen=True)
-class GoldDocument:
-    """The sentences of a document that are to be learned from, not looked at yet, and what their attributes refer to."""
-
-    vocab: Vocab
-    sentences: Sequence[RawSentence]
+#: The sentences of a document that are to be learned from, not looked at yet.
+GoldDocument = Sequence[RawSentence]
 
 
 def raw_sentences(doc: Doc) -> Iterator[RawSentence]:
@@ -86,7 +84,7 @@ def raw_sentences(doc: Doc) -> Iterator[RawSentence]:
     starts = np.flatnonzero(rows[:, 4] == 1)
     bounds = np.unique(np.concatenate([[0], starts, [len(rows)]]))
     for start, end in zip(bounds[:-1], bounds[1:]):
-        yield RawSentence(np.ascontiguousarray(rows[start:end, :4]))
+        yield RawSentence(np.ascontiguousarray(rows[start:end, :4]), doc.vocab)
 
 
 def _without_spaces(rows: np.ndarray) -> np.ndarray:
@@ -166,7 +164,7 @@ def projective_tree(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[i
     )
 
 
-def read_gold(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
+def read_gold(sentence: RawSentence) -> GoldSentence | str:
     """A raw sentence as what the model can learn from.
 
     RETURNS (GoldSentence | str): The sentence, or what keeps it from being used.
@@ -174,14 +172,14 @@ def read_gold(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
     problem = problem_of(sentence.rows)
     if problem is not None:
         return problem
-    words, tags, labels = (sentence.strings(column, vocab) for column in range(3))
+    words, tags, labels = map(sentence.strings, range(3))
     if any(nonproj.DELIMITER in label for label in labels):
         return f"with '{nonproj.DELIMITER}' in a label"
     heads = np.arange(len(words)) + sentence.rows[:, 3]
     return GoldSentence(words, tags, *projective_tree(heads.tolist(), labels))
 
 
-def read_tagged(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
+def read_tagged(sentence: RawSentence) -> GoldSentence | str:
     """A raw sentence whose tree is not known, as what a model can learn from.
 
     RETURNS (GoldSentence | str): The sentence, with no word hanging on another; or what keeps it from being used.
@@ -189,7 +187,7 @@ def read_tagged(sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
     if not sentence.rows[:, 1].all():
         return "without tags"
     n = len(sentence.rows)
-    return GoldSentence(sentence.strings(0, vocab), sentence.strings(1, vocab), [NONE] * n, [ROOT_LABEL] * n)
+    return GoldSentence(sentence.strings(0), sentence.strings(1), [NONE] * n, [ROOT_LABEL] * n)
 
 
 class Encoder:

@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ..annotation.documents import GoldDocument, raw_sentences
+from ..annotation.documents import raw_sentences
 from ..annotation.syntactic_words import multiword_tokens, words_as_tokens
 from ..compat.spacy import nonproj
 from ..components.conllu_corpus import create_conllu_corpus
@@ -102,7 +102,7 @@ class Part:
         self.blocks = list(read_blocks(path))
         self.docs = [_doc(block, path, nlp) for block in self.blocks]
         sentences = [list(raw_sentences(words_as_tokens(doc))) for doc in self.docs]
-        corpus = GoldCorpus(GoldDocument(nlp.vocab, each) for each in sentences)
+        corpus = GoldCorpus(sentences)
         self.usable = bool(corpus.usable)
         #: The lines where sentences begin that training skips, by what is wrong with them.
         self.skipped: dict[str, list[int]] = defaultdict(list)

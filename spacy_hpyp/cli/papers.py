@@ -341,7 +341,7 @@ def _choose(reranker: ParseReranker, parsed: Sequence[tuple[Doc, object]], k: in
         found = reranker.predict([doc], k=k)[0]
         # A parser may take what is one sentence for several; then there is one tree that is none, for each.
         for each in found if len(found) == 1 else []:
-            right, labelled, counted = agreement(each.candidates, gold, doc.vocab)
+            right, labelled, counted = agreement(each.candidates, gold)
             alone = int(np.argmax(each.features @ UNLEARNED))
             sums += right.max(), right.min(), right[alone], right[each.chosen], labelled[each.chosen]
             words, trees = words + counted, trees + len(right)

@@ -247,7 +247,7 @@ def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> 
     for warning in skipped:
         msg.warn(str(warning.message))
     encoder = parser.joint.encoder
-    gold = (read_gold(raw, nlp.vocab) for example in examples for raw in sentences_of(example, parser.tokens))
+    gold = (read_gold(raw) for example in examples for raw in sentences_of(example, parser.tokens))
     encoded = [encoder.encode(sentence, learned=True) for sentence in gold if not isinstance(sentence, str)]
     return SelectionTask(config, parser, join([rows for rows in encoded if not isinstance(rows, str)]))
 

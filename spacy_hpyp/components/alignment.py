@@ -76,7 +76,7 @@ def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSent
         if problem_of(sentence.rows) is not None:
             # Tokens that hang on the first one, without labels, are a sentence without a tree.
             nothing = np.zeros_like(place)
-            sentence = RawSentence(np.column_stack([orths[place], nothing, nothing, place[0] - place]))
+            sentence = RawSentence(np.column_stack([orths[place], nothing, nothing, place[0] - place]), doc.vocab)
         rows[place, :2] = sentence.rows[:, 1:3]
         rows[place, 2] = place[np.arange(len(place)) + sentence.rows[:, 3]] - place
         found.append(sentence)
@@ -117,7 +117,7 @@ def _carried_over(example: Example) -> Iterator[tuple[RawSentence, np.ndarray]]:
             place = np.searchsorted(own_tokens, owner[own_words])
             holder = np.where(owner[own_words] == NONE, NONE, place)
             rows = _carry_over(sentence.rows, holder, number[first_word[own_tokens]], predicted[own_tokens, 0], example)
-            yield RawSentence(rows), own_tokens
+            yield RawSentence(rows, sentence.vocab), own_tokens
 
 
 def _align(example: Example, is_word: np.ndarray, sentence_of: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -195,5 +195,4 @@ def gold_documents(examples: Iterable[Example], tokens: str) -> Iterator[GoldDoc
 
     tokens (str): Whose tokens their sentences have, see `sentences_of`.
     """
-    for example in examples:
-        yield GoldDocument(example.reference.vocab, list(sentences_of(example, tokens)))
+    return (list(sentences_of(example, tokens)) for example in examples)

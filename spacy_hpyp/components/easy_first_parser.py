@@ -127,13 +127,13 @@ class EasyFirstParser(Parser):
         keys = []
         examples = list(examples)
         for example, document in zip(examples, gold_documents(examples, self._tokens)):
-            found = [raw.key for raw in document.sentences]
+            found = [raw.key for raw in document]
             new = set(found) - self._seen.made.keys()
             guides, start = None, 0
             if new and self.parser.is_guided:
                 reference = example.reference
                 guides = self.parser.guides([reference], read_words([reference]).layout, reader=self.name)
-            for key, raw in zip(found, document.sentences):
+            for key, raw in zip(found, document):
                 end = start + len(raw.rows)
                 own = None if guides is None else Guides(*(part[start:end] for part in guides))
                 if self._seen.take(key, partial(self._lesson, key, raw, example, own)) is not None:
@@ -146,7 +146,7 @@ class EasyFirstParser(Parser):
     def _lesson(self, key: bytes, raw: RawSentence, example: Example, guides: Guides | None) -> Lessons | str:
         """What is learned from a sentence, or what keeps it from being used."""
         parser, progress = self.parser, self.parser.progress
-        gold = self._read(raw, example.reference.vocab)
+        gold = self._read(raw)
         if isinstance(gold, str):
             return gold
         rows = parser.encoder.encode(gold)

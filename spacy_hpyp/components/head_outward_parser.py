@@ -8,7 +8,6 @@ from spacy import util
 from spacy.attrs import SENT_START
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.vocab import Vocab
 
 from ..annotation.alternatives import Alternative, best_combinations, k_best
 from ..annotation.candidates import Candidates, trees_of
@@ -92,8 +91,8 @@ class HeadOutwardParser(HeadOutwardComponent):
         super()._reset_training()
         self._latent = self.latent, self.longest
 
-    def _read(self, sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
-        return read_tree(sentence, vocab, latent=self.latent, longest=self.longest)
+    def _read(self, sentence: RawSentence) -> GoldSentence | str:
+        return read_tree(sentence, latent=self.latent, longest=self.longest)
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         # What could not be learned from may be by now.

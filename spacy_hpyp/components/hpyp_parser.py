@@ -413,7 +413,7 @@ class HPYPParser(ViewedParser):
         annotated = [annotated_document(each, self.tokens) for each in self._examples(examples, "leave_out")]
         parts = LeaveOut(
             model,
-            [GoldDocument(doc.vocab, sentences) for doc, sentences, _ in annotated],
+            [sentences for _, sentences, _ in annotated],
             self._changed({"guides": True}).search,
             np.random.default_rng([self.seed, model.progress.steps, 2]),
             folds=folds,

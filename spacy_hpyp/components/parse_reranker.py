@@ -12,7 +12,6 @@ from spacy.language import Language
 from spacy.pipeline.dep_parser import DependencyParser
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
-from spacy.vocab import Vocab
 
 from ..annotation.arrays import offsets_of
 from ..annotation.calibration import PUNCTUATION
@@ -164,7 +163,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         documents = list(super()._documents(self._initial_examples(get_examples)))
         held: dict[bytes, tuple[Doc, RawSentence]] = {}
         if held_out is None:
-            keys = self._hold_out([raw.key for document in documents for raw in document.sentences])
+            keys = self._hold_out([raw.key for document in documents for raw in document])
         else:
             with reading(held_out):
                 held = dict(_sentences(Corpus(held_out)(self.place().nlp), self.tokens))
@@ -215,11 +214,11 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
 
     def _learn(self, sentences: Sequence[tuple[Doc, RawSentence]]) -> None:
         found = [(doc, raw) for doc, raw in sentences if problem_of(raw.rows) is None]
-        documents = [GoldDocument(doc.vocab, [raw]) for doc, raw in found]
         # The source, what it reads the tags and guides of, and the generative parser, wherever it stands.
         place = self.place([doc for doc, _ in found])
         components = {**dict(place.before()), self.generative: self._generative_in(place)}
-        left_out = {name: each.without(documents) for name, each in components.items() if hasattr(each, "without")}
+        gold = [[raw for _, raw in found]]
+        left_out = {name: each.without(gold) for name, each in components.items() if hasattr(each, "without")}
         lists = self.lists(found, replace(place, others=left_out))
         if lists is None:
             raise ValueError(
@@ -256,10 +255,10 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         for _, component in place.before():
             docs = list(component.pipe(docs)) if hasattr(component, "pipe") else [component(doc) for doc in docs]
         features, right = [], []
-        for (gold, raw), found in zip(sentences, self._rerank(docs, self.k, place)):
+        for (_, raw), found in zip(sentences, self._rerank(docs, self.k, place)):
             if len(found) == 1 and len(found[0].candidates.token) == len(raw.rows):
                 features.append(found[0].features)
-                heads, labelled, _ = agreement(found[0].candidates, raw, gold.vocab)
+                heads, labelled, _ = agreement(found[0].candidates, raw)
                 right.append((heads + labelled).astype(np.float64))
         if not features:
             return None
@@ -366,7 +365,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         self._reset_training()
 
 
-def agreement(candidates: Candidates, gold: RawSentence, vocab: Vocab) -> tuple[np.ndarray, np.ndarray, int]:
+def agreement(candidates: Candidates, gold: RawSentence) -> tuple[np.ndarray, np.ndarray, int]:
     """What is right of candidates; punctuation is left out.
 
     candidates (Candidates): Of n words.
@@ -375,7 +374,7 @@ def agreement(candidates: Candidates, gold: RawSentence, vocab: Vocab) -> tuple[
     """
     n = len(gold.rows)
     heads = np.where(gold.rows[:, 3] == 0, NONE, np.arange(n) + gold.rows[:, 3])
-    labels = gold.strings(2, vocab)
+    labels = gold.strings(2)
     counted = np.array([label.lower() not in PUNCTUATION for label in labels])
     right = (candidates.heads == heads) & counted
     # Labels are compared as spaCy's scorer compares them.
@@ -393,8 +392,7 @@ def _marginals(heads: np.ndarray, probability: np.ndarray) -> np.ndarray:
 
 def _without(documents: Iterable[GoldDocument], held_out: set[bytes]) -> Iterator[GoldDocument]:
     """Documents without the sentences that are held out."""
-    for document in documents:
-        yield GoldDocument(document.vocab, [raw for raw in document.sentences if raw.key not in held_out])
+    return ([raw for raw in document if raw.key not in held_out] for document in documents)
 
 
 def _sentences(

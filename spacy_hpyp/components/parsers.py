@@ -10,7 +10,6 @@ from spacy.language import Language
 from spacy.pipeline.dep_parser import make_parser_scorer
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.vocab import Vocab
 
 from ..annotation.documents import (
     UNLABELLED,
@@ -84,9 +83,9 @@ class Parser(TrainableComponent):
         corpus = self._read_corpus(gold_documents(examples, self._tokens))
         self._begin(corpus, corpus.label_data() if labels is None else labels, examples, nlp)
 
-    def _read(self, sentence: RawSentence, vocab: Vocab) -> GoldSentence | str:
+    def _read(self, sentence: RawSentence) -> GoldSentence | str:
         """What can be learned from a sentence, or what keeps it from being used."""
-        return read_gold(sentence, vocab)
+        return read_gold(sentence)
 
     def _read_corpus(self, documents: Iterable[GoldDocument]) -> GoldCorpus:
         """What can be learned from documents."""
@@ -174,7 +173,7 @@ class GibbsParser(Parser):
         self._check_trained()
         encoder, found = self.learned.encoder, []
         for number, raw in enumerate(raw_sentences(words_as_tokens(doc)), 1):
-            sentence = read_gold(raw, doc.vocab)
+            sentence = read_gold(raw)
             rows = sentence if isinstance(sentence, str) else encoder.encode(sentence)
             if isinstance(sentence, str) or isinstance(rows, str):
                 raise ValueError(

@@ -105,10 +105,10 @@ class JointTreebank(Treebank):
         progress, added = self.model.progress, Counter[bytes]()
         for document in documents:
             passage = Passage([], [])
-            for raw in document.sentences:
+            for raw in document:
                 key = raw.key
                 batch.met &= key in self.made
-                rows = self.take(key, partial(self._meet, key, partial(self._read, raw, document.vocab)))
+                rows = self.take(key, partial(self._meet, key, partial(self._read, raw)))
                 if rows is None:
                     continue
                 batch.seated.append(progress.seated.get(key, 0) + added[key] >= max(1, progress.sweep.copies[key]))

@@ -6,11 +6,12 @@ taken out of a copy of the seating, and parsed by what is left.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 
 from ..annotation.arrays import Guides, no_guides, sentence_blocks
-from ..annotation.documents import GoldDocument, RawSentence, join
+from ..annotation.documents import GoldDocument, join
 from ..arc_standard.decoding import decode
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
@@ -51,12 +52,12 @@ class LeaveOut:
         treebank = JointTreebank(model)
         self._order: list[bytes] = []
         self._words: dict[bytes, np.ndarray] = {}
-        for document in documents:
-            for raw in document.sentences:
-                self._order.append(raw.key)
-                if raw.key not in self._words:
-                    rows = treebank.rows_of(raw.key, raw, document.vocab)
-                    self._words[raw.key] = _words(model, raw, document) if rows is None else rows[0]
+        for raw in chain.from_iterable(documents):
+            self._order.append(raw.key)
+            if raw.key not in self._words:
+                rows = treebank.rows_of(raw.key, raw)
+                words = model.vocabulary.numbers_observed(raw.strings(0)) if rows is None else rows[0]
+                self._words[raw.key] = np.array(words, dtype=np.int32)
         self._gold = gold = treebank.usable
         self._copies = {key: model.progress.seated.get(key, 0) for key in gold}
         seated = sum(count > 0 for count in self._copies.values())
@@ -115,8 +116,3 @@ def _check_derivations(model: JointModel) -> None:
             "Sentences cannot be left out of a model that has latent derivations: it has not learned them from the trees that "
             'the documents have. Train one with latent = "nothing".'
         )
-
-
-def _words(model: JointModel, raw: RawSentence, document: GoldDocument) -> np.ndarray:
-    forms = raw.strings(0, document.vocab)
-    return np.array(model.vocabulary.numbers_observed(forms), dtype=np.int32)

@@ -7,10 +7,10 @@ sentences are seated, how they are derived, and when a sweep over the corpus is 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from spacy.vocab import Vocab
 
 from ..annotation.documents import GoldDocument, GoldSentence, RawSentence, read_gold
 from ..compiled import NONE
@@ -57,7 +57,7 @@ class Seen(Generic[Made]):
         return found
 
 
-Read = Callable[[RawSentence, Vocab], GoldSentence | str]
+Read = Callable[[RawSentence], GoldSentence | str]
 
 
 class GoldCorpus(Seen[GoldSentence]):
@@ -69,11 +69,10 @@ class GoldCorpus(Seen[GoldSentence]):
 
     def __init__(self, documents: Iterable[GoldDocument], read: Read = read_gold) -> None:
         super().__init__()
-        for document in documents:
-            for raw in document.sentences:
-                key = raw.key
-                self.copies[key] += key in self.made
-                self.take(key, partial(read, raw, document.vocab))
+        for raw in chain.from_iterable(documents):
+            key = raw.key
+            self.copies[key] += key in self.made
+            self.take(key, partial(read, raw))
 
     def label_data(self) -> dict[str, list[str]]:
         """The tags and labels that occur."""
@@ -134,18 +133,12 @@ class Treebank(Seen[np.ndarray]):
 
     def rows(self, documents: Iterable[GoldDocument]) -> list[tuple[bytes, np.ndarray]]:
         """The sentences of documents that can be learned from, and what identifies them."""
-        found = []
-        for document in documents:
-            for raw in document.sentences:
-                key = raw.key
-                rows = self.rows_of(key, raw, document.vocab)
-                if rows is not None:
-                    found.append((key, rows))
-        return found
+        found = ((raw.key, self.rows_of(raw.key, raw)) for raw in chain.from_iterable(documents))
+        return [(key, rows) for key, rows in found if rows is not None]
 
-    def rows_of(self, key: bytes, sentence: RawSentence, vocab: Vocab) -> np.ndarray | None:
+    def rows_of(self, key: bytes, sentence: RawSentence) -> np.ndarray | None:
         """A sentence with its key, if it can be learned from."""
-        return self.take(key, lambda: self._encode(self._read(sentence, vocab)))
+        return self.take(key, lambda: self._encode(self._read(sentence)))
 
     def _encode(self, sentence: GoldSentence | str) -> np.ndarray | str:
         return sentence if isinstance(sentence, str) else self.model.encoder.encode(sentence)

@@ -7,7 +7,6 @@ One without a tree is a row of words and tags whose heads are all `NONE`; what h
 from collections import Counter
 
 import numpy as np
-from spacy.vocab import Vocab
 
 from ..annotation.arrays import Sentences
 from ..annotation.documents import GoldSentence, RawSentence, join, read_gold, read_tagged
@@ -20,15 +19,15 @@ from ..pools.pool import Weights
 LATENT = ("nothing", "missing", "all")
 
 
-def read_tree(sentence: RawSentence, vocab: Vocab, *, latent: str, longest: int) -> GoldSentence | str:
+def read_tree(sentence: RawSentence, *, latent: str, longest: int) -> GoldSentence | str:
     """A raw sentence as what can be learned from, with a tree or without, or what keeps it from being used.
 
     latent (str): One of `LATENT`.
     longest (int): Trees of longer sentences are not drawn.
     """
-    found = read_gold(sentence, vocab)
+    found = read_gold(sentence)
     if isinstance(found, str) and latent != "nothing":
-        found = read_tagged(sentence, vocab)
+        found = read_tagged(sentence)
         if not isinstance(found, str) and len(found.words) > longest:
             return f"of more than {longest} words without a tree"
     return found

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.annotation.arrays import sentence_blocks
-from spacy_hpyp.annotation.documents import GoldDocument, join, raw_sentences, read_gold
+from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
 from spacy_hpyp.arc_standard.contrast import add_contrasts
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.arc_standard.events import static_derivations
@@ -27,8 +27,8 @@ def joint(toy):
 def task(toy, joint):
     """Blocks of new sentences, and their right derivations."""
     vocab = toy.nlp().vocab
-    document = GoldDocument(vocab, [*raw_sentences(toy.doc(vocab, *toy.sentences(40, seed=3)))])
-    read = [joint.encoder.encode(read_gold(raw, vocab)) for raw in document.sentences]
+    document = [*raw_sentences(toy.doc(vocab, *toy.sentences(40, seed=3)))]
+    read = [joint.encoder.encode(read_gold(raw)) for raw in document]
     chosen = [rows for rows in read if not isinstance(rows, str) and rows.shape[1] <= 4][:2]
     assert len(chosen) == 2
     return sentence_blocks([rows[0] for rows in chosen]), static_derivations(join(chosen))

@@ -205,7 +205,7 @@ def gold_trees(path):
         docs = list(conllu_to_docs(path.read_text(encoding="utf8"), n_sents=10, no_print=True))
     for doc in docs[:60]:
         for raw in raw_sentences(doc):
-            yield read_gold(raw, doc.vocab).heads
+            yield read_gold(raw).heads
 
 
 @pytest.mark.parametrize("name", ["en_ewt-ud-dev", "fr_sequoia-ud-dev", "ta_ttb-ud-dev"])

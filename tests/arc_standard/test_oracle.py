@@ -333,7 +333,7 @@ def test_all_gold_trees_come_back(treebank):
     for gold in treebank:
         heads, labels = [], []
         for raw in raw_sentences(gold):
-            sentence = read_gold(raw, gold.vocab)
+            sentence = read_gold(raw)
             assert not isinstance(sentence, str), sentence
             names = sorted(set(sentence.labels))
             own_labels = [-1 if h == -1 else names.index(dep) for h, dep in zip(sentence.heads, sentence.labels)]

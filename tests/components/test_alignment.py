@@ -139,7 +139,7 @@ def test_white_space_is_no_token():
                tags=["VB", "_SP", "RP", "RB"], heads=[0, 0, 0, 2], deps=["ROOT", "dep", "prt", "x"])  # fmt: skip
     predicted = Doc(VOCAB, words=["g", "o", "\n", "on", "up"], spaces=[False, False, False, True, False])
     (sentence,) = sentences_of(Example(predicted, gold))
-    read = read_gold(sentence, VOCAB)
+    read = read_gold(sentence)
     assert (read.words, read.heads) == (["g", "o", "on", "up"], [-1, 0, 0, 2])
 
 

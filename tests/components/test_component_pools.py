@@ -199,7 +199,7 @@ def test_component_updates_itself_with_an_optimizer_only(toy, sentences):
 def encoded(toy, nlp, sentences):
     encoder = toy.parser(nlp).joint.encoder
     docs = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
-    return join([encoder.encode(read_gold(raw, doc.vocab)) for doc in docs for raw in raw_sentences(doc)])
+    return join([encoder.encode(read_gold(raw)) for doc in docs for raw in raw_sentences(doc)])
 
 
 def random_weights(weights, scale, seed):

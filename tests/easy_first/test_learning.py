@@ -306,7 +306,7 @@ def sample():
     """The sentences of the sample treebank: words, tags, heads and labels."""
     with contextlib.redirect_stdout(io.StringIO()):
         docs = list(conllu_to_docs(SAMPLE.read_text(encoding="utf8"), n_sents=1, no_print=True))
-    found = [read_gold(raw, doc.vocab) for doc in docs for raw in raw_sentences(doc)]
+    found = [read_gold(raw) for doc in docs for raw in raw_sentences(doc)]
     return [(each.words, each.tags, each.heads, each.labels) for each in found if not isinstance(each, str)]
 
 

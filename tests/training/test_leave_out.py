@@ -10,7 +10,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_hpyp.annotation.arrays import sentence_blocks
-from spacy_hpyp.annotation.documents import GoldDocument, join, raw_sentences, read_gold
+from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
 from spacy_hpyp.annotation.guides import read_guide
 from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.arc_standard.events import static_derivations
@@ -36,7 +36,7 @@ def nlp(toy, sentences):
 
 
 def documents(nlp, toy, sentences):
-    return [GoldDocument(nlp.vocab, list(raw_sentences(toy.doc(nlp.vocab, sentence)))) for sentence in sentences]
+    return [list(raw_sentences(toy.doc(nlp.vocab, sentence))) for sentence in sentences]
 
 
 def annotated(parser, given, *, folds=FOLDS, threads=1, order=list):
@@ -47,7 +47,7 @@ def annotated(parser, given, *, folds=FOLDS, threads=1, order=list):
 
 
 def encoded(model, document):
-    return [model.encoder.encode(read_gold(raw, document.vocab)) for raw in document.sentences]
+    return [model.encoder.encode(read_gold(raw)) for raw in document]
 
 
 def trained_on(model, rows):
@@ -161,7 +161,7 @@ def test_copies_of_a_sentence_are_left_out_together_and_have_the_same_guides(toy
 
 def test_it_does_not_matter_how_sentences_are_divided_into_documents(toy, nlp, sentences):
     parser = toy.parser(nlp)
-    one = [GoldDocument(nlp.vocab, [raw for doc in documents(nlp, toy, sentences) for raw in doc.sentences])]
+    one = [[raw for doc in documents(nlp, toy, sentences) for raw in doc]]
     found, _ = annotated(parser, one)
     expected, _ = annotated(parser, documents(nlp, toy, sentences))
     assert all(np.array_equal(part, other) for part, other in zip(found, expected))

@@ -38,7 +38,7 @@ def treebank(toy, sentences, **settings):
     parser.initialize(lambda: toy.examples(nlp, sentences), nlp=nlp)
     encoder = parser.joint.encoder
     raw = [raw for sentence in sentences for raw in raw_sentences(toy.doc(nlp.vocab, sentence))]
-    return parser.joint, join([encoder.encode(read_gold(sentence, nlp.vocab)) for sentence in raw])
+    return parser.joint, join([encoder.encode(read_gold(sentence)) for sentence in raw])
 
 
 @pytest.fixture(scope="module", name="bank")

@@ -124,7 +124,7 @@ def raw(vocab, heads, words="a b c d".split(), tag="X", dep="dep"):
     number = vocab.strings.add
     columns = [[number(word) for word in words[:n]], [number(tag) if tag else 0] * n, [number(dep) if dep else 0] * n]
     rows = np.array(columns, dtype=np.uint64).view(np.int64).T
-    return RawSentence(np.ascontiguousarray(np.column_stack([rows, np.array(heads) - np.arange(n)])))
+    return RawSentence(np.ascontiguousarray(np.column_stack([rows, np.array(heads) - np.arange(n)])), vocab)
 
 
 @pytest.mark.parametrize(
@@ -140,14 +140,14 @@ def raw(vocab, heads, words="a b c d".split(), tag="X", dep="dep"):
     ],
 )
 def test_heads_that_are_no_tree_are_refused(toy, trained, heads, problem):
-    assert read_gold(raw(trained.vocab, heads), trained.vocab) == problem
+    assert read_gold(raw(trained.vocab, heads)) == problem
 
 
 def test_two_roots_without_a_boundary_between_them_are_skipped(toy):
     nlp = toy.nlp()
     sentences = toy.sentences(5)
     two = raw(nlp.vocab, [0, 0, 3, 3])
-    assert read_gold(two, nlp.vocab) == "without exactly one root"
+    assert read_gold(two) == "without exactly one root"
     # spaCy itself makes two sentences of a document with two roots: both are learned.
     doc = Doc(nlp.vocab, words=list("abcd"), tags=["DT"] * 4, heads=[0, 0, 3, 3], deps=["ROOT", "det", "det", "ROOT"])
     train_on_docs(toy, nlp, [doc, *(toy.doc(nlp.vocab, s) for s in sentences)])
@@ -175,7 +175,7 @@ def test_cyclic_heads_in_a_document_do_not_stop_training(toy):
 def test_long_chain_of_heads_is_a_tree(trained):
     n = 1000
     heads = [max(0, i - 1) for i in range(n)]
-    sentence = read_gold(raw(trained.vocab, heads, words=["a"] * n), trained.vocab)
+    sentence = read_gold(raw(trained.vocab, heads, words=["a"] * n))
     assert isinstance(sentence, GoldSentence)
     assert sentence.heads == [-1, *range(n - 1)]
 
@@ -183,7 +183,7 @@ def test_long_chain_of_heads_is_a_tree(trained):
 def test_non_projective_sentence_is_made_projective_with_a_decorated_label(toy, trained):
     doc = toy.doc(trained.vocab, toy.non_projective)
     (sentence,) = raw_sentences(doc)
-    gold = read_gold(sentence, trained.vocab)
+    gold = read_gold(sentence)
     assert gold.words == toy.non_projective.words
     changed = [i for i, head in enumerate(toy.non_projective.heads) if gold.heads[i] not in (head, -1)]
     assert changed == [6]

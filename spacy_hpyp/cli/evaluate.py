@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import srsly
 from spacy.language import Language
 from spacy.scorer import Scorer
-from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
 
 from ..annotation.calibration import PRECISION, PUNCTUATION, Calibration, calibrate_heads, calibrate_tags
+from ..annotation.documents import unannotated
 from ..annotation.errors import Confusion, Errors, Found, find_errors
 from ..components.corpus import create_gold_corpus, mark_sentence
 from ..components.easy_first_tagger import EasyFirstTagger
@@ -220,10 +220,7 @@ def give_tags(examples: Sequence[Example], model: str | Path) -> None:
     RAISES (ValueError): If it does not tag.
     """
     tagger = load_pipeline(model)
-    docs = [
-        Doc(tagger.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
-        for doc in (example.predicted for example in examples)
-    ]
+    docs = [unannotated(example.predicted, tagger.vocab) for example in examples]
     for example, tagged in zip(examples, tagger.pipe(map(mark_sentence, docs))):
         if not tagged.has_annotation("TAG"):
             raise ValueError(f"The pipeline '{model}' does not tag: it has {tagger.pipe_names}.")

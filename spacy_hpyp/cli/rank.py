@@ -150,19 +150,13 @@ def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[tuple[list
 
 def _written(rated: Rated, found: Span, read: object) -> str:
     """A sentence in CoNLL-U; one that was read so keeps its multiword tokens, comments and MISC."""
-    if not isinstance(read, Block):
-        return write_sentence(found, {"sent_id": _name(rated), **_comments(rated)})
-    kept = {key: value for key, value in comments_of(read).items() if key not in _OF_PLACE}
-    return write_again(read, found.doc, _name(rated), {**kept, **_comments(rated)})
-
-
-def _name(rated: Rated) -> str:
-    return f"{Path(rated.file).name}-{rated.number}"
-
-
-def _comments(rated: Rated) -> dict[str, str | None]:
+    name = f"{Path(rated.file).name}-{rated.number}"
     wrong = {"expected_wrong_arcs": rated.wrong_arcs, "expected_wrong_tags": rated.wrong_tags}
-    return {name: f"{value:.{_DIGITS}f}" for name, value in wrong.items() if value is not None}
+    comments = {key: f"{value:.{_DIGITS}f}" for key, value in wrong.items() if value is not None}
+    if not isinstance(read, Block):
+        return write_sentence(found, {"sent_id": name, **comments})
+    kept = {key: value for key, value in comments_of(read).items() if key not in _OF_PLACE}
+    return write_again(read, found.doc, name, {**kept, **comments})
 
 
 def _rate(sentence: Span, file: str, number: int) -> Rated | None:

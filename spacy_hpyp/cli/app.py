@@ -212,12 +212,14 @@ def prepared(
             raise ValueError(f"The {parser.factory} of the pipeline '{model}' has not been trained.")
     owners = {"decoding": (HPYPParser, HeadOutwardParser), "beam": (EasyFirstParser,)}
     for name, value in settings.items():
+        if value is None:
+            continue
         kinds = owners.get(name, (HPYPParser,))
         parsers = [parser for parser in found if isinstance(parser, kinds)]
-        if value is not None and not parsers:
+        if not parsers:
             owner = " and ".join(kind.factory for kind in kinds)
             raise ValueError(f"'{name}' is a setting of {owner}, which the pipeline '{model}' does not have.")
-        for parser in parsers if value is not None else ():
+        for parser in parsers:
             parser.change(**{name: value})
     set_threads(nlp, threads)
     return nlp, found

@@ -37,31 +37,22 @@ def argument(meaning: str, **settings: Any) -> Any:
 
 def with_groups(function: Callable) -> Callable:
     """A command as it is typed: each field of a parameter whose default is a dataclass is an option of its own."""
-    parameters = [*signature(function).parameters.values()]
-    groups = {each.name: each.default for each in parameters if is_dataclass(each.default)}
-
-    def options(parameter: Parameter) -> list[Parameter]:
+    groups = {each.name: each.default for each in signature(function).parameters.values() if is_dataclass(each.default)}
+    typed: list[Parameter] = []
+    for parameter in signature(function).parameters.values():
         if parameter.name not in groups:
-            return [parameter]
-        return [
-            Parameter(
-                field.name,
-                Parameter.KEYWORD_ONLY,
-                default=getattr(parameter.default, field.name),
-                annotation=field.type,
-            )
-            for field in fields(parameter.default)
-        ]
+            typed.append(parameter)
+            continue
+        for field in fields(parameter.default):
+            default = getattr(parameter.default, field.name)
+            typed.append(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type))
 
     @wraps(function)
     def command(**given: Any) -> Any:
-        values = {
-            name: replace(group, **{field.name: given.pop(field.name) for field in fields(group)})
-            for name, group in groups.items()
-        }
-        return function(**given, **values)
+        for name, group in groups.items():
+            given[name] = replace(group, **{field.name: given.pop(field.name) for field in fields(group)})
+        return function(**given)
 
-    typed = [option for parameter in parameters for option in options(parameter)]
     command.__signature__ = signature(function).replace(parameters=typed)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in typed}
     return command

@@ -4,6 +4,7 @@ from numba import njit
 
 from spacy_hpyp.arc_standard import decoding, lookahead
 from spacy_hpyp.arc_standard.proposals import new_workspace
+from spacy_hpyp.inference.beam import new_sums
 
 
 @njit
@@ -13,7 +14,8 @@ def only(blocks, block):
 
 @njit
 def search_block(parser, block, search, work, records, syntactic, lexical, log_probability):
-    return decoding.search_block(parser, block, search, work, records, syntactic, lexical, log_probability)
+    sums = new_sums(syntactic, lexical, log_probability)
+    return decoding.search_block(parser, block, search, work, records, sums)
 
 
 @njit

@@ -15,7 +15,7 @@ from math import exp
 import numpy as np
 
 from ..compiled import NONE, compiled, inner, overwrite
-from ..inference.beam import log_sum
+from ..inference.beam import log_sum, new_sums
 from ..pools.pool import add_mixture_gradient, add_product_gradient
 from .configuration import ACTION, DEPTH, FIELDS, FIRST_RECORD, FIRST_SYMBOL, PREVIOUS, ROOT, SHIFT, TAG, WORD, execute
 from .contexts import read_context
@@ -48,7 +48,8 @@ def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, grad
         start, end = blocks.offsets[block], blocks.offsets[block + 1]
         n = end - start
         one = only(blocks, block)
-        records, beam, size = search_block(parser, one, search, work, records, np.empty(n), np.empty(n), np.empty(n))
+        sums = new_sums(np.empty(n), np.empty(n), np.empty(n))
+        records, beam, size = search_block(parser, one, search, work, records, sums)
         used = 0
         for i in range(size):
             used = max(used, beam.record[i] + 1)

@@ -21,14 +21,14 @@ import numpy as np
 
 from ..annotation.arrays import Blocks, Guides, Parses, Posterior, Share, block_starts, no_guides, offsets_of
 from ..compiled import NONE, compiled, generic_maker, implements, inner_maker
-from ..inference.beam import log_sum
+from ..inference.beam import log_sum, new_sums
 from ..inference.particle_filter import run
 from ..inference.pruning import BeamSearch, new_pruning
 from ..inference.rounding import Search, new_rounding
 from ..inference.running_text import read
 from .configuration import FIELDS
 from .posterior import choose, find_guides, find_marginals, read_parse, read_posterior
-from .proposals import SearchModel, bounds_of, new_decoding, new_workspace
+from .proposals import SearchModel, highest_heuristics, new_decoding, new_workspace
 
 # Particles that are enough to see whether two sentences may be one, and how many nats less likely that may then be.
 _FEW = 10
@@ -50,40 +50,36 @@ def only(blocks, block):
 
 
 @generic_maker
-def new_scheme(search, task, syntactic, lexical, log_probability):
-    """What a search does with particles, and how many there are, for a task (Decoding).
-
-    syntactic, lexical, log_probability (float64[n]): See `search_block`.
-    """
+def new_scheme(search, task, sums):
+    """What a search does with particles, and how many there are, for a task (Decoding)."""
 
 
 @implements(new_scheme, Search)
 @inner_maker
-def _algorithm_1(search, task, syntactic, lexical, log_probability):
-    return new_rounding(search, syntactic, lexical, log_probability), search.particles
+def _algorithm_1(search, task, sums):
+    return new_rounding(search, sums), search.particles
 
 
 @implements(new_scheme, BeamSearch)
 @inner_maker
-def _beam_search(search, task, syntactic, lexical, log_probability):
+def _beam_search(search, task, sums):
     options = 2 * len(task.options.outcome)
-    highest, least = bounds_of(task)
-    return new_pruning(search, options, highest, least, syntactic, lexical, log_probability), options
+    return new_pruning(search, options, highest_heuristics(task), sums), options
 
 
 @inner_maker
-def search_block(parser, block, search, work, records, syntactic, lexical, log_probability):
+def search_block(parser, block, search, work, records, sums):
     """Algorithm 1, or beam search, on one block of n words.
 
     block (Blocks): The block by itself.
     search (Search | BeamSearch): K, at least 1, and what limits the search.
     work (Workspace), records (int32[*, FIELDS]): Written on.
-    syntactic, lexical, log_probability (float64[n]): Overwritten, see `Parses`.
+    sums (Sums): Overwritten.
     RETURNS (tuple): The records (int32[*, FIELDS]), grown as was needed, the final beam (Beam) and its size.
     """
     nothing = np.empty(0, dtype=np.int32)
     task = new_decoding(parser, block, search, work)
-    scheme, particles = new_scheme(search, task, syntactic, lexical, log_probability)
+    scheme, particles = new_scheme(search, task, sums)
     return run(task, scheme, particles, nothing, nothing, records, None)
 
 
@@ -101,10 +97,8 @@ def decode_blocks(parser, work, blocks, chosen, search, given, parses):
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     for block in chosen:
         start, end = blocks.offsets[block], blocks.offsets[block + 1]
-        one = only(blocks, block)
-        syntactic, lexical = parses.syntactic[start:end], parses.lexical[start:end]
-        log_probability = parses.log_probability[start:end]
-        records, beam, size = search_block(parser, one, search, work, records, syntactic, lexical, log_probability)
+        sums = new_sums(parses.syntactic[start:end], parses.lexical[start:end], parses.log_probability[start:end])
+        records, beam, size = search_block(parser, only(blocks, block), search, work, records, sums)
         heads, labels, tags = parses.heads[start:end], parses.labels[start:end], parses.tags[start:end]
         if not search.marginals:
             best = 0
@@ -140,9 +134,9 @@ def read_blocks(parser, work, blocks, chosen, search, parses):
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     for block in chosen:
         start, end = blocks.offsets[block], blocks.offsets[block + 1]
-        log_probability = parses.log_probability[start:end]
-        scheme = new_rounding(search, parses.syntactic[start:end], parses.lexical[start:end], log_probability)
-        records = read(new_decoding(parser, only(blocks, block), search, work), scheme, records)
+        sums = new_sums(parses.syntactic[start:end], parses.lexical[start:end], parses.log_probability[start:end])
+        task = new_decoding(parser, only(blocks, block), search, work)
+        records = read(task, new_rounding(search, sums), records)
 
 
 @compiled
@@ -156,7 +150,8 @@ def decode_all(parser, work, blocks, block, search):
     one = only(blocks, block)
     n = len(one.tags)
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    records, beam, size = search_block(parser, one, search, work, records, np.empty(n), np.empty(n), np.empty(n))
+    sums = new_sums(np.empty(n), np.empty(n), np.empty(n))
+    records, beam, size = search_block(parser, one, search, work, records, sums)
     return read_posterior(records, beam, size, n, search.temperature)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..annotation.arrays import Blocks
 from ..compiled import NONE, borrowing, by_reference, compiled, implements, inner, inner_maker, overwrite
-from ..inference.beam import append, log_sum, longer, longer_beam, new_beam
+from ..inference.beam import append, log_sum, longer, longer_beam, new_beam, new_sums
 from ..inference.particle_filter import run, watch, weigh_actions, weigh_attachments
 from ..inference.rounding import Search, new_rounding
 from ..pools.pool import find_shares, is_plain
@@ -302,7 +302,7 @@ def follow_block(parser, work, wide_work, gathered, blocks, block, search, wide,
     records, nothing = np.empty((_SMALLEST, FIELDS), dtype=np.int32), np.empty(0, dtype=np.int32)
     used, first = begin(records), new_beam(1)
     foresee(watcher, records, used, first, append(first, 0, ROOT, 0.0, 1, 1, 0.0), 0)
-    scheme = new_rounding(search, np.empty(n), np.empty(n), np.empty(n))
+    scheme = new_rounding(search, new_sums(np.empty(n), np.empty(n), np.empty(n)))
     run(task, scheme, search.particles, nothing, nothing, records, watcher)
 
 

@@ -299,17 +299,10 @@ def new_decoding(parser, block, search, work):
 
 
 @inner_maker
-def bounds_of(task):
-    """What a beam search knows of derivations before they have generated a word.
-
-    RETURNS (tuple): The highest heuristic (float64[n + 1]) of a tag that each word may have, and the least depth of the stack
-        (int64[n + 1]) with it; and of those that are finished.
-    """
-    n = task.length
-    highest, least = np.zeros(n + 1), np.ones(n + 1, dtype=np.int64)
-    for i in range(n):
-        # ROOT and the word; inside of a sentence, something that waits for it besides.
-        least[i] = 2 if i == 0 or task.may_start[i] else 3
+def highest_heuristics(task):
+    """The highest heuristic of a tag that each word may have, and behind them that of a derivation that is finished (float64[n + 1])."""
+    highest = np.zeros(task.length + 1)
+    for i in range(task.length):
         if task.tags[i] != NONE:
             highest[i] = task.heuristic[i, task.tags[i]]
             continue
@@ -317,7 +310,7 @@ def bounds_of(task):
         highest[i] = -inf
         for c in range(first, last):
             highest[i] = max(highest[i], task.heuristic[i, task.parser.candidate_tags[c]])
-    return highest, least
+    return highest
 
 
 @implements(weigh_actions, Decoding)

@@ -145,7 +145,7 @@ def resample(beam, size, held, particles, rng):
 
 @implements(divide, Drawing)
 @inner
-def _divide(scheme, particles, p_generate, p_attach, is_held, holds_word):
+def _divide(scheme, weight, depth, particles, p_generate, p_attach, is_held, holds_word):
     return split(particles, p_generate, p_attach, is_held, holds_word, scheme.rng)
 
 

@@ -140,33 +140,18 @@ def is_pursued(scheme, weight, depth, heuristic):
 
 
 @generic_default
-def may_generate(scheme, weight, depth):
-    """Whether a derivation may still count if it generates the next word now.
+def put_in(scheme, beam, first, size):
+    """Let a derivation that has been entered at the last place, `size` - 1, take its turn among those to be continued.
 
-    weight (float), depth (int): Its log-weight, that it generates included, and the depth of its stack once it has.
+    beam (Beam), first (int), size (int): They are at places from `first` up to `size`, the next one first; their order may change.
     """
-    return True
-
-
-@generic_default
-def take_out(scheme, beam, first, size):
-    """Take the derivation at place `first` out of those that are still to be continued.
-
-    beam (Beam), first (int), size (int): They are at places from `first` up to `size`; their order may change.
-    RETURNS (tuple[int, int]): `first` and `size` of the rest. The one to be continued next is at place `first`.
-    """
-    return first + 1, size
-
-
-@generic_default
-def put_in(scheme, beam, size):
-    """Let a derivation that has been entered at the last place, `size` - 1, take its turn among those to be continued."""
 
 
 @generic
-def divide(scheme, particles, p_generate, p_attach, is_held, holds_word):
+def divide(scheme, weight, depth, particles, p_generate, p_attach, is_held, holds_word):
     """How many of a derivation's particles generate the next word; the others attach.
 
+    weight (float), depth (int): Its log-weight and the depth of its stack.
     is_held, holds_word (bool): Whether one of them follows a given derivation, and whether that generates.
     """
 
@@ -281,7 +266,7 @@ def search_step(task, scheme, records, used, beam, first, size, shifted, shifted
         top, theta, k, depth = np.int64(beam.record[i]), beam.weight[i], beam.particles[i], beam.depth[i]
         heuristic = beam.heuristic[i]
         is_held = i == held
-        i, size = take_out(scheme, beam, i, size)
+        i += 1
         if word == task.length and depth == 1:
             shifted_held = shifted_size if is_held else shifted_held
             shifted_size = append(shifted, shifted_size, top, theta, k, depth, heuristic)
@@ -294,7 +279,7 @@ def search_step(task, scheme, records, used, beam, first, size, shifted, shifted
             continue
         follows = np.int64(path.attachments[step]) if is_held else NONE
         step += is_held
-        k_generate = divide(scheme, k, p_generate, p_attach, is_held, is_held and follows == NONE)
+        k_generate = divide(scheme, theta, depth, k, p_generate, p_attach, is_held, is_held and follows == NONE)
         k_attach = k - k_generate
         if k_attach > 0:
             count = weigh_attachments(task, records, top, word, k_attach)
@@ -306,12 +291,10 @@ def search_step(task, scheme, records, used, beam, first, size, shifted, shifted
                 held = size if is_held and options.outcome[j] == follows else held
                 weight = theta + gain(scheme, options.probability[j], p_generate + p_attach)
                 size = append(beam, size, used, weight, options.particles[j], depth - 1, heuristic)
-                put_in(scheme, beam, size)
+                put_in(scheme, beam, i, size)
                 used += 1
         if k_generate > 0:
             generated = theta + gain(scheme, p_generate, p_generate + p_attach)
-            if not may_generate(scheme, generated, depth + 1):
-                continue
             count, p_tags = weigh_tokens(task, records, top, word, k_generate)
             mass = mass_of(options, count)
             if mass == 0.0:

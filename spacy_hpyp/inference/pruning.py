@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import implements, inner, inner_maker
-from .beam import Sums, add_end, add_word, keep, log_sum, new_sums, note_tagged, swap
-from .particle_filter import allot, arrive, divide, is_pursued, may_generate, note, put_in, select, take_out
+from .beam import Sums, add_end, add_word, keep, log_sum, note_tagged, swap
+from .particle_filter import allot, arrive, divide, is_pursued, note, put_in, select
 from .rounding import Search, expected_weight
 
 
@@ -34,37 +34,32 @@ class Pruning(NamedTuple):
     sums (Sums): What the weights say of the words.
     options (int): How many options a derivation has at the most. It has a particle for each, so that none goes without, and each
         option has as many again.
-    highest (float64[n + 1]), least (int64[n + 1]): The highest heuristic and the least depth that a derivation can have after each
-        pass.
+    highest (float64[n + 1]): The highest heuristic that a derivation can have after each pass.
     word (int64[1]): Which word is generated in the present pass.
-    best (float64[K]): The highest `expected_weight`s of what has come through the present pass, in order.
-    found (int64[1]): How many there are.
+    best (float64[K]): The highest `expected_weight`s of what has come through the present pass, in order; -inf where there are fewer. What
+        is below the last of them cannot be kept.
     """
 
     search: BeamSearch
     sums: Sums
     options: int
     highest: np.ndarray
-    least: np.ndarray
     word: np.ndarray
     best: np.ndarray
-    found: np.ndarray
 
 
 @inner_maker
-def new_pruning(search, options, highest, least, syntactic, lexical, log_probability):
-    """A beam of fixed size before the first word; for the arguments see `Pruning` and `Sums`."""
-    sums = new_sums(syntactic, lexical, log_probability)
-    word, best, found = np.zeros(1, dtype=np.int64), np.empty(search.particles), np.zeros(1, dtype=np.int64)
-    return Pruning(search, sums, options, highest, least, word, best, found)
+def new_pruning(search, options, highest, sums):
+    """A beam of fixed size before the first word; for the arguments see `Pruning`."""
+    return Pruning(search, sums, options, highest, np.zeros(1, dtype=np.int64), np.full(search.particles, -inf))
 
 
 @implements(divide, Pruning)
 @inner
-def _divide(scheme, particles, p_generate, p_attach, is_held, holds_word):
-    if p_generate == 0.0 or p_attach == 0.0:
-        return 0 if p_generate == 0.0 else particles
-    return particles // 2
+def _divide(scheme, weight, depth, particles, p_generate, p_attach, is_held, holds_word):
+    if p_generate == 0.0 or not _can_be_kept(scheme, weight + log(p_generate), depth + 1):
+        return 0
+    return particles if p_attach == 0.0 else particles // 2
 
 
 @implements(allot, Pruning)
@@ -74,50 +69,26 @@ def _allot(scheme, options, count, mass, particles, held):
         options.particles[i] = scheme.options if options.probability[i] > 0.0 else 0
 
 
-@inner
-def _least(scheme):
-    """The lowest weight that can still be kept, by what has come through the pass so far."""
-    return scheme.best[-1] if scheme.found[0] == len(scheme.best) else -inf
-
-
 @implements(is_pursued, Pruning)
 @inner
 def _is_pursued(scheme, weight, depth, heuristic):
-    word = scheme.word[0]
-    return expected_weight(weight, scheme.least[word], scheme.highest[word], scheme.search) >= _least(scheme)
+    # Behind the word, there is one item on the stack at least.
+    return _can_be_kept(scheme, weight, 1)
 
 
-@implements(may_generate, Pruning)
 @inner
-def _may_generate(scheme, weight, depth):
-    return expected_weight(weight, depth, scheme.highest[scheme.word[0]], scheme.search) >= _least(scheme)
-
-
-@implements(take_out, Pruning)
-@inner
-def _take_out(scheme, beam, first, size):
-    """Those to be continued are a heap, the most probable one first: what it could become does not depend on anything else."""
-    size -= 1
-    swap(beam, 0, size)
-    place = 0
-    while 2 * place + 1 < size:
-        below = 2 * place + 1
-        if below + 1 < size and beam.weight[below + 1] > beam.weight[below]:
-            below += 1
-        if beam.weight[below] <= beam.weight[place]:
-            break
-        swap(beam, place, below)
-        place = below
-    return 0, size
+def _can_be_kept(scheme, weight, depth):
+    """Whether a derivation of that weight, with such a stack behind the word, may be among the best, by what has come through so far."""
+    return expected_weight(weight, depth, scheme.highest[scheme.word[0]], scheme.search) >= scheme.best[-1]
 
 
 @implements(put_in, Pruning)
 @inner
-def _put_in(scheme, beam, size):
+def _put_in(scheme, beam, first, size):
     place = size - 1
-    while place > 0 and beam.weight[(place - 1) // 2] < beam.weight[place]:
-        swap(beam, place, (place - 1) // 2)
-        place = (place - 1) // 2
+    while place > first and beam.weight[place - 1] < beam.weight[place]:
+        swap(beam, place - 1, place)
+        place -= 1
 
 
 @implements(note, Pruning)
@@ -130,43 +101,35 @@ def _note(scheme, weight, probability, generated, depth, heuristic):
 @inner
 def _arrive(scheme, weight, depth, heuristic):
     best, expected = scheme.best, expected_weight(weight, depth, heuristic, scheme.search)
-    if expected > _least(scheme):
-        place = min(scheme.found[0], len(best) - 1)
-        while place > 0 and best[place - 1] < expected:
+    place = len(best)
+    while place > 0 and best[place - 1] < expected:
+        if place < len(best):
             best[place] = best[place - 1]
-            place -= 1
+        place -= 1
+    if place < len(best):
         best[place] = expected
-        scheme.found[0] = min(scheme.found[0] + 1, len(best))
 
 
 @implements(select, Pruning)
 @inner
 def _select(scheme, beam, size, held, word, is_last):
-    """Find what the word adds to the sum of the weights, and keep the best derivations."""
+    """Find what the word adds to the sum of the weights, and keep the best derivations, of equals those that were found first."""
     prefix = log_sum(beam.weight, size)
-    left = _keep_best(scheme, beam, size)
+    least, room = scheme.best[-1], len(scheme.best)
+    for i in range(size):
+        room -= expected_weight(beam.weight[i], beam.depth[i], beam.heuristic[i], scheme.search) > least
+    left = 0
+    for i in range(size):
+        expected = expected_weight(beam.weight[i], beam.depth[i], beam.heuristic[i], scheme.search)
+        if expected > least or (expected == least and room > 0):
+            room -= expected == least
+            left = keep(beam, i, left, beam.particles[i])
+            _put_in(scheme, beam, 0, left)
     kept = log_sum(beam.weight, left)
     if is_last:
         add_end(scheme.sums, word, kept)
     else:
         add_word(scheme.sums, word, prefix, kept if scheme.search.predictive else prefix)
         scheme.word[0] += 1
-        scheme.found[0] = 0
+        scheme.best[:] = -inf
     return left, held
-
-
-@inner
-def _keep_best(scheme, beam, size):
-    """Keep the K best derivations; of equals those that were found first. Returns how many there are."""
-    least, room = _least(scheme), len(scheme.best)
-    for i in range(size):
-        room -= expected_weight(beam.weight[i], beam.depth[i], beam.heuristic[i], scheme.search) > least
-    left = 0
-    for i in range(size):
-        expected = expected_weight(beam.weight[i], beam.depth[i], beam.heuristic[i], scheme.search)
-        if expected < least or (expected == least and room == 0):
-            continue
-        room -= expected == least
-        left = keep(beam, i, left, beam.particles[i])
-        _put_in(scheme, beam, left)
-    return left

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing, by_reference, compiled, implements, inner, inner_maker
-from .beam import Sums, add_end, add_word, keep, log_add, log_sum, new_sums, note_tagged
+from .beam import Sums, add_end, add_word, keep, log_add, log_sum, note_tagged
 from .particle_filter import allot, divide, is_pursued, note, put_in, select
 
 
@@ -80,15 +80,14 @@ class Rounding(NamedTuple):
 
 
 @inner_maker
-def new_rounding(search, syntactic, lexical, log_probability):
+def new_rounding(search, sums):
     """Algorithm 1 before the first word."""
-    sums = new_sums(syntactic, lexical, log_probability)
     return Rounding(search, sums, lead_of_the_last(search), np.full(1, -inf), np.full(1, -inf))
 
 
 @implements(divide, Rounding)
 @inner
-def _divide(scheme, particles, p_generate, p_attach, is_held, holds_word):
+def _divide(scheme, weight, depth, particles, p_generate, p_attach, is_held, holds_word):
     # nShift = round(k p(shift)), where there is a choice.
     return particles if p_attach == 0.0 else np.int64(floor(particles * p_generate + 0.5))
 
@@ -139,7 +138,7 @@ def _is_pursued(scheme, weight, depth, heuristic):
 
 @implements(put_in, Rounding)
 @inner
-def _put_in(scheme, beam, size):
+def _put_in(scheme, beam, first, size):
     last = size - 1
     if scheme.search.apart and beam.depth[last] == 1:
         scheme.ended[0] = log_add(scheme.ended[0], beam.weight[last])

@@ -314,6 +314,26 @@ def serving_of(franchise, restaurant, dish):
     return franchise.serving_index[slot_of(franchise.serving_index, franchise.servings, restaurant, dish)]
 
 
+@compiled
+def walk_cells(franchise, rows):
+    """The cells of some servings.
+
+    rows (int64[*]): Which servings.
+    RETURNS (tuple[int64[*], int32[*, 3]]): How many each has, and the cells, one serving after the other.
+    """
+    kinds = np.zeros(len(rows), dtype=np.int64)
+    cells = np.empty((franchise.used[N_CELLS], 3), dtype=np.int32)
+    filled = 0
+    for i in range(len(rows)):
+        cell = franchise.servings[rows[i], CELL]
+        while cell != NONE:
+            overwrite(cells[filled], franchise.cells[cell])
+            filled += 1
+            kinds[i] += 1
+            cell = franchise.cells[cell, LINK]
+    return kinds, cells[:filled]
+
+
 @borrowing
 def depth_of(franchise, expert):
     """The number of context elements that an expert reads."""
@@ -344,21 +364,20 @@ def seen(franchise, restaurant):
 
 
 @borrowing
-def deepest_of(franchise, row, experts, restaurants):
-    """`deepest` for several experts at once: the look-ups of a level do not wait for each other.
+def deepest_of(franchise, row, restaurants):
+    """`deepest` of all experts at once: the look-ups of a level do not wait for each other.
 
-    experts (int32[*]): Which experts.
-    restaurants (int32[*]): Overwritten where an expert is asked for.
+    restaurants (int32[experts]): Overwritten.
     """
     columns = franchise.columns
-    for expert in experts:
+    for expert in range(len(restaurants)):
         restaurants[expert] = expert
     for level in range(columns.shape[1]):
-        for expert in experts:
+        for expert in range(len(restaurants)):
             if columns[expert, level] != NONE and restaurants[expert] >= 0:
                 below = child(franchise, restaurants[expert], row[columns[expert, level]])
                 restaurants[expert] = below if below != NONE else ~restaurants[expert]
-    for expert in experts:
+    for expert in range(len(restaurants)):
         if restaurants[expert] < 0:
             restaurants[expert] = ~restaurants[expert]
 

@@ -11,22 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, compiled, overwrite
-from .franchise import (
-    CELL,
-    COUNT,
-    CUSTOMERS,
-    LINK,
-    N_RESTAURANTS,
-    N_SERVINGS,
-    OPEN,
-    RESTAURANT,
-    SERVED,
-    SIZE,
-    TABLES,
-    TIER,
-    Franchise,
-)
+from ..compiled import compiled
+from . import franchise as column
+from .franchise import Franchise, walk_cells
 
 #: Below this discount the closed form of the likelihood loses its precision; a slice never goes there.
 SMALLEST_DISCOUNT = 1e-6
@@ -52,68 +39,35 @@ class Histograms(NamedTuple):
 
 def histograms(franchise: Franchise) -> Histograms:
     """The sufficient statistics of every tier's hyperparameters; empty restaurants do not count."""
-    tiers = len(franchise.discount)
-    restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
-    dense, large, filled = _count_sizes(franchise, tiers)
+    restaurants = franchise.restaurants[: franchise.used[column.N_RESTAURANTS]]
+    servings = franchise.servings[: franchise.used[column.N_SERVINGS]]
+    tier = restaurants[:, column.TIER]
+    one = np.ones(len(tier), dtype=np.int32)
+    # The customers of a single table, or the cells of a histogram.
+    single, several = np.flatnonzero(servings[:, column.OPEN] == 1), np.flatnonzero(servings[:, column.OPEN] > 1)
+    kinds, cells = walk_cells(franchise, several)
+    owner = np.concatenate(
+        [servings[single, column.RESTAURANT], np.repeat(servings[several, column.RESTAURANT], kinds)]
+    )
+    size = np.concatenate([servings[single, column.SERVED], cells[:, column.SIZE]])
+    count = np.concatenate([np.ones(len(single), dtype=np.int32), cells[:, column.COUNT]])
     return Histograms(
-        customers=_tally(restaurants[:, TIER], restaurants[:, CUSTOMERS], tiers),
-        tables=_tally(restaurants[:, TIER], restaurants[:, TABLES], tiers),
-        sizes=_triples(dense, large[:filled]),
+        customers=_tally(tier, restaurants[:, column.CUSTOMERS], one),
+        tables=_tally(tier, restaurants[:, column.TABLES], one),
+        sizes=_tally(tier[owner], size, count),
     )
 
 
-def _tally(tier: np.ndarray, value: np.ndarray, tiers: int) -> np.ndarray:
+def _tally(tier: np.ndarray, value: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """How often each value but 0 occurs in each tier. Most are small: these are counted without being sorted."""
     is_large = value >= _DENSE
-    dense = np.bincount((tier * _DENSE + value)[~is_large], minlength=tiers * _DENSE).reshape(tiers, _DENSE)
-    dense[:, 0] = 0
-    large = np.column_stack([tier[is_large], value[is_large], np.ones(np.count_nonzero(is_large), dtype=np.int64)])
-    return _triples(dense, large)
-
-
-def _triples(dense: np.ndarray, large: np.ndarray) -> np.ndarray:
-    tier, value = np.nonzero(dense)
-    few = np.column_stack([tier, value, dense[tier, value]])
-    many, counts = np.unique(large[:, :2], axis=0, return_inverse=True)
-    weights = np.bincount(counts.ravel(), weights=large[:, 2], minlength=len(many)).astype(np.int64)
-    triples = np.concatenate([few, np.column_stack([many, weights])])
-    return np.ascontiguousarray(triples[np.lexsort((triples[:, 1], triples[:, 0]))])
-
-
-@compiled
-def _count_sizes(franchise, tiers):
-    """How often each table size occurs in each tier: the cells of a histogram, or the customers of a single table.
-
-    RETURNS (tuple[int64[tiers, *], int64[*, 3], int]): Small sizes; large ones as triples, of which there are so many.
-    """
-    dense = np.zeros((tiers, _DENSE), dtype=np.int64)
-    large = np.empty((_DENSE, 3), dtype=np.int64)
-    filled = 0
-    for serving in range(franchise.used[N_SERVINGS]):
-        row = franchise.servings[serving]
-        tier = franchise.restaurants[row[RESTAURANT], TIER]
-        cell = row[CELL]
-        size = row[SERVED]
-        count = 1 if row[OPEN] == 1 else 0
-        while True:
-            if cell != NONE:
-                size = franchise.cells[cell, SIZE]
-                count = franchise.cells[cell, COUNT]
-                cell = franchise.cells[cell, LINK]
-            if size < _DENSE:
-                dense[tier, size] += count
-            elif count > 0:
-                if filled == len(large):
-                    longer = np.empty((2 * filled, 3), dtype=np.int64)
-                    for i in range(filled):
-                        overwrite(longer[i], large[i])
-                    large = longer
-                large[filled, 0] = tier
-                large[filled, 1] = size
-                large[filled, 2] = count
-                filled += 1
-            if cell == NONE:
-                break
-    return dense, large, filled
+    dense = np.bincount((tier * _DENSE + value)[~is_large], count[~is_large])
+    small = np.flatnonzero(dense)
+    small = small[small % _DENSE > 0]
+    large, place = np.unique(np.stack([tier[is_large], value[is_large]]), axis=1, return_inverse=True)
+    counts = np.concatenate([dense[small], np.bincount(place.ravel(), count[is_large], large.shape[1])])
+    triples = np.stack([*np.concatenate([np.divmod(small, _DENSE), large], axis=1), counts], axis=1).astype(np.int64)
+    return triples[np.lexsort((triples[:, 1], triples[:, 0]))]
 
 
 @compiled

@@ -180,14 +180,6 @@ def _pick_table(franchise, serving, discount, rng):
 
 
 @borrowing
-def _join_table(franchise, serving, discount, rng):
-    """Seat a customer at an occupied table. Returns its size, with the customer."""
-    size = _pick_table(franchise, serving, discount, rng)
-    _grow_table(franchise, serving, size)
-    return size + 1
-
-
-@borrowing
 def _open_table(franchise, serving):
     """Seat a customer at a new table."""
     row = franchise.servings[serving]
@@ -217,14 +209,6 @@ def _shrink_table(franchise, serving, size):
     franchise.restaurants[row[RESTAURANT], TABLES] -= 1
     if row[OPEN] == 1:
         _count_table(franchise, serving, franchise.cells[row[CELL], SIZE], -1)
-
-
-@borrowing
-def _leave_table(franchise, serving, rng):
-    """Take a customer away, each as likely as the other. Returns the size of the table, with the customer."""
-    size = _pick_table(franchise, serving, 0.0, rng)
-    _shrink_table(franchise, serving, size)
-    return size
 
 
 @borrowing
@@ -263,7 +247,11 @@ def seat_noting(franchise, restaurant, dish, rng):
     value[0] = 1.0 / franchise.alphabet[0]
     for level in range(depth + 1):
         value[level + 1] = restaurant_probability(
-            franchise, path[level], servings[chain[level], SERVED], servings[chain[level], OPEN], value[level]
+            franchise,
+            path[level],
+            servings[chain[level], SERVED],
+            servings[chain[level], OPEN],
+            value[level],
         )
     for level in range(depth, -1, -1):
         serving = chain[level]
@@ -272,7 +260,9 @@ def seat_noting(franchise, restaurant, dish, rng):
         joining = servings[serving, SERVED] - discount * servings[serving, OPEN]
         fresh = franchise.strength[tier] + discount * restaurants[path[level], TABLES]
         if servings[serving, OPEN] > 0 and _joins(franchise, discount, joining, joining + fresh * value[level], rng):
-            return value[depth + 1], depth - level, _join_table(franchise, serving, discount, rng)
+            size = _pick_table(franchise, serving, discount, rng)
+            _grow_table(franchise, serving, size)
+            return value[depth + 1], depth - level, size + 1
         _open_table(franchise, serving)
     return value[depth + 1], depth + 1, 0
 
@@ -319,7 +309,9 @@ def unseat_noting(franchise, restaurant, dish, rng):
         return -1, 0
     closed = 0
     while serving != NONE:
-        size = _leave_table(franchise, serving, rng)
+        # Each customer is as likely as the other.
+        size = _pick_table(franchise, serving, 0.0, rng)
+        _shrink_table(franchise, serving, size)
         if size > 1:
             return closed, size
         closed += 1

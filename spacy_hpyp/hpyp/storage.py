@@ -9,34 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled import NONE, compiled, overwrite
+from ..compiled import NONE, compiled
 from ..storage.arrays import FEW, HIGHEST, PER_BYTE, pack_integers, unpack_integers
-from .franchise import (
-    ABOVE,
-    CELL,
-    COUNT,
-    CUSTOMERS,
-    DISH,
-    FIRST,
-    LINK,
-    N_CELLS,
-    N_RESTAURANTS,
-    N_SERVINGS,
-    NEXT,
-    OPEN,
-    PARENT,
-    RESTAURANT,
-    SERVED,
-    SIZE,
-    SYMBOL,
-    TABLES,
-    TIER,
-    Franchise,
-    fill_index,
-    new_franchise,
-    reserve_rows,
-    serving_of,
-)
+from . import franchise as column
+from .franchise import Franchise, fill_index, new_franchise, reserve_rows, serving_of, walk_cells
 
 _COLUMNS = ("children", "symbol", "dishes", "dish", "customers", "tables", "kinds", "size", "count")
 _HIGHEST_STRENGTH = 1e9
@@ -46,16 +22,16 @@ def pack(franchise: Franchise) -> dict[str, Any]:
     """A franchise as a dictionary that srsly can write."""
     # There are millions of rows, so that they are numbered in 32 bits, and each column is copied by itself.
     experts = len(franchise.columns)
-    restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
-    servings = franchise.servings[: franchise.used[N_SERVINGS]]
+    restaurants = franchise.restaurants[: franchise.used[column.N_RESTAURANTS]]
+    servings = franchise.servings[: franchise.used[column.N_SERVINGS]]
     order, number, sizes = _number_occupied(franchise)
     count = len(order)
     inner = order[experts:]
-    children = np.bincount(number[restaurants[inner, PARENT]], minlength=count)
-    rows = np.flatnonzero(servings[:, SERVED] > 0).astype(np.int32)
-    place = number[servings[rows, RESTAURANT]]
+    children = np.bincount(number[restaurants[inner, column.PARENT]], minlength=count)
+    rows = np.flatnonzero(servings[:, column.SERVED] > 0).astype(np.int32)
+    place = number[servings[rows, column.RESTAURANT]]
     del number
-    sorting = np.lexsort((servings[rows, DISH], place))
+    sorting = np.lexsort((servings[rows, column.DISH], place))
     rows, place = rows[sorting], place[sorting]
     del sorting
     dishes = np.bincount(place, minlength=count)
@@ -66,11 +42,11 @@ def pack(franchise: Franchise) -> dict[str, Any]:
         "strength": franchise.strength.tolist(),
         "restaurants": sizes,
         "children": pack_integers(children),
-        "symbol": pack_integers(restaurants[inner, SYMBOL]),
+        "symbol": pack_integers(restaurants[inner, column.SYMBOL]),
         "dishes": pack_integers(dishes),
-        "dish": pack_integers(servings[rows, DISH]),
-        "customers": pack_integers(servings[rows, SERVED]),
-        "tables": pack_integers(servings[rows, OPEN]),
+        "dish": pack_integers(servings[rows, column.DISH]),
+        "customers": pack_integers(servings[rows, column.SERVED]),
+        "tables": pack_integers(servings[rows, column.OPEN]),
         "kinds": pack_integers(kinds),
         "size": pack_integers(size),
         "count": pack_integers(tables),
@@ -84,21 +60,21 @@ def _number_occupied(franchise: Franchise) -> tuple[np.ndarray, np.ndarray, list
         each expert has besides its root.
     """
     experts, depth = franchise.columns.shape
-    restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
+    restaurants = franchise.restaurants[: franchise.used[column.N_RESTAURANTS]]
     number = np.full(len(restaurants), NONE, dtype=np.int32)
     number[:experts] = np.arange(experts)
     order = [np.arange(experts, dtype=np.int32)]
     count = experts
     sizes = []
-    occupied = np.flatnonzero(restaurants[:, CUSTOMERS] > 0).astype(np.int32)
-    occupied = occupied[np.argsort(restaurants[occupied, TIER], kind="stable")]
-    bounds = np.searchsorted(restaurants[occupied, TIER], np.arange(experts * (depth + 1) + 1))
+    occupied = np.flatnonzero(restaurants[:, column.CUSTOMERS] > 0).astype(np.int32)
+    occupied = occupied[np.argsort(restaurants[occupied, column.TIER], kind="stable")]
+    bounds = np.searchsorted(restaurants[occupied, column.TIER], np.arange(experts * (depth + 1) + 1))
     for expert in range(experts):
         start = count
         for level in range(1, depth + 1):
             tier = expert * (depth + 1) + level
             found = occupied[bounds[tier] : bounds[tier + 1]]
-            found = found[np.lexsort((restaurants[found, SYMBOL], number[restaurants[found, PARENT]]))]
+            found = found[np.lexsort((restaurants[found, column.SYMBOL], number[restaurants[found, column.PARENT]]))]
             number[found] = np.arange(count, count + len(found))
             count += len(found)
             order.append(found)
@@ -108,26 +84,11 @@ def _number_occupied(franchise: Franchise) -> tuple[np.ndarray, np.ndarray, list
 
 def _list_cells(franchise: Franchise, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For servings with several tables: how many table sizes each has; and all of their sizes and counts."""
-    rows = rows[franchise.servings[rows, OPEN] > 1]
-    kinds, cells = _walk_cells(franchise, rows)
+    rows = rows[franchise.servings[rows, column.OPEN] > 1]
+    kinds, cells = walk_cells(franchise, rows)
     owner = np.repeat(np.arange(len(rows)), kinds)
-    cells = cells[np.lexsort((cells[:, SIZE], owner))]
-    return kinds, cells[:, SIZE], cells[:, COUNT]
-
-
-@compiled
-def _walk_cells(franchise, rows):
-    kinds = np.zeros(len(rows), dtype=np.int64)
-    cells = np.empty((franchise.used[N_CELLS], 3), dtype=np.int32)
-    filled = 0
-    for i in range(len(rows)):
-        cell = franchise.servings[rows[i], CELL]
-        while cell != NONE:
-            overwrite(cells[filled], franchise.cells[cell])
-            filled += 1
-            kinds[i] += 1
-            cell = franchise.cells[cell, LINK]
-    return kinds, cells[:filled]
+    cells = cells[np.lexsort((cells[:, column.SIZE], owner))]
+    return kinds, cells[:, column.SIZE], cells[:, column.COUNT]
 
 
 def unpack(
@@ -189,26 +150,31 @@ def unpack(
     franchise.discount[:] = discount
     franchise.strength[:] = strength
     franchise = reserve_rows(franchise, n, len(dish), len(size))
-    franchise.used[: N_CELLS + 1] = n, len(dish), len(size)
+    franchise.used[: column.N_CELLS + 1] = n, len(dish), len(size)
     rows = franchise.restaurants[:n]
-    rows[:, PARENT], rows[:, TIER] = parent, tier
-    rows[:experts, SYMBOL], rows[experts:, SYMBOL] = NONE, symbol
-    rows[:, CUSTOMERS] = crowd
-    rows[:, TABLES] = np.bincount(restaurant, weights=tables, minlength=n)
+    rows[:, column.PARENT], rows[:, column.TIER] = parent, tier
+    rows[:experts, column.SYMBOL], rows[experts:, column.SYMBOL] = NONE, symbol
+    rows[:, column.CUSTOMERS] = crowd
+    rows[:, column.TABLES] = np.bincount(restaurant, weights=tables, minlength=n)
     first = np.cumsum(dishes) - dishes
-    rows[:, FIRST] = np.where(dishes > 0, first, NONE)
+    rows[:, column.FIRST] = np.where(dishes > 0, first, NONE)
     served = franchise.servings[: len(dish)]
-    served[:, RESTAURANT], served[:, DISH], served[:, SERVED], served[:, OPEN] = restaurant, dish, customers, tables
-    served[:, CELL] = NONE
-    served[several, CELL] = np.cumsum(kinds) - kinds
-    served[:, NEXT] = np.where(_ends(restaurant), NONE, np.arange(1, len(dish) + 1))
+    served[:, column.RESTAURANT], served[:, column.DISH], served[:, column.SERVED], served[:, column.OPEN] = (
+        restaurant,
+        dish,
+        customers,
+        tables,
+    )
+    served[:, column.CELL] = NONE
+    served[several, column.CELL] = np.cumsum(kinds) - kinds
+    served[:, column.NEXT] = np.where(_ends(restaurant), NONE, np.arange(1, len(dish) + 1))
     cells = franchise.cells[: len(size)]
-    cells[:, SIZE], cells[:, COUNT] = size, count
-    cells[:, LINK] = np.where(_ends(owner), NONE, np.arange(1, len(size) + 1))
+    cells[:, column.SIZE], cells[:, column.COUNT] = size, count
+    cells[:, column.LINK] = np.where(_ends(owner), NONE, np.arange(1, len(size) + 1))
     fill_index(franchise.restaurant_index, franchise.restaurants, n)
     fill_index(franchise.serving_index, franchise.servings, len(dish))
     _link_above(franchise)
-    above = served[:, ABOVE]
+    above = served[:, column.ABOVE]
     _require((above != NONE) | (parent[restaurant] == NONE), "a dish is unknown to the parent restaurant")
     sent = np.bincount(above[above != NONE], weights=tables[above != NONE], minlength=len(dish))
     levels = np.sum(columns != NONE, axis=1)
@@ -258,6 +224,8 @@ def _ends(group: np.ndarray) -> np.ndarray:
 def _link_above(franchise):
     """Enter every serving's serving of the same dish in the parent restaurant, `NONE` if there is none."""
     servings = franchise.servings
-    for serving in range(franchise.used[N_SERVINGS]):
-        parent = franchise.restaurants[servings[serving, RESTAURANT], PARENT]
-        servings[serving, ABOVE] = NONE if parent == NONE else serving_of(franchise, parent, servings[serving, DISH])
+    for serving in range(franchise.used[column.N_SERVINGS]):
+        parent = franchise.restaurants[servings[serving, column.RESTAURANT], column.PARENT]
+        servings[serving, column.ABOVE] = (
+            NONE if parent == NONE else serving_of(franchise, parent, servings[serving, column.DISH])
+        )

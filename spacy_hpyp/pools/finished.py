@@ -14,27 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, compiled
-from ..hpyp.franchise import (
-    ABOVE,
-    CUSTOMERS,
-    DISH,
-    FIRST,
-    N_RESTAURANTS,
-    N_SERVINGS,
-    NEXT,
-    OPEN,
-    PARENT,
-    RESTAURANT,
-    SERVED,
-    SYMBOL,
-    TABLES,
-    TIER,
-    Franchise,
-    child,
-    deepest,
-    restaurant_probability,
-    serving_of,
-)
+from ..hpyp import franchise as column
+from ..hpyp.franchise import Franchise, deepest, restaurant_probability, serving_of
 
 
 @by_reference
@@ -60,22 +41,22 @@ def finish(franchise: Franchise) -> Finished:
 def _finish(franchise):
     """Probabilities and back-off factors, parents before children as restaurants are numbered."""
     restaurants, servings = franchise.restaurants, franchise.servings
-    probability = np.empty(franchise.used[N_SERVINGS])
-    back_off = np.ones(franchise.used[N_RESTAURANTS])
-    for restaurant in range(franchise.used[N_RESTAURANTS]):
+    probability = np.empty(franchise.used[column.N_SERVINGS])
+    back_off = np.ones(franchise.used[column.N_RESTAURANTS])
+    for restaurant in range(franchise.used[column.N_RESTAURANTS]):
         row = restaurants[restaurant]
-        if row[CUSTOMERS] > 0:
-            tier = row[TIER]
-            fresh = franchise.strength[tier] + franchise.discount[tier] * row[TABLES]
-            back_off[restaurant] = fresh / (franchise.strength[tier] + row[CUSTOMERS])
-        serving = row[FIRST]
+        if row[column.CUSTOMERS] > 0:
+            tier = row[column.TIER]
+            fresh = franchise.strength[tier] + franchise.discount[tier] * row[column.TABLES]
+            back_off[restaurant] = fresh / (franchise.strength[tier] + row[column.CUSTOMERS])
+        serving = row[column.FIRST]
         while serving != NONE:
-            above = servings[serving, ABOVE]
+            above = servings[serving, column.ABOVE]
             base = 1.0 / franchise.alphabet[0] if above == NONE else probability[above]
             probability[serving] = restaurant_probability(
-                franchise, restaurant, servings[serving, SERVED], servings[serving, OPEN], base
+                franchise, restaurant, servings[serving, column.SERVED], servings[serving, column.OPEN], base
             )
-            serving = servings[serving, NEXT]
+            serving = servings[serving, column.NEXT]
     return probability, back_off
 
 
@@ -127,14 +108,17 @@ def _pass_on(finished):
     passed_on = finished.back_off.copy()
     # Parents come before their children.
     for restaurant in range(len(passed_on)):
-        parent = finished.franchise.restaurants[restaurant, PARENT]
+        parent = finished.franchise.restaurants[restaurant, column.PARENT]
         if parent != NONE:
             passed_on[restaurant] *= passed_on[parent]
     return passed_on
 
 
 def _alike(one: Finished, other: Finished) -> bool:
-    numbered = ("restaurants", "back_off", (PARENT, SYMBOL)), ("servings", "probability", (RESTAURANT, DISH))
+    numbered = (
+        ("restaurants", "back_off", (column.PARENT, column.SYMBOL)),
+        ("servings", "probability", (column.RESTAURANT, column.DISH)),
+    )
     return all(
         np.array_equal(*(getattr(each.franchise, rows)[: len(getattr(each, name)), keys] for each in (one, other)))
         for rows, name, keys in numbered
@@ -149,20 +133,11 @@ def average_probability(average, row, dish):
     RETURNS (float): The probability.
     """
     franchise = average.franchise
-    restaurant = 0
-    server = 0
-    serving = serving_of(franchise, restaurant, dish)
-    for level in range(franchise.columns.shape[1]):
-        below = child(franchise, restaurant, row[franchise.columns[0, level]])
-        if below == NONE:
-            break
-        # What a restaurant does not serve, none below it serves either.
-        if serving != NONE and server == restaurant:
-            found = serving_of(franchise, below, dish)
-            if found != NONE:
-                serving = found
-                server = below
-        restaurant = below
+    restaurant = server = deepest(franchise, 0, row)
+    serving = serving_of(franchise, server, dish)
+    while serving == NONE and franchise.restaurants[server, column.PARENT] != NONE:
+        server = franchise.restaurants[server, column.PARENT]
+        serving = serving_of(franchise, server, dish)
     samples = average.probability.shape[1]
     total = 0.0
     for sample in range(samples):
@@ -188,18 +163,18 @@ def draw_dish(average, row, rng):
     sample = int(rng.random() * average.probability.shape[1])
     restaurant = deepest(franchise, 0, row)
     while restaurant != NONE:
-        parent = franchise.restaurants[restaurant, PARENT]
+        parent = franchise.restaurants[restaurant, column.PARENT]
         back_off = average.passed_on[restaurant, sample]
         if parent != NONE:
             back_off /= average.passed_on[parent, sample]
         threshold = rng.random()
-        serving = franchise.restaurants[restaurant, FIRST]
+        serving = franchise.restaurants[restaurant, column.FIRST]
         while serving != NONE:
-            above = franchise.servings[serving, ABOVE]
+            above = franchise.servings[serving, column.ABOVE]
             p_above = 1.0 / franchise.alphabet[0] if above == NONE else average.probability[above, sample]
             threshold -= max(0.0, average.probability[serving, sample] - back_off * p_above)
             if threshold < 0.0:
-                return np.int64(franchise.servings[serving, DISH])
-            serving = franchise.servings[serving, NEXT]
+                return np.int64(franchise.servings[serving, column.DISH])
+            serving = franchise.servings[serving, column.NEXT]
         restaurant = parent
     return int(rng.random() * franchise.alphabet[0])

@@ -9,17 +9,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing, by_reference, generic, generic_maker, implements, inner, maker
-from ..hpyp.franchise import deepest, deepest_of, dish_probability, restaurant_distribution
+from ..hpyp.franchise import deepest, deepest_of, dish_probability, restaurant_distribution, seen
 from .pool import (
     FrozenPool,
     SeatedPool,
     expert_weight,
+    is_plain,
     mixture_probability,
     new_scratch,
     normalise,
     product_distribution,
     read_symbols,
-    seen,
 )
 
 
@@ -27,13 +27,11 @@ from .pool import (
 class SeatedScratch(NamedTuple):
     """Workspace for predictions of a pool that is learning.
 
-    experts (int32[experts]): All of them.
     place (int32[experts]): Restaurants.
     symbols (int32[gates]): Symbols of the gates.
     out (float64[alphabet]): The distribution of one expert.
     """
 
-    experts: np.ndarray
     place: np.ndarray
     symbols: np.ndarray
     out: np.ndarray
@@ -85,10 +83,8 @@ def _seated_alphabet(pool):
 @implements(workspace, SeatedPool)
 @maker
 def _seated_workspace(pool):
-    experts = len(pool.franchise.columns)
     return SeatedScratch(
-        np.arange(experts).astype(np.int32),
-        np.empty(experts, dtype=np.int32),
+        np.empty(len(pool.franchise.columns), dtype=np.int32),
         np.empty(len(pool.gates), dtype=np.int32),
         np.empty(pool.franchise.alphabet[0]),
     )
@@ -98,10 +94,11 @@ def _seated_workspace(pool):
 @inner
 def _seated_distribution(pool, row, kind, scratch, out):
     franchise = pool.franchise
-    if len(pool.weights.bucket) == 0:
+    if is_plain(pool):
         restaurant_distribution(franchise, deepest(franchise, 0, row), out)
         return
-    deepest_of(franchise, row, scratch.experts, scratch.place)
+    # Not by `predict_event`: several threads may ask at once.
+    deepest_of(franchise, row, scratch.place)
     read_symbols(pool, row, scratch.symbols)
     out[:] = 0.0
     for expert in range(len(scratch.place)):
@@ -119,9 +116,9 @@ def _seated_probability(pool, row, dish, scratch):
     franchise = pool.franchise
     if len(franchise.columns) == 0:
         return 1.0
-    if len(pool.weights.bucket) == 0:
+    if is_plain(pool):
         return dish_probability(franchise, deepest(franchise, 0, row), dish)
-    deepest_of(franchise, row, scratch.experts, scratch.place)
+    deepest_of(franchise, row, scratch.place)
     read_symbols(pool, row, scratch.symbols)
     mass, total = 0.0, 0.0
     for expert in range(len(scratch.place)):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..compiled import NONE, compiled, inner_maker
 from ..pools.pool import FrozenPool, is_plain
-from ..pools.view import distribution_below, probability_below
+from ..pools.view import probability_below, product_below
 from .configuration import FIRST_SYMBOL, ROOT_SYMBOL
 from .contexts import ELEMENTS, NEXT
 
@@ -49,7 +49,10 @@ def tag_chain(pool: FrozenPool) -> np.ndarray:
             if len(columns) and columns[0] != NONE and tuple(pool.elements[columns[0], :4]) == element:
                 symbols = [*range(FIRST_SYMBOL, FIRST_SYMBOL + tags), ROOT_SYMBOL]
                 for before, symbol in zip(chain, symbols):
-                    distribution_below(view, expert, symbol, not is_plain(pool), before)
+                    if is_plain(pool):
+                        before[:] = [probability_below(view, expert, symbol, tag) for tag in range(tags)]
+                    else:
+                        before[:] = product_below(view, expert, symbol)
                 return chain
     return chain[:0]
 

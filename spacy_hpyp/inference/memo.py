@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, by_reference, maker, overwrite
+from ..compiled import NONE, borrowing, by_reference, maker, overwrite
 
 
 @by_reference
@@ -61,3 +61,23 @@ def recall(keys, key):
             overwrite(known, key)
             return slot, False
     return slot, True
+
+
+@borrowing
+def keep_best(dish, probability, found, value):
+    """Enter a dish into a list of the best, kept in descending order; of equals the lower number comes first.
+
+    dish (int32[best]), probability (float64[best]): The list, `NONE` and 0 where it is not full.
+    """
+    place = len(dish)
+    while place > 0:
+        other = probability[place - 1]
+        if dish[place - 1] != NONE and (value < other or (value == other and found > dish[place - 1])):
+            break
+        place -= 1
+    for i in range(len(dish) - 1, place, -1):
+        dish[i] = dish[i - 1]
+        probability[i] = probability[i - 1]
+    if place < len(dish):
+        dish[place] = found
+        probability[place] = value

@@ -53,19 +53,19 @@ def fit_weights(
     RETURNS (tuple): The weights (float64[pool, depths]), and the log-likelihood in nats for each event.
     """
     likelihood_of = _mixture_likelihood if mixed else _product_likelihood
-    step_of = _mixture_step if mixed else _product_step
     events, shape = len(predictions.dish), weights.shape
 
     def objective(weights: np.ndarray) -> float:
-        likelihood = likelihood_of(predictions, experts, weights.reshape(shape))
+        likelihood, _, _ = likelihood_of(predictions, experts, weights.reshape(shape), False)
         return likelihood - 0.5 * _PRECISION * float(weights @ weights)
 
     def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gradient, curvature = step_of(predictions, experts, weights.reshape(shape))
+        _, gradient, curvature = likelihood_of(predictions, experts, weights.reshape(shape), True)
         return gradient - _PRECISION * weights, curvature + _PRECISION * np.eye(len(weights))
 
     weights = maximize(objective, derivatives, weights.ravel(), least=_TOLERANCE * events).reshape(shape)
-    return weights, likelihood_of(predictions, experts, weights) / max(events, 1)
+    likelihood, _, _ = likelihood_of(predictions, experts, weights, False)
+    return weights, likelihood / max(events, 1)
 
 
 @borrowing
@@ -95,26 +95,20 @@ def _distribution(predictions, experts, weights, event, total):
 
 
 @compiled
-def _product_likelihood(predictions, experts, weights):
-    total = np.empty(predictions.log_probability.shape[2])
-    likelihood = 0.0
-    for event in range(len(predictions.dish)):
-        likelihood += _distribution(predictions, experts, weights, event, total)
-    return likelihood
-
-
-@compiled
-def _product_step(predictions, experts, weights):
-    """Gradient and negative Hessian of a product pool's log-likelihood.
+def _product_likelihood(predictions, experts, weights, derived):
+    """A product pool's log-likelihood, and if it is to be `derived` its gradient and negative Hessian.
 
     They are what was observed less what was expected of each expert's log-probability, and the covariance of these.
     """
     size, depths = weights.shape
     alphabet = predictions.log_probability.shape[2]
+    likelihood = 0.0
     gradient, curvature = np.zeros(size * depths), np.zeros((size * depths, size * depths))
     share, centred, place = np.empty(alphabet), np.empty((size, alphabet)), np.empty(size, dtype=np.int64)
     for event in range(len(predictions.dish)):
-        _distribution(predictions, experts, weights, event, share)
+        likelihood += _distribution(predictions, experts, weights, event, share)
+        if not derived:
+            continue
         for m in range(size):
             row = predictions.log_probability[experts[m], event]
             place[m] = m * depths + predictions.depth[experts[m], event]
@@ -135,7 +129,7 @@ def _product_step(predictions, experts, weights):
                 curvature[place[m], place[n]] += covariance
                 if m != n:
                     curvature[place[n], place[m]] += covariance
-    return gradient, curvature
+    return likelihood, gradient, curvature
 
 
 @borrowing
@@ -154,22 +148,16 @@ def _shares(predictions, experts, weights, event, share, posterior):
 
 
 @compiled
-def _mixture_likelihood(predictions, experts, weights):
-    share, posterior = np.empty(len(experts)), np.empty(len(experts))
-    likelihood = 0.0
-    for event in range(len(predictions.dish)):
-        likelihood += _shares(predictions, experts, weights, event, share, posterior)
-    return likelihood
-
-
-@compiled
-def _mixture_step(predictions, experts, weights):
-    """Gradient of a mixture's log-likelihood, and the negative Hessian of the bound that EM maximises."""
+def _mixture_likelihood(predictions, experts, weights, derived):
+    """A mixture's log-likelihood, and if it is to be `derived` its gradient, and the negative Hessian of the bound that EM maximises."""
     size, depths = weights.shape
+    likelihood = 0.0
     gradient, curvature = np.zeros(size * depths), np.zeros((size * depths, size * depths))
     share, posterior, place = np.empty(size), np.empty(size), np.empty(size, dtype=np.int64)
     for event in range(len(predictions.dish)):
-        _shares(predictions, experts, weights, event, share, posterior)
+        likelihood += _shares(predictions, experts, weights, event, share, posterior)
+        if not derived:
+            continue
         for m in range(size):
             place[m] = m * depths + predictions.depth[experts[m], event]
             gradient[place[m]] += posterior[m] - share[m]
@@ -177,7 +165,7 @@ def _mixture_step(predictions, experts, weights):
             curvature[place[m], place[m]] += share[m]
             for n in range(size):
                 curvature[place[m], place[n]] -= share[m] * share[n]
-    return gradient, curvature
+    return likelihood, gradient, curvature
 
 
 def added_gains(

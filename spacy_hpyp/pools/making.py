@@ -4,36 +4,19 @@ from math import log
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, overwrite
-from ..hpyp import franchise as seating
-from ..hpyp.franchise import N_RESTAURANTS, NEXT, PARENT, Franchise
+from ..compiled import NONE, compiled, overwrite
+from ..hpyp import franchise as column
+from ..hpyp.franchise import Franchise
+from . import view as offset
 from .finished import finish
-from .view import (
-    BACK_OFF,
-    BUCKET_BITS,
-    EMPTY,
-    EXCESS,
-    FIRST,
-    LENGTH,
-    LIST,
-    PAIR,
-    ROOM,
-    ROW,
-    SHARE,
-    SINGLE,
-    VALUE,
-    WIDTH,
-    View,
-    bucket_of,
-    find,
-    room_for,
-    view_of,
-)
+from .view import BUCKET_BITS, EMPTY, PAIR, SINGLE, WIDTH, View, bucket_of, find, view_of
 
 # A restaurant that serves at least this part of the alphabet, or so many dishes, has a row of logs; one dish never makes a row.
 _DENSE_SHARE = 0.12
 _DENSE = 5
 _LEAST = 1.2e-38
+# So many entries leave no room between them.
+_FEW = 4
 
 
 def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
@@ -43,23 +26,35 @@ def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
     RAISES (MemoryError): If there are more restaurants, or servings, than can be numbered.
     """
     finished = finish(franchise)
-    starts, total = _count_children(finished, franchise.used[N_RESTAURANTS])
+    experts, used = len(franchise.columns), len(finished.back_off)
+    inner = franchise.restaurants[experts:used]
+    parents = inner[inner[:, column.CUSTOMERS] > 0, column.PARENT]
+    children = np.bincount(parents, minlength=used).astype(np.int32)
+    total = experts + int(_room_for(children).sum(dtype=np.int64))
     _check_room(WIDTH * total)
     # Made here, since NumPy asks for large pages of memory, in which places are found sooner.
     restaurants = np.full(WIDTH * total, EMPTY, dtype=np.uint32)
     value = restaurants.view(np.float32)
-    place = _settle(finished, starts, restaurants)
+    place = _settle(finished, children, _room_for(children), restaurants)
+    settled = place != NONE
+    seated = franchise.servings[: len(finished.probability)]
+    served = np.bincount(seated[:, column.RESTAURANT], seated[:, column.SERVED] > 0, len(place)).astype(np.int32)
     if multiplied:
-        own_row, rows = _number_rows(finished, max(2.0, min(_DENSE_SHARE * franchise.alphabet[0], _DENSE)))
+        least = max(2.0, min(_DENSE_SHARE * franchise.alphabet[0], _DENSE))
+        own_row, rows, lists = _number_rows(finished, served, least)
         row = np.empty((rows, int(franchise.alphabet[0])), dtype=np.float32)
-        excess = _fill_rows(finished, own_row, row)
-        lists = _count_excesses(finished, own_row)
-        servings = _new_servings(int(lists[lists > 1].sum(dtype=np.int64)))
-        _list_excesses(finished, place, own_row, excess, lists, restaurants, value, servings, servings.view(np.float32))
+        listed, room = _fill_rows(finished, own_row, row), lists
+        restaurants[place[settled] + offset.ROW] = np.maximum(own_row, ~own_row)[settled]
     else:
         row = np.empty((0, 0), dtype=np.float32)
-        servings = _new_servings(_count_shares(finished))
-        _list_shares(finished, place, restaurants, value, servings, servings.view(np.float32))
+        listed, lists, room = _round_down(finished.probability), served, _room_for(served)
+        value[place[settled] + offset.BACK_OFF] = _round_down(finished.back_off[settled])
+    entries = int(room[lists > 1].sum(dtype=np.int64))
+    _check_room(PAIR * entries)
+    servings = np.full(PAIR * entries, EMPTY, dtype=np.uint32)
+    _list_dishes(
+        finished, place, lists, room, listed, multiplied, restaurants, value, servings, servings.view(np.float32)
+    )
     return view_of(franchise.columns, franchise.alphabet, restaurants, servings, row)
 
 
@@ -68,39 +63,33 @@ def _check_room(numbers: int) -> None:
         raise MemoryError(f"A view cannot hold a table of {numbers} numbers. Use shorter contexts or less text.")
 
 
-def _new_servings(entries: int) -> np.ndarray:
-    _check_room(PAIR * entries)
-    return np.full(PAIR * entries, EMPTY, dtype=np.uint32)
+def _room_for(counts: np.ndarray) -> np.ndarray:
+    """How many entries are set apart for some symbols or dishes."""
+    return np.where(counts <= _FEW, counts, counts + counts // 4 + 1)
+
+
+def _round_down(numbers: np.ndarray) -> np.ndarray:
+    """The next numbers of 32 bits that are not higher, and not 0."""
+    rounded = numbers.astype(np.float32)
+    rounded = np.where(rounded > numbers, np.nextafter(rounded, np.float32(0.0)), rounded)
+    return np.maximum(rounded, np.float32(_LEAST))
 
 
 @compiled
-def _count_children(finished, used):
-    """Where the children of each row would begin in the order of their parents, and how many places restaurants take in the view."""
-    rows, experts = finished.franchise.restaurants, len(finished.franchise.columns)
-    starts = np.zeros(used + 1, dtype=np.int32)
-    for row in range(experts, used):
-        if rows[row, seating.CUSTOMERS] > 0:
-            starts[rows[row, PARENT] + 1] += 1
-    total = np.int64(experts)
-    for row in range(used):
-        total += room_for(np.int64(starts[row + 1]))
-        starts[row + 1] += starts[row]
-    return starts, total
-
-
-@compiled
-def _settle(finished, starts, restaurants):
+def _settle(finished, counts, rooms, restaurants):
     """Give every restaurant with customers its place: those of one expert depth first, children in the order of the rows.
 
+    counts, rooms (int32[used]): How many children each row has, and for how many there is room.
     restaurants (uint32[*]): SYMBOL, FIRST and ROOM are entered.
     RETURNS (int64[used]): The place of each row, `NONE` of one without customers.
     """
-    rows, experts, used = finished.franchise.restaurants, len(finished.franchise.columns), len(starts) - 1
-    children = np.empty(starts[used], dtype=np.int32)
-    following = starts[:used].copy()
+    rows, experts, used = finished.franchise.restaurants, len(finished.franchise.columns), len(counts)
+    children = np.empty(counts.sum(), dtype=np.int32)
+    # Where those of the next row begin, until all are entered.
+    following = np.cumsum(counts) - counts
     for row in range(experts, used):
-        if rows[row, seating.CUSTOMERS] > 0:
-            parent = rows[row, PARENT]
+        if rows[row, column.CUSTOMERS] > 0:
+            parent = rows[row, column.PARENT]
             children[following[parent]] = row
             following[parent] += 1
     place = np.full(used, NONE, dtype=np.int64)
@@ -113,13 +102,13 @@ def _settle(finished, starts, restaurants):
         while count > 0:
             count -= 1
             row = waiting[count]
-            own, begin, end = place[row], np.int64(starts[row]), np.int64(starts[row + 1])
-            room = room_for(end - begin)
-            customers = rows[row, seating.CUSTOMERS]
-            restaurants[own + FIRST] = free
-            restaurants[own + ROOM] = room << BUCKET_BITS | (bucket_of(customers) if customers > 0 else 0)
+            own, end, room = place[row], following[row], np.int64(rooms[row])
+            begin = end - counts[row]
+            customers = rows[row, column.CUSTOMERS]
+            restaurants[own + offset.FIRST] = free
+            restaurants[own + offset.ROOM] = room << BUCKET_BITS | (bucket_of(customers) if customers > 0 else 0)
             for i in range(begin, end):
-                symbol = rows[children[i], seating.SYMBOL]
+                symbol = rows[children[i], column.SYMBOL]
                 place[children[i]] = find(restaurants, free, room, WIDTH, symbol)
                 restaurants[place[children[i]]] = symbol
             for i in range(end - 1, begin - 1, -1):
@@ -129,78 +118,28 @@ def _settle(finished, starts, restaurants):
     return place
 
 
-@borrowing
-def _round_down(number):
-    """The next number of 32 bits that is not higher, and not 0."""
-    rounded = np.float32(number)
-    if np.float64(rounded) > number:
-        rounded = np.nextafter(rounded, np.float32(0.0))
-    return max(rounded, np.float32(_LEAST))
-
-
-@borrowing
-def _served_in(finished, row):
-    """How many dishes a restaurant serves."""
-    count = 0
-    serving = finished.franchise.restaurants[row, seating.FIRST]
-    while serving != NONE:
-        count += finished.franchise.servings[serving, seating.SERVED] > 0
-        serving = finished.franchise.servings[serving, NEXT]
-    return count
-
-
 @compiled
-def _count_shares(finished):
-    """For how many dishes the lists have room."""
-    total = np.int64(0)
-    for row in range(len(finished.back_off)):
-        count = _served_in(finished, row)
-        total += room_for(count) if count > 1 else 0
-    return total
+def _number_rows(finished, served, least):
+    """Which restaurants have rows of logs, and how many dishes the others list.
 
+    What the parent lists, a restaurant without a row lists too: with excesses of its own, or with its parent's.
 
-@compiled
-def _list_shares(finished, places, restaurants, value, servings, serving_value):
-    """Enter LIST, SHARE and BACK_OFF of all restaurants, and fill the lists."""
-    rows, seated = finished.franchise.restaurants, finished.franchise.servings
-    free = np.int64(0)
-    for row in range(len(places)):
-        own = places[row]
-        if own == NONE:
-            continue
-        value[own + BACK_OFF] = _round_down(finished.back_off[row])
-        count = _served_in(finished, row)
-        room = room_for(count)
-        restaurants[own + LIST], value[own + SHARE] = EMPTY, 0.0
-        if count > 1:
-            restaurants[own + LIST], restaurants[own + LENGTH] = free, room
-        serving = rows[row, seating.FIRST]
-        while serving != NONE:
-            dish = seated[serving, seating.DISH]
-            if seated[serving, seating.SERVED] > 0:
-                share = _round_down(finished.probability[serving])
-                if count == 1:
-                    restaurants[own + LIST], value[own + SHARE] = EMPTY - 1 - dish, share
-                else:
-                    place = find(servings, free, room, PAIR, dish)
-                    servings[place], serving_value[place + VALUE] = dish, share
-            serving = seated[serving, NEXT]
-        free += PAIR * room if count > 1 else 0
-
-
-@compiled
-def _number_rows(finished, least):
-    """The row of logs of each restaurant, or ~row of the nearest above it if it serves fewer dishes; and how many rows there are."""
-    own_row = np.empty(len(finished.back_off), dtype=np.int32)
+    served (int32[*]): How many dishes each restaurant serves.
+    RETURNS (tuple[int32[*], int, int32[*]]): The row of each restaurant, or ~row of the nearest above it if it serves fewer dishes than
+        `least`; how many rows there are; and how many dishes each restaurant lists.
+    """
+    own_row, lists = np.empty(len(served), dtype=np.int32), np.zeros(len(served), dtype=np.int32)
     rows = 0
-    for restaurant in range(len(own_row)):
-        parent = finished.franchise.restaurants[restaurant, PARENT]
-        if parent == NONE or _served_in(finished, restaurant) >= least:
-            own_row[restaurant] = rows
+    for row in range(len(served)):
+        parent = finished.franchise.restaurants[row, column.PARENT]
+        if parent == NONE or served[row] >= least:
+            own_row[row] = rows
             rows += 1
-        else:
-            own_row[restaurant] = min(own_row[parent], ~own_row[parent])
-    return own_row, rows
+            continue
+        own_row[row] = min(own_row[parent], ~own_row[parent])
+        if finished.franchise.restaurants[row, column.CUSTOMERS] > 0:
+            lists[row] = served[row] if own_row[parent] >= 0 else lists[parent]
+    return own_row, rows, lists
 
 
 @compiled
@@ -211,7 +150,7 @@ def _fill_rows(finished, own_row, row):
     # Logs of the products of the back-off factors since the row.
     passed_on = np.zeros(len(own_row))
     for restaurant in range(len(own_row)):
-        place, parent = own_row[restaurant], rows[restaurant, PARENT]
+        place, parent = own_row[restaurant], rows[restaurant, column.PARENT]
         if place < 0:
             passed_on[restaurant] = passed_on[parent] + log(finished.back_off[restaurant])
         elif parent == NONE:
@@ -219,58 +158,52 @@ def _fill_rows(finished, own_row, row):
         else:
             # A restaurant serves no more than its parent: that has a row, too.
             row[place] = row[own_row[parent]] + np.float32(log(finished.back_off[restaurant]))
-        serving = rows[restaurant, seating.FIRST]
+        serving = rows[restaurant, column.FIRST]
         while serving != NONE:
-            dish = seated[serving, seating.DISH]
+            dish = seated[serving, column.DISH]
             found = log(finished.probability[serving])
             if place >= 0:
                 row[place, dish] = found
             else:
                 excess[serving] = found - passed_on[restaurant] - row[~place, dish]
-            serving = seated[serving, NEXT]
+            serving = seated[serving, column.NEXT]
     return excess
 
 
 @compiled
-def _count_excesses(finished, own_row):
-    """How many dishes each restaurant lists (int32[*]).
+def _list_dishes(finished, places, lists, rooms, listed, multiplied, restaurants, value, servings, serving_value):
+    """Enter LIST and its only value of all restaurants, and fill the lists.
 
-    What the parent lists, a restaurant without a row lists too: with excesses of its own, or with its parent's.
+    places (int64[*]): Where each restaurant stands, or `NONE`.
+    lists, rooms (int32[*]): How many dishes it lists, and how many there is room for. Lists of excesses are read as a whole, and have no gaps.
+    listed (float32[*]): The value of each serving.
     """
-    lists = np.zeros(len(own_row), dtype=np.int32)
-    for row in range(len(own_row)):
-        parent = finished.franchise.restaurants[row, PARENT]
-        if own_row[row] < 0 and finished.franchise.restaurants[row, seating.CUSTOMERS] > 0:
-            lists[row] = _served_in(finished, row) if own_row[parent] >= 0 else lists[parent]
-    return lists
-
-
-@compiled
-def _list_excesses(finished, places, own_row, excess, lists, restaurants, value, servings, serving_value):
-    """Enter LIST, EXCESS and ROW of all restaurants, and fill the lists."""
     rows, seated = finished.franchise.restaurants, finished.franchise.servings
     free = np.int64(0)
     for row in range(len(places)):
         own, count = places[row], lists[row]
         if own == NONE:
             continue
-        restaurants[own + LIST], value[own + EXCESS] = EMPTY, 0.0
-        restaurants[own + ROW] = max(own_row[row], ~own_row[row])
+        restaurants[own + offset.LIST], value[own + offset.SHARE] = EMPTY, 0.0
+        room = np.int64(rooms[row])
         if count > 1:
-            restaurants[own + LIST], restaurants[own + LENGTH] = free, count
-            if lists[rows[row, PARENT]] > 1:
-                above = np.int64(restaurants[places[rows[row, PARENT]] + LIST])
+            restaurants[own + offset.LIST], restaurants[own + offset.LENGTH] = free, room
+            if multiplied and lists[rows[row, column.PARENT]] > 1:
+                above = np.int64(restaurants[places[rows[row, column.PARENT]] + offset.LIST])
                 overwrite(servings[free:], servings[above : above + PAIR * count])
-        serving = rows[row, seating.FIRST] if count > 0 else NONE
+        serving = rows[row, column.FIRST] if count > 0 else NONE
         while serving != NONE:
-            dish = seated[serving, seating.DISH]
-            if seated[serving, seating.SERVED] > 0:
+            dish = seated[serving, column.DISH]
+            if seated[serving, column.SERVED] > 0:
                 if count == 1:
-                    restaurants[own + LIST], value[own + EXCESS] = EMPTY - 1 - dish, excess[serving]
+                    restaurants[own + offset.LIST], value[own + offset.SHARE] = EMPTY - 1 - dish, listed[serving]
                 else:
                     place = free
-                    while servings[place] != EMPTY and servings[place] != dish:
-                        place += PAIR
-                    servings[place], serving_value[place + VALUE] = dish, excess[serving]
-            serving = seated[serving, NEXT]
-        free += PAIR * count if count > 1 else 0
+                    if multiplied:
+                        while servings[place] != EMPTY and servings[place] != dish:
+                            place += PAIR
+                    else:
+                        place = find(servings, free, room, PAIR, dish)
+                    servings[place], serving_value[place + offset.VALUE] = dish, listed[serving]
+            serving = seated[serving, column.NEXT]
+        free += PAIR * room if count > 1 else 0

@@ -338,21 +338,19 @@ def mixture_probability(pool, row, dish, scratch):
         return 1.0
     if is_plain(pool):
         return view_probability(view, 0, row, dish)
-    recall_all(view, pool.weights.bucket, row, dish, cache)
-    read_symbols(pool, row, scratch.symbols)
-    mass, total = 0.0, 0.0
+    mass, total = find_shares(pool, row, dish, scratch), 0.0
     for expert in range(len(cache.weight)):
-        share = exp(cache.weight[expert] + gate_weight(pool, scratch.symbols, expert))
-        mass += share
-        total += share * cache.probability[expert]
+        total += cache.weight[expert] * cache.probability[expert]
     return total / mass
 
 
 @borrowing
-def find_shares(pool, row, scratch):
-    """What each expert of a mixture pool is worth in a context, into `scratch.cache.weight`. Returns the sum."""
+def find_shares(pool, row, dish, scratch):
+    """What each expert of a mixture pool is worth in a context, into `scratch.cache.weight`; with its probability of a dish, into
+    `scratch.cache.probability`. Returns the sum of the former.
+    """
     cache, mass = scratch.cache, 0.0
-    recall_all(pool.finished, pool.weights.bucket, row, 0, cache)
+    recall_all(pool.finished, pool.weights.bucket, row, dish, cache)
     read_symbols(pool, row, scratch.symbols)
     for expert in range(len(cache.weight)):
         cache.weight[expert] = exp(cache.weight[expert] + gate_weight(pool, scratch.symbols, expert))
@@ -395,10 +393,8 @@ def add_mixture_gradient(pool, row, dish, share, scratch, gradient):
     if is_plain(pool):
         return
     probability = mixture_probability(pool, row, dish, scratch)
-    cache = scratch.cache
-    mass = 0.0
+    cache, mass = scratch.cache, 0.0
     for expert in range(len(cache.weight)):
-        cache.weight[expert] = exp(cache.weight[expert] + gate_weight(pool, scratch.symbols, expert))
         mass += cache.weight[expert]
     for expert in range(len(cache.weight)):
         change = cache.weight[expert] / mass * (cache.probability[expert] / probability - 1.0)

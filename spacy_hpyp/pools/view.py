@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, compiled, overwrite
+from ..compiled import NONE, borrowing, by_reference, compiled
 
 #: Restaurants are told apart by the buckets of their numbers of customers: 1, 2, 3 to 4, 5 to 8, and so on, the last one being open.
 BUCKETS = 8
@@ -38,8 +38,6 @@ EMPTY = 0xFFFFFFFF
 #: From here on, `LIST` stands for a single dish.
 SINGLE = 0x80000000
 
-# So many entries leave no room between them.
-_FEW = 4
 _SPREAD = np.uint64(0x9E3779B1)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -162,12 +160,6 @@ def _are_sound_servings(numbers, value, alphabet, multiplied):
 
 
 # Where something stands: a multiple of its number says, and if that place is taken, the next one that is not.
-
-
-@borrowing
-def room_for(count):
-    """How many entries are set apart for some symbols or dishes."""
-    return count if count <= _FEW else count + count // 4 + 1
 
 
 @borrowing
@@ -310,51 +302,21 @@ def view_distribution(view, expert, row, out):
         out[dish] *= passed_on
 
 
-@compiled
-def distribution_below(view, expert, symbol, multiplied, out):
-    """p(. | context) of all dishes under one expert, of a context of one symbol.
-
-    multiplied (bool): Whether the view was made for experts that are multiplied.
-    out (float64[alphabet]): Overwritten.
-    """
-    if not multiplied:
-        for dish in range(len(out)):
-            out[dish] = probability_below(view, expert, symbol, dish)
-        return
-    restaurant = below(view, np.int64(expert) * WIDTH, symbol)
-    restaurant = expert * WIDTH if restaurant == NONE else restaurant
-    overwrite(out, view.row[np.int64(view.restaurants[restaurant + ROW])])
-    listed = np.int64(view.restaurants[restaurant + LIST])
+def product_below(view: View, expert: int, symbol: int) -> np.ndarray:
+    """p(. | context) of all dishes under one of some experts that are multiplied, of a context of one symbol (float64[alphabet])."""
+    root = expert * WIDTH
+    restaurant = below(view, root, symbol)
+    restaurant = root if restaurant == NONE else restaurant
+    logs = view.row[view.restaurants[restaurant + ROW]].astype(np.float64)
+    listed = int(view.restaurants[restaurant + LIST])
     if listed < SINGLE:
-        for place in range(listed, listed + PAIR * np.int64(view.restaurants[restaurant + LENGTH]), PAIR):
-            out[view.servings[place]] += view.serving_value[place + VALUE]
+        length = PAIR * int(view.restaurants[restaurant + LENGTH])
+        dishes, excesses = (
+            part[listed : listed + length].reshape(-1, PAIR) for part in (view.servings, view.serving_value)
+        )
+        logs[dishes[:, DISH]] += excesses[:, VALUE]
     elif listed != EMPTY:
-        out[EMPTY - 1 - listed] += view.value[restaurant + EXCESS]
-    highest, mass = -np.inf, 0.0
-    for dish in range(len(out)):
-        highest = max(highest, out[dish])
-    for dish in range(len(out)):
-        out[dish] = exp(out[dish] - highest)
-        mass += out[dish]
-    for dish in range(len(out)):
-        out[dish] /= mass
-
-
-@borrowing
-def keep_best(dish, probability, found, value):
-    """Enter a dish into a list of the best, kept in descending order; of equals the lower number comes first.
-
-    dish (int32[best]), probability (float64[best]): The list, `NONE` and 0 where it is not full.
-    """
-    place = len(dish)
-    while place > 0:
-        other = probability[place - 1]
-        if dish[place - 1] != NONE and (value < other or (value == other and found > dish[place - 1])):
-            break
-        place -= 1
-    for i in range(len(dish) - 1, place, -1):
-        dish[i] = dish[i - 1]
-        probability[i] = probability[i - 1]
-    if place < len(dish):
-        dish[place] = found
-        probability[place] = value
+        logs[EMPTY - 1 - listed] += view.value[restaurant + EXCESS]
+    shares = np.array([exp(difference) for difference in logs - logs.max()])
+    # Added up one after the other, as everywhere else.
+    return shares / np.cumsum(shares)[-1]

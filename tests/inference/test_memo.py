@@ -10,7 +10,8 @@ from spacy_hpyp.annotation.documents import encode_docs
 from spacy_hpyp.arc_standard.configuration import FIELDS
 from spacy_hpyp.arc_standard.posterior import read_posterior
 from spacy_hpyp.arc_standard.proposals import new_workspace
-from spacy_hpyp.inference.memo import new_memo, recall
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.inference.memo import keep_best, new_memo, recall
 from spacy_hpyp.inference.rounding import Search
 
 # Few keys, many of which share a slot, among them symbols as large as they get.
@@ -82,3 +83,15 @@ def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
     # With fewer particles, fewer tags are found for the same context.
     few = decode(joint, blocks, lambda: new_workspace(joint.frozen, Search(40, 0.5)), particles=3)
     assert decode(joint, blocks, shared, particles=3) == few != expected
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5]), max_size=8), st.integers(1, 5), st.randoms())
+def test_best_are_kept_in_descending_order_and_equals_by_number(values, best, random):
+    dish, probability = np.full(best, NONE, dtype=np.int32), np.zeros(best)
+    order = list(enumerate(values))
+    random.shuffle(order)
+    for found, value in order:
+        keep_best(dish, probability, found, value)
+    expected = sorted(order, key=lambda pair: (-pair[1], pair[0]))[:best]
+    assert [(found, value) for found, value in zip(dish.tolist(), probability) if found != NONE] == expected

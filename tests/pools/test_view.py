@@ -48,9 +48,8 @@ from spacy_hpyp.pools.view import (
     bucket_of,
     bucket_of_restaurant,
     deepest_in,
-    distribution_below,
-    keep_best,
     probability_below,
+    product_below,
     share_of,
     view_distribution,
     view_of,
@@ -158,9 +157,8 @@ def test_view_of_an_empty_franchise_is_uniform():
 
 
 def test_view_of_an_empty_franchise_has_uniform_rows():
-    out = np.empty(ALPHABET)
-    distribution_below(make_view(new_franchise(COLUMNS, ALPHABET), multiplied=True), 0, 1, True, out)
-    np.testing.assert_allclose(out, 1 / ALPHABET, rtol=ROUNDING)
+    found = product_below(make_view(new_franchise(COLUMNS, ALPHABET), multiplied=True), 0, 1)
+    np.testing.assert_allclose(found, 1 / ALPHABET, rtol=ROUNDING)
 
 
 def distributions(view):
@@ -294,25 +292,10 @@ def test_rows_and_excesses_are_the_logs_of_the_seating_up_to_a_constant(alphabet
 def test_contexts_of_one_symbol_can_be_asked_for_by_themselves(seed):
     franchise = busy_franchise(seed)
     shares, logs = make_view(franchise), make_view(franchise, multiplied=True)
-    live, out = np.empty(ALPHABET), np.empty(ALPHABET)
+    live = np.empty(ALPHABET)
     for expert, symbol in itertools.product(range(len(COLUMNS) - 1), range(4)):
         restaurant = child(franchise, expert, symbol)
         restaurant_distribution(franchise, expert if restaurant == NONE else restaurant, live)
         found = [probability_below(shares, expert, symbol, dish) for dish in range(ALPHABET)]
         np.testing.assert_allclose(found, live, rtol=PRECISION)
-        distribution_below(shares, expert, symbol, False, out)
-        np.testing.assert_array_equal(out, found)
-        distribution_below(logs, expert, symbol, True, out)
-        np.testing.assert_allclose(out, live, rtol=10 * PRECISION)
-
-
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5]), max_size=8), st.integers(1, 5), st.randoms())
-def test_best_are_kept_in_descending_order_and_equals_by_number(values, best, random):
-    dish, probability = np.full(best, NONE, dtype=np.int32), np.zeros(best)
-    order = list(enumerate(values))
-    random.shuffle(order)
-    for found, value in order:
-        keep_best(dish, probability, found, value)
-    expected = sorted(order, key=lambda pair: (-pair[1], pair[0]))[:best]
-    assert [(found, value) for found, value in zip(dish.tolist(), probability) if found != NONE] == expected
+        np.testing.assert_allclose(product_below(logs, expert, symbol), live, rtol=10 * PRECISION)

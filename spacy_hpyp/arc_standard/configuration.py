@@ -55,6 +55,12 @@ def right_arc(label):
 
 
 @compiled
+def arc_of(direction, label):
+    """The action of one of the classes of arcs."""
+    return FIRST_ARC + 2 * label + direction - LEFT_ARCS
+
+
+@compiled
 def label_of(action):
     """The label of an arc action."""
     return (action - FIRST_ARC) // 2

@@ -27,34 +27,16 @@ import numpy as np
 
 from ..compiled import borrowing, compiled
 from ..text.elements import CLASS_ATTRIBUTES, compile_lists, with_class_symbols
-from .configuration import (
-    ACTION,
-    BELOW,
-    DEPTH,
-    FIELDS,
-    FIRST_SYMBOL,
-    LAST,
-    LEFT,
-    LEFT_COUNT,
-    LEFT_LABEL,
-    POSITION,
-    PREVIOUS,
-    RIGHT,
-    RIGHT_COUNT,
-    RIGHT_LABEL,
-    SECOND_LEFT,
-    SECOND_RIGHT,
-    TAG,
-    WORD,
-)
+from . import configuration as column
+from .configuration import FIELDS, FIRST_SYMBOL
 
 # What the path of an element begins with.
 NEXT, *_STACK, _WORD_1, _WORD_2, _WORD_3 = range(8)
 _STACK_WORDS = {f"s{place}": place for place in _STACK}
 _WORDS = {**_STACK_WORDS, "w1": _WORD_1, "w2": _WORD_2, "w3": _WORD_3}
-_STEPS = {"left": LEFT, "right": RIGHT, "left2": SECOND_LEFT, "right2": SECOND_RIGHT}
+_STEPS = {"left": column.LEFT, "right": column.RIGHT, "left2": column.SECOND_LEFT, "right2": column.SECOND_RIGHT}
 _NO_STEP = -1
-_OUTERMOST = {"left": (LEFT_LABEL, LEFT_COUNT), "right": (RIGHT_LABEL, RIGHT_COUNT)}
+_OUTERMOST = {"left": (column.LEFT_LABEL, column.LEFT_COUNT), "right": (column.RIGHT_LABEL, column.RIGHT_COUNT)}
 
 # What stands for classes in the place of a column, and how long a row of `ELEMENTS` is.
 _CLASSES = {name: FIELDS + number for number, name in enumerate(CLASS_ATTRIBUTES)}
@@ -68,21 +50,21 @@ NEXT_OF = {"word": "next.tag", "label": "next.direction"}
 
 
 def _elements() -> dict[str, tuple[int, int, int, int]]:
-    known = {name: (NEXT, _NO_STEP, _NO_STEP, TAG) for name in NEXT_OF.values()}
-    known["action"] = (1, _NO_STEP, _NO_STEP, ACTION)
-    known["depth"] = (1, _NO_STEP, _NO_STEP, DEPTH)
+    known = {name: (NEXT, _NO_STEP, _NO_STEP, column.TAG) for name in NEXT_OF.values()}
+    known["action"] = (1, _NO_STEP, _NO_STEP, column.ACTION)
+    known["depth"] = (1, _NO_STEP, _NO_STEP, column.DEPTH)
     paths = {word: (start, _NO_STEP, _NO_STEP) for word, start in _WORDS.items()}
     for item, start in _STACK_WORDS.items():
-        known[f"{item}.distance"] = (start, _NO_STEP, _NO_STEP, POSITION)
-        for step, column in _STEPS.items():
-            paths[f"{item}.{step}"] = (start, column, _NO_STEP)
+        known[f"{item}.distance"] = (start, _NO_STEP, _NO_STEP, column.POSITION)
+        for step, first in _STEPS.items():
+            paths[f"{item}.{step}"] = (start, first, _NO_STEP)
             for other, below in _STEPS.items():
-                paths[f"{item}.{step}.{other}"] = (start, column, below)
+                paths[f"{item}.{step}.{other}"] = (start, first, below)
     for path, steps in paths.items():
-        known[f"{path}.tag"] = (*steps, TAG)
-        known[f"{path}.word"] = (*steps, WORD)
+        known[f"{path}.tag"] = (*steps, column.TAG)
+        known[f"{path}.word"] = (*steps, column.WORD)
         if steps[2] == _NO_STEP:
-            known |= {f"{path}.{name}": (*steps, column) for name, column in _CLASSES.items()}
+            known |= {f"{path}.{name}": (*steps, number) for name, number in _CLASSES.items()}
         if path[0] == "s" and steps[2] == _NO_STEP:
             for side, (label, count) in _OUTERMOST.items():
                 known[f"{path}.{side}.label"] = (*steps, label)
@@ -139,9 +121,9 @@ def read_context(elements, records, top, known, row):
         where the elements do not name it.
     row (int32[elements]): Overwritten with the symbols.
     """
-    second = records[top, BELOW]
-    third = records[second, BELOW]
-    last = records[top, LAST]
+    second = records[top, column.BELOW]
+    third = records[second, column.BELOW]
+    last = records[top, column.LAST]
     for i in range(len(elements)):
         start = elements[i, 0]
         if start == NEXT:
@@ -157,29 +139,29 @@ def read_context(elements, records, top, known, row):
             record = third
             front = second
         elif start == 4:
-            record = records[third, BELOW]
+            record = records[third, column.BELOW]
             front = third
         else:
             record = last
             for _ in range(start - _WORD_1):
-                record = records[records[record, PREVIOUS], LAST]
+                record = records[records[record, column.PREVIOUS], column.LAST]
         if elements[i, 1] != _NO_STEP:
             record = records[record, elements[i, 1]]
             if elements[i, 2] != _NO_STEP:
                 record = records[record, elements[i, 2]]
-        column = elements[i, 3]
-        if column >= FIELDS:
-            row[i] = elements[i, _WIDTH + records[record, WORD]]
+        what = elements[i, 3]
+        if what >= FIELDS:
+            row[i] = elements[i, _WIDTH + records[record, column.WORD]]
             continue
-        value = records[record, column]
-        if column == POSITION:
-            row[i] = _distance(value, records[front, POSITION] + np.int32(start == 1))
-        elif column == LEFT_COUNT or column == RIGHT_COUNT:
+        value = records[record, what]
+        if what == column.POSITION:
+            row[i] = _distance(value, records[front, column.POSITION] + np.int32(start == 1))
+        elif what == column.LEFT_COUNT or what == column.RIGHT_COUNT:
             row[i] = min(value, _MOST_CHILDREN)
-        elif column == DEPTH:
+        elif what == column.DEPTH:
             row[i] = min(value, _MOST_DEPTH)
-        elif column == ACTION:
-            row[i] = FIRST_SYMBOL + value if records[top, DEPTH] > 1 else 0
+        elif what == column.ACTION:
+            row[i] = FIRST_SYMBOL + value if records[top, column.DEPTH] > 1 else 0
         else:
             row[i] = value
 

@@ -17,7 +17,8 @@ import numpy as np
 from ..compiled import NONE, compiled, inner, overwrite
 from ..inference.beam import log_sum, new_sums
 from ..pools.pool import add_mixture_gradient, add_product_gradient
-from .configuration import ACTION, DEPTH, FIELDS, FIRST_RECORD, FIRST_SYMBOL, PREVIOUS, ROOT, SHIFT, TAG, WORD, execute
+from . import configuration as column
+from .configuration import FIELDS, FIRST_RECORD, FIRST_SYMBOL, ROOT, SHIFT, execute
 from .contexts import read_context
 from .decoding import only, search_block
 from .distributions import event_of
@@ -61,15 +62,15 @@ def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, grad
         for i in range(size):
             share[beam.record[i]] -= exp(beam.weight[i] - evidence)
         for record in range(used - 1, FIRST_RECORD - 1, -1):
-            share[path[record, PREVIOUS]] += share[record]
+            share[path[record, column.PREVIOUS]] += share[record]
         top, word = ROOT, 0
         for action in derivations.actions[2 * start : 2 * end]:
             tag, form = derivations.tags[start + min(word, n - 1)], one.words[min(word, n - 1)]
             # What the beam has, too, is not to be added twice.
             same = NONE
             for record in range(FIRST_RECORD, used):
-                if path[record, PREVIOUS] == top and path[record, ACTION] == action:
-                    if action != SHIFT or path[record, TAG] == FIRST_SYMBOL + tag:
+                if path[record, column.PREVIOUS] == top and path[record, column.ACTION] == action:
+                    if action != SHIFT or path[record, column.TAG] == FIRST_SYMBOL + tag:
                         same = record
                         break
             if same == NONE:
@@ -98,13 +99,15 @@ def log_of_share(beam, size, evidence, top):
 @inner
 def _add_events(parser, records, record, share, work, gradients):
     """Add the gradients of what one transition has generated."""
-    top, action = records[record, PREVIOUS], records[record, ACTION]
-    tag, word = records[record, TAG] - FIRST_SYMBOL, records[record, WORD] - FIRST_SYMBOL
+    top, action = records[record, column.PREVIOUS], records[record, column.ACTION]
+    tag, word = records[record, column.TAG] - FIRST_SYMBOL, records[record, column.WORD] - FIRST_SYMBOL
     pools = parser.transition, parser.label, parser.tag, parser.word
     queries = work.transition, work.label, work.tag, work.word
     for i in range(len(pools)):
         pool, query = pools[i], queries[i]
-        known, kind, outcome = event_of(i, is_factored(parser), parser.root_tag, records[top, DEPTH], action, tag, word)
+        known, kind, outcome = event_of(
+            i, is_factored(parser), parser.root_tag, records[top, column.DEPTH], action, tag, word
+        )
         if outcome == NONE:
             continue
         row = query.key[2:]

@@ -18,20 +18,8 @@ import numpy as np
 from ..compiled import borrowing, compiled, implements, inner
 from ..inference.beam import log_add, log_sum, longer
 from ..inference.particle_filter import Options, weigh_actions, weigh_attachments, weigh_tokens
-from .configuration import (
-    ACTION,
-    BELOW,
-    FIELDS,
-    LAST,
-    LEFT_ARCS,
-    POSITION,
-    ROOT,
-    SHIFT,
-    ArcStandard,
-    begin,
-    class_of,
-    execute,
-)
+from . import configuration as column
+from .configuration import FIELDS, LEFT_ARCS, ROOT, SHIFT, ArcStandard, begin, class_of, execute
 from .likelihood import Queries, action_probability, token_probability
 from .oracle import NO_ARC, GoldTree, allowed_actions, gold_tree
 from .sampling import draw_path
@@ -93,12 +81,12 @@ def enter(chart, size, records, record, weight, signature, by_action):
 @borrowing
 def is_equal(records, one, other, by_action):
     """Whether two configurations on the way to the same tree have the same words on the stack."""
-    if by_action and records[one, ACTION] != records[other, ACTION]:
+    if by_action and records[one, column.ACTION] != records[other, column.ACTION]:
         return False
     while one != other:
-        if records[one, POSITION] != records[other, POSITION]:
+        if records[one, column.POSITION] != records[other, column.POSITION]:
             return False
-        one, other = records[one, BELOW], records[other, BELOW]
+        one, other = records[one, column.BELOW], records[other, column.BELOW]
     return True
 
 
@@ -113,8 +101,8 @@ def sign(records, signature, top, action, new):
     if action == SHIFT:
         moved = new
     elif class_of(action) == LEFT_ARCS:
-        moved = records[top, BELOW]
-    mixed = np.uint64(records[moved, POSITION]) * np.uint64(0x9E3779B97F4A7C15)
+        moved = records[top, column.BELOW]
+    mixed = np.uint64(records[moved, column.POSITION]) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     return signature ^ mixed ^ (mixed >> np.uint64(27))
 
@@ -124,7 +112,7 @@ def reads_action(parser):
     """Whether some context holds the action before."""
     for pool in (parser.transition, parser.label, parser.tag, parser.word):
         for element in pool.elements:
-            if element[3] == ACTION:
+            if element[3] == column.ACTION:
                 return True
     return False
 
@@ -157,7 +145,7 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
             for action in (arc, SHIFT):
                 if action == NO_ARC or (action == SHIFT and not may_shift):
                     continue
-                word = min(records[records[top, LAST], POSITION], len(words) - 1)
+                word = min(records[records[top, column.LAST], column.POSITION], len(words) - 1)
                 tag, form = np.int64(tags[word]), np.int64(words[word])
                 weight = chart.weight[i] + log(action_probability(parser, records, top, action, queries))
                 if action == SHIFT:

@@ -47,11 +47,10 @@ def draw_word(pool, row, scratch, out, rng):
     out (float64[alphabet]): Workspace.
     rng (numpy.random.Generator): The source of randomness.
     """
-    if is_plain(pool):
-        view_distribution(pool.finished, 0, row, out)
-        return draw(out, out.sum(), rng)
-    mass = find_shares(pool, row, scratch)
-    expert = draw(scratch.cache.weight, mass, rng)
+    expert = 0
+    if not is_plain(pool):
+        mass = find_shares(pool, row, 0, scratch)
+        expert = draw(scratch.cache.weight, mass, rng)
     view_distribution(pool.finished, expert, row, out)
     return draw(out, out.sum(), rng)
 

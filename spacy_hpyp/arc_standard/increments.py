@@ -26,21 +26,8 @@ from ..inference.particle_filter import run, watch, weigh_actions, weigh_attachm
 from ..inference.rounding import Search, new_rounding
 from ..pools.pool import find_shares, is_plain
 from ..pools.view import deepest_in, view_distribution
-from .configuration import (
-    ACTION,
-    BELOW,
-    ENDS,
-    FIELDS,
-    LEFT_ARCS,
-    POSITION,
-    PREVIOUS,
-    ROOT,
-    SHIFT,
-    TAG,
-    begin,
-    class_of,
-    reduce,
-)
+from . import configuration as column
+from .configuration import ENDS, FIELDS, LEFT_ARCS, ROOT, SHIFT, begin, class_of, reduce
 from .contexts import read_context
 from .decoding import only
 from .likelihood import ask_all
@@ -147,9 +134,9 @@ def _latest_common(records, beam, size):
         while common != other:
             # A configuration comes after those that it was derived by.
             if common > other:
-                common = records[common, PREVIOUS]
+                common = records[common, column.PREVIOUS]
             else:
-                other = records[other, PREVIOUS]
+                other = records[other, column.PREVIOUS]
     return common
 
 
@@ -159,11 +146,11 @@ def _number_since(records, top, common):
     number = np.uint64(0)
     record = top
     while record != common:
-        before, action = records[record, PREVIOUS], records[record, ACTION]
+        before, action = records[record, column.PREVIOUS], records[record, column.ACTION]
         if action == SHIFT:
-            number += _mixed(records[record, POSITION], 0, records[record, TAG])
+            number += _mixed(records[record, column.POSITION], 0, records[record, column.TAG])
         else:
-            one, other = records[before, POSITION], records[records[before, BELOW], POSITION]
+            one, other = records[before, column.POSITION], records[records[before, column.BELOW], column.POSITION]
             number += _mixed(other, one, action) if class_of(action) == LEFT_ARCS else _mixed(one, other, action)
         record = before
     return number
@@ -245,7 +232,7 @@ def _gather_words(ahead, records, top, share, gathered, expected):
         if is_plain(pool):
             _gather(pool, 0, row, weight, gathered, expected)
             continue
-        mass = find_shares(pool, row, scratch)
+        mass = find_shares(pool, row, 0, scratch)
         for expert in range(len(scratch.cache.weight)):
             _gather(pool, expert, row, weight * scratch.cache.weight[expert] / mass, gathered, expected)
 

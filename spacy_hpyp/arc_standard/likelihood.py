@@ -11,6 +11,7 @@ import numpy as np
 from ..compiled import NONE, borrowing, by_reference, inner, maker
 from ..inference.memo import Memo, forget, new_memo, recall
 from ..inference.particle_filter import Options, new_options
+from ..pools.pool import is_plain
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
 from .configuration import DEPTH, END, SHIFT, action_count
 from .contexts import read_context
@@ -63,6 +64,14 @@ def ask_all(pool, records, top, known, kind, query):
     predict(pool, query.key[2:], kind, query.scratch, query.distribution)
 
 
+@inner
+def look_up(pool, records, top, known, kind, query):
+    """Where the memo of a query has what a pool says in a configuration, and whether it has been found already; see `recall`."""
+    query.key[1] = kind
+    read_context(pool.elements, records, top, known, query.key[2:])
+    return recall(query.memo.key, query.key)
+
+
 @by_reference
 class Queries(NamedTuple):
     """What one thread writes on, for one parser.
@@ -109,7 +118,7 @@ def forget_all(queries):
 
 @maker
 def _new_query(pool, remembered):
-    return new_query(pool, 1 if len(pool.weights.bucket) == 0 else remembered, 1, 0)
+    return new_query(pool, 1 if is_plain(pool) else remembered, 1, 0)
 
 
 @borrowing
@@ -157,12 +166,12 @@ def _probability(parser, distribution, pool, records, top, action, tag, word, qu
     if outcome == NONE:
         return 1.0
     row = query.key[2:]
-    query.key[0], query.key[1] = outcome, kind
-    read_context(pool.elements, records, top, known, row)
     # A pool of one expert multiplies and mixes alike, and with less effort than it takes to look the answer up.
-    if len(pool.weights.bucket) == 0:
+    if is_plain(pool):
+        read_context(pool.elements, records, top, known, row)
         return predict_one(pool, row, outcome, query.scratch)
-    slot, is_known = recall(query.memo.key, query.key)
+    query.key[0] = outcome
+    slot, is_known = look_up(pool, records, top, known, kind, query)
     if not is_known:
         if pool.mixed:
             query.memo.probability[slot, 0] = predict_one(pool, row, outcome, query.scratch)

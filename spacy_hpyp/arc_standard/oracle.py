@@ -12,21 +12,19 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing, compiled
+from . import configuration as column
 from .configuration import (
-    BELOW,
-    DEPTH,
     END,
     FIELDS,
-    FIRST_ARC,
     FIRST_RECORD,
-    LAST,
-    LEFT_COUNT,
-    POSITION,
-    RIGHT_COUNT,
+    POSSIBLE,
     ROOT,
     SHIFT,
+    action_count,
     begin,
+    class_of,
     execute,
+    kind_of,
     left_arc,
     right_arc,
 )
@@ -75,13 +73,13 @@ def allowed_actions(tree, records, top):
         shifted. Both: a left-arc that may be delayed. Neither, before the sentence has ended: the heads are not a
         projective tree with one root.
     """
-    may_shift = records[records[top, LAST], POSITION] < len(tree.heads)
-    if records[top, DEPTH] == 1 or (records[top, DEPTH] == 2 and may_shift):
+    may_shift = records[records[top, column.LAST], column.POSITION] < len(tree.heads)
+    if records[top, column.DEPTH] == 1 or (records[top, column.DEPTH] == 2 and may_shift):
         return NO_ARC, may_shift
-    below = records[top, BELOW]
+    below = records[top, column.BELOW]
     # ROOT has position 0, so that it becomes the -1 that the root has for a head.
-    first, second = records[top, POSITION] - 1, records[below, POSITION] - 1
-    more = records[top, RIGHT_COUNT] < tree.right_count[first]
+    first, second = records[top, column.POSITION] - 1, records[below, column.POSITION] - 1
+    more = records[top, column.RIGHT_COUNT] < tree.right_count[first]
     if second >= 0 and tree.heads[second] == first and _is_complete(tree, records, below, second):
         return left_arc(tree.labels[second]), may_shift and more
     if tree.heads[first] == second and _is_complete(tree, records, top, first):
@@ -114,7 +112,7 @@ def static_oracle(heads, labels, out):
 @borrowing
 def _is_complete(tree, records, record, word):
     """Whether an item has all its dependents."""
-    left, right = records[record, LEFT_COUNT], records[record, RIGHT_COUNT]
+    left, right = records[record, column.LEFT_COUNT], records[record, column.RIGHT_COUNT]
     return left == tree.left_count[word] and right == tree.right_count[word]
 
 
@@ -126,20 +124,12 @@ def is_derivation(actions, n, labels):
     n (int): The number of words.
     labels (int): The number of labels.
     """
-    if len(actions) != 2 * n:
-        return False
     depth, shifted = 1, 0
-    for step in range(len(actions)):
-        action = actions[step]
-        if action < 0 or action >= FIRST_ARC + 2 * labels:
+    for step, action in enumerate(actions):
+        if action < 0 or action >= action_count(labels) or not POSSIBLE[kind_of(depth), class_of(action)]:
             return False
-        if action == SHIFT:
-            depth += 1
-            shifted += 1
-        else:
-            if depth < 3 and (action != END or depth != 2 or step != len(actions) - 1):
-                return False
-            if depth >= 3 and action == END:
-                return False
-            depth -= 1
-    return depth == 1 and shifted == n
+        if action == END and step < len(actions) - 1:
+            return False
+        shifted += action == SHIFT
+        depth += 1 if action == SHIFT else -1
+    return depth == 1 and shifted == n and len(actions) == 2 * n

@@ -19,28 +19,27 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, by_reference, implements, inner, inner_maker
-from ..inference.memo import new_memo, recall
+from ..inference.memo import keep_best, new_memo, recall
 from ..inference.particle_filter import Options, new_options, weigh_actions, weigh_attachments, weigh_tokens
 from ..inference.rounding import Search
 from ..pools.pool import FrozenPool, Weights, mixture_probability, product_distribution
-from ..pools.view import keep_best
+from . import configuration as column
 from .configuration import (
-    DEPTH,
     DIRECTIONS,
     END,
     ENDS,
     LEFT_ARCS,
+    POSSIBLE,
     RIGHT_ARCS,
     SHIFT,
     SHIFTS,
     ArcStandard,
+    arc_of,
     class_of,
     kind_of,
-    left_arc,
-    right_arc,
 )
 from .contexts import read_context
-from .likelihood import Query, is_factored, new_query
+from .likelihood import Query, is_factored, look_up, new_query
 from .lookahead import lookahead_heuristic
 
 # How many results are remembered, as powers of two: what is read off one table, and what is multiplied together.
@@ -138,9 +137,7 @@ def new_workspace(parser: SearchModel, search: Search) -> Workspace:
 def best_labels(parser, records, top, direction, work):
     """Replace a direction by its best arcs in `work.action`, multiplying its probability by those of the labels."""
     query = work.label
-    query.key[1] = direction
-    read_context(parser.label.elements, records, top, direction, query.key[2:])
-    slot, known = recall(query.memo.key, query.key)
+    slot, known = look_up(parser.label, records, top, direction, direction, query)
     best, probability = query.memo.outcome[slot], query.memo.probability[slot]
     if not known:
         product_distribution(parser.label, query.key[2:], 0, query.scratch, query.distribution)
@@ -150,7 +147,7 @@ def best_labels(parser, records, top, direction, work):
             keep_best(best, probability, label, query.distribution[label])
     share_of_direction = work.action_probability[direction, 0]
     for k in range(len(best)):
-        work.action[direction, k] = left_arc(best[k]) if direction == LEFT_ARCS else right_arc(best[k])
+        work.action[direction, k] = arc_of(direction, best[k])
         work.action_probability[direction, k] = share_of_direction * probability[k]
 
 
@@ -164,10 +161,9 @@ def shift_or_end(parser, records, top, work):
     action[:] = NONE
     probability[:] = 0.0
     action[SHIFTS, 0], action[ENDS, 0] = SHIFT, END
-    if records[top, DEPTH] == 2:
+    if records[top, column.DEPTH] == 2:
         query = work.root
-        read_context(parser.tag.elements, records, top, 0, query.key[2:])
-        slot, known = recall(query.memo.key, query.key)
+        slot, known = look_up(parser.tag, records, top, 0, 0, query)
         if not known:
             product_distribution(parser.tag, query.key[2:], 0, query.scratch, query.distribution)
             query.memo.probability[slot, 0] = query.distribution[parser.root_tag]
@@ -323,18 +319,16 @@ def best_actions(task, records, top, word):
     # A call with a whole task as an argument takes time: this is one function, where it might be several.
     parser, work = task.parser, task.work
     action, probability = work.action, work.action_probability
-    depth = records[top, DEPTH]
+    depth = records[top, column.DEPTH]
     query = work.transition
-    row = query.key[2:]
     if parser.root_tag != NONE and depth < 3:
         shift_or_end(parser, records, top, work)
     elif not is_factored(parser):
-        read_context(parser.transition.elements, records, top, 0, row)
-        slot, known = recall(query.memo.key, query.key)
+        slot, known = look_up(parser.transition, records, top, 0, 0, query)
         best, found = query.memo.outcome[slot], query.memo.probability[slot]
         labels = action.shape[1]
         if not known:
-            product_distribution(parser.transition, row, 0, query.scratch, query.distribution)
+            product_distribution(parser.transition, query.key[2:], 0, query.scratch, query.distribution)
             best[:] = NONE
             found[:] = 0.0
             for outcome in range(len(query.distribution)):
@@ -352,19 +346,18 @@ def best_actions(task, records, top, word):
         if kind == 0:
             probability[SHIFTS, 0] = 1.0
         else:
-            query.key[1] = kind
-            read_context(parser.transition.elements, records, top, 0, row)
-            slot, known = recall(query.memo.key, query.key)
+            slot, known = look_up(parser.transition, records, top, 0, kind, query)
             found = query.memo.probability[slot]
             if not known:
-                product_distribution(parser.transition, row, kind, query.scratch, found)
+                product_distribution(parser.transition, query.key[2:], kind, query.scratch, found)
             for group in range(DIRECTIONS):
                 probability[group, 0] = found[group]
-    may_end = depth == 2 and (word == task.length or task.may_start[word])
+    may_end = word == task.length or task.may_start[word]
     p_attach = 0.0
     for group in range(ENDS, DIRECTIONS):
+        is_possible = POSSIBLE[kind_of(depth), group] and (group != ENDS or may_end)
         for k in range(probability.shape[1]):
-            if depth < 3 if group != ENDS else not may_end:
+            if not is_possible:
                 probability[group, k] = 0.0
             p_attach += probability[group, k]
     return probability[SHIFTS, 0] if word < task.length else 0.0, p_attach
@@ -407,7 +400,7 @@ def best_tokens(task, records, top, word, particles):
     )
     most = found.probability.shape[1] - 1
     others = 1.0
-    if task.parser.root_tag != NONE and records[top, DEPTH] < 3:
+    if task.parser.root_tag != NONE and records[top, column.DEPTH] < 3:
         others = task.work.action_probability[SHIFTS, 0]
     count = 0
     while count < most and found.probability[slot, count] > 0.0:

@@ -9,25 +9,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, compiled, implements, inner, inner_maker, overwrite
+from ..compiled import NONE, compiled, implements, inner, inner_maker
 from ..inference.drawing import Drawing, draw_derivation
 from ..inference.particle_filter import Options, run, weigh_actions, weigh_attachments, weigh_tokens
 from ..pools.prediction import predict_one
+from . import configuration as column
 from .configuration import (
-    DEPTH,
     END,
     ENDS,
     FIELDS,
     FIRST_ARC,
     LEFT_ARCS,
+    POSSIBLE,
     RIGHT_ARCS,
     SHIFT,
     SHIFTS,
     ArcStandard,
+    arc_of,
+    class_of,
     derivation,
     kind_of,
-    left_arc,
-    right_arc,
 )
 from .contexts import read_context
 from .distributions import Distributions
@@ -42,7 +43,7 @@ def weigh_directions(model, records, top, queries):
     """Find the probabilities of shift and end in `queries.action`, and of the arcs those that are known without a label: in a
     factored model the directions, `queries.transition.distribution`, and else all of them.
     """
-    depth, action, direction = records[top, DEPTH], queries.action, queries.transition.distribution
+    depth, action, direction = records[top, column.DEPTH], queries.action, queries.transition.distribution
     action[:] = 0.0
     if model.root_tag != NONE and depth < 3:
         # What is shifted is the next word or ROOT.
@@ -53,11 +54,9 @@ def weigh_directions(model, records, top, queries):
         action[SHIFT] = max(1.0 - action[END], LEAST_SHIFT)
     elif not is_factored(model):
         ask_all(model.transition, records, top, 0, 0, queries.transition)
-        overwrite(action, direction)
-        if depth < 3:
-            action[FIRST_ARC:] = 0.0
-        if depth != 2:
-            action[END] = 0.0
+        for outcome in range(len(direction)):
+            if POSSIBLE[kind_of(depth), class_of(outcome)]:
+                action[outcome] = direction[outcome]
     elif depth == 1:
         direction[:] = 0.0
         action[SHIFT] = 1.0
@@ -76,8 +75,7 @@ def weigh_labels(model, records, top, queries):
         if share[direction] > 0.0:
             ask_all(model.label, records, top, direction, 0, queries.label)
             for label in range(len(found)):
-                arc = left_arc(label) if direction == LEFT_ARCS else right_arc(label)
-                queries.action[arc] = share[direction] * found[label]
+                queries.action[arc_of(direction, label)] = share[direction] * found[label]
 
 
 @inner
@@ -86,7 +84,7 @@ def weigh_tags(model, records, top, queries):
     shifted, where it could be; elsewhere it may have some probability as a tag that no word has.
     """
     ask_all(model.tag, records, top, 0, 0, queries.tag)
-    if model.root_tag != NONE and records[top, DEPTH] == 2:
+    if model.root_tag != NONE and records[top, column.DEPTH] == 2:
         found = queries.tag.distribution
         found[model.root_tag] = 0.0
         for tag in range(len(found)):

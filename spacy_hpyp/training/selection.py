@@ -20,7 +20,7 @@ import numpy as np
 from ..annotation.arrays import Sentences
 from ..arc_standard.contexts import NEXT_OF, compile_contexts
 from ..arc_standard.distributions import DISTRIBUTIONS
-from ..arc_standard.events import observe
+from ..arc_standard.events import observe, static_derivations
 from ..hpyp.leave_one_out import leave_one_out, seat_observations
 from ..models.joint_model import JointModel
 from ..pools.fitting import ExpertPredictions, added_gains, fit_weights
@@ -255,7 +255,8 @@ class _Bank:
         if len(possible) == 0:
             possible = np.ones((1, alphabet), dtype=np.bool_)
         number = DISTRIBUTIONS.index(distribution)
-        self._observations = observe(sentences, number, model.is_factored, elements, possible, model.root_tag)
+        generated = model.generated(distribution, sentences, static_derivations(sentences))
+        self._observations = observe(generated, elements, possible)
         groups = len(sentences.offsets) - 1
         rng = np.random.default_rng([seed, number])
         self._groups = np.sort(rng.choice(groups, min(sample, groups), replace=False))

@@ -14,7 +14,7 @@ from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
 from spacy_hpyp.arc_standard.configuration import POSSIBLE
 from spacy_hpyp.arc_standard.contexts import ELEMENTS, compile_contexts
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
-from spacy_hpyp.arc_standard.events import observe
+from spacy_hpyp.arc_standard.events import observe, static_derivations
 from spacy_hpyp.cli import hpyp
 from spacy_hpyp.cli.select_contexts import _Journal, read_task
 from spacy_hpyp.hpyp.franchise import TIER, deepest
@@ -51,7 +51,7 @@ def observed(bank, distribution, names):
     elements, _, _ = compile_contexts([names], distribution)
     size = model.sizes[distribution]
     possible = POSSIBLE if distribution == "transition" else np.ones((1, size), dtype=bool)
-    return observe(sentences, DISTRIBUTIONS.index(distribution), True, elements, possible)
+    return observe(model.generated(distribution, sentences, static_derivations(sentences)), elements, possible)
 
 
 def random_predictions(alphabet, experts=4, events=300, depths=3, seed=0, mixed=False):

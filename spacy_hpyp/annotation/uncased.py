@@ -11,6 +11,8 @@ from .arrays import offsets_of
 from .candidates import past_spaces
 from .documents import content_key
 
+_READ = [LOWER, HEAD, DEP, SENT_START, IS_SPACE]
+
 
 @dataclass(frozen=True)
 class UncasedWords:
@@ -36,20 +38,18 @@ class UncasedWords:
         lost = np.unique(sentence[~(self.is_attached & is_inside)])
         kept = ~np.isin(sentence, lost)
         number = np.cumsum(kept) - 1
-        heads = np.where(self.heads == NONE, NONE, number[self.heads])[kept].astype(np.int32)
-        lengths = np.delete(np.diff(self.offsets), lost)
         return UncasedWords(
             forms=[self.forms[i] for i in np.flatnonzero(kept).tolist()],
             token=self.token[kept],
-            heads=heads,
+            heads=np.where(self.heads == NONE, NONE, number[self.heads])[kept].astype(np.int32),
             is_attached=self.is_attached[kept],
-            offsets=offsets_of(lengths),
+            offsets=offsets_of(np.delete(np.diff(self.offsets), lost)),
         )
 
 
 def read_uncased(doc: Doc) -> UncasedWords:
     """Read the words of a Doc. Where the parent of a word is white space, the next one above is that is not."""
-    rows = doc.to_array([LOWER, HEAD, DEP, SENT_START, IS_SPACE]).view(np.int64).reshape(-1, 5)
+    rows = doc.to_array(_READ).view(np.int64).reshape(-1, 5)
     is_word = rows[:, 4] == 0
     places = np.arange(len(rows))
     heads = np.clip(places + rows[:, 1], 0, max(0, len(rows) - 1))
@@ -70,4 +70,4 @@ def read_uncased(doc: Doc) -> UncasedWords:
 
 def uncased_key(doc: Doc) -> bytes:
     """What identifies a Doc by all that `read_uncased` reads."""
-    return content_key(doc.to_array([LOWER, HEAD, DEP, SENT_START, IS_SPACE]).tobytes())
+    return content_key(doc.to_array(_READ).tobytes())

@@ -90,7 +90,7 @@ class EasyFirstTagger(LabellingComponent):
             symbols = self.classifier.symbols([reference], read_words([reference]), reader=self.name)
         bounds = np.cumsum([0, *(len(sentence.rows) for sentence in sentences)]).tolist()
         return [
-            _gold(sentence, example, outcomes, {name: column[start:end] for name, column in symbols.items()})
+            _gold(sentence, outcomes, {name: column[start:end] for name, column in symbols.items()})
             for sentence, start, end in zip(sentences, bounds, bounds[1:])
         ]
 
@@ -101,14 +101,13 @@ class EasyFirstTagger(LabellingComponent):
         return content + (guide_content(reference) if self.is_guided else b"") + self.tokens.encode()
 
 
-def _gold(sentence: RawSentence, example: Example, outcomes: dict[str, int], more: dict[str, np.ndarray]) -> GoldWords:
-    strings = example.reference.vocab.strings
-    orths, tags = (column.view(np.uint64).tolist() for column in np.ascontiguousarray(sentence.rows[:, :2].T))
+def _gold(sentence: RawSentence, outcomes: dict[str, int], more: dict[str, np.ndarray]) -> GoldWords:
+    forms, tags = sentence.strings(0), sentence.strings(1)
     return GoldWords(
         key=sentence.key,
-        forms=[strings[orth] for orth in orths],
-        gold=np.array([outcomes.get(strings[tag], NONE) for tag in tags], dtype=np.int32),
-        given=np.full(len(orths), NONE, dtype=np.int32),
+        forms=forms,
+        gold=np.array([outcomes.get(tag, NONE) for tag in tags], dtype=np.int32),
+        given=np.full(len(forms), NONE, dtype=np.int32),
         more=more,
     )
 

@@ -72,18 +72,16 @@ def find_increments(
 
     model (JointModel): Trained, and lexicalised.
     docs (Sequence[Doc]): With sentence boundaries.
-    search (Search): How to search.
     k (int): How many parses and next words of each word are wanted.
     threads (int): How many threads share the sentences; the result does not depend on it.
     given_tags (bool): Whether the tags of the words are given.
-    RETURNS (list[list[Increment]]): Of each document's words.
     """
     blocks, layout = _encode(model, docs, given_tags)
     words: list[Increment] = []
     for one in _follow(model, blocks, search, threads, parses=True):
         token = layout.token[len(words) : len(words) + len(one.size)].tolist()
         words += [_increment(model, one, token, i, k) for i in range(len(token))]
-    return [words[start:end] for start, end in zip(layout.docs.tolist(), layout.docs.tolist()[1:])]
+    return [words[own] for own in layout.words]
 
 
 def find_entropies(
@@ -95,18 +93,15 @@ def find_entropies(
     RETURNS (list[dict[str, float64[tokens, 2]]]): Of each document, over "next" words and "analyses".
     """
     blocks, layout = _encode(model, docs, given_tags)
-    values = np.empty((len(layout.token), 2, len(ENTROPIES)))
-    at = 0
+    parts = [np.empty((0, 2, len(ENTROPIES)))]
     for one in _follow(model, blocks, search, threads, parses=False):
-        n = len(one.size)
-        analyses = [0.0, *(entropy(_merged(one, i)[0]) for i in range(n))]
+        analyses = [0.0, *(entropy(_merged(one, i)[0]) for i in range(len(one.size)))]
         each = np.stack([one.entropy_next, analyses], axis=1)
-        values[at : at + n] = np.stack([each[:-1], each[1:]], axis=1)
-        at += n
-    result = []
-    for doc, start, end in zip(docs, layout.docs, layout.docs[1:]):
+        parts.append(np.stack([each[:-1], each[1:]], axis=1))
+    values, result = np.concatenate(parts), []
+    for doc, words in zip(docs, layout.words):
         found = np.zeros((len(doc), 2, len(ENTROPIES)))
-        found[layout.token[start:end]] = values[start:end]
+        found[layout.token[words]] = values[words]
         result.append(dict(zip(ENTROPIES, np.moveaxis(found, 2, 0))))
     return result
 

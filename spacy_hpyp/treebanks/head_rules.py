@@ -63,10 +63,7 @@ _FUNCTION_TAG = re.compile(r"[-=]([^-=|]*[^-=|0-9][^-=|]*)")
 
 
 def category(label: str) -> str:
-    """A label without function tags, indices and alternatives: NP of NP-SBJ-1, ADVP of ADVP|PRT.
-
-    label (str): A phrase's label, or a tag.
-    """
+    """The label of a phrase, or a tag, without function tags, indices and alternatives: NP of NP-SBJ-1, ADVP of ADVP|PRT."""
     found = _CATEGORY.match(label)
     return found[0] if found else label
 
@@ -79,17 +76,11 @@ def function_tags(label: str) -> list[str]:
 def find_head(phrase: str, children: Sequence[str], punctuation: Sequence[bool]) -> int:
     """Which child of a phrase is its head.
 
-    phrase (str): The category.
-    children (Sequence[str]): The categories of the children, of which there is one at least.
+    phrase (str), children (Sequence[str]): The categories of the phrase, and of its children, of which there is one at least.
     punctuation (Sequence[bool]): Whether a child has nothing but punctuation, for each.
-    RETURNS (int): The index of the head.
     """
     direction, priorities = HEAD_RULES.get(phrase, _ELSE)
     candidates = [i for i, skipped in enumerate(punctuation) if not skipped] or list(range(len(children)))
     if direction == "right":
         candidates.reverse()
-    for wanted in priorities:
-        for i in candidates:
-            if children[i] in wanted:
-                return i
-    return candidates[0]
+    return next((i for wanted in priorities for i in candidates if children[i] in wanted), candidates[0])

@@ -23,10 +23,8 @@ _UNTAGGED = ".prd"
 
 
 def section_of(path: Path) -> int | None:
-    """The section that a file belongs to by its name, or that of its folder: 2 of wsj_0203.mrg, wsj-02.txt and 02/203.mrg.
-
-    path (Path): The file.
-    RETURNS (int | None): None if that cannot be told, or the two say different things, as 00/01.mrg.
+    """The section that a file belongs to by its name, or that of its folder: 2 of wsj_0203.mrg, wsj-02.txt and 02/203.mrg. None if that
+    cannot be told, or the two say different things, as 00/01.mrg.
     """
     said = set(_FILE.findall(path.name.lower()))
     if not said:
@@ -46,9 +44,8 @@ def _section_said(path: Path) -> set[str]:
 
 
 def check_once(files: Iterable[Path]) -> None:
-    """See that nothing of a section would be read twice.
+    """See that nothing of the files of a section would be read twice.
 
-    files (Iterable[Path]): The files of a section.
     RAISES (ValueError): If two have the same name, or one has all of the section and others are parts of it.
     """
     seen: dict[str, Path] = {}
@@ -70,7 +67,6 @@ def check_once(files: Iterable[Path]) -> None:
 def bracketed_files(path: Path) -> list[Path]:
     """The files with brackets of a directory, in the order of their names, but for hidden ones; a file by itself.
 
-    path (Path): The directory, or the file.
     RAISES (ValueError): If there are none.
     """
     if not path.is_dir():

@@ -47,11 +47,7 @@ Language._link_components = _link_and_tell
 
 
 def attribute_key(name: str, offset: int) -> tuple[str, str, int, None]:
-    """The key that a Doc's user data have for an attribute of a token. spaCy tells of a token by where it begins.
-
-    name (str): The extension attribute.
-    offset (int): `token.idx`.
-    """
+    """The key that a Doc's user data have for an extension attribute of a token. spaCy tells of a token by where it begins, `token.idx`."""
     return "._.", name, offset, None
 
 

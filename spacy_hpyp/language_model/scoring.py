@@ -27,12 +27,6 @@ from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..settings import HIGHEST_PARTICLES, whole
 
-CONVENTION = "closed vocabulary: a rare or unknown word counts as its class; one prediction a word and one for the end"
-OPEN_CONVENTION = (
-    "open vocabulary: a rare or unknown word counts as its class and its letters; one prediction a word and one for the "
-    "end"
-)
-
 _BATCH = 256
 # With fewer particles, surprisals of long sentences are further than a few tenths of a bit from those with very many.
 _READING = 5000
@@ -101,7 +95,8 @@ class Perplexity(NamedTuple):
     @property
     def convention(self) -> str:
         """What is predicted."""
-        return CONVENTION if self.spelling is None else OPEN_CONVENTION
+        kind, counts_as = ("closed", "class") if self.spelling is None else ("open", "class and its letters")
+        return f"{kind} vocabulary: a rare or unknown word counts as its {counts_as}; one prediction a word and one for the end"
 
     def _plus(self, other: "Perplexity") -> "Perplexity":
         spelled = [each.spelling for each in (self, other) if each.spelling is not None]

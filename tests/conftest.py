@@ -12,6 +12,7 @@ import catalogue
 import numpy as np
 import pytest
 import spacy
+import srsly.msgpack
 import typer.testing
 from spacy.attrs import DEP, HEAD, SENT_START, TAG
 from spacy.lang.en import English
@@ -31,12 +32,15 @@ pytest.register_assert_rewrite("damage", "tree_parsers")
 gc.set_threshold(100_000, 50, 50)
 
 # What tests would wait for longest, and none of them looks at: English tokenizers learn 1,300 exceptions as "can't" one by one whenever they are
-# made or loaded, typer makes all of spaCy's commands anew for each one that is run, and msgpack asks all packages for encoders at each call.
+# made or loaded, typer makes all of spaCy's commands anew for each one that is run, and msgpack asks all packages for encoders at each call, and
+# looks through all that is registered for them.
 English.Defaults.tokenizer_exceptions = {
     word: English.Defaults.tokenizer_exceptions[word] for word in ("don't", "Don't", "cannot")
 }
 typer.testing._get_command = functools.cache(typer.testing._get_command)
 catalogue.Registry._get_entry_points = functools.cache(catalogue.Registry._get_entry_points)
+for coders in (srsly.msgpack.msgpack_encoders, srsly.msgpack.msgpack_decoders):
+    coders.get_all = functools.cache(coders.get_all)
 
 NOUNS = "dog cat bird fish horse linguist parser".split()
 NAMES = "Ada Kim Mona".split()

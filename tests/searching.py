@@ -1,24 +1,23 @@
 """The search of blocks by itself, which only compiled code calls, as functions for Python."""
 
-from numba import njit
-
 from spacy_hpyp.arc_standard import decoding, lookahead
 from spacy_hpyp.arc_standard.proposals import new_workspace
+from spacy_hpyp.compiled import compiled
 from spacy_hpyp.inference.beam import new_sums
 
 
-@njit
+@compiled
 def only(blocks, block):
     return decoding.only(blocks, block)
 
 
-@njit
+@compiled
 def search_block(parser, block, search, work, records, syntactic, lexical, log_probability):
     sums = new_sums(syntactic, lexical, log_probability)
     return decoding.search_block(parser, block, search, work, records, sums)
 
 
-@njit
+@compiled
 def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
     return lookahead.lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share)
 

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
-from spacy_hpyp.compiled import NONE
+from spacy_hpyp.compiled import NONE, compiled
 from spacy_hpyp.hpyp.franchise import (
     CELL,
     COUNT,
@@ -58,13 +57,13 @@ def predictive_probability(franchise: Franchise, expert: int, row: np.ndarray, d
     return dish_probability(franchise, deepest(franchise, expert, row), dish)
 
 
-@njit(error_model="numpy")
+@compiled
 def predictive_distribution(franchise: Franchise, expert: int, row: np.ndarray, out: np.ndarray) -> None:
     """The probabilities of all dishes in a context under one expert, into `out` (float64[alphabet])."""
     restaurant_distribution(franchise, deepest(franchise, expert, row), out)
 
 
-@njit(error_model="numpy")
+@compiled
 def squared_sizes(franchise, squares):
     """The sum of squared table sizes of every serving, which tells partitions apart.
 

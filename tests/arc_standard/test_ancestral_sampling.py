@@ -20,6 +20,7 @@ class Generator:
     def __init__(self, name, **settings):
         joint = with_random_weights(make_model(POOLS[name], **settings))
         self.distributions = joint.frozen
+        self.queries = new_queries(self.distributions, 1)
         counter = Counter(joint)
         self.derivations = {}
         for n in range(1, LIMIT + 1):
@@ -44,9 +45,7 @@ class Generator:
             np.empty(2 * limit, np.int32), np.empty(limit, np.int32), np.empty(limit, np.int32), np.empty(1)
         )
         beginning = np.array(beginning, dtype=np.int32)
-        n = draw_sentence(
-            self.distributions, new_queries(self.distributions, 1), beginning, particles, attempts, rng, drawn
-        )
+        n = draw_sentence(self.distributions, self.queries, beginning, particles, attempts, rng, drawn)
         parts = drawn.actions[: 2 * n], drawn.tags[:n], drawn.words[:n]
         return (tuple(tuple(part.tolist()) for part in parts), drawn.log_probability[0]) if n else None
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from numba import njit
 from seating import squared_sizes
 from test_enumeration import POOLS, make_model, with_random_weights
 from test_franchise import DISCOUNT, STRENGTH, enumerate_seatings
@@ -11,6 +10,7 @@ from total_variation import total_variation
 from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, ContextLists
 from spacy_hpyp.arc_standard.events import Generated, events_of, static_derivations
+from spacy_hpyp.compiled import compiled
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, NONE, PARENT, RESTAURANT, SYMBOL, new_franchise
 from spacy_hpyp.inference.gibbs import visit_sentences
 from spacy_hpyp.models.frozen import tree_log_probs
@@ -53,7 +53,7 @@ def model_with_one_sentence(contexts):
     return model, rows
 
 
-@njit(error_model="numpy")
+@compiled
 def run(pool, generated, seated, steps, rng):
     """Gibbs steps; returns after each the sum of squared table sizes of every serving, which tells partitions apart."""
     franchise = pool.franchise

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import njit
 from spacy.training.converters import conllu_to_docs
 
 from spacy_hpyp.annotation.documents import raw_sentences, read_gold
@@ -31,6 +30,7 @@ from spacy_hpyp.arc_standard.configuration import (
     tree_of,
 )
 from spacy_hpyp.arc_standard.oracle import NO_ARC, allowed_actions, gold_tree, static_oracle
+from spacy_hpyp.compiled import compiled
 
 TREEBANKS = Path(__file__).parents[3] / "shared" / "treebanks"
 
@@ -155,7 +155,7 @@ def test_heads_that_are_no_projective_tree_have_no_derivation():
             assert reachable_derivations(heads, labels_of(heads)) == []
 
 
-@njit
+@compiled
 def follow(tree, actions, records):
     """Whether all actions of a derivation are allowed."""
     used = begin(records)
@@ -175,7 +175,7 @@ def follow(tree, actions, records):
     return records[top, DEPTH] == 1
 
 
-@njit
+@compiled
 def wander(tree, records, rng, actions):
     """Choose among the allowed actions at random. Returns the product of how many there were."""
     used = begin(records)

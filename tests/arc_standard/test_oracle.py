@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 from spacy.tokens import Doc
 from spacy.training.converters import conllu_to_docs
 
@@ -45,6 +44,7 @@ from spacy_hpyp.arc_standard.configuration import (
 )
 from spacy_hpyp.arc_standard.oracle import static_oracle
 from spacy_hpyp.compat.spacy import nonproj
+from spacy_hpyp.compiled import compiled
 
 TREEBANKS = Path(__file__).parents[3] / "shared" / "treebanks"
 LABELS = 3
@@ -113,7 +113,7 @@ def derivations(draw, sentences=1):
     return actions
 
 
-@njit
+@compiled
 def execute(actions, tags, words, records):
     """Write the records of a derivation; returns the last one."""
     used = begin(records)

@@ -1,5 +1,6 @@
 """The particle filter over derivations of given words, against the enumeration of all of them."""
 
+import collections
 from functools import cache
 
 import numpy as np
@@ -36,6 +37,7 @@ class Tiny:
             self.distributions = Distributions(
                 *pools, vocabulary.tag_offsets, vocabulary.candidate_tags, joint.root_tag
             )
+        self.queries = new_queries(self.distributions, 1)
         self._found = {}
 
     def derivations(self, words, to_the_end=True):
@@ -74,7 +76,7 @@ class Tiny:
         actions, found = np.full(2 * n, -9, dtype=np.int32), np.full(n, -9, dtype=np.int32)
         estimate = sample_parse(
             self.distributions,
-            new_queries(self.distributions, 1),
+            self.queries,
             integers(words),
             given,
             to_the_end,
@@ -121,7 +123,8 @@ def assert_drawn_from(found, probabilities):
     """
     assert set(found) <= set(probabilities)
     expected = len(found) * np.array(list(probabilities.values())) / sum(probabilities.values())
-    seen = np.array([found.count(outcome) for outcome in probabilities])
+    count = collections.Counter(found)
+    seen = np.array([count[outcome] for outcome in probabilities])
     rare = expected < 5
     if rare.any():
         expected = np.append(expected[~rare], expected[rare].sum())
@@ -216,6 +219,7 @@ def test_candidate_tags_leave_only_their_derivations(model):
     distributions = model.distributions
     # Word 0 may have tag 1 only, all others any tag.
     some = Tiny.__new__(Tiny)
+    some.queries = model.queries
     some.distributions = distributions._replace(
         tag_offsets=np.array([0] + [1 + 2 * i for i in range(len(distributions.tag_offsets) - 1)]),
         candidate_tags=integers([1] + [0, 1] * (len(distributions.tag_offsets) - 2)),

@@ -1,26 +1,26 @@
 """The search by itself, which only compiled code calls, as functions for Python."""
 
-from numba import njit
 from plain_parser import Tree
 
+from spacy_hpyp.compiled import compiled
 from spacy_hpyp.easy_first import search
 from spacy_hpyp.easy_first.partial_trees import BASE, CHILD, FIRST, HEAD, LEFT_ARC
 from spacy_hpyp.easy_first.search import BEFORE, FROM, MARGIN, WHAT
 
 
-@njit
+@compiled
 def begin(scorer, sentence, states):
     search.begin(scorer, sentence, states)
 
 
-@njit
+@compiled
 def advance(scorer, sentence, states, half, size, length, width, merge, heads, margin):
     count = search.find_best(states, half, size, length, width, merge, heads, margin, None)
     search.follow(scorer, sentence, states, half, length, count)
     return count
 
 
-@njit
+@compiled
 def search_sentence(scorer, sentence, width, merge, states):
     return search.search(scorer, sentence, width, merge, states)
 

@@ -7,11 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 import test_franchise
-from numba import njit
 from seating import predictive_distribution
 from total_variation import total_variation
 
-from spacy_hpyp.compiled import NONE
+from spacy_hpyp.compiled import NONE, compiled
 from spacy_hpyp.head_outward.state_trees import sweep
 from spacy_hpyp.head_outward.states import (
     BACK_OFFS,
@@ -198,7 +197,7 @@ def test_states_that_do_not_belong_to_the_seating_are_an_error():
 SHAPE = dependents_of([[(0, None), (0, 0), (0, 0)], [(0, 1), (0, None)]], [[(0, None), (0, 0)], [(0, None)]])
 
 
-@njit(error_model="numpy")
+@compiled
 def draw_one(weights, rng):
     left = rng.random() * weights.sum()
     for i in range(len(weights) - 1):
@@ -208,7 +207,7 @@ def draw_one(weights, rng):
     return len(weights) - 1
 
 
-@njit(error_model="numpy")
+@compiled
 def unseat_sentence(model, dependents, number, state, rng):
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
     for i in range(dependents.offsets[number], dependents.offsets[number + 1]):
@@ -218,7 +217,7 @@ def unseat_sentence(model, dependents, number, state, rng):
         unseat_word(model, dependents.word[i], state[i], condition, context, rng)
 
 
-@njit(error_model="numpy")
+@compiled
 def generate_sentence(model, dependents, order, number, state, rng):
     """Draw the states and words of a sentence, parents first, each from what is predicted by all before."""
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 from seating import predictive_distribution, predictive_probability, squared_sizes
 
-from spacy_hpyp.compiled import NONE
+from spacy_hpyp.compiled import NONE, compiled
 from spacy_hpyp.hpyp.franchise import (
     CELL,
     COUNT,
@@ -360,7 +359,7 @@ def test_the_likelihood_of_a_seating_does_not_depend_on_the_order_of_arrival(cus
         assert total == pytest.approx(package_form(franchise), abs=1e-9)
 
 
-@njit(error_model="numpy")
+@compiled
 def sweep(franchise, rows, dishes, sweeps, rng):
     """Gibbs sweeps; returns after each the sum of squared table sizes of every serving, which tells partitions apart."""
     squares = np.zeros((sweeps, franchise.used[N_SERVINGS]), dtype=np.int64)

@@ -5,10 +5,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from numba import njit
 from seating import predictive_distribution
 
-from spacy_hpyp.compiled import NONE
+from spacy_hpyp.compiled import NONE, compiled
 from spacy_hpyp.hpyp.franchise import (
     CELL,
     COUNT,
@@ -117,7 +116,7 @@ def test_histograms_count_every_tier_of_every_expert():
         assert [tuple(row) for row in found.tolist()] == sorted((*key, n) for key, n in counted.items() if key[1] > 0)
 
 
-@njit(error_model="numpy")
+@compiled
 def run_slices(customers, tables, sizes, steps, rng):
     found = np.empty((steps, 2))
     discount, strength = 0.5, 1.0
@@ -211,7 +210,7 @@ ALPHABET = 4
 CONTEXTS = np.array([[0]] * 7 + [[1]] * 5, dtype=np.int32)
 
 
-@njit(error_model="numpy")
+@compiled
 def draw_dish(franchise, row, out, rng):
     predictive_distribution(franchise, 0, row, out)
     left = rng.random()
@@ -222,7 +221,7 @@ def draw_dish(franchise, row, out, rng):
     return len(out) - 1
 
 
-@njit(error_model="numpy")
+@compiled
 def seat_anew(franchise, rows, dishes, rng):
     """Send everybody home and draw the data and their seating from the predictive probabilities."""
     out = np.empty(franchise.alphabet[0])
@@ -233,7 +232,7 @@ def seat_anew(franchise, rows, dishes, rng):
         add(franchise, 0, rows[i], dishes[i], rng)
 
 
-@njit(error_model="numpy")
+@compiled
 def sweep(franchise, rows, dishes, rng):
     """Reseat every customer, then let every customer order again."""
     out = np.empty(franchise.alphabet[0])

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import os
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import catalogue
+import hypothesis
 import numpy as np
 import pytest
 import spacy
@@ -24,7 +26,13 @@ from spacy.vocab import Vocab
 
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
+from spacy_hpyp.compat.numba import Entry
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER
+
+try:
+    import fcntl
+except ImportError:  # On Windows.
+    fcntl = None
 
 pytest.register_assert_rewrite("damage", "tree_parsers")
 
@@ -42,6 +50,10 @@ catalogue.Registry._get_entry_points = functools.cache(catalogue.Registry._get_e
 for coders in (srsly.msgpack.msgpack_encoders, srsly.msgpack.msgpack_decoders):
     coders.get_all = functools.cache(coders.get_all)
 
+# Examples of a test that does not say how many it needs.
+hypothesis.settings.register_profile("tests", max_examples=50)
+hypothesis.settings.load_profile("tests")
+
 NOUNS = "dog cat bird fish horse linguist parser".split()
 NAMES = "Ada Kim Mona".split()
 VERBS = "sees likes follows hears".split()
@@ -56,6 +68,29 @@ def cache_folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPACY_HPYP_CACHE", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(tmp_path_factory):
+    """Of workers that need the same compiled function at once, one compiles it, and the others wait and find it on disk."""
+    if fcntl is None or "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    # What is above the folders of the workers is theirs together.
+    folder = tmp_path_factory.getbasetemp().parent
+    compile_entry = Entry.compile
+
+    def compile_alone(entry, signature):
+        name = f"{entry.py_func.__module__}.{entry.py_func.__qualname__}"
+        if not name.startswith("spacy_hpyp."):
+            return compile_entry(entry, signature)
+        with (folder / f"{name}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            return compile_entry(entry, signature)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Entry, "compile", compile_alone)
+        yield
 
 
 @dataclass(frozen=True)

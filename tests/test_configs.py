@@ -122,7 +122,7 @@ def component(config, name="hpyp_parser"):
     return config.interpolate()["components"][name]
 
 
-@pytest.mark.parametrize("lang", ["en", "fr"])
+@pytest.mark.parametrize("lang", ["en", "it"])
 def test_the_rule_for_unknown_words_is_that_of_the_language(lang):
     nlp = spacy.blank(lang)
     nlp.add_pipe("hpyp_parser")

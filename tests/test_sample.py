@@ -286,7 +286,7 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(tra
 
 
 def test_the_fast_pipeline_needs_no_other(tmp_path, assert_forest):
-    overrides = {**PATHS, "training.max_steps": 100, "training.eval_frequency": 50}
+    overrides = {**PATHS, "training.max_steps": 60, "training.eval_frequency": 60}
     train(PROJECT / "configs" / "easy_first.cfg", tmp_path, overrides=overrides)
     nlp = spacy.load(tmp_path / "model-best")
     assert_forest(nlp(RAW), generative=False)

@@ -40,7 +40,7 @@ def checked(tmp_path):
         paths = [tmp_path / f"{number}.conllu" for number in range(len(texts))]
         for path, text in zip(paths, texts):
             path.write_text(text, encoding="utf8")
-        return " ".join(run("hpyp", "check", *paths, "--lang", "fr", exit_code=exit_code).output.split())
+        return " ".join(run("hpyp", "check", *paths, "--lang", "it", exit_code=exit_code).output.split())
 
     return check
 
@@ -56,7 +56,7 @@ def test_the_page_says_what_there_is_and_where_something_is_wrong(checked):
     assert "Words whose arcs cross others: 1 (line 19)" in found
     assert "Tags that are seen once: 3, as PRON (line 4), VERB (line 5), PUNCT (line 14)" in found
     assert "Sentences of 5 words and more that are in 0.conllu, too: 1 (line 1)" in found
-    assert "spaCy's tokenizer for 'fr' does not make: 2, as de+le, à+le" in found
+    assert "spaCy's tokenizer for 'it' does not make: 2, as de+le, à+le" in found
     assert "Nothing prevents training" in found
 
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -168,10 +169,16 @@ def test_the_studies_of_the_project_set_what_there_is(name, quick, monkeypatch):
             assert not set(options) - there, each.name
 
 
+@cache
+def _commands():
+    """All of spaCy's."""
+    registry.cli.get_all()
+    return get_command(app)
+
+
 def _command(arguments):
     """The command that arguments begin with."""
-    registry.cli.get_all()
-    command = get_command(app)
+    command = _commands()
     for name in arguments:
         if name in getattr(command, "commands", {}):
             command = command.commands[name]

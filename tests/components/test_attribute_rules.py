@@ -85,12 +85,12 @@ def test_what_cannot_be_read_is_an_error_that_says_so(path, words, problem, writ
 
 
 def test_noun_chunks_are_found_in_a_language_whose_rules_know_the_labels_of_the_treebank():
-    nlp = spacy.blank("fr")
-    words, tags = "Le chien voit un chat".split(), "DET NOUN VERB DET NOUN".split()
+    nlp = spacy.blank("it")
+    words, tags = "Il cane vede un gatto".split(), "DET NOUN VERB DET NOUN".split()
     tree = {"heads": [1, 2, 2, 4, 2], "deps": ["det", "nsubj", "ROOT", "det", "obj"]}
     gold = Doc(nlp.vocab, words=words, tags=tags, pos=tags, **tree)
     parsed = Doc(nlp.vocab, words=words, tags=tags, **tree)
     assert list(parsed.noun_chunks) == []
     ruler = nlp.add_pipe("attribute_ruler")
     ruler.initialize(None, patterns=attribute_rules([gold], 10))
-    assert [chunk.text for chunk in ruler(parsed).noun_chunks] == ["Le chien", "un chat"]
+    assert [chunk.text for chunk in ruler(parsed).noun_chunks] == ["Il cane", "un gatto"]

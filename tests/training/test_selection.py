@@ -21,6 +21,7 @@ from spacy_hpyp.hpyp.franchise import TIER, deepest
 from spacy_hpyp.hpyp.leave_one_out import leave_one_out, seat_observations
 from spacy_hpyp.pools.fitting import ExpertPredictions, added_gains, fit_weights
 from spacy_hpyp.text.elements import reads_classes
+from spacy_hpyp.training import selection
 from spacy_hpyp.training.selection import (
     CORE,
     LONGEST,
@@ -29,6 +30,9 @@ from spacy_hpyp.training.selection import (
     first_candidates,
     select_experts,
 )
+
+#: What candidates are made of where it is not the search that is tested, but what goes on round it.
+FEW = ("s1.tag", "s1.word", "s2.tag", "w1.tag", "w2.tag")
 
 
 def treebank(toy, sentences, **settings):
@@ -189,24 +193,27 @@ def echo_treebank(toy):
     return treebank(toy, echoes(toy), tag=[["s1.tag", "s1.word"]])
 
 
-def select(bank, distribution="tag", **settings):
-    return select_experts(*bank, distribution, **{"max_experts": 2, "min_gain": 0.004, "sample": 20, **settings})
+def select(bank, distribution="tag", core=FEW, **settings):
+    settings = {"max_experts": 2, "min_gain": 0.004, "sample": 20, **settings}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selection, "CORE", core)
+        return select_experts(*bank, distribution, **settings)
 
 
 def test_the_first_expert_begins_with_the_element_that_decides(echo_bank):
-    selection = select(echo_bank, sample=40)
-    assert selection.experts[0][0] == "w2.tag"
-    assert selection.steps[-1].log_likelihood > selection.own_log_likelihood + 0.3
+    found = select(echo_bank, core=CORE, sample=40)
+    assert found.experts[0][0] == "w2.tag"
+    assert found.steps[-1].log_likelihood > found.own_log_likelihood + 0.3
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_the_log_likelihood_rises_with_every_step(bank, distribution):
-    selection = select(bank, distribution)
-    values = [step.log_likelihood for step in selection.steps]
+    found = select(bank, distribution)
+    values = [step.log_likelihood for step in found.steps]
     # A word is two transitions at most, so that 0.004 nats for each word are no less than 0.002 for each event.
     assert all(after >= before + 0.002 for before, after in zip(values, values[1:]))
-    assert 1 <= len(set(selection.experts)) == len(selection.experts) <= 2
-    for step in selection.steps:
+    assert 1 <= len(set(found.experts)) == len(found.experts) <= 2
+    for step in found.steps:
         assert step.instead_of in (None, step.expert[:-1])
 
 
@@ -238,8 +245,8 @@ def test_sampled_seating_and_labels_within_transitions_can_be_selected_for(toy):
     paper = {"seating": "sampled", "transition": [["s1.tag"]], "label": [], "tag": [["s1.tag"]], "word": [["next.tag"]]}
     bank = treebank(toy, toy.sentences(20), **paper)
     for distribution in ("transition", "word"):
-        selection = select(bank, distribution, max_experts=1)
-        assert selection.steps[-1].log_likelihood >= selection.own_log_likelihood - 0.05
+        found = select(bank, distribution, core=CORE, max_experts=1)
+        assert found.steps[-1].log_likelihood >= found.own_log_likelihood - 0.05
     with pytest.raises(ValueError, match="no context lists for the label"):
         select(bank, "label")
 
@@ -267,7 +274,9 @@ def config_and_data(toy, tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(hpyp, ["select-contexts", *map(str, arguments)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selection, "CORE", FEW)
+        return CliRunner().invoke(hpyp, ["select-contexts", *map(str, arguments)])
 
 
 def test_the_written_config_differs_in_its_context_lists_only(files, tmp_path):

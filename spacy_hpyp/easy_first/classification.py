@@ -107,8 +107,8 @@ class Board(NamedTuple):
     total (float64[2, beam]): What the actions of each state add up to.
     correct (bool[2, beam]): Whether all of its actions are.
     first (int32[window + 2 * reach]): The outcomes that all states have begun with.
-    parent, word (int32[window, beam]), slot (int64[window, beam]): The last action of each state of each step.
-    found (float64[beam]), found_action (int64[beam, 3]): The best extensions of the states: score; and state, word and slot.
+    taken (int64[window, beam, 3]): The last action of each state of each step: the state before, the word and the slot.
+    found (float64[beam]), found_action (int64[beam, 3]): The best extensions of the states: score and action.
     """
 
     slots: np.ndarray
@@ -124,9 +124,7 @@ class Board(NamedTuple):
     total: np.ndarray
     correct: np.ndarray
     first: np.ndarray
-    parent: np.ndarray
-    word: np.ndarray
-    slot: np.ndarray
+    taken: np.ndarray
     found: np.ndarray
     found_action: np.ndarray
 
@@ -153,9 +151,7 @@ def new_board(reading, possible, search):
         np.zeros((_HALVES, beam)),
         np.zeros((_HALVES, beam), dtype=np.bool_),
         np.zeros(padded, dtype=np.int32),
-        np.zeros((window, beam), dtype=np.int32),
-        np.zeros((window, beam), dtype=np.int32),
-        np.zeros((window, beam), dtype=np.int64),
+        np.zeros((window, beam, 3), dtype=np.int64),
         np.zeros(beam),
         np.zeros((beam, 3), dtype=np.int64),
     )
@@ -357,7 +353,7 @@ def extend(reading, weights, board, half, kept, step, length, goals):
                         board.scores[other, i, k] = board.scores[half, state, k]
         board.total[other, i] = board.found[i]
         board.correct[other, i] = board.correct[half, state] and (goals[word] == NONE or goals[word] == slot)
-        board.parent[step, i], board.word[step, i], board.slot[step, i] = state, word, slot
+        overwrite(board.taken[step, i], board.found_action[i])
         _decide(reading, weights, board, other, i, word, slot, length)
     return other
 

@@ -63,8 +63,7 @@ def _find_correct(reading, board, half, states, goals, length, action):
 def _trace(board, steps, state, path):
     """Write the actions that led to a state, as words and slots, into `path` (int64[window, 2])."""
     for i in range(steps - 1, -1, -1):
-        path[i, 0], path[i, 1] = board.word[i, state], board.slot[i, state]
-        state = board.parent[i, state]
+        state, path[i, 0], path[i, 1] = board.taken[i, state]
 
 
 @borrowing

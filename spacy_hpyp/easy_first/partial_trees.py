@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import NONE, borrowing, compiled, overwrite
 
 #: Columns of a record: positions of words, `NONE` where there is none: the head and its children (outermost and next, on each side).
 HEAD, LEFT, RIGHT, LEFT2, RIGHT2 = range(5)
@@ -88,8 +88,7 @@ def begin_records(records, n):
     """Write the records of n words without children, and before them that of what is beyond the ends."""
     for record in range(n + 1):
         records[record, :] = 0
-        for column in range(HEAD, RIGHT2 + 1):
-            records[record, column] = NONE
+        records[record, HEAD : RIGHT2 + 1] = NONE
         records[record, HEAD] = record - 1
         records[record, FIRST] = record - 1
         records[record, END] = record
@@ -144,8 +143,7 @@ def attach(forest, head, child, action, tag, share):
     forest.size[0] += 1
     forest.slots[slot] = record
     forest.marks[record] = mark
-    for column in range(COLUMNS):
-        records[record, column] = records[head, column]
+    overwrite(records[record], records[head])
     # The side of a child is the number of the action.
     add_child(records, record, action, position, tag, share)
     records[record, FIRST + action] = records[child, FIRST + action]

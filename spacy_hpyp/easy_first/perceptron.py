@@ -132,43 +132,28 @@ def change_kept(perceptron, places, kept, outcome, amount):
             change_weight(perceptron, places[i], outcome, amount)
 
 
-@borrowing
-def _average(perceptron, place, outcome):
-    """The mean of one weight after each update."""
-    width = perceptron.sums.shape[1]
-    # Where nothing has changed the first group is read, which is nobody's.
-    total = perceptron.sums[perceptron.group[place, outcome // width], outcome % width]
-    return np.float32(perceptron.weights[place, outcome] - total / max(perceptron.clock[0], 1))
-
-
 @compiled
 def set_average(perceptron, average):
     """Write the mean of the weights after each update into `average` (float32[places, outcomes])."""
+    width, time = perceptron.sums.shape[1], max(perceptron.clock[0], 1)
     for place in range(len(average)):
         for outcome in range(average.shape[1]):
-            average[place, outcome] = _average(perceptron, place, outcome)
+            # Where nothing has changed the first group is read, which is nobody's.
+            total = perceptron.sums[perceptron.group[place, outcome // width], outcome % width]
+            average[place, outcome] = perceptron.weights[place, outcome] - total / time
 
 
-@compiled
-def find_averages(perceptron):
-    """The means of the weights after each update, as Averages."""
-    places, outcomes = perceptron.weights.shape
-    first = np.zeros(places + 1, dtype=np.int64)
-    for place in range(places):
-        count = 0
-        for outcome in range(outcomes):
-            if _average(perceptron, place, outcome) != 0.0:
-                count += 1
-        first[place + 1] = first[place] + count
-    found, weight = np.empty(first[-1], dtype=np.int32), np.empty(first[-1], dtype=np.float32)
-    for place in range(places):
-        i = first[place]
-        for outcome in range(outcomes):
-            average = _average(perceptron, place, outcome)
-            if average != 0.0:
-                found[i], weight[i] = outcome, average
-                i += 1
-    return Averages(first, found, weight, outcomes)
+def averages_at(place: np.ndarray, outcome: np.ndarray, weight: np.ndarray, shape: tuple[int, int]) -> Averages:
+    """Averages that are not zero (float32[*]), by their places and outcomes (int[*]) in the order of a table of some shape."""
+    first = np.append(0, np.cumsum(np.bincount(place, minlength=shape[0])))
+    return Averages(first, outcome.astype(np.int32), weight, shape[1])
+
+
+def find_averages(perceptron: Perceptron) -> Averages:
+    """The means of the weights after each update."""
+    table = table_of_averages(perceptron)
+    place, outcome = np.nonzero(table)
+    return averages_at(place, outcome, table[place, outcome], table.shape)
 
 
 @compiled

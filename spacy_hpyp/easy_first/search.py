@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, inner
+from ..compiled import NONE, borrowing, compiled, inner, overwrite
 from ..inference.memo import recall
 from .arcs import TAG, WINDOW, L, score_arcs, share_of
 from .partial_trees import (
@@ -118,9 +118,9 @@ def begin(scorer, sentence, states):
     states.windows[:] = NONE
     states.size[0] = 1
     trees = states.trees[0, 0]
-    for place in range(n + 2 * MARGIN):
-        word = place - MARGIN
-        trees[place] = word + 1 if 0 <= word < n else 0
+    trees[: n + 2 * MARGIN] = 0
+    for word in range(n):
+        trees[MARGIN + word] = word + 1
     states.total[0, 0] = 0.0
     states.mark[0, 0] = 0
     states.last[0, 0] = 0
@@ -280,11 +280,9 @@ def follow(scorer, sentence, states, half, length, count):
         position = records[child, HEAD]
         share = np.int32(WHOLE * share_of(sentence, position, records[head, HEAD]))
         joined = attach(states.forest, head, child, action, sentence.symbols[position, TAG], share)
-        for i in range(place):
-            longer[i] = trees[i]
+        overwrite(longer, trees[:place])
         longer[place] = joined
-        for i in range(place + 1, length + 2 * MARGIN - 1):
-            longer[i] = trees[i + 1]
+        overwrite(longer[place + 1 :], trees[place + 2 : length + 2 * MARGIN])
         # What a window reads reaches from two trees before a pair to two behind it.
         for i in range(MARGIN, place - 3):
             next_scores[i, 0], next_scores[i, 1] = scores[i, 0], scores[i, 1]

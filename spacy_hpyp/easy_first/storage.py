@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 
 from ..storage.arrays import pack_integers, unpack_integers
-from .perceptron import Averages, Perceptron, is_used, new_perceptron, read_sums, table_of_averages, write_sums
+from .perceptron import (
+    Averages,
+    Perceptron,
+    averages_at,
+    is_used,
+    new_perceptron,
+    read_sums,
+    table_of_averages,
+    write_sums,
+)
 
 _LEVEL = 6
 # Tables are compressed in pieces of about so many numbers: a copy of the largest would be most of what a process needs.
@@ -66,9 +75,7 @@ def perceptron_from_message(message: Any, places: int, outcomes: int, *, sparse:
         raise ValueError("the number of updates is damaged")
     table = unpack_table(weights, np.float32, (len(rows), columns))
     if sparse and clock == 0 and columns == 1 and len(rows):
-        place, outcome = np.divmod(rows, outcomes)
-        first = np.append(0, np.cumsum(np.bincount(place, minlength=places)))
-        return Averages(first, outcome.astype(np.int32), table.ravel(), outcomes)
+        return averages_at(*np.divmod(rows, outcomes), table.ravel(), (places, outcomes))
     perceptron = new_perceptron(places, outcomes)
     perceptron.weights.reshape(-1, columns)[rows] = table
     # Where no time has passed there are no sums, however long their zeros are.

@@ -131,13 +131,10 @@ def make_distributions(
     pools (Mapping[str, FrozenPool | SeatedPool]): By their names.
     alphabets (Alphabets): How many outcomes there are.
     """
+    elements = [conditionals[name].elements for name in DISTRIBUTIONS]
     return HeadOutwardDistributions(
         *(pools[name] for name in DISTRIBUTIONS),
         sizes=alphabets.symbols,
         generated=np.array([len(conditionals[name].experts) > 0 for name in DISTRIBUTIONS]),
-        reads_sibling=np.array([_reads_sibling(conditionals[name].elements) for name in DISTRIBUTIONS]),
+        reads_sibling=np.array([reads(each, SIBLING) or reads(each, EVENT, SIBLING_DISTANCE_OF) for each in elements]),
     )
-
-
-def _reads_sibling(elements: np.ndarray) -> bool:
-    return reads(elements, SIBLING) or reads(elements, EVENT, SIBLING_DISTANCE_OF)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..annotation.arrays import is_projective
-from ..compiled import NONE, by_reference, compiled, implements, inner, inner_maker
+from ..compiled import NONE, by_reference, compiled, implements, inner_maker
 from ..hpyp.franchise import Franchise, deepest, dish_probability, restaurant_distribution
 from ..inference.drawing import draw
 from ..inference.gibbs import enter_event, new_events
@@ -25,7 +25,7 @@ from ..inference.metropolis import derivation_of, draw_again, pools_of, propose,
 from ..pools.conditional import Conditional
 from ..pools.pool import SeatedPool
 from .chart import ChartScores, best_tree, inside, sample_tree
-from .states import STATE, Dependents, StateModel, enter_context, reserve_words, state_weights, visit_words
+from .states import STATE, Dependents, StateModel, enter_context, enter_word, reserve_words, state_weights, visit_words
 
 # Words that room is made for at a time, unless a sentence has more.
 _CHUNK = 8192
@@ -124,22 +124,13 @@ def _derivation_of(latent, number):
     return latent.dependents.head[start:end], latent.state[start:end]
 
 
-@inner
-def _enter_context(latent, i, condition, context):
-    """`enter_context` of a word with its present parent."""
-    model, dependents = latent.model, latent.dependents
-    head = dependents.head[i]
-    parent = model.words.alphabet[0] if head == NONE else dependents.word[head]
-    enter_context(model, parent, dependents.document[i], condition, context)
-
-
 @implements(read_all, LatentStateTrees)
 @inner_maker
 def _read_all(latent, number):
     start, end = latent.dependents.offsets[number], latent.dependents.offsets[number + 1]
     of_states, of_words = new_events(latent.states, end - start), new_events(latent.words, end - start)
     for i in range(start, end):
-        _enter_context(latent, i, of_states.row, of_words.row)
+        enter_word(latent.model, latent.dependents, i, of_states.row, of_words.row)
         of_words.row[STATE] = latent.state[i]
         enter_event(latent.states, of_states, 0, latent.state[i])
         enter_event(latent.words, of_words, 0, latent.dependents.word[i])
@@ -158,7 +149,7 @@ def _propose(latent, number, old, rng):
     head = sample_tree(scores, inside(scores), rng)
     for i in range(start, end):
         dependents.head[i] = NONE if head[i - start] == NONE else start + head[i - start]
-        _enter_context(latent, i, condition, context)
+        enter_word(model, dependents, i, condition, context)
         total = state_weights(model, dependents.word[i], condition, context, place, generated, weight)
         latent.state[i] = draw(weight, total, rng)
 

@@ -43,7 +43,6 @@ from ..hpyp.franchise import (
     serving_of,
 )
 from ..hpyp.franchise import PARENT as PARENT_RESTAURANT
-from ..hpyp.hyperparameters import resample
 from ..hpyp.seating import add, remove
 from ..inference.drawing import draw
 
@@ -142,6 +141,14 @@ def enter_context(model, parent, document, condition, context):
 
 
 @borrowing
+def enter_word(model, dependents, i, condition, context):
+    """`enter_context` of a word with its present parent."""
+    head = dependents.head[i]
+    parent = model.words.alphabet[0] if head == NONE else dependents.word[head]
+    enter_context(model, parent, dependents.document[i], condition, context)
+
+
+@borrowing
 def word_probabilities(model, word, context, place, probability):
     """How probable a word is given each state and what else it depends on, given the present seating.
 
@@ -214,11 +221,9 @@ def visit_words(model, dependents, first, last, state, rng, probability):
     states = model.states.alphabet[0]
     place, generated, weight = np.empty(states, dtype=np.int64), np.empty(states), np.empty(states)
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
-    root = model.words.alphabet[0]
     for i in range(first, last):
         word = dependents.word[i]
-        parent = root if dependents.head[i] == NONE else dependents.word[dependents.head[i]]
-        enter_context(model, parent, dependents.document[i], condition, context)
+        enter_word(model, dependents, i, condition, context)
         if state[i] != NONE and not unseat_word(model, word, state[i], condition, context, rng):
             return i
         probability[i] = state_weights(model, word, condition, context, place, generated, weight)
@@ -233,16 +238,6 @@ def reserve_words(model: StateModel, words: int) -> StateModel:
     RETURNS (StateModel): The model to go on with; the one passed in must not be used any more.
     """
     return model._replace(states=reserve(model.states, words), words=reserve(model.words, words))
-
-
-def resample_strengths(model: StateModel, rng: np.random.Generator) -> None:
-    """Slice-sample the strengths of both franchises, given the present seating.
-
-    rng (numpy.random.Generator): The source of randomness.
-    RAISES (ValueError): If a strength has no likelihood.
-    """
-    resample(model.states, rng)
-    resample(model.words, rng)
 
 
 @compiled

@@ -19,10 +19,10 @@ from ..head_outward.states import (
     believe_states,
     columns_of,
     new_model,
-    resample_strengths,
     word_counts,
 )
 from ..hpyp.franchise import N_RESTAURANTS, SYMBOL, TIER, Franchise, dish_counts
+from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
 from ..storage.schema import Keyed, Message, Ragged, arrays, group, integers, numbers, part
 from ..text.vocabulary import Vocabulary, VocabularySettings
@@ -170,7 +170,8 @@ class LatentStates(StoredModel):
 
     def end_sweep(self, rng: np.random.Generator) -> None:
         """Sample the strengths of the priors."""
-        resample_strengths(self.seating, rng)
+        resample(self.seating.states, rng)
+        resample(self.seating.words, rng)
         self.training.visited = 0
         self.training.draws[:] = 0
 

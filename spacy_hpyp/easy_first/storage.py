@@ -115,26 +115,15 @@ def unpack_table(data: Any, kind: type, shape: tuple[int, int]) -> np.ndarray:
     """
     width, size = np.dtype(kind).itemsize, shape[0] * shape[1]
     reader = zlib.decompressobj()
-    if isinstance(data, bytes) and width * size > _DENSEST * len(data):
-        raise ValueError("a table has not as many numbers as it should have")
-
-    def read(data: Any, most: int) -> bytes:
+    try:
         # Decompress no more than there can be: a few edited bytes must not fill the memory.
-        try:
-            return reader.decompress(data, most)
-        except (TypeError, zlib.error) as error:
-            raise ValueError(f"a table cannot be decompressed ({error})") from error
-
-    for byte in range(width):
-        plane = read(data if byte == 0 else reader.unconsumed_tail, max(1, size))
-        if len(plane) != size:
-            raise ValueError("a table has not as many numbers as it should have")
-        if byte == 0:
-            planes = np.empty((size, width), dtype=np.uint8)
-        planes[:, byte] = np.frombuffer(plane, dtype=np.uint8)
-    if read(reader.unconsumed_tail, 1) or not reader.eof:
+        planes = reader.decompress(data, width * size + 1) if width * size <= _DENSEST * len(data) else b""
+    except (TypeError, zlib.error) as error:
+        raise ValueError(f"a table cannot be decompressed ({error})") from error
+    if len(planes) != width * size or not reader.eof:
         raise ValueError("a table has not as many numbers as it should have")
-    values = planes.reshape(-1).view(np.dtype(kind).newbyteorder("<")).reshape(shape)
+    values = np.frombuffer(planes, dtype=np.uint8).reshape(width, size).T.copy().reshape(-1)
+    values = values.view(np.dtype(kind).newbyteorder("<")).reshape(shape)
     if not np.all(np.isfinite(values)):
         raise ValueError("a table has what is not a number")
     return values.astype(kind, copy=False)

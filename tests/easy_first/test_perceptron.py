@@ -159,6 +159,7 @@ def test_a_table_that_is_compressed_in_pieces_is_that_which_is_compressed_at_onc
         assert zlib.decompress(packed) == planes
         loaded = unpack_table(packed, kind, shape)
         assert loaded.dtype == kind
+        assert loaded.flags.writeable
         assert np.array_equal(loaded, table)
 
 

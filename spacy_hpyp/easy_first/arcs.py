@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing
+from ..compiled import NONE, borrowing, inner_maker
 from ..text.elements import CLASS_ATTRIBUTES
 from .partial_trees import (
     END,
@@ -148,6 +148,18 @@ class SentenceToParse(NamedTuple):
     probability: np.ndarray
     labels: np.ndarray
     expected: np.ndarray
+
+
+@inner_maker
+def sentence_of(sentences, symbols, start, end):
+    """One of some sentences, from one word to before another, with symbols (int32[n, columns]) that may be other ones than its own."""
+    return SentenceToParse(
+        symbols,
+        sentences.heads[start:end],
+        sentences.probability[start:end],
+        sentences.labels[start:end],
+        sentences.expected[start:end],
+    )
 
 
 class Scorer(NamedTuple):

@@ -78,7 +78,7 @@ def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
 
 
 @compiled
-def learn_outcomes(reading, perceptron, sequences, possible, gold, begin, end, search, margin, counts):
+def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margin, counts):
     """Learn from some sequences, one after the other (Algorithm 2 of Ma et al. 2013).
 
     An early update does not end the work on a sequence: the search goes on with the new weights from the best correct state, which
@@ -87,8 +87,7 @@ def learn_outcomes(reading, perceptron, sequences, possible, gold, begin, end, s
 
     perceptron (Perceptron): With one column; it is changed.
     gold (int32[words]): The right outcomes, `NONE` where they are not known: there any is right.
-    begin, end (int): Which sequences.
-    search (Search): How to search.
+    search (EasyFirstSearch): How to search.
     margin (float): The head start of wrong outcomes.
     counts (int64[2]): The numbers of early and of full updates are added.
     RETURNS (float): The least by which, in an update, the score of the predicted actions, with its head start, was above that of the
@@ -102,7 +101,7 @@ def learn_outcomes(reading, perceptron, sequences, possible, gold, begin, end, s
     predicted = np.zeros((search.window, 2), dtype=np.int64)
     decided = np.zeros(search.window + 2 * reading.reach, dtype=np.int32)
     least = np.inf
-    for i in range(begin, end):
+    for i in range(len(sequences.offsets) - 1):
         start, stop = sequences.offsets[i], sequences.offsets[i + 1]
         for first in range(start, stop, search.window):
             bounds = (start, stop, first, min(first + search.window, stop))

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled, inner, overwrite
-from .arcs import SYMBOLS, WINDOW, L, SentenceToParse, find_arc_features
+from .arcs import SYMBOLS, WINDOW, L, find_arc_features, sentence_of
 from .labels import learn_labels, new_workbench
 from .partial_trees import HEAD
 from .perceptron import change_kept, tick
@@ -95,15 +95,6 @@ class Lessons(NamedTuple):
     gold_labels: np.ndarray
     rarity: np.ndarray
     offsets: np.ndarray
-
-
-@borrowing
-def count_children(heads, children):
-    """How many children each word has, into `children` (int32[n])."""
-    children[:] = 0
-    for head in heads:
-        if head != NONE:
-            children[head] += 1
 
 
 @inner
@@ -315,15 +306,12 @@ def learn_parsing(arc_perceptron, arc_scorer, label_perceptron, label_scorer, le
             overwrite(seen[word], lessons.symbols[start + word])
             if lessons.rarity[start + word] > 0.0 and rng.random() < lessons.rarity[start + word]:
                 seen[word, _WORD], seen[word, _LOWER] = 0, 0
-        sentence = SentenceToParse(
-            seen,
-            lessons.heads[start:end],
-            lessons.probability[start:end],
-            lessons.labels[start:end],
-            lessons.expected[start:end],
-        )
+        sentence = sentence_of(lessons, seen, start, end)
         heads = lessons.gold_heads[start:end]
-        count_children(heads, children[:n])
+        children[:n] = 0
+        for head in heads:
+            if head != NONE:
+                children[head] += 1
         leave_out(arc_scorer.kept, learning.dropout, rng)
         leave_out(label_scorer.kept, learning.dropout, rng)
         tick(arc_perceptron)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, inner_maker
-from .arcs import L, R, Scorer, SentenceToParse, share_of
+from ..compiled import borrowing, compiled
+from .arcs import L, R, Scorer, sentence_of, share_of
 from .labels import label_tree, new_workbench
 from .partial_trees import HEAD, LEFT_ARC, read_heads
 from .search import BEFORE, FROM, MARGIN, WHAT, new_states, search
@@ -51,19 +51,6 @@ class EasyFirstTrees(NamedTuple):
 SCALE = 20.0
 
 
-@inner_maker
-def _of(sentences, i):
-    """One of some sentences."""
-    start, end = sentences.offsets[i], sentences.offsets[i + 1]
-    return SentenceToParse(
-        sentences.symbols[start:end],
-        sentences.heads[start:end],
-        sentences.probability[start:end],
-        sentences.labels[start:end],
-        sentences.expected[start:end],
-    )
-
-
 @borrowing
 def read_margins(states, last, margin):
     """How much better each arc of a sequence of actions was than others, see `EasyFirstTrees`.
@@ -100,7 +87,7 @@ def parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, trees)
     pending = np.empty(longest, dtype=np.int32)
     for i in chosen:
         start, end = sentences.offsets[i], sentences.offsets[i + 1]
-        sentence = _of(sentences, i)
+        sentence = sentence_of(sentences, sentences.symbols[start:end], start, end)
         heads, share = trees.heads[start:end], trees.share[start:end]
         half, size = search(arc_scorer, sentence, width, merge, states)
         read_heads(states.forest, states.trees[half, 0, MARGIN], heads, pending)
@@ -127,10 +114,11 @@ def parse_beam(arc_scorer, label_scorer, sentences, i, width):
     i (int): Which sentence.
     RETURNS (tuple[int32[m, n], int32[m, n], float64[m]]): Heads, labels, and the scores of the arcs.
     """
-    n = sentences.offsets[i + 1] - sentences.offsets[i]
+    start, end = sentences.offsets[i], sentences.offsets[i + 1]
+    n = end - start
     states = new_states(arc_scorer, n, width)
     workbench = new_workbench(label_scorer, n)
-    sentence = _of(sentences, i)
+    sentence = sentence_of(sentences, sentences.symbols[start:end], start, end)
     half, size = search(arc_scorer, sentence, width, True, states)
     heads = np.empty((size, n), dtype=np.int32)
     labels = np.empty((size, n), dtype=np.int32)

@@ -121,12 +121,12 @@ def _place(parent, sibling, grandparent, child, left, right, direction, n):
 
 
 @inner
-def place_child(parent, sibling, grandparent, child, n):
-    """Where a child is generated, as far as it is known without its own children.
+def place_child(parent, sibling, child, n):
+    """Where a child is generated, as far as it is known without its own children and its grandparent.
 
-    parent, sibling, grandparent, child (int): Positions; ROOT is n, and what does not exist is n + 1.
+    parent, sibling, child (int): Positions; ROOT is n, and what does not exist is n + 1.
     """
-    return _place(parent, sibling, grandparent, child, n + 1, n + 1, LEFT if child < parent < n else RIGHT, n)
+    return _place(parent, sibling, n + 1, child, n + 1, n + 1, LEFT if child < parent < n else RIGHT, n)
 
 
 @inner

@@ -71,7 +71,7 @@ def chart_scores(model, words, tags):
     tag_room, stop = rooms[TAG], alphabet_of(model.tag) - 1
     rest = np.empty(n)
     for child in range(n):
-        event = place_child(n, n + 1, n + 1, child, n)
+        event = place_child(n, n + 1, child, n)
         score = _log_probability(model, TAG, symbols, event, tags[child], rooms)
         scores.root[child] = score + _log_child(model, symbols, event, words, rooms)
     for parent in range(n):
@@ -79,7 +79,7 @@ def chart_scores(model, words, tags):
             step = 1 if direction == 1 else -1
             end = n if direction == 1 else -1
             for child in range(parent + step, end, step):
-                event = place_child(parent, n + 1, n + 1, child, n)
+                event = place_child(parent, n + 1, child, n)
                 rest[child] = _log_child(model, symbols, event, words, rooms)
             # The children after a sibling, the first of them after none; and that there is none.
             sibling = parent
@@ -100,7 +100,7 @@ def chart_scores(model, words, tags):
                 for child in range(sibling + step, end, step):
                     score = log(tag_room.out[tags[child]])
                     if not is_first and _reads_sibling(model):
-                        event = place_child(parent, before, n + 1, child, n)
+                        event = place_child(parent, before, child, n)
                         score += _log_child(model, symbols, event, words, rooms)
                     else:
                         score += rest[child]

@@ -194,9 +194,8 @@ class WordClassifier(ClassedModel):
         """
         check_can_learn(self.perceptron)
         counts = np.zeros(2, dtype=np.int64)
-        own, number = (self._reading, self.perceptron, sequences, self._possible, gold), len(sequences.offsets) - 1
         self._weights = None
-        learn_outcomes(*own, 0, number, search, margin, counts)
+        learn_outcomes(self._reading, self.perceptron, sequences, self._possible, gold, search, margin, counts)
         return counts
 
     def compact(self) -> None:

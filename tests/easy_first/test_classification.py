@@ -24,11 +24,8 @@ def learned(task, perceptron, *, beam=1, window=100, margin=0.0, gold=None):
     """Learn from all sequences; returns the counts of updates and the least lead."""
     counts = np.zeros(2, dtype=np.int64)
     gold = task.gold if gold is None else gold
-    number = len(task.sequences.offsets) - 1
     search = EasyFirstSearch(beam, window)
-    least = learn_outcomes(
-        task.reading, perceptron, task.sequences, task.possible, gold, 0, number, search, margin, counts
-    )
+    least = learn_outcomes(task.reading, perceptron, task.sequences, task.possible, gold, search, margin, counts)
     return counts, least
 
 

@@ -1,19 +1,43 @@
-"""Numba: when the code of a compiled function is optimised and made machine code of.
+"""Numba: by which passes a function is compiled, and when its code is optimised and made machine code of.
 
-Numba does both for every function by itself, then links what a function calls into it and does it all again. What only compiled code
+Numba optimises every function by itself, then links what a function calls into it and does it all again. What only compiled code
 calls needs no machine code of its own: its `Inner` library waits as it is, and is linked once into each `Entry`, which Python calls,
 with all that it calls in turn. Only that is optimised.
 """
 
 import gc
 from collections.abc import Iterable
+from types import CodeType
 from typing import Any
 
+from llvmlite import binding
+from numba.core import config, typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import PassManager
 from numba.core.environment import lookup_environment
+from numba.core.targetconfig import ConfigStack
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
+# Numba's passes, without those that look for what no function here has: `with`, prange, literal_unroll, functions to inline. Nor are
+# expressions of arrays made one loop.
+_PASSES = (
+    untyped_passes.TranslateByteCode,
+    untyped_passes.FixupArgs,
+    untyped_passes.IRProcessing,
+    untyped_passes.RewriteSemanticConstants,
+    untyped_passes.DeadBranchPrune,
+    untyped_passes.GenericRewrites,
+    untyped_passes.RewriteDynamicRaises,
+    untyped_passes.ReconstructSSA,
+    typed_passes.NopythonTypeInference,
+    typed_passes.PreLowerStripPhis,
+    typed_passes.NoPythonSupportedFeatureValidation,
+    typed_passes.IRLegalization,
+    typed_passes.AnnotateTypes,
+    typed_passes.NativeLowering,
+    typed_passes.NoPythonBackend,
+)
 # How seldom Python looks for cycles of objects while it compiles.
 _RARELY = (100_000, 50, 50)
 
@@ -71,6 +95,26 @@ class Entry(JITCodeLibrary):
             if environment is not None:
                 self.codegen.set_env(variable.name, environment)
 
+    def _optimize_final_module(self) -> None:
+        """Optimise as Numba does, but unroll no loops: most are short, and there would be twice as much code to optimise."""
+        codegen = self._codegen
+        # Numba 0.60 has LLVM's former pass managers.
+        if not hasattr(codegen, "_pass_builder"):
+            super()._optimize_final_module()
+            return
+        first, builder = codegen._module_pass_manager(
+            opt=codegen._opt_level, loop_vectorize=codegen._loopvect, slp_vectorize=False, cost="cheap"
+        )
+        first.run(self._final_module, builder)
+        tuning = binding.create_pipeline_tuning_options(int(config.OPT))
+        tuning.loop_unrolling = False
+        tuning.loop_vectorization = bool(config.LOOP_VECTORIZE)
+        tuning.slp_vectorization = bool(config.SLP_VECTORIZE)
+        builder = binding.create_pass_builder(codegen._tm, tuning)
+        passes = builder.getModulePassManager()
+        passes.add_refprune_pass()
+        passes.run(self._final_module, builder)
+
 
 def _link(module: Any, libraries: Iterable[Any], to: Any) -> list[str]:
     """Link some libraries into a module, and what the `Inner` ones of them call in turn, each once. Returns the functions of these."""
@@ -94,8 +138,24 @@ def _link(module: Any, libraries: Iterable[Any], to: Any) -> list[str]:
     return names
 
 
+def _library(codegen: Any, name: str) -> JITCodeLibrary:
+    """A library for what Numba itself has compiled of Python, as np.zeros: it need not be optimised either, unless Python could call it."""
+    flags = ConfigStack.top_or_none()
+    return (Inner if flags is not None and flags.no_cpython_wrapper else JITCodeLibrary)(codegen, name)
+
+
 class _Pipeline(Compiler):
     library: type
+
+    def define_pipelines(self) -> list[PassManager]:
+        """By which passes the function is compiled: Numba's, if there is another function in it."""
+        if any(isinstance(constant, CodeType) for constant in self.state.func_id.code.co_consts):
+            return super().define_pipelines()
+        passes = PassManager("nopython")
+        for each in _PASSES:
+            passes.add_pass(each, each.name())
+        passes.finalize()
+        return [passes]
 
     def compile_extra(self, function: Any) -> Any:
         """Compile a function into a library of this kind."""
@@ -122,7 +182,10 @@ class EntryPipeline(_Pipeline):
         threshold = gc.get_threshold()
         if 0 < threshold[0] < _RARELY[0]:
             gc.set_threshold(*_RARELY)
+        codegen = self.state.targetctx.codegen()
+        codegen._library_class = _library
         try:
             return super().compile_extra(function)
         finally:
+            del codegen._library_class
             gc.set_threshold(*threshold)

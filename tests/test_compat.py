@@ -117,6 +117,35 @@ def test_what_calls_a_function_from_python_and_from_c_is_only_made_where_it_is_a
     assert "cpython" not in compiled_code(counting=True, called_from_python=False)
 
 
+@njit
+def squares(n):
+    return [i * i for i in range(n)]
+
+
+def test_what_is_compiled_for_an_entry_can_be_called_by_others_and_from_python():
+    @njit(**compat.options(counting=True, called_from_python=True))
+    def entry(n):
+        return np.zeros(n).sum() + squares(n)[n - 1]
+
+    @njit
+    def other(n):
+        return np.zeros(n).sum() + squares(n)[n - 1]
+
+    assert entry(3) == other(3) == 4.0
+    assert squares(3) == [0, 1, 4]
+
+
+def test_what_has_functions_inside_is_compiled_by_the_passes_of_numba():
+    @njit(**compat.options(counting=True, called_from_python=True))
+    def entry(n):
+        def twice(i):
+            return 2 * i
+
+        return twice(n)
+
+    assert entry(3) == 6
+
+
 def test_a_function_asks_the_cache_that_it_is_given():
     class Asked(NullCache):
         asked = ()

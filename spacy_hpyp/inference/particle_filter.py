@@ -140,11 +140,18 @@ def is_pursued(scheme, weight, depth, heuristic):
 
 
 @generic_default
-def put_in(scheme, beam, first, size):
-    """Let a derivation that has been entered at the last place, `size` - 1, take its turn among those to be continued.
+def take_out(scheme, beam, first, size):
+    """Take the derivation at place `first` out of those that are still to be continued.
 
-    beam (Beam), first (int), size (int): They are at places from `first` up to `size`, the next one first; their order may change.
+    beam (Beam), first (int), size (int): They are at places from `first` up to `size`; their order may change.
+    RETURNS (tuple[int, int]): `first` and `size` of the rest. The one to be continued next is at place `first`.
     """
+    return first + 1, size
+
+
+@generic_default
+def put_in(scheme, beam, size):
+    """Let a derivation that has been entered at the last place, `size` - 1, take its turn among those to be continued."""
 
 
 @generic
@@ -266,7 +273,7 @@ def search_step(task, scheme, records, used, beam, first, size, shifted, shifted
         top, theta, k, depth = np.int64(beam.record[i]), beam.weight[i], beam.particles[i], beam.depth[i]
         heuristic = beam.heuristic[i]
         is_held = i == held
-        i += 1
+        i, size = take_out(scheme, beam, i, size)
         if word == task.length and depth == 1:
             shifted_held = shifted_size if is_held else shifted_held
             shifted_size = append(shifted, shifted_size, top, theta, k, depth, heuristic)
@@ -291,7 +298,7 @@ def search_step(task, scheme, records, used, beam, first, size, shifted, shifted
                 held = size if is_held and options.outcome[j] == follows else held
                 weight = theta + gain(scheme, options.probability[j], p_generate + p_attach)
                 size = append(beam, size, used, weight, options.particles[j], depth - 1, heuristic)
-                put_in(scheme, beam, i, size)
+                put_in(scheme, beam, size)
                 used += 1
         if k_generate > 0:
             generated = theta + gain(scheme, p_generate, p_generate + p_attach)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compiled import implements, inner, inner_maker
 from .beam import Sums, add_end, add_word, keep, log_sum, note_tagged, swap
-from .particle_filter import allot, arrive, divide, is_pursued, note, put_in, select
+from .particle_filter import allot, arrive, divide, is_pursued, note, put_in, select, take_out
 from .rounding import Search, expected_weight
 
 
@@ -82,13 +82,31 @@ def _can_be_kept(scheme, weight, depth):
     return expected_weight(weight, depth, scheme.highest[scheme.word[0]], scheme.search) >= scheme.best[-1]
 
 
+@implements(take_out, Pruning)
+@inner
+def _take_out(scheme, beam, first, size):
+    """Those to be continued are a heap, the most probable one first: what it could become does not depend on anything else."""
+    size -= 1
+    swap(beam, 0, size)
+    place = 0
+    while 2 * place + 1 < size:
+        below = 2 * place + 1
+        if below + 1 < size and beam.weight[below + 1] > beam.weight[below]:
+            below += 1
+        if beam.weight[below] <= beam.weight[place]:
+            break
+        swap(beam, place, below)
+        place = below
+    return 0, size
+
+
 @implements(put_in, Pruning)
 @inner
-def _put_in(scheme, beam, first, size):
+def _put_in(scheme, beam, size):
     place = size - 1
-    while place > first and beam.weight[place - 1] < beam.weight[place]:
-        swap(beam, place - 1, place)
-        place -= 1
+    while place > 0 and beam.weight[(place - 1) // 2] < beam.weight[place]:
+        swap(beam, place, (place - 1) // 2)
+        place = (place - 1) // 2
 
 
 @implements(note, Pruning)
@@ -124,7 +142,7 @@ def _select(scheme, beam, size, held, word, is_last):
         if expected > least or (expected == least and room > 0):
             room -= expected == least
             left = keep(beam, i, left, beam.particles[i])
-            _put_in(scheme, beam, 0, left)
+            _put_in(scheme, beam, left)
     kept = log_sum(beam.weight, left)
     if is_last:
         add_end(scheme.sums, word, kept)

@@ -138,7 +138,7 @@ def _is_pursued(scheme, weight, depth, heuristic):
 
 @implements(put_in, Rounding)
 @inner
-def _put_in(scheme, beam, first, size):
+def _put_in(scheme, beam, size):
     last = size - 1
     if scheme.search.apart and beam.depth[last] == 1:
         scheme.ended[0] = log_add(scheme.ended[0], beam.weight[last])

@@ -24,7 +24,7 @@ import spacy_hpyp
 from spacy_hpyp.compat import cli
 from spacy_hpyp.compat import numba as compat
 from spacy_hpyp.compat.spacy import attribute_key, beam_parses, nonproj
-from spacy_hpyp.compiled import compiled, generic_default, generic_maker, implements, inner
+from spacy_hpyp.compiled import compiled, generic_default, generic_maker, implements, inner, inner_maker
 
 PACKAGE = Path(spacy_hpyp.__file__).parent
 #: Documented, for all that they begin with an underscore: of spaCy's extension attributes and of NamedTuples.
@@ -133,6 +133,28 @@ def test_what_is_compiled_for_an_entry_can_be_called_by_others_and_from_python()
 
     assert entry(3) == other(3) == 4.0
     assert squares(3) == [0, 1, 4]
+
+
+def test_several_functions_that_an_entry_calls_can_raise_errors_with_numbers():
+    @inner_maker
+    def check_least(n):
+        if n < 1:
+            raise ValueError("too few", n)
+
+    @inner_maker
+    def check_most(n):
+        if n > 9:
+            raise ValueError("too many", n)
+
+    @njit(**compat.options(counting=True, called_from_python=True))
+    def entry(n):
+        check_least(n)
+        check_most(n)
+        return n
+
+    assert entry(3) == 3
+    with pytest.raises(ValueError, match="too many"):
+        entry(10)
 
 
 def test_what_has_functions_inside_is_compiled_by_the_passes_of_numba():

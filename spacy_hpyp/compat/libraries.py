@@ -119,6 +119,7 @@ class Entry(JITCodeLibrary):
 def _link(module: Any, libraries: Iterable[Any], to: Any) -> list[str]:
     """Link some libraries into a module, and what the `Inner` ones of them call in turn, each once. Returns the functions of these."""
     names: list[str] = []
+    defined = {function.name for function in module.functions if not function.is_declaration}
     seen, others, ahead = {to}, [], list(libraries)[::-1]
     while ahead:
         library = ahead.pop()
@@ -127,7 +128,13 @@ def _link(module: Any, libraries: Iterable[Any], to: Any) -> list[str]:
         seen.add(library)
         to._reload_init.update(library._reload_init)
         if isinstance(library, Inner):
-            names += [function.name for function in library._final_module.functions if not function.is_declaration]
+            for function in library._final_module.functions:
+                if function.name in defined and not function.is_declaration:
+                    # Numba writes what makes an error of numbers into each module that raises such a one.
+                    function.linkage = "linkonce_odr"
+                elif not function.is_declaration:
+                    names.append(function.name)
+            defined.update(names)
             module.link_in(library._final_module, preserve=True)
             ahead += library._linking_libraries[::-1]
         else:

@@ -56,7 +56,7 @@ def right_arc(label):
 
 @compiled
 def arc_of(direction, label):
-    """The action of one of the classes of arcs."""
+    """The arc action of a direction, `LEFT_ARCS` or `RIGHT_ARCS`, and a label."""
     return FIRST_ARC + 2 * label + direction - LEFT_ARCS
 
 

@@ -108,7 +108,7 @@ def events_of(pool, distribution, factored, words, tags, actions, root_tag=NONE)
 def observe(generated: Generated, elements: np.ndarray, possible: np.ndarray) -> Observations:
     """Read the events of one distribution off derivations.
 
-    generated (Generated): What it has generated.
+    generated (Generated): What the distribution has generated in each derivation, one at least.
     elements (int32[elements, 4]): What to read, rows of `ELEMENTS`.
     possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context.
     RETURNS (Observations): A group of events for each sentence.

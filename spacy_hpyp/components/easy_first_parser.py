@@ -28,6 +28,7 @@ from ..training.confidence import is_cross_fitted, is_held_out, learn_from_all, 
 from ..training.treebank import GoldCorpus, Seen
 from .alignment import gold_documents
 from .factories import TREE_SCORES, TREES, register
+from .neighbours import components_before
 from .parsers import Parser
 from .settings import EasyFirstParserSettings
 
@@ -105,12 +106,7 @@ class EasyFirstParser(Parser):
         """Tags of the training sentences by taggers that have not seen them."""
         if self.folds == 0 or nlp is None:
             return {}
-        taggers = []
-        for name, component in nlp.pipeline:
-            if component is self:
-                break
-            if hasattr(component, "jackknife"):
-                taggers.append((name, component))
+        taggers = [each for each in components_before(self, nlp.pipeline) if hasattr(each[1], "jackknife")]
         if not taggers:
             warnings.warn(
                 f"The component '{self.name}' learns from gold tags: there is no component before it whose tags can be jack-knifed. "

@@ -1,7 +1,8 @@
 """Components that work with others, which they look for in the pipeline that they stand in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
 
@@ -10,6 +11,11 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..compat.spacy import PipelineMember
+
+
+def components_before(component: Any, components: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Those of a pipeline that come before one of them, all if that is none of them; with their names."""
+    return takewhile(lambda each: each[1] is not component, components)
 
 
 @dataclass(frozen=True)
@@ -30,13 +36,11 @@ class Place:
 
         disabled (bool): Whether those are among them that are disabled.
         """
-        found = []
-        for name, component in self.nlp.components:
-            if component is self.component:
-                break
-            if disabled or name not in self.nlp.disabled:
-                found.append((name, self.others.get(name, component)))
-        return found
+        return [
+            (name, self.others.get(name, component))
+            for name, component in components_before(self.component, self.nlp.components)
+            if disabled or name not in self.nlp.disabled
+        ]
 
     def named(self, name: str, setting: str) -> Any:
         """A component of the pipeline.

@@ -18,6 +18,7 @@ from ..models.votes import Result, Votes
 from .base import TrainableComponent
 from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .keep_parse import KeepParse
+from .neighbours import components_before
 from .scorer import make_scorer
 from .settings import CombinerSettings
 
@@ -105,14 +106,11 @@ class VotingComponent(TrainableComponent):
         }
 
     def _voters_before(self, nlp: Language | None) -> list[str]:
-        found = []
-        for _, component in nlp.components if nlp is not None else []:
-            if component is self:
-                break
-            if isinstance(component, KeepParse):
-                found.append(component.name_of_parse)
+        components = nlp.components if nlp is not None else []
+        before = components_before(self, components)
+        found = [component.name_of_parse for _, component in before if isinstance(component, KeepParse)]
         # The parse that a Doc has now may be a voter's if it is none that was kept.
-        last = dict(nlp.components).get(self.last) if nlp is not None else None
+        last = dict(components).get(self.last)
         return list(dict.fromkeys([*found, self.last] if self.last and not isinstance(last, KeepParse) else found))
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:

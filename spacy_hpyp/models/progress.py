@@ -1,7 +1,7 @@
 """How far the training of a count model is: what is seated, what was drawn for it, and what is left of the sweep."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,25 +54,36 @@ class Progress:
     sweeps: int = 0
     awaits_contrast: bool = False
 
-    def take_drawn(self, keys: Iterable[bytes], lengths: Iterable[int], drawn: str) -> list[np.ndarray | None]:
-        """Take out what has been drawn for some seated sentences; None for those that are still as the treebank says.
+    def take_drawn(self, keys: Iterable[bytes], places: Iterable[Sequence[np.ndarray]], drawn: str) -> list[bool]:
+        """Take out what has been drawn for some seated sentences, and write it over what the treebank says of them.
 
         Of the copies of a sentence each has its turn, whatever batches they are in: first those that nothing was drawn for, then those
         that wait the longest.
 
-        lengths (Iterable[int]): How long a derivation of each would be.
+        places (Iterable[Sequence[int32[*]]]): Of each, the parts of arrays that its derivation is in, one after the other.
         drawn (str): What a derivation is called.
-        RAISES (ValueError): If one has another length.
+        RETURNS (list[bool]): For which of them something has been drawn; the others are still as the treebank says.
+        RAISES (ValueError): If a derivation has another length.
         """
-        found: list[np.ndarray | None] = []
+        found: list[bool] = []
         taken: Counter[bytes] = Counter()
-        for key, length in zip(keys, lengths, strict=True):
+        for key, parts in zip(keys, places, strict=True):
             paths = self.derivations.get(key, [])
-            found.append(paths.pop(0) if paths and self.seated[key] - taken[key] <= len(paths) else None)
+            found.append(bool(paths) and self.seated[key] - taken[key] <= len(paths))
             taken[key] += 1
-            if found[-1] is not None and len(found[-1]) != length:
-                raise ValueError(f"The model has the {drawn} of another sentence in place of a training sentence's.")
+            if found[-1]:
+                path, ends = paths.pop(0), np.cumsum([len(part) for part in parts])
+                if len(path) != ends[-1]:
+                    raise ValueError(
+                        f"The model has the {drawn} of another sentence in place of a training sentence's."
+                    )
+                for part, own in zip(parts, np.split(path, ends[:-1])):
+                    part[:] = own
         return found
+
+    def keep_drawn(self, key: bytes, parts: Sequence[np.ndarray]) -> None:
+        """Keep the derivation of a sentence, until `take_drawn` takes it out of there."""
+        self.derivations.setdefault(key, []).append(np.concatenate(parts))
 
     def values(self) -> dict[str, Any]:
         """What the fields of a schema write: all but numbers is in the form in which it is stored."""

@@ -144,29 +144,22 @@ def visit(
     sentences = join(batch.rows)
     derivations = static_derivations(sentences)
     seated = np.array(batch.seated)
-    drawn, visited = [], np.flatnonzero(seated).tolist()
-    lengths = 3 * np.diff(sentences.offsets)[visited]
-    for i, path in zip(visited, model.progress.take_drawn([batch.keys[i] for i in visited], lengths, "derivation")):
-        if path is not None:
-            start, end = sentences.offsets[i], sentences.offsets[i + 1]
-            derivations.actions[2 * start : 2 * end] = path[: 2 * (end - start)]
-            derivations.tags[start:end] = path[2 * (end - start) :]
-            drawn.append(i)
+    bounds = zip(sentences.offsets, sentences.offsets[1:])
+    places = [(derivations.actions[2 * start : 2 * end], derivations.tags[start:end]) for start, end in bounds]
+    progress, visited = model.progress, np.flatnonzero(seated)
+    taken = progress.take_drawn([batch.keys[i] for i in visited], [places[i] for i in visited], model.drawn)
     if latent == "nothing":
         found = model.visit(sentences, derivations, seated, rng, threads)
+        visited = visited[taken]
     else:
         given_trees = latent == "derivations"
         found = model.visit_latent(sentences, derivations, seated, rng, given_trees=given_trees, particles=particles)
-        drawn = visited
-    progress = model.progress
     for key, was_seated in zip(batch.keys, batch.seated):
         if not was_seated:
             progress.seated[key] = progress.seated.get(key, 0) + 1
             progress.sweep.copies[key] = max(progress.sweep.copies[key], progress.seated[key])
     progress.tokens += int(np.diff(sentences.offsets)[~seated].sum())
     progress.sweep.passages += batch.passages
-    for i in drawn:
-        start, end = sentences.offsets[i], sentences.offsets[i + 1]
-        path = np.concatenate([derivations.actions[2 * start : 2 * end], derivations.tags[start:end]])
-        progress.derivations.setdefault(batch.keys[i], []).append(path)
+    for i in visited:
+        progress.keep_drawn(batch.keys[i], places[i])
     return found

@@ -8,7 +8,6 @@ from collections import Counter
 
 import numpy as np
 
-from ..annotation.arrays import Sentences
 from ..annotation.documents import GoldSentence, RawSentence, join, read_gold, read_tagged
 from ..compiled import NONE
 from ..head_outward.contexts import DISTRIBUTIONS
@@ -73,12 +72,16 @@ def visit(
             continue
         sentences = join([rows for _, rows, _ in group])
         seated = np.array([was for _, _, was in group])
-        _take_trees(model, group, sentences)
+        bounds = zip(sentences.offsets, sentences.offsets[1:])
+        places = [(sentences.heads[start:end], sentences.labels[start:end]) for start, end in bounds]
+        copies = np.flatnonzero(seated)
+        taken = progress.take_drawn([group[i][0] for i in copies], [places[i] for i in copies], model.drawn)
         if is_drawn:
             found, gradient = model.visit_latent(sentences, None, seated, rng)
         else:
             found, gradient = model.visit(sentences, None, seated, rng, threads)
-        _keep_trees(model, group, sentences, drawn=bool(is_drawn))
+        for i in range(len(group)) if is_drawn else copies[taken]:
+            progress.keep_drawn(group[i][0], places[i])
         gradients.append(gradient)
         totals = {name: totals[name] + found[name] for name in DISTRIBUTIONS}
     every = [*groups[0], *groups[1]]
@@ -87,24 +90,3 @@ def visit(
         for name in (DISTRIBUTIONS if gradients else ())
     }
     return totals, gradient, sum(rows.shape[1] for _, rows, _ in every), all(was for _, _, was in every)
-
-
-def _take_trees(model: HeadOutwardModel, group: list[tuple[bytes, np.ndarray, bool]], sentences: Sentences) -> None:
-    """Put the trees that have been drawn for sentences in the place of what the treebank says."""
-    copies = [i for i, (_, _, seated) in enumerate(group) if seated]
-    keys, lengths = [group[i][0] for i in copies], [2 * group[i][1].shape[1] for i in copies]
-    for i, tree in zip(copies, model.progress.take_drawn(keys, lengths, "tree")):
-        if tree is not None:
-            start, end = sentences.offsets[i], sentences.offsets[i + 1]
-            sentences.heads[start:end], sentences.labels[start:end] = np.split(tree, 2)
-
-
-def _keep_trees(
-    model: HeadOutwardModel, group: list[tuple[bytes, np.ndarray, bool]], sentences: Sentences, *, drawn: bool
-) -> None:
-    """Keep the trees that are not those of the treebank."""
-    for i, (key, rows, _) in enumerate(group):
-        tree = slice(sentences.offsets[i], sentences.offsets[i + 1])
-        heads, labels = sentences.heads[tree], sentences.labels[tree]
-        if drawn or not np.array_equal(heads, rows[2]):
-            model.progress.derivations.setdefault(key, []).append(np.concatenate([heads, labels]))

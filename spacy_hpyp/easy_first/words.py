@@ -38,14 +38,13 @@ What an element would read before the first or after the last word is a symbol o
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from zlib import crc32
 
 import numpy as np
 
 from ..annotation.arrays import Guides, block_starts
 from ..compiled import NONE
 from ..text.candidates import Candidates
-from ..text.elements import CLASS_ATTRIBUTES, class_symbols
+from ..text.elements import CLASS_ATTRIBUTES, class_symbols, string_number
 from ..text.vocabulary import Vocabulary
 from .classification import Possible, Reading
 from .templates import compile_templates
@@ -61,11 +60,6 @@ _KEPT_FORMS = 1 << 16
 _STEPS = np.array([0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999], dtype=np.float32)
 
 
-def _hash(text: str) -> int:
-    """A number for a string, the same in every process; strings that share one are read as the same."""
-    return crc32(text.encode("utf8", "surrogatepass"))
-
-
 def _shape(form: str) -> int:
     kinds: list[str] = []
     for character in form:
@@ -76,7 +70,7 @@ def _shape(form: str) -> int:
             kind = "X" if character.isupper() else "x"
         if kinds[-2:] != [kind, kind]:
             kinds.append(kind)
-    return _hash("".join(kinds))
+    return string_number("".join(kinds))
 
 
 def _case(form: str) -> int:
@@ -95,10 +89,10 @@ def spelling(form: str) -> dict[str, int]:
     lower, affixes = form.lower(), {}
     for length in _AFFIXES:
         is_long = len(form) >= length
-        affixes[f"prefix{length}"] = _hash(lower[:length]) if is_long else 0
-        affixes[f"suffix{length}"] = _hash(lower[-length:]) if is_long else 0
+        affixes[f"prefix{length}"] = string_number(lower[:length]) if is_long else 0
+        affixes[f"suffix{length}"] = string_number(lower[-length:]) if is_long else 0
     return {
-        "lower": _hash(lower),
+        "lower": string_number(lower),
         **affixes,
         "shape": _shape(form),
         "case": _case(form),
@@ -249,7 +243,7 @@ def guide_symbols(guides: Guides, offsets: np.ndarray) -> dict[str, np.ndarray]:
 
 def name_symbols(names: Iterable[str]) -> dict[str, int]:
     """Numbers for names, the same in every process; none is `NONE`."""
-    return {name: _hash(name) >> 1 for name in names}
+    return {name: string_number(name) >> 1 for name in names}
 
 
 class Lexicon:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from zlib import crc32
 
 import numpy as np
 from spacy.tokens import Doc
@@ -44,7 +43,7 @@ from ..storage.schema import (
     part,
     sentence_keys,
 )
-from ..text.elements import CLASS_ATTRIBUTES, class_symbols, reads_classes, without_classes
+from ..text.elements import CLASS_ATTRIBUTES, class_symbols, reads_classes, string_number, without_classes
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
 from .messages import labels_from_message, vocabulary_from_message, vocabulary_to_message
@@ -269,7 +268,7 @@ class TreeModel(ClassedModel):
                 lower = form.lower()
                 number = vocabulary.number(form)
                 usual = vocabulary.candidate_tags[vocabulary.tag_offsets[number]]
-                own = number + 1, _hash(lower), _hash(lower[-_SUFFIX:]), int(usual) + 1
+                own = number + 1, string_number(lower) >> 1, string_number(lower[-_SUFFIX:]) >> 1, int(usual) + 1
                 path = path_of(self.classes or {}, form) if self.is_classed else ""
                 known[form] = (*own, *class_symbols(path))
         return np.array([known[form] for form in forms], dtype=np.int32).reshape(-1, 4 + len(CLASS_ATTRIBUTES))
@@ -433,11 +432,6 @@ def _task(templates: list[list[str]], elements: Mapping[str, tuple[int, ...]], n
 
 def _scorer(task: _Task, weights: np.ndarray | Averages) -> Scorer:
     return Scorer(task.elements, task.templates, weights, kept=np.ones(len(task.templates.offsets) - 1, dtype=np.bool_))
-
-
-def _hash(text: str) -> int:
-    """A symbol for a string, the same everywhere."""
-    return crc32(text.encode("utf8", "surrogatepass")) >> 1
 
 
 def _sides(guides: Guides, offsets: np.ndarray) -> np.ndarray:

@@ -60,9 +60,14 @@ def compile_lists(
     return names, columns, np.array([names.index(name) for name in more], dtype=np.int32)
 
 
+def string_number(text: str) -> int:
+    """A number for a string, the same in every process (CRC-32); strings that share one are read as the same."""
+    return crc32(text.encode("utf8", "surrogatepass"))
+
+
 def class_symbols(path: str) -> list[int]:
     """What is read of a class, in the order of `CLASS_ATTRIBUTES`: numbers that are the same in every process, 0 where there is no class."""
-    return [crc32(path[:steps].encode()) >> 1 if path else 0 for steps in CLASS_ATTRIBUTES.values()]
+    return [string_number(path[:steps]) >> 1 if path else 0 for steps in CLASS_ATTRIBUTES.values()]
 
 
 def reads_classes(names: Iterable[str]) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from math import exp
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
+from .elements import string_number
 from .segmentation import pack_weights, unpack_weights
 
 # Places of hashed features, and how often all decisions are gone over.
@@ -159,9 +159,9 @@ class MultiwordTokens:
 
     def _places(self, tokens: Sequence[str], i: int, possible: Sequence[int]) -> np.ndarray:
         """The places of the features of a token together with each rule (int64[rules, features]): each by itself, and for all rules."""
-        features = np.array([crc32(each.encode("utf8", "surrogatepass")) for each in _features(tokens, i)])
+        features = np.array([string_number(each) for each in _features(tokens, i)])
         for_all = features & (_PLACES - 1)
-        rules = [crc32(repr(self.rules[number]).encode("utf8", "surrogatepass")) for number in possible]
+        rules = [string_number(repr(self.rules[number])) for number in possible]
         own = [(features ^ rule) * 0x9E3779B1 >> 7 & (_PLACES - 1) for rule in rules]
         return np.array([np.append(for_all, each) for each in own])
 

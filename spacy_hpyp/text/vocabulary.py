@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
 from ..compiled import NONE
 from ..settings import OneOf, check, whole
+from .elements import string_number
 from .seen_tags import SeenForms, SeenTags
 from .unknown_words import UnknownWordRule, check_rule
 
@@ -310,7 +310,7 @@ def _seen_again(counts: Iterable[Counter[int]], most: int) -> Iterator[tuple[int
 
 def _teaches(word: str) -> bool:
     """Whether a word is one of those from which it is learned what a rare word's tag elsewhere says."""
-    return crc32(word.encode("utf8", "surrogatepass")) % _TEACHERS == 0
+    return string_number(word) % _TEACHERS == 0
 
 
 def _without(seen: Sequence[int], tag: int) -> list[int]:

@@ -190,8 +190,8 @@ class EasyFirstParser(Parser):
         parser, progress = self.parser, self.parser.progress
         learned = [self._seen.made[key] for key in keys if not is_held_out(progress, key)]
         if learned:
-            rng = np.random.default_rng([self.seed, progress.steps])
-            report = parser.learn(joined(learned), self._learning(drop)._replace(explore=progress.passes > 0), rng)
+            learning = self._learning(drop)._replace(explore=progress.passes > 0)
+            report = parser.learn(joined(learned), learning, self._rng())
             self._updates += report.counts
             self._count_loss(losses, int(report.counts[EARLY] + report.counts[FULL]), len(learned))
         progress.steps += 1

@@ -202,9 +202,9 @@ class HPYPParser(ViewedParser):
             self._treebank.usable,
             weights_from(model, parameters),
             self.search,
-            np.random.default_rng([self.seed, model.progress.steps, 5]),
+            self._rng(5),
             threads=self.threads,
-            given_tags=self.tags == "given",
+            given_tags=self.settings.given_tags,
         )
 
         def use() -> None:
@@ -222,8 +222,8 @@ class HPYPParser(ViewedParser):
         model = self._initialized()
         # Sentences with latent derivations are not seated as the static oracle derives them.
         if self.search.marginals and not model.progress.derivations:
-            rng, given = np.random.default_rng([self.seed, model.progress.steps, 1]), self.tags == "given"
-            learn_confidence(model, self.search, rng, threads=self.threads, given_tags=given)
+            given = self.settings.given_tags
+            learn_confidence(model, self.search, self._rng(1), threads=self.threads, given_tags=given)
         model.progress.sweep.passages = []
 
     def _loss_of(self, examples: list[Example], scores: tuple[Layout, Parses]) -> float:
@@ -240,9 +240,8 @@ class HPYPParser(ViewedParser):
         RETURNS (tuple[Layout, Parses]): The best trees, and where their words stand.
         RAISES (ValueError): If the component has not been trained, or should use tags that are not there.
         """
-        self._check_trained()
-        model, docs, settings = self.learned, list(docs), self.settings
-        blocks, layout = encode_docs(docs, model.encoder, given_tags=settings.tags == "given")
+        model, docs, settings = self._initialized(), list(docs), self.settings
+        blocks, layout = encode_docs(docs, model.encoder, given_tags=settings.given_tags)
         search = settings.search if search is None else search
         parses = decode(model.frozen, blocks, search, settings.threads)
         if model.confidence is not None:
@@ -290,7 +289,7 @@ class HPYPParser(ViewedParser):
         RAISES (ValueError): If k is not a whole number of at least 1, or the model generates no words.
         """
         k, model = whole("k", k, least=1), self._initialized()
-        given = self.tags == "given"
+        given = self.settings.given_tags
         return find_increments(model, [words_as_tokens(doc)], self.search, k, threads=self.threads, given_tags=given)[0]
 
     def candidates(self, doc: Doc, k: int, *, labels_per_arc: int | None = None) -> list[Candidates]:
@@ -304,7 +303,7 @@ class HPYPParser(ViewedParser):
         """
         k = whole("k", k, least=1)
         model, doc = self._initialized(), words_as_tokens(doc)
-        blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
+        blocks, layout = encode_docs([doc], model.encoder, given_tags=self.settings.given_tags)
         search = self._search_of_all(labels_per_arc)
         sentences, of_each = posteriors(model.frozen, blocks, search, self.threads)
         letters = model.spell_docs([doc], layout, blocks.words)
@@ -325,10 +324,9 @@ class HPYPParser(ViewedParser):
         RETURNS (TreeLogProbs): In nats; not a number where a candidate is no tree, or has tags or labels that the model does not have.
         """
         model, doc = self._initialized(), words_as_tokens(doc)
-        encoder = model.encoder
         found = TreeLogProbs(np.full(len(candidates), np.nan), np.ones(len(candidates), dtype=bool))
         trees = [
-            (sentence, encoder.encode(sentence) if sentence.heads.count(NONE) == 1 else "")
+            (sentence, model.encoder.encode(sentence) if sentence.heads.count(NONE) == 1 else "")
             for sentence in candidates.sentences(doc)
         ]
         places = [i for i, (_, rows) in enumerate(trees) if not isinstance(rows, str)]
@@ -341,9 +339,7 @@ class HPYPParser(ViewedParser):
         documents (Sequence[GoldDocument]): Gold sentences; it need not have learned from them.
         RAISES (ValueError): If the component has not been trained, or has latent derivations.
         """
-        model = self._initialized()
-        rng = np.random.default_rng([self.seed, model.progress.steps, 3])
-        others = copy(without(model, documents, rng, threads=self.threads))
+        others = copy(without(self._initialized(), documents, self._rng(3), threads=self.threads))
         return HPYPParser(self.vocab, thinc_model(others), self.name, scorer=self.scorer, **asdict(self.settings))
 
     def posterior(self, doc: Doc, *, labels_per_arc: int | None = None) -> Marginals:
@@ -356,7 +352,7 @@ class HPYPParser(ViewedParser):
         RAISES (ValueError): If `labels_per_arc` is not a whole number of at least 1.
         """
         model, doc = self._initialized(), words_as_tokens(doc)
-        blocks, layout = encode_docs([doc], model.encoder, given_tags=self.tags == "given")
+        blocks, layout = encode_docs([doc], model.encoder, given_tags=self.settings.given_tags)
         shares = mixture(model.frozen, blocks, self._search_of_all(labels_per_arc), self.threads)
         return marginals(doc, layout, shares, model.encoder)
 
@@ -415,10 +411,10 @@ class HPYPParser(ViewedParser):
             model,
             [sentences for _, sentences, _ in annotated],
             self._changed({"guides": True}).search,
-            np.random.default_rng([self.seed, model.progress.steps, 2]),
+            self._rng(2),
             folds=folds,
             threads=self.threads,
-            given_tags=self.tags == "given",
+            given_tags=self.settings.given_tags,
         )
         return annotated, parts
 

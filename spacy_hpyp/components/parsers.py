@@ -31,9 +31,9 @@ from .base import MISSING, TrainableComponent
 class Parser(TrainableComponent):
     """A component whose model has tags and labels, and that learns from sentences with complete trees.
 
-    Its settings have `tokens`. A subclass defines `_begin`, which puts a model that knows a corpus, and has learned nothing of it, in the place
-    of its own: given the corpus, tags and labels as `label_data`, the examples that it was read from, and the pipeline. On an error it stays as
-    it is.
+    Its settings have `tokens` and `seed`. A subclass defines `_begin`, which puts a model that knows a corpus, and has learned nothing of
+    it, in the place of its own: given the corpus, tags and labels as `label_data`, the examples that it was read from, and the pipeline. On
+    an error it stays as it is.
     """
 
     default_scorer = staticmethod(make_parser_scorer())
@@ -64,6 +64,10 @@ class Parser(TrainableComponent):
     def _reset_training(self) -> None:
         super()._reset_training()
         self._has_warned = False
+
+    def _rng(self, *purpose: int) -> np.random.Generator:
+        """What is drawn at the step that training has come to, which is something else for each purpose."""
+        return np.random.default_rng([self.settings.seed, self.learned.progress.steps, *purpose])
 
     def initialize(
         self,
@@ -119,7 +123,7 @@ class GibbsParser(Parser):
     the Example. Sentences that are not seated yet are added. When every sentence that the corpus is known to have has been visited,
     hyperparameters are resampled.
 
-    Its settings have `seed`. A subclass defines
+    A subclass defines
 
     * `_new_treebank`: the sentences that a model is trained on, before any has come by.
     * `_initialize_model`: gives a model its vocabulary, tags and labels, of a corpus and `label_data`.
@@ -156,8 +160,7 @@ class GibbsParser(Parser):
 
     def _step(self, batch: Any, losses: dict[str, float]) -> bool:
         """A step for a batch of sentences, one at least, in the guard. Returns whether a sweep is complete with it."""
-        progress = self.learned.progress
-        rng = np.random.default_rng([self.settings.seed, progress.steps])
+        progress, rng = self.learned.progress, self._rng()
         progress.steps += 1
         log_probabilities, gradient, tokens, are_learned = self._visit(batch, rng)
         if gradient and are_learned:

@@ -36,7 +36,7 @@ def rate_labels(parser: HPYPParser, docs: Sequence[Doc], *, labels_per_arc: int 
     if any(len(doc) and not doc.has_annotation("DEP") for doc in docs):
         raise ValueError("Labels can only be rated in documents that have been parsed.")
     encoder = parser.joint.encoder
-    blocks, layout = encode_docs(docs, encoder, given_tags=parser.tags == "given")
+    blocks, layout = encode_docs(docs, encoder, given_tags=parser.settings.given_tags)
     search = parser.search._replace(marginals=True, labels_per_arc=labels_per_arc)
     names = np.array([*(label.split(nonproj.DELIMITER)[0] for label in encoder.labels), ROOT_LABEL], dtype=object)
     found = np.zeros(len(layout.token))

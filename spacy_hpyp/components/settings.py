@@ -111,6 +111,11 @@ class ParserSettings(Settings):
     seed: int = setting(0, SEED, "fixes training bit for bit")
 
     @property
+    def given_tags(self) -> bool:
+        """Whether tags are used as they are found."""
+        return self.tags == "given"
+
+    @property
     def search(self) -> Search:
         """The same for compiled code."""
         consensus = self.decoding == "mbr"

@@ -91,7 +91,7 @@ def check_can_learn(perceptron: Perceptron | Averages) -> None:
     """
     if isinstance(perceptron, Averages) or (perceptron.clock[0] == 0 and perceptron.weights.any()):
         raise ValueError(
-            "This model cannot learn: 'hpyp compact' has left what it predicts by, and nothing else. Train on the pipeline that it was made of."
+            "This model cannot learn any more: 'hpyp compact' has left what it predicts by, and nothing else. Train on the pipeline that it was made of."
         )
 
 

@@ -24,6 +24,8 @@ _DENSE = 128
 # A slice that shrinks has no room left after about a hundred steps, and one that steps out has left the floating-point numbers
 # after fewer than a thousand: whoever is still searching then searches for nothing.
 _STEPS = 1000
+# How many servings are counted at a time.
+_PIECE = 2**20
 
 
 class Histograms(NamedTuple):
@@ -43,19 +45,27 @@ def histograms(franchise: Franchise) -> Histograms:
     servings = franchise.servings[: franchise.used[column.N_SERVINGS]]
     tier = restaurants[:, column.TIER]
     one = np.ones(len(tier), dtype=np.int32)
+    # Some servings at a time: of all of them, copies of what is counted would need more memory than the seating has.
+    pieces = [servings[first : first + _PIECE] for first in range(0, len(servings), _PIECE)]
+    sizes = [_sizes(franchise, tier, piece, _PIECE * number) for number, piece in enumerate(pieces)]
+    return Histograms(
+        customers=_tally(tier, restaurants[:, column.CUSTOMERS], one),
+        tables=_tally(tier, restaurants[:, column.TABLES], one),
+        sizes=_tally(*np.concatenate([np.empty((0, 3), dtype=np.int64), *sizes]).T),
+    )
+
+
+def _sizes(franchise: Franchise, tier: np.ndarray, servings: np.ndarray, first: int) -> np.ndarray:
+    """How often tables have how many customers in each tier, among servings that stand one after the other from the first on."""
     # The customers of a single table, or the cells of a histogram.
     single, several = np.flatnonzero(servings[:, column.OPEN] == 1), np.flatnonzero(servings[:, column.OPEN] > 1)
-    kinds, cells = walk_cells(franchise, several)
+    kinds, cells = walk_cells(franchise, first + several)
     owner = np.concatenate(
         [servings[single, column.RESTAURANT], np.repeat(servings[several, column.RESTAURANT], kinds)]
     )
     size = np.concatenate([servings[single, column.SERVED], cells[:, column.SIZE]])
     count = np.concatenate([np.ones(len(single), dtype=np.int32), cells[:, column.COUNT]])
-    return Histograms(
-        customers=_tally(tier, restaurants[:, column.CUSTOMERS], one),
-        tables=_tally(tier, restaurants[:, column.TABLES], one),
-        sizes=_tally(tier[owner], size, count),
-    )
+    return _tally(tier[owner], size, count)
 
 
 def _tally(tier: np.ndarray, value: np.ndarray, count: np.ndarray) -> np.ndarray:

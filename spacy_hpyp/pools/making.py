@@ -28,32 +28,41 @@ def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
     finished = finish(franchise)
     experts, used = len(franchise.columns), len(finished.back_off)
     inner = franchise.restaurants[experts:used]
-    parents = inner[inner[:, column.CUSTOMERS] > 0, column.PARENT]
-    children = np.bincount(parents, minlength=used).astype(np.int32)
-    total = experts + int(_room_for(children).sum(dtype=np.int64))
+    children = np.bincount(inner[inner[:, column.CUSTOMERS] > 0, column.PARENT], minlength=used).astype(np.int32)
+    rooms = _room_for(children)
+    total = experts + int(rooms.sum(dtype=np.int64))
     _check_room(WIDTH * total)
     # Made here, since NumPy asks for large pages of memory, in which places are found sooner.
     restaurants = np.full(WIDTH * total, EMPTY, dtype=np.uint32)
     value = restaurants.view(np.float32)
-    place = _settle(finished, children, _room_for(children), restaurants)
-    settled = place != NONE
+    place = _settle(finished, children, rooms, restaurants)
     seated = franchise.servings[: len(finished.probability)]
-    served = np.bincount(seated[:, column.RESTAURANT], seated[:, column.SERVED] > 0, len(place)).astype(np.int32)
+    served = np.bincount(seated[seated[:, column.SERVED] > 0, column.RESTAURANT], minlength=used).astype(np.int32)
     if multiplied:
         least = max(2.0, min(_DENSE_SHARE * franchise.alphabet[0], _DENSE))
         own_row, rows, lists = _number_rows(finished, served, least)
         row = np.empty((rows, int(franchise.alphabet[0])), dtype=np.float32)
         listed, room = _fill_rows(finished, own_row, row), lists
-        restaurants[place[settled] + offset.ROW] = np.maximum(own_row, ~own_row)[settled]
+        beside = np.maximum(own_row, ~own_row).view(np.uint32)
     else:
         row = np.empty((0, 0), dtype=np.float32)
         listed, lists, room = _round_down(finished.probability), served, _room_for(served)
-        value[place[settled] + offset.BACK_OFF] = _round_down(finished.back_off[settled])
+        beside = _round_down(finished.back_off).view(np.uint32)
     entries = int(room[lists > 1].sum(dtype=np.int64))
     _check_room(PAIR * entries)
     servings = np.full(PAIR * entries, EMPTY, dtype=np.uint32)
     _list_dishes(
-        finished, place, lists, room, listed, multiplied, restaurants, value, servings, servings.view(np.float32)
+        finished,
+        place,
+        beside,
+        lists,
+        room,
+        listed,
+        multiplied,
+        restaurants,
+        value,
+        servings,
+        servings.view(np.float32),
     )
     return view_of(franchise.columns, franchise.alphabet, restaurants, servings, row)
 
@@ -71,8 +80,8 @@ def _room_for(counts: np.ndarray) -> np.ndarray:
 def _round_down(numbers: np.ndarray) -> np.ndarray:
     """The next numbers of 32 bits that are not higher, and not 0."""
     rounded = numbers.astype(np.float32)
-    rounded = np.where(rounded > numbers, np.nextafter(rounded, np.float32(0.0)), rounded)
-    return np.maximum(rounded, np.float32(_LEAST))
+    np.nextafter(rounded, np.float32(0.0), out=rounded, where=rounded > numbers)
+    return np.maximum(rounded, np.float32(_LEAST), out=rounded)
 
 
 @compiled
@@ -86,7 +95,9 @@ def _settle(finished, counts, rooms, restaurants):
     rows, experts, used = finished.franchise.restaurants, len(finished.franchise.columns), len(counts)
     children = np.empty(counts.sum(), dtype=np.int32)
     # Where those of the next row begin, until all are entered.
-    following = np.cumsum(counts) - counts
+    following = np.zeros(used, dtype=np.int32)
+    for row in range(1, used):
+        following[row] = following[row - 1] + counts[row - 1]
     for row in range(experts, used):
         if rows[row, column.CUSTOMERS] > 0:
             parent = rows[row, column.PARENT]
@@ -171,10 +182,13 @@ def _fill_rows(finished, own_row, row):
 
 
 @compiled
-def _list_dishes(finished, places, lists, rooms, listed, multiplied, restaurants, value, servings, serving_value):
-    """Enter LIST and its only value of all restaurants, and fill the lists.
+def _list_dishes(
+    finished, places, beside, lists, rooms, listed, multiplied, restaurants, value, servings, serving_value
+):
+    """Enter LIST, its only value and what stands beside it of all restaurants, and fill the lists.
 
     places (int64[*]): Where each restaurant stands, or `NONE`.
+    beside (uint32[*]): ROW, or the bits of BACK_OFF.
     lists, rooms (int32[*]): How many dishes it lists, and how many there is room for. Lists of excesses are read as a whole, and have no gaps.
     listed (float32[*]): The value of each serving.
     """
@@ -185,6 +199,7 @@ def _list_dishes(finished, places, lists, rooms, listed, multiplied, restaurants
         if own == NONE:
             continue
         restaurants[own + offset.LIST], value[own + offset.SHARE] = EMPTY, 0.0
+        restaurants[own + offset.ROW] = beside[row]
         room = np.int64(rooms[row])
         if count > 1:
             restaurants[own + offset.LIST], restaurants[own + offset.LENGTH] = free, room

@@ -4,7 +4,7 @@ from math import log
 
 import numpy as np
 
-from ..compiled import NONE, compiled, inner_maker
+from ..compiled import NONE, borrowing, compiled, inner_maker
 from ..pools.pool import FrozenPool, is_plain
 from ..pools.view import probability_below, product_below
 from .configuration import FIRST_SYMBOL, ROOT_SYMBOL
@@ -47,14 +47,21 @@ def tag_chain(pool: FrozenPool) -> np.ndarray:
     for element in (_LAST_TAG, _TOP_TAG):
         for expert, columns in enumerate(view.columns):
             if len(columns) and columns[0] != NONE and tuple(pool.elements[columns[0], :4]) == element:
-                symbols = [*range(FIRST_SYMBOL, FIRST_SYMBOL + tags), ROOT_SYMBOL]
-                for before, symbol in zip(chain, symbols):
-                    if is_plain(pool):
-                        before[:] = [probability_below(view, expert, symbol, tag) for tag in range(tags)]
-                    else:
-                        before[:] = product_below(view, expert, symbol)
+                symbols = np.append(np.arange(FIRST_SYMBOL, FIRST_SYMBOL + tags), ROOT_SYMBOL)
+                if is_plain(pool):
+                    _fill_chain(view, expert, symbols, chain)
+                else:
+                    chain[:] = [product_below(view, expert, symbol) for symbol in symbols.tolist()]
                 return chain
     return chain[:0]
+
+
+@borrowing
+def _fill_chain(view, expert, symbols, chain):
+    """Write p(. | symbol) under one expert into each row of `chain` (float64[symbols, tags])."""
+    for row in range(len(symbols)):
+        for tag in range(chain.shape[1]):
+            chain[row, tag] = probability_below(view, expert, symbols[row], tag)
 
 
 @inner_maker

@@ -1,11 +1,14 @@
 """`hpyp generate`: sentences drawn from a model, and the best of them."""
 
+from collections.abc import Iterable
 from functools import partial
+from heapq import nlargest
 from pathlib import Path
 from typing import Annotated, Any
 
 import spacy
 from spacy.tokens import Doc
+from spacy.util import minibatch
 from spacy.vocab import Vocab
 from wasabi import msg
 
@@ -17,6 +20,9 @@ from .ngram import refuse
 from .options import NEW_FILE, AnyModel, Particles, Threads, option
 from .output import json_line
 from .progress import Bar
+
+# After how many sentences those are forgotten that are not among the best.
+_BATCH = 256
 
 
 def generate(
@@ -56,13 +62,8 @@ def generate(
     words = [token.text for token in nlp.make_doc(begin_with) if not token.is_space]
     drawn = source.generate(number, begin_with=words, max_length=max_length, seed=seed)
     record = partial(_text_record, nlp.vocab) if is_ngrams else _tree_record
-    # Of equal sentences there is one.
-    different: dict[tuple[str, ...], tuple[dict[str, Any], Any]] = {}
     with Bar(drawn, desc="Generating", total=number, unit=" sentences") as bar:
-        for one in bar:
-            if len((made := record(one))["words"]) >= min_length:
-                different.setdefault(tuple(made["words"]), (made, one))
-    found = sorted(different.values(), key=lambda pair: -pair[0]["log_prob"])[:best]
+        found = _most_probable(((record(one), one) for one in bar), best, min_length)
     if not found:
         raise ValueError(
             f"None of the {number} sentences has {min_length} words or more. Draw more, or allow shorter ones with --min-length."
@@ -79,6 +80,20 @@ def generate(
         else:
             replace_file(output, "".join(json_line(sentence) for sentence, _ in found).encode())
         msg.good(f"Saved {len(found)} sentences to {output}")
+
+
+def _most_probable(
+    drawn: Iterable[tuple[dict[str, Any], Any]], count: int, min_length: int
+) -> list[tuple[dict[str, Any], Any]]:
+    """The most probable of the sentences that are not too short, the best first. No more of them than are needed are held in memory."""
+    # Of equal sentences there is one.
+    kept: dict[tuple[str, ...], tuple[dict[str, Any], Any]] = {}
+    for sentences in minibatch(drawn, _BATCH):
+        for sentence, one in sentences:
+            if len(sentence["words"]) >= min_length:
+                kept.setdefault(tuple(sentence["words"]), (sentence, one))
+        kept = dict(nlargest(count, kept.items(), key=lambda item: item[1][0]["log_prob"]))
+    return list(kept.values())
 
 
 def _show_tree(doc: Doc) -> None:

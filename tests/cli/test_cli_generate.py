@@ -8,6 +8,7 @@ import spacy
 import srsly
 from spacy.tokens import DocBin
 
+from spacy_hpyp.cli import generate
 from spacy_hpyp.language_model.ngram import NGramModel, train_ngram_model
 
 run = partial(command_line.run, "hpyp", "generate")
@@ -70,6 +71,16 @@ def test_sentences_begin_with_given_text_and_are_no_longer_than_asked_for(pipeli
     for record in srsly.read_jsonl(tmp_path / "best.jsonl"):
         assert record["words"][:2] == ["the", "dog"]
         assert 3 <= len(record["words"]) <= 6
+
+
+def test_no_more_sentences_are_held_than_are_needed(monkeypatch):
+    sentences = [
+        ({"words": list(words), "log_prob": -value}, None) for words, value in zip("abacbd", (3, 1, 3, 2, 1, 2))
+    ]
+    monkeypatch.setattr(generate, "_BATCH", 1)
+    found = generate._most_probable(sentences, 3, 1)
+    assert ["".join(sentence["words"]) for sentence, _ in found] == ["b", "c", "d"]
+    assert generate._most_probable(sentences, 3, 2) == []
 
 
 def test_what_is_missing_is_said(pipeline):

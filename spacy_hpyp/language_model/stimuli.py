@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -265,8 +265,9 @@ def check_prose(file: Iterable[bytes], path: Path) -> None:
     path (Path): Its name, for errors.
     RAISES (ValueError): If it looks like one, or is not in UTF-8.
     """
-    first = islice(file, _LOOKED_AT)
-    lines = [_text_of(line, number, path).strip("\r\n") for number, line in enumerate(first, 1)]
+    # A file that is open for bytes has a line where one ends in "\n", and there may be some that end in "\r".
+    first = islice(chain.from_iterable(map(bytes.splitlines, file)), _LOOKED_AT)
+    lines = [_text_of(line, number, path) for number, line in enumerate(first, 1)]
     lines = [line.removeprefix(_BYTE_ORDER_MARK) for line in lines if line.strip(_BYTE_ORDER_MARK + " \t")]
     for separator, least, rows in ((_TAB, 2, 2), (";", 3, _FEW), (",", 3, _FEW)):
         # A tab that a paragraph begins with is none between columns.

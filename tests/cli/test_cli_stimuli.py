@@ -427,6 +427,13 @@ def test_a_table_is_not_taken_for_prose(models, write, text, options):
     assert squeezed(".csv or .tsv") in shown
 
 
+@pytest.mark.parametrize("text", TABLES)
+def test_a_table_whose_lines_end_in_carriage_returns_is_not_taken_for_prose(text):
+    lines = io.BytesIO(TABLES[text].replace("\n", "\r").encode())
+    with pytest.raises(ValueError, match="'-' looks like a table"):
+        check_prose(lines, Path("-"))
+
+
 @pytest.mark.parametrize("text", PROSE)
 def test_prose_is_not_taken_for_a_table(models, write, text):
     assert rows(run(models / "ngram", write(PROSE[text]), "--per-line").stdout)

@@ -112,7 +112,7 @@ class Parser(TrainableComponent):
             self._has_warned = True
             warnings.warn(
                 f"The component '{self.name}' skips {skipped.total()} of {size} training sentences{_listed(skipped)}.",
-                stacklevel=4,
+                stacklevel=2,
             )
 
 

@@ -84,12 +84,17 @@ def table_of_averages(perceptron: Perceptron | Averages) -> np.ndarray:
     return table
 
 
+def is_compact(perceptron: Perceptron | Averages) -> bool:
+    """Whether a perceptron is what `averages_alone` left of one: it has weights, and no time has passed in which they could have been learned."""
+    return isinstance(perceptron, Averages) or bool(perceptron.clock[0] == 0 and perceptron.weights.any())
+
+
 def check_can_learn(perceptron: Perceptron | Averages) -> None:
-    """See that a perceptron is not what `averages_alone` left of one.
+    """See that a perceptron is not compact.
 
     RAISES (ValueError): If it is.
     """
-    if isinstance(perceptron, Averages) or (perceptron.clock[0] == 0 and perceptron.weights.any()):
+    if is_compact(perceptron):
         raise ValueError(
             "This model cannot learn any more: 'hpyp compact' has left what it predicts by, and nothing else. Train on the pipeline that it was made of."
         )

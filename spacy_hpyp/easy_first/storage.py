@@ -15,6 +15,7 @@ from .perceptron import (
     Averages,
     Perceptron,
     averages_at,
+    is_compact,
     is_used,
     new_perceptron,
     read_sums,
@@ -45,6 +46,7 @@ def perceptron_to_message(perceptron: Perceptron | Averages) -> dict[str, Any]:
 
     return {
         "clock": int(perceptron.clock[0]),
+        "compact": is_compact(perceptron),
         "outcomes": perceptron.weights.shape[1],
         "entries": pack_integers(np.diff(entries, prepend=0)),
         "weights": _pack(entries, lambda some: perceptron.weights.reshape(-1, 1)[some], 1),
@@ -73,8 +75,14 @@ def perceptron_from_message(message: Any, places: int, outcomes: int, *, sparse:
         raise ValueError("its weights are not those of a table of that size")
     if type(clock) is not int or not 0 <= clock < 2**62:
         raise ValueError("the number of updates is damaged")
+    # Files of earlier versions do not say whether they are compact.
+    compact = clock == 0 and len(rows) > 0
+    if message.get("compact", compact) is not compact:
+        raise ValueError(
+            "the number of updates is damaged: it is not 0 where, and only where, there are averages alone"
+        )
     table = unpack_table(weights, np.float32, (len(rows), columns))
-    if sparse and clock == 0 and columns == 1 and len(rows):
+    if sparse and compact and columns == 1:
         return averages_at(*np.divmod(rows, outcomes), table.ravel(), (places, outcomes))
     perceptron = new_perceptron(places, outcomes)
     perceptron.weights.reshape(-1, columns)[rows] = table

@@ -13,6 +13,7 @@ from spacy_hpyp.easy_first.perceptron import (
     change_weight,
     check_can_learn,
     find_averages,
+    is_compact,
     new_perceptron,
     read_sums,
     set_average,
@@ -140,6 +141,18 @@ def test_averages_alone_predict_the_same_to_a_32nd_and_learn_no_more():
             check_can_learn(kept)
 
 
+def test_files_of_earlier_versions_are_compact_if_no_time_has_passed():
+    perceptron, _ = random_perceptron(50)
+    for each, compact in (
+        (perceptron, False),
+        (averages_alone(perceptron), True),
+        (new_perceptron(PLACES, OUTCOMES), False),
+    ):
+        message = perceptron_to_message(each)
+        assert message.pop("compact") is compact
+        assert is_compact(perceptron_from_message(message, PLACES, OUTCOMES)) is compact
+
+
 def test_changes_that_cancel_out_are_not_stored():
     perceptron = new_perceptron(PLACES, 1)
     tick(perceptron)
@@ -197,6 +210,8 @@ def test_places_that_were_never_used_take_no_room():
         lambda message: message.update(clock=-1),
         lambda message: message.update(clock=1.5),
         lambda message: message.update(clock=2**70),
+        lambda message: message.update(clock=0),
+        lambda message: message.update(compact=True),
         lambda message: message.update(entries=None),
         lambda message: message.update(weights=b""),
         lambda message: message.update(weights=message["sums"]),

@@ -46,7 +46,7 @@ Comments = dict[str, str | None]
 Ranges = dict[int, tuple[int, str]]
 
 
-def read_sentences(lines: Iterable[str], name: str, *, tagged: bool = False) -> Iterator[Block]:
+def checked_blocks(lines: Iterable[str], name: str, *, tagged: bool = False) -> Iterator[Block]:
     """Read sentences, one after the other. Their heads, labels and enhanced graphs are not looked at.
 
     name (str): Of the file, for errors.
@@ -65,9 +65,9 @@ def read_sentences(lines: Iterable[str], name: str, *, tagged: bool = False) -> 
 
 
 def conllu_sentences(path: Path, *, tagged: bool = False) -> Iterator[Block]:
-    """The sentences of a file or of stdin, see `read_sentences`."""
+    """The sentences of a file or of stdin, see `checked_blocks`."""
     with opened(path) as file:
-        yield from read_sentences(decoded_lines(file, path), str(path), tagged=tagged)
+        yield from checked_blocks(decoded_lines(file, path), str(path), tagged=tagged)
 
 
 def comments_of(sentence: Block) -> Comments:

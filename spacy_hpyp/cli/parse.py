@@ -27,10 +27,10 @@ from .app import load_pipeline, note, prepare_output, set_threads
 from .conllu_format import (
     ROW,
     Comments,
+    checked_blocks,
     comments_of,
     conllu_sentences,
     lines_of_text,
-    read_sentences,
     tags_of,
     text_of,
     to_doc,
@@ -282,7 +282,7 @@ class ParseTask(ShardTask):
                 (document.text, {} if whole else {"newpar id": name}) for document, name in zip(documents, names)
             ]
             if shard.kind == CONLLU:
-                blocks = [next(read_sentences(StringIO(text), shard.path)) for text, _ in texts]
+                blocks = [next(checked_blocks(StringIO(text), shard.path)) for text, _ in texts]
                 texts = [(own if self.keep == "words" else text_of(own), comments_of(own)) for own in blocks]
             with nlp.memory_zone():
                 docs = list(parse_each(nlp, (text for text, _ in texts), whole=whole))

@@ -21,7 +21,7 @@ from wasabi import msg
 from ..annotation.intervals import LEVEL, bootstrap
 from ..annotation.syntactic_words import multiword_tokens
 from ..compat.cli import parse_config_overrides
-from ..components.documents import read_documents, spacy_files
+from ..components.documents import read_treebank, spacy_files
 from ..storage.files import prepare_folder, replace_file
 from ..treebanks.conllu import Block, read_blocks
 from .app import load_pipeline, note, save_docs
@@ -245,7 +245,7 @@ def nested_parts(docs: Sequence[Doc], shares: Sequence[Fraction], seed: int) -> 
 
 
 def _read_docs(path: Path, unit: str) -> list[Doc]:
-    docs = list(read_documents(path, spacy.blank("xx").vocab))
+    docs = list(read_treebank(path, spacy.blank("xx").vocab))
     if not docs:
         raise ValueError(f"There is no document in '{path}'.")
     if unit == "sentences":

@@ -21,8 +21,7 @@ from spacy.vocab import Vocab
 from ..annotation.documents import unannotated
 from ..annotation.syntactic_words import words_as_tokens
 from ..components.conllu_corpus import create_conllu_corpus
-from ..components.documents import SPACY
-from ..components.documents import read_documents as read_treebank
+from ..components.documents import SPACY, read_treebank
 from ..language_model.stimuli import is_table
 from ..treebanks.conllu import read_blocks
 from .options import MOST
@@ -247,7 +246,7 @@ def decoded_lines(file: Iterable[str], path: Path) -> Iterator[str]:
 def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator[Doc]:
     """The documents of a file, as Docs with sentence boundaries whose tokens are words.
 
-    * A treebank, in CoNLL-U or as a `.spacy` file: with their trees, see `components.documents.read_documents`. CoNLL-U that does not say
+    * A treebank, in CoNLL-U or as a `.spacy` file: with their trees, see `components.documents.read_treebank`. CoNLL-U that does not say
       where documents begin is one.
     * Text in UTF-8, one sentence a line, whose words are separated by spaces: an empty line ends a document, and so does the
       end of a sentence with which it has as many words as were asked for.

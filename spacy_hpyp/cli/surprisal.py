@@ -253,7 +253,7 @@ class SurprisalTask(ShardTask):
         """What reads documents."""
         reader = _reader(self.model, self.particles, 1, self.segment_with, self.unknown_words)
 
-        def read_documents(shard: Shard, documents: Sequence[Document]) -> tuple[list[Row], int]:
+        def read(shard: Shard, documents: Sequence[Document]) -> tuple[list[Row], int]:
             passages = (
                 TextPassage(text, {"file": shard.path, "paragraph": at}, f"what begins at {at} of '{shard.path}'")
                 for at, text, _ in documents
@@ -262,7 +262,7 @@ class SurprisalTask(ShardTask):
             rows = list(_rows(reader, passages, partial(read_rows, reader, running=not self.per_line, **settings)))
             return rows, sum(row.get("tokens", 1) for row in rows)
 
-        return read_documents
+        return read
 
 
 def _rows(

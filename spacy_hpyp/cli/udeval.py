@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from ..settings import OneOf, check
 from ..storage.files import prepare_folder, replacing
 from .app import load_pipeline, note, of_extra, set_threads
-from .conllu_format import lines_of_text, read_sentences, text_of
+from .conllu_format import checked_blocks, lines_of_text, text_of
 from .options import FILE, AnyPipeline, Json, Threads, argument, option
 from .output import percent, print_table, save_json
 from .parse import Kept, Source, parsed
@@ -164,7 +164,7 @@ def _input(treebank: Path, keep: Kept) -> str:
     text = treebank.read_text(encoding="utf8")
     if keep == "words":
         return text
-    sentences = read_sentences(StringIO(text), str(treebank))
+    sentences = checked_blocks(StringIO(text), str(treebank))
     if keep == "sentences":
         return "".join(f"{text_of(sentence)}\n" for sentence in sentences)
     return "".join(f"\n{line}" if line == "\n" else line for line in lines_of_text(sentences))

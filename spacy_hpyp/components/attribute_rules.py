@@ -19,7 +19,7 @@ from spacy.util import logger, registry
 from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import SPACE_TAG
 from ..text.vocabulary import by_frequency
-from .documents import read_documents
+from .documents import read_treebank
 
 # A rule for words that would have been right so many times more often in training than the rule for their tag, or more.
 _LEAST = 10
@@ -44,7 +44,7 @@ def create_attribute_rules(path: str | Path | None, word_rules: int = 40) -> lis
         raise ValueError(Errors.E913)
     if word_rules < 0:
         raise ValueError(f"'word_rules' must be at least 0, but it is {word_rules}.")
-    docs = map(words_as_tokens, read_documents(Path(path), spacy.blank("xx").vocab))
+    docs = map(words_as_tokens, read_treebank(Path(path), spacy.blank("xx").vocab))
     rules = attribute_rules(docs, word_rules)
     if not rules:
         logger.info("No rules for parts of speech and features: '%s' has none for tokens with tags", path)

@@ -11,7 +11,7 @@ from spacy.util import registry
 
 from ..annotation.documents import with_words
 from ..settings import OneOf, check, whole
-from .documents import read_documents
+from .documents import read_treebank
 
 _TOKENS = OneOf(("tokenizer", "gold"))
 
@@ -37,7 +37,7 @@ def create_conllu_corpus(
     whole("limit", limit, least=0)
 
     def read(nlp: Language) -> Iterator[Example]:
-        for reference in islice(read_documents(Path(path), nlp.vocab, n_sents=n_sents), limit or None):
+        for reference in islice(read_treebank(Path(path), nlp.vocab, n_sents=n_sents), limit or None):
             own = tokens == "gold" or reference.has_unknown_spaces
             yield Example(with_words(reference) if own else nlp.make_doc(reference.text), reference)
 

@@ -13,7 +13,7 @@ from spacy.util import registry
 
 from ..annotation.documents import unannotated
 from ..annotation.syntactic_words import words_as_tokens
-from .documents import read_documents
+from .documents import read_treebank
 
 # Of treebanks of this size a pool learns more by going over them more often. On French Sequoia six sweeps instead of three were worth 0.8
 # points of LAS; on 400 Tamil sentences, and on a twelfth of English EWT, they were worth nothing.
@@ -46,7 +46,7 @@ def create_gold_corpus(
         raise ValueError(Errors.E913)
 
     def read(nlp: Language) -> Iterator[Example]:
-        for reference in islice(read_documents(Path(path), nlp.vocab), limit or None):
+        for reference in islice(read_treebank(Path(path), nlp.vocab), limit or None):
             words = words_as_tokens(reference)
             # As spaCy's reader has it, what has no sentence boundaries is one sentence.
             for sentence in words.sents if words.has_annotation("SENT_START") else [words[:]]:

@@ -36,7 +36,7 @@ def spacy_files(path: Path) -> list[Path]:
     return sorted(path.rglob(f"*{SPACY}")) if path.is_dir() else [path]
 
 
-def read_documents(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[Doc]:
+def read_treebank(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[Doc]:
     """The annotated documents of a treebank: of CoNLL-U as it is, or of `.spacy` files.
 
     path (Path): A file, or a directory of files that end with .conllu or .spacy.

@@ -12,7 +12,7 @@ from spacy.training.converters import conllu_to_docs
 from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
 from spacy_hpyp.cli.conllu_format import (
     UPOS,
-    read_sentences,
+    checked_blocks,
     to_doc,
     words_to_write,
     write_again,
@@ -334,7 +334,7 @@ def test_random_trees_over_words_and_white_space_pass():
         assert bool(written) == any(word != "\n" for word in words)
         if written:
             ((_, rows),) = sentences_of(written)
-            (sentence,) = read_sentences(written.splitlines(keepends=True), "s")
+            (sentence,) = checked_blocks(written.splitlines(keepends=True), "s")
             assert [row[1] for row in rows] == [token.text for token in to_doc(sentence, vocab)]
             again = to_doc(sentence, vocab)
             again = Doc(
@@ -369,7 +369,7 @@ def test_multiword_tokens_are_written_with_their_words():
     assert [line[9] for line in lines] == ["_", "_", "_", "_", "_", "SpaceAfter=No", "_"]
     assert [line[3] for line in lines] == ["PRON", "VERB", "_", "ADP", "DET", "NOUN", "PUNCT"]
     assert "# text = Il va au port.\n" in text
-    (again,) = read_sentences(text.splitlines(), "text")
+    (again,) = checked_blocks(text.splitlines(), "text")
     assert [row[0] for row in again.rows][2:5] == ["3-4", "3", "4"]
 
 

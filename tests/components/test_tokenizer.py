@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
 
 from spacy_hpyp.components.conllu_corpus import create_conllu_corpus
-from spacy_hpyp.components.documents import read_documents
+from spacy_hpyp.components.documents import read_treebank
 from spacy_hpyp.components.tokenizer import create_learned_tokenizer
 from spacy_hpyp.text.word_classes import TABLE, WordClass
 
@@ -78,7 +78,7 @@ def words(doc: Doc) -> list[str]:
 
 
 def test_words_of_a_treebank_are_read_with_their_heads(treebank):
-    doc = next(read_documents(treebank, spacy.blank(LANG).vocab))
+    doc = next(read_treebank(treebank, spacy.blank(LANG).vocab))
     assert doc.text == " ".join(SENTENCES)
     found = doc._.words
     assert [word.text for word in found[:7]] == ["Il", "va", "à", "le", "port", ".", "Le"]
@@ -94,7 +94,7 @@ def test_words_of_a_treebank_are_read_with_their_heads(treebank):
 
 
 def test_a_word_can_hang_on_one_that_is_not_the_highest_of_its_token(treebank):
-    doc = next(read_documents(treebank, spacy.blank(LANG).vocab))
+    doc = next(read_treebank(treebank, spacy.blank(LANG).vocab))
     bateau = doc[-2]._.words[0]
     assert (bateau.text, bateau.head.text, bateau.head.token.text) == ("bateau", "de", "du")
     le = doc[-3]._.words[1]
@@ -103,7 +103,7 @@ def test_a_word_can_hang_on_one_that_is_not_the_highest_of_its_token(treebank):
 
 def test_words_go_with_their_tokens_into_other_documents(treebank):
     nlp = spacy.blank(LANG)
-    doc = next(read_documents(treebank, nlp.vocab))
+    doc = next(read_treebank(treebank, nlp.vocab))
     part = list(doc.sents)[1].as_doc(copy_user_data=True)
     assert words(part) == ["Le", "bateau", "de", "le", "roi", "part", "."]
     assert part._.words[2].head.text == "roi"
@@ -116,7 +116,7 @@ def test_words_go_with_their_tokens_into_other_documents(treebank):
 
 
 def test_a_treebank_that_was_learned_is_found_again(nlp, treebank):
-    for reference in read_documents(treebank, nlp.vocab):
+    for reference in read_treebank(treebank, nlp.vocab):
         doc = nlp(reference.text)
         assert [token.text for token in doc] == [token.text for token in reference]
         assert words(doc) == words(reference)
@@ -186,11 +186,11 @@ def test_documents_and_paragraphs_are_as_the_file_has_them(tmp_path):
         "# newpar\n1\tc\t_\tX\t_\t_\t0\troot\t_\t_\n\n# newdoc\n1\td\t_\tX\t_\t_\t_\t_\t_\t_\n\n",
         encoding="utf8",
     )
-    first, second = read_documents(path, spacy.blank("xx").vocab)
+    first, second = read_treebank(path, spacy.blank("xx").vocab)
     assert (first.text, second.text) == ("a b\n\nc", "d")
     assert [sentence.text.strip() for sentence in first.sents] == ["a", "b", "c"]
     assert second[0].dep_ == ""
-    assert len(list(read_documents(path, spacy.blank("xx").vocab))) == 2
+    assert len(list(read_treebank(path, spacy.blank("xx").vocab))) == 2
     corpus = create_conllu_corpus(Path(path), limit=1)
     assert [example.reference.text for example in corpus(spacy.blank("xx"))] == [first.text]
 

@@ -3,8 +3,10 @@ figures.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,6 @@ from .study import Claim, Column, Row, Run, Sample, Study, StudyTable
 _NONE = "–"
 # How many lines of a sample are shown; the JSON has all of them.
 _SHOWN = 10
-# How many steps of a claim are told one by one.
-_STEPS = 3
 _SAID = {None: "not known yet", True: "holds", False: "does not hold"}
 
 
@@ -140,9 +140,10 @@ def to_markdown(study: Study, runner: Runner, tables: Sequence[StudyTable]) -> s
     found = to_json(study, runner, tables)["tables"]
     for table in tables:
         page += _section(study, runner, table, found[table.name], numbers)
-    commands = [f"{i}. `{runner.command(run)}`  \n   {_state(runner, run)}" for i, run in enumerate(runs, start=1)]
-    told = _folded(f"{len(runs)} commands, each with its name, time, day and version", commands)
-    return "\n\n".join([*page, "## Commands", told]) + "\n"
+    usual = Counter(_when(noted) for run in runs if (noted := runner.made(run))).most_common(1)
+    told = [f"Where nothing else is said, they ran on {usual[0][0]}.", ""] if usual else []
+    told += [f"{i}. `{runner.command(run)}` {_state(runner, run, usual)}" for i, run in enumerate(runs, start=1)]
+    return "\n\n".join([*page, "## Commands", _folded(f"{len(runs)} commands, each with its time", told)]) + "\n"
 
 
 def _folded(summary: str, lines: Sequence[str]) -> str:
@@ -150,11 +151,18 @@ def _folded(summary: str, lines: Sequence[str]) -> str:
     return "\n".join(['<details markdown="1">', f"<summary>{summary}</summary>", "", *lines, "", "</details>"])
 
 
-def _state(runner: Runner, run: Run) -> str:
+def _when(noted: Mapping[str, Any]) -> str:
+    """The day on which something was run, and the version of the program."""
+    return f"{noted['ended'].split()[0]} with {noted['script'][1]}"
+
+
+def _state(runner: Runner, run: Run, usual: list[tuple[str, int]]) -> str:
+    """How long a run took, or why it was not run; and when it ended, if that is not as usual."""
     noted = runner.made(run)
     if noted is None:
-        return f"`{run.name}`: not run" + (f", {problem}" if (problem := runner.problem(run)) else "")
-    return f"`{run.name}`, {minutes(noted['seconds'])}, {noted['ended'].split()[0]}, {noted['script'][1]}"
+        return "not run" + (f", {problem}" if (problem := runner.problem(run)) else "")
+    when = _when(noted)
+    return minutes(noted["seconds"]) + (f", on {when}" if when != usual[0][0] else "")
 
 
 def _section(
@@ -176,8 +184,11 @@ def _section(
         if problems:
             yield "\n".join(f"Not there yet: {name}: {problem}.  " for name, problem in problems.items())
     if table.claims:
-        claims = zip(table.claims, found["claims"])
-        yield "\n".join(_verdict(study.columns[claim.column], claim, judged) for claim, judged in claims)
+        told = []
+        for holds, claims in groupby(zip(table.claims, found["claims"]), key=lambda pair: pair[1]["holds"]):
+            each = [_verdict(study.columns[claim.column], claim, judged) for claim, judged in claims]
+            told += [f"* **{_SAID[holds]}**: {said}" for said in (["; ".join(each) + "."] if holds else each)]
+        yield "\n".join(told)
     for name, sample in table.samples.items():
         own = found["samples"][name]["found"]
         if own is None:
@@ -191,15 +202,15 @@ def _section(
 
 
 def _verdict(column: Column, claim: Claim, judged: Mapping[str, Any]) -> str:
+    """What is claimed, with the changes from step to step if it does not hold. By how much it does the table has, but for factors."""
+    if judged["holds"] and claim.factor == 1.0:
+        return claim.says
     steps = []
     for step in judged["steps"]:
         of_paper = step["published"] is not None
         paper = f" (paper {_changed(claim, column, step['published'])})" if of_paper else ""
         steps.append(f"{_changed(claim, column, step['found'])}{paper}")
-    # Of many steps that all go the right way the table above has the figures.
-    many = judged["holds"] and len(steps) > _STEPS
-    told = f"at each of {len(steps)} steps" if many else ", ".join(steps)
-    line = f"* **{_SAID[judged['holds']]}**: {claim.says}: {claim.column} {told}"
+    line = f"{claim.says}: {claim.column} {', '.join(steps)}"
     return f"{line}.\n  {claim.otherwise}" if judged["holds"] is False and claim.otherwise else line
 
 

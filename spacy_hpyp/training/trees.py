@@ -80,6 +80,7 @@ def visit(
             found, gradient = model.visit_latent(sentences, None, seated, rng)
         else:
             found, gradient = model.visit(sentences, None, seated, rng, threads)
+        # One that is the treebank's again, too: by what is kept, copies of a sentence know whose turn it is.
         for i in range(len(group)) if is_drawn else copies[taken]:
             progress.keep_drawn(group[i][0], places[i])
         gradients.append(gradient)

@@ -17,7 +17,7 @@ import numpy as np
 from ..compiled import NONE, borrowing, compiled, implements, inner, overwrite
 from ..inference import particle_filter
 
-# Columns of a record.
+# Columns of a record. Elsewhere they are called `column.TAG` and so on, as tags and words are distributions, too.
 TAG, WORD, LEFT, RIGHT, BELOW, PREVIOUS, ACTION, DEPTH = range(8)
 POSITION, LAST, SECOND_LEFT, SECOND_RIGHT, LEFT_LABEL, RIGHT_LABEL, LEFT_COUNT, RIGHT_COUNT = range(8, 16)
 FIELDS = 16

@@ -31,7 +31,7 @@ from .posterior import choose, find_guides, find_marginals, read_parse, read_pos
 from .proposals import SearchModel, highest_heuristics, new_decoding, new_workspace
 
 # Particles that are enough to see whether two sentences may be one, and how many nats less likely that may then be.
-_FEW = 10
+_QUICK = 10
 # Boundaries are looked for with so many times the particles, if these are no more than so many.
 _TIMES, _MANY = 4, 200
 _IMPLAUSIBLE = 8.0
@@ -399,7 +399,7 @@ def _plausible_pairs(
     """The left ones of sentences that may be one with the next. Most boundaries are beyond doubt, as a quick look shows."""
     left = np.flatnonzero(~np.isin(sentences.offsets[1:-1], blocks.offsets))
     pairs, _ = _joined(sentences, left)
-    few = search._replace(particles=min(_FEW, search.particles), marginals=False, consensus=False, guides=False)
+    few = search._replace(particles=min(_QUICK, search.particles), marginals=False, consensus=False, guides=False)
     together = _sums(_decode(parser, pairs, few, threads).log_probability, pairs)
     return left[together > evidence[left] + evidence[left + 1] - _IMPLAUSIBLE]
 

@@ -10,7 +10,8 @@ from ..hpyp.franchise import new_franchise
 from ..hpyp.leave_one_out import Observations
 from ..inference.gibbs import enter_event, new_events, read_events
 from ..pools.pool import SeatedPool, Weights
-from .configuration import DEPTH, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, execute
+from . import configuration as column
+from .configuration import FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, execute
 from .contexts import read_context
 from .distributions import LABEL, event_of
 from .oracle import static_oracle
@@ -93,7 +94,7 @@ def events_of(pool, distribution, factored, words, tags, actions, root_tag=NONE)
     for action in actions:
         word = min(shifted, len(words) - 1)
         known, kind, dish = event_of(
-            distribution, factored, root_tag, records[top, DEPTH], action, tags[word], words[word]
+            distribution, factored, root_tag, records[top, column.DEPTH], action, tags[word], words[word]
         )
         if dish != NONE:
             read_context(pool.elements, records, top, known, events.row)

@@ -43,7 +43,7 @@ from .likelihood import Query, is_factored, look_up, new_query
 from .lookahead import lookahead_heuristic
 
 # How many results are remembered, as powers of two: what is read off one table, and what is multiplied together.
-_FEW, _MANY = 1024, 8192
+_READ, _MULTIPLIED = 1024, 8192
 #: The least that is left for a word where ROOT could come instead; the weights of derivations do not depend on it.
 LEAST_SHIFT = 1e-9
 
@@ -115,17 +115,19 @@ def new_workspace(parser: SearchModel, search: Search) -> Workspace:
     labels = min(search.labels_per_arc, int(parser.label.finished.alphabet[0]))
     tags = min(search.tags_per_word, int(parser.tag.finished.alphabet[0]))
     factored = len(transition.possible) > 0
-    of_tags = new_query(tag, _FEW if len(tag.weights.bucket) == 0 else _MANY, tags + 1, len(parser.word.elements))
+    of_tags = new_query(
+        tag, _READ if len(tag.weights.bucket) == 0 else _MULTIPLIED, tags + 1, len(parser.word.elements)
+    )
     width = 2 + len(tag.elements)
     return Workspace(
         action=np.empty((4, labels), dtype=np.int32),
         action_probability=np.empty((4, labels)),
-        transition=new_query(transition, _MANY, DIRECTIONS * (1 if factored else labels), 0),
-        label=new_query(label, _MANY if factored else 1, labels, 0),
+        transition=new_query(transition, _MULTIPLIED, DIRECTIONS * (1 if factored else labels), 0),
+        label=new_query(label, _MULTIPLIED if factored else 1, labels, 0),
         tag=of_tags,
         word=new_query(parser.word, 1, 1, 0),
         root=of_tags._replace(
-            key=np.zeros(width, dtype=np.int32), memo=new_memo(_FEW if parser.root_tag != NONE else 1, width, 1)
+            key=np.zeros(width, dtype=np.int32), memo=new_memo(_READ if parser.root_tag != NONE else 1, width, 1)
         ),
         promise=np.empty(tag.finished.alphabet[0]),
         occasion=np.zeros(1, dtype=np.int64),

@@ -30,7 +30,7 @@ _TAKEN = {
     *(f"{kind}_{name}" for kind in ("entropy", "reduction") for name in ("next", "analyses")),
 }
 # Of a text, so many lines are looked at to see whether it is a table, and a list in prose may look like one of fewer lines.
-_LOOKED_AT, _FEW = 100, 3
+_LOOKED_AT, _LEAST_LINES = 100, 3
 _TAB = "\t"
 _BYTE_ORDER_MARK = "\ufeff"
 # What Excel reads of a first line that no table needs.
@@ -269,7 +269,7 @@ def check_prose(file: Iterable[bytes], path: Path) -> None:
     first = islice(chain.from_iterable(map(bytes.splitlines, file)), _LOOKED_AT)
     lines = [_text_of(line, number, path) for number, line in enumerate(first, 1)]
     lines = [line.removeprefix(_BYTE_ORDER_MARK) for line in lines if line.strip(_BYTE_ORDER_MARK + " \t")]
-    for separator, least, rows in ((_TAB, 2, 2), (";", 3, _FEW), (",", 3, _FEW)):
+    for separator, least, rows in ((_TAB, 2, 2), (";", 3, _LEAST_LINES), (",", 3, _LEAST_LINES)):
         # A tab that a paragraph begins with is none between columns.
         cells = [_cells(line.strip(), separator) for line in lines]
         names = [cell.strip().lower() for cell in cells[0]] if lines else []

@@ -21,7 +21,7 @@ _STEPS = 12
 _TOLERANCE = 1e-5
 # A candidate's share of a mixture before EM, and what keeps the share defined at depths that do not occur.
 _FIRST_SHARE = 0.05
-_FEW = 1e-9
+_NO_VISITS = 1e-9
 
 
 class ExpertPredictions(NamedTuple):
@@ -225,7 +225,7 @@ def _mixture_gains(predictions, experts, weights, candidates):
         if len(experts) > 0:
             mine[:] = _FIRST_SHARE
             for _ in range(_STEPS):
-                hits, visits = np.zeros(depths), np.full(depths, _FEW)
+                hits, visits = np.zeros(depths), np.full(depths, _NO_VISITS)
                 for event in range(events):
                     share_of_own = mine[depth[event]] * own[event]
                     hits[depth[event]] += share_of_own / (share_of_own + (1.0 - mine[depth[event]]) * pool[event])

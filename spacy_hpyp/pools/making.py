@@ -16,7 +16,7 @@ _DENSE_SHARE = 0.12
 _DENSE = 5
 _LEAST = 1.2e-38
 # So many entries leave no room between them.
-_FEW = 4
+_FEW_ENTRIES = 4
 
 
 def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
@@ -74,7 +74,7 @@ def _check_room(numbers: int) -> None:
 
 def _room_for(counts: np.ndarray) -> np.ndarray:
     """How many entries are set apart for some symbols or dishes."""
-    return np.where(counts <= _FEW, counts, counts + counts // 4 + 1)
+    return np.where(counts <= _FEW_ENTRIES, counts, counts + counts // 4 + 1)
 
 
 def _round_down(numbers: np.ndarray) -> np.ndarray:

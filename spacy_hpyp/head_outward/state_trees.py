@@ -167,12 +167,8 @@ def visit_trees(latent, first, last, drawn, rng, probability, draws):
     """
     for number in range(first, last):
         start, end = latent.dependents.offsets[number], latent.dependents.offsets[number + 1]
-        if drawn[number]:
-            found, proposed, accepted = draw_again(latent, number, rng)
-            if not found:
-                return False
-            draws[0] += proposed
-            draws[1] += accepted
+        if drawn[number] and not draw_again(latent, number, rng, draws):
+            return False
         if visit_words(latent.model, latent.dependents, start, end, latent.state, rng, probability) < end:
             return False
     return True

@@ -91,13 +91,12 @@ def take_back(pool, events):
 
 
 @compiled
-def draw_again(latent, number, rng):
+def draw_again(latent, number, rng, draws):
     """A Metropolis-Hastings step for the derivation of a sentence that is seated, overwritten if another one is accepted.
 
-    latent (NamedTuple), rng (numpy.random.Generator): See `visit_latent`.
+    latent (NamedTuple), rng (numpy.random.Generator), draws (int64[2]): See `visit_latent`.
     number (int): Which sentence.
-    RETURNS (tuple[bool, bool, bool]): Whether the sentence was seated as it should be; if so, whether another derivation was
-        proposed, and whether it was accepted.
+    RETURNS (bool): Whether the sentence was seated as it should be.
     """
     pools, derivation = pools_of(latent), derivation_of(latent, number)
     old, old_events = (derivation[0].copy(), derivation[1].copy()), read_all(latent, number)
@@ -105,23 +104,24 @@ def draw_again(latent, number, rng):
     for i in range(len(pools)):
         found, weight = remove_weighing(pools[i], old_events[i], rng)
         if not found:
-            return False, False, False
+            return False
         old_weight += weight
     propose(latent, number, old, rng)
-    proposed = not (np.array_equal(derivation[0], old[0]) and np.array_equal(derivation[1], old[1]))
-    if proposed:
+    if not (np.array_equal(derivation[0], old[0]) and np.array_equal(derivation[1], old[1])):
+        draws[0] += 1
         new_events, new_weight = read_all(latent, number), 0.0
         for i in range(len(pools)):
             new_weight += add_weighing(pools[i], new_events[i], rng)
         if log(1.0 - rng.random()) < new_weight - old_weight:
-            return True, True, True
+            draws[1] += 1
+            return True
         for i in range(len(pools)):
             take_back(pools[i], new_events[i])
         derivation[0][:] = old[0]
         derivation[1][:] = old[1]
     for i in range(len(pools)):
         put_back(pools[i], old_events[i])
-    return True, proposed, False
+    return True
 
 
 @compiled
@@ -140,11 +140,8 @@ def visit_latent(latent, seated, rng, totals, draws):
     for number in range(len(seated)):
         if is_drawn(latent, number, seated[number]):
             if seated[number]:
-                found, proposed, accepted = draw_again(latent, number, rng)
-                if not found:
+                if not draw_again(latent, number, rng, draws):
                     return number
-                draws[0] += proposed
-                draws[1] += accepted
             else:
                 propose(latent, number, derivation_of(latent, number), rng)
         events = read_all(latent, number)

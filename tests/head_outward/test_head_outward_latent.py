@@ -241,9 +241,10 @@ def test_what_is_not_accepted_leaves_no_trace(counts):
     learner, rng, seen = learning(model), np.random.default_rng(0), Counter()
     for _ in range(150):
         before = [pack(franchise) for franchise in model.franchises.values()], state_of(rows)
-        found, proposed, accepted = draw_again(LatentTrees(learner, rows), 0, rng)
+        draws = np.zeros(2, dtype=np.int64)
+        assert draw_again(LatentTrees(learner, rows), 0, rng, draws)
+        proposed, accepted = draws.astype(bool).tolist()
         after = [pack(franchise) for franchise in model.franchises.values()], state_of(rows)
-        assert found
         assert (after == before) == (not accepted)
         assert (after[1] == before[1]) == (not accepted)
         seen[proposed, accepted] += 1

@@ -144,8 +144,8 @@ def test_what_is_not_accepted_leaves_no_trace(kind):
         if not is_projective(np.where(head == NONE, NONE, head - start).astype(np.int32)):
             continue
         latent = latent_state_trees(model, only, state)
-        found = draw_again(latent, 0, rng)
-        if not found[2]:
+        assert draw_again(latent, 0, rng, draws)
+        if draws[1] == 0:
             refused += 1
             after = pack(model.states), pack(model.words), dependents.head, state
             assert before[:2] == after[:2]

@@ -304,20 +304,20 @@ def _print_errors(found: Errors, rows: int) -> None:
             ],
             table.title,
         )
-    _print_confusions("Confusions of labels", found.label_confusions[:rows], ("label", "gold", "predicted"))
-    _print_confusions("Wrong heads of right labels", found.wrong_heads[:rows], ("label", "gold", ""))
+    _print_confusions("Confusions of labels", found.label_confusions[:rows], with_heads=True)
+    _print_confusions("Wrong heads of right labels", found.wrong_heads[:rows])
     if any(row["predicted"] for row in found.tags):
-        _print_confusions("Confusions of tags", found.tag_confusions[:rows], ("tag", "gold", "predicted"))
+        _print_confusions("Confusions of tags", found.tag_confusions[:rows])
 
 
-def _print_confusions(title: str, confusions: list[Confusion], names: tuple[str, str, str]) -> None:
+def _print_confusions(title: str, confusions: list[Confusion], *, with_heads: bool = False) -> None:
+    """Print confusions of labels or tags, or labels that are right and whose heads are wrong; perhaps with how many heads are right."""
     if not confusions:
         return
     msg.divider(title)
-    kind, _, other = names
     for each in confusions:
-        pair = f"{each.gold} → {each.predicted}" if other else each.gold
-        heads = f", {each.right_heads} of them with the right head" if kind == "label" and other else ""
+        pair = each.gold if each.gold == each.predicted else f"{each.gold} → {each.predicted}"
+        heads = f", {each.right_heads} of them with the right head" if with_heads else ""
         print(f"{each.count:6}  {pair}{heads}")
         for found in each.examples:
             print(f"        {_marked(found)}")

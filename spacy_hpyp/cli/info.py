@@ -22,6 +22,7 @@ from ..components.hpyp_parser import HPYPParser
 from ..storage.cache import cache_folder, cache_limit, empty_cache, kept_files
 from .app import load_pipeline, note
 from .options import argument, option
+from .output import print_table
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -77,8 +78,7 @@ def _describe(name: str) -> None:
                 f"{size_of((nlp.path / each).rglob('*')) / MB:.1f}",
             )
         )
-    header = ("component", "factory", "model", "labels", "threads", "MB")
-    msg.table(rows, header=header, divider=True, max_col=60, aligns=("l", "l", "l", "r", "r", "r"))
+    print_table(("component", "factory", "model", "labels", "threads", "MB"), rows, left=3, max_col=60)
 
 
 MB, GB = 1e6, 1e9

@@ -21,6 +21,7 @@ from ..language_model.ngram import (
     NGramVocabulary,
     UnknownRuleError,
     collect_vocabulary,
+    resolve_rule,
     train_ngram_model,
 )
 from .app import load_parser, load_pipeline
@@ -148,6 +149,12 @@ def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGra
         )
     unknown_words = nlp.config.interpolate()["components"][parser.name]["model"]["unknown_words"]
     return NGramVocabulary(vocabulary, dict(unknown_words), nlp.lang, parser.joint.spelling if spelling else None)
+
+
+def load_ngrams(model: str | Path, unknown_words: str | None) -> NGramModel:
+    """An n-gram model from its file, with the rule for rare words that the option --unknown-words names, if it does."""
+    rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
+    return NGramModel.from_disk(model, unknown_words=rule)
 
 
 def load_interpolation(

@@ -14,11 +14,10 @@ from wasabi import msg
 from ..distributed.inputs import Document, Shard
 from ..distributed.work import Process
 from ..language_model.interpolation import Interpolation, Perplexities
-from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.scoring import Perplexity, perplexity_of, score_by_beam, score_by_particles, search_for_sums
 from ..storage.files import prepare_folder
 from .app import load_parser
-from .ngram import load_interpolation, reader_of, refuse
+from .ngram import load_interpolation, load_ngrams, reader_of, refuse
 from .options import (
     AnyModel,
     Cluster,
@@ -149,8 +148,7 @@ def perplexity(
         if not is_estimate:
             refuse("the method 'particles', but here is the method 'beam'", **of_estimate)
     if is_ngrams:
-        rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
-        ngrams = NGramModel.from_disk(model, unknown_words=rule)
+        ngrams = load_ngrams(model, unknown_words)
         reader = reader_of(ngrams.words.lang, tokenized=tokenized, segment_with=segment_with)
     else:
         nlp, parser = load_parser(model, particles=None if is_estimate else particles, threads=threads)

@@ -19,11 +19,10 @@ from ..components.surprisal import NGramReader, ParserReader, Reader, batches_of
 from ..distributed.inputs import Document, Shard
 from ..distributed.work import Process
 from ..language_model.increments import ENTROPIES, Increment
-from ..language_model.ngram import NGramModel, resolve_rule
 from ..language_model.stimuli import check_prose, is_table, read_counts, read_stimuli, read_words
 from ..language_model.surprisal import MIXED, PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
 from .app import load_parser, load_pipeline, prepare_output
-from .ngram import load_interpolation, refuse
+from .ngram import load_interpolation, load_ngrams, refuse
 from .options import (
     AnyModel,
     Cluster,
@@ -220,9 +219,8 @@ def _reader(
     model: str, particles: int | None, threads: int | None, segment_with: str | None, unknown_words: str | None
 ) -> Reader:
     if Path(model).is_file():
-        rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
         segmenter = None if segment_with is None else load_pipeline(segment_with)
-        return NGramReader(NGramModel.from_disk(model, unknown_words=rule), segmenter)
+        return NGramReader(load_ngrams(model, unknown_words), segmenter)
     nlp, _ = load_parser(model, threads=threads)
     return ParserReader(nlp, particles=particles)
 

@@ -122,7 +122,7 @@ class Part:
         """How many there are of what."""
         several = [len(list(multiword_tokens(doc))) for doc in self.docs]
         return {
-            "documents": sum(comment.split()[:1] == ["newdoc"] for block in self.blocks for comment in block.comments),
+            "documents": sum(block.begins("newdoc") for block in self.blocks),
             "sentences": len(self.blocks),
             "that training skips": sum(map(len, self.skipped.values())),
             "that are not projective": sum(any(_crossing(block)) for block in self.blocks),

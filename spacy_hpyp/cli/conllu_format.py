@@ -222,7 +222,7 @@ def text_of(sentence: Block) -> str:
 def lines_of_text(sentences: Iterable[Block]) -> Iterator[str]:
     """The text of sentences as it was before it was cut: an empty line before each document and paragraph but the first."""
     for i, sentence in enumerate(sentences):
-        if i and any(comment.split()[:1] in (["newdoc"], ["newpar"]) for comment in sentence.comments):
+        if i and sentence.begins("newdoc", "newpar"):
             yield "\n"
         yield _with_space(sentence)
 

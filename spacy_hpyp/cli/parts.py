@@ -21,6 +21,7 @@ from wasabi import msg
 from ..annotation.intervals import LEVEL, bootstrap
 from ..annotation.syntactic_words import multiword_tokens
 from ..compat.cli import parse_config_overrides
+from ..components.corpus import spans_of
 from ..components.documents import read_treebank, spacy_files
 from ..storage.files import prepare_folder, replace_file
 from ..treebanks.conllu import Block, read_blocks
@@ -100,21 +101,21 @@ def cross_validate(
     intervals = bootstrap({name: np.array([counts[name] for counts in ours]) for name in METRICS})
     rows = [(name, *map(percent, intervals[name])) for name in METRICS]
     print_table(("", "F1", "from", "to"), rows, f"Official scores of {treebank.name}, raw text, cross-validated")
-    what = "documents" if sum(map(_begins, blocks)) == len(documents) else "runs of sentences, for want of documents,"
+    what = (
+        "documents"
+        if sum(block.begins("newdoc") for block in blocks) == len(documents)
+        else "runs of sentences, for want of documents,"
+    )
     note(f"{LEVEL:.0%} of the scores of bootstrap samples of {len(documents):,} {what} lie between 'from' and 'to'")
     save_json(output / "scores.json", {name: interval._asdict() for name, interval in intervals.items()}, "scores")
 
 
 def _documents(blocks: Sequence[Block], folds: int) -> list[list[Block]]:
     """The documents of a treebank, or what stands for them if it has fewer than there are to be folds."""
-    begins = [i for i, block in enumerate(blocks) if i == 0 or _begins(block)]
+    begins = [i for i, block in enumerate(blocks) if i == 0 or block.begins("newdoc")]
     if len(begins) < folds:
         begins = list(range(0, len(blocks), min(_SENTENCES, len(blocks) // folds)))
     return [list(blocks[i:j]) for i, j in zip(begins, [*begins[1:], len(blocks)])]
-
-
-def _begins(block: Block) -> bool:
-    return any(comment.split()[:1] == ["newdoc"] for comment in block.comments)
 
 
 def _write(path: Path, blocks: Sequence[Block]) -> str:
@@ -249,16 +250,12 @@ def _read_docs(path: Path, unit: str) -> list[Doc]:
     if not docs:
         raise ValueError(f"There is no document in '{path}'.")
     if unit == "sentences":
-        docs = [sentence.as_doc(copy_user_data=True) for doc in docs for sentence in _spans(doc)]
+        docs = [sentence.as_doc(copy_user_data=True) for doc in docs for sentence in spans_of(doc)]
     return docs
 
 
-def _spans(doc: Doc) -> list[Any]:
-    return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
-
-
 def _sentences(docs: Sequence[Doc]) -> int:
-    return sum(len(_spans(doc)) for doc in docs)
+    return sum(len(spans_of(doc)) for doc in docs)
 
 
 def _content(doc: Doc) -> str:

@@ -21,6 +21,7 @@ from spacy.vocab import Vocab
 from ..annotation.documents import unannotated
 from ..annotation.syntactic_words import words_as_tokens
 from ..components.conllu_corpus import create_conllu_corpus
+from ..components.corpus import spans_of
 from ..components.documents import SPACY, read_treebank
 from ..language_model.stimuli import is_table
 from ..treebanks.conllu import read_blocks
@@ -203,8 +204,7 @@ def segmented(texts: Iterable[tuple[int, str]], path: str | Path, nlp: Language)
 
 
 def _sentences(doc: Doc) -> Iterator[list[str]]:
-    spans = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
-    for span in spans:
+    for span in spans_of(doc):
         if words := [token.text for token in span if not token.is_space]:
             yield words
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from spacy.errors import Errors
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.training.batchers import minibatch_by_words
 from spacy.util import registry
@@ -25,6 +25,11 @@ def mark_sentence(doc: Doc) -> Doc:
     for i, token in enumerate(doc):
         token.is_sent_start = i == 0
     return doc
+
+
+def spans_of(doc: Doc) -> list[Span]:
+    """The sentences of a document. As spaCy's reader has it, what has no sentence boundaries is one."""
+    return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
 
 
 @registry.readers("spacy-hpyp.GoldCorpus.v1")
@@ -48,8 +53,7 @@ def create_gold_corpus(
     def read(nlp: Language) -> Iterator[Example]:
         for reference in islice(read_treebank(Path(path), nlp.vocab), limit or None):
             words = words_as_tokens(reference)
-            # As spaCy's reader has it, what has no sentence boundaries is one sentence.
-            for sentence in words.sents if words.has_annotation("SENT_START") else [words[:]]:
+            for sentence in spans_of(words):
                 # An empty line between paragraphs belongs to no sentence.
                 end = max((token.i + 1 for token in sentence if not token.is_space), default=sentence.end)
                 gold = words[sentence.start : end].as_doc()

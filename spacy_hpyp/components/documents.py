@@ -58,10 +58,10 @@ def _conllu_documents(file: Path, vocab: Vocab, n_sents: int) -> Iterator[Doc]:
     def places() -> Iterator[tuple[int, int, Block]]:
         document, paragraph, marked = 0, 0, False
         for count, block in enumerate(read_blocks(file)):
-            starts = [name for name in ("newdoc", "newpar") if any(c.split(" ")[0] == name for c in block.comments)]
-            marked = marked or bool(starts)
-            document += "newdoc" in starts or (not marked and count % n_sents == 0)
-            paragraph += bool(starts)
+            begins = block.begins("newdoc", "newpar")
+            marked = marked or begins
+            document += block.begins("newdoc") or (not marked and count % n_sents == 0)
+            paragraph += begins
             yield document, paragraph, block
 
     for _, placed in groupby(places(), key=lambda each: each[0]):

@@ -104,6 +104,10 @@ class Block:
                 found.append((row[1], space, [row]))
         return found
 
+    def begins(self, *what: str) -> bool:
+        """Whether something begins with the sentence, as a comment says: "newdoc", a document, or "newpar", a paragraph."""
+        return any(comment.split()[:1] == [each] for comment in self.comments for each in what)
+
     def text(self) -> str:
         """The rows, with the columns of heads and labels empty where there is no tree: only the first word is a root then, as a
         sentence has to begin somewhere.

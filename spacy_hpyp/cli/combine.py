@@ -213,7 +213,7 @@ def hold_out(
             f"'{corpus}' has {len(docs)} documents, which cannot be divided into {parts} parts. Convert it with fewer sentences to a "
             "document ('python -m spacy convert --n-sents')."
         )
-    output.mkdir(parents=True, exist_ok=True)
+    prepare_folder(output)
     for part in range(first):
         two = output / f"{part + 1}-train.spacy", output / f"{part + 1}-held-out.spacy"
         for path, held in zip(two, (False, True)):

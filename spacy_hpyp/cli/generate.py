@@ -16,7 +16,7 @@ from ..language_model.ngram import DrawnSentence, NGramModel
 from ..storage.files import replace_file
 from ..text.spacing import spaces_between
 from .app import load_parser, save_docs
-from .ngram import refuse
+from .ngram import is_ngram_model, refuse
 from .options import NEW_FILE, AnyModel, Particles, Threads, option
 from .output import json_line
 from .progress import Bar
@@ -50,7 +50,7 @@ def generate(
         raise ValueError(f"'{output}' should end in .jsonl or .spacy")
     if min_length > max_length:
         raise ValueError(f"No sentence has {min_length} words or more and {max_length} or fewer")
-    is_ngrams = Path(model).is_file()
+    is_ngrams = is_ngram_model(model)
     if is_ngrams:
         refuse("a parser, but here is an n-gram model", trees=trees, particles=particles, threads=threads)
         if output is not None and output.suffix == ".spacy":

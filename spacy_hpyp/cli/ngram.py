@@ -151,6 +151,11 @@ def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGra
     return NGramVocabulary(vocabulary, dict(unknown_words), nlp.lang, parser.joint.spelling if spelling else None)
 
 
+def is_ngram_model(model: str | Path) -> bool:
+    """Whether a model is an n-gram model, which is a file, and no pipeline."""
+    return Path(model).is_file()
+
+
 def load_ngrams(model: str | Path, unknown_words: str | None) -> NGramModel:
     """An n-gram model from its file, with the rule for rare words that the option --unknown-words names, if it does."""
     rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})

@@ -17,7 +17,7 @@ from ..language_model.interpolation import Interpolation, Perplexities
 from ..language_model.scoring import Perplexity, perplexity_of, score_by_beam, score_by_particles, search_for_sums
 from ..storage.files import prepare_folder
 from .app import load_parser
-from .ngram import load_interpolation, load_ngrams, reader_of, refuse
+from .ngram import is_ngram_model, load_interpolation, load_ngrams, reader_of, refuse
 from .options import (
     AnyModel,
     Cluster,
@@ -116,7 +116,7 @@ def perplexity(
     """
     if cluster.ray is not None:
         unfit = [replicates, seed, threads, interpolate, weights_from, save_weights, unknown_words]
-        if method == "particles" or any(value is not None for value in unfit) or Path(model).is_file():
+        if method == "particles" or any(value is not None for value in unfit) or is_ngram_model(model):
             raise ValueError(
                 "With --ray it is the perplexity of a parser by its beam, and of the options there are --particles, --tokenized and --segment-with."
             )
@@ -133,7 +133,7 @@ def perplexity(
     if not data.is_dir():
         existing([data])
     is_mixture = any(path is not None for path in (interpolate, weights_from, save_weights))
-    is_ngrams = not is_mixture and Path(model).is_file()
+    is_ngrams = not is_mixture and is_ngram_model(model)
     is_estimate = method == "particles"
     of_estimate = {"replicates": replicates, "seed": seed}
     if is_mixture:
@@ -211,7 +211,7 @@ def _check_mixture(
     """RAISES (ValueError): If the options of a mixture do not make one."""
     if interpolate is None:
         raise ValueError("--weights-from and --save-weights are settings of a mixture, but there is no --interpolate.")
-    if Path(model).is_file():
+    if is_ngram_model(model):
         raise ValueError(f"A mixture is that of a pipeline and an n-gram model, but '{model}' is a file.")
     if weights_from is not None and weights_from.resolve() == data.resolve():
         raise ValueError(

@@ -22,7 +22,7 @@ from ..language_model.increments import ENTROPIES, Increment
 from ..language_model.stimuli import check_prose, is_table, read_counts, read_stimuli, read_words
 from ..language_model.surprisal import MIXED, PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
 from .app import load_parser, load_pipeline, prepare_output
-from .ngram import load_interpolation, load_ngrams, refuse
+from .ngram import is_ngram_model, load_interpolation, load_ngrams, refuse
 from .options import (
     AnyModel,
     Cluster,
@@ -184,7 +184,7 @@ def surprisal(
         raise ValueError(f"There are no regions in '{texts[0]}': only a table of stimuli has some.")
     passages = chain.from_iterable(found)
     running = running if any(tables) and text_by is None else not per_line
-    if Path(model).is_file():
+    if is_ngram_model(model):
         own = {"particles": particles, "threads": threads, "interpolate": interpolate, "parses": parses}
         refuse("a parser, but here is an n-gram model", **own)
     else:
@@ -218,7 +218,7 @@ def surprisal(
 def _reader(
     model: str, particles: int | None, threads: int | None, segment_with: str | None, unknown_words: str | None
 ) -> Reader:
-    if Path(model).is_file():
+    if is_ngram_model(model):
         segmenter = None if segment_with is None else load_pipeline(segment_with)
         return NGramReader(load_ngrams(model, unknown_words), segmenter)
     nlp, _ = load_parser(model, threads=threads)
@@ -245,7 +245,7 @@ class SurprisalTask(ShardTask):
     @property
     def columns(self) -> list[str]:  # type: ignore[override]
         """The columns of the table."""
-        return _header(not Path(self.model).is_file(), self.by, entropy=self.entropy)
+        return _header(not is_ngram_model(self.model), self.by, entropy=self.entropy)
 
     def process(self) -> Process:
         """What reads documents."""

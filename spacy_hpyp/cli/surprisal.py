@@ -152,7 +152,8 @@ def surprisal(
     of_words = "a table with one word a row: name the column of its texts with --text-by"
     if text_by is None:
         refuse(of_words, word=word, frequencies=frequencies, lags=lags or None)
-    if text_by is not None or not all(map(is_table, texts)):
+    tables = [is_table(path) for path in texts]
+    if text_by is not None or not all(tables):
         refuse("tables of stimuli", context=context)
     if text_by is not None and (words or regions or running):
         raise ValueError(
@@ -165,7 +166,6 @@ def surprisal(
         of_table |= {"entropy": entropy, "escape": escape, "interpolate": interpolate}
         refuse("a table, but --parses writes no table: a line has one token", **of_table)
     # What is wrong with a text is known before a model is loaded, and with every text before anything is written.
-    tables = [is_table(path) for path in texts]
     if not all(tables):
         refuse("tables: the name of one ends with .csv or .tsv", text_by=text_by)
     take = partial(_read, per_line=per_line, context=context)

@@ -32,7 +32,7 @@ from ..text.word_classes import TABLE
 from .app import load_pipeline, prepare_docs, save_docs
 from .evaluate import print_figures
 from .options import AnyPipeline, DocsFile, TrainData, argument, option
-from .output import percent, print_table
+from .output import SCORES, percent, print_table
 from .progress import Bar
 from .raw_text import read_corpus, read_training
 from .trainings import files_of, made_of, train_once
@@ -189,9 +189,8 @@ def _show(nlp: Language, component: VotingComponent, examples: Sequence[Example]
         print_figures(calibrate_heads(after))
         return
     rows = [(name, score(own)) for name, own in ((component.last, before), ("votes", after))]
-    header = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}
-    figures = [(name, *(percent(found[key]) for key in header.values())) for name, found in rows]
-    print_table(("", *header), figures, "Every second sentence, by votes that have learned from the others")
+    figures = [(name, *(percent(found[key]) for key in SCORES.values())) for name, found in rows]
+    print_table(("", *SCORES), figures, "Every second sentence, by votes that have learned from the others")
 
 
 def hold_out(

@@ -16,6 +16,9 @@ from ..settings import whole
 from ..storage.files import replace_file, replacing
 from .app import note
 
+#: What spaCy calls the scores of trees and tags, by their names in tables.
+SCORES = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}
+
 
 @contextmanager
 def writing(path: Path | None, what: str) -> Iterator[TextIO]:

@@ -29,7 +29,7 @@ from .app import load_pipeline, note, save_docs
 from .convert import hold_out
 from .evaluate import parse_examples, read_examples
 from .options import FILE, Data, Elsewhere, TrainData, argument, option
-from .output import percent, print_table, save_json
+from .output import SCORES, percent, print_table, save_json
 from .parse import Source, parsed
 from .trainings import Kept, files_of, made_of, run_commands, train_pipeline
 from .udeval import METRICS, official
@@ -134,7 +134,6 @@ def _counts(nlp: Language, document: Sequence[Block], path: Path) -> dict[str, t
 
 #: Which parts of a treebank are learned from.
 PARTS = ("1/10", "1/3", "2/3", "1")
-_SCORES = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}
 _POINTS = "learning-curve.json"
 
 
@@ -175,7 +174,7 @@ def learning_curve(
         *files_of(overrides),
         *(path.read_bytes() for path in spacy_files(dev_path)),
     )
-    needed = "share", *_SCORES.values()
+    needed = "share", *SCORES.values()
     points, lines = Kept(output / _POINTS, "part", needed), {}
     for share, own in zip(shares, chosen):
         # A file of documents has the time in it; what was chosen is known by the text.
@@ -199,7 +198,7 @@ def learning_curve(
         pipeline = folder / f"model-{model}"
         nlp = load_pipeline(pipeline)
         scores, _ = parse_examples(nlp, read_examples(nlp, dev_path), pipeline)
-        figures = {name: scores.get(name) for name in _SCORES.values()}
+        figures = {name: scores.get(name) for name in SCORES.values()}
         points.add({"part": str(share), "share": float(share), **size, **figures, "made_of": key})
         if not keep:
             shutil.rmtree(folder)
@@ -211,10 +210,10 @@ def learning_curve(
     wanted = {str(share) for share in shares}
     shown = sorted((point for point in points.records if point["part"] in wanted), key=lambda point: point["share"])
     rows = [
-        [point["part"], point["sentences"], point["words"], *(percent(point[key]) for key in _SCORES.values())]
+        [point["part"], point["sentences"], point["words"], *(percent(point[key]) for key in SCORES.values())]
         for point in shown
     ]
-    print_table(("part", "sentences", "words", *_SCORES), rows, "Learning curve")
+    print_table(("part", "sentences", "words", *SCORES), rows, "Learning curve")
     msg.good(f"Saved the figures to {output / _POINTS}")
 
 

@@ -17,7 +17,7 @@ from ..compat.spacy import nonproj
 from ..components.conllu_corpus import create_conllu_corpus
 from ..components.documents import document_of
 from ..components.tokenizer import create_learned_tokenizer, spacy_tokenizer
-from ..storage.checksum import DAMAGE
+from ..storage.checksum import blaming
 from ..training.treebank import GoldCorpus
 from ..treebanks.conllu import EMPTY, Block, read_blocks
 from .convert import check_language, first_lines
@@ -189,12 +189,8 @@ class Part:
 
 
 def _doc(block: Block, path: Path, nlp: Language) -> Doc:
-    try:
+    with blaming(f"'{path}', line {block.line}: the sentence that begins here cannot be read"):
         return document_of([(0, block)], nlp.vocab)
-    except DAMAGE as error:
-        raise ValueError(
-            f"'{path}', line {block.line}: the sentence that begins here cannot be read: {error}"
-        ) from error
 
 
 def _words(block: Block) -> Iterator[tuple[int, list[str]]]:

@@ -10,7 +10,7 @@ from spacy.training.converters import conllu_to_docs
 from spacy.util import get_lang_class, minibatch
 from wasabi import msg
 
-from ..storage.checksum import DAMAGE
+from ..storage.checksum import blaming
 from ..storage.files import prepare_folder, replace_file
 from ..treebanks.conllu import Block, read_blocks
 from .app import note, save_docs
@@ -70,12 +70,8 @@ def _documents(blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subto
     for some in minibatch(blocks, n_sents):
         document: list[Doc] = []
         for block in some:
-            try:
+            with blaming(f"'{path}', line {block.line}: spaCy cannot convert the sentence that begins here"):
                 document.append(next(found))
-            except DAMAGE as error:
-                raise ValueError(
-                    f"'{path}', line {block.line}: spaCy cannot convert the sentence that begins here: {error}"
-                ) from error
         yield Doc.from_docs(document)
 
 

@@ -1,5 +1,7 @@
 """Sentences of files: gold sentences, one a line, or found by a pipeline; and never the whole text at once."""
 
+import gzip
+
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
@@ -107,6 +109,7 @@ def test_the_strings_of_a_text_are_not_kept(write):
     ("name", "text", "problem"),
     [
         ("a.txt", b"caf\xe9\n", "not text in UTF-8"),
+        ("a.txt.gz", gzip.compress(b"tea\n" * 9 + b"caf\xe9\n", mtime=0), r"not text in UTF-8 \(line 10:"),
         ("a.spacy", b"abc", "not a .spacy file"),
         ("a.spacy", b"", "not a .spacy file"),
     ],

@@ -71,11 +71,11 @@ def opened(path: Path) -> TextIO:
     """A text file, or stdin, with its line ends as they are."""
     if path == STDIN:
         return TextIOWrapper(typer.get_binary_stream("stdin"), encoding="utf8", newline="")
-    return _open(path, "rt", encoding="utf8", newline="")
+    return open_file(path, "rt", encoding="utf8", newline="")
 
 
-def _open(path: Path, mode: str, **how: Any) -> Any:
-    # What is compressed is read as it comes.
+def open_file(path: Path, mode: str, **how: Any) -> Any:
+    """Open a file as `open` does; what is compressed (.gz) is read as it comes."""
     return (gzip.open if path.suffix == ".gz" else open)(path, mode, **how)
 
 
@@ -240,7 +240,7 @@ def decoded_lines(file: Iterable[str], path: Path) -> Iterator[str]:
     except UnicodeDecodeError as error:
         if path == STDIN:
             raise ValueError(f"What stdin has is not text in UTF-8 ({error}).") from error
-        with _open(path, "rb") as lines:
+        with open_file(path, "rb") as lines:
             decoded = ((number, line.decode("utf8", "surrogateescape")) for number, line in enumerate(lines, 1))
             number = next(number for number, line in decoded if NO_TEXT.search(line))
         raise ValueError(f"'{path}' is not text in UTF-8 (line {number}: {error}).") from error

@@ -37,7 +37,7 @@ from .options import (
 )
 from .output import is_shown, json_line, writing
 from .progress import Bar
-from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
+from .raw_text import STDIN, check_text, existing, locate_paragraphs, open_file, read_sentences
 from .shards import ShardTask, distribute, made_with, shards_of
 
 # What a spreadsheet takes for the beginning of a formula, and what is a number nevertheless.
@@ -288,7 +288,7 @@ def _read(path: Path, *, per_line: bool, context: str | None) -> Iterable[TextPa
         return read_stimuli(path, context)
     check_text(path)
     data = typer.get_binary_stream("stdin").read() if path == STDIN else None
-    with path.open("rb") if data is None else BytesIO(data) as lines:
+    with open_file(path, "rb") if data is None else BytesIO(data) as lines:
         check_prose(lines, path)
     file = None if data is None else TextIOWrapper(BytesIO(data), encoding="utf8", newline="")
     found = locate_paragraphs(path, per_line=per_line, file=file)

@@ -1,6 +1,7 @@
 """`hpyp surprisal` with tables of stimuli, by a parser and by an n-gram model, as a psycholinguist would use it."""
 
 import csv
+import gzip
 import io
 import json
 from collections import Counter
@@ -432,6 +433,16 @@ def test_a_table_whose_lines_end_in_carriage_returns_is_not_taken_for_prose(text
     lines = io.BytesIO(TABLES[text].replace("\n", "\r").encode())
     with pytest.raises(ValueError, match="'-' looks like a table"):
         check_prose(lines, Path("-"))
+
+
+def test_compressed_text_is_read_as_others_are_and_looked_through_for_tables(models, write):
+    prose, table = (
+        write(gzip.compress(text.encode()), f"{i}.txt.gz") for i, text in enumerate((PROSE["lists"], TABLE))
+    )
+    compressed = rows(run(models / "ngram", prose, "--per-line").stdout)
+    plain = rows(run(models / "ngram", write(PROSE["lists"]), "--per-line").stdout)
+    assert [{**row, "file": ""} for row in compressed] == [{**row, "file": ""} for row in plain]
+    assert squeezed("looks like a table") in message(run(models / "ngram", table, "--per-line", exit_code=1))
 
 
 @pytest.mark.parametrize("text", PROSE)

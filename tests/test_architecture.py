@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parents[1] / "spacy_hpyp"
 
 #: From the top down: a folder may import those below it, and no folder of its own row.
@@ -45,25 +47,29 @@ def place_of(module):
     return parts[1] if len(parts) > 1 else ""
 
 
-#: What each folder, or file at the top, imports; but for what the package offers at its top.
-IMPORTS = [
-    (file.relative_to(PACKAGE).parts[0].removesuffix(".py"), module, names)
-    for file in sorted(PACKAGE.rglob("*.py"))
-    if file.parent != PACKAGE or file.stem not in ("__init__", "about")
-    for module, names in imports(file)
-]
+@pytest.fixture(scope="module")
+def all_imports():
+    """What each folder, or file at the top, imports; but for what the package offers at its top."""
+    return [
+        (file.relative_to(PACKAGE).parts[0].removesuffix(".py"), module, names)
+        for file in sorted(PACKAGE.rglob("*.py"))
+        if file.parent != PACKAGE or file.stem not in ("__init__", "about")
+        for module, names in imports(file)
+    ]
+
+
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
 
 
-def test_arrows_point_down():
-    for own, module, names in IMPORTS:
+def test_arrows_point_down(all_imports):
+    for own, module, names in all_imports:
         if module.startswith("spacy_hpyp"):
             for place in [place_of(module)] if place_of(module) else names:
                 assert place in (own, "about") or DEPTH[own] < DEPTH[place], f"{own} must not import {module}"
 
 
-def test_spacy_is_known_where_it_has_to_be():
-    for own, module, names in IMPORTS:
+def test_spacy_is_known_where_it_has_to_be(all_imports):
+    for own, module, names in all_imports:
         if module.split(".")[0] == "spacy":
             assert own in SPACY_OF, f"{own} must not import {module}"
             assert own in ("components", "cli", "compat") or not PIPELINE & set(names), f"{own} must not know {names}"

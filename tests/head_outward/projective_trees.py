@@ -1,6 +1,7 @@
 """All projective trees of short sentences, scored event by event."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -31,9 +32,10 @@ def is_projective_tree(heads: Sequence[int]) -> bool:
     )
 
 
-def projective_trees(n: int) -> Iterator[Tree]:
+@cache
+def projective_trees(n: int) -> list[Tree]:
     """The heads of all projective trees of n words."""
-    return (heads for heads in product(range(NONE, n), repeat=n) if is_projective_tree(heads))
+    return [heads for heads in product(range(NONE, n), repeat=n) if is_projective_tree(heads)]
 
 
 def score(scores: ChartScores, heads: Sequence[int]) -> float:

@@ -92,7 +92,7 @@ def random_trees(count: int, seed: int = 0, lengths: Sequence[int] = (1, 2, 3, 4
     found = []
     for _ in range(count):
         n = int(rng.choice(lengths))
-        trees = list(projective_trees(n))
+        trees = projective_trees(n)
         heads = trees[rng.integers(len(trees))]
         marks = [NONE if head == NONE else int(rng.integers(labels)) for head in heads]
         found.append(Tree(rng.integers(2 * CASES, size=n).tolist(), rng.integers(2, size=n).tolist(), heads, marks))

@@ -18,7 +18,7 @@ from spacy_hpyp.head_outward.chart import (
 )
 from spacy_hpyp.head_outward.k_best import k_best
 
-TREES = {n: np.array(list(projective_trees(n)), dtype=np.int32) for n in range(1, 6)}
+TREES = {n: np.array(projective_trees(n), dtype=np.int32) for n in range(1, 6)}
 
 #: Scores of sentences of up to five words; of small and of great differences, with and without siblings and events that are impossible.
 CASES = {

@@ -58,7 +58,7 @@ import sys
 import numpy as np
 from tiny.caller import caller
 
-numbers = [10, 10.5, np.full(2, 10), np.full(2, 10.5)]
+numbers = [10, np.full(2, 10.5)]
 for i in map(int, sys.argv[1:]):
     assert np.all(caller(numbers[i]) == 2 * numbers[i] + 1), numbers[i]
 print(sum(caller.stats.cache_hits.values()))
@@ -156,7 +156,6 @@ def call(package):
 
 def test_functions_are_compiled_again_when_another_file_has_changed(tiny):
     assert call(tiny) == (21, 0)
-    assert call(tiny) == (21, 1)
     # As large and as old as before: what counts is the content.
     times = (tiny / "called.py").stat()
     (tiny / "called.py").write_text(CALLED.format(factor=3))
@@ -176,7 +175,6 @@ def test_functions_are_compiled_again_when_what_implements_a_generic_one_has_cha
         return tuple(int(number) for number in finish(start(program, tiny))[0].split())
 
     assert call_with_kind() == (21, 0)
-    assert call_with_kind() == (21, 1)
     (tiny / "kind.py").write_text(KIND.format(factor=3))
     assert call_with_kind() == (31, 0)
 
@@ -302,10 +300,10 @@ def test_a_full_disk_stops_no_call(cache, monkeypatch):
 
 def test_processes_that_fill_a_shared_cache_at_once_give_the_right_results(tiny, tmp_path):
     shared = {"NUMBA_CACHE_DIR": str(tmp_path / "shared")}
-    both = [start(OVERLOADS, tiny, *order, **shared) for order in ("0123", "3210")]
+    both = [start(OVERLOADS, tiny, *order, **shared) for order in ("01", "10")]
     for process in both:
         finish(process)
-    assert finish(start(OVERLOADS, tiny, *"0123", **shared))[0] == "4\n"
+    assert finish(start(OVERLOADS, tiny, *"01", **shared))[0] == "2\n"
 
 
 @pytest.fixture
@@ -328,9 +326,8 @@ def locked(tmp_path):
     return lock
 
 
-@pytest.mark.parametrize("directory", ["", "home/cache"])
-def test_functions_are_compiled_in_memory_where_no_directory_can_be_written_to(tiny, locked, directory):
-    environment = {**locked(tiny), "NUMBA_CACHE_DIR": directory and str(tiny.parent / directory)}
+def test_functions_are_compiled_in_memory_where_no_directory_can_be_written_to(tiny, locked):
+    environment = {**locked(tiny), "NUMBA_CACHE_DIR": str(tiny.parent / "home" / "cache")}
     output, errors = finish(start(PROGRAM, tiny, **environment))
     assert output == "21 0\n"
     assert errors.count(WARNING) == 1

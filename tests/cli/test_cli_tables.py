@@ -105,7 +105,7 @@ def test_a_study_is_listed_run_and_not_run_again(study, tmp_path):
 
 
 def test_a_study_is_written_elsewhere(study, tmp_path):
-    run("hpyp", "papers", "tables", study, "--output", tmp_path / "else")
+    run("hpyp", "papers", "tables", study, "others", "--output", tmp_path / "else")
     assert (tmp_path / "else" / "tiny.md").exists()
 
 

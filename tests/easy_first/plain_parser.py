@@ -14,6 +14,7 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import arcs, labels
 from spacy_hpyp.easy_first.arcs import Scorer, SentenceToParse
 from spacy_hpyp.easy_first.partial_trees import LEFT_ARC, RIGHT_ARC, attach, begin_forest, new_forest
+from spacy_hpyp.easy_first.perceptron import Averages
 from spacy_hpyp.easy_first.templates import compile_templates
 
 ACTIONS = (LEFT_ARC, RIGHT_ARC)
@@ -151,7 +152,7 @@ def arc_scorer(templates: list[list[str]], places: int, weights: np.ndarray | No
     return _scorer(templates, arcs.ELEMENTS, np.zeros((places, 2), dtype=np.float32) if weights is None else weights)
 
 
-def label_scorer(templates: list[list[str]], weights: np.ndarray) -> Scorer:
+def label_scorer(templates: list[list[str]], weights: np.ndarray | Averages) -> Scorer:
     """A scorer of the labels of arcs."""
     return _scorer(templates, labels.ELEMENTS, weights)
 

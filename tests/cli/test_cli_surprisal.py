@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 from functools import partial
 
 import command_line
@@ -53,19 +54,19 @@ def test_a_row_has_the_surprisal_of_a_token(model, trained, write):
             assert float(ours[name]) == pytest.approx(theirs[name], abs=1e-6)
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-@pytest.mark.parametrize(
-    "text", [TEXT, "\n\n" + TEXT, "Zoë  sees 😀\tthe naïve\u00a0cat.\n\n日本 sleeps", "\ufeffAda sleeps."]
-)
 @pytest.mark.parametrize("options", [(), ("--words",), ("--per-line",), ("--per-line", "--words")])
-def test_offsets_point_at_the_text_in_the_file(model, write, text, line_end, options):
-    path = write(text.replace("\n", line_end))
-    with path.open(encoding="utf8", newline="") as file:
-        content = file.read()
-    found = rows(run(model, path, *options).stdout)
-    assert "".join(row["text"] for row in found) == "".join(content.removeprefix("\ufeff").split())
-    for row in found:
-        assert content[int(row["start"]) : int(row["end"])] == row["text"]
+def test_offsets_point_at_the_text_in_the_file(model, write, options):
+    texts = [TEXT, "\n\n" + TEXT, "Zoë  sees 😀\tthe naïve\u00a0cat.\n\n日本 sleeps", "\ufeffAda sleeps."]
+    contents = {}
+    for text, line_end in itertools.product(texts, ("\n", "\r\n")):
+        content = text.replace("\n", line_end)
+        contents[str(write(content, f"{len(contents)}.txt"))] = content
+    found = rows(run(model, *contents, *options).stdout)
+    for path, content in contents.items():
+        own = [row for row in found if row["file"] == path]
+        assert "".join(row["text"] for row in own) == "".join(content.removeprefix("\ufeff").split())
+        for row in own:
+            assert content[int(row["start"]) : int(row["end"])] == row["text"]
 
 
 def test_line_ends_of_other_systems_change_nothing_but_offsets(model, write):

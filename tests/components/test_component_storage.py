@@ -544,7 +544,7 @@ def unsure_victim(toy, small, annotation, assert_forest):
 def test_edited_numbers_of_a_sweep_are_refused_or_harmless(unsure_victim, in_a_sweep, key):
     rng = random.Random(key)
     assert not unsure_victim.refuses(in_a_sweep)
-    for value in [0, 1, 2, 3, 4, 5, 20, 255, 2**31 - 2] * 2:
+    for value in [0, 1, 2, 3, 4, 5, 20, 255, 2**31 - 2]:
 
         def edit(inner, value=value):
             part = inner["sweep"] if key == "copies" else inner["sweep"]["passages"]

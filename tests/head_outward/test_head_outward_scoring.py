@@ -79,19 +79,21 @@ def arrays(tree):
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_log_probabilities_of_a_tree_add_up_to_that_of_its_events(kind):
+    models = both(kind)
     for number, (words, tags) in enumerate(SENTENCES):
         for (heads, labels), expected in trees_of(kind, number).items():
-            for model, tolerance in both(kind):
+            for model, tolerance in models:
                 found = tree_log_probabilities(model, *arrays(Tree(words, tags, heads, labels)), False)
                 assert found.sum() == pytest.approx(expected, abs=tolerance)
 
 
 @pytest.mark.parametrize("kind", ["without siblings", "experts", "grandparents"])
 def test_labels_are_generated_besides(kind):
+    models = both(kind)
     for number in (0, 1):
         words, tags = SENTENCES[number]
         for (heads, labels), expected in trees_of(kind, number, labelled=True).items():
-            for model, tolerance in both(kind):
+            for model, tolerance in models:
                 found = tree_log_probabilities(model, *arrays(Tree(words, tags, heads, labels)), True)
                 assert found.sum() == pytest.approx(expected, abs=tolerance)
 

@@ -115,12 +115,18 @@ class Reference:
         out, weight = self.all_experts(row)
         return np.exp(weight) @ out / np.exp(weight).sum()
 
-    def frozen(self, weights=None, *, mixed):
-        weights = self.weights if weights is None else weights
-        return freeze_pool(self.franchise, weights, self.gates, self.possible, self.elements, mixed=mixed)
+    def frozen(self, *, mixed):
+        return freeze_pool(self.franchise, self.weights, self.gates, self.possible, self.elements, mixed=mixed)
+
+    def plain(self, *, mixed):
+        """The first expert alone."""
+        weights = Weights(np.empty((0, BUCKETS)), np.empty((0, SYMBOLS, 1)))
+        return freeze_pool(self.franchise, weights, self.gates[:0], self.possible, self.elements, mixed=mixed)
 
 
-@pytest.fixture(params=[(alphabet, seed) for alphabet in (1, 2, 7, 40, 300) for seed in range(6)], ids=str)
+@pytest.fixture(
+    scope="module", params=[(alphabet, seed) for alphabet in (1, 2, 7, 40, 300) for seed in range(6)], ids=str
+)
 def reference(request):
     alphabet, seed = request.param
     return Reference(alphabet, 100 * alphabet + seed, one_table=seed % 2 == 0)
@@ -146,10 +152,8 @@ def test_mixture_is_that_of_the_seating(reference):
 
 
 def test_plain_pool_is_its_only_expert(reference):
-    plain = Weights(np.empty((0, BUCKETS)), np.empty((0, SYMBOLS, 1)))
-    reference.gates = reference.gates[:0]
     out = np.empty(reference.alphabet)
-    product, mixture = (reference.frozen(plain, mixed=mixed) for mixed in (False, True))
+    product, mixture = (reference.plain(mixed=mixed) for mixed in (False, True))
     for row in reference.rows:
         expected = reference.expert(0, row)[0]
         product_distribution(product, row, 0, new_scratch(product), out)

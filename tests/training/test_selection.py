@@ -222,13 +222,12 @@ def test_the_selection_does_not_depend_on_threads_or_on_when_it_is_made(echo_ban
     assert select(echo_bank, seed=4, threads=2) == first
 
 
-@pytest.mark.parametrize("distribution", ["transition", "word"])
-def test_a_selection_goes_on_from_where_it_was(bank, distribution):
+def test_a_selection_goes_on_from_where_it_was(bank):
     noted = []
-    expected = select(bank, distribution, report=lambda found: noted.append(json.dumps(found.to_dict())))
+    expected = select(bank, "word", report=lambda found: noted.append(json.dumps(found.to_dict())))
     assert len(noted) == len(expected.steps) + 1 > 2
     for stored in (noted[0], noted[len(noted) // 2]):
-        found = select(bank, distribution, begun=Selection.from_dict(json.loads(stored)))
+        found = select(bank, "word", begun=Selection.from_dict(json.loads(stored)))
         assert found == expected
         np.testing.assert_array_equal(found.weights, expected.weights)
 
@@ -245,7 +244,7 @@ def test_sampled_seating_and_labels_within_transitions_can_be_selected_for(toy):
     paper = {"seating": "sampled", "transition": [["s1.tag"]], "label": [], "tag": [["s1.tag"]], "word": [["next.tag"]]}
     bank = treebank(toy, toy.sentences(20), **paper)
     for distribution in ("transition", "word"):
-        found = select(bank, distribution, core=CORE, max_experts=1)
+        found = select(bank, distribution, max_experts=1)
         assert found.steps[-1].log_likelihood >= found.own_log_likelihood - 0.05
     with pytest.raises(ValueError, match="no context lists for the label"):
         select(bank, "label")

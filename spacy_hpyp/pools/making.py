@@ -4,7 +4,7 @@ from math import log
 
 import numpy as np
 
-from ..compiled import NONE, compiled, overwrite
+from ..compiled import NONE, borrowing, compiled, overwrite
 from ..hpyp import franchise as column
 from ..hpyp.franchise import Franchise
 from . import view as offset
@@ -25,45 +25,26 @@ def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
     multiplied (bool): Whether its experts are multiplied.
     RAISES (MemoryError): If there are more restaurants, or servings, than can be numbered.
     """
-    finished = finish(franchise)
-    experts, used = len(franchise.columns), len(finished.back_off)
-    inner = franchise.restaurants[experts:used]
-    children = np.bincount(inner[inner[:, column.CUSTOMERS] > 0, column.PARENT], minlength=used).astype(np.int32)
+    # There are millions of restaurants and servings: what is noted of each has 32 bits, and is let go when it is not needed any more.
+    children, served = _count(franchise)
     rooms = _room_for(children)
-    total = experts + int(rooms.sum(dtype=np.int64))
+    total = len(franchise.columns) + int(rooms.sum(dtype=np.int64))
     _check_room(WIDTH * total)
     # Made here, since NumPy asks for large pages of memory, in which places are found sooner.
     restaurants = np.full(WIDTH * total, EMPTY, dtype=np.uint32)
-    value = restaurants.view(np.float32)
-    place = _settle(finished, children, rooms, restaurants)
-    seated = franchise.servings[: len(finished.probability)]
-    served = np.bincount(seated[seated[:, column.SERVED] > 0, column.RESTAURANT], minlength=used).astype(np.int32)
+    place = _settle(franchise, children, rooms, restaurants)
+    del children, rooms
     if multiplied:
         least = max(2.0, min(_DENSE_SHARE * franchise.alphabet[0], _DENSE))
-        own_row, rows, lists = _number_rows(finished, served, least)
+        own_row, rows = _number_rows(franchise, served, least)
         row = np.empty((rows, int(franchise.alphabet[0])), dtype=np.float32)
-        listed, room = _fill_rows(finished, own_row, row), lists
-        beside = np.maximum(own_row, ~own_row).view(np.uint32)
+        servings = _empty_lists(served, served)
+        _enter_excesses(finish(franchise), place, own_row, served, row, restaurants, servings)
     else:
         row = np.empty((0, 0), dtype=np.float32)
-        listed, lists, room = _round_down(finished.probability), served, _room_for(served)
-        beside = _round_down(finished.back_off).view(np.uint32)
-    entries = int(room[lists > 1].sum(dtype=np.int64))
-    _check_room(PAIR * entries)
-    servings = np.full(PAIR * entries, EMPTY, dtype=np.uint32)
-    _list_dishes(
-        finished,
-        place,
-        beside,
-        lists,
-        room,
-        listed,
-        multiplied,
-        restaurants,
-        value,
-        servings,
-        servings.view(np.float32),
-    )
+        rooms = _room_for(served)
+        servings = _empty_lists(served, rooms)
+        _enter_probabilities(finish(franchise), place, served, rooms, restaurants, servings)
     return view_of(franchise.columns, franchise.alphabet, restaurants, servings, row)
 
 
@@ -77,22 +58,37 @@ def _room_for(counts: np.ndarray) -> np.ndarray:
     return np.where(counts <= _FEW_ENTRIES, counts, counts + counts // 4 + 1)
 
 
-def _round_down(numbers: np.ndarray) -> np.ndarray:
-    """The next numbers of 32 bits that are not higher, and not 0."""
-    rounded = numbers.astype(np.float32)
-    np.nextafter(rounded, np.float32(0.0), out=rounded, where=rounded > numbers)
-    return np.maximum(rounded, np.float32(_LEAST), out=rounded)
+def _empty_lists(listed: np.ndarray, rooms: np.ndarray) -> np.ndarray:
+    """The lists of restaurants that list so many dishes and have room for so many, one behind the other (uint32[*])."""
+    entries = int(rooms.sum(dtype=np.int64, where=listed > 1))
+    _check_room(PAIR * entries)
+    return np.full(PAIR * entries, EMPTY, dtype=np.uint32)
 
 
 @compiled
-def _settle(finished, counts, rooms, restaurants):
+def _count(franchise):
+    """How many restaurants with customers are the children of each restaurant, and how many dishes it serves (int32[restaurants] each)."""
+    restaurants, servings = franchise.restaurants, franchise.servings
+    children = np.zeros(franchise.used[column.N_RESTAURANTS], dtype=np.int32)
+    served = np.zeros(franchise.used[column.N_RESTAURANTS], dtype=np.int32)
+    for restaurant in range(len(franchise.columns), len(children)):
+        if restaurants[restaurant, column.CUSTOMERS] > 0:
+            children[restaurants[restaurant, column.PARENT]] += 1
+    for serving in range(franchise.used[column.N_SERVINGS]):
+        if servings[serving, column.SERVED] > 0:
+            served[servings[serving, column.RESTAURANT]] += 1
+    return children, served
+
+
+@compiled
+def _settle(franchise, counts, rooms, restaurants):
     """Give every restaurant with customers its place: those of one expert depth first, children in the order of the rows.
 
     counts, rooms (int32[used]): How many children each row has, and for how many there is room.
     restaurants (uint32[*]): SYMBOL, FIRST and ROOM are entered.
-    RETURNS (int64[used]): The place of each row, `NONE` of one without customers.
+    RETURNS (int32[used]): The place of each row, `NONE` of one without customers.
     """
-    rows, experts, used = finished.franchise.restaurants, len(finished.franchise.columns), len(counts)
+    rows, experts, used = franchise.restaurants, len(franchise.columns), len(counts)
     children = np.empty(counts.sum(), dtype=np.int32)
     # Where those of the next row begin, until all are entered.
     following = np.zeros(used, dtype=np.int32)
@@ -103,122 +99,153 @@ def _settle(finished, counts, rooms, restaurants):
             parent = rows[row, column.PARENT]
             children[following[parent]] = row
             following[parent] += 1
-    place = np.full(used, NONE, dtype=np.int64)
+    places = np.full(used, NONE, dtype=np.int32)
     free = np.int64(experts) * WIDTH
     waiting = np.empty(used, dtype=np.int32)
     for expert in range(experts):
-        place[expert] = expert * WIDTH
+        places[expert] = expert * WIDTH
         waiting[0] = expert
         count = 1
         while count > 0:
             count -= 1
             row = waiting[count]
-            own, end, room = place[row], following[row], np.int64(rooms[row])
+            own, end, room = np.int64(places[row]), following[row], np.int64(rooms[row])
             begin = end - counts[row]
             customers = rows[row, column.CUSTOMERS]
             restaurants[own + offset.FIRST] = free
             restaurants[own + offset.ROOM] = room << BUCKET_BITS | (bucket_of(customers) if customers > 0 else 0)
             for i in range(begin, end):
                 symbol = rows[children[i], column.SYMBOL]
-                place[children[i]] = find(restaurants, free, room, WIDTH, symbol)
-                restaurants[place[children[i]]] = symbol
+                place = find(restaurants, free, room, WIDTH, symbol)
+                places[children[i]], restaurants[place] = place, symbol
             for i in range(end - 1, begin - 1, -1):
                 waiting[count] = children[i]
                 count += 1
             free += room * WIDTH
-    return place
+    return places
 
 
 @compiled
-def _number_rows(finished, served, least):
+def _number_rows(franchise, served, least):
     """Which restaurants have rows of logs, and how many dishes the others list.
 
     What the parent lists, a restaurant without a row lists too: with excesses of its own, or with its parent's.
 
-    served (int32[*]): How many dishes each restaurant serves.
-    RETURNS (tuple[int32[*], int, int32[*]]): The row of each restaurant, or ~row of the nearest above it if it serves fewer dishes than
-        `least`; how many rows there are; and how many dishes each restaurant lists.
+    served (int32[*]): How many dishes each restaurant serves; overwritten with how many it lists.
+    RETURNS (tuple[int32[*], int]): The row of each restaurant, or ~row of the nearest above it if it serves fewer dishes than `least`; and
+        how many rows there are.
     """
-    own_row, lists = np.empty(len(served), dtype=np.int32), np.zeros(len(served), dtype=np.int32)
+    own_row = np.empty(len(served), dtype=np.int32)
     rows = 0
-    for row in range(len(served)):
-        parent = finished.franchise.restaurants[row, column.PARENT]
-        if parent == NONE or served[row] >= least:
-            own_row[row] = rows
+    for restaurant in range(len(served)):
+        parent = franchise.restaurants[restaurant, column.PARENT]
+        if parent == NONE or served[restaurant] >= least:
+            own_row[restaurant], served[restaurant] = rows, 0
             rows += 1
             continue
-        own_row[row] = min(own_row[parent], ~own_row[parent])
-        if finished.franchise.restaurants[row, column.CUSTOMERS] > 0:
-            lists[row] = served[row] if own_row[parent] >= 0 else lists[parent]
-    return own_row, rows, lists
+        own_row[restaurant] = min(own_row[parent], ~own_row[parent])
+        if franchise.restaurants[restaurant, column.CUSTOMERS] > 0 and own_row[parent] < 0:
+            served[restaurant] = served[parent]
+    return own_row, rows
 
 
 @compiled
-def _fill_rows(finished, own_row, row):
-    """Write the rows of logs. Returns the excess of every serving in a restaurant without one (float32[*])."""
-    rows, seated = finished.franchise.restaurants, finished.franchise.servings
-    excess = np.zeros(len(finished.probability), dtype=np.float32)
-    # Logs of the products of the back-off factors since the row.
-    passed_on = np.zeros(len(own_row))
-    for restaurant in range(len(own_row)):
-        place, parent = own_row[restaurant], rows[restaurant, column.PARENT]
-        if place < 0:
+def _enter_excesses(finished, places, own_row, lists, row, restaurants, servings):
+    """Fill the rows of logs, and enter LIST, its only excess and ROW of all restaurants, and their lists.
+
+    finished (Finished): Its back-off factors are overwritten.
+    places (int32[*]): Where each restaurant stands, or `NONE`.
+    own_row, lists (int32[*]): As `_number_rows` returns and leaves them. Lists of excesses are read as a whole, and have no gaps.
+    """
+    rows, seated, alphabet = finished.franchise.restaurants, finished.franchise.servings, finished.franchise.alphabet[0]
+    value, serving_value = restaurants.view(np.float32), servings.view(np.float32)
+    # In the place of the factors, logs of their products since the row.
+    passed_on = finished.back_off
+    free = np.int64(0)
+    for restaurant in range(len(places)):
+        own, parent, count = np.int64(places[restaurant]), rows[restaurant, column.PARENT], np.int64(lists[restaurant])
+        if own == NONE:
+            continue
+        has_row = own_row[restaurant] >= 0
+        number = own_row[restaurant] if has_row else ~own_row[restaurant]
+        if not has_row:
             passed_on[restaurant] = passed_on[parent] + log(finished.back_off[restaurant])
-        elif parent == NONE:
-            row[place] = log(finished.back_off[restaurant] / finished.franchise.alphabet[0])
         else:
-            # A restaurant serves no more than its parent: that has a row, too.
-            row[place] = row[own_row[parent]] + np.float32(log(finished.back_off[restaurant]))
+            if parent == NONE:
+                row[number] = log(finished.back_off[restaurant] / alphabet)
+            else:
+                # A restaurant serves no more than its parent: that has a row, too.
+                row[number] = row[own_row[parent]] + np.float32(log(finished.back_off[restaurant]))
+            passed_on[restaurant] = 0.0
+        restaurants[own + offset.ROW] = number
+        _begin_list(restaurants, value, own, count, count, free)
+        if count > 1 and lists[parent] > 1:
+            above = np.int64(restaurants[places[parent] + offset.LIST])
+            overwrite(servings[free:], servings[above : above + PAIR * count])
+        serving = rows[restaurant, column.FIRST]
+        while serving != NONE:
+            dish, found = seated[serving, column.DISH], log(finished.probability[serving])
+            if has_row:
+                row[number, dish] = found
+            elif seated[serving, column.SERVED] > 0:
+                place = free
+                while count > 1 and servings[place] != EMPTY and servings[place] != dish:
+                    place += PAIR
+                excess = found - passed_on[restaurant] - row[number, dish]
+                _enter_dish(restaurants, value, own, count, servings, serving_value, place, dish, excess)
+            serving = seated[serving, column.NEXT]
+        free += PAIR * count if count > 1 else 0
+
+
+@compiled
+def _enter_probabilities(finished, places, served, rooms, restaurants, servings):
+    """Enter LIST, its only share and BACK_OFF of all restaurants, and their lists.
+
+    places (int32[*]): Where each restaurant stands, or `NONE`.
+    served, rooms (int32[*]): How many dishes it serves, and how many there is room for.
+    """
+    rows, seated = finished.franchise.restaurants, finished.franchise.servings
+    value, serving_value = restaurants.view(np.float32), servings.view(np.float32)
+    free = np.int64(0)
+    for restaurant in range(len(places)):
+        own, count, room = np.int64(places[restaurant]), np.int64(served[restaurant]), np.int64(rooms[restaurant])
+        if own == NONE:
+            continue
+        value[own + offset.BACK_OFF] = _round_down(finished.back_off[restaurant])
+        _begin_list(restaurants, value, own, count, room, free)
         serving = rows[restaurant, column.FIRST]
         while serving != NONE:
             dish = seated[serving, column.DISH]
-            found = log(finished.probability[serving])
-            if place >= 0:
-                row[place, dish] = found
-            else:
-                excess[serving] = found - passed_on[restaurant] - row[~place, dish]
-            serving = seated[serving, column.NEXT]
-    return excess
-
-
-@compiled
-def _list_dishes(
-    finished, places, beside, lists, rooms, listed, multiplied, restaurants, value, servings, serving_value
-):
-    """Enter LIST, its only value and what stands beside it of all restaurants, and fill the lists.
-
-    places (int64[*]): Where each restaurant stands, or `NONE`.
-    beside (uint32[*]): ROW, or the bits of BACK_OFF.
-    lists, rooms (int32[*]): How many dishes it lists, and how many there is room for. Lists of excesses are read as a whole, and have no gaps.
-    listed (float32[*]): The value of each serving.
-    """
-    rows, seated = finished.franchise.restaurants, finished.franchise.servings
-    free = np.int64(0)
-    for row in range(len(places)):
-        own, count = places[row], lists[row]
-        if own == NONE:
-            continue
-        restaurants[own + offset.LIST], value[own + offset.SHARE] = EMPTY, 0.0
-        restaurants[own + offset.ROW] = beside[row]
-        room = np.int64(rooms[row])
-        if count > 1:
-            restaurants[own + offset.LIST], restaurants[own + offset.LENGTH] = free, room
-            if multiplied and lists[rows[row, column.PARENT]] > 1:
-                above = np.int64(restaurants[places[rows[row, column.PARENT]] + offset.LIST])
-                overwrite(servings[free:], servings[above : above + PAIR * count])
-        serving = rows[row, column.FIRST] if count > 0 else NONE
-        while serving != NONE:
-            dish = seated[serving, column.DISH]
             if seated[serving, column.SERVED] > 0:
-                if count == 1:
-                    restaurants[own + offset.LIST], value[own + offset.SHARE] = EMPTY - 1 - dish, listed[serving]
-                else:
-                    place = free
-                    if multiplied:
-                        while servings[place] != EMPTY and servings[place] != dish:
-                            place += PAIR
-                    else:
-                        place = find(servings, free, room, PAIR, dish)
-                    servings[place], serving_value[place + offset.VALUE] = dish, listed[serving]
+                place = find(servings, free, room, PAIR, dish) if count > 1 else free
+                share = _round_down(finished.probability[serving])
+                _enter_dish(restaurants, value, own, count, servings, serving_value, place, dish, share)
             serving = seated[serving, column.NEXT]
         free += PAIR * room if count > 1 else 0
+
+
+@borrowing
+def _begin_list(restaurants, value, own, count, room, begin):
+    """Say where the list of a restaurant begins and how much room it has, if the restaurant lists more than one dish."""
+    if count > 1:
+        restaurants[own + offset.LIST], restaurants[own + offset.LENGTH] = begin, room
+    else:
+        restaurants[own + offset.LIST], value[own + offset.SHARE] = EMPTY, 0.0
+
+
+@borrowing
+def _enter_dish(restaurants, value, own, count, servings, serving_value, place, dish, number):
+    """Enter a dish with its excess or share: at a place in the list of a restaurant, or as the only one that it lists."""
+    if count > 1:
+        servings[place], serving_value[place + offset.VALUE] = dish, number
+    else:
+        restaurants[own + offset.LIST], value[own + offset.SHARE] = EMPTY - 1 - dish, number
+
+
+@borrowing
+def _round_down(number):
+    """The next number of 32 bits that is not higher, and not 0."""
+    rounded = np.float32(number)
+    if rounded > number:
+        rounded = np.nextafter(rounded, np.float32(0.0))
+    return max(rounded, np.float32(_LEAST))

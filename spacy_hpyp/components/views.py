@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from copy import copy
 from pathlib import Path
 
 from ..models.joint_model import JointModel
@@ -41,7 +40,7 @@ class ViewedParser(GibbsParser):
                 f"The component '{self.name}' has a model that stands in no file. Save the pipeline, and load it."
             )
         path = self._source.with_name(_VIEWS)
-        write_views(path, self.learned.views, model)
+        write_views(path, self.learned.views.items(), model)
         return path
 
     def _complete_model(self, loaded: JointModel, data: bytes, source: Path | None) -> None:
@@ -62,13 +61,11 @@ class ViewedParser(GibbsParser):
         try:
             with in_cache(model) as path:
                 if not self._map_views(loaded, path, model):
-                    # Only the copy reads its seating.
-                    loaded.use_views(copy(loaded).views)
-                    write_views(path, loaded.views, model)
+                    write_views(path, loaded.views_of_stored(), model)
                     self._map_views(loaded, path, model)
         except OSError as error:
             if not loaded.has_views:
-                loaded.use_views(copy(loaded).views)
+                loaded.use_views(dict(loaded.views_of_stored()))
             warnings.warn(
                 f"The component '{self.name}' cannot keep what it predicts by: {error}. It is made again each time that the pipeline is "
                 "loaded, and takes memory in each process. Let SPACY_HPYP_CACHE name a directory that can be written to.",

@@ -241,21 +241,23 @@ def reserve_rows(franchise: Franchise, restaurants: int, servings: int, cells: i
     """Make room for a number of new restaurants, servings and cells; see `reserve`."""
     used = franchise.used
     return franchise._replace(
-        restaurants=_longer(franchise.restaurants, used[N_RESTAURANTS] + restaurants),
-        servings=_longer(franchise.servings, used[N_SERVINGS] + servings),
-        cells=_longer(franchise.cells, used[N_CELLS] + cells),
+        restaurants=_longer(franchise.restaurants, used[N_RESTAURANTS], restaurants),
+        servings=_longer(franchise.servings, used[N_SERVINGS], servings),
+        cells=_longer(franchise.cells, used[N_CELLS], cells),
         restaurant_index=_wider(franchise.restaurant_index, franchise.restaurants, used[N_RESTAURANTS], restaurants),
         serving_index=_wider(franchise.serving_index, franchise.servings, used[N_SERVINGS], servings),
     )
 
 
-def _longer(rows: np.ndarray, needed: int) -> np.ndarray:
+def _longer(rows: np.ndarray, used: int, more: int) -> np.ndarray:
+    needed = used + more
     if needed <= len(rows):
         return rows
     if needed > np.iinfo(np.int32).max:
         raise MemoryError(f"A franchise cannot hold {needed} entries. Use shorter contexts or less text.")
     longer = np.empty((max(needed, len(rows) + len(rows) // 2), rows.shape[1]), dtype=np.int32)
-    longer[: len(rows)] = rows
+    # What is not used has no memory before it is written to.
+    longer[:used] = rows[:used]
     return longer
 
 

@@ -246,20 +246,25 @@ class CountModel(ClassedModel):
             if self._seated is None:
                 if self._packed is None:
                     raise ValueError(_UNTRAINED)
-                self._seated, self._packed = self._unpack(self._packed), None
+                # What a seating is unpacked with takes as much memory as the seating: only two at a time.
+                with ThreadPoolExecutor(2) as executor:
+                    self._seated = dict(zip(self.conditionals, executor.map(self._unpack, self.conditionals)))
+                self._packed = None
             return self._seated
 
-    def _unpack(self, packed: dict[str, Any]) -> dict[str, Franchise]:
-        sizes, how = self.sizes, {"one_table": self.one_table, "own_tables": self.own_tables}
-
-        def read(name: str) -> Franchise:
-            try:
-                return unpack(packed[name], self.conditionals[name].columns, sizes[name], **how)
-            except ValueError as error:
-                raise ValueError(f"its {name} distribution is damaged: {error}") from error
-
-        with ThreadPoolExecutor() as executor:
-            return dict(zip(self.conditionals, executor.map(read, self.conditionals)))
+    def _unpack(self, name: str) -> Franchise:
+        """The seating of a distribution that was stored."""
+        assert self._packed is not None
+        try:
+            return unpack(
+                self._packed[name],
+                self.conditionals[name].columns,
+                self.sizes[name],
+                one_table=self.one_table,
+                own_tables=self.own_tables,
+            )
+        except ValueError as error:
+            raise ValueError(f"its {name} distribution is damaged: {error}") from error
 
     def check(self) -> None:
         """See that what was stored is a seating.
@@ -294,6 +299,15 @@ class CountModel(ClassedModel):
                 made = executor.map(lambda name: self.conditionals[name].view(self.franchises[name]), self.conditionals)
                 self._views = dict(zip(self.conditionals, made))
         return self._views
+
+    def views_of_stored(self) -> Iterator[tuple[str, View]]:
+        """The frozen view of each distribution, made of what was stored and has not been needed so far: each seating is let go again.
+
+        RAISES (ValueError): If what was stored is damaged.
+        """
+        with ThreadPoolExecutor(2) as executor:
+            made = executor.map(lambda name: self.conditionals[name].view(self._unpack(name)), self.conditionals)
+            yield from zip(self.conditionals, made)
 
     @property
     def has_views(self) -> bool:

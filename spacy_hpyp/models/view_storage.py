@@ -8,11 +8,11 @@ it follows from the seating, which is in the model's file, and is made again.
 import math
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import srsly
@@ -40,23 +40,27 @@ class _Stored(NamedTuple):
     checksum: int
 
 
-def write_views(path: Path, views: Mapping[str, View], model: str) -> None:
+def write_views(path: Path, views: Iterable[tuple[str, View]], model: str) -> None:
     """Write views to a file, in the place of what was there.
 
     path (Path): The file.
-    views (Mapping[str, View]): By distribution.
+    views (Iterable[tuple[str, View]]): All distributions in their order; each is needed only until it is written.
     model (str): What identifies the file of the model.
     """
-    arrays = {
-        f"{name}.{part}": np.ascontiguousarray(getattr(views[name], part)) for name in DISTRIBUTIONS for part in _PARTS
-    }
-    parts = {name: [list(array.shape), _checksum(array)] for name, array in arrays.items()}
-    head = srsly.json_dumps({"format": FORMAT, "model": model, "parts": parts}).encode()
     with replacing(path) as file:
+        file.write(bytes(_HEAD))
+        parts = {f"{name}.{part}": _write(file, getattr(view, part)) for name, view in views for part in _PARTS}
+        head = srsly.json_dumps({"format": FORMAT, "model": model, "parts": parts}).encode()
+        file.seek(0)
         file.write(with_checksum(head.ljust(_HEAD - len(with_checksum(b"")))))
-        for array in arrays.values():
-            file.write(array.reshape(-1).view(np.uint8))
-            file.write(_filling(array))
+
+
+def _write(file: IO[bytes], array: np.ndarray) -> list[Any]:
+    """Write an array, and fill its last line. Returns its shape and checksum."""
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    file.write(data)
+    file.write(_filling(array))
+    return [list(array.shape), zlib.crc32(_filling(array), zlib.crc32(data))]
 
 
 def read_views(
@@ -105,10 +109,6 @@ def read_views(
     if not mapped.is_there() or mapped.is_overwritten():
         raise ValueError("it was replaced or overwritten while it was read")
     return views, mapped
-
-
-def _checksum(array: np.ndarray) -> int:
-    return zlib.crc32(_filling(array), zlib.crc32(array.reshape(-1).view(np.uint8)))
 
 
 def _filling(array: np.ndarray) -> bytes:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import NONE, borrowing, compiled
 from . import franchise as column
-from .franchise import Franchise, walk_cells
+from .franchise import Franchise
 
 #: Below this discount the closed form of the likelihood loses its precision; a slice never goes there.
 SMALLEST_DISCOUNT = 1e-6
@@ -24,8 +24,6 @@ _DENSE = 128
 # A slice that shrinks has no room left after about a hundred steps, and one that steps out has left the floating-point numbers
 # after fewer than a thousand: whoever is still searching then searches for nothing.
 _STEPS = 1000
-# How many servings are counted at a time.
-_PIECE = 2**20
 
 
 class Histograms(NamedTuple):
@@ -43,40 +41,61 @@ def histograms(franchise: Franchise) -> Histograms:
     """The sufficient statistics of every tier's hyperparameters; empty restaurants do not count."""
     restaurants = franchise.restaurants[: franchise.used[column.N_RESTAURANTS]]
     servings = franchise.servings[: franchise.used[column.N_SERVINGS]]
-    tier = restaurants[:, column.TIER]
-    one = np.ones(len(tier), dtype=np.int32)
-    # Some servings at a time: of all of them, copies of what is counted would need more memory than the seating has.
-    pieces = [servings[first : first + _PIECE] for first in range(0, len(servings), _PIECE)]
-    sizes = [_sizes(franchise, tier, piece, _PIECE * number) for number, piece in enumerate(pieces)]
-    return Histograms(
-        customers=_tally(tier, restaurants[:, column.CUSTOMERS], one),
-        tables=_tally(tier, restaurants[:, column.TABLES], one),
-        sizes=_tally(*np.concatenate([np.empty((0, 3), dtype=np.int64), *sizes]).T),
+    cells = franchise.cells[: franchise.used[column.N_CELLS]]
+    values = (
+        restaurants[:, column.CUSTOMERS],
+        restaurants[:, column.TABLES],
+        servings[:, column.SERVED],
+        cells[:, column.SIZE],
     )
+    # Most are small, and have a number of how often they occur; the others are noted one by one.
+    small = np.zeros((3, len(franchise.discount), _DENSE), dtype=np.int64)
+    large = np.empty((sum(np.count_nonzero(each >= _DENSE) for each in values), 4), dtype=np.int64)
+    large = large[: _tally(franchise, small, large)]
+    return Histograms(*(_triples(small[kind], large[large[:, 0] == kind, 1:]) for kind in range(3)))
 
 
-def _sizes(franchise: Franchise, tier: np.ndarray, servings: np.ndarray, first: int) -> np.ndarray:
-    """How often tables have how many customers in each tier, among servings that stand one after the other from the first on."""
-    # The customers of a single table, or the cells of a histogram.
-    single, several = np.flatnonzero(servings[:, column.OPEN] == 1), np.flatnonzero(servings[:, column.OPEN] > 1)
-    kinds, cells = walk_cells(franchise, first + several)
-    owner = np.concatenate(
-        [servings[single, column.RESTAURANT], np.repeat(servings[several, column.RESTAURANT], kinds)]
-    )
-    size = np.concatenate([servings[single, column.SERVED], cells[:, column.SIZE]])
-    count = np.concatenate([np.ones(len(single), dtype=np.int32), cells[:, column.COUNT]])
-    return _tally(tier[owner], size, count)
+@compiled
+def _tally(franchise, small, large):
+    """Count customers of restaurants, their tables, and sizes of tables.
+
+    small (int64[3, tiers, _DENSE]): How often each value occurs is added.
+    large (int64[*, 4]): Overwritten with other values: which of the three they are, tiers, values, and how often.
+    RETURNS (int): How many of these there are.
+    """
+    restaurants, servings, cells = franchise.restaurants, franchise.servings, franchise.cells
+    noted = 0
+    for restaurant in range(franchise.used[column.N_RESTAURANTS]):
+        row = restaurants[restaurant]
+        noted = _note(small, large, noted, 0, row[column.TIER], row[column.CUSTOMERS], 1)
+        noted = _note(small, large, noted, 1, row[column.TIER], row[column.TABLES], 1)
+    for serving in range(franchise.used[column.N_SERVINGS]):
+        row = servings[serving]
+        tier = restaurants[row[column.RESTAURANT], column.TIER]
+        if row[column.OPEN] == 1:
+            noted = _note(small, large, noted, 2, tier, row[column.SERVED], 1)
+        cell = row[column.CELL]
+        while cell != NONE:
+            noted = _note(small, large, noted, 2, tier, cells[cell, column.SIZE], cells[cell, column.COUNT])
+            cell = cells[cell, column.LINK]
+    return noted
 
 
-def _tally(tier: np.ndarray, value: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """How often each value but 0 occurs in each tier. Most are small: these are counted without being sorted."""
-    is_large = value >= _DENSE
-    dense = np.bincount((tier * _DENSE + value)[~is_large], count[~is_large])
-    small = np.flatnonzero(dense)
-    small = small[small % _DENSE > 0]
-    large, place = np.unique(np.stack([tier[is_large], value[is_large]]), axis=1, return_inverse=True)
-    counts = np.concatenate([dense[small], np.bincount(place.ravel(), count[is_large], large.shape[1])])
-    triples = np.stack([*np.concatenate([np.divmod(small, _DENSE), large], axis=1), counts], axis=1).astype(np.int64)
+@borrowing
+def _note(small, large, noted, kind, tier, value, count):
+    if value < _DENSE:
+        small[kind, tier, value] += count
+        return noted
+    large[noted, 0], large[noted, 1], large[noted, 2], large[noted, 3] = kind, tier, value, count
+    return noted + 1
+
+
+def _triples(small: np.ndarray, large: np.ndarray) -> np.ndarray:
+    """What `_tally` has counted of one kind, as `Histograms` have it: without those values that are 0."""
+    tier, value = np.nonzero(small[:, 1:])
+    keys, place = np.unique(large[:, :2].T, axis=1, return_inverse=True)
+    counts = np.concatenate([small[tier, value + 1], np.bincount(place.ravel(), large[:, 2], keys.shape[1])])
+    triples = np.stack([*np.concatenate([[tier, value + 1], keys], axis=1), counts], axis=1).astype(np.int64)
     return triples[np.lexsort((triples[:, 1], triples[:, 0]))]
 
 

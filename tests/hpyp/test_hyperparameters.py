@@ -8,7 +8,6 @@ import pytest
 from seating import predictive_distribution
 
 from spacy_hpyp.compiled import NONE, compiled
-from spacy_hpyp.hpyp import hyperparameters
 from spacy_hpyp.hpyp.franchise import (
     CELL,
     COUNT,
@@ -93,9 +92,7 @@ def test_closed_form_holds_at_the_borders(discount):
         assert found == pytest.approx(float(log_weights(RESTAURANTS["mixed"], discount, strength)), abs=1e-4)
 
 
-@pytest.mark.parametrize("at_a_time", [3, 2**20])
-def test_histograms_count_every_tier_of_every_expert(monkeypatch, at_a_time):
-    monkeypatch.setattr(hyperparameters, "_PIECE", at_a_time)
+def test_histograms_count_every_tier_of_every_expert():
     rng = np.random.default_rng(4)
     customers = [(tuple(rng.integers(3, size=2)), int(rng.random() < 0.2)) for _ in range(2000)]
     franchise = seated_franchise(customers, columns=((0, 1), (1, NONE)))

@@ -22,7 +22,7 @@ from ..annotation.words import layout_of
 from ..arc_standard.decoding import decode, mixture, posteriors
 from ..compiled import NONE
 from ..inference.rounding import Search
-from ..language_model.generation import LONGEST, generate_docs
+from ..language_model.generation import check_drawing, generate_docs
 from ..language_model.increments import Increment, find_increments
 from ..models.architectures import JOINT_MODEL, thinc_model
 from ..models.frozen import TreeLogProbs
@@ -438,21 +438,17 @@ class HPYPParser(ViewedParser):
             raise ValueError(
                 f"The component '{self.name}' has no context list for words: an unlexicalised model generates tags only."
             )
-        count, max_length = whole("count", count), whole("max_length", max_length, highest=LONGEST)
         words = begin_with.split() if isinstance(begin_with, str) else list(begin_with)
         if any(not word or word.isspace() for word in words):
             raise ValueError("'begin_with' has a word that is empty or white space, which no sentence begins with.")
-        if len(words) > max_length:
-            raise ValueError(
-                f"'begin_with' has {len(words)} words, but sentences are to have {max_length} at the most."
-            )
+        count, max_length, seed = check_drawing(count, words, max_length, seed)
         return generate_docs(
             model,
             self.vocab,
             count,
             begin_with=words,
             max_length=max_length,
-            seed=whole("seed", seed, least=0),
+            seed=seed,
             search=self.search,
             threads=self.threads,
         )

@@ -16,13 +16,28 @@ from ..arc_standard.likelihood import new_queries
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..models.spelling import write_out
+from ..settings import whole
 from ..text.spacing import spaces_between
 
 #: How often a derivation is begun before a sentence is given up.
 ATTEMPTS = 10_000
-#: The most words that a sentence may be allowed to have.
-LONGEST = 10_000
+# The most words that a sentence may be allowed to have.
+_LONGEST = 10_000
 _BATCH = 50
+
+
+def check_drawing(count: int, begin_with: Sequence[str], max_length: int, seed: int) -> tuple[int, int, int]:
+    """How many sentences are to be drawn, how many words one has at the most, and what fixes them.
+
+    begin_with (Sequence[str]): The words that all of them begin with.
+    RAISES (ValueError): If a number is out of its range, or these words are too many.
+    """
+    count, max_length = whole("count", count), whole("max_length", max_length, highest=_LONGEST)
+    if len(begin_with) > max_length:
+        raise ValueError(
+            f"'begin_with' has {len(begin_with)} words, but sentences are to have {max_length} at the most."
+        )
+    return count, max_length, whole("seed", seed, least=0)
 
 
 def generate_docs(

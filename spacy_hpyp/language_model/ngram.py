@@ -30,7 +30,7 @@ from ..storage.files import replace_file
 from ..text.spool import Spool
 from ..text.unknown_words import RULES, UnknownWordRule, check_rule, plain_rule
 from ..text.vocabulary import Vocabulary, VocabularySettings
-from .generation import ATTEMPTS, LONGEST, unfound
+from .generation import ATTEMPTS, check_drawing, unfound
 from .ngram_seating import draw_stream, next_distributions, score_block
 from .scoring import Perplexity, perplexity_of, score_of
 
@@ -269,12 +269,7 @@ class NGramModel:
         RETURNS (Iterator[DrawnSentence]): The sentences.
         RAISES (ValueError): If a setting is out of its range, or no sentence that is short enough is found.
         """
-        count, max_length = whole("count", count), whole("max_length", max_length, highest=LONGEST)
-        seed = whole("seed", seed, least=0)
-        if len(begin_with) > max_length:
-            raise ValueError(
-                f"'begin_with' has {len(begin_with)} words, but sentences are to have {max_length} at the most."
-            )
+        count, max_length, seed = check_drawing(count, begin_with, max_length, seed)
         beginning = np.array(self.vocabulary.numbers(begin_with), dtype=np.int32)
         stream = np.empty(max_length + 1, dtype=np.int32)
 

@@ -4,12 +4,11 @@ import json
 import random
 import shutil
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import spacy
@@ -30,9 +29,8 @@ from .convert import hold_out
 from .evaluate import parse_examples, read_examples
 from .options import FILE, Data, Elsewhere, TrainData, argument, option
 from .output import SCORES, percent, print_table, save_json
-from .parse import Source, parsed
 from .trainings import Kept, files_of, made_of, run_commands, train_pipeline
-from .udeval import METRICS, official
+from .udeval import METRICS, of_pipeline, official
 
 # How many sentences are one document, where the treebank does not say what its documents are.
 _SENTENCES = 10
@@ -127,8 +125,7 @@ def _write(path: Path, blocks: Sequence[Block]) -> str:
 def _counts(nlp: Language, document: Sequence[Block], path: Path) -> dict[str, tuple[int, int]]:
     """What the scores of a document, which is written to a path, are made of: two numbers each that can be summed over documents."""
     score = official(_write(path, document), str(path))
-    source = Source(path, path.stem, is_conllu=True)
-    found: dict[str, Any] = score("".join(parsed(nlp, source, Counter(), keep="text", bare=True)))
+    found = score(of_pipeline(nlp, path)("text"))
     return {name: (2 * each.correct, each.gold_total + each.system_total) for name, each in found.items()}
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from time import process_time
 from typing import Annotated, Any
 
+from spacy.language import Language
+
 from ..settings import OneOf, check
 from ..storage.files import prepare_folder, replacing
 from .app import load_pipeline, note, of_extra, set_threads
@@ -25,6 +27,8 @@ _PEERS = OneOf(("", "udpipe"))
 _Scores = dict[str, dict[str, dict[str, float]]]
 #: Scores CoNLL-U beside a gold one: the script's own scores, by `METRICS`.
 Official = Callable[[str], dict[str, Any]]
+#: Parses a treebank, given what of it is kept, and writes CoNLL-U.
+System = Callable[[Kept], str]
 
 
 def udeval(
@@ -49,10 +53,7 @@ def udeval(
     score = official(treebank.read_text(encoding="utf8"), str(treebank))
     nlp = load_pipeline(model)
     set_threads(nlp, threads)
-    source = Source(treebank, treebank.stem, is_conllu=True)
-    systems: dict[str, Callable[[Kept], str]] = {
-        "": lambda keep: "".join(parsed(nlp, source, Counter(), keep=keep, bare=True))
-    }
+    systems = {"": of_pipeline(nlp, treebank)}
     if peer:
         if peer_model is None or (train is None and not peer_model.exists()):
             raise ValueError("A peer needs --peer-model, and --train where that is not there yet.")
@@ -104,13 +105,19 @@ def official(gold: str, name: str) -> Official:
     return score
 
 
+def of_pipeline(nlp: Language, treebank: Path) -> System:
+    """A pipeline as what parses a treebank."""
+    source = Source(treebank, treebank.stem, is_conllu=True)
+    return lambda keep: "".join(parsed(nlp, source, Counter(), keep=keep, bare=True))
+
+
 # What it reads in the form of which input.
 _INPUTS = {"text": "tokenizer", "sentences": "tokenizer=presegmented", "words": "conllu"}
 _METHOD = "morphodita_parsito"
 
 
-def udpipe(model: Path, train: Path | None, dev: Path | None, treebank: Path) -> Callable[[Kept], str]:
-    """UDPipe, which parses a treebank, given what of it is kept, and writes CoNLL-U.
+def udpipe(model: Path, train: Path | None, dev: Path | None, treebank: Path) -> System:
+    """UDPipe as what parses a treebank.
 
     model (Path): Its file. Where there is none, it is trained, which takes from ten minutes to hours, and saved there.
     train (Path | None): What it is trained on then, in CoNLL-U.

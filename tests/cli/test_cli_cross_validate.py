@@ -42,13 +42,13 @@ def validate(folder, *options, exit_code=0):
 
 def test_scores_are_those_of_the_script_for_all_that_was_parsed(folder, monkeypatch):
     parses = []
-    parsed = parts.parsed
+    of_pipeline = parts.of_pipeline
 
-    def listened(nlp, source, *arguments, **settings):
-        parses.append((source.path.read_text(encoding="utf8"), "".join(parsed(nlp, source, *arguments, **settings))))
-        return [parses[-1][1]]
+    def listened(nlp, path):
+        parses.append((path.read_text(encoding="utf8"), of_pipeline(nlp, path)("text")))
+        return lambda keep: parses[-1][1]
 
-    monkeypatch.setattr(parts, "parsed", listened)
+    monkeypatch.setattr(parts, "of_pipeline", listened)
     shown = validate(folder).stdout
     assert len(parses) == 3
     (folder / "parsed.conllu").write_text("".join(text for _, text in parses), encoding="utf8")

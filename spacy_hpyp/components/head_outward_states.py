@@ -13,8 +13,7 @@ from wasabi import table
 
 from ..annotation.extensions import write_states
 from ..annotation.uncased import UncasedWords, read_uncased, uncased_key
-from ..models.latent_states import LatentStates, StateWord
-from ..models.state_architecture import LATENT_STATES
+from ..models.latent_states import LATENT_STATES, LatentStates, StateWord
 from ..training.treebank import Seen
 from .base import TrainableComponent
 from .factories import register

@@ -13,8 +13,7 @@ from ..annotation.ballots import ABSENT, Ballots, Gold, Names, join_ballots, rea
 from ..annotation.documents import ROOT_LABEL, UNLABELLED, Layout, content_key, write_trees
 from ..annotation.extensions import mark_uncalibrated, write_probability
 from ..annotation.words import write_tags
-from ..models.vote_architecture import VOTES
-from ..models.votes import Result, Votes
+from ..models.votes import VOTES, Result, Votes
 from .base import TrainableComponent
 from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .keep_parse import KeepParse

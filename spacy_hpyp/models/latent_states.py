@@ -1,12 +1,15 @@
-"""A model of words with latent states: its vocabulary, what is seated, and how far its training is."""
+"""A model of words with latent states: its vocabulary, what is seated, and how far its training is; and its registered architecture."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model
 
-from ..annotation.uncased import UncasedWords
+from ..annotation.uncased import UncasedWords, read_uncased
 from ..compiled import NONE
 from ..head_outward.state_trees import parse_sentences, sweep
 from ..head_outward.states import (
@@ -24,10 +27,18 @@ from ..head_outward.states import (
 from ..hpyp.franchise import N_RESTAURANTS, SYMBOL, TIER, Franchise, dish_counts
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
+from ..settings import taking
 from ..storage.schema import Keyed, Message, Ragged, arrays, group, integers, numbers, part
+from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .messages import vocabulary_from_message, vocabulary_to_message
-from .stored import Fixed, StoredModel
+from .settings import StateModelSettings
+from .stored import Fixed, StoredModel, model_holding
+
+#: The attribute of a thinc Model that holds a `LatentStates`.
+LATENT_STATES = "latent_states"
+# How the states of Docs are found that come without a component and its settings.
+_SWEEPS_OF_DOCS = 2
 
 
 class StateWord(NamedTuple):
@@ -316,3 +327,25 @@ def _check_symbols(franchise: Franchise, limits: list[int]) -> None:
     for level, limit in enumerate(limits[: franchise.columns.shape[1]], start=1):
         if int(restaurants[restaurants[:, TIER] == level, SYMBOL].max(initial=-1)) >= limit:
             raise ValueError("a context does not exist")
+
+
+@registry.architectures("spacy-hpyp.LatentStates.v1")
+@taking(StateModelSettings)
+def LatentStatesModel(unknown_words: UnknownWordRule, **settings: Any) -> Model[list[Doc], list[np.ndarray]]:
+    """A model of words with latent states (Wallach, Sutton & McCallum 2008) as a thinc model.
+
+    Its attribute `latent_states` holds words and their seating; it has no parameters.
+
+    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+    **settings: See `spacy_hpyp.models.settings`.
+    RETURNS (Model): Takes Docs with trees and gives the states of their words.
+    RAISES (ValueError): If a setting is not what it may be.
+    """
+    found = StateModelSettings(**settings)
+    vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count)
+    model = LatentStates(found.kind, found.states, found.back_off, vocabulary)
+    return model_holding(model, "latent_states", LATENT_STATES, _find)
+
+
+def _find(model: LatentStates, docs: list[Doc]) -> list[np.ndarray]:
+    return [model.find_states(read_uncased(doc), _SWEEPS_OF_DOCS, np.random.default_rng(0))[0] for doc in docs]

@@ -4,23 +4,32 @@ Voters who agree make up a group. How probable it is that a group is right, and 
 regression: of a group's features, which are those of its members and of who agrees with whom, the exponential is the odds of its
 being right against that of none. So the probabilities of a word's groups and of none of them sum to one. Weights have a normal
 prior; what is maximised is concave. Its variance is chosen by words that are left out.
+
+The registered architecture is that of what is learned about voters.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model
 
 from ..annotation.arrays import is_projective
-from ..annotation.ballots import ABSENT, Ballots, Gold
+from ..annotation.ballots import ABSENT, Ballots, Gold, Names, read_ballots
 from ..annotation.confidence import fit_confidence, log_odds, logistic
+from ..annotation.documents import ROOT_LABEL
 from ..compiled import NONE
 from ..head_outward.chart import minimum_bayes_risk_tree
 from ..inference.spanning_tree import maximum_spanning_tree
 from ..newton import maximize
 from ..storage.schema import Message, different_names, group, part
 from .guard import Guard
-from .stored import StoredModel
+from .stored import StoredModel, model_holding
+
+#: The attribute of a thinc Model that holds `Votes`.
+VOTES = "votes"
 
 # How sure weights may be to be 0, in tokens: what is best for words that are left out, stretches of so many in one of so many parts.
 _PRIORS = (256.0, 64.0, 16.0, 4.0, 1.0)
@@ -437,3 +446,28 @@ def _arc_numbers(ballots: Ballots, starts: np.ndarray) -> np.ndarray:
     length = np.where(is_root, 0, ballots.heads - position)
     more = [np.log1p(np.abs(length)), length < 0, is_root, np.abs(length) == 1]
     return np.concatenate([_log_odds(ballots.head_probability), np.stack(more, axis=2)], axis=2)
+
+
+@registry.architectures("spacy-hpyp.ParseVotes.v1")
+def ParseVotes(voters: Sequence[str]) -> Model[list[Doc], Result]:
+    """What is learned about voters (multinomial logistic regression), as a thinc model.
+
+    Its attribute `votes` holds names and weights; it has no parameters.
+
+    voters (Sequence[str]): The names of their parses in `doc._.parses`, in the order of their say about sentence boundaries. Without any,
+        they are those whose parses the pipeline keeps before the component, when it is initialized.
+    RETURNS (Model): Takes Docs with parses and gives what was elected.
+    RAISES (ValueError): If one is named twice.
+    """
+    if len(set(voters)) < len(voters):
+        raise ValueError(f"A voter is named twice: {list(voters)}.")
+    model = model_holding(Votes(voters, [], []), "parse_votes", VOTES, _elect)
+    # In the order of files of earlier versions.
+    model.attrs.update({"voters": list(voters), VOTES: model.attrs.pop(VOTES)})
+    return model
+
+
+def _elect(votes: Votes, docs: list[Doc]) -> Result:
+    names = Names.known(votes.tags, votes.labels)
+    ballots, _ = read_ballots(docs, votes.voters, names, last="", reader="parse_votes")
+    return votes.elect(ballots, longest=0, root=names.labels.setdefault(ROOT_LABEL, len(names.labels)))

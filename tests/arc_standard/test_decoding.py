@@ -12,11 +12,24 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.inference.rounding import Search
 
 WORDS = [1, 0, 1, 0, 0, 1]
+RUNNING = blocks_of(WORDS, may_start=True)
 
 
 @pytest.fixture(scope="module", params=POOLS)
 def model(request):
     return with_random_weights(make_model(POOLS[request.param]))
+
+
+@pytest.fixture(scope="module", params=[1.0, 3.0])
+def search(request):
+    """Nothing is left out; at two temperatures."""
+    return Search(EVERYTHING, 0.0, marginals=True, temperature=request.param)
+
+
+@pytest.fixture(scope="module")
+def possibilities(model, search):
+    """What the words may be, in one sentence or in several."""
+    return mixture(model.frozen, RUNNING, search)
 
 
 def blocks_with(may_start, offsets):
@@ -59,13 +72,10 @@ def test_given_boundaries_leave_nothing_to_find(model):
 
 
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("temperature", [1.0, 3.0])
-def test_probabilities_are_means_over_what_the_words_may_be(model, temperature, threads):
-    search = Search(EVERYTHING, 0.0, marginals=True, temperature=temperature)
-    blocks = blocks_of(WORDS, may_start=True)
-    parses = decode(model.frozen, blocks, search, threads)
+def test_probabilities_are_means_over_what_the_words_may_be(model, search, possibilities, threads):
+    parses = decode(model.frozen, RUNNING, search, threads)
     total, heads, tags = np.zeros(len(WORDS)), np.zeros(len(WORDS)), np.zeros(len(WORDS))
-    for words, posterior, weight in mixture(model.frozen, blocks, search, threads):
+    for words, posterior, weight in possibilities:
         total[words] += weight
         wanted = parses.heads[words]
         wanted = np.where(wanted == NONE, NONE, wanted - words[0])
@@ -76,12 +86,9 @@ def test_probabilities_are_means_over_what_the_words_may_be(model, temperature, 
     assert parses.tag_probability == pytest.approx(tags, rel=ROUNDING)
 
 
-@pytest.mark.parametrize("temperature", [1.0, 3.0])
-def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(model, temperature):
-    search = Search(EVERYTHING, 0.0, marginals=True, temperature=temperature)
-    blocks = blocks_of(WORDS, may_start=True)
-    sentences, found = posteriors(model.frozen, blocks, search)
-    shares = mixture(model.frozen, blocks, search)
+def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(model, search, possibilities):
+    sentences, found = posteriors(model.frozen, RUNNING, search)
+    shares = possibilities
     number = len(found)
     evidence = [np.logaddexp.reduce(share.posterior.log_weight) for share in shares]
     starts = sentences.offsets.tolist()
@@ -89,19 +96,16 @@ def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(model,
     assert len(pairs) == number - 1
     for pair, left in zip(pairs, range(number)):
         assert shares[pair].words.tolist() == list(range(starts[left], starts[left + 2]))
-        odds = np.exp((evidence[pair] - evidence[left] - evidence[left + 1]) / temperature)
+        odds = np.exp((evidence[pair] - evidence[left] - evidence[left + 1]) / search.temperature)
         ratio = shares[pair].weight / np.concatenate([shares[left].weight, shares[left + 1].weight])
         assert ratio == pytest.approx(odds)
 
 
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("temperature", [1.0, 3.0])
-def test_guides_are_means_over_what_the_words_may_be(model, temperature, threads):
-    search = Search(EVERYTHING, 0.0, marginals=True, temperature=temperature, guides=True)
-    blocks = blocks_of(WORDS, may_start=True)
-    guides = decode(model.frozen, blocks, search, threads).guides
+def test_guides_are_means_over_what_the_words_may_be(model, search, possibilities, threads):
+    guides = decode(model.frozen, RUNNING, search._replace(guides=True), threads).guides
     heads, tags = np.zeros((len(WORDS), len(WORDS) + 1)), np.zeros((len(WORDS), 10))
-    for words, posterior, weight in mixture(model.frozen, blocks, search, threads):
+    for words, posterior, weight in possibilities:
         for own_heads, own_tags, probability in zip(posterior.heads, posterior.tags, posterior.probability):
             in_block = np.where(own_heads == NONE, NONE, own_heads + words[0])
             np.add.at(heads, (words, in_block), probability * weight)

@@ -155,8 +155,7 @@ def test_trees_have_the_sum_of_their_derivations(model, heads):
     assert np.logaddexp.reduce(estimates) - log(50) == pytest.approx(found, abs=0.2)
 
 
-@pytest.mark.parametrize("given_tree", [True, False])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "given_tree"), list(zip(NAMES, (True, False))))
 def test_latent_derivations_are_visited_as_often_as_they_are_probable(name, given_tree):
     # With one table at most, the seating of the others is known.
     model, rows = model_of(name, one_table=True), rows_of((WORDS, TAGS, HEADS_OF_THREE))

@@ -218,10 +218,11 @@ def test_there_is_always_an_action_that_costs_nothing(n):
 # Updates, compared with those of the plain parser
 
 
-@pytest.mark.parametrize("margin", [0.0, 3.0])
-@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize(
+    ("way", "merge", "margin"),
+    [("early", True, 0.0), ("early", False, 3.0), ("max-violation", True, 3.0), ("max-violation", False, 0.0)],
+)
 @pytest.mark.parametrize("width", [2, pytest.param(4, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("way", ["early", "max-violation"])
 def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid(way, width, merge, margin):
     learning = Learning(width, merge, way == "early", margin, 0.0, False, 0.0)
     pupil = Pupil()

@@ -75,7 +75,7 @@ def compiled_beams(plain, width, *, merge, penalty=None, states=None):
 
 
 @pytest.mark.parametrize("merge", [True, False])
-@pytest.mark.parametrize("width", [1, 2, 8, 64])
+@pytest.mark.parametrize("width", [1, 8, 64])
 @pytest.mark.parametrize(("n", "templates"), [(1, TEMPLATES), (2, TEMPLATES), (7, TEMPLATES), (14, GUIDED)])
 def test_scores_that_are_kept_after_actions_are_those_that_are_found_from_scratch(n, width, merge, templates):
     for seed in range(3):
@@ -95,7 +95,8 @@ def test_what_is_remembered_of_windows_is_not_mistaken_for_what_is_known_of_othe
         for number in range(size):
             state = state_of(states, half, number, 24 - taken)
             windows.update(plain.window(state, place) for place in range(len(state) - 1))
-            for place, action in actions_of(state):
+            # Of each state a part: there are many.
+            for place, action in actions_of(state)[number % 4 :: 4]:
                 assert states.scores[half, number, MARGIN + place, action] == plain.score(state, (place, action))
     assert len(windows) > len(states.windows)
 

@@ -32,7 +32,7 @@ from spacy_hpyp.training.selection import (
 )
 
 #: What candidates are made of where it is not the search that is tested, but what goes on round it.
-FEW = ("s1.tag", "s1.word", "s2.tag", "w1.tag", "w2.tag")
+FEW = ("s1.tag", "s1.word", "w1.tag", "w2.tag")
 
 
 def treebank(toy, sentences, **settings):

@@ -16,7 +16,7 @@ from ..compiled import NONE
 from ..text.vocabulary import Vocabulary
 from .arrays import Blocks, Parses, Sentences, block_starts, is_tree, offsets_of
 from .extensions import bits, write_extensions, write_head_probability
-from .syntactic_words import Analysis, multiword_tokens, write_words
+from .syntactic_words import Analysis, has_multiword_tokens, multiword_tokens, write_back, write_words
 from .words import SPACE_TAG, Layout, read_words, write_attribute
 
 ROOT_LABEL = "ROOT"
@@ -141,6 +141,15 @@ def with_words(doc: Doc) -> Doc:
     new = unannotated(doc)
     for token, words in multiword_tokens(doc):
         write_words(new, token.i, [Analysis(word.form) for word in words])
+    return new
+
+
+def with_tokens_of(doc: Doc, words: Doc) -> Doc:
+    """The words of a Doc, on which something is written, with its tokens over them again: a new Doc if it has multiword tokens."""
+    if not has_multiword_tokens(doc):
+        return words
+    new = with_words(doc)
+    write_back(words, new)
     return new
 
 

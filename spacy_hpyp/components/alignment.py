@@ -17,16 +17,8 @@ from spacy.attrs import DEP, HEAD, IS_SPACE, ORTH, TAG
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.documents import (
-    GoldDocument,
-    RawSentence,
-    problem_of,
-    raw_sentences,
-    rows_of_spaces,
-    unannotated,
-    with_words,
-)
-from ..annotation.syntactic_words import depths, has_multiword_tokens, words_as_tokens, write_back
+from ..annotation.documents import GoldDocument, RawSentence, problem_of, raw_sentences, rows_of_spaces, unannotated
+from ..annotation.syntactic_words import depths, has_multiword_tokens, words_as_tokens
 from ..compiled import NONE
 
 #: The labels of the tokens that a gold word was cut into, but for the first: of words, and of what is none.
@@ -196,15 +188,6 @@ def _carry_over(
             label = PIECE_LABEL if any(character.isalnum() for character in form) else PUNCTUATION_LABEL
             carried[token, 2] = np.uint64(strings.add(label)).astype(np.int64)
     return carried
-
-
-def with_tokens_of(example: Example, doc: Doc) -> Doc:
-    """A document of the words of an example, see `example_of_words`, with the tokens over them again: what is written on the words goes along."""
-    if not has_multiword_tokens(example.reference):
-        return doc
-    tokens = with_words(example.reference)
-    write_back(doc, tokens)
-    return tokens
 
 
 def gold_documents(examples: Iterable[Example], tokens: str) -> Iterator[GoldDocument]:

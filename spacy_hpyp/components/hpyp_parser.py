@@ -14,7 +14,7 @@ from thinc.api import Model, Optimizer
 from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
 from ..annotation.arrays import Guides, Parses, with_letters
 from ..annotation.candidates import Candidates, trees_of
-from ..annotation.documents import GoldDocument, Layout, RawSentence, encode_docs, write_parses
+from ..annotation.documents import GoldDocument, Layout, RawSentence, encode_docs, with_tokens_of, write_parses
 from ..annotation.extensions import mark_uncalibrated
 from ..annotation.guides import write_guides
 from ..annotation.syntactic_words import words_as_tokens
@@ -35,7 +35,7 @@ from ..training.contrast import LEAST_TOKENS, learn_contrasts
 from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
 from ..training.leave_out import LeaveOut, without
 from ..training.treebank import GoldCorpus
-from .alignment import annotated_document, gold_documents, with_tokens_of
+from .alignment import annotated_document, gold_documents
 from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .scorer import score
 from .settings import ParserSettings
@@ -393,7 +393,7 @@ class HPYPParser(ViewedParser):
         layout = layout_of([tokens for _, _, tokens in annotated])
         write_guides(docs, layout, parts.together(map(told, of_parts)), self.joint.encoder)
         # Guides are about words; a document has the tokens over them again.
-        return list(map(with_tokens_of, examples, docs)), parts.learned
+        return [with_tokens_of(each.reference, doc) for each, doc in zip(examples, docs)], parts.learned
 
     def parts_to_leave_out(
         self, examples: Iterable[Example], *, folds: int = 10

@@ -255,14 +255,9 @@ class CountModel(ClassedModel):
     def _unpack(self, name: str) -> Franchise:
         """The seating of a distribution that was stored."""
         assert self._packed is not None
+        columns, how = self.conditionals[name].columns, {"one_table": self.one_table, "own_tables": self.own_tables}
         try:
-            return unpack(
-                self._packed[name],
-                self.conditionals[name].columns,
-                self.sizes[name],
-                one_table=self.one_table,
-                own_tables=self.own_tables,
-            )
+            return unpack(self._packed[name], columns, self.sizes[name], **how)
         except ValueError as error:
             raise ValueError(f"its {name} distribution is damaged: {error}") from error
 

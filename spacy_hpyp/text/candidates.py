@@ -13,13 +13,13 @@ import numpy as np
 from .vocabulary import by_frequency
 
 # Words seen so often have no other outcomes than they had; those seen no more than so often say what endings mean.
-_FREQUENT = 5
+_FREQUENT = 20
 _RARE = 10
 _LONGEST = 6
 # So many words are to have an ending.
-_ENOUGH = 3
+_ENOUGH = 10
 # How many outcomes an ending has at the most.
-_MOST = 12
+_MOST = 24
 _CAPITAL, _OTHER = "^", "-"
 #: One of these every word has.
 ANY_ENDING = (_CAPITAL, _OTHER)

@@ -47,15 +47,16 @@ QUICK = {
 }
 
 
-def small_tables(config):
-    """Overrides of one of the project's configs by which tables of weights have room for the sample, and not for a treebank."""
+def small(config):
+    """Overrides of one of the project's configs: as little room and as few folds as the sample needs, and not a treebank."""
     components = load_config(PROJECT / "configs" / f"{config}.cfg")["components"]
-    return {
-        f"components.{name}.model.{setting}": 2**17
+    tables = [
+        f"{name}.model.{setting}"
         for name, settings in components.items()
         for setting in settings.get("model", {})
         if setting.endswith("places")
-    }
+    ]
+    return {f"components.{table}": 2**17 for table in tables} | {"components.easy_first_parser.folds": 3}
 
 
 #: What a page shows: code or a command that uses the project's pipeline, and behind it what that prints.
@@ -236,7 +237,7 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(tra
         "paths.parser": str(trained / "model-best"),
         "training.max_steps": 60,
         "training.eval_frequency": 60,
-        **small_tables("guided"),
+        **small("guided"),
     }
     train(PROJECT / "configs" / "guided.cfg", tmp_path, overrides=overrides)
     nlp = spacy.load(tmp_path / "model-best")
@@ -289,7 +290,7 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(tra
 
 
 def test_the_fast_pipeline_needs_no_other(tmp_path, assert_forest):
-    overrides = {**PATHS, "training.max_steps": 60, "training.eval_frequency": 60, **small_tables("easy_first")}
+    overrides = {**PATHS, "training.max_steps": 60, "training.eval_frequency": 60, **small("easy_first")}
     train(PROJECT / "configs" / "easy_first.cfg", tmp_path, overrides=overrides)
     nlp = spacy.load(tmp_path / "model-best")
     assert_forest(nlp(RAW), generative=False)

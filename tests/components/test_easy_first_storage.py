@@ -45,6 +45,14 @@ def small(toy):
 
 
 @pytest.fixture(scope="module")
+def other(toy, small):
+    """A copy that has learned more; tests do not change it."""
+    nlp = copy_of(small)
+    nlp.update(toy.examples(nlp, toy.sentences(100)[20:60]))
+    return nlp
+
+
+@pytest.fixture(scope="module")
 def model_file(small):
     """Its model without a checksum: what is wrong with it has to be seen by itself."""
     return parser_of(small).model.to_bytes()
@@ -403,11 +411,9 @@ def test_a_model_of_other_templates_or_tables_is_refused_and_says_so(small, tmp_
                 spacy.load(tmp_path, config=config)
 
 
-def test_training_after_a_refused_model_goes_on(toy, victim, model_file, small):
-    other = copy_of(small)
+def test_training_after_a_refused_model_goes_on(toy, victim, model_file, other):
     assert victim.refuses(model_file[:-1])
-    for nlp in (victim.nlp, other):
-        nlp.update(toy.examples(nlp, toy.sentences(100)[20:60]))
+    victim.nlp.update(toy.examples(victim.nlp, toy.sentences(100)[20:60]))
     assert victim.component.to_bytes(exclude=["vocab"]) == parser_of(other).to_bytes(exclude=["vocab"])
 
 
@@ -416,11 +422,9 @@ def test_training_after_a_refused_model_goes_on(toy, victim, model_file, small):
 
 @pytest.mark.parametrize("failure", [no_space, interrupt])
 @pytest.mark.parametrize("call", ["os.replace", "os.fsync", "spacy_hpyp.models.tree_model.TreeModel.to_bytes"])
-def test_failure_while_saving_leaves_the_previous_model(toy, small, tmp_path, monkeypatch, failure, call):
+def test_failure_while_saving_leaves_the_previous_model(small, other, tmp_path, monkeypatch, failure, call):
     small.to_disk(tmp_path)
     before = files_below(tmp_path / "easy_first_parser")
-    other = copy_of(small)
-    other.update(toy.examples(other, toy.sentences(100)[20:60]))
     monkeypatch.setattr(call, failure)
     with pytest.raises((OSError, KeyboardInterrupt)):
         parser_of(other).to_disk(tmp_path / "easy_first_parser", exclude=["vocab"])

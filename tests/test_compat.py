@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 import spacy_hpyp
 from spacy_hpyp.compat import cli
+from spacy_hpyp.compat import memory
 from spacy_hpyp.compat import numba as compat
 from spacy_hpyp.compat.spacy import attribute_key, beam_parses, nonproj
 from spacy_hpyp.compiled import compiled, generic_default, generic_maker, implements, inner, inner_maker
@@ -371,3 +372,22 @@ def test_beams_of_spacys_parser_hold_arcs_with_probabilities(toy):
             assert len({child for _, child, _ in arcs}) == len(arcs)
             assert all(0 <= head < len(doc) and isinstance(label, str) for head, _, label in arcs)
     assert beam_parses(parser, [], 4) == []
+
+
+def test_memory_is_given_back_whatever_happens_and_where_nothing_gives_it(monkeypatch):
+    trimmed = []
+    monkeypatch.setattr(memory, "_trim", trimmed.append)
+
+    @memory.giving_back
+    def halve(number):
+        """Half of it."""
+        if number % 2:
+            raise ValueError("odd")
+        return number // 2
+
+    assert halve(4) == 2 and halve.__doc__ == "Half of it."
+    with pytest.raises(ValueError, match="odd"):
+        halve(number=3)
+    assert trimmed == [0, 0]
+    monkeypatch.setattr(memory, "_trim", None)
+    assert halve(4) == 2

@@ -139,12 +139,28 @@ def reserve(franchise: Franchise, events: int) -> Franchise:
 
     RETURNS (Franchise): The franchise to go on with; the one passed in must not be used any more.
     """
-    experts, depth = franchise.columns.shape
-    servings = events * experts * (depth + 1)
-    rooms = events * experts * depth, servings, 3 * servings
+    rooms = _rooms_for(franchise, events)
     if not _has_room(franchise, *rooms) and _unused(franchise) >= _WORTHWHILE:
         franchise = compact(franchise)
     return reserve_rows(franchise, *rooms)
+
+
+def copy_of(franchise: Franchise, events: int) -> Franchise:
+    """A franchise of its own with the same seating, and with room as `reserve` makes it."""
+    rooms = _rooms_for(franchise, events)
+    longer = {
+        name: _with_room(getattr(franchise, name), used, used + room)
+        for name, used, room in zip(("restaurants", "servings", "cells"), franchise.used, rooms)
+    }
+    others = {name: part.copy() for name, part in franchise._asdict().items() if name not in longer}
+    return reserve_rows(Franchise(**longer, **others), *rooms)
+
+
+def _rooms_for(franchise: Franchise, events: int) -> tuple[int, int, int]:
+    """How many restaurants, servings and cells so many events may need."""
+    experts, depth = franchise.columns.shape
+    servings = events * experts * (depth + 1)
+    return events * experts * depth, servings, 3 * servings
 
 
 def _has_room(franchise: Franchise, restaurants: int, servings: int, cells: int) -> bool:
@@ -255,10 +271,14 @@ def _longer(rows: np.ndarray, used: int, more: int) -> np.ndarray:
         return rows
     if needed > np.iinfo(np.int32).max:
         raise MemoryError(f"A franchise cannot hold {needed} entries. Use shorter contexts or less text.")
-    longer = np.empty((max(needed, len(rows) + len(rows) // 2), rows.shape[1]), dtype=np.int32)
-    # What is not used has no memory before it is written to.
-    longer[:used] = rows[:used]
-    return longer
+    return _with_room(rows, used, max(needed, len(rows) + len(rows) // 2))
+
+
+def _with_room(rows: np.ndarray, used: int, room: int) -> np.ndarray:
+    """A copy of the rows that are used, with room for so many: what nobody has written to takes no memory."""
+    copy = np.empty((room, rows.shape[1]), dtype=rows.dtype)
+    copy[:used] = rows[:used]
+    return copy
 
 
 def _wider(index: np.ndarray, rows: np.ndarray, used: int, more: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compat.memory import giving_back
 from ..compiled import NONE, compiled
 from ..storage.arrays import FEW, HIGHEST, PER_BYTE, pack_integers, unpack_integers
 from . import franchise as column
@@ -18,6 +19,7 @@ _COLUMNS = ("children", "symbol", "dishes", "dish", "customers", "tables", "kind
 _HIGHEST_STRENGTH = 1e9
 
 
+@giving_back
 def pack(franchise: Franchise) -> dict[str, Any]:
     """A franchise as a dictionary that srsly can write."""
     # There are millions of rows, so that they are numbered, counted and sorted in 32 bits, and each column is copied by itself.
@@ -114,6 +116,7 @@ def _list_cells(franchise: Franchise, rows: np.ndarray) -> tuple[np.ndarray, np.
     return kinds, cells[:, column.SIZE], cells[:, column.COUNT]
 
 
+@giving_back
 def unpack(
     packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool = False, own_tables: bool = False
 ) -> Franchise:

@@ -17,7 +17,7 @@ from thinc.api import Model
 
 from ..annotation.arrays import Sentences
 from ..annotation.documents import Encoder
-from ..hpyp.franchise import Franchise, dish_counts, reserve
+from ..hpyp.franchise import Franchise, copy_of, dish_counts, reserve
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
 from ..inference.gibbs import remove_sentences, visit_sentences
@@ -441,7 +441,7 @@ class CountModel(ClassedModel):
 
         def view(name: str, generator: np.random.Generator) -> View:
             conditional = self.conditionals[name]
-            franchise = Franchise(*(part.copy() for part in self.franchises[name]))
+            franchise = copy_of(self.franchises[name], conditional.events_of_word * _CHUNK)
             for _, chunk in _chunks(sentences):
                 franchise = reserve(franchise, conditional.events_of_word * int(chunk.offsets[-1] - chunk.offsets[0]))
                 pool = conditional.seated(franchise, weights[name], gradient[name])

@@ -4,6 +4,7 @@ from math import log
 
 import numpy as np
 
+from ..compat.memory import giving_back
 from ..compiled import NONE, borrowing, compiled, overwrite
 from ..hpyp import franchise as column
 from ..hpyp.franchise import Franchise
@@ -19,6 +20,7 @@ _LEAST = 1.2e-38
 _FEW_ENTRIES = 4
 
 
+@giving_back
 def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
     """The view of the present seating.
 

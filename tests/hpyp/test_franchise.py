@@ -32,6 +32,7 @@ from spacy_hpyp.hpyp.franchise import (
     TABLES,
     TIER,
     compact,
+    copy_of,
     dish_probability,
     new_franchise,
     reserve,
@@ -535,6 +536,24 @@ def test_growing_in_small_steps_keeps_everything(customers, step):
         add(large, 0, row_of((symbol,)), dish, rng)
         add(small, 0, row_of((symbol,)), dish, again)
     assert seating_of(small) == seating_of(large)
+
+
+def test_a_copy_has_the_same_seating_and_room_of_its_own():
+    rng, again = np.random.default_rng(0), np.random.default_rng(0)
+    franchise = franchise_for(120)
+    for _ in range(60):
+        add(franchise, 0, row_of(rng.integers(3, size=2)), int(rng.integers(ALPHABET)), rng)
+    before = seating_of(franchise)
+    copy = copy_of(franchise, 60)
+    assert seating_of(copy) == before
+
+    for _ in range(60):
+        add(copy, 0, row_of(again.integers(3, size=2)), int(again.integers(ALPHABET)), again)
+    assert seating_of(franchise) == before
+    again = np.random.default_rng(0)
+    for _ in range(60):
+        add(franchise, 0, row_of(again.integers(3, size=2)), int(again.integers(ALPHABET)), again)
+    assert seating_of(copy) == seating_of(franchise)
 
 
 def test_tables_of_ones_own_give_interpolated_counts_of_observations():

@@ -21,8 +21,7 @@ from thinc.api import Config, ConfigValidationError
 from typer.testing import CliRunner
 
 import spacy_hpyp
-from spacy_hpyp.compat import cli
-from spacy_hpyp.compat import memory
+from spacy_hpyp.compat import cli, memory
 from spacy_hpyp.compat import numba as compat
 from spacy_hpyp.compat.spacy import attribute_key, beam_parses, nonproj
 from spacy_hpyp.compiled import compiled, generic_default, generic_maker, implements, inner, inner_maker
@@ -385,7 +384,8 @@ def test_memory_is_given_back_whatever_happens_and_where_nothing_gives_it(monkey
             raise ValueError("odd")
         return number // 2
 
-    assert halve(4) == 2 and halve.__doc__ == "Half of it."
+    assert halve(4) == 2
+    assert halve.__doc__ == "Half of it."
     with pytest.raises(ValueError, match="odd"):
         halve(number=3)
     assert trimmed == [0, 0]

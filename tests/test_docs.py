@@ -52,6 +52,15 @@ def test_relative_links_lead_to_files_and_headings(page):
         assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
 
 
+def test_the_map_of_the_package_has_every_folder_and_names_files_that_are_there():
+    page = (DOCS / "how_it_works.md").read_text(encoding="utf8")
+    rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+    folders = {path.parent.name for path in (PROJECT / "spacy_hpyp").glob("*/__init__.py")}
+    assert folders <= {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    for file in re.findall(r"`([a-z_]+/\w+\.py)`", page):
+        assert (PROJECT / ("" if file.startswith("tests/") else "spacy_hpyp") / file).is_file(), file
+
+
 def test_every_page_is_in_the_navigation_once():
     def pages(entry):
         if isinstance(entry, str):

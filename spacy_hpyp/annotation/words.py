@@ -1,4 +1,4 @@
-"""Between Docs and words that are decided one by one: their forms, the white space between them, and outcomes to write back."""
+"""Between Docs and their words: forms, the white space between them and where they stand; and what is found of each, to write back."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Configurations of the arc-standard system with ROOT first, as immutable records.
+"""Configurations of the arc-standard system, with ROOT at the bottom of the stack, as immutable records.
 
 A record is a stack item: its tag, word and position, its outermost children with the labels of their arcs, how many
 there are, and the record of the item *below* it. As every transition makes exactly one record, the top item of a stack,

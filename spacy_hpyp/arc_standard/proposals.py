@@ -1,15 +1,6 @@
 """What Algorithm 1 divides a derivation between: the best actions, labels and tags of a configuration.
 
 Many derivations of a beam look the same to a distribution; what was found for one is looked up for the others.
-
-The beam reads from left to right: a tag that the next words make impossible keeps its derivations until they have been generated, and
-they take the place of better ones. A chain of tags, the coarsest model that there is, can be summed up from right to left before the
-search begins:
-
-    log p(words after i | tag of i) = log of the sum over t' of p(t' | tag of i) p(word i+1 | t') p(words after i+1 | t')
-
-with p(word | tag) and p(tag | tag before) as the model has them without further context. The search goes by it where it
-divides particles; the weights of derivations do not change.
 """
 
 from collections.abc import Mapping

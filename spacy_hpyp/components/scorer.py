@@ -1,4 +1,4 @@
-"""What `spacy evaluate` reports of the component: TAG, UAS, LAS and SENT_F, by spaCy's own scorers."""
+"""What `spacy evaluate` reports of `hpyp_parser`: TAG, UAS, LAS and SENT_F, by spaCy's own scorers, and `token_log_prob`."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,1 +1,1 @@
-"""Sweeps, particle filters and sums over the model."""
+"""Particle filters, Gibbs and Metropolis-Hastings steps, and spanning trees, of whatever model."""

@@ -1,4 +1,4 @@
-"""The settings of the model, besides its context lists and its rule for unknown words."""
+"""The settings of the models, besides their lists of elements and their rules for unknown words."""
 
 from dataclasses import dataclass
 

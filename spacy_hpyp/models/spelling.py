@@ -18,6 +18,7 @@ probable as it is frequent there among the words of its class, and has no letter
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from math import log
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,11 @@ from ..hpyp.sequences import BEFORE, GROUP, draw_sequence, learn_sequences, scor
 from ..hpyp.storage import pack, unpack
 from ..storage.arrays import pack_integers, unpack_integers
 from ..storage.schema import part
-from ..text.spelling import Characters
 from ..text.vocabulary import Vocabulary
 from ..text.word_classes import Classes, in_raw_text, words_of_raw_text
 
+#: How many characters there are in Unicode, with those that have no meaning yet.
+CODE_POINTS = 0x110000
 #: How often letters are drawn for a word before it is given up, and how many a word may have that is drawn.
 ATTEMPTS, LONGEST = 1000, 50
 # The characters before, the nearest first, and then the class: of what was tried on English, French and Tamil no other order is
@@ -41,6 +43,54 @@ _SWEEPS = 8
 _STRENGTH = 2.0
 # Counts of raw text may be too high for what is stored as one number.
 _PART = 1 << 30
+
+
+class Characters:
+    """Characters as numbers: those that are known, one number for all others, and one for the end of a word.
+
+    known (Iterable[str]): The known characters.
+    """
+
+    def __init__(self, known: Iterable[str]) -> None:
+        #: In the order of their numbers.
+        self.known = "".join(sorted(set(known)))
+        self._numbers = {character: number for number, character in enumerate(self.known)}
+        self._numbers[""] = self.end
+
+    def __len__(self) -> int:
+        return len(self.known) + 2
+
+    @property
+    def unknown(self) -> int:
+        """The number of all characters that are not known."""
+        return len(self.known)
+
+    @property
+    def end(self) -> int:
+        """The number of the end of a word, the last one."""
+        return len(self.known) + 1
+
+    @property
+    def log_share(self) -> float:
+        """The log-probability, in nats, of a character that is not known given that it is one of these: all are alike."""
+        return -log(CODE_POINTS - len(self.known))
+
+    def encode(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Words as numbers, one after the other.
+
+        RETURNS (tuple[int32[*], int64[words + 1]]): The numbers of each word's characters, the last one first, and of its end; and
+            where each word begins.
+        """
+        numbers, unknown = self._numbers, self.unknown
+        symbols = [numbers.get(character, unknown) for word in words for character in (*reversed(word), "")]
+        offsets = np.cumsum([0, *(len(word) + 1 for word in words)])
+        return np.array(symbols, dtype=np.int32), offsets.astype(np.int64)
+
+    def decode(self, symbols: np.ndarray) -> str | None:
+        """The word that numbers stand for, its end left out; none if one of its characters is not known."""
+        if np.any(symbols >= self.unknown):
+            return None
+        return "".join(self.known[number] for number in reversed(symbols.tolist()))
 
 
 class RawWords:

@@ -7,9 +7,8 @@ import pytest
 import srsly
 
 from spacy_hpyp.models import spelling as module
-from spacy_hpyp.models.spelling import Spelling, spell, write_out
+from spacy_hpyp.models.spelling import CODE_POINTS, Spelling, spell, write_out
 from spacy_hpyp.storage.arrays import pack_integers
-from spacy_hpyp.text.spelling import CODE_POINTS
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 from spacy_hpyp.text.word_classes import ClassedRule, WordClass, in_raw_text

@@ -5,7 +5,7 @@ from math import exp
 import numpy as np
 import pytest
 
-from spacy_hpyp.text.spelling import CODE_POINTS, Characters
+from spacy_hpyp.models.spelling import CODE_POINTS, Characters
 
 
 @pytest.fixture(scope="module")

@@ -132,14 +132,14 @@ class EasyFirstParser(Parser):
             for key, raw in zip(found, document):
                 end = start + len(raw.rows)
                 own = None if guides is None else Guides(*(part[start:end] for part in guides))
-                if self._seen.take(key, partial(self._lesson, key, raw, example, own)) is not None:
+                if self._seen.take(key, partial(self._lesson, key, raw, own)) is not None:
                     keys.append(key)
                 start = end
             if self.parser.progress.sentences:
                 self._hold_out(key for key in found if key in new)
         return keys
 
-    def _lesson(self, key: bytes, raw: RawSentence, example: Example, guides: Guides | None) -> Lessons | str:
+    def _lesson(self, key: bytes, raw: RawSentence, guides: Guides | None) -> Lessons | str:
         """What is learned from a sentence, or what keeps it from being used."""
         parser, progress = self.parser, self.parser.progress
         gold = self._read(raw)

@@ -26,7 +26,7 @@ from ..arc_standard.latent import latent_derivations
 from ..arc_standard.oracle import is_derivation
 from ..arc_standard.proposals import SearchModel
 from ..compiled import NONE
-from ..hpyp.franchise import Franchise
+from ..hpyp.franchise import Franchise, new_franchise
 from ..inference.metropolis import visit_latent
 from ..pools.conditional import Conditional
 from ..pools.pool import FrozenPool, SeatedPool
@@ -148,7 +148,7 @@ class JointModel(CountModel):
         )
 
     def _new_franchise(self, name: str) -> Franchise:
-        return self.conditionals[name].new_franchise(self.sizes[name], one_table=self.one_table)
+        return new_franchise(self.conditionals[name].columns, self.sizes[name], one_table=self.one_table)
 
     @property
     def encoder(self) -> Encoder:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..hpyp.franchise import Franchise, new_franchise
+from ..hpyp.franchise import Franchise
 from .making import make_view
 from .pool import FrozenPool, SeatedPool, Weights
 from .view import BUCKETS, View
@@ -56,10 +56,6 @@ class Conditional:
             bucket=np.repeat(weights[:, None], BUCKETS, axis=1),
             gate=np.zeros((len(self.gates), symbols, experts)),
         )
-
-    def new_franchise(self, alphabet: int, *, one_table: bool) -> Franchise:
-        """An empty seating, see `Franchise`."""
-        return new_franchise(self.columns, alphabet, one_table=one_table)
 
     def seated(self, franchise: Franchise, weights: Weights, gradient: Weights) -> SeatedPool:
         """The pool while it learns.

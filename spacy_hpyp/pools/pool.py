@@ -66,6 +66,7 @@ class SeatedPool(NamedTuple):
 class FrozenPool(NamedTuple):
     """A pool while it predicts: as `SeatedPool`, with `finished` probabilities (View) in place of the seating."""
 
+    # Numba reads no field that is called `view`.
     finished: View
     weights: Weights
     gates: np.ndarray
@@ -384,7 +385,7 @@ def add_product_gradient(pool, row, kind, dish, share, scratch, out, gradient):
         elif listed != EMPTY:
             served = EMPTY - 1 - listed
             change += cache.probability[expert] * ((served == dish) - out[served])
-        _add_change(pool, expert, share * change, scratch, gradient)
+        _add_change(expert, share * change, scratch, gradient)
 
 
 @inner
@@ -398,11 +399,11 @@ def add_mixture_gradient(pool, row, dish, share, scratch, gradient):
         mass += cache.weight[expert]
     for expert in range(len(cache.weight)):
         change = cache.weight[expert] / mass * (cache.probability[expert] / probability - 1.0)
-        _add_change(pool, expert, share * change, scratch, gradient)
+        _add_change(expert, share * change, scratch, gradient)
 
 
 @inner
-def _add_change(pool, expert, change, scratch, gradient):
+def _add_change(expert, change, scratch, gradient):
     at = np.int64(scratch.cache.weight_at[expert])
     gradient.bucket[at // BUCKETS, at % BUCKETS] += change
     for gate in range(len(scratch.symbols)):

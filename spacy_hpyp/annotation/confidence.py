@@ -105,7 +105,7 @@ def fit_confidence(observed: np.ndarray, right: np.ndarray, unlearned: np.ndarra
     return maximize(objective, derivatives, np.zeros_like(unlearned), highest=_HIGHEST, close=1e-6)
 
 
-def check_weights(weights: object, unlearned: np.ndarray = UNLEARNED) -> np.ndarray:
+def read_weights(weights: object, unlearned: np.ndarray = UNLEARNED) -> np.ndarray:
     """Weights read from a file, as many as there are in `unlearned`.
 
     RAISES (ValueError): If they are none.

@@ -18,7 +18,7 @@ from thinc.api import Model, Optimizer
 from ..annotation.extensions import register_extensions
 from ..annotation.noun_chunks import use_noun_chunks
 from ..annotation.syntactic_words import words_as_tokens, write_back
-from ..models.guard import Guard, whole
+from ..models.guard import Guard, uninterrupted
 from ..models.stored import ClassedModel
 from ..settings import Settings
 from ..storage.checksum import blaming, identity, identity_of_file, unpack_message, with_checksum
@@ -321,7 +321,7 @@ class TrainableComponent(TrainablePipe):
             # A process that is started elsewhere may have another directory.
             self._source = None if source is None else source.absolute()
 
-        whole(replace_it)
+        uninterrupted(replace_it)
 
     @property
     def _unreadable(self) -> str:

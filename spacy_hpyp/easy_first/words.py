@@ -43,7 +43,7 @@ import numpy as np
 
 from ..annotation.arrays import Guides, block_starts
 from ..compiled import NONE
-from ..text.candidates import Candidates
+from ..text.candidates import WordOutcomes
 from ..text.elements import CLASS_ATTRIBUTES, class_symbols, string_number
 from ..text.vocabulary import Vocabulary
 from .classification import Possible, Reading
@@ -205,7 +205,7 @@ def compile_reading(templates: Sequence[Sequence[str]], task: ClassificationTask
     )
 
 
-def possible_outcomes(vocabulary: Vocabulary, task: ClassificationTask, candidates: Candidates | None) -> Possible:
+def possible_outcomes(vocabulary: Vocabulary, task: ClassificationTask, candidates: WordOutcomes | None) -> Possible:
     """The outcomes that are possible for the kinds of words that `Lexicon` tells apart."""
     names = vocabulary.tags
     found = [task.parts(name) for name in names]
@@ -252,7 +252,7 @@ class Lexicon:
     vocabulary (Vocabulary): Its tags are the outcomes.
     attributes (Sequence[str]): What is read of words, in the order of the columns.
     task (ClassificationTask): What words are decided about.
-    candidates (Candidates | None): What they may be, if the task asks for them.
+    candidates (WordOutcomes | None): What they may be, if the task asks for them.
     path_of (Callable | None): The path to the class of a word, "" if there is none; None where classes are not read.
     """
 
@@ -261,7 +261,7 @@ class Lexicon:
         vocabulary: Vocabulary,
         attributes: Sequence[str],
         task: ClassificationTask,
-        candidates: Candidates | None = None,
+        candidates: WordOutcomes | None = None,
         path_of: Callable[[str], str] | None = None,
     ) -> None:
         self.vocabulary = vocabulary

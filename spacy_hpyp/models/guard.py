@@ -13,7 +13,7 @@ from typing import TypeVar
 _Result = TypeVar("_Result")
 
 
-def whole(step: Callable[[], _Result]) -> _Result:
+def uninterrupted(step: Callable[[], _Result]) -> _Result:
     """Take a step in a thread of its own, and wait for it.
 
     An interrupt (Ctrl-C) is raised in the main thread and nowhere else: it ends the waiting, and never the step. Where it comes before
@@ -65,7 +65,7 @@ class Guard:
             return read()
 
     def change(self, change: Callable[[], _Result]) -> _Result:
-        """Call what changes the model, as a `whole`. What has failed on its way has left the model broken.
+        """Call what changes the model, `uninterrupted`. What has failed on its way has left the model broken.
 
         RAISES (ValueError): If the model is broken.
         """
@@ -77,4 +77,4 @@ class Guard:
                 self._broken = True
                 raise
 
-        return whole(lambda: self.read(step))
+        return uninterrupted(lambda: self.read(step))

@@ -7,7 +7,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..annotation.arrays import Sentences
-from ..annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence, Passage, check_weights
+from ..annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence, Passage, read_weights
 from ..annotation.documents import Encoder, GoldSentence, Layout, forms_of, join
 from ..arc_standard.configuration import FIRST_SYMBOL
 from ..arc_standard.contexts import with_classes
@@ -283,9 +283,9 @@ class JointModel(CountModel):
             self.spelling = Spelling.from_message(message["spelling"], len(self.vocabulary.classes))
             self._know_raw_text()
         if message["format"] > 1:
-            heads = check_weights(part(message, "confidence", list), UNLEARNED)
+            heads = read_weights(part(message, "confidence", list), UNLEARNED)
             # In files of earlier versions confidence in tags is their posterior probability.
-            tags = check_weights(message.get("tag_confidence", UNLEARNED_TAGS), UNLEARNED_TAGS)
+            tags = read_weights(message.get("tag_confidence", UNLEARNED_TAGS), UNLEARNED_TAGS)
             self.confidence = None if np.array_equal(heads, UNLEARNED) else Confidence(heads, tags)
 
     def _check_passages(self, passages: list[Passage]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from ..compat.spacy import nonproj
 from ..storage.arrays import pack_integers, unpack_integers
 from ..storage.schema import Message, Ragged, arrays, different_names, group, inside, part
-from ..text.candidates import ANY_ENDING, Candidates
+from ..text.candidates import ANY_ENDING, WordOutcomes
 from ..text.seen_tags import SeenForms, SeenTags
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary
@@ -138,7 +138,7 @@ def rare_from_message(msg: Message, words: list[str], tags: list[str]) -> dict[s
     return {word: own.tolist() for word, own in zip(found["words"], found["tags"].parts(), strict=True)}
 
 
-def candidates_to_message(candidates: Candidates | None) -> Message:
+def candidates_to_message(candidates: WordOutcomes | None) -> Message:
     """What words may be, as a part of a message; nothing where there is nothing."""
     if candidates is None:
         return {}
@@ -146,7 +146,7 @@ def candidates_to_message(candidates: Candidates | None) -> Message:
     return _CANDIDATES.write({**vars(candidates), "outcomes": outcomes})
 
 
-def candidates_from_message(msg: Message, outcomes: int) -> Candidates:
+def candidates_from_message(msg: Message, outcomes: int) -> WordOutcomes:
     """Read what `candidates_to_message` wrote.
 
     outcomes (int): How many there are.
@@ -156,7 +156,7 @@ def candidates_from_message(msg: Message, outcomes: int) -> Candidates:
     values, offsets = found.pop("outcomes")
     if not set(found["endings"]) >= set(ANY_ENDING):
         raise ValueError("the endings of words are damaged")
-    return Candidates(**found, offsets=offsets.astype(np.int64), outcomes=values)
+    return WordOutcomes(**found, offsets=offsets.astype(np.int64), outcomes=values)
 
 
 def labels_from_message(msg: Message) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..annotation.arrays import Guides, block_starts, joined
-from ..annotation.confidence import check_weights, log_odds
+from ..annotation.confidence import log_odds, read_weights
 from ..annotation.documents import Encoder, Layout
 from ..annotation.guides import HEADS, block_guides
 from ..annotation.words import Words, read_words, read_written
@@ -412,7 +412,7 @@ class TreeModel(ClassedModel):
         self.arc_perceptron = perceptron_from_message(of_arcs, self.arc_places, 2)
         self.label_perceptron = perceptron_from_message(of_labels, self.label_places, max(1, len(labels)), sparse=True)
         if message.get("confidence") is not None:
-            self.confidence = check_weights(part(message, "confidence", list), UNLEARNED)
+            self.confidence = read_weights(part(message, "confidence", list), UNLEARNED)
         guides = HEADS if self.is_guided else 0
         sizes = {"tags": len(self.tags), "labels": len(labels), "columns": self.columns, "guides": guides}
         found = _PROGRESS.read(message, sizes)

@@ -28,7 +28,7 @@ from ..easy_first.words import (
     possible_outcomes,
 )
 from ..storage.schema import Message, group, inside, numbers, part
-from ..text.candidates import Candidates
+from ..text.candidates import WordOutcomes
 from ..text.elements import reads_classes, without_classes
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
@@ -96,7 +96,7 @@ class WordClassifier(ClassedModel):
     def _forget(self) -> None:
         self.training = Pass()
         self.lexicon: Lexicon | None = None
-        self.candidates: Candidates | None = None
+        self.candidates: WordOutcomes | None = None
         self._possible: Possible | None = None
         self.perceptron: Perceptron | None = None
         self._weights: np.ndarray | None = None
@@ -130,11 +130,11 @@ class WordClassifier(ClassedModel):
         return self.vocabulary.tags if self.is_initialized else []
 
     def initialize(
-        self, vocabulary: Vocabulary, candidates: Candidates | None = None, perceptron: Perceptron | None = None
+        self, vocabulary: Vocabulary, candidates: WordOutcomes | None = None, perceptron: Perceptron | None = None
     ) -> None:
         """Fix the words and outcomes, and forget what was learned.
 
-        candidates (Candidates | None): What words may be, if the task asks for it.
+        candidates (WordOutcomes | None): What words may be, if the task asks for it.
         perceptron (Perceptron | None): What has been learned with them, if anything has.
         """
         self.candidates = candidates

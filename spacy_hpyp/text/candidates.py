@@ -25,7 +25,7 @@ _CAPITAL, _OTHER = "^", "-"
 ANY_ENDING = (_CAPITAL, _OTHER)
 
 
-class Candidates:
+class WordOutcomes:
     """The kinds of words, and which outcomes each may have.
 
     forms (list[str]): Words; they are the first kinds.
@@ -39,7 +39,7 @@ class Candidates:
         self._of_ending = {ending: number for number, ending in enumerate(endings, len(forms))}
 
     @classmethod
-    def collect(cls, words: Iterable[tuple[str, int]]) -> "Candidates":
+    def collect(cls, words: Iterable[tuple[str, int]]) -> "WordOutcomes":
         """Learn from words with their outcomes.
 
         words (Iterable[tuple[str, int]]): One at least.

@@ -12,7 +12,7 @@ from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch, Sequences
 from ..easy_first.words import CANDIDATES
 from ..models.word_classifier import WordClassifier
-from ..text.candidates import Candidates
+from ..text.candidates import WordOutcomes
 from ..text.vocabulary import Vocabulary
 
 
@@ -86,7 +86,7 @@ class Corpus:
         sentences = [_known(words) for i, words in enumerate(self.sequences) if i not in dropped]
         candidates = None
         if model.task.possible == CANDIDATES:
-            candidates = Candidates.collect(pair for words, gold in sentences for pair in zip(words, gold))
+            candidates = WordOutcomes.collect(pair for words, gold in sentences for pair in zip(words, gold))
         model.initialize(Vocabulary.collect(sentences, outcomes, model.vocabulary_settings), candidates)
 
     def encode(self, model: WordClassifier) -> Encoded:

@@ -14,9 +14,9 @@ from spacy_hpyp.annotation.confidence import (
     UNLEARNED_TAGS,
     Confidence,
     Passage,
-    check_weights,
     features,
     fit_confidence,
+    read_weights,
     running_text,
     tag_features,
 )
@@ -165,7 +165,7 @@ def test_whoever_reads_what_was_not_calibrated_is_warned_once(toy, learned):
 @pytest.mark.parametrize("weights", [[1.0], [0.0, float("nan"), 0.0, 0.0], [0.0, 1e9, 0.0, 0.0], None, "abcd"])
 def test_damaged_weights_are_refused(weights):
     with pytest.raises(ValueError, match="the weights of its confidence are damaged"):
-        check_weights(weights, UNLEARNED)
+        read_weights(weights, UNLEARNED)
 
 
 def test_a_sentence_without_words_to_learn_from_is_left_alone(toy):

@@ -1,6 +1,6 @@
 """Candidates: what a word was, and what words with its ending were."""
 
-from spacy_hpyp.text.candidates import Candidates
+from spacy_hpyp.text.candidates import WordOutcomes
 
 # Rare words with two endings, and a frequent one.
 WORDS = [
@@ -13,7 +13,7 @@ WORDS = [
 
 
 def candidates_of(form, words=WORDS):
-    candidates = Candidates.collect(words)
+    candidates = WordOutcomes.collect(words)
     kind = candidates.kind(form)
     return candidates.outcomes[candidates.offsets[kind] : candidates.offsets[kind + 1]].tolist()
 

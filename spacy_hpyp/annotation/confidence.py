@@ -14,7 +14,7 @@ import numpy as np
 
 from ..compiled import NONE
 from ..newton import maximize
-from .arrays import Blocks, Parses, block_starts
+from .arrays import Blocks, Parses, block_starts, offsets_of
 
 #: The weights of `features` and of `tag_features` that leave posterior probabilities as they are.
 UNLEARNED = np.array([0.0, 1.0, 0.0, 0.0])
@@ -56,8 +56,8 @@ def running_text(passages: Sequence[Passage]) -> tuple[Blocks, np.ndarray]:
     """
     rows = [sentence for passage in passages for sentence in passage.rows]
     words, _, heads, _ = np.concatenate(rows, axis=1)
-    starts = np.cumsum([0, *(sentence.shape[1] for sentence in rows)])
-    offsets = starts[np.cumsum([0, *(len(passage.rows) for passage in passages)])].astype(np.int64)
+    starts = offsets_of([sentence.shape[1] for sentence in rows])
+    offsets = starts[offsets_of([len(passage.rows) for passage in passages])]
     in_block = np.where(heads == NONE, NONE, heads + block_starts(starts) - block_starts(offsets))
     n = len(words)
     return Blocks(words, np.full(n, NONE, dtype=np.int32), np.ones(n, dtype=bool), offsets), in_block.astype(np.int32)

@@ -8,6 +8,7 @@ from spacy.attrs import IS_SPACE, LEMMA, MORPH, ORTH, POS, SENT_START, SPACY, TA
 from spacy.tokens import Doc
 
 from ..compiled import NONE
+from .arrays import offsets_of
 from .extensions import forget_probabilities
 
 #: The tag of white space.
@@ -47,9 +48,8 @@ class Layout:
 def layout_of(places: Sequence[Sequence[np.ndarray]]) -> Layout:
     """The layout of blocks, given where the words of each stand in its Doc (int64[*]), by Docs."""
     blocks = [place for doc in places for place in doc]
-    docs = [sum(len(place) for place in doc) for doc in places]
     token = np.concatenate([np.empty(0, dtype=np.int64), *blocks])
-    return Layout(token, np.cumsum([0, *docs]), np.cumsum([0, *map(len, blocks)]).astype(np.int64))
+    return Layout(token, offsets_of([sum(map(len, doc)) for doc in places]), offsets_of([*map(len, blocks)]))
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def read_words(docs: Sequence[Doc]) -> Words:
     rows = np.concatenate([np.empty((0, 4), dtype=np.uint64), *(doc.to_array(attributes) for doc in docs)])
     orths, space, is_space, found = rows.view(np.int64).T
     # Where each Doc begins among all tokens, and among all words.
-    bounds = np.cumsum([0, *map(len, docs)])
+    bounds = offsets_of([*map(len, docs)])
     place = np.flatnonzero(is_space == 0)
     counts = np.searchsorted(place, bounds)
     of_doc = np.repeat(np.arange(len(docs)), np.diff(counts))

@@ -17,6 +17,7 @@ from spacy.attrs import DEP, HEAD, IS_SPACE, ORTH, TAG
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..annotation.arrays import offsets_of
 from ..annotation.documents import GoldDocument, RawSentence, problem_of, raw_sentences, rows_of_spaces, unannotated
 from ..annotation.syntactic_words import depths, has_multiword_tokens, words_as_tokens
 from ..compiled import NONE
@@ -100,7 +101,7 @@ def _carried_over(example: Example) -> Iterator[tuple[RawSentence, np.ndarray]]:
     reference = example.reference.to_array([ORTH, IS_SPACE]).view(np.int64)
     sentences = list(raw_sentences(example.reference))
     words = np.flatnonzero(reference[:, 1] == 0)
-    bounds = np.concatenate([[0], np.cumsum([len(sentence.rows) for sentence in sentences])]).astype(np.int64)
+    bounds = offsets_of([len(sentence.rows) for sentence in sentences])
     sentence_of = np.full(len(reference), NONE)
     sentence_of[words] = np.repeat(np.arange(len(sentences)), np.diff(bounds))
     first_word, home, owner = _align(example, predicted[:, 1] == 0, sentence_of)

@@ -40,7 +40,7 @@ def example_of_words(example: Example) -> Example:
 def sentences_of(example: Example, tokens: str = "tokenizer") -> Iterator[RawSentence]:
     """The sentences of an example, as a parser learns them. White space is left out.
 
-    A gold sentence without a complete tree is given as it is; `annotation.read_gold` says what is wrong with it.
+    A gold sentence without a complete tree is given as it is; `annotation.documents.read_gold` says what is wrong with it.
 
     example (Example): The reference has the annotation.
     tokens (str): Whose tokens they have: "tokenizer", those of the predicted document, or "gold", those of the reference.

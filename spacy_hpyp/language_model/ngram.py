@@ -172,7 +172,7 @@ class NGramModel:
 
     words (NGramVocabulary): Its vocabulary.
     order (int): n, the length of the longest n-gram.
-    samples (Sequence[dict[str, Any]]): At least one seating of the same sentences, as `storage.pack` describes it.
+    samples (Sequence[dict[str, Any]]): At least one seating of the same sentences, as `hpyp.storage.pack` describes it.
     RAISES (ValueError): If there is no sample, or one does not fit the others, the order or the vocabulary.
     """
 
@@ -247,7 +247,7 @@ class NGramModel:
         return log_probability, passed_on
 
     def perplexity(self, sentences: Iterable[Sequence[str]]) -> Perplexity:
-        """The perplexity of a text, see `spacy_hpyp.language_model.perplexity`.
+        """The perplexity of a text, see `spacy_hpyp.language_model.scoring`.
 
         sentences (Iterable[Sequence[str]]): The words of each sentence.
         RAISES (ValueError): If there are none.

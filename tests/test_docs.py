@@ -61,6 +61,16 @@ def test_the_map_of_the_package_has_every_folder_and_names_files_that_are_there(
         assert (PROJECT / ("" if file.startswith("tests/") else "spacy_hpyp") / file).is_file(), file
 
 
+def test_docstrings_send_to_modules_that_are_there():
+    package = PROJECT / "spacy_hpyp"
+    folders = "|".join(path.parent.name for path in package.glob("*/__init__.py"))
+    for file in package.rglob("*.py"):
+        for folder, module in re.findall(
+            rf"`(?:spacy_hpyp\.)?({folders})\.(\w+)[\w.]*`", file.read_text(encoding="utf8")
+        ):
+            assert (package / folder / f"{module}.py").is_file(), f"{file.name}: {folder}.{module}"
+
+
 def test_every_page_is_in_the_navigation_once():
     def pages(entry):
         if isinstance(entry, str):

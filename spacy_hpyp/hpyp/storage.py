@@ -1,8 +1,9 @@
 """Franchises as bytes: written compactly, and checked before anything compiled reads them.
 
 Empty restaurants are left out. Those that remain are numbered breadth first, expert by expert, and described by columns
-of small numbers (how many children, which symbol, how many dishes, ...), which compress to a few bits each. Everything
-else, such as parents, tiers and totals, follows from these and is rebuilt.
+of small numbers (how many children, which symbol, how many dishes, ...), which compress to a few bits each. Dishes and customers are
+listed for the restaurants of whole contexts alone: all others serve what is served below them, a customer for each table there. That, and
+everything else, such as parents, tiers and totals, follows and is rebuilt.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ from ..compat.memory import giving_back
 from ..compiled import NONE, compiled
 from ..storage.arrays import FEW, HIGHEST, PER_BYTE, pack_integers, unpack_integers
 from . import franchise as column
-from .franchise import Franchise, fill_index, new_franchise, reserve_rows, serving_of, walk_cells
+from .franchise import Franchise, fill_index, new_franchise, reserve_rows, walk_cells
 
 _COLUMNS = ("children", "symbol", "dishes", "dish", "customers", "tables", "kinds", "size", "count")
 _HIGHEST_STRENGTH = 1e9
@@ -39,6 +40,9 @@ def pack(franchise: Franchise) -> dict[str, Any]:
     rows = _sort(rows, place, dishes)
     del place
     kinds, size, tables = _list_cells(franchise, rows)
+    opened = servings[rows if len(kinds) else rows[:0], column.OPEN]
+    deepest = _is_deepest(restaurants[order, column.TIER], franchise.columns)
+    rows, dishes = rows[np.repeat(deepest, dishes)], dishes[deepest]
     return {
         "discount": franchise.discount.tolist(),
         "strength": franchise.strength.tolist(),
@@ -48,7 +52,8 @@ def pack(franchise: Franchise) -> dict[str, Any]:
         "dishes": pack_integers(dishes),
         "dish": pack_integers(servings[rows, column.DISH]),
         "customers": pack_integers(servings[rows, column.SERVED]),
-        "tables": pack_integers(servings[rows, column.OPEN]),
+        # None where each dish has a single one.
+        "tables": pack_integers(opened),
         "kinds": pack_integers(kinds),
         "size": pack_integers(size),
         "count": pack_integers(tables),
@@ -118,13 +123,21 @@ def _list_cells(franchise: Franchise, rows: np.ndarray) -> tuple[np.ndarray, np.
 
 @giving_back
 def unpack(
-    packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool = False, own_tables: bool = False
+    packed: Any,
+    columns: np.ndarray,
+    alphabet: int,
+    *,
+    one_table: bool = False,
+    own_tables: bool = False,
+    indexed: bool = True,
 ) -> Franchise:
     """Rebuild a franchise from what `pack` made of it.
 
     columns (int32[experts, depth]), alphabet (int), one_table, own_tables (bool): What the franchise has to fit, see
         `Franchise`. With one table at most for each dish, or one for each customer, it is a seating that could have been sampled
         too, but not the other way round.
+    indexed (bool): Whether restaurants and servings are to be found, as they must be where anything is seated: a view needs no more than
+        the rows.
     RETURNS (Franchise): The seating; later draws from it are those of the original.
     RAISES (ValueError): If the content is damaged or is no seating of such a franchise.
     """
@@ -153,7 +166,7 @@ def unpack(
     are_counted = len(sizes) == experts and min(sizes, default=0) >= 0
     _require(are_counted, "the number of experts is not that of the context lists")
     children, symbol, dishes = read("children"), read("symbol"), read("dishes")
-    _require(len(children) == len(dishes) == n and len(symbol) == n - experts, "the restaurants are not all there")
+    _require(len(children) == n and len(symbol) == n - experts, "the restaurants are not all there")
     # Each column is entered where it belongs, and checked there: copies of all of them would take as much memory again.
     franchise = reserve_rows(franchise, n, 0, 0)
     rows = franchise.restaurants[:n]
@@ -162,23 +175,33 @@ def unpack(
     rows[experts:, column.SYMBOL] = symbol
     del children, symbol
     _require(_ascending(parent[experts:], rows[experts:, column.SYMBOL]), "two restaurants have the same context")
-    dish = read("dish")
-    _require(len(dish) == dishes.sum(), "the servings are not all there")
+    deepest = _is_deepest(tier, columns)
+    dish, entered = read("dish"), read("customers")
+    whole = len(dishes) in (np.count_nonzero(deepest), n) and len(dish) == len(entered) == dishes.sum()
+    _require(whole, "the servings are not all there")
+    _require(int(dish.max(initial=0)) < alphabet, "a dish is not in the alphabet")
+    if len(dishes) == n:
+        # Files of earlier versions list what all restaurants serve.
+        own = np.repeat(deepest, dishes)
+        dish, entered, dishes = dish[own], entered[own], dishes[deepest]
+    place = np.repeat(np.flatnonzero(deepest).astype(np.int32), dishes)
+    _require(_ascending(place, dish), "a restaurant serves a dish twice")
+    place, dish, above = _with_inner(place, dish, parent, alphabet)
     franchise = reserve_rows(franchise, 0, len(dish), 0)
     served = franchise.servings[: len(dish)]
     restaurant, customers, tables = (served[:, each] for each in (column.RESTAURANT, column.SERVED, column.OPEN))
-    restaurant[:] = np.repeat(np.arange(n, dtype=np.int32), dishes)
-    served[:, column.DISH] = dish
-    del dish, dishes
-    for name, entered in (("customers", customers), ("tables", tables)):
-        found = read(name)
-        _require(len(found) == len(entered), "the servings are not all there")
-        entered[:] = found
-    _require(int(served[:, column.DISH].max(initial=0)) < alphabet, "a dish is not in the alphabet")
-    _require(_ascending(restaurant, served[:, column.DISH]), "a restaurant serves a dish twice")
+    restaurant[:], served[:, column.DISH], served[:, column.ABOVE] = place, dish, above
+    opened = read("tables")
+    _require(len(opened) in (0, len(served)), "the servings are not all there")
+    tables[:] = opened if len(opened) else 1
+    sent = np.bincount(above[above != NONE], tables[above != NONE], len(served))
+    _require(sent < HIGHEST, "a restaurant has more customers than can be counted")
+    customers[:] = sent
+    customers[deepest[place]] = entered
     _require((1 <= tables) & (tables <= customers), "a serving has no table or more tables than customers")
     franchise.used[: column.N_CELLS] = n, len(served)
     _require(_add_up(franchise) < HIGHEST, "a restaurant has more customers than can be counted")
+    del place, dish, dishes, above, sent
     # With a discount of 1 there is no choice.
     no_choice = (discount == 1.0)[tier][restaurant]
     single = (tables == 1) | no_choice | (not one_table)
@@ -203,15 +226,64 @@ def unpack(
     cells = franchise.cells[: len(size)]
     cells[:, column.SIZE], cells[:, column.COUNT] = size, count
     cells[:, column.LINK] = np.where(_ends(owner), NONE, np.arange(1, len(size) + 1))
-    fill_index(franchise.restaurant_index, franchise.restaurants, n)
-    fill_index(franchise.serving_index, franchise.servings, len(served))
-    sent = _link_above(franchise)
-    known = (served[:, column.ABOVE] != NONE) | (parent[restaurant] == NONE)
-    _require(known, "a dish is unknown to the parent restaurant")
-    inner = np.arange(depth + 1) < np.sum(columns != NONE, axis=1, keepdims=True)
-    agree = (sent == customers) | ~inner.ravel()[tier][restaurant]
-    _require(agree, "customers and the tables below them do not agree")
+    if indexed:
+        fill_index(franchise.restaurant_index, franchise.restaurants, n)
+        fill_index(franchise.serving_index, franchise.servings, len(served))
     return franchise
+
+
+def _is_deepest(tier: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Which restaurants are those of whole contexts, by their tiers (bool[*]): what they serve has been observed there."""
+    levels = np.sum(columns != NONE, axis=1)
+    return tier % (columns.shape[1] + 1) == levels[tier // (columns.shape[1] + 1)]
+
+
+def _with_inner(
+    place: np.ndarray, dish: np.ndarray, parent: np.ndarray, alphabet: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Servings of the restaurants of whole contexts, and those that there are above them, in the order of restaurants and dishes.
+
+    place, dish (int32[*]): Of each serving, in this order.
+    parent (int32[restaurants]): See `Franchise`.
+    RETURNS (tuple): Their places and dishes, and the serving above each, `NONE` in a root (int32[*] each).
+    """
+    found, links, begin = [(place, dish)], [], 0
+    while len(found[-1][0]):
+        begin += len(found[-1][0])
+        *served, link = _above(*found[-1], parent, alphabet, begin)
+        found.append(served)
+        links.append(link)
+    place, dish = map(np.concatenate, zip(*found))
+    rows = _sort(np.arange(len(dish), dtype=np.int32), dish, _count(dish, alphabet))
+    rows = _sort(rows, place[rows], _count(place, len(parent)))
+    # What stands behind the last one is nobody's.
+    number = np.full(len(rows) + 1, NONE, dtype=np.int32)
+    number[rows] = np.arange(len(rows), dtype=np.int32)
+    return place[rows], dish[rows], number[np.concatenate([*links, dish[:0]])[rows]]
+
+
+@compiled
+def _above(place, dish, parent, alphabet, begin):
+    """What parents serve of what their children do: places, dishes, and where that of each serving stands (int32[*] each), counted from `begin`.
+
+    place, dish (int32[*]): Of each serving. The children of a parent stand together.
+    """
+    places, dishes = np.empty_like(place), np.empty_like(place)
+    link = np.full(len(place), NONE, dtype=np.int32)
+    row = np.full(alphabet, NONE, dtype=np.int32)
+    used, first, last = 0, 0, NONE
+    for i in range(len(place)):
+        above = parent[place[i]]
+        if above == NONE:
+            continue
+        if above != last:
+            last, first = above, used
+        if row[dish[i]] < first:
+            row[dish[i]] = used
+            places[used], dishes[used] = above, dish[i]
+            used += 1
+        link[i] = begin + row[dish[i]]
+    return places[:used], dishes[:used], link
 
 
 def _require(condition: bool | np.ndarray, problem: str) -> None:
@@ -277,20 +349,3 @@ def _add_up(franchise):
         row[column.CUSTOMERS] = customers
         row[column.TABLES] += servings[serving, column.OPEN]
     return highest
-
-
-@compiled
-def _link_above(franchise):
-    """Enter every serving's serving of the same dish in the parent restaurant, `NONE` if there is none.
-
-    RETURNS (int64[servings]): How many tables there are below each serving.
-    """
-    servings = franchise.servings
-    sent = np.zeros(franchise.used[column.N_SERVINGS], dtype=np.int64)
-    for serving in range(len(sent)):
-        parent = franchise.restaurants[servings[serving, column.RESTAURANT], column.PARENT]
-        above = NONE if parent == NONE else serving_of(franchise, parent, servings[serving, column.DISH])
-        servings[serving, column.ABOVE] = above
-        if above != NONE:
-            sent[above] += servings[serving, column.OPEN]
-    return sent

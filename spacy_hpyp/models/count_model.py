@@ -252,12 +252,12 @@ class CountModel(ClassedModel):
                 self._packed = None
             return self._seated
 
-    def _unpack(self, name: str) -> Franchise:
-        """The seating of a distribution that was stored."""
+    def _unpack(self, name: str, *, indexed: bool = True) -> Franchise:
+        """The seating of a distribution that was stored, see `hpyp.storage.unpack`."""
         assert self._packed is not None
         columns, how = self.conditionals[name].columns, {"one_table": self.one_table, "own_tables": self.own_tables}
         try:
-            return unpack(self._packed[name], columns, self.sizes[name], **how)
+            return unpack(self._packed[name], columns, self.sizes[name], indexed=indexed, **how)
         except ValueError as error:
             raise ValueError(f"its {name} distribution is damaged: {error}") from error
 
@@ -271,6 +271,10 @@ class CountModel(ClassedModel):
     def pack(self) -> dict[str, Any]:
         """The seating as dictionaries that srsly can write, by distribution."""
         return self._packed or {name: pack(franchise) for name, franchise in self.franchises.items()}
+
+    def compact(self) -> None:
+        """See that what earlier versions wrote at greater length is written anew."""
+        self.check()
 
     def word_counts(self) -> np.ndarray:
         """How often each word is seated, if words are generated (int64[words])."""
@@ -300,8 +304,12 @@ class CountModel(ClassedModel):
 
         RAISES (ValueError): If what was stored is damaged.
         """
+
+        def view(name: str) -> View:
+            return self.conditionals[name].view(self._unpack(name, indexed=False))
+
         with ThreadPoolExecutor(2) as executor:
-            made = executor.map(lambda name: self.conditionals[name].view(self._unpack(name)), self.conditionals)
+            made = executor.map(view, self.conditionals)
             yield from zip(self.conditionals, made)
 
     @property

@@ -20,11 +20,10 @@ UnknownWordRule = Callable[[str, str], list[str]]
 # Each component of a pipeline asks for the classes of the same words. So many forms are remembered.
 _REMEMBERED = 1 << 13
 
-# Longer endings first, so that a word gets the most telling one.
-_ENGLISH_SUFFIXES = (
+_ENGLISH_SUFFIXES = frozenset(
     "tion sion ment ness ship able ible less ical ally ling ings ions ity ism ist ing ion ous ive ful ish ate ize ise ian "
-    "ers ors ies est ed er or ly al ic an en es 's y s"
-).split()
+    "ers ors ies est ed er or ly al ic an en es 's y s".split()
+)
 # Those of the Stanford parser's signatures, besides the plural.
 _SIGNATURE_SUFFIXES = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
 
@@ -121,7 +120,8 @@ def check_rule(rule: UnknownWordRule) -> None:
 def _english_classes(form: str, lower_tag: str) -> list[str]:
     shape = _name(_case(form), _digits(form), _marks(form))
     lower = form.lower()
-    suffix = next((s for s in _ENGLISH_SUFFIXES if lower.endswith(s) and len(lower) > len(s) + 1), "")
+    # The longest one tells most.
+    suffix = next((lower[-n:] for n in (4, 3, 2, 1) if len(lower) > n + 1 and lower[-n:] in _ENGLISH_SUFFIXES), "")
     return _chain(shape, lower_tag, [suffix] if suffix else [])
 
 
@@ -179,7 +179,10 @@ def _name(*parts: str) -> str:
     return "-".join(part for part in parts if part) or "OTHER"
 
 
+# Of most words all characters are letters. Strings know that of themselves in a tenth of the time that looking at each takes.
 def _case(form: str) -> str:
+    if form.isalpha() and form.islower():
+        return "LOW"
     if not any(c.isalpha() for c in form):
         return ""
     if form.isupper() and len(form) > 1:
@@ -192,7 +195,7 @@ def _case(form: str) -> str:
 
 
 def _digits(form: str) -> str:
-    digits = sum(c.isdigit() for c in form)
+    digits = 0 if form.isalpha() else sum(c.isdigit() for c in form)
     if digits == 0:
         return ""
     if digits == len(form):
@@ -201,7 +204,7 @@ def _digits(form: str) -> str:
 
 
 def _marks(form: str) -> str:
-    marks = {c for c in form if not c.isalnum() and not _is_mark(c)}
+    marks = () if form.isalnum() else {c for c in form if not c.isalnum() and not _is_mark(c)}
     if not marks:
         return ""
     if len(form) > 6 and ("@" in marks or "://" in form or form.lower().startswith("www.")):

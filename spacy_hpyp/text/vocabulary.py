@@ -296,7 +296,7 @@ def by_frequency(found: Counter[Any], more: Iterable[Any] = ()) -> list[Any]:
 
 def _usual(tags: Sequence[int]) -> int:
     """The most frequent one of some tags."""
-    return by_frequency(Counter(tags))[0]
+    return tags[0] if len(tags) == 1 else by_frequency(Counter(tags))[0]
 
 
 def _seen_again(counts: Iterable[Counter[int]], most: int) -> Iterator[tuple[int, int]]:

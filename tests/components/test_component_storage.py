@@ -364,9 +364,7 @@ def with_derivations(toy):
     return toy.trained(toy.sentences(8), latent="derivations", latent_after=0, latent_particles=5, sweeps=3)
 
 
-@pytest.mark.parametrize(
-    "place", ["hpyp.storage.fill_index", "hpyp.storage._link_above", "models.joint_model.is_derivation"]
-)
+@pytest.mark.parametrize("place", ["hpyp.storage._above", "hpyp.storage._add_up", "models.joint_model.is_derivation"])
 def test_an_error_that_is_not_the_file_s_comes_through(toy, with_derivations, annotation, tmp_path, monkeypatch, place):
     nlp = toy.copy(with_derivations)
     nlp.to_disk(tmp_path)

@@ -54,7 +54,9 @@ def unpacked(monkeypatch):
     """Which seatings have been unpacked."""
     calls = []
     original = CountModel._unpack
-    monkeypatch.setattr(CountModel, "_unpack", lambda self, name: calls.append(name) or original(self, name))
+    monkeypatch.setattr(
+        CountModel, "_unpack", lambda self, name, **how: calls.append(name) or original(self, name, **how)
+    )
     return calls
 
 

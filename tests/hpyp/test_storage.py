@@ -18,6 +18,7 @@ from seating import predictive_distribution
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
     CUSTOMERS,
+    DISH,
     N_RESTAURANTS,
     N_SERVINGS,
     OPEN,
@@ -125,6 +126,23 @@ def test_several_tables_for_a_dish_are_refused_where_there_may_be_one(packed):
     assert unpack_integers(packed["tables"]).max() > 1
     with pytest.raises(ValueError, match="several tables for a dish: its seating was sampled"):
         unpack(packed, COLUMNS, ALPHABET, one_table=True)
+
+
+@pytest.mark.parametrize("one_table", [False, True])
+def test_lists_of_all_restaurants_that_earlier_versions_wrote_are_the_same_seating(one_table):
+    rng = np.random.default_rng(2)
+    customers = [(tuple(rng.integers(3, size=2)), int(rng.integers(ALPHABET))) for _ in range(120)]
+    packed = pack(seated_franchise(customers, one_table=one_table))
+    read = partial(unpack, columns=COLUMNS, alphabet=ALPHABET, one_table=one_table)
+    franchise = read(packed)
+    servings = franchise.servings[: franchise.used[N_SERVINGS]]
+    dishes = np.bincount(servings[:, RESTAURANT], minlength=franchise.used[N_RESTAURANTS])
+    columns = {"dish": servings[:, DISH], "customers": servings[:, SERVED], "tables": servings[:, OPEN]}
+    earlier = {name: pack_integers(column) for name, column in (columns | {"dishes": dishes}).items()}
+    assert packed["dish"]["length"] < earlier["dish"]["length"]
+    again = read({**packed, **earlier})
+    assert np.array_equal(again.servings[: again.used[N_SERVINGS]], servings)
+    assert np.array_equal(again.restaurants[: again.used[N_RESTAURANTS]], franchise.restaurants[: len(dishes)])
 
 
 def test_the_order_of_founding_does_not_change_the_bytes():

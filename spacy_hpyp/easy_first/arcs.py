@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, inner_maker
+from ..compiled import NONE, borrowing, by_reference, inner_maker
 from ..text.elements import CLASS_ATTRIBUTES
 from .partial_trees import (
     END,
@@ -162,6 +162,7 @@ def sentence_of(sentences, symbols, start, end):
     )
 
 
+@by_reference
 class Scorer(NamedTuple):
     """What scores actions, or the labels of arcs.
 

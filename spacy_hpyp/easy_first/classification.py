@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, overwrite
+from ..compiled import NONE, borrowing, by_reference, compiled, overwrite
 from .templates import Templates, begin_feature, place_of, read_symbol, shift_for
 
 #: What features read beyond the first and last word of a sequence.
@@ -43,6 +43,7 @@ class EasyFirstSearch(NamedTuple):
     window: int
 
 
+@by_reference
 class Reading(NamedTuple):
     """What the features of a word read.
 
@@ -63,6 +64,7 @@ class Reading(NamedTuple):
     readers: np.ndarray
 
 
+@by_reference
 class Sequences(NamedTuple):
     """Words to be decided.
 
@@ -78,6 +80,7 @@ class Sequences(NamedTuple):
     offsets: np.ndarray
 
 
+@by_reference
 class Possible(NamedTuple):
     """The outcomes that are possible for each kind of word, and what these are made of.
 
@@ -92,6 +95,7 @@ class Possible(NamedTuple):
     parts: np.ndarray
 
 
+@by_reference
 class Board(NamedTuple):
     """Workspace for a window.
 
@@ -129,14 +133,10 @@ class Board(NamedTuple):
     found_action: np.ndarray
 
 
-@compiled
-def new_board(reading, possible, search):
+def new_board(reading: Reading, possible: Possible, search: EasyFirstSearch) -> Board:
     """Workspace for a search."""
     window, beam = search.window, search.beam
-    most = 1
-    for kind in range(len(possible.offsets) - 1):
-        most = max(most, possible.offsets[kind + 1] - possible.offsets[kind])
-    size, padded = window * most, window + 2 * reading.reach
+    size, padded = window * int(np.diff(possible.offsets).max(initial=1)), window + 2 * reading.reach
     return Board(
         np.zeros(window + 1, dtype=np.int64),
         np.zeros(size, dtype=np.int32),
@@ -336,7 +336,7 @@ def find_extensions(reading, board, half, states, search, length):
 def extend(reading, weights, board, half, kept, step, length, goals):
     """Make the states that have been found; returns the half of the board where they are.
 
-    goals (int64[window]): The slots of the right outcomes; `NONE` where any is right.
+    goals (int64[window] | None): The slots of the right outcomes, if they are known; `NONE` where any is right.
     """
     # The only child of the only state may take its place.
     other = half if board.scores.shape[1] == 1 else 1 - half
@@ -352,23 +352,23 @@ def extend(reading, weights, board, half, kept, step, length, goals):
                     for k in range(board.slots[j], board.slots[j + 1]):
                         board.scores[other, i, k] = board.scores[half, state, k]
         board.total[other, i] = board.found[i]
-        board.correct[other, i] = board.correct[half, state] and (goals[word] == NONE or goals[word] == slot)
+        if goals is not None:
+            board.correct[other, i] = board.correct[half, state] and (goals[word] == NONE or goals[word] == slot)
         overwrite(board.taken[step, i], board.found_action[i])
         _decide(reading, weights, board, other, i, word, slot, length)
     return other
 
 
 @compiled
-def decide(reading, weights, sequences, possible, begin, end, search, outcomes):
+def decide(reading, weights, sequences, possible, begin, end, search, board, outcomes):
     """Find the outcomes of some sequences (Algorithm 1 of Ma et al. 2013).
 
     weights (float32[places, 1]): The averaged weights.
     begin, end (int): Which sequences.
     search (EasyFirstSearch): How to search.
+    board (Board): Written on.
     outcomes (int32[words]): Overwritten at the words of these sequences.
     """
-    board = new_board(reading, possible, search)
-    goals = np.full(search.window, NONE, dtype=np.int64)
     for i in range(begin, end):
         start, stop = sequences.offsets[i], sequences.offsets[i + 1]
         for first in range(start, stop, search.window):
@@ -379,7 +379,7 @@ def decide(reading, weights, sequences, possible, begin, end, search, outcomes):
             begin_beam(reading, weights, board, half, length)
             for step in range(steps):
                 states = find_extensions(reading, board, half, states, search, length)
-                half = extend(reading, weights, board, half, states, step, length, goals)
+                half = extend(reading, weights, board, half, states, step, length, None)
             for j in range(length):
                 outcomes[first + j] = board.decided[half, 0, j + reading.reach]
 

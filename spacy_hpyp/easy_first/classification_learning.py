@@ -6,7 +6,7 @@ Wrong outcomes are given a head start, so that right ones come to be ahead of th
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled, overwrite
-from .classification import begin_beam, easiest, extend, find_extensions, new_board, open_window, place_of_feature
+from .classification import begin_beam, easiest, extend, find_extensions, open_window, place_of_feature
 from .perceptron import change_weight, tick
 from .templates import shift_for
 
@@ -78,7 +78,7 @@ def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
 
 
 @compiled
-def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margin, counts):
+def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margin, counts, board):
     """Learn from some sequences, one after the other (Algorithm 2 of Ma et al. 2013).
 
     An early update does not end the work on a sequence: the search goes on with the new weights from the best correct state, which
@@ -90,10 +90,10 @@ def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margi
     search (EasyFirstSearch): How to search.
     margin (float): The head start of wrong outcomes.
     counts (int64[2]): The numbers of early and of full updates are added.
+    board (Board): Written on.
     RETURNS (float): The least by which, in an update, the score of the predicted actions, with its head start, was above that of the
         correct ones; infinite without updates. It is never negative: the updates are valid.
     """
-    board = new_board(reading, possible, search)
     outcomes = np.full(len(gold), NONE, dtype=np.int32)
     goals = np.zeros(search.window, dtype=np.int64)
     action = np.zeros(3, dtype=np.int64)

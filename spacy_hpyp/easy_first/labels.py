@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, generic_default, implements
+from ..compiled import NONE, borrowing, by_reference, generic_default, implements
 from .arcs import (
     DIRECTION,
     FIELD,
@@ -36,6 +36,7 @@ from .arcs import (
     TAG,
     WINDOW,
     Element,
+    Scorer,
     read_elements,
     word_elements,
 )
@@ -70,15 +71,15 @@ ELEMENTS = _elements()
 
 
 @generic_default
-def shape_of(weights):
-    """How many places and labels weights are for: a table of them, or averages that leave out zeros, which of many labels most are."""
-    return weights.shape
+def places_of(weights):
+    """How many places weights are for: a table of them, or averages that leave out zeros, which of many labels most are."""
+    return len(weights)
 
 
-@implements(shape_of, Averages)
+@implements(places_of, Averages)
 @borrowing
-def _shape_of_averages(weights):
-    return len(weights.first) - 1, weights.outcomes
+def _places_of_averages(weights):
+    return len(weights.first) - 1
 
 
 @generic_default
@@ -106,6 +107,7 @@ def _add_averages(weights, kept, workbench):
                 scores[weights.outcome[j]] += weights.weight[j]
 
 
+@by_reference
 class Workbench(NamedTuple):
     """What labelling writes on.
 
@@ -124,17 +126,16 @@ class Workbench(NamedTuple):
     bounds: np.ndarray
 
 
-@compiled
-def new_workbench(scorer, longest):
+def new_workbench(scorer: Scorer, longest: int) -> Workbench:
     """Room for labelling sentences of a number of words at the most."""
-    templates = len(scorer.templates.offsets) - 1
+    templates, weights = len(scorer.templates.offsets) - 1, scorer.weights
     return Workbench(
         np.empty((longest + 1, _LABELS + 1), dtype=np.int32),
         np.empty(longest, dtype=np.int32),
         np.empty(WINDOW, dtype=np.int32),
         np.empty(len(scorer.elements), dtype=np.int32),
         np.empty(templates, dtype=np.int64),
-        np.empty(shape_of(scorer.weights)[1], dtype=np.float32),
+        np.empty(weights.outcomes if isinstance(weights, Averages) else weights.shape[1], dtype=np.float32),
         np.empty((templates, 2), dtype=np.int64),
     )
 
@@ -181,7 +182,7 @@ def _score_labels(scorer, sentence, child, workbench):
     window[_GRAND], window[_HEAD], window[_CHILD] = records[head, _PARENT], head, child
     window[_BEFORE], window[_BEFORE2], window[_AFTER] = before, records[before, _PREV], records[child, _NEXT]
     read_elements(scorer.elements, records, sentence, window, workbench.row)
-    find_features(scorer.templates, workbench.row, shape_of(scorer.weights)[0], workbench.features)
+    find_features(scorer.templates, workbench.row, places_of(scorer.weights), workbench.features)
     scores = workbench.scores
     scores[:] = 0.0
     add_weights(scorer.weights, scorer.kept, workbench)

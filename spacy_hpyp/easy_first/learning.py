@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, inner, overwrite
-from .arcs import SYMBOLS, WINDOW, L, find_arc_features, sentence_of
-from .labels import learn_labels, new_workbench
+from ..compiled import NONE, borrowing, by_reference, compiled, inner, overwrite
+from .arcs import SYMBOLS, WINDOW, L, Scorer, find_arc_features, sentence_of
+from .labels import Workbench, learn_labels, new_workbench
 from .partial_trees import HEAD
 from .perceptron import change_kept, tick
 from .search import (
@@ -27,6 +27,7 @@ from .search import (
     FROM,
     MARGIN,
     WHAT,
+    States,
     begin,
     find_best,
     follow,
@@ -64,6 +65,7 @@ class Learning(NamedTuple):
     dropout: float
 
 
+@by_reference
 class Report(NamedTuple):
     """What has been learned from.
 
@@ -76,6 +78,7 @@ class Report(NamedTuple):
     violation: np.ndarray
 
 
+@by_reference
 class Lessons(NamedTuple):
     """Annotated sentences, one after the other.
 
@@ -276,8 +279,17 @@ def leave_out(kept, dropout, rng):
         kept[i] = dropout == 0.0 or rng.random() >= dropout
 
 
+def room_to_learn(
+    arc_scorer: Scorer, label_scorer: Scorer, lessons: Lessons, width: int
+) -> tuple[States, States, Workbench]:
+    """Room for the longest of some sentences: for two beams of some width, and for labels."""
+    longest = int(np.diff(lessons.offsets).max(initial=1))
+    states, others = (new_states(arc_scorer, longest, width) for _ in range(2))
+    return states, others, new_workbench(label_scorer, longest)
+
+
 @compiled
-def learn_parsing(arc_perceptron, arc_scorer, label_perceptron, label_scorer, lessons, learning, rng, report):
+def learn_parsing(arc_perceptron, arc_scorer, label_perceptron, label_scorer, lessons, learning, rng, report, room):
     """Learn from some sentences, one after the other.
 
     arc_perceptron, label_perceptron (Perceptron): Changed.
@@ -286,13 +298,10 @@ def learn_parsing(arc_perceptron, arc_scorer, label_perceptron, label_scorer, le
     learning (Learning): How to.
     rng (numpy.random.Generator): The source of randomness.
     report (Report): Added to.
+    room (tuple[States, States, Workbench]): See `room_to_learn`.
     """
-    longest = 1
-    for i in range(len(lessons.offsets) - 1):
-        longest = max(longest, lessons.offsets[i + 1] - lessons.offsets[i])
-    states = new_states(arc_scorer, longest, learning.width)
-    others = new_states(arc_scorer, longest, learning.width)
-    workbench = new_workbench(label_scorer, longest)
+    states, others, workbench = room
+    longest = len(workbench.queue)
     symbols = np.empty((longest, lessons.symbols.shape[1]), dtype=np.int32)
     children = np.empty(longest, dtype=np.int32)
     is_left = np.empty(longest, dtype=np.bool_)

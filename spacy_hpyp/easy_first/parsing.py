@@ -5,13 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import borrowing, by_reference, compiled
 from .arcs import L, R, Scorer, sentence_of, share_of
 from .labels import label_tree, new_workbench
 from .partial_trees import HEAD, LEFT_ARC, read_heads
 from .search import BEFORE, FROM, MARGIN, WHAT, new_states, search
 
 
+@by_reference
 class SentencesToParse(NamedTuple):
     """Sentences to be parsed, one after the other.
 
@@ -28,6 +29,7 @@ class SentencesToParse(NamedTuple):
     offsets: np.ndarray
 
 
+@by_reference
 class EasyFirstTrees(NamedTuple):
     """The trees that were chosen.
 
@@ -68,7 +70,7 @@ def read_margins(states, last, margin):
 
 
 @compiled
-def parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, trees):
+def _parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, states, workbench, written, trees):
     """Parse some sentences, each by itself.
 
     arc_scorer, label_scorer (Scorer): What scores arcs and their labels.
@@ -76,15 +78,10 @@ def parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, trees)
     chosen (int64[*]): Which of them to parse.
     width (int): How many states the beam holds.
     merge (bool): Whether states of the same arcs are merged.
+    states (States), workbench (Workbench), written (int32[2, longest]): Written on.
     trees (EasyFirstTrees): Overwritten for the chosen sentences.
     """
-    longest = 1
-    for i in chosen:
-        longest = max(longest, sentences.offsets[i + 1] - sentences.offsets[i])
-    states = new_states(arc_scorer, longest, width)
-    workbench = new_workbench(label_scorer, longest)
-    other = np.empty(longest, dtype=np.int32)
-    pending = np.empty(longest, dtype=np.int32)
+    other, pending = written[0], written[1]
     for i in chosen:
         start, end = sentences.offsets[i], sentences.offsets[i + 1]
         sentence = sentence_of(sentences, sentences.symbols[start:end], start, end)
@@ -108,25 +105,31 @@ def parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, trees)
 
 
 @compiled
-def parse_beam(arc_scorer, label_scorer, sentences, i, width):
+def _parse_beam(arc_scorer, label_scorer, sentences, i, width, states, workbench, pending, heads, labels, scores):
+    start, end = sentences.offsets[i], sentences.offsets[i + 1]
+    sentence = sentence_of(sentences, sentences.symbols[start:end], start, end)
+    half, size = search(arc_scorer, sentence, width, True, states)
+    for state in range(size):
+        read_heads(states.forest, states.trees[half, state, MARGIN], heads[state], pending)
+        label_tree(label_scorer, sentence, heads[state], labels[state], workbench)
+        scores[state] = states.total[half, state]
+    return size
+
+
+def parse_beam(
+    arc_scorer: Scorer, label_scorer: Scorer, sentences: SentencesToParse, i: int, width: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The different trees of the final beam of a sentence, the best first.
 
     i (int): Which sentence.
     RETURNS (tuple[int32[m, n], int32[m, n], float64[m]]): Heads, labels, and the scores of the arcs.
     """
-    start, end = sentences.offsets[i], sentences.offsets[i + 1]
-    n = end - start
-    states = new_states(arc_scorer, n, width)
-    workbench = new_workbench(label_scorer, n)
-    sentence = sentence_of(sentences, sentences.symbols[start:end], start, end)
-    half, size = search(arc_scorer, sentence, width, True, states)
-    heads = np.empty((size, n), dtype=np.int32)
-    labels = np.empty((size, n), dtype=np.int32)
-    pending = np.empty(n, dtype=np.int32)
-    for state in range(size):
-        read_heads(states.forest, states.trees[half, state, MARGIN], heads[state], pending)
-        label_tree(label_scorer, sentence, heads[state], labels[state], workbench)
-    return heads, labels, states.total[half, :size].copy()
+    n = int(sentences.offsets[i + 1] - sentences.offsets[i])
+    written = new_states(arc_scorer, n, width), new_workbench(label_scorer, n), np.empty(n, dtype=np.int32)
+    found = np.empty((width, n), dtype=np.int32), np.empty((width, n), dtype=np.int32), np.empty(width)
+    size = _parse_beam(arc_scorer, label_scorer, sentences, i, width, *written, *found)
+    heads, labels, scores = (each[:size].copy() for each in found)
+    return heads, labels, scores
 
 
 def parse(
@@ -154,7 +157,10 @@ def parse(
     parts = [np.arange(thread, count, threads) for thread in range(threads)]
 
     def work(part: np.ndarray) -> None:
-        parse_some(arc_scorer, label_scorer, sentences, part, width, merge, trees)
+        longest = int(np.diff(sentences.offsets)[part].max(initial=1))
+        written = new_states(arc_scorer, longest, width), new_workbench(label_scorer, longest)
+        rows = np.empty((2, longest), dtype=np.int32)
+        _parse_some(arc_scorer, label_scorer, sentences, part, width, merge, *written, rows, trees)
 
     with ThreadPoolExecutor(threads) as executor:
         list(executor.map(work, parts))

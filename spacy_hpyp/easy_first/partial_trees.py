@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, overwrite
+from ..compiled import NONE, borrowing, by_reference, overwrite
 
 #: Columns of a record: positions of words, `NONE` where there is none: the head and its children (outermost and next, on each side).
 HEAD, LEFT, RIGHT, LEFT2, RIGHT2 = range(5)
@@ -36,6 +36,7 @@ _STIR = np.uint64(0xBF58476D1CE4E5B9)
 _BITS = 31
 
 
+@by_reference
 class Forest(NamedTuple):
     """The partial trees of a sentence.
 
@@ -51,8 +52,7 @@ class Forest(NamedTuple):
     size: np.ndarray
 
 
-@compiled
-def new_forest(most):
+def new_forest(most: int) -> Forest:
     """Room for a number of partial trees.
 
     most (int): How many are made at the most.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import borrowing, by_reference, compiled
 
 # Outcomes whose sums stand together.
 _GROUP = 4
@@ -20,6 +20,7 @@ _GROUP = 4
 _PRECISION = 1 / 32
 
 
+@by_reference
 class Perceptron(NamedTuple):
     """Weights that are being learned.
 
@@ -38,6 +39,7 @@ class Perceptron(NamedTuple):
     clock: np.ndarray
 
 
+@by_reference
 class Averages(NamedTuple):
     """Averages of weights that are not zero.
 
@@ -137,15 +139,13 @@ def change_kept(perceptron, places, kept, outcome, amount):
             change_weight(perceptron, places[i], outcome, amount)
 
 
-@compiled
-def set_average(perceptron, average):
+def set_average(perceptron: Perceptron, average: np.ndarray) -> None:
     """Write the mean of the weights after each update into `average` (float32[places, outcomes])."""
     width, time = perceptron.sums.shape[1], max(perceptron.clock[0], 1)
-    for place in range(len(average)):
-        for outcome in range(average.shape[1]):
-            # Where nothing has changed the first group is read, which is nobody's.
-            total = perceptron.sums[perceptron.group[place, outcome // width], outcome % width]
-            average[place, outcome] = perceptron.weights[place, outcome] - total / time
+    for outcome in range(average.shape[1]):
+        # Where nothing has changed the first group is read, which is nobody's.
+        total = perceptron.sums[perceptron.group[:, outcome // width], outcome % width]
+        average[:, outcome] = perceptron.weights[:, outcome] - total / time
 
 
 def averages_at(place: np.ndarray, outcome: np.ndarray, weight: np.ndarray, shape: tuple[int, int]) -> Averages:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, inner, overwrite
+from ..compiled import NONE, borrowing, by_reference, inner, overwrite
 from ..inference.memo import recall
-from .arcs import TAG, WINDOW, L, score_arcs, share_of
+from .arcs import TAG, WINDOW, L, Scorer, score_arcs, share_of
 from .partial_trees import (
     HEAD,
     LEFT_ARC,
@@ -38,6 +38,7 @@ _REMEMBERED = 1 << 12
 _NOTHING = -np.inf
 
 
+@by_reference
 class States(NamedTuple):
     """The states of a search, those of one step and those of the next in turn, and what it needs besides.
 
@@ -78,8 +79,7 @@ class States(NamedTuple):
     places: np.ndarray
 
 
-@compiled
-def new_states(scorer, longest, width):
+def new_states(scorer: Scorer, longest: int, width: int) -> States:
     """Room for the states of sentences.
 
     scorer (Scorer): What scores them.

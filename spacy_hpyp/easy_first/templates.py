@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing
+from ..compiled import borrowing, by_reference
 from ..text.elements import compile_lists
 
 # Odd numbers without regularity in their bits: the golden ratio's, and another.
@@ -22,6 +22,7 @@ _HALF = np.uint64(32)
 _BITS = 64
 
 
+@by_reference
 class Templates(NamedTuple):
     """Some templates for compiled code.
 

@@ -15,7 +15,7 @@ from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
 from ..easy_first import arcs, labels
 from ..easy_first.arcs import Scorer
-from ..easy_first.learning import Learning, Lessons, Report, learn_parsing
+from ..easy_first.learning import Learning, Lessons, Report, learn_parsing, room_to_learn
 from ..easy_first.parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
 from ..easy_first.perceptron import (
     Averages,
@@ -352,16 +352,10 @@ class TreeModel(ClassedModel):
         check_can_learn(self.arc_perceptron)
         check_can_learn(self.label_perceptron)
         report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
-        learn_parsing(
-            self.arc_perceptron,
-            _scorer(self._arcs, self.arc_perceptron.weights),
-            self.label_perceptron,
-            _scorer(self._labels, self.label_perceptron.weights),
-            lessons,
-            learning,
-            rng,
-            report,
-        )
+        on_arcs = self.arc_perceptron, _scorer(self._arcs, self.arc_perceptron.weights)
+        on_labels = self.label_perceptron, _scorer(self._labels, self.label_perceptron.weights)
+        room = room_to_learn(on_arcs[1], on_labels[1], lessons, learning.width)
+        learn_parsing(*on_arcs, *on_labels, lessons, learning, rng, report, room)
         self._predicting = None
         return report
 

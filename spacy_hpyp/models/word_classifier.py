@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from ..annotation.guides import block_guides, names_in_guides
 from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
-from ..easy_first.classification import EasyFirstSearch, Possible, Sequences, decide, find_leads
+from ..easy_first.classification import EasyFirstSearch, Possible, Sequences, decide, find_leads, new_board
 from ..easy_first.classification_learning import learn_outcomes
 from ..easy_first.perceptron import Perceptron, averages_alone, check_can_learn, new_perceptron, table_of_averages
 from ..easy_first.storage import perceptron_from_message, perceptron_to_message
@@ -195,7 +195,8 @@ class WordClassifier(ClassedModel):
         check_can_learn(self.perceptron)
         counts = np.zeros(2, dtype=np.int64)
         self._weights = None
-        learn_outcomes(self._reading, self.perceptron, sequences, self._possible, gold, search, margin, counts)
+        board = new_board(self._reading, self._possible, search)
+        learn_outcomes(self._reading, self.perceptron, sequences, self._possible, gold, search, margin, counts, board)
         return counts
 
     def compact(self) -> None:
@@ -211,7 +212,8 @@ class WordClassifier(ClassedModel):
         weights = self.guard.read(self._average)
 
         def decide_some(begin: int, end: int) -> None:
-            decide(self._reading, weights, sequences, self._possible, begin, end, search, found)
+            board = new_board(self._reading, self._possible, search)
+            decide(self._reading, weights, sequences, self._possible, begin, end, search, board, found)
 
         ends = np.searchsorted(sequences.offsets, np.linspace(0, len(found), threads + 1)[1:])
         ends[-1] = len(sequences.offsets) - 1

@@ -115,17 +115,22 @@ def _descend(weight, square, places, kept, share, right):
                 weight[place, outcome] += _RATE * gradient / np.sqrt(square[place, outcome] + _FIRST_SQUARE)
 
 
+def _room(weights: Weights) -> tuple[np.ndarray, ...]:
+    """What `_pass` writes on: `places` (int64[templates]), `share` (float64[outcomes]) and `kept` (float64[templates])."""
+    templates = TEMPLATES + (TEMPLATES_OF_CLASSES if len(weights.of_class) else 0)
+    return np.empty(templates, np.int64), np.empty(_OUTCOMES), np.ones(templates)
+
+
 @compiled
-def _pass(weights, padded, decisions, probability, square, rng):
+def _pass(weights, padded, decisions, probability, places, share, kept, square, rng):
     """Decide at each character of a text; or go the right way, and learn.
 
     decisions (int8[n]): What is decided at each character with margins, written here; where it is learned, what is right.
     probability (float32[n]): How probable it is that a sentence ends after each, written here.
-    square (float32[places, outcomes]): See `_descend`; without places nothing is learned.
+    places, share, kept: See `_room`.
+    square (float32[places, outcomes] | None), rng (numpy.random.Generator | None): See `_descend`; without them nothing is learned, nor is what
+        learns compiled.
     """
-    templates = TEMPLATES + (TEMPLATES_OF_CLASSES if len(weights.of_class) > 0 else 0)
-    places, share, kept = np.empty(templates, np.int64), np.empty(_OUTCOMES), np.ones(templates)
-    learning = len(square) > 0
     limit = len(padded.kind) - MARGIN
     i = padded.following[MARGIN - 1]
     token = before = i
@@ -135,11 +140,11 @@ def _pass(weights, padded, decisions, probability, square, rng):
         right = decisions[i]
         if may_end(padded, i, weights.pairs):
             find_features(places, weights, padded, i, token, before, length)
-            if learning:
+            if square is not None:
                 for template in range(len(places)):
                     kept[template] = 0.0 if rng.random() < _DROPOUT else 1.0 / (1.0 - _DROPOUT)
             _probabilities(weights.weight, places, kept, share)
-            if learning:
+            if square is not None:
                 _descend(weights.weight, square, places, kept, share, right)
             for outcome in range(1, _OUTCOMES):
                 if share[outcome] > share[decision]:
@@ -147,7 +152,7 @@ def _pass(weights, padded, decisions, probability, square, rng):
             probability[i] = share[ENDS_SENTENCE]
         if padded.following[i] >= limit and i + 1 == padded.end[i]:
             decision, probability[i] = np.int8(ENDS_SENTENCE), np.float32(1.0)
-        if learning:
+        if square is not None:
             decision = right
         else:
             decisions[i] = decision
@@ -197,12 +202,12 @@ class Segmenter:
         often = np.searchsorted(_OFTEN, [seen[word] for word in words.tolist()], side="right") + (numbers is not None)
         of_class = [] if numbers is None else [numbers.get(word, 0) for word in words.tolist()]
         weights = _new_weights(words, often.astype(np.int8), np.array(of_class, dtype=np.uint8), pairs)
-        square = np.zeros_like(weights.weight)
+        square, room = np.zeros_like(weights.weight), _room(weights)
         rng = np.random.default_rng(seed)
         for _ in range(_EPOCHS):
             for i in rng.permutation(len(read)).tolist():
                 padded, right = read[i]
-                _pass(weights, padded, right, np.zeros(len(right), np.float32), square, rng)
+                _pass(weights, padded, right, np.zeros(len(right), np.float32), *room, square, rng)
         # As they are stored.
         return cls(weights._replace(weight=weights.weight.astype(np.float16).astype(np.float32)))
 
@@ -211,15 +216,16 @@ class Segmenter:
         padded = pad(text)
         decisions = np.zeros(len(padded.kind), np.int8)
         probability = np.zeros(len(decisions), np.float32)
-        nothing = np.empty((0, _OUTCOMES), np.float32)
-        _pass(self.weights, padded, decisions, probability, nothing, np.random.default_rng(0))
+        _pass(self.weights, padded, decisions, probability, *_room(self.weights), None, None)
         last = np.flatnonzero(decisions != GOES_ON)
         starts = padded.following[np.append(MARGIN - 1, last[:-1])] if len(last) else last
         return Segments(starts - MARGIN, last + 1 - MARGIN, decisions[last] == ENDS_SENTENCE, probability[last].copy())
 
     def to_dict(self) -> dict[str, Any]:
         """What has been learned, as NumPy's arrays by name: weights are rounded to 16 bits, and places without any left out."""
+        # Where they stand depends on the order in which they were entered.
         words = np.flatnonzero(self.weights.words)
+        words = words[np.argsort(self.weights.words[words])]
         return {
             **pack_weights(self.weights.weight),
             "words": self.weights.words[words],

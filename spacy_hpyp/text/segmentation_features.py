@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import NONE, borrowing, by_reference, compiled
 
 #: Characters before and after a text that features may read.
 MARGIN = 6
@@ -26,8 +26,9 @@ _BY_CHARACTER = {
     **dict.fromkeys(",;:،、", _COMMA),
     **dict.fromkeys("'’\"", _QUOTE),
 }
-# Arithmetic of hashes is modulo 2^64.
+# Arithmetic of hashes is modulo 2^64, where odd numbers have inverses.
 _BASE = np.uint64(0x9E3779B97F4A7C15)
+_INVERSE = np.uint64(pow(int(_BASE), -1, 1 << 64))
 _MIXER = np.uint64(0xD6E8FEB86659FD93)
 _OF_TEMPLATE = np.uint64(0xA0761D6478BD642F)
 #: How many features there are, and how many more that read classes, which come behind them.
@@ -36,6 +37,7 @@ TEMPLATES, TEMPLATES_OF_CLASSES = 44, 3
 PAIRS = 1 << 16
 
 
+@by_reference
 class Weights(NamedTuple):
     """What has been learned.
 
@@ -53,6 +55,7 @@ class Weights(NamedTuple):
     pairs: np.ndarray
 
 
+@by_reference
 class PaddedText(NamedTuple):
     """A text with margins.
 
@@ -93,35 +96,24 @@ def pad(text: str) -> PaddedText:
     return PaddedText(lower, kind, *_hashes(code.astype(np.int64), lower), *_bounds(kind))
 
 
-@compiled
-def _hashes(code, lower):
+def _hashes(code: np.ndarray, lower: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`exact`, `lowered` and `power` of `PaddedText`."""
-    n = len(code)
-    exact, lowered, power = np.zeros(n + 1, np.uint64), np.zeros(n + 1, np.uint64), np.ones(n + 1, np.uint64)
-    for i in range(n):
-        exact[i + 1] = exact[i] * _BASE + np.uint64(code[i] + 1)
-        lowered[i + 1] = lowered[i] * _BASE + np.uint64(lower[i] + 1)
-        power[i + 1] = power[i] * _BASE
-    return exact, lowered, power
+    power, inverse = (np.cumprod(np.insert(np.full(len(code), base), 0, 1)) for base in (_BASE, _INVERSE))
+
+    def hashes(characters: np.ndarray) -> np.ndarray:
+        return power * np.insert(np.cumsum((characters + 1).view(np.uint64) * inverse[1:]), 0, 0)
+
+    return hashes(code), hashes(lower), power
 
 
-@compiled
-def _bounds(kind):
+def _bounds(kind: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`begin`, `end` and `following` of `PaddedText`."""
-    n = len(kind)
-    begin, end, following = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    first = 0
-    for i in range(n):
-        begin[i] = i if kind[i] <= _LINE_END else first
-        first = i + 1 if kind[i] <= _LINE_END else first
+    n, place, white = len(kind), np.arange(len(kind)), kind <= _LINE_END
+    begin = np.where(white, place, np.maximum.accumulate(np.where(white, place + 1, 0)))
+    end = np.minimum.accumulate(np.where(white, place, n)[::-1])[::-1]
     # The last character of the margin is left for what reads one further.
-    last, nearest = n, n - 2
-    for i in range(n - 1, -1, -1):
-        following[i] = nearest
-        last = i if kind[i] <= _LINE_END else last
-        end[i] = last
-        nearest = nearest if kind[i] <= _LINE_END else i
-    return begin, end, following
+    nearest = np.minimum.accumulate(np.where(white, n - 2, place)[::-1])[::-1]
+    return begin, np.ascontiguousarray(end), np.append(nearest[1:], n - 2)
 
 
 @borrowing
@@ -148,14 +140,20 @@ def _place_of(weights, word):
     return place
 
 
-@compiled
-def enter_words(weights, words, often, of_class):
-    """Enter words that are not there yet into a table with room for them."""
-    for i in range(len(words)):
-        place = _place_of(weights, words[i])
-        weights.words[place], weights.often[place] = words[i], often[i]
-        if len(weights.of_class) > 0:
-            weights.of_class[place] = of_class[i]
+def enter_words(weights: Weights, words: np.ndarray, often: np.ndarray, of_class: np.ndarray) -> None:
+    """Enter words that are not there yet, each once, into a table with room for them."""
+    last = np.uint64(len(weights.words) - 1)
+    place, left = _mixed.py_func(words.copy()) & last, np.arange(len(words))
+    while len(left):
+        at = place[left]
+        free = weights.words[at] == 0
+        # Of several for one place it is the last one's.
+        weights.words[at[free]] = words[left[free]]
+        left = left[weights.words[at] != words[left]]
+        place[left] = (place[left] + np.uint64(1)) & last
+    weights.often[place] = often
+    if len(weights.of_class) > 0:
+        weights.of_class[place] = of_class
 
 
 @borrowing
@@ -198,11 +196,6 @@ def _kinds(padded, first, last):
 
 
 @borrowing
-def _put(places, template, value, mask):
-    places[template] = np.int64(_mixed(value + np.uint64(template + 1) * _OF_TEMPLATE) & mask)
-
-
-@borrowing
 def find_features(places, weights, padded, i, token, before, length):
     """The places of the features at a character.
 
@@ -230,58 +223,61 @@ def find_features(places, weights, padded, i, token, before, length):
     place, rest_place = _place_of(weights, so_far), _place_of(weights, rest)
     known, rest_known = np.uint64(weights.often[place]), np.uint64(weights.often[rest_place])
     sentence = np.uint64(min(length, 20))
-    _put(places, 0, np.uint64(0), mask)
+    places[0] = np.uint64(0)
     # The characters around: kinds, as they are, and in lower case.
-    _put(places, 1, _kinds(padded, i - 3, i + 3), mask)
-    _put(places, 2, _kinds(padded, i - 1, i + 2), mask)
-    _put(places, 3, here, mask)
-    _put(places, 4, _part(exact, power, i, i + 1), mask)
-    _put(places, 5, _part(exact, power, i + 1, i + 2), mask)
-    _put(places, 6, _part(exact, power, i, i + 2), mask)
-    _put(places, 7, _part(exact, power, i - 1, i + 1), mask)
-    _put(places, 8, _part(exact, power, i - 1, i + 2), mask)
-    _put(places, 9, _part(exact, power, i, i + 3), mask)
-    _put(places, 10, _part(lowered, power, i - 2, i + 2), mask)
-    _put(places, 11, _part(lowered, power, i - 1, i + 3), mask)
-    _put(places, 12, _part(lowered, power, i + 1, i + 4), mask)
-    _put(places, 13, _part(lowered, power, i - 2, i + 1), mask)
-    _put(places, 14, _part(lowered, power, i - 3, i + 1), mask)
-    _put(places, 15, _part(lowered, power, i + 1, i + 5), mask)
-    _put(places, 16, _part(lowered, power, i - 2, i + 3), mask)
-    _put(places, 17, np.uint64(lower[i - 1]) * np.uint64(131) + np.uint64(kind[i - 2] * 17 + kind[i + 1]), mask)
+    places[1] = _kinds(padded, i - 3, i + 3)
+    places[2] = _kinds(padded, i - 1, i + 2)
+    places[3] = here
+    places[4] = _part(exact, power, i, i + 1)
+    places[5] = _part(exact, power, i + 1, i + 2)
+    places[6] = _part(exact, power, i, i + 2)
+    places[7] = _part(exact, power, i - 1, i + 1)
+    places[8] = _part(exact, power, i - 1, i + 2)
+    places[9] = _part(exact, power, i, i + 3)
+    places[10] = _part(lowered, power, i - 2, i + 2)
+    places[11] = _part(lowered, power, i - 1, i + 3)
+    places[12] = _part(lowered, power, i + 1, i + 4)
+    places[13] = _part(lowered, power, i - 2, i + 1)
+    places[14] = _part(lowered, power, i - 3, i + 1)
+    places[15] = _part(lowered, power, i + 1, i + 5)
+    places[16] = _part(lowered, power, i - 2, i + 3)
+    places[17] = np.uint64(lower[i - 1]) * np.uint64(131) + np.uint64(kind[i - 2] * 17 + kind[i + 1])
     # The token so far, and the rest up to white space.
-    _put(places, 18, _part(exact, power, token, i + 1), mask)
-    _put(places, 19, so_far * np.uint64(31) + np.uint64(lower[i + 1]), mask)
-    _put(places, 20, so_far * np.uint64(3) + rest, mask)
-    _put(places, 21, rest, mask)
-    _put(places, 22, _part(lowered, power, begin, i + 1) * np.uint64(7) + rest, mask)
-    _put(places, 23, known * np.uint64(8) + rest_known + np.uint64(64) * here, mask)
-    _put(places, 24, known * np.uint64(17 * 17) + _kinds(padded, i - 1, i + 2), mask)
-    _put(places, 25, np.uint64(min(i + 1 - token, 12)) * np.uint64(17 * 17) + here, mask)
-    _put(places, 26, np.uint64(min(end - i - 1, 8)) * np.uint64(17 * 17) + here, mask)
-    _put(places, 27, np.uint64(token == begin) * np.uint64(17 * 17) + here, mask)
-    _put(places, 28, _part(lowered, power, begin, end) * np.uint64(2) + ends, mask)
+    places[18] = _part(exact, power, token, i + 1)
+    places[19] = so_far * np.uint64(31) + np.uint64(lower[i + 1])
+    places[20] = so_far * np.uint64(3) + rest
+    places[21] = rest
+    places[22] = _part(lowered, power, begin, i + 1) * np.uint64(7) + rest
+    places[23] = known * np.uint64(8) + rest_known + np.uint64(64) * here
+    places[24] = known * np.uint64(17 * 17) + _kinds(padded, i - 1, i + 2)
+    places[25] = np.uint64(min(i + 1 - token, 12)) * np.uint64(17 * 17) + here
+    places[26] = np.uint64(min(end - i - 1, 8)) * np.uint64(17 * 17) + here
+    places[27] = np.uint64(token == begin) * np.uint64(17 * 17) + here
+    places[28] = _part(lowered, power, begin, end) * np.uint64(2) + ends
     # What comes next.
-    _put(places, 29, upcoming * np.uint64(5) + ends, mask)
-    _put(places, 30, upcoming * np.uint64(11) + own_lower + ends * np.uint64(77), mask)
-    _put(places, 31, (so_far * np.uint64(13) + upcoming) * ends, mask)
-    _put(places, 32, (ahead * np.uint64(17) + own) * np.uint64(2) + ends, mask)
+    places[29] = upcoming * np.uint64(5) + ends
+    places[30] = upcoming * np.uint64(11) + own_lower + ends * np.uint64(77)
+    places[31] = (so_far * np.uint64(13) + upcoming) * ends
+    places[32] = (ahead * np.uint64(17) + own) * np.uint64(2) + ends
     more = np.uint64(kind[next_begin + 1] + kind[i] * 289 + kind[i - 1] * 4913)
-    _put(places, 33, (ahead * np.uint64(17) + more) * np.uint64(2) + ends, mask)
-    _put(places, 34, np.uint64(kind[second] * 289 + kind[next_begin] * 17 + kind[i]) + ends * np.uint64(9999), mask)
-    _put(places, 35, np.uint64(lower[second]) * np.uint64(1019) + upcoming + ends, mask)
-    _put(places, 36, own_lower * np.uint64(1009) + ahead * np.uint64(17) + np.uint64(kind[i - 1]), mask)
-    _put(places, 37, own_lower * np.uint64(1013) + np.uint64(lower[next_begin]), mask)
-    _put(places, 38, so_far * np.uint64(41) + ahead + ends * np.uint64(100), mask)
+    places[33] = (ahead * np.uint64(17) + more) * np.uint64(2) + ends
+    places[34] = np.uint64(kind[second] * 289 + kind[next_begin] * 17 + kind[i]) + ends * np.uint64(9999)
+    places[35] = np.uint64(lower[second]) * np.uint64(1019) + upcoming + ends
+    places[36] = own_lower * np.uint64(1009) + ahead * np.uint64(17) + np.uint64(kind[i - 1])
+    places[37] = own_lower * np.uint64(1013) + np.uint64(lower[next_begin])
+    places[38] = so_far * np.uint64(41) + ahead + ends * np.uint64(100)
     # The sentence before.
-    _put(places, 39, previous * np.uint64(17) + own_lower, mask)
-    _put(places, 40, previous * np.uint64(19) + so_far, mask)
-    _put(places, 41, sentence * np.uint64(17) + own + ends * np.uint64(999), mask)
-    _put(places, 42, np.uint64(min(length // 5, 8)) * np.uint64(289) + own * np.uint64(17) + ahead, mask)
-    _put(places, 43, np.uint64(min(length, 3)) * np.uint64(4913) + ahead * np.uint64(17) + own, mask)
+    places[39] = previous * np.uint64(17) + own_lower
+    places[40] = previous * np.uint64(19) + so_far
+    places[41] = sentence * np.uint64(17) + own + ends * np.uint64(999)
+    places[42] = np.uint64(min(length // 5, 8)) * np.uint64(289) + own * np.uint64(17) + ahead
+    places[43] = np.uint64(min(length, 3)) * np.uint64(4913) + ahead * np.uint64(17) + own
     # Classes of the token so far and of the rest.
     if len(places) > TEMPLATES:
         group, rest_group = np.uint64(weights.of_class[place]), np.uint64(weights.of_class[rest_place])
-        _put(places, 44, group * np.uint64(289) + here, mask)
-        _put(places, 45, group * np.uint64(4096) + rest_group, mask)
-        _put(places, 46, rest_group * np.uint64(64) + own, mask)
+        places[44] = group * np.uint64(289) + here
+        places[45] = group * np.uint64(4096) + rest_group
+        places[46] = rest_group * np.uint64(64) + own
+    for template in range(len(places)):
+        value = np.uint64(places[template]) + np.uint64(template + 1) * _OF_TEMPLATE
+        places[template] = np.int64(_mixed(value) & mask)

@@ -5,18 +5,20 @@ import pytest
 from plain_classification import enumerate_all, features, random_task, scores, search
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first.classification import EasyFirstSearch, Sequences, decide, find_leads
+from spacy_hpyp.easy_first.classification import EasyFirstSearch, Sequences, decide, find_leads, new_board
 from spacy_hpyp.easy_first.classification_learning import EARLY, FULL, learn_outcomes
 from spacy_hpyp.easy_first.perceptron import new_perceptron, set_average
 from spacy_hpyp.easy_first.words import STARTS, compile_reading
 
 
 def decided(task, beam=1, window=100):
+    return decided_some(task, 0, len(task.sequences.offsets) - 1, EasyFirstSearch(beam, window))
+
+
+def decided_some(task, begin, end, search):
     outcomes = np.full(len(task.gold), NONE, dtype=np.int32)
-    number = len(task.sequences.offsets) - 1
-    decide(
-        task.reading, task.weights, task.sequences, task.possible, 0, number, EasyFirstSearch(beam, window), outcomes
-    )
+    board = new_board(task.reading, task.possible, search)
+    decide(task.reading, task.weights, task.sequences, task.possible, begin, end, search, board, outcomes)
     return outcomes
 
 
@@ -25,7 +27,8 @@ def learned(task, perceptron, *, beam=1, window=100, margin=0.0, gold=None):
     counts = np.zeros(2, dtype=np.int64)
     gold = task.gold if gold is None else gold
     search = EasyFirstSearch(beam, window)
-    least = learn_outcomes(task.reading, perceptron, task.sequences, task.possible, gold, search, margin, counts)
+    board = new_board(task.reading, task.possible, search)
+    least = learn_outcomes(task.reading, perceptron, task.sequences, task.possible, gold, search, margin, counts, board)
     return counts, least
 
 
@@ -78,8 +81,7 @@ def test_sequences_do_not_see_each_other():
 def test_part_of_the_sequences_can_be_decided():
     task = random_task(7, [6, 3, 6])
     all_of_them = decided(task)
-    outcomes = np.full(15, NONE, dtype=np.int32)
-    decide(task.reading, task.weights, task.sequences, task.possible, 1, 2, EasyFirstSearch(1, 100), outcomes)
+    outcomes = decided_some(task, 1, 2, EasyFirstSearch(1, 100))
     assert np.array_equal(outcomes[6:9], all_of_them[6:9])
     assert set(outcomes[:6]) | set(outcomes[9:]) == {NONE}
 

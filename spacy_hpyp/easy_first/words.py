@@ -133,12 +133,14 @@ class ClassificationTask:
     attributes (tuple[str, ...]): What is read of a word besides what every task reads.
     possible (str): Which outcomes are possible for a word: `ALL`; those that the `VOCABULARY` has for it; or `CANDIDATES`, what it was,
         and what words with its ending were.
+    frequent (int): With `CANDIDATES`, words seen so often are nothing else than they were.
     parts (Callable): What an outcome is made of, besides being itself (list[str]).
     """
 
     outcome: str
     attributes: tuple[str, ...]
     possible: str = CANDIDATES
+    frequent: int = 20
     parts: Callable[[str], list[str]] = _no_parts
 
     @property
@@ -166,8 +168,9 @@ GUIDE_ATTRIBUTES = (*_TAG_GUIDES, "guide.label", "guide.head.tag")
 WRITTEN_ATTRIBUTES = ("written.tag", "written.pos", "written.morph")
 TAGS = ClassificationTask("tag", _TAG_GUIDES, VOCABULARY)
 STARTS = ClassificationTask("start", ("space",), ALL)
-MORPHOLOGY = ClassificationTask("morph", (*GUIDE_ATTRIBUTES, "written.tag"), CANDIDATES, morphological_parts)
-LEMMAS = ClassificationTask("lemma", WRITTEN_ATTRIBUTES, CANDIDATES)
+MORPHOLOGY = ClassificationTask("morph", (*GUIDE_ATTRIBUTES, "written.tag"), CANDIDATES, parts=morphological_parts)
+# A word that was seen five times has had its lemma, whatever its features, which may be wrong, would make of it.
+LEMMAS = ClassificationTask("lemma", WRITTEN_ATTRIBUTES, CANDIDATES, frequent=5)
 
 
 def compile_reading(templates: Sequence[Sequence[str]], task: ClassificationTask) -> tuple[list[str], Reading]:

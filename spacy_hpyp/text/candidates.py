@@ -12,8 +12,7 @@ import numpy as np
 
 from .vocabulary import by_frequency
 
-# Words seen so often have no other outcomes than they had; those seen no more than so often say what endings mean.
-_FREQUENT = 20
+# Words seen no more than so often say what endings mean.
 _RARE = 10
 _LONGEST = 6
 # So many words are to have an ending.
@@ -39,10 +38,11 @@ class WordOutcomes:
         self._of_ending = {ending: number for number, ending in enumerate(endings, len(forms))}
 
     @classmethod
-    def collect(cls, words: Iterable[tuple[str, int]]) -> "WordOutcomes":
+    def collect(cls, words: Iterable[tuple[str, int]], frequent: int) -> "WordOutcomes":
         """Learn from words with their outcomes.
 
         words (Iterable[tuple[str, int]]): One at least.
+        frequent (int): Words seen so often have no other outcomes than they had.
         """
         counts: dict[str, Counter[int]] = {}
         for (form, outcome), count in Counter(words).items():
@@ -61,7 +61,7 @@ class WordOutcomes:
             kept.setdefault(ending, by_frequency(everything)[:_MOST])
         # A word that only a capital tells from a known one may be that.
         capital = {form[:1].upper() + form[1:]: own for form, own in counts.items() if own.total() > 1}
-        table = {form: _joined(own, kept, form, _FREQUENT) for form, own in counts.items()}
+        table = {form: _joined(own, kept, form, frequent) for form, own in counts.items()}
         table |= {form: _joined(own, kept, form, None) for form, own in capital.items() if form not in table}
         found = [*table.values(), *kept.values()]
         return cls(

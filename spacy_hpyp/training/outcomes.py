@@ -86,7 +86,8 @@ class Corpus:
         sentences = [_known(words) for i, words in enumerate(self.sequences) if i not in dropped]
         candidates = None
         if model.task.possible == CANDIDATES:
-            candidates = WordOutcomes.collect(pair for words, gold in sentences for pair in zip(words, gold))
+            seen = (pair for words, gold in sentences for pair in zip(words, gold))
+            candidates = WordOutcomes.collect(seen, model.task.frequent)
         model.initialize(Vocabulary.collect(sentences, outcomes, model.vocabulary_settings), candidates)
 
     def encode(self, model: WordClassifier) -> Encoded:

@@ -137,7 +137,7 @@ def test_possible_outcomes_are_those_of_the_vocabulary_or_all(vocabulary):
 def test_parts_of_outcomes_come_after_the_outcomes():
     names = ["Case=Nom|POS=NOUN", "POS=VERB", "Case=Nom|POS=VERB"]
     vocabulary = Vocabulary.collect([(["a", "b"], [0, 1])], names, VocabularySettings(universal_unknown_words()))
-    candidates = WordOutcomes.collect([("a", 0), ("b", 1)])
+    candidates = WordOutcomes.collect([("a", 0), ("b", 1)], MORPHOLOGY.frequent)
     possible = possible_outcomes(vocabulary, MORPHOLOGY, candidates)
     parts = [part.tolist() for part in np.split(possible.parts, possible.part_offsets[1:-1])]
     # The noun, the case, the case of a noun; the verb; the verb, the case, the case of a verb.

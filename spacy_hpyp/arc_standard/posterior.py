@@ -94,14 +94,24 @@ def choose(posterior, consensus, heads, labels, tags):
             find_agreement(probability, posterior.heads[:, word], posterior.labels[:, word], agreement)
             for i in range(m):
                 score[i] += agreement[i]
-    best = np.argmax(score)
+    best = _highest(score)
     overwrite(heads, posterior.heads[best])
     overwrite(labels, posterior.labels[best])
     overwrite(tags, posterior.tags[best])
     if consensus:
         for word in range(n):
             find_agreement(probability, posterior.tags[:, word], posterior.tags[:, word], agreement)
-            tags[word] = posterior.tags[np.argmax(agreement), word]
+            tags[word] = posterior.tags[_highest(agreement), word]
+
+
+@borrowing
+def _highest(values):
+    """Where the first of the highest values stands. Numba would import SciPy for its own, each time that a pipeline is loaded."""
+    best = 0
+    for i in range(1, len(values)):
+        if values[i] > values[best]:
+            best = i
+    return best
 
 
 @borrowing

@@ -16,8 +16,8 @@ from ..compiled import borrowing, by_reference, compiled
 
 # Outcomes whose sums stand together.
 _GROUP = 4
-# Averages that are kept without what they were made of are multiples of this.
-_PRECISION = 1 / 32
+#: Averages that are kept without what they were made of are multiples of this.
+PRECISION = 1 / 32
 
 
 @by_reference
@@ -69,7 +69,7 @@ def new_perceptron(places: int, outcomes: int) -> Perceptron:
 
 def averages_alone(perceptron: Perceptron) -> Perceptron:
     """A perceptron that only predicts: its weights are the averages, to a 32nd, and no time has passed."""
-    kept = np.round(table_of_averages(perceptron) / _PRECISION) * _PRECISION
+    kept = np.round(table_of_averages(perceptron) / PRECISION) * PRECISION
     return new_perceptron(*kept.shape)._replace(weights=kept)
 
 

@@ -1,7 +1,8 @@
 """Perceptrons as messages: compact, and checked before anything compiled reads them.
 
 What is stored are the weights as they are after the last update, the sums and the clock, so that training can go on; the averages
-follow from them. Or the averages alone, see `perceptron.averages_alone`, if there is to be no training. Zeros, which most are, are left out.
+follow from them. Or the averages alone, in the whole numbers that they are multiples by, see `perceptron.averages_alone`, if there is to be no
+training. Zeros, which most are, are left out.
 """
 
 import zlib
@@ -12,6 +13,7 @@ import numpy as np
 
 from ..storage.arrays import pack_integers, unpack_integers
 from .perceptron import (
+    PRECISION,
     Averages,
     Perceptron,
     averages_at,
@@ -44,14 +46,27 @@ def perceptron_to_message(perceptron: Perceptron | Averages) -> dict[str, Any]:
         read_sums(perceptron, some, table)
         return table
 
-    return {
+    message = {
         "clock": int(perceptron.clock[0]),
         "compact": is_compact(perceptron),
         "outcomes": perceptron.weights.shape[1],
         "entries": pack_integers(np.diff(entries, prepend=0)),
-        "weights": _pack(entries, lambda some: perceptron.weights.reshape(-1, 1)[some], 1),
-        "sums": _pack(entries, sums, 1),
     }
+    if message["compact"]:
+        return message | {"multiples": pack_integers(_fold(perceptron.weights.ravel()[entries]))}
+    weights = _pack(entries, lambda some: perceptron.weights.reshape(-1, 1)[some], 1)
+    return message | {"weights": weights, "sums": _pack(entries, sums, 1)}
+
+
+def _fold(weights: np.ndarray) -> np.ndarray:
+    """Multiples of the precision as integers from 0 on, odd ones for what is positive."""
+    multiples = np.rint(weights / PRECISION).astype(np.int64)
+    return np.where(multiples > 0, 2 * multiples - 1, -2 * multiples)
+
+
+def _unfold(folded: np.ndarray) -> np.ndarray:
+    """The weights that `_fold` was given (float32[*, 1])."""
+    return (np.where(folded % 2, folded // 2 + 1, -(folded // 2)) * np.float32(PRECISION)).astype(np.float32)[:, None]
 
 
 def perceptron_from_message(message: Any, places: int, outcomes: int, *, sparse: bool = False) -> Perceptron | Averages:
@@ -65,8 +80,11 @@ def perceptron_from_message(message: Any, places: int, outcomes: int, *, sparse:
     # Files of earlier versions have whole rows.
     name, columns = ("gaps", outcomes) if isinstance(message, dict) and "gaps" in message else ("entries", 1)
     try:
-        clock, gaps, weights, sums = (message[part] for part in ("clock", name, "weights", "sums"))
-    except (KeyError, TypeError) as error:
+        clock, gaps = message["clock"], message[name]
+        # Files of earlier versions have the weights of compact ones as those of others.
+        whole = message.get("multiples")
+        weights, sums = (None, None) if whole else (message["weights"], message["sums"])
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"a part of its weights is missing or of the wrong kind ({error})") from error
     steps = unpack_integers(gaps)
     rows = np.cumsum(steps, dtype=np.int64)
@@ -81,7 +99,9 @@ def perceptron_from_message(message: Any, places: int, outcomes: int, *, sparse:
         raise ValueError(
             "the number of updates is damaged: it is not 0 where, and only where, there are averages alone"
         )
-    table = unpack_table(weights, np.float32, (len(rows), columns))
+    table = _unfold(unpack_integers(whole)) if whole else unpack_table(weights, np.float32, (len(rows), columns))
+    if len(table) != len(rows) or (whole and not compact):
+        raise ValueError("its weights are not as many as they should be, or not those of what is compact")
     if sparse and compact and columns == 1:
         return averages_at(*np.divmod(rows, outcomes), table.ravel(), (places, outcomes))
     perceptron = new_perceptron(places, outcomes)

@@ -21,7 +21,7 @@ from spacy_hpyp.easy_first.perceptron import (
     tick,
 )
 from spacy_hpyp.easy_first.storage import pack_table, perceptron_from_message, perceptron_to_message, unpack_table
-from spacy_hpyp.storage.arrays import pack_integers
+from spacy_hpyp.storage.arrays import pack_integers, unpack_integers
 
 PLACES, OUTCOMES = 64, 3
 
@@ -137,8 +137,34 @@ def test_averages_alone_predict_the_same_to_a_32nd_and_learn_no_more():
         assert np.abs(average - np.mean(history, axis=0)).max() <= 1 / 64 + 1e-6
         assert np.array_equal(average * 32, np.round(average * 32))
         assert perceptron_to_message(kept) == message
+        # As earlier versions wrote them.
+        entries = np.flatnonzero(average)
+        earlier = {name: value for name, value in message.items() if name != "multiples"}
+        earlier |= {
+            "weights": pack_table(average.reshape(-1, 1)[entries]),
+            "sums": pack_table(np.zeros((len(entries), 1))),
+        }
+        again = perceptron_from_message(earlier, PLACES, OUTCOMES, sparse=sparse)
+        assert np.array_equal(table_of_averages(again), average)
         with pytest.raises(ValueError, match="hpyp compact"):
             check_can_learn(kept)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda message: message.update(multiples=pack_integers(unpack_integers(message["multiples"])[:-1])),
+        lambda message: message.update(multiples=pack_integers(np.append(unpack_integers(message["multiples"]), 1))),
+        lambda message: message.update(multiples="x"),
+        lambda message: message.update(clock=1, compact=False),
+        lambda message: message.pop("multiples"),
+    ],
+)
+def test_damaged_averages_are_refused(edit):
+    message = perceptron_to_message(averages_alone(random_perceptron(50)[0]))
+    edit(message)
+    with pytest.raises(ValueError, match=r".+"):
+        perceptron_from_message(message, PLACES, OUTCOMES)
 
 
 def test_files_of_earlier_versions_are_compact_if_no_time_has_passed():

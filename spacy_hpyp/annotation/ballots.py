@@ -101,11 +101,13 @@ def read_ballots(
 
 
 def _guided(parse: KeptParse, guide: Guide | None) -> KeptParse:
-    """A parse by a voter who does not say how sure it is, with the probabilities that a guide gives to its arcs."""
-    if guide is None or not np.isnan(parse.head_prob).all():
+    """A parse by a voter who does not say of all arcs how sure it is, with the probabilities that a guide gives to the others."""
+    unsaid = np.isnan(parse.head_prob)
+    if guide is None or not unsaid.any():
         return parse
     own = guide.heads == (np.arange(len(parse.heads)) + parse.heads)[:, None]
-    return parse._replace(head_prob=np.where(own, guide.head_probs, 0.0).sum(axis=1))
+    guided = np.where(own, guide.head_probs, 0.0).sum(axis=1)
+    return parse._replace(head_prob=np.where(unsaid, guided, parse.head_prob))
 
 
 def _blocks(doc: Doc, first: KeptParse, parsed: bool) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Annotated
 import spacy
 import typer
 from spacy.language import Language
-from spacy.pipeline import Tagger
+from spacy.pipeline import DependencyParser, Tagger
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
@@ -26,6 +26,7 @@ from ..components.factories import shipped_config
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import VotingComponent
 from ..components.scorer import score
+from ..components.transition_confidence import TransitionConfidence
 from ..settings import whole
 from ..storage.files import prepare_folder
 from ..text.word_classes import TABLE
@@ -146,7 +147,11 @@ def _with(nlp: Language, parser: str, helpers: Language, *, rate: bool) -> tuple
     if rate:
         component = nlp.add_pipe("arc_confidence", after=parser, config={"source": source, "last": parser})
     else:
-        component = nlp.add_pipe("parse_combiner", after=parser, config={"last": parser})
+        sure = parser
+        if isinstance(nlp.get_pipe(parser), DependencyParser):
+            sure = f"sure_{parser}"
+            nlp.add_pipe(TransitionConfidence.factory, name=sure, after=parser, config={"parser": parser})
+        component = nlp.add_pipe("parse_combiner", after=sure, config={"last": parser})
     assert isinstance(component, VotingComponent)
     return nlp, component
 

@@ -17,6 +17,7 @@ DEFAULTS = {
     "parse_combiner": ("ee819b66ae403a40", "ee819b66ae403a40"),
     "arc_confidence": ("0df7a3f85f2ba43f", "0df7a3f85f2ba43f"),
     "parse_reranker": ("86d59d2d0c90e5e5", "de86220f3444d14b"),
+    "transition_confidence": ("0294be8b6d8f8deb", "0294be8b6d8f8deb"),
     "keep_parse": ("ffcc6590aeafd7b8", "ffcc6590aeafd7b8"),
 }
 

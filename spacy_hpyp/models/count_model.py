@@ -268,13 +268,12 @@ class CountModel(ClassedModel):
         """
         _ = self.franchises
 
+    # What has been unpacked is written anew: earlier versions wrote it at greater length.
+    compact = check
+
     def pack(self) -> dict[str, Any]:
         """The seating as dictionaries that srsly can write, by distribution."""
         return self._packed or {name: pack(franchise) for name, franchise in self.franchises.items()}
-
-    def compact(self) -> None:
-        """See that what earlier versions wrote at greater length is written anew."""
-        self.check()
 
     def word_counts(self) -> np.ndarray:
         """How often each word is seated, if words are generated (int64[words])."""
@@ -304,13 +303,10 @@ class CountModel(ClassedModel):
 
         RAISES (ValueError): If what was stored is damaged.
         """
-
-        def view(name: str) -> View:
-            return self.conditionals[name].view(self._unpack(name, indexed=False))
-
+        conditionals = self.conditionals
         with ThreadPoolExecutor(2) as executor:
-            made = executor.map(view, self.conditionals)
-            yield from zip(self.conditionals, made)
+            made = executor.map(lambda name: conditionals[name].view(self._unpack(name, indexed=False)), conditionals)
+            yield from zip(conditionals, made)
 
     @property
     def has_views(self) -> bool:

@@ -18,7 +18,7 @@ from spacy.pipeline._edit_tree_internals.edit_trees import EditTrees
 from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
-__all__ = ["EditTrees", "PipelineMember", "arc_probabilities", "attribute_key", "beam_parses", "nonproj"]
+__all__ = ["EditTrees", "PipelineMember", "attribute_key", "beam_parses", "nonproj", "transition_probabilities"]
 
 
 class PipelineMember:
@@ -66,7 +66,7 @@ def beam_parses(parser: Any, docs: Sequence[Doc], width: int) -> list[list[tuple
     return [parser.moves.get_beam_parses(beam) for beam in parser.beam_parse(docs, beam_width=width)]
 
 
-def arc_probabilities(parser: Any, docs: Sequence[Doc]) -> list[np.ndarray]:
+def transition_probabilities(parser: Any, docs: Sequence[Doc]) -> list[np.ndarray]:
     """How probable spaCy's parser takes the transitions for that make the arcs which it finds. What is asked here has no reference.
 
     parser (DependencyParser): Trained. Its greedy parses are meant, whatever its beam.

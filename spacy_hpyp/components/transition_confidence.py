@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..annotation.extensions import mark_uncalibrated, register_extensions, write_head_probability
-from ..compat.spacy import arc_probabilities
+from ..compat.spacy import transition_probabilities
 from .neighbours import NeighbouringComponent
 
 register_extensions()
@@ -46,7 +46,7 @@ class TransitionConfidence(NeighbouringComponent):
                 raise ValueError(
                     f"The setting 'parser' of the component '{self.name}' is '{self.parser}', but that is no parser of spaCy's."
                 )
-            for doc, probabilities in zip(docs, arc_probabilities(parser, docs)):
+            for doc, probabilities in zip(docs, transition_probabilities(parser, docs)):
                 write_head_probability(doc, np.arange(len(doc)), probabilities)
             mark_uncalibrated(docs, self.name)
             yield from docs

@@ -10,7 +10,7 @@ from spacy.util import fix_random_seed
 from spacy_hpyp.annotation.ballots import _guided
 from spacy_hpyp.annotation.guides import Guide
 from spacy_hpyp.annotation.written import current_parse
-from spacy_hpyp.compat.spacy import arc_probabilities
+from spacy_hpyp.compat.spacy import transition_probabilities
 from spacy_hpyp.components.transition_confidence import TransitionConfidence
 
 
@@ -70,7 +70,7 @@ def test_each_arc_has_the_probability_of_the_transition_that_made_it(toy, nlp):
     docs = list(nlp.pipe(docs_of(toy, nlp)))
     # It has learned to attach most words.
     assert sum(token.head != token for doc in docs for token in doc) > sum(map(len, docs)) / 2
-    for doc, found in zip(docs, arc_probabilities(parser, docs)):
+    for doc, found in zip(docs, transition_probabilities(parser, docs)):
         by_hand = of_one(parser, doc)
         for token, ours, (head, theirs) in zip(doc, found, by_hand):
             assert np.isnan(ours) == (token.head.i != head)

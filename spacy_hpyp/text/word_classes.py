@@ -84,9 +84,14 @@ def without_digits(word: str) -> str:
 
 def path_of(classes: Classes, word: str) -> str:
     """The path to the class of a word: of itself; with other digits; in lower case; of words that look like it. "" if there is none."""
+    return next((classes[form][0] for form in _names_of(word) if form in classes), "")
+
+
+def _names_of(word: str) -> Iterator[str]:
+    # What a word looks like is found out only where it is asked for: most words are there themselves.
     digits = without_digits(word)
-    forms = (word, digits, digits.lower(), *looks_of(word))
-    return next((classes[form][0] for form in forms if form in classes), "")
+    yield from (word, digits, digits.lower())
+    yield from looks_of(word)
 
 
 def uncased_classes(classes: Classes) -> dict[str, WordClass]:

@@ -125,7 +125,7 @@ def split(
     if _DEV not in parts:
         if len(parts[_TRAIN]) == 1:
             raise ValueError(f"One sentence is too few to hold one out: '{files[_TRAIN]}'.")
-        parts[_TRAIN], parts[_DEV] = hold_out(parts[_TRAIN], held_out)
+        parts[_TRAIN], parts[_DEV] = hold_out_last(parts[_TRAIN], held_out)
         count = len(parts[_DEV])
         note(f"There is no '{files[_DEV]}': the last {count:,} sentences of the training part are held out")
     if _TEST not in parts:
@@ -143,7 +143,7 @@ def parts_of(treebank: Path) -> dict[str, Path]:
     return {part: treebank.with_name(f"{treebank.name}-{part}.conllu") for part in (_TRAIN, _DEV, _TEST)}
 
 
-def hold_out(blocks: list[Block], of: int = HELD_OUT) -> tuple[list[Block], list[Block]]:
+def hold_out_last(blocks: list[Block], of: int = HELD_OUT) -> tuple[list[Block], list[Block]]:
     """Two sentences or more without their last part, and that part: one of so many sentences, or of all where there are fewer."""
     count = max(1, len(blocks) // of)
     return blocks[:-count], blocks[-count:]

@@ -53,7 +53,7 @@ _PARSERS = (HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner)
 
 
 #: What is kept of CoNLL-U: words and sentences, sentences, or the text alone.
-Kept = Literal["words", "sentences", "text"]
+Given = Literal["words", "sentences", "text"]
 #: What is parsed, with the comments of its first sentence: a paragraph, or a sentence whose words are kept.
 Text = tuple[str | Block, Comments]
 
@@ -77,7 +77,7 @@ def parse(
     ] = None,
     conllu: Annotated[bool, option("All texts are CoNLL-U, whatever their names are", "--conllu -c")] = False,
     keep: Annotated[
-        Kept, option("Of CoNLL-U: keep words and sentences, or sentences, or the text alone", "--keep")
+        Given, option("Of CoNLL-U: keep words and sentences, or sentences, or the text alone", "--keep")
     ] = "words",
     keep_tags: Annotated[
         bool, option("Of CoNLL-U: keep tags, features and lemmas, and parse with these tags", "--keep-tags")
@@ -182,7 +182,7 @@ def parsed(
     source: Source,
     left_out: Counter[str],
     *,
-    keep: Kept = "words",
+    keep: Given = "words",
     tagged: bool = False,
     per_line: bool = False,
     n_process: int = 1,
@@ -266,7 +266,7 @@ def _written(
 class ParseTask(ShardTask):
     """What `hpyp parse --ray` has workers do, who keep of CoNLL-U words or sentences."""
 
-    keep: Kept
+    keep: Given
 
     columns = ROW
 

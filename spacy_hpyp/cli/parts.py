@@ -25,11 +25,11 @@ from ..components.documents import read_treebank, spacy_files
 from ..storage.files import prepare_folder, replace_file
 from ..treebanks.conllu import Block, read_blocks
 from .app import load_pipeline, note, save_docs
-from .convert import hold_out
+from .convert import hold_out_last
 from .evaluate import parse_examples, read_examples
 from .options import FILE, Data, Elsewhere, TrainData, argument, option
 from .output import SCORES, percent, print_table, save_json
-from .trainings import Kept, files_of, made_of, run_commands, train_pipeline
+from .trainings import Figures, files_of, made_of, run_commands, train_pipeline
 from .udeval import METRICS, of_pipeline, official
 
 # How many sentences are one document, where the treebank does not say what its documents are.
@@ -73,7 +73,7 @@ def cross_validate(
         official("".join(map(Block.lines, document)), str(treebank))
     prepare_folder(output)
     configs = [path.read_bytes() for path in (config_path, parser) if path is not None]
-    kept = Kept(output / "folds.json", "fold", ("counts",))
+    kept = Figures(output / "folds.json", "fold", ("counts",))
     keys = [
         made_of(*configs, overrides, *files_of(overrides), treebank.read_bytes(), [fold, folds])
         for fold in range(folds)
@@ -87,7 +87,7 @@ def cross_validate(
         folder.mkdir(exist_ok=True)
         learned = [block for i, document in enumerate(documents) if i % folds != fold for block in document]
         paths = folder / "train.conllu", folder / "dev.conllu"
-        for path, part in zip(paths, hold_out(learned)):
+        for path, part in zip(paths, hold_out_last(learned)):
             _write(path, part)
         train_pipeline(config_path, folder, *paths, overrides, parser=parser)
         nlp = load_pipeline(folder / "model-best")
@@ -172,7 +172,7 @@ def learning_curve(
         *(path.read_bytes() for path in spacy_files(dev_path)),
     )
     needed = "share", *SCORES.values()
-    points, lines = Kept(output / _POINTS, "part", needed), {}
+    points, lines = Figures(output / _POINTS, "part", needed), {}
     for share, own in zip(shares, chosen):
         # A file of documents has the time in it; what was chosen is known by the text.
         key = made_of(*alike, list(map(_content, own)))
@@ -200,7 +200,7 @@ def learning_curve(
         if not keep:
             shutil.rmtree(folder)
     for name in run_commands(lines, output, elsewhere, name="learning-curve"):
-        for record in Kept(output / name / _POINTS, "part", needed).records:
+        for record in Figures(output / name / _POINTS, "part", needed).records:
             points.add(record)
         if not keep:
             shutil.rmtree(output / name)

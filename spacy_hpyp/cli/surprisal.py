@@ -19,7 +19,7 @@ from ..components.surprisal import NGramReader, ParserReader, Reader, batches_of
 from ..distributed.inputs import Document, Shard
 from ..distributed.work import Process
 from ..language_model.increments import ENTROPIES, Increment
-from ..language_model.stimuli import check_prose, is_table, read_counts, read_stimuli, read_words
+from ..language_model.stimuli import check_prose, is_table, read_counts, read_stimuli, read_word_table
 from ..language_model.surprisal import MIXED, PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
 from .app import load_parser, load_pipeline, prepare_output
 from .ngram import is_ngram_model, load_interpolation, load_ngrams, refuse
@@ -170,7 +170,7 @@ def surprisal(
         refuse("tables: the name of one ends with .csv or .tsv", text_by=text_by)
     take = partial(_read, per_line=per_line, context=context)
     if text_by is not None:
-        take = partial(read_words, text_by=text_by, word=word or "word")
+        take = partial(read_word_table, text_by=text_by, word=word or "word")
     found = [take(path) for path in texts]
     if any(tables) and not all(tables):
         raise ValueError("Tables of stimuli and other texts have different columns: give them in two commands.")

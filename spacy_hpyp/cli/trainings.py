@@ -116,7 +116,7 @@ def run_commands(
         )
 
 
-class Kept:
+class Figures:
     """Figures of trainings that have ended, in a file: a command that was interrupted goes on after the last of them.
 
     name (str): What tells the trainings apart.

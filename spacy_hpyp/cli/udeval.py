@@ -15,12 +15,12 @@ from .app import load_pipeline, note, of_extra, set_threads
 from .conllu_format import checked_blocks, lines_of_text, text_of
 from .options import FILE, AnyPipeline, Json, Threads, argument, option
 from .output import percent, print_table, save_json
-from .parse import Kept, Source, parsed
+from .parse import Given, Source, parsed
 
 #: What is measured: the F1 scores that the script calls so.
 METRICS = "Tokens Words Sentences UPOS XPOS UFeats Lemmas UAS LAS CLAS MLAS BLEX".split()
 #: What of the treebank each row is given, and what it is called.
-GIVEN: dict[Kept, str] = {"text": "raw text", "sentences": "gold sentences", "words": "gold words"}
+GIVEN: dict[Given, str] = {"text": "raw text", "sentences": "gold sentences", "words": "gold words"}
 # A text that no speed is measured of.
 _FIRST = "One sentence. Another one, of 9 words, stands behind it!"
 _PEERS = OneOf(("", "udpipe"))
@@ -28,7 +28,7 @@ _Scores = dict[str, dict[str, dict[str, float]]]
 #: Scores CoNLL-U beside a gold one: the script's own scores, by `METRICS`.
 Official = Callable[[str], dict[str, Any]]
 #: Parses a treebank, given what of it is kept, and writes CoNLL-U.
-System = Callable[[Kept], str]
+System = Callable[[Given], str]
 
 
 def udeval(
@@ -156,7 +156,7 @@ def udpipe(model: Path, train: Path | None, dev: Path | None, treebank: Path) ->
     if loaded is None:
         raise ValueError(f"'{model}' is no model of UDPipe.")
 
-    def parse(keep: Kept) -> str:
+    def parse(keep: Given) -> str:
         default, error = library.Pipeline.DEFAULT, library.ProcessingError()
         found = library.Pipeline(loaded, _INPUTS[keep], default, default, "conllu").process(
             _input(treebank, keep), error
@@ -167,7 +167,7 @@ def udpipe(model: Path, train: Path | None, dev: Path | None, treebank: Path) ->
     return parse
 
 
-def _input(treebank: Path, keep: Kept) -> str:
+def _input(treebank: Path, keep: Given) -> str:
     text = treebank.read_text(encoding="utf8")
     if keep == "words":
         return text

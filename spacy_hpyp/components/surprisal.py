@@ -19,7 +19,7 @@ from ..language_model.increments import Increment, find_entropies, find_incremen
 from ..language_model.interpolation import Interpolation
 from ..language_model.ngram import NGramModel
 from ..language_model.scoring import search_for_reading
-from ..language_model.stimuli import is_table, read_stimuli, read_words, stimulus, texts_of_words
+from ..language_model.stimuli import is_table, read_stimuli, read_word_table, stimulus, texts_of_words
 from ..language_model.surprisal import (
     MIXED,
     PARTS,
@@ -306,7 +306,7 @@ def _passages(
             raise ValueError(
                 f"The name of a table of stimuli ends with .csv or .tsv, but this is '{texts}'. Give other texts as strings."
             )
-        return read_stimuli(texts, context) if text_by is None else read_words(texts, text_by, word)
+        return read_stimuli(texts, context) if text_by is None else read_word_table(texts, text_by, word)
     if isinstance(texts, str | Mapping):
         raise ValueError(
             "'texts' should be a list of texts, but it is one text. Write it in brackets; the name of a table is given as a Path."

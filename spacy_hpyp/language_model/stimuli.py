@@ -112,7 +112,7 @@ def _rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise ValueError(f"The table '{path}' has a header, but no rows.")
 
 
-def read_words(path: Path, text_by: str, word: str) -> list[TextPassage]:
+def read_word_table(path: Path, text_by: str, word: str) -> list[TextPassage]:
     """The texts of a table with one word a row.
 
     path (Path): A file as for `read_stimuli`.
@@ -136,7 +136,7 @@ def texts_of_words(
     """The texts of rows with one word each: the words with a space between two. Each is a region.
 
     rows (Iterable[tuple[str, Mapping[str, Any]]]): What each row is called in errors, and its columns.
-    text_by (str), word (str): See `read_words`.
+    text_by (str), word (str): See `read_word_table`.
     columns (Mapping[str, Any]): What there is to say of all of them.
     RAISES (ValueError): If a column is not there or a word is no string, a row does not say its text, the rows of a text do not stand
         together, or a text has no words.

@@ -18,7 +18,7 @@ _USUAL_GB = 8.0
 _SUFFIX = ".bin"
 
 
-class Kept(NamedTuple):
+class CacheFile(NamedTuple):
     """A file of the cache, with its size in bytes and when it was last asked for, in seconds since the epoch."""
 
     path: Path
@@ -46,14 +46,14 @@ def cache_limit() -> int:
     return int(limit * 1e9)
 
 
-def kept_files() -> list[Kept]:
+def kept_files() -> list[CacheFile]:
     """The files of the cache, those first that were not asked for for the longest time."""
     found = []
     for path in cache_folder().glob(f"*{_SUFFIX}"):
         # Others may remove it now.
         with suppress(OSError):
             state = path.stat()
-            found.append(Kept(path, state.st_size, state.st_atime))
+            found.append(CacheFile(path, state.st_size, state.st_atime))
     return sorted(found, key=lambda kept: kept.used)
 
 
@@ -96,7 +96,7 @@ def empty_cache() -> int:
     return sum(map(_remove, kept_files()))
 
 
-def _remove(kept: Kept) -> int:
+def _remove(kept: CacheFile) -> int:
     # Where the platform does not remove what somebody has mapped, it stays.
     with suppress(OSError):
         kept.path.unlink()

@@ -131,7 +131,7 @@ def unannotated(doc: Doc, vocab: Vocab | None = None, *, sent_starts: Sequence[b
     return Doc(
         doc.vocab if vocab is None else vocab,
         words=[token.text for token in doc],
-        spaces=[bool(token.whitespace_) for token in doc],
+        spaces=None if doc.has_unknown_spaces else [bool(token.whitespace_) for token in doc],
         sent_starts=sent_starts,
     )
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from wasabi import msg
 
 from ..storage.checksum import blaming
 from ..storage.files import prepare_folder, replace_file
-from ..treebanks.conllu import Block, read_blocks
+from ..treebanks.conllu import UNKNOWN_SPACES, Block, read_blocks
 from .app import note, save_docs
 from .options import argument, option
 
@@ -108,11 +109,18 @@ def split(
     held_out: Annotated[
         int, option("Of how many sentences one is held out where there is no development part", least=2)
     ] = HELD_OUT,
+    parsed: Annotated[
+        Path | None, option("Sentences to train on besides, which a parser has annotated ('hpyp rank')", exists=True)
+    ] = None,
+    name: Annotated[
+        str | None, option("What the names of the parts begin with, instead of what they begin with now")
+    ] = None,
     lang: KnownLang = None,
 ) -> None:
     """Write the training, development and test part of a treebank, and say in which line something is wrong.
 
-    Without a development part, the last tenth of the training part is it; without a test part, the development part is.
+    Without a development part, the last tenth of the training part is it; without a test part, the development part is. Parsed
+    sentences are in the training part, each a document by itself, and marked: tokens and sentence ends are not learned from them.
     """
     files = parts_of(treebank)
     if not files[_TRAIN].is_file():
@@ -131,11 +139,16 @@ def split(
     if _TEST not in parts:
         parts[_TEST] = parts[_DEV]
         note(f"There is no '{files[_TEST]}': what is measured is the development part")
+    if parsed is not None:
+        for block in read_blocks(parsed):
+            comments = [comment for comment in block.comments if not comment.startswith(("newdoc", "newpar"))]
+            parts[_TRAIN].append(replace(block, comments=["newdoc", UNKNOWN_SPACES, *comments]))
     prepare_folder(output)
-    for part, file in files.items():
-        replace_file(output / file.name, "".join(map(Block.lines, parts[part])).encode())
+    written = output / (name or treebank.name)
+    for part, file in parts_of(written).items():
+        replace_file(file, "".join(map(Block.lines, parts[part])).encode())
     counts = ", ".join(f"{len(blocks):,} to {part}" for part, blocks in parts.items())
-    msg.good(f"Wrote {counts}: {output / treebank.name}-*.conllu")
+    msg.good(f"Wrote {counts}: {written}-*.conllu")
 
 
 def parts_of(treebank: Path) -> dict[str, Path]:

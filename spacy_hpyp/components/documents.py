@@ -11,7 +11,7 @@ from spacy.vocab import Vocab
 from ..annotation.documents import ROOT_LABEL, SPACE_LABEL, SPACE_TAG
 from ..annotation.syntactic_words import Analysis, has_multiword_tokens, write_back, write_words
 from ..storage.checksum import blaming
-from ..treebanks.conllu import EMPTY, Block, read_blocks
+from ..treebanks.conllu import EMPTY, UNKNOWN_SPACES, Block, read_blocks
 
 #: How the names of treebanks' files end.
 CONLLU, SPACY = ".conllu", ".spacy"
@@ -72,6 +72,7 @@ def document_of(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
     """A Doc of the sentences of a document, each with the number of its paragraph."""
     texts: list[str] = []
     spaces: list[bool] = []
+    is_written = True
     # Of each token the forms of its words, and of all words what is known of them.
     forms: list[list[str]] = []
     columns: dict[str, list] = {name: [] for name in ("words", "tags", "pos", "morphs", "lemmas", "heads", "deps")}
@@ -90,15 +91,17 @@ def document_of(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
             last = len(columns["words"]) - 1
             add(_PARAGRAPH, False, [(_PARAGRAPH, SPACE_TAG, "SPACE", "", _PARAGRAPH, last, SPACE_LABEL)])
         for _, block in paragraph:
+            is_written = is_written and UNKNOWN_SPACES not in block.comments
             first, is_tree = len(columns["words"]), block.problem is None
             for text, space, rows in block.tokens():
                 add(text, space, [_annotation(row, first, is_tree=is_tree) for row in rows])
     spaces[-1] = False
-    doc = Doc(vocab, words=texts, spaces=spaces)
+    layout = {"words": texts, "spaces": spaces if is_written else None}
+    doc = Doc(vocab, **layout)
     for i, own in enumerate(forms):
         write_words(doc, i, [Analysis(form) for form in own])
     if not has_multiword_tokens(doc):
-        return Doc(vocab, **{**columns, "words": texts, "spaces": spaces})
+        return Doc(vocab, **{**columns, **layout})
     write_back(Doc(vocab, **columns), doc)
     return doc
 

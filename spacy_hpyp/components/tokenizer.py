@@ -108,11 +108,13 @@ class LearnedTokenizer:
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
         """Learn from the gold tokens, words and sentence boundaries of examples, and from classes of words, if the vocabulary has some.
 
-        get_examples (Callable): Returns the training examples.
+        get_examples (Callable): Returns the training examples. Those of which it is not known how they are written are left out, if
+            there are others.
         nlp (Language | None): The pipeline.
         RAISES (ValueError): If they have no tokens.
         """
-        docs = [example.reference for example in get_examples()]
+        found = [example.reference for example in get_examples()]
+        docs = [doc for doc in found if not doc.has_unknown_spaces] or found
         classes = classes_in(self.vocab)
         paths = None if classes is None else {word: path for path, word, _ in uncased_classes(classes).values()}
         self.segmenter = Segmenter.learn([_annotated(doc) for doc in docs], paths, seed=self.seed)

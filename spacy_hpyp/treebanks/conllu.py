@@ -17,6 +17,8 @@ COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "de
 EMPTY = "_"
 # Comments that stay true when words are changed or left out.
 _KEPT = ("newdoc", "newpar", "sent_id")
+#: A comment of the first sentence of a document: how it is written is not known, so that nothing is learned of tokens and sentence ends.
+UNKNOWN_SPACES = "spaces = unknown"
 _HEAD, _LABEL = COLUMNS.index("head"), COLUMNS.index("deprel")
 _MISSING = -1
 _RANGE = re.compile(r"([0-9]+)-([0-9]+)")

@@ -2,7 +2,9 @@
 
 import pytest
 from command_line import run
+from spacy.vocab import Vocab
 
+from spacy_hpyp.components.documents import read_treebank
 from spacy_hpyp.treebanks.conllu import read_blocks
 
 WORD = "1\tw{0}\t_\tX\t_\t_\t0\troot\t_\t_\n"
@@ -61,3 +63,16 @@ def test_sentences_without_trees_are_counted_and_kept(tmp_path):
     done = run("hpyp", "split", name, tmp_path / "out")
     assert "1 of 3 sentences have no complete tree" in " ".join(done.stderr.split())
     assert (tmp_path / "out" / file.name).read_bytes() == file.read_bytes()
+
+
+def test_parsed_sentences_are_to_be_trained_on_each_a_document_of_unknown_spaces(tmp_path):
+    name = treebank(tmp_path / "bank", train=3, dev=1)
+    treebank(tmp_path / "parsed", train=2)
+    parsed = tmp_path / "parsed" / "xx-ud-train.conllu"
+    run("hpyp", "split", name, tmp_path / "out", "--parsed", parsed, "--name", "xx-self")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        f"xx-self-{part}.conllu" for part in ("dev", "test", "train")
+    ]
+    docs = list(read_treebank(tmp_path / "out" / "xx-self-train.conllu", Vocab()))
+    assert [(len(doc), doc.has_unknown_spaces) for doc in docs] == [(3, False), (1, True), (1, True)]
+    assert len(list(read_blocks(tmp_path / "out" / "xx-self-dev.conllu"))) == 1

@@ -54,6 +54,19 @@ def test_sentences_are_found(senter):
     assert None not in starts(doc)
 
 
+def test_nothing_is_learned_from_a_sentence_that_is_in_no_text(toy, sentences):
+    nlp = pipeline()
+    alone = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
+    unwritten = [Doc(nlp.vocab, words=[token.text for token in doc], sent_starts=starts(doc)) for doc in alone]
+    examples = [*examples_of(toy, nlp, sentences), *(Example(doc.copy(), doc) for doc in unwritten)]
+    nlp.initialize(lambda: examples)
+    before = senter_of(nlp).to_bytes()
+    nlp.update(examples[-len(alone) :])
+    assert senter_of(nlp).to_bytes() == before
+    nlp.update(examples)
+    assert senter_of(nlp).to_bytes() != before
+
+
 def test_boundaries_that_are_set_are_kept(senter):
     words = "the dog sleeps . a cat waits .".split()
     given = [True, None, True, None, False, None, None, None]

@@ -77,6 +77,22 @@ def words(doc: Doc) -> list[str]:
     return [word.text for word in doc._.words]
 
 
+def test_nothing_is_learned_from_documents_of_unknown_spaces(nlp, treebank, tmp_path):
+    path = tmp_path / "more.conllu"
+    parsed = (
+        conllu([*SENTENCES.items()], newdoc=(0,))
+        .replace("SpaceAfter=No", "_")
+        .replace("# text", "# spaces = unknown\n# text")
+    )
+    path.write_text(treebank.read_text(encoding="utf8") + parsed, encoding="utf8")
+    other = spacy.blank(LANG)
+    other.tokenizer = create_learned_tokenizer(sentences="all")(other)
+    examples = list(create_conllu_corpus(path)(other))
+    assert [example.reference.has_unknown_spaces for example in examples][-2:] == [False, True]
+    other.tokenizer.initialize(lambda: examples, nlp=other)
+    assert other.tokenizer.to_bytes() == nlp.tokenizer.to_bytes()
+
+
 def test_words_of_a_treebank_are_read_with_their_heads(treebank):
     doc = next(read_treebank(treebank, spacy.blank(LANG).vocab))
     assert doc.text == " ".join(SENTENCES)

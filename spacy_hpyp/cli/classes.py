@@ -10,16 +10,15 @@ import spacy
 import typer
 from wasabi import msg
 
-from ..distributed.cluster import connected, merge_shards
 from ..storage.files import replace_file
+from ..text.ngrams import count_ngrams, pair_rows
 from ..text.vector_classes import vector_classes
 from ..text.word_classes import WordClass, class_lines, learn_classes, without_digits
-from ..text.word_pairs import WordPairs, count_pairs, merge_pairs
 from .app import load_pipeline
 from .options import NEW_FILE, Cluster, Tokenized, argument, option
 from .progress import Bar
 from .raw_text import existing, read_sentences
-from .shards import SentencesTask, made_with, of_texts
+from .shards import CountTask, count_texts, made_with
 
 # Of how many classes the most frequent words are shown, and how many of each.
 _SHOWN, _WORDS = 20, 10
@@ -72,10 +71,8 @@ def classes(
             if every > 1:
                 raise ValueError("With --ray there is no --every.")
             own_lang = None if tokenized else lang
-            task = SentencesTask(*made_with(tokenizer), True, cluster.field, "pairs", own_lang, digits)
-            with connected(cluster.ray):
-                counted = of_texts("classes", task, texts or [], output, cluster)
-                pairs = merge_shards(*counted, WordPairs.from_bytes, merge_pairs)
+            task = CountTask(*made_with(tokenizer), True, cluster.field, "counts", own_lang, None, digits)
+            pairs = count_texts("classes", task, texts or [], output, cluster)
         else:
             nlp = None if tokenized else load_pipeline(tokenizer) if tokenizer else spacy.blank(lang)
             # Different words are kept anyway.
@@ -90,7 +87,8 @@ def classes(
 
             if pairs is None:
                 chosen = islice(sentences, 0, None, every)
-                pairs = count_pairs([*map(without_digits, words)] if digits else words for words in chosen)
+                words = ([*map(without_digits, words)] if digits else words for words in chosen)
+                pairs = count_ngrams(words, pair_rows)
             found = learn_classes(
                 pairs,
                 number,

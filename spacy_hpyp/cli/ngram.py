@@ -1,6 +1,5 @@
 """`hpyp ngram`: train an n-gram model, the baseline that a parser's perplexity is compared with; and what commands have in common that mix both."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -24,11 +23,12 @@ from ..language_model.ngram import (
     resolve_rule,
     train_ngram_model,
 )
+from ..text.ngrams import NGrams
 from .app import load_parser, load_pipeline
 from .options import NEW_FILE, Cluster, MinClassCount, MinCount, SegmentWith, Tokenized, argument, option
 from .progress import Bar
 from .raw_text import read_sentences
-from .shards import SentencesTask, made_with, of_texts
+from .shards import CountTask, count_texts, made_with
 
 
 def ngram(
@@ -71,7 +71,7 @@ def ngram(
     """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
 
     The progress bar shows the mean log-probability of a word or end of sentence in nats, each sentence predicted from all
-    others. With --ray, workers find words and sentences, into a folder beside the model, which is the same.
+    others. With --ray, workers find words and sentences and count the n-grams, into a folder beside the model, which is the same.
     """
     words: NGramVocabulary | Callable[[Iterable[Sequence[str]]], NGramVocabulary] = partial(
         collect_vocabulary,
@@ -92,14 +92,14 @@ def ngram(
             words = vocabulary_of_pipeline(vocab_from, spelling=spelling)
         else:
             words = words(read(vocab_from))
-    texts: Iterable[list[str]] = chain.from_iterable(map(read, train))
+    sentences: Iterable[list[str]] = chain.from_iterable(map(read, train))
+    counted: NGrams | None = None
     if cluster.ray is not None:
         own_lang = None if tokenized else lang
-        task = SentencesTask(*made_with(segment_with), segment_with is None, cluster.field, "jsonl", own_lang)
-        folder, shards = of_texts("ngram", task, train, output, cluster)
-        texts = (json.loads(line) for shard in shards for line in folder.read(shard).splitlines())
+        task = CountTask(*made_with(segment_with), segment_with is None, cluster.field, "counts", own_lang, order)
+        counted = count_texts("ngram", task, train, output, cluster)
     with (
-        Bar(texts, desc="Reading", unit=" sentences") as sentences,
+        Bar(sentences, desc="Reading", unit=" sentences", disable=counted is not None) as reading,
         Bar(desc="Training", unit=" words", unit_scale=True, leave=True, delay=1e-9) as bar,
     ):
 
@@ -111,7 +111,13 @@ def ngram(
             bar.update(done.predictions)
 
         model = train_ngram_model(
-            sentences, words, order=order, sweeps=sweeps, samples=samples, seed=seed, progress=show
+            reading if counted is None else counted,
+            words,
+            order=order,
+            sweeps=sweeps,
+            samples=samples,
+            seed=seed,
+            progress=show,
         )
     model.to_disk(output)
     vocabulary = model.vocabulary

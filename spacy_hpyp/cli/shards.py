@@ -20,20 +20,19 @@ from spacy.util import get_package_path, is_package
 from wasabi import msg
 
 from ..about import __version__
-from ..distributed.cluster import Summary, connected, run_shards
+from ..distributed.cluster import Summary, connected, merge_shards, run_shards
 from ..distributed.folder import Folder
 from ..distributed.inputs import CONLLU, RECORDS, TABLE, Document, Shard, cut, find_files, lines_of, rows_of
 from ..distributed.work import Process
 from ..language_model.scoring import perplexity_of
 from ..storage.arrays import save_arrays
 from ..storage.checksum import identity, identity_of_file
+from ..text.ngrams import NGrams, count_ngrams, merge_ngrams, ngram_rows, pair_rows
 from ..text.word_classes import without_digits
-from ..text.word_pairs import count_pairs
 from ..training.raw_training import join_parsed
 from ..treebanks.conllu import blocks_of, paragraphs_of
 from .app import load_pipeline, pipeline_at
 from .options import Cluster, Workers
-from .output import json_line
 from .progress import Bar
 from .raw_text import NO_TEXT, check_text, locate_paragraphs, segmented, words_of
 
@@ -49,7 +48,7 @@ class ShardTask(ABC):
     made_of (str): What identifies it, see `identity_of_model`.
     per_line (bool): Whether lines of text are sentences.
     field (str): Of records and tables, what the texts are in.
-    output_format (str): How the names of files end: "parquet", or a key of `_LINES` or `_WHOLES`.
+    output_format (str): How the names of files end: "parquet", "conllu", or for what is made of all that was found, a key of `_WHOLES`.
     files (Any): What refers to the contents of the pipeline's files in Ray's object store, for nodes that do not see it; see `send`.
     """
 
@@ -115,9 +114,9 @@ class ShardTask(ABC):
         """Write a shard."""
         if self.output_format == "parquet":
             _write_table(file, found, self.columns)
-        elif self.output_format in _LINES:
+        elif self.output_format == "conllu":
             for some in found:
-                file.write(_LINES[self.output_format](some).encode())
+                file.write("".join(some).encode())
         else:
             file.write(_WHOLES[self.output_format](list(chain.from_iterable(found))))
 
@@ -177,13 +176,10 @@ def _write_table(file: Any, found: Iterable[list[dict[str, Any]]], columns: Sequ
 
 _WHOLE = ("paragraph", "sentence", "word", "token", "tokens", "start", "end", "head")
 _STRINGS = ("file", "text", "tag", "class", "lemma", "upos", "feats", "deprel")
-#: What is written as it comes, by the ending of files: strings, and words of sentences a line of JSON each.
-_LINES: dict[str, Callable[[list], str]] = {"conllu": "".join, "jsonl": lambda found: "".join(map(json_line, found))}
-#: What is made of all that was found: sums of what a model says of sentences, how often words stand side by side, parsed text and the guides
-#: of a part as arrays, documents.
+#: What is made of all that was found, by the ending of files: sums of what a model says of sentences, parsed text and the guides of a part as
+#: arrays, documents.
 _WHOLES: dict[str, Callable[[list], bytes]] = {
     "json": lambda found: json.dumps([perplexity_of(found)] if found else []).encode(),
-    "pairs": lambda found: count_pairs(found).to_bytes(),
     "npz": lambda found: join_parsed(found).to_bytes(),
     "guides": lambda found: save_arrays(**found[0]._asdict()),
     "spacy": _merged,
@@ -204,14 +200,16 @@ def words_in(
 
 
 @dataclass(frozen=True)
-class SentencesTask(ShardTask):
-    """Finds sentences, as `read_sentences` does, to write their words or to count them.
+class CountTask(ShardTask):
+    """Finds sentences, as `read_sentences` does, and counts n-grams in them.
 
     lang (str | None): The language of the tokenizer, if there is no pipeline; None where spaces are between words.
+    order (int | None): How long n-grams are; None where pairs of words are counted.
     digits (bool): Whether all digits are one.
     """
 
     lang: str | None
+    order: int | None
     digits: bool = False
 
     def process(self) -> Process:
@@ -225,6 +223,11 @@ class SentencesTask(ShardTask):
             return found, sum(map(len, found))
 
         return find_sentences
+
+    def write(self, file: Any, found: Iterable[list[list[str]]]) -> None:
+        """Write the counts of a shard."""
+        rows_of = pair_rows if self.order is None else ngram_rows(self.order)
+        file.write(count_ngrams(chain.from_iterable(found), rows_of).to_bytes())
 
 
 def made_with(model: str | None) -> tuple[str, str]:
@@ -278,12 +281,12 @@ def shards_of(task: ShardTask, texts: Iterable[Any], cluster: Cluster, *, is_con
     return cut(files, cluster.shard_size * 1000, column=task.field, is_conllu=is_conllu)
 
 
-def of_texts(
-    command: str, task: ShardTask, texts: Iterable[Any], output: Path, cluster: Cluster
-) -> tuple[Folder, list[Shard]]:
-    """Have workers do something to texts, see `distribute`: a folder beside the output that is to be made of it, and its shards."""
+def count_texts(command: str, task: CountTask, texts: Iterable[Any], output: Path, cluster: Cluster) -> NGrams:
+    """Have workers count n-grams in texts, into a folder beside the output that is to be made of them, see `distribute`."""
     shards = shards_of(task, texts, cluster)
-    return distribute(command, task, shards, beside(output), cluster), shards
+    with connected(cluster.ray or "auto"):
+        folder = distribute(command, task, shards, beside(output), cluster)
+        return merge_shards(folder, shards, NGrams.from_bytes, merge_ngrams)
 
 
 def beside(output: Path) -> Path:

@@ -18,7 +18,7 @@ from spacy.util import minibatch
 from ..annotation.arrays import Blocks, sentence_blocks
 from ..hpyp.franchise import Franchise, dish_counts, new_franchise, reserve
 from ..hpyp.hyperparameters import resample
-from ..hpyp.sequences import BEFORE, visit_sequences
+from ..hpyp.sequences import BEFORE
 from ..hpyp.storage import pack, unpack
 from ..models.messages import rare_from_message, rare_to_message
 from ..models.spelling import Spelling, spell, write_out
@@ -27,17 +27,19 @@ from ..settings import whole
 from ..storage.arrays import pack_integers, unpack_integers
 from ..storage.checksum import DAMAGE, unpack_message, with_checksum
 from ..storage.files import replace_file
-from ..text.spool import Spool
+from ..text.ngrams import NGrams, add_up, count_ngrams, ngram_rows
 from ..text.unknown_words import RULES, UnknownWordRule, check_rule, plain_rule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, check_drawing, unfound
-from .ngram_seating import draw_stream, next_distributions, score_block
+from .ngram_seating import draw_stream, next_distributions, score_block, visit
 from .scoring import Perplexity, perplexity_of, score_of
 
 FORMAT = 1
 KIND = "spacy-hpyp n-gram model"
 HIGHEST_ORDER = 20
 _BATCH = 512
+# How many words are visited at once.
+_CUSTOMERS = 1 << 14
 #: What the rule of a parser is called in a file that knows rare words by their classes: the parser alone has these.
 CLASSED_RULE = "that of a parser with classes of words"
 # The rule that has to be told the language.
@@ -134,7 +136,7 @@ def collect_vocabulary(
 ) -> NGramVocabulary:
     """The vocabulary of a text: its frequent words, and the classes of the others by a rule.
 
-    sentences (Iterable[Sequence[str]]): The words of each sentence.
+    sentences (Iterable[Sequence[str]]): The words of each sentence, in any order.
     lang (str): The language code.
     unknown_words (str | None): The name of the rule, a function in `spacy.registry.misc` that can be called without arguments,
         or "spacy-hpyp.UnknownWords.v1"; by default the latter, and for English "spacy-hpyp.EnglishSignatures.v1".
@@ -154,16 +156,16 @@ def collect_vocabulary(
     first = next(found, None)
     if first is None:
         raise ValueError("There is no sentence to take a vocabulary from.")
-    types: dict[str, None] = {}
+    types: set[str] = set()
 
     def read() -> Iterator[tuple[Sequence[str], list[int]]]:
         for words in chain([first], found):
-            types.update(dict.fromkeys(words if spelling else ()))
+            types.update(words if spelling else ())
             # All words have one and the same tag, whose name is empty: it says nothing about a word's class.
             yield words, [0] * len(words)
 
     vocabulary = Vocabulary.collect(read(), [""], settings)
-    learned = Spelling.learn(vocabulary, types, np.random.default_rng([seed, 0, 4])) if spelling else None
+    learned = Spelling.learn(vocabulary, sorted(types), np.random.default_rng([seed, 0, 4])) if spelling else None
     return NGramVocabulary(vocabulary, rule, lang, learned)
 
 
@@ -400,7 +402,7 @@ def columns_of(order: int) -> np.ndarray:
 
 
 def train_ngram_model(
-    sentences: Iterable[Sequence[str]],
+    text: Iterable[Sequence[str]] | NGrams,
     words: NGramVocabulary | Callable[[Iterable[Sequence[str]]], NGramVocabulary] = collect_vocabulary,
     *,
     order: int = 5,
@@ -411,12 +413,12 @@ def train_ngram_model(
 ) -> NGramModel:
     """Train an n-gram model by Gibbs sampling.
 
-    The first sweep seats every sentence, the others remove each sentence and add it again; after every sweep, discounts
-    and strengths are resampled. The samples are seatings of the second half of the sweeps, equally far apart, the last
+    The first sweep seats every n-gram, the others remove each and add it again, in an order that does not depend on that of the text; after
+    every sweep, discounts and strengths are resampled. The samples are seatings of the second half of the sweeps, equally far apart, the last
     one that after the last sweep.
 
-    sentences (Iterable[Sequence[str]]): The words of each sentence. They are read once and kept in a temporary file.
-    words (NGramVocabulary | Callable): The vocabulary, or what makes one of the sentences.
+    text (Iterable[Sequence[str]] | NGrams): The words of each sentence, which are read once; or how often n-grams are there, by `ngram_rows`.
+    words (NGramVocabulary | Callable): The vocabulary, or what makes one of all words.
     order (int): n, from 1 to 20.
     samples (int): How many samples are averaged, no more than there are sweeps.
     seed (int): Fixes the model bit for bit.
@@ -430,28 +432,32 @@ def train_ngram_model(
     rng = np.random.default_rng(seed)
     interval = max(1, sweeps // (2 * samples))
     kept: list[dict[str, Any]] = []
-    with Spool(sentences) as spool:
-        if spool.sentences == 0:
-            raise ValueError("There is no sentence to train on.")
-        words = words(spool.texts()) if callable(words) else words
-        # Better now than when it is to be saved.
-        _stored_rule(words.unknown_words)
-        franchise = new_franchise(columns_of(order), len(words.vocabulary) + 1)
-        numbers = spool.encode(words.vocabulary)
-        predictions = spool.words + spool.sentences
-        for sweep in range(1, sweeps + 1):
-            log_prob, visited = 0.0, 0
-            for stream in spool.streams(numbers):
-                franchise = reserve(franchise, len(stream))
-                ends = np.flatnonzero(stream == len(words.vocabulary)) + 1
-                offsets, group = np.append(0, ends), np.zeros(len(ends), dtype=np.int32)
-                log_prob += visit_sequences(franchise, stream, offsets, group, sweep > 1, rng)
-                visited += len(stream)
-                if progress is not None:
-                    progress(NgramProgress(sweep, len(stream), sweeps * predictions, log_prob / visited))
-            resample(franchise, rng)
-            left, out_of_step = divmod(sweeps - sweep, interval)
-            if out_of_step == 0 and left < samples:
-                kept.append(pack(franchise))
+    if not isinstance(text, NGrams):
+        text = count_ngrams(text, ngram_rows(order))
+    if not len(text.rows):
+        raise ValueError("There is no sentence to train on.")
+    words = words(text.tokens()) if callable(words) else words
+    # Better now than when it is to be saved.
+    _stored_rule(words.unknown_words)
+    boundary = len(words.vocabulary)
+    numbers = np.array([boundary, *words.vocabulary.numbers(text.words[1:])], dtype=np.int32)
+    rows, counts = add_up(numbers[text.rows], text.counts)
+    del text
+    franchise = new_franchise(columns_of(order), boundary + 1)
+    ends = np.cumsum(counts)
+    for sweep in range(1, sweeps + 1):
+        log_prob = 0.0
+        for start in range(0, ends[-1], _CUSTOMERS):
+            customers = np.arange(start, min(start + _CUSTOMERS, ends[-1]))
+            franchise = reserve(franchise, len(customers))
+            of_customers = rows[np.searchsorted(ends, customers, side="right")]
+            log_prob += visit(franchise, of_customers, sweep > 1, rng)
+            if progress is not None:
+                visited = customers[-1] + 1
+                progress(NgramProgress(sweep, len(customers), sweeps * int(ends[-1]), log_prob / visited))
+        resample(franchise, rng)
+        left, out_of_step = divmod(sweeps - sweep, interval)
+        if out_of_step == 0 and left < samples:
+            kept.append(pack(franchise))
     del franchise
     return NGramModel(words, order, kept)

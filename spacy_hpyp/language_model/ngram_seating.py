@@ -2,7 +2,7 @@
 
 A text is a *stream*: the numbers of its words with the *boundary*, the last dish of the alphabet, after each sentence.
 The boundary is predicted like a word. As an element of a context it stands for what is before the beginning of the
-sentence. Sentences are sequences of one group, see `spacy_hpyp.hpyp.sequences`.
+sentence. See `spacy_hpyp.hpyp.sequences`.
 """
 
 from math import log
@@ -11,15 +11,36 @@ import numpy as np
 
 from ..compiled import compiled
 from ..hpyp.franchise import deepest
+from ..hpyp.seating import open_restaurant, seat, unseat
 from ..hpyp.sequences import BEFORE, read_context
 from ..pools.finished import average_probability, draw_dish
+
+
+@compiled
+def visit(franchise, rows, seated, rng):
+    """One Gibbs step for each of some n-grams: it is removed, if it is seated, and added.
+
+    franchise (Franchise): With room for them.
+    rows (int32[*, order]): A word each, and those before it, the nearest first.
+    seated (bool): Whether they are seated.
+    rng (numpy.random.Generator): The source of randomness.
+    RETURNS (float): The sum of the log-probabilities in nats, each predicted before it is added.
+    """
+    total = 0.0
+    for row in rows:
+        # Its contexts stand where `read_context` has them.
+        restaurant = open_restaurant(franchise, 0, row)
+        if seated:
+            unseat(franchise, restaurant, row[0], rng)
+        total += log(seat(franchise, restaurant, row[0], rng))
+    return total
 
 
 @compiled
 def draw_stream(average, beginning, attempts, rng, stream):
     """Draw a sentence, word by word.
 
-    average (Average): Of seatings that `visit_sequences` made.
+    average (Average): Of seatings that `visit` made.
     beginning (int32[m]): The words it begins with; may be empty.
     attempts (int): How often to begin: a sentence without words, or with one word too many, is given up.
     rng (numpy.random.Generator): The source of randomness.
@@ -44,7 +65,7 @@ def draw_stream(average, beginning, attempts, rng, stream):
 def next_distributions(average, words, out):
     """The distributions of what follows each prefix of a sentence, averaged over samples.
 
-    average (Average): Of seatings that `visit_sequences` made.
+    average (Average): Of seatings that `visit` made.
     words (int32[n]): The words of the sentence.
     out (float64[n + 1, alphabet]): Overwritten with p(word or boundary | the words before), before the first word and after each.
     """
@@ -61,7 +82,7 @@ def score_block(average, words, may_start, log_probability, passed_on):
     """The log-probabilities of a block's words and of its end, each given the words before it, averaged over samples and
     summed over where sentences begin: what is known of that is how probable each beginning of the present sentence is.
 
-    average (Average): Of seatings that `visit_sequences` made.
+    average (Average): Of seatings that `visit` made.
     words (int32[n]), may_start (bool[n]): A block, see `Blocks`. Where another sentence may begin, the end of the one before is
         counted with its first word.
     log_probability (float64[n + 1]): Overwritten with log p(word | the words before it in the block) in nats.

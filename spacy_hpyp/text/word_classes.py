@@ -19,9 +19,9 @@ import numpy as np
 from spacy.vocab import Vocab
 
 from .exchange import BORDER, Bigrams, count_bigrams, exchange, hierarchy
+from .ngrams import NGrams
 from .unknown_words import UnknownWordRule, universal_unknown_words
 from .vocabulary import by_frequency
-from .word_pairs import WordPairs
 
 _looks = universal_unknown_words(suffix_length=3)
 # What stands before the path in the name of a class of unknown words.
@@ -161,7 +161,7 @@ def _is_look(word: str) -> bool:
 
 
 def learn_classes(
-    text: WordPairs,
+    text: NGrams,
     classes: int,
     *,
     min_count: int = 5,
@@ -173,7 +173,7 @@ def learn_classes(
 ) -> list[WordClass]:
     """Learn classes from text.
 
-    text (WordPairs): Which words stand side by side in it.
+    text (NGrams): Which words stand side by side in it, by `pair_rows`.
     classes (int): How many there are to be.
     min_count (int): Words seen less often are known by what they look like.
     fold (bool): Whether the first word of a sentence is counted in lower case where it is more frequent so elsewhere.
@@ -181,10 +181,10 @@ def learn_classes(
     RETURNS (list[WordClass]): The words with their classes.
     RAISES (ValueError): If there is no text, or there are fewer words than classes.
     """
-    if not len(text.pairs):
+    if not len(text.rows):
         raise ValueError("There are no words to learn classes from.")
-    begins, size = text.begins, len(text.words)
-    many = (np.bincount(text.first[own], text.counts[own], size) for own in (begins, ~begins))
+    begins, size = text.rows[:, 2] == 0, len(text.words)
+    many = (np.bincount(text.rows[own, 0], text.counts[own], size) for own in (begins, ~begins))
     first, inside = (Counter({text.words[i]: int(own[i]) for i in np.flatnonzero(own)}) for own in many)
     folded = {word: word.lower() for word in first if fold and inside[word.lower()] > inside[word]}
     counts = inside.copy()
@@ -235,11 +235,12 @@ def _names(counts: Counter[str], min_count: int) -> dict[str, str]:
     return names
 
 
-def _bigrams(text: WordPairs, at_start: Sequence[int], inside: Sequence[int], size: int) -> Bigrams:
+def _bigrams(text: NGrams, at_start: Sequence[int], inside: Sequence[int], size: int) -> Bigrams:
     """How often what words are known by stands side by side, given the numbers of that: of words that begin a sentence, and of others."""
     starts, others = np.array(at_start, dtype=np.int64), np.array(inside, dtype=np.int64)
-    begins, first = text.begins, text.first
-    known = np.where(begins, starts[first], others[first]) * size + others[text.second]
+    first, second, before = text.rows.T
+    begins = before == 0
+    known = np.where(begins, starts[first], others[first]) * size + others[second]
     # Before a word that begins a sentence there is the border.
     pairs, place = np.unique(np.concatenate([known, BORDER * size + starts[first[begins]]]), return_inverse=True)
     counts = np.concatenate([text.counts, text.counts[begins]])

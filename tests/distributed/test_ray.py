@@ -1,6 +1,7 @@
 """Workers of a Ray cluster make the bytes that one process makes, whoever is killed."""
 
 import errno
+import importlib
 import json
 import os
 import re
@@ -18,7 +19,7 @@ from spacy.tokens import DocBin
 
 from spacy_hpyp.cli.parse import ParseTask
 from spacy_hpyp.cli.shards import ShardTask, made_with, send
-from spacy_hpyp.distributed.cluster import connected, run_shards
+from spacy_hpyp.distributed.cluster import Worker, connected, run_shards
 from spacy_hpyp.distributed.commands import RemoteProcess
 from spacy_hpyp.distributed.folder import Folder
 from spacy_hpyp.distributed.inputs import Document, Shard, cut, find_files
@@ -79,8 +80,8 @@ class Words(ShardTask):
         super().write(file, as_long_as_there_is_room())
 
 
-def make(text, folder, marks, *, seconds="", **settings):
-    task = Words("", seconds, False, str(marks), "conllu")
+def make(text, folder, marks, *, seconds="", kind=Words, **settings):
+    task = kind("", seconds, False, str(marks), "conllu")
     out = Folder(str(folder), "txt")
     out.begin({"command": "test"})
     shards = cut(find_files([str(text)]), 200, column="")
@@ -141,14 +142,32 @@ def test_a_full_disk_on_a_worker_is_said_with_its_node(cluster, undisturbed, tmp
     assert files_of(tmp_path / "out") == expected
 
 
+def test_a_package_that_workers_do_not_have_is_named(undisturbed, tmp_path, monkeypatch):
+    text, marks, _ = undisturbed
+    (tmp_path / "only_here.py").write_text("from test_ray import Words\nclass Own(Words): pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    kind = importlib.import_module("only_here").Own
+    with pytest.raises(
+        ValueError, match=r"do not have all packages that the command has: .*No module named 'only_here'"
+    ):
+        make(text, tmp_path / "out", marks, kind=kind, workers=1)
+
+
+def test_an_output_folder_that_a_node_does_not_share_is_named(tmp_path):
+    worker = Worker(Words("", "", False, str(tmp_path), "conllu"), Folder(str(tmp_path), "txt"), {"command": "test"}, 0)
+    with pytest.raises(ValueError, match=r"is another folder on the node .* on a file system that all nodes share"):
+        worker.start()
+
+
 @pytest.mark.parametrize(
     ("command", "settings"),
     [
         ("classes", ("--classes", 3, "--min-count", 1, "--threads", 1, "-o")),
         ("ngram", ("--sweeps", 2, "--samples", 1)),
+        ("ngram", ("--sweeps", 2, "--samples", 1, "--order", 3, "--min-count", 3, "--spelling", "--tokenized")),
     ],
 )
-def test_what_one_file_is_made_of_workers_find(cluster, write, tmp_path, command, settings):
+def test_what_one_file_is_made_of_workers_count(cluster, write, tmp_path, command, settings):
     path = write(TEXT)
     alone, by_workers = tmp_path / "alone", tmp_path / "by-workers"
     run("hpyp", command, path, *settings, alone)

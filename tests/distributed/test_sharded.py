@@ -13,11 +13,12 @@ from spacy.vocab import Vocab
 
 from spacy_hpyp.cli.parse import ParseTask
 from spacy_hpyp.cli.raw_text import read_sentences
-from spacy_hpyp.cli.shards import SentencesTask, ShardTask, identity_of_model
+from spacy_hpyp.cli.shards import CountTask, ShardTask, identity_of_model
 from spacy_hpyp.cli.surprisal import SurprisalTask
 from spacy_hpyp.distributed.folder import Folder
 from spacy_hpyp.distributed.inputs import Document, cut, find_files, lines_of
 from spacy_hpyp.distributed.work import TooManyFailuresError, work_on
+from spacy_hpyp.text.ngrams import count_ngrams, ngram_rows
 
 pyarrow = pytest.importorskip("pyarrow")
 dataset = pytest.importorskip("pyarrow.dataset").dataset
@@ -145,15 +146,42 @@ def test_documents_that_fail_are_noted_with_their_places_and_the_others_are_writ
     assert not [file for file in (tmp_path / "other").rglob("*") if file.is_file()]
 
 
-def test_uris_are_read_and_written_by_what_pyarrow_says_that_they_are(monkeypatch):
-    system = pytest.importorskip("pyarrow.fs")._MockFileSystem()
-    for module in ("inputs", "folder"):
-        monkeypatch.setattr(f"spacy_hpyp.distributed.{module}.locate", lambda uri: (system, uri.removeprefix("s3://")))
-    system.create_dir("bucket/texts", recursive=True)
+@pytest.fixture(params=["mock", pytest.param("s3", marks=pytest.mark.ray)])
+def bucket(request, monkeypatch):
+    """A file system with a bucket that URIs lead to: pyarrow's own, or that of a store on this machine, of which it is told as it always is."""
+    fs = pytest.importorskip("pyarrow.fs")
+    if request.param == "mock":
+        system = fs._MockFileSystem()
+        for module in ("inputs", "folder"):
+            monkeypatch.setattr(
+                f"spacy_hpyp.distributed.{module}.locate", lambda uri: (system, uri.removeprefix("s3://"))
+            )
+        system.create_dir("bucket")
+        yield system
+        return
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    told = {
+        "ENDPOINT_URL": f"http://{host}:{port}",
+        "ACCESS_KEY_ID": "x",
+        "SECRET_ACCESS_KEY": "x",
+        "DEFAULT_REGION": "us-east-1",
+    }
+    for name, value in told.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    fs.S3FileSystem(endpoint_override=told["ENDPOINT_URL"], allow_bucket_creation=True).create_dir("bucket")
+    yield fs.FileSystem.from_uri("s3://bucket")[0]
+    server.stop()
+
+
+def test_uris_are_read_and_written_by_what_pyarrow_says_that_they_are(bucket):
+    bucket.create_dir("bucket/texts")
     for name, data in (("a.txt", TEXT.encode()), ("b.txt.gz", gzip.compress(TEXT.encode()))):
-        with system.open_output_stream(f"bucket/texts/{name}", compression=None) as file:
+        with bucket.open_output_stream(f"bucket/texts/{name}", compression=None) as file:
             file.write(data)
     folder = Folder("s3://bucket/out", "txt")
+    assert folder.run() is None
     folder.begin({"command": "x"})
     folder.begin({"command": "x"})
     shards = cut(find_files(["s3://bucket/texts/*"]), 500, column="")
@@ -163,6 +191,16 @@ def test_uris_are_read_and_written_by_what_pyarrow_says_that_they_are(monkeypatc
     found = {name: [folder.read(each) for each in shards if each.path.endswith(name)] for name in ("txt", "gz")}
     assert len(found["txt"]) > 3 > len(found["gz"])
     assert b"".join(found["txt"]) == b"".join(found["gz"])
+    # A shard that fails leaves nothing.
+    broken = Folder("s3://bucket/broken", "txt")
+    with bucket.open_output_stream("bucket/texts/c.txt") as file:
+        file.write(b"this will fail")
+    (shard,) = cut(find_files(["s3://bucket/texts/c.txt"]), 500, column="")
+    with pytest.raises(TooManyFailuresError):
+        work_on(shard, task(), task().process(), broken, 0)
+    assert broken.done() == {}
+    left = bucket.get_file_info(pyarrow.fs.FileSelector("bucket/broken", recursive=True, allow_not_found=True))
+    assert not [file for file in left if file.is_file]
 
 
 def test_records_that_are_none_are_noted(write):
@@ -241,9 +279,10 @@ def test_sentences_are_those_that_one_process_reads(model, write, tmp_path, give
     running = given == "pipeline"
     own = (str(model), identity_of_model(str(model))) if running else ("", "")
     nlp = spacy.load(model) if running else spacy.blank("en") if given else None
-    found = worked_on(path, SentencesTask(*own, not running, "text", "jsonl", given or None), tmp_path / "out")
+    found = worked_on(path, CountTask(*own, not running, "text", "counts", given or None, 3), tmp_path / "out")
     if not (running and name == "a.jsonl"):
-        assert list(srsly.read_jsonl(found)) == list(read_sentences(path, nlp, per_line=not running))
+        expected = count_ngrams(read_sentences(path, nlp, per_line=not running), ngram_rows(3))
+        assert found.read_bytes() == expected.to_bytes()
 
 
 def test_another_pipeline_than_that_of_the_command_is_refused(model):

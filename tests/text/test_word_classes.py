@@ -7,6 +7,7 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_hpyp.text.elements import CLASS_ATTRIBUTES, class_symbols, reads_classes, without_classes
+from spacy_hpyp.text.ngrams import count_ngrams, pair_rows
 from spacy_hpyp.text.vector_classes import vector_classes
 from spacy_hpyp.text.word_classes import (
     ClassedRule,
@@ -20,12 +21,15 @@ from spacy_hpyp.text.word_classes import (
     without_digits,
     words_of_raw_text,
 )
-from spacy_hpyp.text.word_pairs import WordPairs, count_pairs, merge_pairs
 
 NOUNS, VERBS = ("dog", "cat", "cow", "hen"), ("eats", "sleeps", "runs")
 SENTENCES = [f"{the} {noun} {verb} .".split() for the in ("The", "A") for noun in NOUNS for verb in VERBS]
 # What makes "the" and "a" more frequent within sentences than "The" and "A".
 SENTENCES += [f"{verb} the {noun} or a {noun} .".split() for noun in NOUNS for verb in VERBS]
+
+
+def pairs(sentences):
+    return count_ngrams(sentences, pair_rows)
 
 
 def test_files_are_read_as_they_were_written(tmp_path):
@@ -104,58 +108,43 @@ def test_templates_that_read_classes_are_told_from_others():
 
 
 def test_words_in_like_places_are_in_one_class():
-    found = {each.word: each for each in learn_classes(count_pairs(SENTENCES), 4, min_count=2)}
+    found = {each.word: each for each in learn_classes(pairs(SENTENCES), 4, min_count=2)}
     assert len({found[noun].path for noun in NOUNS}) == 1
     assert len({each.path for each in found.values()}) == 4
     # At the beginning of a sentence it is the same word.
     assert "The" not in found
     assert found["the"].count == 24
-    assert learn_classes(count_pairs(SENTENCES), 4, min_count=2, threads=3) == list(found.values())
+    assert learn_classes(pairs(SENTENCES), 4, min_count=2, threads=3) == list(found.values())
 
 
 def test_capitals_and_digits_are_kept_where_that_is_asked_for():
     sentences = [*SENTENCES, ["the", "2", "dogs"], ["the", "3", "dogs"]]
-    assert {"The", "2", "3"} <= {
-        each.word for each in learn_classes(count_pairs(sentences), 4, min_count=1, fold=False)
-    }
+    assert {"The", "2", "3"} <= {each.word for each in learn_classes(pairs(sentences), 4, min_count=1, fold=False)}
     assert {"the", "0"} <= {
         each.word
         for each in learn_classes(
-            count_pairs([without_digits(word) for word in words] for words in sentences), 4, min_count=1
+            pairs([without_digits(word) for word in words] for words in sentences), 4, min_count=1
         )
     }
 
 
 def test_rare_words_are_known_by_what_they_look_like():
     sentences = [*SENTENCES, *(["the", f"{stem}ing", "."] for stem in ("zyx", "abl", "qua"))]
-    words = {each.word: each.count for each in learn_classes(count_pairs(sentences), 4, min_count=3)}
+    words = {each.word: each.count for each in learn_classes(pairs(sentences), 4, min_count=3)}
     assert words["<LOW-ing>"] == 3
-
-
-def test_pairs_of_parts_are_merged_to_those_of_the_text(monkeypatch):
-    whole = count_pairs(SENTENCES)
-    assert whole.counts.sum() == sum(map(len, SENTENCES))
-    assert whole.counts[whole.begins].sum() == len(SENTENCES)
-    parts = [count_pairs(SENTENCES[i::7]) for i in range(7)] + [count_pairs([])]
-    merged = merge_pairs([WordPairs.from_bytes(part.to_bytes()) for part in parts])
-    monkeypatch.setattr("spacy_hpyp.text.word_pairs._WAITING", 10)
-    for other in (merged, count_pairs(SENTENCES)):
-        assert other.words == whole.words
-        assert np.array_equal(other.pairs, whole.pairs)
-        assert np.array_equal(other.counts, whole.counts)
 
 
 def test_an_interrupt_keeps_what_there_is():
     def interrupt(iteration, moved, likelihood):
         raise KeyboardInterrupt
 
-    assert len({each.path for each in learn_classes(count_pairs(SENTENCES), 4, min_count=2, progress=interrupt)}) == 4
+    assert len({each.path for each in learn_classes(pairs(SENTENCES), 4, min_count=2, progress=interrupt)}) == 4
 
 
 @pytest.mark.parametrize(("sentences", "message"), [([], "no words"), ([["a"]], "4 classes of 1 words")])
 def test_too_little_text_is_an_error(sentences, message):
     with pytest.raises(ValueError, match=message):
-        learn_classes(count_pairs(sentences), 4)
+        learn_classes(pairs(sentences), 4)
 
 
 def test_vectors_that_point_alike_are_in_one_class():

@@ -1,0 +1,49 @@
+"""N-grams are those of the sentences, and counts of parts are merged to those of the text."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from spacy_hpyp.text.ngrams import NGrams, count_ngrams, merge_ngrams, ngram_rows, pair_rows
+
+TEXT = [["The", "cat", "sat"], ["The"], [], ["cat", "The", "cat", "\r", "a b"], ["sat"] * 9]
+
+
+def named(found):
+    assert len(np.unique(found.rows, axis=0)) == len(found.rows)
+    return {tuple(found.words[i] for i in row): count for row, count in zip(found.rows.tolist(), found.counts.tolist())}
+
+
+@pytest.mark.parametrize("waiting", [1, 1000])
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+def test_each_word_and_end_of_a_sentence_has_the_words_before_it(monkeypatch, order, waiting):
+    monkeypatch.setattr("spacy_hpyp.text.ngrams._WAITING", waiting)
+    expected = Counter(
+        tuple(own[i - j] for j in range(order))
+        for own in ([""] * order + words + [""] for words in TEXT if words)
+        for i in range(order, len(own))
+    )
+    found = count_ngrams(iter(TEXT), ngram_rows(order))
+    assert named(found) == expected
+    assert Counter(word for own in found.tokens() for word in own) == Counter(word for words in TEXT for word in words)
+
+
+def test_each_word_has_the_next_one_and_whether_it_begins_its_sentence():
+    expected = Counter(
+        (word, after, word if place else "")
+        for words in TEXT
+        for place, (word, after) in enumerate(zip(words, [*words[1:], ""]))
+    )
+    assert named(count_ngrams(TEXT, pair_rows)) == expected
+
+
+@pytest.mark.parametrize("rows_of", [pair_rows, ngram_rows(4)])
+def test_counts_of_parts_are_merged_to_those_of_the_text(rows_of):
+    whole = count_ngrams(TEXT, rows_of)
+    parts = [count_ngrams(TEXT[i::3], rows_of) for i in range(3)] + [count_ngrams([], rows_of)]
+    merged = merge_ngrams([NGrams.from_bytes(part.to_bytes()) for part in parts])
+    assert merged.words == whole.words
+    for ours, theirs in zip(merged[1:], whole[1:]):
+        assert ours.dtype == theirs.dtype
+        assert np.array_equal(ours, theirs)

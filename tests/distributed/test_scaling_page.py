@@ -1,8 +1,15 @@
-"""The manifest for KubeRay in docs/scaling.md, against what its types ask for: operators drop what they do not know, and say nothing."""
+"""What docs/scaling.md has others run: the manifest for KubeRay, against what its types ask for, as operators drop what they do not know and say
+nothing; and the script for Slurm.
+"""
 
+import os
 import re
+import shutil
+import subprocess
 from copy import deepcopy
+from functools import reduce
 from importlib.metadata import requires
+from operator import getitem
 from pathlib import Path
 
 import pytest
@@ -61,17 +68,30 @@ RAY_JOB = fields(
 )
 
 
+def block(language):
+    """The only code of a language on the page."""
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf8"), re.MULTILINE | re.DOTALL)
+    return found
+
+
 @pytest.fixture(scope="module")
 def manifest():
-    (found,) = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text(encoding="utf8"), re.MULTILINE | re.DOTALL)
-    return srsly.yaml_loads(found)
+    return srsly.yaml_loads(block("yaml"))
+
+
+def fields_of(value, *path):
+    """Where the fields are that have names of their own: what `ray start` is told are a map's keys."""
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        if path[-1:] != ("rayStartParams",):
+            if isinstance(key, str):
+                yield *path, key
+            yield from fields_of(value[key], *path, key)
 
 
 def damaged(manifest, *path, value):
     """A copy with another value somewhere, or without it."""
-    inner = copy = deepcopy(manifest)
-    for key in path[:-1]:
-        inner = inner[key]
+    copy = deepcopy(manifest)
+    inner = reduce(getitem, path[:-1], copy)
     if value is None:
         del inner[path[-1]]
     else:
@@ -82,12 +102,19 @@ def damaged(manifest, *path, value):
 def test_the_manifest_has_the_fields_and_types_of_a_ray_job(manifest):
     jsonschema.Draft202012Validator.check_schema(RAY_JOB)
     jsonschema.validate(manifest, RAY_JOB)
+    fields = list(fields_of(manifest))
+    assert len(fields) > 30
+    for path in fields:
+        copy = deepcopy(manifest)
+        inner = reduce(getitem, path[:-1], copy)
+        inner[path[-1].swapcase()] = inner.pop(path[-1])
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(copy, RAY_JOB)
     cluster = ("spec", "rayClusterSpec")
     for path, value in (
         ((*cluster, "headGroupSpec", "rayStartParams", "num-cpus"), 0),
         ((*cluster, "workerGroupSpecs", 0, "replicas"), "8"),
         ((*cluster, "workerGroupSpecs", 0, "maxReplicas"), None),
-        ((*cluster, "workerGroupSpecs", 0, "max_replicas"), 8),
         ((*cluster, "headGroupSpec", "template", "spec", "containers", 0, "resources", "limits", "memory"), "4 GB"),
     ):
         with pytest.raises(jsonschema.ValidationError):
@@ -110,3 +137,39 @@ def test_the_manifest_agrees_with_itself_and_with_the_extra(manifest):
     assert f"--workers {cores}" in spec["entrypoint"]
     # Workers are where there are cores: none is beside the command.
     assert cluster["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "job.sh"
+    path.write_text(block("bash"), encoding="utf8")
+    return path
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="needs shellcheck")
+def test_the_script_for_slurm_has_nothing_that_shells_warn_of(script):
+    subprocess.run(["shellcheck", script], check=True)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_the_script_for_slurm_starts_a_head_and_the_other_nodes_and_then_parses(script, tmp_path):
+    subprocess.run(["bash", "-n", script], check=True)
+    for name in ("srun", "sleep", "python"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >> "{tmp_path}/log"\n')
+    (tmp_path / "scontrol").write_text(
+        '#!/bin/sh\n[ "$*" = "show hostnames n[1-4]" ] && printf "n1\\nn2\\nn3\\nn4\\n"\n'
+    )
+    for name in ("srun", "sleep", "python", "scontrol"):
+        (tmp_path / name).chmod(0o755)
+    told = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "n[1-4]"}
+    subprocess.run(["bash", "-u", script], check=True, env=told)
+    ran = (tmp_path / "log").read_text().splitlines()
+    (head,) = (line for line in ran if "--head" in line)
+    (others,) = (line for line in ran if "ray start --address=n1:6379" in line)
+    settings = dict(re.findall(r"--(\S+)=(\S+)", re.search(r"#SBATCH .*", script.read_text())[0]))
+    number, cores = int(settings["nodes"]) - 1, settings["cpus-per-task"]
+    assert re.search(rf"--nodes=1 --ntasks=1 .*-w n1 ray start --head .*--num-cpus={cores} ", head)
+    assert re.search(rf"--nodes={number} --ntasks={number} .*--exclude=n1 ray start .*--num-cpus={cores} ", others)
+    # Steps of a job do not have its cores by themselves.
+    assert f"export SRUN_CPUS_PER_TASK={cores}\n" in script.read_text()
+    assert re.search(r"hpyp parse .* --ray n1:6379$", ran[-1])

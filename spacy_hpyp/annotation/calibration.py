@@ -9,6 +9,8 @@ from spacy.scorer import ROCAUCScore
 from spacy.tokens import Token
 from spacy.training import Example
 
+from .nuclei import counterpart
+
 #: Labels that are left out, as spaCy's scorer leaves them out of UAS and LAS.
 PUNCTUATION = ("p", "punct")
 #: How many of the choices are to be right that are as sure as a threshold, as a proportion.
@@ -128,15 +130,19 @@ def _risks(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.nd
     return risk, -np.repeat(values, counts)[ends - 1], float(threshold), float(above / len(confidence))
 
 
-def calibrate_heads(examples: Iterable[Example], bins: int = 10, *, punctuation: bool = False) -> Calibration:
+def calibrate_heads(
+    examples: Iterable[Example], bins: int = 10, *, punctuation: bool = False, nuclei: bool = False
+) -> Calibration:
     """How well `token._.head_prob` of parsed documents is calibrated.
 
     A head is right if it is the gold one, whatever the label, as in UAS. Tokens without a gold head, white space and, unless
     asked for, punctuation by its gold label are left out; and so are tokens that are no gold tokens, which have no right head.
+
+    nuclei (bool): Whether a head is right, too, if the gold tree says the same of the nuclei, see `annotation.nuclei`.
     """
     found = [
-        (token._.head_prob, head is not None and head.i == gold.head.i)
-        for token, gold, head in _with_gold(examples)
+        (token._.head_prob, head is not None and (counterpart(gold, head) is not None if nuclei else head == gold.head))
+        for token, gold, head in with_gold(examples)
         if token._.head_prob is not None and gold.has_dep() and (punctuation or gold.dep_.lower() not in PUNCTUATION)
     ]
     return calibrate([sure for sure, _ in found], [right for _, right in found], bins)
@@ -146,13 +152,13 @@ def calibrate_tags(examples: Iterable[Example], bins: int = 10) -> Calibration:
     """How well `token._.tag_prob` is calibrated. Tokens without a gold tag, white space and what is no gold token are left out."""
     found = [
         (token._.tag_prob, token.tag_ == gold.tag_)
-        for token, gold, _ in _with_gold(examples)
+        for token, gold, _ in with_gold(examples)
         if token._.tag_prob is not None and gold.tag_
     ]
     return calibrate([sure for sure, _ in found], [right for _, right in found], bins)
 
 
-def _with_gold(examples: Iterable[Example]) -> Iterator[tuple[Token, Token, Token | None]]:
+def with_gold(examples: Iterable[Example]) -> Iterator[tuple[Token, Token, Token | None]]:
     """Each token that is a gold token, neither a part of one nor with one as a part; that; and the one that its head is, if it is any."""
     for example in examples:
         held, holding = example.alignment.x2y, example.alignment.y2x

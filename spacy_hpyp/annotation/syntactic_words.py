@@ -209,6 +209,28 @@ def words_as_tokens(doc: Doc) -> Doc:
     return words
 
 
+def spelled_apart(doc: Doc) -> Doc:
+    """A Doc with the same text in which words that make up that of their token, as those of "don't", are tokens; that one itself if none of
+    its tokens is several words. Others that are several, as French "du", are as the highest of these, and no longer several.
+    """
+    several = _several(doc)
+    if not several:
+        return doc
+    forms = [[each.form for each in several.get(i, [])] for i in range(len(doc))]
+    forms = [own if "".join(own) == token.text else [token.text] for own, token in zip(forms, doc)]
+    spaces = [
+        last and bool(token.whitespace_) for own, token in zip(forms, doc) for last in [False] * (len(own) - 1) + [True]
+    ]
+    tokens = Doc(doc.vocab, words=[form for own in forms for form in own], spaces=spaces)
+    whole = {sum(map(len, forms[:i])): words for i, words in several.items() if len(forms[i]) == 1}
+    for place, words in whole.items():
+        write_words(tokens, place, words)
+    write_back(words_as_tokens(doc), tokens)
+    for place in whole:
+        write_words(tokens, place, [Analysis(tokens[place].text)])
+    return tokens
+
+
 def word_spans(doc: Doc) -> np.ndarray:
     """Where each token of `words_as_tokens` stands in the text of the Doc that it was made of: where it begins and ends (int64[words, 2]).
     Those that are words of one token stand where that does.

@@ -16,7 +16,7 @@ from wasabi import msg
 from ..annotation.calibration import calibrate_heads
 from ..annotation.written import current_parse, keep
 from ..compat.cli import parse_config_overrides
-from ..components.alignment import example_of_words, gold_documents
+from ..components.alignment import example_of_tokens, example_of_words, gold_documents
 from ..components.arc_confidence import ArcConfidence
 from ..components.corpus import create_gold_corpus
 from ..components.easy_first_parser import EasyFirstParser
@@ -24,7 +24,7 @@ from ..components.easy_first_senter import EasyFirstSenter
 from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.factories import shipped_config
 from ..components.hpyp_parser import HPYPParser
-from ..components.parse_combiner import VotingComponent
+from ..components.parse_combiner import ParseCombiner, VotingComponent
 from ..components.scorer import score
 from ..components.transition_confidence import TransitionConfidence
 from ..settings import whole
@@ -49,6 +49,13 @@ def combine(
     output: Annotated[Path, option("The pipeline to write, a folder", "--output -o", file_okay=False)],
     rate: Annotated[
         bool, option("Leave the trees of the parser as they are, and say how probable its arcs are", "--rate")
+    ] = False,
+    nuclei: Annotated[
+        bool,
+        option(
+            "With --rate: prepositions and copulas head their phrases in the trees of the parser, whose labels may be others",
+            "--nuclei",
+        ),
     ] = False,
     others: Annotated[
         str | None,
@@ -104,7 +111,7 @@ def combine(
     )
     if not any(isinstance(pipe, HPYPParser) for _, pipe in helpers.pipeline):
         raise ValueError(f"The pipeline '{others}' should have an hpyp_parser, but it has {helpers.pipe_names}.")
-    nlp, component = _with(nlp, parsers[-1], helpers, rate=rate)
+    nlp, component = _with(nlp, parsers[-1], helpers, rate=rate, nuclei=nuclei)
     examples: list[Example] = [] if unseen is None else _parsed(nlp, component, unseen, helpers)
     learns_parts = not rate and any(isinstance(pipe, EasyFirstParser) for _, pipe in helpers.pipeline)
     for part in range(1, 1 + first * (unseen is None)):
@@ -116,14 +123,16 @@ def combine(
         without = helpers
         if learns_parts:
             without = train_others(f"others-{part}-of-{parts}", train, held_out, guided=True)
-        examples += _parsed(*_with(trained, parsers[-1], without, rate=rate), held_out, without)
+        examples += _parsed(*_with(trained, parsers[-1], without, rate=rate, nuclei=nuclei), held_out, without)
     _show(nlp, component, examples)
     _learn(nlp, component, examples)
     nlp.to_disk(output)
     msg.good(f"Saved the pipeline, with {', '.join(nlp.pipe_names)}: {output}")
 
 
-def _with(nlp: Language, parser: str, helpers: Language, *, rate: bool) -> tuple[Language, VotingComponent]:
+def _with(
+    nlp: Language, parser: str, helpers: Language, *, rate: bool, nuclei: bool = False
+) -> tuple[Language, VotingComponent]:
     """A pipeline with those that help its parser, and what is to learn how far to believe whom."""
     if helpers.vocab.lookups.has_table(TABLE) and not nlp.vocab.lookups.has_table(TABLE):
         nlp.vocab.lookups.add_table(TABLE, helpers.vocab.lookups.get_table(TABLE))
@@ -144,22 +153,28 @@ def _with(nlp: Language, parser: str, helpers: Language, *, rate: bool) -> tuple
             source = own
         elif isinstance(pipe, HPYPParser | EasyFirstParser):
             nlp.add_pipe("keep_parse", name=f"keep_{own}", before=begin, config={"name_of_parse": own})
-    if rate:
-        component = nlp.add_pipe("arc_confidence", after=parser, config={"source": source, "last": parser})
-    else:
-        sure = parser
-        if isinstance(nlp.get_pipe(parser), DependencyParser):
-            sure = f"sure_{parser}"
-            nlp.add_pipe(TransitionConfidence.factory, name=sure, after=parser, config={"parser": parser})
-        component = nlp.add_pipe("parse_combiner", after=sure, config={"last": parser})
+    sure = _have_say(nlp, parser)
+    factory, asked = (
+        (ArcConfidence.factory, {"source": source, "nuclei": nuclei}) if rate else (ParseCombiner.factory, {})
+    )
+    component = nlp.add_pipe(factory, after=sure, config={"last": parser, **asked})
     assert isinstance(component, VotingComponent)
     return nlp, component
+
+
+def _have_say(nlp: Language, parser: str) -> str:
+    """Have a parser say how sure it is that would not, as spaCy's; returns the name of what does so, or its own."""
+    if not isinstance(nlp.get_pipe(parser), DependencyParser):
+        return parser
+    nlp.add_pipe(TransitionConfidence.factory, name=f"sure_{parser}", after=parser, config={"parser": parser})
+    return f"sure_{parser}"
 
 
 def _parsed(nlp: Language, component: VotingComponent, data: Path, helpers: Language) -> list[Example]:
     """Gold documents with what all voters say who have not learned from them: raw ones to rate arcs, otherwise gold sentences."""
     rate = isinstance(component, ArcConfidence)
-    examples = read_corpus(data, nlp) if rate else list(create_gold_corpus(data)(nlp))
+    raw = map(example_of_words, map(example_of_tokens, read_corpus(data, nlp))) if rate else None
+    examples = list(raw or create_gold_corpus(data)(nlp))
     forgetful: dict[str, HPYPParser] = {}
     for name, pipe in nlp.components:
         if isinstance(pipe, HPYPParser):
@@ -191,7 +206,7 @@ def _show(nlp: Language, component: VotingComponent, examples: Sequence[Example]
     docs = component.pipe(example.predicted.copy() for example in before)
     after = [Example(doc, example.reference) for doc, example in zip(docs, before)]
     if isinstance(component, ArcConfidence):
-        print_figures(calibrate_heads(after))
+        print_figures(calibrate_heads(after, nuclei=component.nuclei))
         return
     rows = [(name, score(own)) for name, own in ((component.last, before), ("votes", after))]
     figures = [(name, *(percent(found[key]) for key in SCORES.values())) for name, found in rows]
@@ -244,6 +259,8 @@ def keep_parses(
     references: list[Doc] = []
     for name, pipeline in voters.items():
         nlp = load_pipeline(pipeline)
+        for pipe in nlp.pipe_names:
+            _have_say(nlp, pipe)
         examples = list(create_gold_corpus(corpus)(nlp))
         references = references or [example.reference for example in examples]
         docs = nlp.pipe(example.predicted for example in examples)

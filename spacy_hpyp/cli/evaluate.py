@@ -15,6 +15,8 @@ from wasabi import msg
 from ..annotation.calibration import PRECISION, PUNCTUATION, Calibration, calibrate_heads, calibrate_tags
 from ..annotation.documents import unannotated
 from ..annotation.errors import Confusion, Errors, Found, find_errors
+from ..components.alignment import example_of_tokens
+from ..components.arc_confidence import ArcConfidence
 from ..components.corpus import create_gold_corpus, mark_sentence
 from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.hpyp_parser import HPYPParser
@@ -354,14 +356,17 @@ def calibrations(
         parser.marginals = True
     # Only a generative parser that finds tags says how sure of them it is, and not where a tagger comes after it.
     others = any(isinstance(pipe, EasyFirstTagger | VotingComponent) for _, pipe in nlp.pipeline)
-    read = {"raw documents": read_corpus(data_path, nlp), "gold sentences": list(create_gold_corpus(data_path)(nlp))}
+    nuclei = any(isinstance(pipe, ArcConfidence) and pipe.nuclei for _, pipe in nlp.pipeline)
+    raw = list(map(example_of_tokens, read_corpus(data_path, nlp)))
+    read = {"raw documents": raw, "gold sentences": list(create_gold_corpus(data_path)(nlp))}
     found = {}
     for text, examples in read.items():
         if not examples:
             raise ValueError(f"There is nothing to parse in '{data_path}'.")
         for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
             example.predicted = doc
-        heads, tags = calibrate_heads(examples, bins, punctuation=punctuation), calibrate_tags(examples, bins)
+        heads = calibrate_heads(examples, bins, punctuation=punctuation, nuclei=nuclei)
+        tags = calibrate_tags(examples, bins)
         if not heads.tokens.any() or not (tags.tokens.any() or others or not generative):
             missing = "tag" if heads.tokens.any() else "head"
             raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold {missing}.")

@@ -19,7 +19,7 @@ from spacy.training import Example
 
 from ..annotation.arrays import offsets_of
 from ..annotation.documents import GoldDocument, RawSentence, problem_of, raw_sentences, rows_of_spaces, unannotated
-from ..annotation.syntactic_words import depths, has_multiword_tokens, words_as_tokens
+from ..annotation.syntactic_words import depths, has_multiword_tokens, spelled_apart, words_as_tokens
 from ..compiled import NONE
 
 #: The labels of the tokens that a gold word was cut into, but for the first: of words, and of what is none.
@@ -35,6 +35,13 @@ def example_of_words(example: Example) -> Example:
         return example
     reference = words_as_tokens(example.reference)
     return Example(unannotated(reference), reference)
+
+
+def example_of_tokens(example: Example) -> Example:
+    """An example on the tokens of a tokenizer that knows no words under them, if its is such a one: to be compared with what is right of these."""
+    if has_multiword_tokens(example.predicted):
+        return example
+    return Example(example.predicted, spelled_apart(example.reference))
 
 
 def sentences_of(example: Example, tokens: str = "tokenizer") -> Iterator[RawSentence]:

@@ -10,16 +10,18 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.ballots import Ballots, Names
+from ..annotation.ballots import Ballots, Gold, Names
+from ..annotation.calibration import with_gold
 from ..annotation.documents import Layout
 from ..annotation.extensions import forget_probabilities, mark_uncalibrated, write_head_probability
-from ..annotation.written import current_parse, keep, kept_parses, take_back
+from ..annotation.guides import write_guides
+from ..annotation.nuclei import counterpart
+from ..annotation.written import KeptParse, current_parse, keep, kept_parses, take_back
 from ..models.votes import Result
 from .factories import register
 from .hpyp_parser import HPYPParser
 from .neighbours import NeighbouringComponent
 from .parse_combiner import VotingComponent
-from .rating import arc_probabilities
 from .settings import ConfidenceSettings
 
 #: The name of the parse of the parser that is asked, among those that are kept.
@@ -67,7 +69,7 @@ class ArcConfidence(NeighbouringComponent, VotingComponent):
         return parser
 
     def ask(self, docs: Sequence[Doc], parser: HPYPParser | None = None) -> None:
-        """Write what the parser that is asked says into parsed documents: its own parse, and how probable it takes their arcs for.
+        """Write what the parser that is asked says into parsed documents: its own parse, and a guide, which says how probable their arcs are.
 
         docs (Sequence[Doc]): They are changed; those that it has been asked about are left out.
         parser (HPYPParser | None): Another one than `source`.
@@ -82,10 +84,26 @@ class ArcConfidence(NeighbouringComponent, VotingComponent):
             forget_probabilities(doc)
         layout, parses = parser.predict(own, search=parser.search._replace(marginals=True, guides=True))
         parser.set_annotations(own, (layout, parses))
-        found = arc_probabilities(layout, parses, docs)
-        for doc, theirs, words in zip(docs, own, layout.words):
-            keep(doc, ASKED, current_parse(theirs))
-            write_head_probability(doc, layout.token[words], found[words])
+        if not self.nuclei:
+            write_guides(docs, layout, parses.guides, parser.joint.encoder)
+        for doc, theirs in zip(docs, own):
+            keep(doc, ASKED, self._as_rated(doc, theirs))
+
+    def _as_rated(self, doc: Doc, theirs: Doc) -> KeptParse:
+        """A parse of the same tokens by the parser that is asked, which has an arc of the other's where it says what that does."""
+        parse = current_parse(theirs)
+        saying = [counterpart(theirs[token.i], theirs[token.head.i]) if self.nuclei else None for token in doc]
+        heads = [own if word is None else token.head.i - token.i for own, word, token in zip(parse.heads, saying, doc)]
+        sure = [parse.head_prob[i if word is None else word.i] for i, word in enumerate(saying)]
+        return parse._replace(heads=np.array(heads, dtype=np.int32), head_prob=np.array(sure))
+
+    def _read(self, example: Example) -> tuple[Ballots, Gold]:
+        ballots, gold = super()._read(example)
+        word = np.cumsum([not token.is_space for token in example.predicted]) - 1
+        for token, own, head in with_gold([example]) if self.nuclei else ():
+            if head is not None and counterpart(own, head) is not None:
+                gold.heads[word[token.i]] = ballots.heads[word[token.i], self._kept]
+        return ballots, gold
 
     def _voters_before(self, nlp: Language | None) -> list[str]:
         others = [name for name in super()._voters_before(nlp) if name != self.last]

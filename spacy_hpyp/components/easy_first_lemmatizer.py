@@ -27,6 +27,8 @@ class EasyFirstLemmatizer(AttributeComponent):
 
     factory = "easy_first_lemmatizer"
     settings_type = AttributeSettings
+    #: As spaCy's: there is one for each way of making a lemma, which model cards need not have.
+    hide_labels = True
     default_scorer = staticmethod(lemmatizer_score)
 
     def _reset_training(self) -> None:

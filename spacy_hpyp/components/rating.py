@@ -1,17 +1,15 @@
-"""How probable it is that the arcs of parsed documents are right, and right together with their labels, by an `hpyp_parser`."""
+"""How probable it is that the arcs of parsed documents are right together with their labels, by an `hpyp_parser`."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from spacy.tokens import Doc
 
-from ..annotation.arrays import Parses, block_starts
 from ..annotation.documents import ROOT_LABEL, Layout, encode_docs
 from ..annotation.extensions import write_probability
 from ..annotation.written import values_of
 from ..arc_standard.decoding import mixture
 from ..compat.spacy import nonproj
-from ..compiled import NONE
 from ..settings import whole
 from .hpyp_parser import HPYPParser
 
@@ -53,19 +51,6 @@ def rate_labels(parser: HPYPParser, docs: Sequence[Doc], *, labels_per_arc: int 
         token = layout.token[words]
         sure = np.array(values_of(doc, "head_prob"), dtype=np.float64)[token]
         write_probability(doc, token, "label_prob", sure * found[words])
-
-
-def arc_probabilities(layout: Layout, parses: Parses, docs: Sequence[Doc]) -> np.ndarray:
-    """The posterior probability of the arcs that documents have, whoever has made them.
-
-    layout (Layout), parses (Parses): What an `hpyp_parser` says of the same tokens, with `guides`.
-    docs (Sequence[Doc]): With trees.
-    RETURNS (float64[words]): 0 for an arc that is none of the most probable ones.
-    """
-    guides, start = parses.guides, block_starts(layout.offsets)[:, None]
-    found = np.where(guides.heads == NONE, np.arange(len(start))[:, None], guides.heads + start)
-    own = found == _arcs(docs, layout)[0][:, None]
-    return np.minimum(np.where(own, guides.head_probability, 0.0).sum(axis=1), 1.0)
 
 
 def _arcs(docs: Sequence[Doc], layout: Layout) -> tuple[np.ndarray, np.ndarray]:

@@ -248,6 +248,12 @@ class ConfidenceSettings(Settings):
         "the name of an `hpyp_parser` in the pipeline that is asked about the arcs, which may be disabled; or the path of a pipeline that has "
         "one; none: only what `keep_parse` has kept is asked",
     )
+    nuclei: bool = setting(
+        False,
+        TRUTH,
+        "whether the parser's prepositions, copulas and conjunctions may head their phrases, as in ClearNLP's scheme: it is said how probable it "
+        "is that the right content words are joined",
+    )
     last: str = _last()
 
 

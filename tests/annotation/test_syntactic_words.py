@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 
 from spacy_hpyp.annotation.extensions import register_extensions, write_extensions, write_sentence_probabilities
-from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
+from spacy_hpyp.annotation.syntactic_words import (
+    Analysis,
+    has_multiword_tokens,
+    spelled_apart,
+    words_as_tokens,
+    write_back,
+    write_words,
+)
 from spacy_hpyp.annotation.written import current_parse, keep, take_back
 
 register_extensions()
@@ -73,6 +80,35 @@ def test_what_is_written_of_words_is_read_again_and_tokens_have_a_tree(given):
     assert sum(token.head.i == token.i for token in doc) == 1
     for token in doc:
         assert len(list(token.ancestors)) < len(doc)
+
+
+@settings(deadline=None)
+@given(documents(), st.data())
+def test_words_that_are_spelled_as_their_token_are_tokens_and_others_are_as_the_highest_of_them(given, data):
+    _, counts, heads = given
+    apart = [count > 1 and data.draw(st.booleans()) for count in counts]
+    forms = [[f"w{j}" for j in range(count)] if own else [f"t{i}"] for i, (own, count) in enumerate(zip(apart, counts))]
+    doc = Doc(VOCAB, words=["".join(own) for own in forms])
+    for i, (own, count) in enumerate(zip(apart, counts)):
+        if count > 1:
+            write_words(doc, i, [Analysis(f"w{j}" if own else f"t{i}w{j}") for j in range(count)])
+    write_back(annotated(words_as_tokens(doc), heads), doc)
+    found = spelled_apart(doc)
+    assert found.text == doc.text
+    assert not has_multiword_tokens(found)
+    assert [token.text for token in found] == [form for own in forms for form in own]
+    # Which token of the new Doc each word is, and a tree over all of them.
+    places = [i for i, (own, count) in enumerate(zip(apart, counts)) for _ in range(count)]
+    begin = np.cumsum([0, *map(len, forms)])
+    token_of = [begin[i] + (k - places.index(i)) * apart[i] for k, i in enumerate(places)]
+    assert len(list(found.sents)) == 1
+    assert all(list(token.ancestors)[-1].head == list(token.ancestors)[-1] for token in found if token.head != token)
+    for i, token in zip(np.repeat(np.arange(len(forms)), list(map(len, forms))), found):
+        own = [k for k, target in enumerate(token_of) if target == token.i]
+        word = int(token.tag_[1:])
+        assert word in own
+        assert token.head.i == token_of[heads[word]]
+        assert len(own) == 1 or not apart[i]
 
 
 def test_a_document_without_multiword_tokens_is_its_own():

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 import spacy
 from command_line import interrupt_after_one_training, run
@@ -9,8 +10,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus, Example
 
+from spacy_hpyp.annotation.syntactic_words import Analysis, write_back, write_words
 from spacy_hpyp.annotation.written import kept_parses
 from spacy_hpyp.cli import trainings
+from spacy_hpyp.cli.combine import _with
 from spacy_hpyp.components.parse_combiner import ParseCombiner
 from spacy_hpyp.components.scorer import score
 
@@ -155,6 +158,47 @@ def test_arcs_of_a_parser_are_rated(pipelines):
     assert doc[1]._.head_prob < 0.5 < doc[6]._.head_prob + 0.5
     shown = run("hpyp", "evaluate", "--calibration", pipelines / "rating", pipelines / "unseen.spacy").output
     assert "Precision 99%" in shown
+
+
+def test_arcs_are_rated_where_gold_tokens_are_several_words(toy, pipelines):
+    vocab, docs = spacy.blank("en").vocab, []
+    for doc in DocBin().from_disk(pipelines / "unseen.spacy").get_docs(vocab):
+        # The full stop is written at the word before it.
+        together = Doc(vocab, words=[*(token.text for token in doc[:-2]), f"{doc[-2].text}."])
+        write_words(together, len(together) - 1, [Analysis(token.text) for token in doc[-2:]])
+        write_back(doc, together)
+        docs.append(together)
+    DocBin(docs=docs, store_user_data=True).to_disk(pipelines / "several.spacy")
+    arguments = pipelines / "chain1", pipelines / "train.spacy", "-o", pipelines / "rated"
+    options = "--with", pipelines / "pool", "--unseen", pipelines / "several.spacy"
+    assert "AUROC" in run("hpyp", "combine", "--rate", *arguments, *options).output
+
+
+@pytest.fixture(name="spacys")
+def pipeline_with_spacys_parser(toy):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("parser")
+    nlp.initialize(lambda: toy.examples(nlp, toy.sentences(20)))
+    return nlp
+
+
+@pytest.mark.parametrize("rate", [True, False])
+def test_spacys_parser_says_how_sure_it_is(spacys, trained, rate):
+    nlp, component = _with(spacys, "parser", trained, rate=rate)
+    assert nlp.pipe_names[-3:] == ["parser", "sure_parser", component.name]
+    with nlp.select_pipes(disable=component.name):
+        doc = nlp("the old dog sees a bird .")
+    assert all(0.0 < token._.head_prob <= 1.0 for token in doc if token.head != token)
+
+
+def test_what_is_kept_of_spacys_parser_says_how_sure_it_is(spacys, folder):
+    spacys.to_disk(folder / "spacys")
+    voters = [f"{name}={folder / pipeline}" for name, pipeline in (("chain", "chain1"), ("parser", "spacys"))]
+    run("hpyp", "combine", "keep", folder / "train.spacy", folder / "sure.spacy", *voters)
+    for doc in DocBin().from_disk(folder / "sure.spacy").get_docs(spacys.vocab):
+        parses = kept_parses(doc)
+        assert np.isnan(parses["chain"].head_prob).all()
+        assert not np.isnan(parses["parser"].head_prob[parses["parser"].heads != 0]).any()
 
 
 def test_parsers_are_trained_without_what_votes_are_learned_from_and_once(pipelines, monkeypatch):

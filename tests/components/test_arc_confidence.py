@@ -32,9 +32,13 @@ def make_careless_parser(nlp, name, part):
     return parse
 
 
-def example_of(toy, nlp, sentence):
-    predicted = Doc(nlp.vocab, words=sentence.words)
-    predicted.user_data["gold"] = {"heads": sentence.heads}
+def example_of(toy, nlp, sentence, *, turned=False):
+    """turned: Whether prepositions are to head their phrases in what the parser is to find."""
+    predicted, heads = Doc(nlp.vocab, words=sentence.words), list(sentence.heads)
+    for word, (noun, dep) in enumerate(zip(sentence.heads, sentence.deps)):
+        if turned and dep == "case":
+            heads[word], heads[noun] = heads[noun], word
+    predicted.user_data["gold"] = {"heads": heads}
     return Example(predicted, toy.doc(nlp.vocab, sentence))
 
 
@@ -42,7 +46,7 @@ def sentences_of(toy):
     return [sentence for sentence in toy.sentences(90, seed=3) if sentence is not toy.non_projective]
 
 
-def pipeline(toy, trained, **settings):
+def pipeline(toy, trained, *, turned=False, **settings):
     """A careless parser, whose arcs a parser of the toy treebank is asked about, which does not parse."""
     nlp = spacy.blank("en")
     nlp.add_pipe("a_careless_parser")
@@ -51,7 +55,7 @@ def pipeline(toy, trained, **settings):
     settings = {"source": "hpyp_parser", "last": "a_careless_parser", **settings}
     component = nlp.add_pipe("arc_confidence", config=settings)
     assert isinstance(component, ArcConfidence)
-    examples = [example_of(toy, nlp, sentence) for sentence in sentences_of(toy)[:60]]
+    examples = [example_of(toy, nlp, sentence, turned=turned) for sentence in sentences_of(toy)[:60]]
     for example in examples:
         example.predicted = nlp.get_pipe("a_careless_parser")(example.predicted)
     component.initialize(lambda: examples, nlp=nlp)
@@ -72,8 +76,8 @@ def rated_pipeline(folder):
     return spacy.load(folder / "rated")
 
 
-def parses(toy, nlp):
-    return [example_of(toy, nlp, sentence) for sentence in sentences_of(toy)[60:]]
+def parses(toy, nlp, *, turned=False):
+    return [example_of(toy, nlp, sentence, turned=turned) for sentence in sentences_of(toy)[60:]]
 
 
 def test_right_arcs_are_surer_than_wrong_ones_and_stay_as_they_are(toy, rated):
@@ -94,6 +98,28 @@ def test_right_arcs_are_surer_than_wrong_ones_and_stay_as_they_are(toy, rated):
     assert 0.5 < found.mean_accuracy < 0.95
     assert found.auroc > 0.9
     assert found.error < 0.1
+
+
+def test_prepositions_may_head_their_phrases(toy, trained):
+    found = {}
+    for nuclei in (False, True):
+        nlp = pipeline(toy, trained, turned=True, nuclei=nuclei)
+        examples = parses(toy, nlp, turned=True)
+        for example in examples:
+            example.predicted = nlp(example.predicted)
+        # Nothing is wrong with them but that they head their phrases.
+        near = [
+            token
+            for example in examples
+            for token in example.predicted
+            if token.text == "near" and token.head.i == token.doc.user_data["gold"]["heads"][token.i]
+        ]
+        found[nuclei] = np.mean([token._.head_prob for token in near])
+        calibration = calibrate_heads(examples, nuclei=nuclei)
+        assert calibration.auroc > 0.8
+        assert calibration.error < 0.15
+    assert found[False] < 0.2
+    assert found[True] > 0.6
 
 
 def test_batches_do_not_change_what_is_said(toy, rated):

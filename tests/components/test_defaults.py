@@ -15,7 +15,7 @@ DEFAULTS = {
     "head_outward_parser": ("6ec9bb1fad378b7d", "0f39a58918711fe5"),
     "head_outward_states": ("bd8513443f82fe66", "26ef1f955166e99b"),
     "parse_combiner": ("ee819b66ae403a40", "ee819b66ae403a40"),
-    "arc_confidence": ("0df7a3f85f2ba43f", "0df7a3f85f2ba43f"),
+    "arc_confidence": ("8c39935edb295ac3", "8c39935edb295ac3"),
     "parse_reranker": ("86d59d2d0c90e5e5", "de86220f3444d14b"),
     "transition_confidence": ("0294be8b6d8f8deb", "0294be8b6d8f8deb"),
     "keep_parse": ("ffcc6590aeafd7b8", "ffcc6590aeafd7b8"),

@@ -132,6 +132,8 @@ def test_words_without_annotation_are_not_learned_from():
     words, pos, morphs, lemmas = SENTENCES[0]
     nlp = trained([*SENTENCES, (["odd", *words[1:]], ["", *pos[1:]], ["", *morphs[1:]], ["", *lemmas[1:]])])
     assert not any("odd" in label for label in nlp.get_pipe("easy_first_lemmatizer").labels)
+    # Nor are there edit trees in model cards.
+    assert "easy_first_lemmatizer" not in nlp.meta["labels"]
     assert analysed(nlp, *words) == list(zip(pos, morphs, lemmas))
 
 

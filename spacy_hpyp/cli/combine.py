@@ -8,12 +8,14 @@ import spacy
 import typer
 from spacy.language import Language
 from spacy.pipeline import DependencyParser, Tagger
-from spacy.tokens import Doc
+from spacy.tokenizer import Tokenizer
+from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.util import minibatch
 from wasabi import msg
 
 from ..annotation.calibration import calibrate_heads
+from ..annotation.syntactic_words import spelled_apart
 from ..annotation.written import current_parse, keep
 from ..compat.cli import parse_config_overrides
 from ..components.alignment import example_of_tokens, example_of_words, gold_documents
@@ -119,7 +121,8 @@ def combine(
         # Which checkpoint is best what is held out may say: it says little of any sentence.
         own = f"own-{part}-of-{parts}"
         key = made_of(own, configs["own"].read_bytes(), *read)
-        trained = load_pipeline(train_once(key, configs["own"], work / own, train, held_out, {}))
+        paths = map(_for_rules, (train, held_out)) if isinstance(nlp.tokenizer, Tokenizer) else (train, held_out)
+        trained = load_pipeline(train_once(key, configs["own"], work / own, *paths, {}))
         without = helpers
         if learns_parts:
             without = train_others(f"others-{part}-of-{parts}", train, held_out, guided=True)
@@ -128,6 +131,13 @@ def combine(
     _learn(nlp, component, examples)
     nlp.to_disk(output)
     msg.good(f"Saved the pipeline, with {', '.join(nlp.pipe_names)}: {output}")
+
+
+def _for_rules(path: Path) -> Path:
+    """The same documents for spaCy's tokenizer, which knows no words under tokens, see `spelled_apart`."""
+    apart = path.with_stem(f"{path.stem}-apart")
+    save_docs(apart, map(spelled_apart, DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab)))
+    return apart
 
 
 def _with(

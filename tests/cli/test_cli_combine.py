@@ -172,6 +172,14 @@ def test_arcs_are_rated_where_gold_tokens_are_several_words(toy, pipelines):
     arguments = pipelines / "chain1", pipelines / "train.spacy", "-o", pipelines / "rated"
     options = "--with", pipelines / "pool", "--unseen", pipelines / "several.spacy"
     assert "AUROC" in run("hpyp", "combine", "--rate", *arguments, *options).output
+    # A pipeline is trained again on the tokens of its tokenizer.
+    arguments = pipelines / "own", pipelines / "several.spacy", "-o", pipelines / "again"
+    assert "AUROC" in run("hpyp", "combine", "--rate", *arguments, *options[:2], "--parts", 2).output
+    for part in ("train", "held-out"):
+        files = [pipelines / "again-work" / f"1-{part}{kind}.spacy" for kind in ("", "-apart")]
+        before, apart = (list(DocBin().from_disk(file).get_docs(vocab)) for file in files)
+        assert [doc.text for doc in before] == [doc.text for doc in apart]
+        assert [len(doc) + 1 for doc in before] == [len(doc) for doc in apart]
 
 
 @pytest.fixture(name="spacys")

@@ -24,6 +24,8 @@ PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
 #: These take components from trained pipelines.
 SOURCED = {"guided", "combined", "reranked", "generative_reranker"}
+#: What trains the parser that some of these take.
+PARSERS = {"guided": "pool", "generative_reranker": "easy_first"}
 #: These are what `hpyp papers` reads.
 STUDIES = {"accuracy", "confidence", "papers", "rare_words", "word_classes"}
 CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem not in SOURCED | STUDIES)
@@ -35,6 +37,19 @@ def corpus(tmp_path_factory):
     for part in ("train", "dev"):
         run("convert", SAMPLE / f"en_sample-ud-{part}.conllu", folder, "--converter", "conllu", "--n-sents", 10)
     return folder
+
+
+def test_what_is_taken_from_pipelines_of_other_configs_is_in_these():
+    configs = {path.stem: load_config(path) for path in (PROJECT / "configs").glob("*.cfg")}
+    made = {name: configs[name]["nlp"]["pipeline"] for name in ("guided", "easy_first", "pool")}
+    made |= {"spacy": ["tok2vec", "tagger", "parser"]}
+    for config in SOURCED:
+        for name, component in configs[config]["components"].items():
+            source = component.get("source", "")
+            if source.startswith("${paths."):
+                path = source.removeprefix("${paths.").removesuffix("}")
+                pipeline = made[PARSERS[config] if path == "parser" else path]
+                assert component.get("component", name) in pipeline, config
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.name)

@@ -24,6 +24,7 @@ import numpy.ma  # noqa: F401
 from numba import njit, types
 
 from .compat import numba as compat
+from .compat.numba import fetch as fetch
 from .compat.references import by_reference as by_reference
 
 #: In place of a number, a position or an outcome: there is none.

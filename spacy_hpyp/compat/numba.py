@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from llvmlite import ir
 from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.datamodel import models
@@ -17,7 +18,7 @@ from numba.core.imputils import lower_constant
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.core.typing.typeof import typeof_impl
-from numba.extending import register_model
+from numba.extending import intrinsic, register_model
 
 # Its copy of appdirs: where the platform has what an application can make again.
 from numba.misc.appdirs import user_cache_dir as user_cache_dir
@@ -192,6 +193,23 @@ def new_cache(function: Callable, stamp: str, report: Callable[[Exception], None
     except RuntimeError as error:
         report(error)
         return NullCache()
+
+
+@intrinsic
+def fetch(typing: Any, array: Any, place: Any) -> Any:
+    """Have the processor fetch an entry of an array, counted in one row, which is read soon: it goes on without waiting for it."""
+
+    def write(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        data, number = context.make_array(array)(context, builder, given[0]).data, ir.IntType(32)
+        at = builder.gep(data, [context.cast(builder, given[1], place, types.int64)])
+        at = builder.bitcast(at, ir.IntType(8).as_pointer())
+        function = ir.FunctionType(ir.VoidType(), [at.type, number, number, number])
+        # To be read; to be kept in every cache; of data.
+        flags = number(0), number(3), number(1)
+        builder.call(builder.module.declare_intrinsic("llvm.prefetch", [at.type], function), [at, *flags])
+        return context.get_dummy_value()
+
+    return types.void(array, place), write
 
 
 class Generic:

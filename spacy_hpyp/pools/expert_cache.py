@@ -5,15 +5,15 @@ under a *fingerprint* of expert, context and dish, in a table that fits a proces
 displace each other. Fingerprints have 64 bits: that two contexts share one is not to be expected in any lifetime.
 
 A view does not fit the cache: nearly every step towards the deepest restaurant of a context waits for the memory. So all experts
-of which nothing is known go down level by level, and at each level all places are fetched before any is looked at: a processor
-fetches a dozen of them in the time of one.
+of which nothing is known go down level by level, and at each level all places are fetched before any is looked at, with what they
+serve behind them: a processor fetches a dozen of them in the time of one.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, maker
+from ..compiled import NONE, borrowing, by_reference, fetch, maker
 from .view import (
     BACK_OFF,
     BUCKET_BITS,
@@ -26,22 +26,21 @@ from .view import (
     PAIR,
     ROOM,
     ROW,
-    SHARE,
     SINGLE,
-    VALUE,
     WIDTH,
+    below,
     bucket_of_restaurant,
-    find,
     first_try,
     share_of,
 )
 
 _SLOTS = 4096
+# How many numbers a processor fetches at once.
+_LINE = np.uint64(16)
 
 # An index that is known not to be negative takes fewer instructions.
 _ONE, _FIRST, _ROOM, _LIST, _WIDTH = np.uint64(1), np.uint64(FIRST), np.uint64(ROOM), np.uint64(LIST), np.uint64(WIDTH)
-_LENGTH, _BACK_OFF, _SHARE, _PAIR = np.uint64(LENGTH), np.uint64(BACK_OFF), np.uint64(SHARE), np.uint64(PAIR)
-_VALUE, _BUCKET_BITS, _ONLY = np.uint64(VALUE), np.uint64(BUCKET_BITS), np.uint32(SINGLE)
+_LENGTH, _PAIR, _BUCKET_BITS, _ONLY = np.uint64(LENGTH), np.uint64(PAIR), np.uint64(BUCKET_BITS), np.uint32(SINGLE)
 _SPREAD, _TOP, _LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(1) << np.uint64(63), np.uint64(_SLOTS - 1)
 _EMPTY, _NOTHING = np.uint32(EMPTY), np.uint64(0)
 
@@ -56,7 +55,8 @@ class Questions(NamedTuple):
     place, level (uint32[*]): The restaurant that it has come to, and how deep that is.
     probability (float64[*]): Of the dish; negative where the restaurant does not serve it.
     active (uint32[*]): The questions that go on.
-    trial, found (uint32[*]): Where to look next, and what stands there.
+    trial (uint32[*]): Where to look next.
+    reached (uint32[*]): The questions that have come to a restaurant whose dishes are to be looked at.
     """
 
     expert: np.ndarray
@@ -67,7 +67,7 @@ class Questions(NamedTuple):
     probability: np.ndarray
     active: np.ndarray
     trial: np.ndarray
-    found: np.ndarray
+    reached: np.ndarray
 
 
 @by_reference
@@ -99,27 +99,12 @@ class ExpertCache(NamedTuple):
 def new_expert_cache(view):
     """An empty table for the experts of a view."""
     experts, depth = view.columns.shape
-    return ExpertCache(
-        np.zeros(_SLOTS, dtype=np.uint64),
-        np.empty(_SLOTS),
-        np.empty((_SLOTS, 3), dtype=np.uint32),
-        np.empty(experts),
-        np.empty(experts, dtype=np.uint32),
-        np.empty(experts),
-        np.empty(experts, dtype=np.uint32),
-        np.empty(experts, dtype=np.uint32),
-        Questions(
-            np.empty(experts, dtype=np.uint32),
-            np.empty(experts * depth, dtype=np.uint32),
-            np.empty(experts, dtype=np.uint64),
-            np.empty(experts, dtype=np.uint32),
-            np.empty(experts, dtype=np.uint32),
-            np.empty(experts),
-            np.empty(experts, dtype=np.uint32),
-            np.empty(experts, dtype=np.uint32),
-            np.empty(experts, dtype=np.uint32),
-        ),
-    )
+    of, answer = np.empty((9, experts), dtype=np.uint32), np.empty((3, experts))
+    symbols, fingerprint = np.empty(experts * depth, dtype=np.uint32), np.empty(experts, dtype=np.uint64)
+    questions = Questions(of[0], symbols, fingerprint, of[1], of[2], answer[0], of[3], of[4], of[5])
+    slots, known = np.zeros(_SLOTS, dtype=np.uint64), np.empty(_SLOTS)
+    entries = np.empty((_SLOTS, 3), dtype=np.uint32)
+    return ExpertCache(slots, known, entries, answer[1], of[6], answer[2], of[7], of[8], questions)
 
 
 @borrowing
@@ -136,7 +121,7 @@ def recall_all(view, weights, row, dish, cache):
         fingerprint = _ask(view, row, dish, expert, questions, missing)
         slot = fingerprint & _LOW
         if cache.fingerprint[slot] == fingerprint:
-            _answer(weights, cache, expert, slot)
+            _answer(view, weights, cache, expert, slot, dish)
         else:
             missing += 1
     if missing > 0:
@@ -144,7 +129,7 @@ def recall_all(view, weights, row, dish, cache):
         for i in range(missing):
             # Two of them may share a slot.
             _conclude(view, dish, i, cache)
-            _answer(weights, cache, questions.expert[i], questions.fingerprint[i] & _LOW)
+            _answer(view, weights, cache, questions.expert[i], questions.fingerprint[i] & _LOW, dish)
 
 
 @borrowing
@@ -169,11 +154,17 @@ def _ask(view, row, dish, expert, questions, i):
 
 
 @borrowing
-def _answer(weights, cache, expert, slot):
+def _answer(view, weights, cache, expert, slot, dish):
     at = cache.known_entry[slot, 2]
     cache.weight_at[expert], cache.probability[expert] = at, cache.known[slot]
     cache.weight[expert] = weights[at >> BUCKET_BITS, at & (BUCKETS - 1)]
     cache.row[expert], cache.list[expert] = cache.known_entry[slot, 0], cache.known_entry[slot, 1]
+    if dish == NONE:
+        begin = np.uint64(cache.row[expert]) * np.uint64(view.row.shape[1])
+        for place in range(begin, begin + np.uint64(view.row.shape[1]), _LINE):
+            fetch(view.row, place)
+        if cache.list[expert] < _ONLY:
+            fetch(view.servings, cache.list[expert])
 
 
 @borrowing
@@ -181,7 +172,7 @@ def _go_down(view, dish, count, cache):
     """Let the first questions find the deepest restaurant of their context, and the probability of the dish there."""
     questions, table, depth = cache.questions, view.restaurants, np.uint64(view.columns.shape[1])
     symbols, place, active, trial = questions.symbols, questions.place, questions.active, questions.trial
-    found, levels = questions.found, questions.level
+    reached, levels = questions.reached, questions.level
     for i in range(count):
         expert = questions.expert[i]
         active[i], levels[i] = i, 0
@@ -190,7 +181,7 @@ def _go_down(view, dish, count, cache):
             root = np.int64(expert) * WIDTH
             share = share_of(view, root, dish)
             questions.probability[i] = share if share >= 0.0 else -view.value[root + BACK_OFF] / view.alphabet[0]
-    left = np.uint64(count)
+    left, served = np.uint64(count), _NOTHING
     for level in range(depth):
         tried = _NOTHING
         for a in range(left):
@@ -201,60 +192,50 @@ def _go_down(view, dish, count, cache):
             if room != _NOTHING:
                 at = first_try(np.uint64(symbols[i * depth + level]), room)
                 at = at * _WIDTH + np.uint64(table[restaurant + _FIRST])
-                active[tried], trial[tried], found[tried] = i, at, table[at]
+                active[tried], trial[tried] = i, at
                 tried += _ONE
-        left = _NOTHING
+                # An entry may stand in two lines of the cache.
+                fetch(table, at)
+                fetch(table, at + _WIDTH - _ONE)
+        _go_on(view, dish, served, questions)
+        left = served = _NOTHING
         for a in range(tried):
             i, at = active[a], np.uint64(trial[a])
             wanted = symbols[i * depth + level]
-            if found[a] != wanted:
-                if found[a] == _EMPTY:
+            if table[at] != wanted:
+                if table[at] == _EMPTY:
                     continue
-                restaurant = np.int64(place[i])
-                first, room = np.int64(table[restaurant + FIRST]), np.int64(table[restaurant + ROOM]) >> BUCKET_BITS
-                other = find(table, first, room, WIDTH, wanted)
-                if other == NONE or table[other] == _EMPTY:
+                other = below(view, np.int64(place[i]), wanted)
+                if other == NONE:
                     continue
                 at = np.uint64(other)
             place[i], levels[i] = at, level + _ONE
             active[left] = i
             left += _ONE
+            if dish != NONE:
+                reached[served] = i
+                served += _ONE
+                listed = table[at + _LIST]
+                if listed < _ONLY and questions.probability[i] >= 0.0:
+                    room = np.uint64(table[at + _LENGTH])
+                    fetch(view.servings, np.uint64(listed) + _PAIR * first_try(np.uint64(dish), room))
         if left == _NOTHING:
             break
-        if dish != NONE:
-            _go_on(view, dish, left, questions)
+    _go_on(view, dish, served, questions)
 
 
 @borrowing
 def _go_on(view, dish, count, questions):
-    """Find the probability of the dish where the active questions have come to.
+    """Find the probability of the dish where the first questions of `reached` have come to.
 
     What a restaurant does not serve, none below it serves either: from there on only the back-off factors matter.
     """
-    table, active, trial, found = view.restaurants, questions.active, questions.trial, questions.found
     probability = questions.probability
-    wanted, only = np.uint64(dish), np.uint32(EMPTY - 1 - dish)
     for a in range(count):
-        i = active[a]
-        place = np.uint64(questions.place[i])
-        listed = table[place + _LIST]
-        found[a] = _EMPTY
-        if listed < _ONLY and probability[i] >= 0.0:
-            at = np.uint64(listed) + _PAIR * first_try(wanted, np.uint64(table[place + _LENGTH]))
-            trial[a], found[a] = at, view.servings[at]
-    for a in range(count):
-        i = active[a]
-        place = np.uint64(questions.place[i])
-        above = probability[i]
-        share = -1.0
-        if above >= 0.0:
-            if found[a] == wanted:
-                share = np.float64(view.serving_value[np.uint64(trial[a]) + _VALUE])
-            elif found[a] != _EMPTY:
-                share = share_of(view, np.int64(place), dish)
-            elif table[place + _LIST] == only:
-                share = np.float64(view.value[place + _SHARE])
-        probability[i] = share if share >= 0.0 else -abs(above) * view.value[place + _BACK_OFF]
+        i = questions.reached[a]
+        place, above = np.int64(questions.place[i]), probability[i]
+        share = share_of(view, place, dish) if above >= 0.0 else -1.0
+        probability[i] = share if share >= 0.0 else -abs(above) * view.value[place + BACK_OFF]
 
 
 @borrowing

@@ -154,9 +154,13 @@ def averages_at(place: np.ndarray, outcome: np.ndarray, weight: np.ndarray, shap
     return Averages(first, outcome.astype(np.int32), weight, shape[1])
 
 
-def find_averages(perceptron: Perceptron) -> Averages:
+def find_averages(perceptron: Perceptron | Averages) -> Averages:
     """The means of the weights after each update."""
-    table = table_of_averages(perceptron)
+    return perceptron if isinstance(perceptron, Averages) else averages_of(table_of_averages(perceptron))
+
+
+def averages_of(table: np.ndarray) -> Averages:
+    """Those averages of a table (float32[places, outcomes]) that are not zero."""
     place, outcome = np.nonzero(table)
     return averages_at(place, outcome, table[place, outcome], table.shape)
 

@@ -17,6 +17,7 @@ from .perceptron import (
     Averages,
     Perceptron,
     averages_at,
+    averages_of,
     is_compact,
     is_used,
     new_perceptron,
@@ -32,8 +33,63 @@ _PIECE = 1 << 20
 _DENSEST = 1040
 
 
-def perceptron_to_message(perceptron: Perceptron | Averages) -> dict[str, Any]:
+class StoredPerceptron:
+    """A perceptron as it was stored, all of which has been checked: what predicts reads its averages, and what learns unpacks it.
+
+    message (dict[str, Any]), places, outcomes (int), sparse (bool): See `perceptron_from_message`.
+    RAISES (ValueError): If it is damaged, or of another shape.
+    """
+
+    def __init__(self, message: dict[str, Any], places: int, outcomes: int, *, sparse: bool = False) -> None:
+        self.message, self._how = message, {"places": places, "outcomes": outcomes, "sparse": sparse}
+        clock, rows, columns, found, sums, _ = _read(message, places, outcomes)
+        if clock:
+            found = (found - sums / clock).astype(np.float32)
+        #: What it predicts by: without zeros (Averages), or all (float32[places, outcomes]).
+        self.averages: Averages | np.ndarray
+        if sparse and columns == 1:
+            used = found[:, 0] != 0.0
+            self.averages = averages_at(*np.divmod(rows[used], outcomes), found[used, 0], (places, outcomes))
+        else:
+            table = np.zeros((places, outcomes), dtype=np.float32)
+            table.reshape(-1, columns)[rows] = found
+            self.averages = averages_of(table) if sparse else table
+
+    def unpack(self) -> Perceptron | Averages:
+        """The perceptron."""
+        return perceptron_from_message(self.message, **self._how)
+
+
+class Unpacked:
+    """An attribute that is a perceptron, which may have been stored: it is unpacked when it is asked for. With "stored_" before its name it is
+    what is there.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f"stored_{name}"
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        found = vars(model)[self._name]
+        if isinstance(found, StoredPerceptron):
+            found = vars(model)[self._name] = found.unpack()
+        return found
+
+    def __set__(self, model: Any, value: Any) -> None:
+        vars(model)[self._name] = value
+
+
+def averages_in(perceptron: Any, find: Callable[[Any], Any]) -> Any:
+    """What a perceptron predicts by: the averages of one that was stored, otherwise what `find` makes of it."""
+    return perceptron.averages if isinstance(perceptron, StoredPerceptron) else find(perceptron)
+
+
+def perceptron_to_message(perceptron: Perceptron | Averages | StoredPerceptron) -> dict[str, Any]:
     """A perceptron as a dictionary that srsly can write."""
+    if isinstance(perceptron, StoredPerceptron):
+        if "outcomes" in perceptron.message and "compact" in perceptron.message:
+            return perceptron.message
+        # Earlier versions wrote it otherwise.
+        perceptron = perceptron.unpack()
     if isinstance(perceptron, Averages):
         table = table_of_averages(perceptron)
         perceptron = new_perceptron(*table.shape)._replace(weights=table)
@@ -77,6 +133,21 @@ def perceptron_from_message(message: Any, places: int, outcomes: int, *, sparse:
     RETURNS (Perceptron | Averages): As it was.
     RAISES (ValueError): If it is damaged, or of another shape.
     """
+    clock, rows, columns, table, sums, compact = _read(message, places, outcomes)
+    if sparse and compact and columns == 1:
+        return averages_at(*np.divmod(rows, outcomes), table.ravel(), (places, outcomes))
+    perceptron = new_perceptron(places, outcomes)
+    perceptron.weights.reshape(-1, columns)[rows] = table
+    if clock:
+        write_sums(perceptron, rows * columns, sums)
+    perceptron.clock[0] = clock
+    return perceptron
+
+
+def _read(message: Any, places: int, outcomes: int) -> tuple:
+    """What a message says, see `perceptron_from_message`: the clock; where the weights stand that are not zero (int64[n]), and how many there are
+    from each on; these weights, and the sums of their changes (float32[n, columns], float64[n, columns]); and whether it is compact.
+    """
     # Files of earlier versions have whole rows.
     name, columns = ("gaps", outcomes) if isinstance(message, dict) and "gaps" in message else ("entries", 1)
     try:
@@ -102,15 +173,8 @@ def perceptron_from_message(message: Any, places: int, outcomes: int, *, sparse:
     table = _unfold(unpack_integers(whole)) if whole else unpack_table(weights, np.float32, (len(rows), columns))
     if len(table) != len(rows) or (whole and not compact):
         raise ValueError("its weights are not as many as they should be, or not those of what is compact")
-    if sparse and compact and columns == 1:
-        return averages_at(*np.divmod(rows, outcomes), table.ravel(), (places, outcomes))
-    perceptron = new_perceptron(places, outcomes)
-    perceptron.weights.reshape(-1, columns)[rows] = table
     # Where no time has passed there are no sums, however long their zeros are.
-    if clock:
-        write_sums(perceptron, rows * columns, unpack_table(sums, np.float64, (len(rows), columns)))
-    perceptron.clock[0] = clock
-    return perceptron
+    return clock, rows, columns, table, unpack_table(sums, np.float64, table.shape) if clock else None, compact
 
 
 def pack_table(values: np.ndarray) -> bytes:

@@ -19,14 +19,20 @@ from ..easy_first.learning import Learning, Lessons, Report, learn_parsing, room
 from ..easy_first.parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
 from ..easy_first.perceptron import (
     Averages,
-    Perceptron,
     averages_alone,
     check_can_learn,
     find_averages,
     new_perceptron,
     table_of_averages,
 )
-from ..easy_first.storage import pack_table, perceptron_from_message, perceptron_to_message, unpack_table
+from ..easy_first.storage import (
+    StoredPerceptron,
+    Unpacked,
+    averages_in,
+    pack_table,
+    perceptron_to_message,
+    unpack_table,
+)
 from ..easy_first.templates import Templates, compile_templates
 from ..storage.schema import (
     Field,
@@ -172,6 +178,7 @@ class TreeModel(ClassedModel):
     guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
+    arc_perceptron, label_perceptron = Unpacked(), Unpacked()
     called = "an easy-first parser"
     learned = "arcs"
 
@@ -209,8 +216,7 @@ class TreeModel(ClassedModel):
     def _forget(self) -> None:
         self.labels: list[str] = []
         self.vocabulary: Vocabulary | None = None
-        self.arc_perceptron: Perceptron | None = None
-        self.label_perceptron: Perceptron | Averages | None = None
+        self.arc_perceptron = self.label_perceptron = None
         self.confidence: np.ndarray | None = None
         self.progress = ParserProgress()
         self._predicting: tuple[Scorer, Scorer] | None = None
@@ -322,11 +328,9 @@ class TreeModel(ClassedModel):
 
     def _scorers(self) -> tuple[Scorer, Scorer]:
         if self._predicting is None:
-            found = self.label_perceptron
-            averages = found if isinstance(found, Averages) else find_averages(found)
             self._predicting = (
-                _scorer(self._arcs, table_of_averages(self.arc_perceptron)),
-                _scorer(self._labels, averages),
+                _scorer(self._arcs, averages_in(self.stored_arc_perceptron, table_of_averages)),
+                _scorer(self._labels, averages_in(self.stored_label_perceptron, find_averages)),
             )
         return self._predicting
 
@@ -392,8 +396,8 @@ class TreeModel(ClassedModel):
             **vocabulary_to_message(self.vocabulary),
             "labels": self.labels,
             **self._classed(),
-            "arcs": perceptron_to_message(self.arc_perceptron),
-            "arc_labels": perceptron_to_message(self.label_perceptron),
+            "arcs": perceptron_to_message(self.stored_arc_perceptron),
+            "arc_labels": perceptron_to_message(self.stored_label_perceptron),
             "confidence": None if self.confidence is None else self.confidence.tolist(),
             **_PROGRESS.write(progress),
         }
@@ -403,8 +407,8 @@ class TreeModel(ClassedModel):
         self.initialize(vocabulary_from_message(message, self.vocabulary_settings.rule), labels, empty=True)
         self._read_classed(message)
         of_arcs, of_labels = part(message, "arcs", dict), part(message, "arc_labels", dict)
-        self.arc_perceptron = perceptron_from_message(of_arcs, self.arc_places, 2)
-        self.label_perceptron = perceptron_from_message(of_labels, self.label_places, max(1, len(labels)), sparse=True)
+        self.arc_perceptron = StoredPerceptron(of_arcs, self.arc_places, 2)
+        self.label_perceptron = StoredPerceptron(of_labels, self.label_places, max(1, len(labels)), sparse=True)
         if message.get("confidence") is not None:
             self.confidence = read_weights(part(message, "confidence", list), UNLEARNED)
         guides = HEADS if self.is_guided else 0

@@ -13,7 +13,7 @@ from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch, Possible, Sequences, decide, find_leads, new_board
 from ..easy_first.classification_learning import learn_outcomes
 from ..easy_first.perceptron import Perceptron, averages_alone, check_can_learn, new_perceptron, table_of_averages
-from ..easy_first.storage import perceptron_from_message, perceptron_to_message
+from ..easy_first.storage import StoredPerceptron, Unpacked, averages_in, perceptron_to_message
 from ..easy_first.words import (
     CANDIDATES,
     GUIDE_ATTRIBUTES,
@@ -74,6 +74,7 @@ class WordClassifier(ClassedModel):
     guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
+    perceptron = Unpacked()
     learned = "perceptron"
 
     def __init__(
@@ -98,7 +99,7 @@ class WordClassifier(ClassedModel):
         self.lexicon: Lexicon | None = None
         self.candidates: WordOutcomes | None = None
         self._possible: Possible | None = None
-        self.perceptron: Perceptron | None = None
+        self.perceptron = None
         self._weights: np.ndarray | None = None
 
     def _read_with(self, *, is_classed: bool) -> bool:
@@ -238,7 +239,7 @@ class WordClassifier(ClassedModel):
 
     def _average(self) -> np.ndarray:
         if self._weights is None:
-            self._weights = table_of_averages(self.perceptron)
+            self._weights = averages_in(self.stored_perceptron, table_of_averages)
         return self._weights
 
     # Storage
@@ -255,7 +256,7 @@ class WordClassifier(ClassedModel):
             **vocabulary_to_message(self.vocabulary),
             **candidates_to_message(self.candidates),
             **self._classed(),
-            "perceptron": perceptron_to_message(self.perceptron),
+            "perceptron": perceptron_to_message(self.stored_perceptron),
             **_TRAINING.write(vars(self.training)),
         }
 
@@ -265,6 +266,6 @@ class WordClassifier(ClassedModel):
         candidates = None
         if self.task.possible == CANDIDATES:
             candidates = candidates_from_message(message, len(vocabulary.tags))
-        perceptron = perceptron_from_message(part(message, "perceptron", dict), self.places, 1)
+        perceptron = StoredPerceptron(part(message, "perceptron", dict), self.places, 1)
         self.initialize(vocabulary, candidates, perceptron)
         self.training = Pass(**_TRAINING.read(message, {}))

@@ -20,7 +20,14 @@ from spacy_hpyp.easy_first.perceptron import (
     table_of_averages,
     tick,
 )
-from spacy_hpyp.easy_first.storage import pack_table, perceptron_from_message, perceptron_to_message, unpack_table
+from spacy_hpyp.easy_first.storage import (
+    StoredPerceptron,
+    averages_in,
+    pack_table,
+    perceptron_from_message,
+    perceptron_to_message,
+    unpack_table,
+)
 from spacy_hpyp.storage.arrays import pack_integers, unpack_integers
 
 PLACES, OUTCOMES = 64, 3
@@ -125,6 +132,24 @@ def test_rows_of_files_of_earlier_versions_are_read(outcomes):
     loaded = perceptron_from_message(message, PLACES, outcomes)
     assert np.array_equal(loaded.weights, perceptron.weights)
     assert np.array_equal(sums_of(loaded), sums)
+
+
+@pytest.mark.parametrize("outcomes", [1, 3, 9])
+@pytest.mark.parametrize("updates", [0, 1, 50])
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_was_stored_predicts_as_what_is_unpacked(updates, outcomes, alone):
+    perceptron, _ = random_perceptron(updates, outcomes=outcomes)
+    message = perceptron_to_message(averages_alone(perceptron) if alone else perceptron)
+    for sparse, find in ((False, table_of_averages), (True, find_averages)):
+        stored = StoredPerceptron(message, PLACES, outcomes, sparse=sparse)
+        assert perceptron_to_message(stored) is message
+        assert averages_in(stored, None) is stored.averages
+        expected = find(stored.unpack())
+        for found, own in zip(stored.averages, expected) if sparse else [(stored.averages, expected)]:
+            assert np.array_equal(found, own)
+        # As earlier versions wrote it.
+        earlier = {name: value for name, value in message.items() if name != "outcomes"}
+        assert perceptron_to_message(StoredPerceptron(earlier, PLACES, outcomes, sparse=sparse)) == message
 
 
 def test_averages_alone_predict_the_same_to_a_32nd_and_learn_no_more():

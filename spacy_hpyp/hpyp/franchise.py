@@ -15,6 +15,8 @@ no compiled function allocates or writes beyond what has been reserved. Restaura
 left stay, since he may come back, until `reserve` lets them go where it would have to make room.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -24,11 +26,11 @@ from ..compiled import NONE, borrowing, by_reference, compiled, overwrite
 # Columns of `Franchise.restaurants`.
 PARENT, SYMBOL, TIER, CUSTOMERS, TABLES, FIRST = range(6)
 # Columns of `Franchise.servings`.
-RESTAURANT, DISH, SERVED, OPEN, CELL, ABOVE, NEXT = range(7)
+RESTAURANT, DISH, SERVED, ABOVE, NEXT, OPEN, CELL = range(7)
 # Columns of `Franchise.cells`.
 SIZE, COUNT, LINK = range(3)
 # Entries of `Franchise.used`.
-N_RESTAURANTS, N_SERVINGS, N_CELLS, FREE_CELL = range(4)
+N_RESTAURANTS, N_SERVINGS, N_CELLS, FREE_CELL, N_INDEXED = range(5)
 
 _SMALLEST = 64
 _FULLEST = 0.6
@@ -49,14 +51,14 @@ class Franchise(NamedTuple):
         These are the counts of interpolated Kneser-Ney smoothing (Teh 2006, section 5): the minimal path.
     own_tables (bool[1]): Whether every customer has a table of his own, so that each restaurant counts what has been observed,
         as the estimators of Eisner (1996) do: the maximal path.
-    used (int64[4]): Restaurants, servings and cells in use, and the first free cell.
+    used (int64[5]): Restaurants, servings and cells in use, the first free cell, and servings in the index.
     restaurants (int32[*, 6]): PARENT, SYMBOL (the context symbol that leads here from the parent), TIER, CUSTOMERS,
         TABLES, FIRST (serving). A parent's number is smaller than its children's.
     restaurant_index (int32[2**i]): Open addressing from (parent, symbol) to the restaurant. The key is read off the restaurant
         itself, which is looked at next anyway.
-    servings (int32[*, 7]): RESTAURANT, DISH, SERVED (customers), OPEN (tables), CELL (first, or `NONE`), ABOVE (the
-        serving of the same dish in the parent restaurant), NEXT (serving of this restaurant).
-    serving_index (int32[2**i]): Open addressing from (restaurant, dish) to the serving.
+    servings (int32[*, 5 or 7]): RESTAURANT, DISH, SERVED (customers), ABOVE (the serving of the same dish in the parent restaurant),
+        NEXT (serving of this restaurant); and unless there is one table at most, OPEN (tables) and CELL (first, or `NONE`).
+    serving_index (int32[2**i]): Open addressing from (restaurant, dish) to the serving, of all but the first of each restaurant.
     cells (int32[*, 3]): SIZE of the table, COUNT of such tables, LINK to the next cell.
     path (int32[depth + 1]), chain (int32[depth + 1]), value (float64[depth + 2]): Workspace of those who seat customers.
     """
@@ -86,6 +88,7 @@ def new_franchise(
     *,
     one_table: bool = False,
     own_tables: bool = False,
+    passes_on: bool = False,
 ) -> Franchise:
     """An empty franchise.
 
@@ -93,6 +96,7 @@ def new_franchise(
     alphabet (int): The number of dishes.
     discount, strength (float): The first value of every tier's hyperparameters.
     one_table, own_tables (bool): See `Franchise`; one of them at most.
+    passes_on (bool): Whether a discount may be 1, so that there are several tables for a dish in any case.
     RETURNS (Franchise): With the experts' roots as its only restaurants.
     RAISES (ValueError): If the alphabet is empty.
     """
@@ -101,6 +105,7 @@ def new_franchise(
     columns = np.ascontiguousarray(columns, dtype=np.int32)
     experts, depth = columns.shape
     tiers = experts * (depth + 1)
+    width = OPEN if one_table and not passes_on else CELL + 1
     franchise = Franchise(
         columns=columns,
         discount=np.full(tiers, discount),
@@ -108,10 +113,10 @@ def new_franchise(
         alphabet=np.array([alphabet], dtype=np.int64),
         one_table=np.array([one_table]),
         own_tables=np.array([own_tables]),
-        used=np.array([0, 0, 0, NONE], dtype=np.int64),
+        used=np.array([0, 0, 0, NONE, 0], dtype=np.int64),
         restaurants=np.empty((_SMALLEST, 6), dtype=np.int32),
         restaurant_index=np.full(2 * _SMALLEST, NONE, dtype=np.int32),
-        servings=np.empty((_SMALLEST, 7), dtype=np.int32),
+        servings=np.empty((_SMALLEST, width), dtype=np.int32),
         serving_index=np.full(2 * _SMALLEST, NONE, dtype=np.int32),
         cells=np.empty((_SMALLEST, 3), dtype=np.int32),
         path=np.empty(depth + 1, dtype=np.int32),
@@ -145,15 +150,22 @@ def reserve(franchise: Franchise, events: int) -> Franchise:
     return reserve_rows(franchise, *rooms)
 
 
-def copy_of(franchise: Franchise, events: int) -> Franchise:
-    """A franchise of its own with the same seating, and with room as `reserve` makes it."""
-    rooms = _rooms_for(franchise, events)
-    longer = {
-        name: _with_room(getattr(franchise, name), used, used + room)
-        for name, used, room in zip(("restaurants", "servings", "cells"), franchise.used, rooms)
-    }
-    others = {name: part.copy() for name, part in franchise._asdict().items() if name not in longer}
-    return reserve_rows(Franchise(**longer, **others), *rooms)
+@contextmanager
+def lent(franchise: Franchise, events: int) -> Iterator[Franchise]:
+    """A franchise that customers of a number of events may leave, and none may come to; when it is given back, all sit where they sat.
+
+    What changes is kept meanwhile, and not the whole franchise: nobody else may read it, or change it, until then.
+    """
+    restaurants, servings, cells = franchise.used[: N_CELLS + 1].tolist()
+    rows = franchise.servings[:servings]
+    changing = franchise.restaurants[:restaurants, CUSTOMERS : TABLES + 1], rows[:, SERVED], rows[:, OPEN:]
+    kept, used = [each.copy() for each in changing], franchise.used[N_CELLS:].copy()
+    try:
+        yield franchise._replace(cells=_with_room(franchise.cells, cells, cells + _rooms_for(franchise, events)[2]))
+    finally:
+        for each, before in zip(changing, kept):
+            each[:] = before
+        franchise.used[N_CELLS:] = used
 
 
 def _rooms_for(franchise: Franchise, events: int) -> tuple[int, int, int]:
@@ -167,7 +179,8 @@ def _has_room(franchise: Franchise, restaurants: int, servings: int, cells: int)
     used = franchise.used
     return (
         used[N_RESTAURANTS] + restaurants <= min(len(franchise.restaurants), _FULLEST * len(franchise.restaurant_index))
-        and used[N_SERVINGS] + servings <= min(len(franchise.servings), _FULLEST * len(franchise.serving_index))
+        and used[N_SERVINGS] + servings <= len(franchise.servings)
+        and used[N_INDEXED] + servings <= _FULLEST * len(franchise.serving_index)
         and used[N_CELLS] + cells <= len(franchise.cells)
     )
 
@@ -188,7 +201,7 @@ def compact(franchise: Franchise) -> Franchise:
     RETURNS (Franchise): The franchise to go on with, with as much room in all; the one passed in must not be used any more.
     """
     fresh = franchise._replace(
-        used=np.array([0, 0, 0, NONE], dtype=np.int64),
+        used=np.array([0, 0, 0, NONE, 0], dtype=np.int64),
         restaurants=np.empty_like(franchise.restaurants),
         restaurant_index=np.full_like(franchise.restaurant_index, NONE),
         servings=np.empty_like(franchise.servings),
@@ -196,8 +209,9 @@ def compact(franchise: Franchise) -> Franchise:
         cells=np.empty_like(franchise.cells),
     )
     _copy_occupied(franchise, fresh)
-    fill_index(fresh.restaurant_index, fresh.restaurants, fresh.used[N_RESTAURANTS])
-    fill_index(fresh.serving_index, fresh.servings, fresh.used[N_SERVINGS])
+    used, restaurants = fresh.used, fresh.restaurants
+    fill_index(fresh.restaurant_index, restaurants, used[N_RESTAURANTS], restaurants[:0])
+    used[N_INDEXED] = fill_index(fresh.serving_index, fresh.servings, used[N_SERVINGS], restaurants)
     return fresh
 
 
@@ -234,7 +248,7 @@ def _copy_occupied(franchise, fresh):
         row[RESTAURANT] = restaurant_now[row[RESTAURANT]]
         row[ABOVE] = serving_now[row[ABOVE]]
         row[NEXT] = serving_now[_occupied(servings, row[NEXT])]
-        cell = row[CELL]
+        cell = row[CELL] if len(row) > CELL else NONE
         if cell != NONE:
             row[CELL] = cells
         while cell != NONE:
@@ -255,13 +269,16 @@ def _occupied(servings, serving):
 
 def reserve_rows(franchise: Franchise, restaurants: int, servings: int, cells: int) -> Franchise:
     """Make room for a number of new restaurants, servings and cells; see `reserve`."""
-    used = franchise.used
+    used, rows = franchise.used, franchise.restaurants
+    indexed = used[N_INDEXED] + servings
     return franchise._replace(
-        restaurants=_longer(franchise.restaurants, used[N_RESTAURANTS], restaurants),
+        restaurants=_longer(rows, used[N_RESTAURANTS], restaurants),
         servings=_longer(franchise.servings, used[N_SERVINGS], servings),
         cells=_longer(franchise.cells, used[N_CELLS], cells),
-        restaurant_index=_wider(franchise.restaurant_index, franchise.restaurants, used[N_RESTAURANTS], restaurants),
-        serving_index=_wider(franchise.serving_index, franchise.servings, used[N_SERVINGS], servings),
+        restaurant_index=_wider(
+            franchise.restaurant_index, used[N_RESTAURANTS] + restaurants, rows, used[N_RESTAURANTS], rows[:0]
+        ),
+        serving_index=_wider(franchise.serving_index, indexed, franchise.servings, used[N_SERVINGS], rows),
     )
 
 
@@ -281,26 +298,31 @@ def _with_room(rows: np.ndarray, used: int, room: int) -> np.ndarray:
     return copy
 
 
-def _wider(index: np.ndarray, rows: np.ndarray, used: int, more: int) -> np.ndarray:
+def _wider(index: np.ndarray, entries: int, rows: np.ndarray, used: int, restaurants: np.ndarray) -> np.ndarray:
+    """An index with room for so many entries, see `fill_index`."""
     size = len(index)
-    while used + more > _FULLEST * size:
+    while entries > _FULLEST * size:
         size *= 2
     if size == len(index):
         return index
     index = np.full(size, NONE, dtype=np.int32)
-    fill_index(index, rows, used)
+    fill_index(index, rows, used, restaurants)
     return index
 
 
 @compiled
-def fill_index(index, rows, used):
-    """Enter rows [0, used) into an empty open-addressing index under their first two columns.
+def fill_index(index, rows, used, restaurants):
+    """Enter rows [0, used) into an empty open-addressing index under their first two columns; where the first is `NONE` (roots) there is no entry.
 
-    Rows whose first column is `NONE` (roots) have no entry.
+    restaurants (int32[*, 6]): Of servings, those that they belong to: the first one of each has no entry. Otherwise nothing.
+    RETURNS (int): How many entries there are.
     """
+    entries = 0
     for row in range(used):
-        if rows[row, 0] != NONE:
+        if rows[row, 0] != NONE and (len(restaurants) == 0 or restaurants[rows[row, 0], FIRST] != row):
             index[slot_of(index, rows, rows[row, 0], rows[row, 1])] = row
+            entries += 1
+    return entries
 
 
 @borrowing
@@ -317,6 +339,12 @@ def slot_of(index, rows, first, second):
     while index[slot] != NONE and (rows[index[slot], 0] != first or rows[index[slot], 1] != second):
         slot = (slot + 1) & mask
     return slot
+
+
+@borrowing
+def tables_of(serving):
+    """How many tables there are for a dish, by a row of `servings`."""
+    return serving[OPEN] if len(serving) > OPEN else min(serving[SERVED], np.int32(1))
 
 
 @borrowing
@@ -439,7 +467,7 @@ def dish_probability(franchise, restaurant, dish):
             discount, strength = franchise.discount[row[TIER]], franchise.strength[row[TIER]]
             total = strength + row[CUSTOMERS]
             if serving != NONE:
-                probability += factor * (servings[serving, SERVED] - discount * servings[serving, OPEN]) / total
+                probability += factor * (servings[serving, SERVED] - discount * tables_of(servings[serving])) / total
             factor *= (strength + discount * row[TABLES]) / total
         restaurant = row[PARENT]
     return probability + factor / franchise.alphabet[0]
@@ -466,6 +494,6 @@ def restaurant_distribution(franchise, restaurant, out):
         out *= (strength + discount * row[TABLES]) / total
         serving = row[FIRST]
         while serving != NONE:
-            held = franchise.servings[serving, SERVED] - discount * franchise.servings[serving, OPEN]
+            held = franchise.servings[serving, SERVED] - discount * tables_of(franchise.servings[serving])
             out[franchise.servings[serving, DISH]] += held / total
             serving = franchise.servings[serving, NEXT]

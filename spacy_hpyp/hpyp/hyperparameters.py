@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, compiled
 from . import franchise as column
-from .franchise import Franchise
+from .franchise import Franchise, tables_of
 
 #: Below this discount the closed form of the likelihood loses its precision; a slice never goes there.
 SMALLEST_DISCOUNT = 1e-6
@@ -72,9 +72,9 @@ def _tally(franchise, small, large):
     for serving in range(franchise.used[column.N_SERVINGS]):
         row = servings[serving]
         tier = restaurants[row[column.RESTAURANT], column.TIER]
-        if row[column.OPEN] == 1:
+        if tables_of(row) == 1:
             noted = _note(small, large, noted, 2, tier, row[column.SERVED], 1)
-        cell = row[column.CELL]
+        cell = row[column.CELL] if len(row) > column.CELL else NONE
         while cell != NONE:
             noted = _note(small, large, noted, 2, tier, cells[cell, column.SIZE], cells[cell, column.COUNT])
             cell = cells[cell, column.LINK]

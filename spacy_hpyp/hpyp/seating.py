@@ -17,6 +17,7 @@ from .franchise import (
     FREE_CELL,
     LINK,
     N_CELLS,
+    N_INDEXED,
     N_RESTAURANTS,
     N_SERVINGS,
     NEXT,
@@ -33,6 +34,7 @@ from .franchise import (
     restaurant_probability,
     serving_of,
     slot_of,
+    tables_of,
 )
 
 
@@ -86,12 +88,15 @@ def _open_serving(franchise, restaurant, dish, above):
     servings[serving, RESTAURANT] = restaurant
     servings[serving, DISH] = dish
     servings[serving, SERVED] = 0
-    servings[serving, OPEN] = 0
-    servings[serving, CELL] = NONE
     servings[serving, ABOVE] = above
-    servings[serving, NEXT] = restaurants[restaurant, FIRST]
+    if servings.shape[1] > OPEN:
+        servings[serving, OPEN], servings[serving, CELL] = 0, NONE
+    before = restaurants[restaurant, FIRST]
+    servings[serving, NEXT] = before
     restaurants[restaurant, FIRST] = serving
-    franchise.serving_index[slot_of(franchise.serving_index, servings, restaurant, dish)] = serving
+    if before != NONE:
+        franchise.used[N_INDEXED] += 1
+        franchise.serving_index[slot_of(franchise.serving_index, servings, restaurant, servings[before, DISH])] = before
     return serving
 
 
@@ -156,7 +161,7 @@ def _count_table(franchise, serving, size, change):
 def _grow_table(franchise, serving, size):
     """Seat a customer at a table where a number of others sit."""
     row = franchise.servings[serving]
-    if row[OPEN] > 1:
+    if tables_of(row) > 1:
         _count_table(franchise, serving, size, -1)
         _count_table(franchise, serving, size + 1, 1)
     row[SERVED] += 1
@@ -167,7 +172,7 @@ def _grow_table(franchise, serving, size):
 def _pick_table(franchise, serving, discount, rng):
     """Draw one of a serving's tables: one of size s with weight (s - d). Returns its size."""
     row = franchise.servings[serving]
-    if row[OPEN] <= 1:
+    if tables_of(row) <= 1:
         return row[SERVED]
     left = rng.random() * (row[SERVED] - discount * row[OPEN])
     cell = row[CELL]
@@ -183,12 +188,13 @@ def _pick_table(franchise, serving, discount, rng):
 def _open_table(franchise, serving):
     """Seat a customer at a new table."""
     row = franchise.servings[serving]
-    if row[OPEN] == 1:
-        _count_table(franchise, serving, row[SERVED], 1)
-    if row[OPEN] >= 1:
-        _count_table(franchise, serving, 1, 1)
+    if len(row) > OPEN:
+        if row[OPEN] == 1:
+            _count_table(franchise, serving, row[SERVED], 1)
+        if row[OPEN] >= 1:
+            _count_table(franchise, serving, 1, 1)
+        row[OPEN] += 1
     row[SERVED] += 1
-    row[OPEN] += 1
     franchise.restaurants[row[RESTAURANT], CUSTOMERS] += 1
     franchise.restaurants[row[RESTAURANT], TABLES] += 1
 
@@ -197,7 +203,7 @@ def _open_table(franchise, serving):
 def _shrink_table(franchise, serving, size):
     """Take a customer away from a table of a size; one of size 1 closes."""
     row = franchise.servings[serving]
-    if row[OPEN] > 1:
+    if tables_of(row) > 1:
         _count_table(franchise, serving, size, -1)
         if size > 1:
             _count_table(franchise, serving, size - 1, 1)
@@ -205,10 +211,11 @@ def _shrink_table(franchise, serving, size):
     franchise.restaurants[row[RESTAURANT], CUSTOMERS] -= 1
     if size > 1:
         return
-    row[OPEN] -= 1
     franchise.restaurants[row[RESTAURANT], TABLES] -= 1
-    if row[OPEN] == 1:
-        _count_table(franchise, serving, franchise.cells[row[CELL], SIZE], -1)
+    if len(row) > OPEN:
+        row[OPEN] -= 1
+        if row[OPEN] == 1:
+            _count_table(franchise, serving, franchise.cells[row[CELL], SIZE], -1)
 
 
 @borrowing
@@ -250,16 +257,17 @@ def seat_noting(franchise, restaurant, dish, rng):
             franchise,
             path[level],
             servings[chain[level], SERVED],
-            servings[chain[level], OPEN],
+            tables_of(servings[chain[level]]),
             value[level],
         )
     for level in range(depth, -1, -1):
         serving = chain[level]
         tier = restaurants[path[level], TIER]
         discount = franchise.discount[tier]
-        joining = servings[serving, SERVED] - discount * servings[serving, OPEN]
+        tables = tables_of(servings[serving])
+        joining = servings[serving, SERVED] - discount * tables
         fresh = franchise.strength[tier] + discount * restaurants[path[level], TABLES]
-        if servings[serving, OPEN] > 0 and _joins(franchise, discount, joining, joining + fresh * value[level], rng):
+        if tables > 0 and _joins(franchise, discount, joining, joining + fresh * value[level], rng):
             size = _pick_table(franchise, serving, discount, rng)
             _grow_table(franchise, serving, size)
             return value[depth + 1], depth - level, size + 1

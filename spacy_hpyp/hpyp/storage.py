@@ -6,6 +6,7 @@ listed for the restaurants of whole contexts alone: all others serve what is ser
 everything else, such as parents, tiers and totals, follows and is rebuilt.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from ..compat.memory import giving_back
 from ..compiled import NONE, compiled
 from ..storage.arrays import FEW, HIGHEST, PER_BYTE, pack_integers, unpack_integers
 from . import franchise as column
-from .franchise import Franchise, fill_index, new_franchise, reserve_rows, walk_cells
+from .franchise import Franchise, new_franchise, reserve_rows, tables_of, walk_cells
 
 _COLUMNS = ("children", "symbol", "dishes", "dish", "customers", "tables", "kinds", "size", "count")
 _HIGHEST_STRENGTH = 1e9
+# Of so many rows of a franchise that was stored, there is room for one more.
+_SPARE = 8
 
 
 @giving_back
@@ -40,7 +43,7 @@ def pack(franchise: Franchise) -> dict[str, Any]:
     rows = _sort(rows, place, dishes)
     del place
     kinds, size, tables = _list_cells(franchise, rows)
-    opened = servings[rows if len(kinds) else rows[:0], column.OPEN]
+    opened = servings[rows, column.OPEN] if len(kinds) else np.empty(0, dtype=np.int32)
     deepest = _is_deepest(restaurants[order, column.TIER], franchise.columns)
     rows, dishes = rows[np.repeat(deepest, dishes)], dishes[deepest]
     return {
@@ -114,35 +117,24 @@ def _number_occupied(franchise: Franchise) -> tuple[np.ndarray, np.ndarray, list
 
 def _list_cells(franchise: Franchise, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For servings with several tables: how many table sizes each has; and all of their sizes and counts."""
-    rows = rows[franchise.servings[rows, column.OPEN] > 1]
+    rows = rows[franchise.servings[rows, column.OPEN] > 1] if franchise.servings.shape[1] > column.OPEN else rows[:0]
     kinds, cells = walk_cells(franchise, rows)
     owner = np.repeat(np.arange(len(rows)), kinds)
     cells = cells[np.lexsort((cells[:, column.SIZE], owner))]
     return kinds, cells[:, column.SIZE], cells[:, column.COUNT]
 
 
-@giving_back
-def unpack(
-    packed: Any,
-    columns: np.ndarray,
-    alphabet: int,
-    *,
-    one_table: bool = False,
-    own_tables: bool = False,
-    indexed: bool = True,
-) -> Franchise:
-    """Rebuild a franchise from what `pack` made of it.
+def unpack_experts(
+    packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool = False, own_tables: bool = False
+) -> Iterator[Franchise]:
+    """Rebuild the experts of a franchise one after the other, each as a franchise of its own in which nothing can be found: a view needs
+    no more than the rows. Only when all are there is all that was packed known to be sound.
 
-    columns (int32[experts, depth]), alphabet (int), one_table, own_tables (bool): What the franchise has to fit, see
-        `Franchise`. With one table at most for each dish, or one for each customer, it is a seating that could have been sampled
-        too, but not the other way round.
-    indexed (bool): Whether restaurants and servings are to be found, as they must be where anything is seated: a view needs no more than
-        the rows.
-    RETURNS (Franchise): The seating; later draws from it are those of the original.
-    RAISES (ValueError): If the content is damaged or is no seating of such a franchise.
+    See `unpack`.
     """
-    franchise = new_franchise(columns, alphabet, one_table=one_table, own_tables=own_tables)
+    levels = np.sum(columns != NONE, axis=1)
     experts, depth = columns.shape
+    tiers = experts * (depth + 1)
     try:
         # Some columns, as one of nothing but single tables, take no room. All of them together do.
         most = max(FEW, PER_BYTE * sum(len(packed[name]["data"]) for name in _COLUMNS))
@@ -151,85 +143,175 @@ def unpack(
         sizes = [int(size) for size in packed["restaurants"]]
     except (KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"a part of a distribution is missing or of the wrong kind ({error})") from error
-
-    def read(name: str) -> np.ndarray:
-        return unpack_integers(packed[name], most)
-
-    tiers = experts * (depth + 1)
     _require(discount.shape == strength.shape == (tiers,), "the hyperparameters do not fit the context lists")
     _require((discount >= 0) & (discount <= 1) & np.isfinite(strength), "a discount is not between 0 and 1")
     _require(strength > -discount, "a strength is not above the negative discount")
     _require(strength < _HIGHEST_STRENGTH, "a strength is too large")
-    franchise.discount[:] = discount
-    franchise.strength[:] = strength
-    n = experts + sum(sizes)
     are_counted = len(sizes) == experts and min(sizes, default=0) >= 0
     _require(are_counted, "the number of experts is not that of the context lists")
-    children, symbol, dishes = read("children"), read("symbol"), read("dishes")
-    _require(len(children) == n and len(symbol) == n - experts, "the restaurants are not all there")
-    # Each column is entered where it belongs, and checked there: copies of all of them would take as much memory again.
-    franchise = reserve_rows(franchise, n, 0, 0)
-    rows = franchise.restaurants[:n]
-    parent, tier = rows[:, column.PARENT], rows[:, column.TIER]
-    parent[:], tier[:] = _parents(children, sizes, columns)
-    rows[experts:, column.SYMBOL] = symbol
-    del children, symbol
-    _require(_ascending(parent[experts:], rows[experts:, column.SYMBOL]), "two restaurants have the same context")
-    deepest = _is_deepest(tier, columns)
-    dish, entered = read("dish"), read("customers")
-    whole = len(dishes) in (np.count_nonzero(deepest), n) and len(dish) == len(entered) == dishes.sum()
+    found = (unpack_integers(packed[name], most, narrow=True) for name in _COLUMNS)
+    children, symbol, dishes, dish, entered, opened, kinds, size, count = found
+    begins = [experts + sum(sizes[:expert]) for expert in range(experts + 1)]
+    _require(len(children) == len(symbol) + experts == begins[-1], "the restaurants are not all there")
+    # Roots come before all others.
+    families = [np.append(children[e], children[begins[e] : begins[e + 1]]) for e in range(experts)]
+    bounds = [_generations(*each) for each in zip(families, levels)]
+    # Of whole contexts, of which roots may be some.
+    spans = [(bound[-2], bound[-1]) if len(bound) == 2 else (bound[-2] - 1, bound[-1] - 1) for bound in bounds]
+    _require(dishes.sum() == len(dish) == len(entered), "the servings are not all there")
+    if len(dishes) == len(children):
+        # Files of earlier versions list what all restaurants serve.
+        own = np.zeros(len(children), dtype=bool)
+        for expert, (begin, end) in enumerate(spans):
+            first = begins[expert] if levels[expert] else expert
+            own[first + begin : first + end] = True
+        chosen = np.repeat(own, dishes)
+        dish, entered, dishes = dish[chosen], entered[chosen], dishes[own]
+    listed, restaurant, serving = {}, 0, 0
+    for expert in np.argsort(levels > 0, kind="stable").tolist():
+        own = dishes[restaurant : restaurant + spans[expert][1] - spans[expert][0]]
+        listed[expert] = own, slice(serving, serving + int(own.sum()))
+        restaurant, serving = restaurant + len(own), listed[expert][1].stop
+    whole = restaurant == len(dishes) == sum(end - begin for begin, end in spans)
     _require(whole, "the servings are not all there")
     _require(int(dish.max(initial=0)) < alphabet, "a dish is not in the alphabet")
-    if len(dishes) == n:
-        # Files of earlier versions list what all restaurants serve.
-        own = np.repeat(deepest, dishes)
-        dish, entered, dishes = dish[own], entered[own], dishes[deepest]
-    place = np.repeat(np.flatnonzero(deepest).astype(np.int32), dishes)
-    _require(_ascending(place, dish), "a restaurant serves a dish twice")
-    place, dish, above = _with_inner(place, dish, parent, alphabet)
-    franchise = reserve_rows(franchise, 0, len(dish), 0)
-    served = franchise.servings[: len(dish)]
-    restaurant, customers, tables = (served[:, each] for each in (column.RESTAURANT, column.SERVED, column.OPEN))
-    restaurant[:], served[:, column.DISH], served[:, column.ABOVE] = place, dish, above
-    opened = read("tables")
-    _require(len(opened) in (0, len(served)), "the servings are not all there")
-    tables[:] = opened if len(opened) else 1
-    sent = np.bincount(above[above != NONE], tables[above != NONE], len(served))
-    _require(sent < HIGHEST, "a restaurant has more customers than can be counted")
-    customers[:] = sent
-    customers[deepest[place]] = entered
-    _require((1 <= tables) & (tables <= customers), "a serving has no table or more tables than customers")
-    franchise.used[: column.N_CELLS] = n, len(served)
-    _require(_add_up(franchise) < HIGHEST, "a restaurant has more customers than can be counted")
-    del place, dish, dishes, above, sent
-    # With a discount of 1 there is no choice.
-    no_choice = (discount == 1.0)[tier][restaurant]
-    single = (tables == 1) | no_choice | (not one_table)
-    _require(single, "a restaurant has several tables for a dish: its seating was sampled")
-    own = (tables == customers) | ~(own_tables | no_choice)
-    _require(own, "customers share a table where raw counts or a discount of 1 give each one of his own")
-    several = np.flatnonzero(tables > 1)
-    kinds, size, count = read("kinds"), read("size"), read("count")
-    _require(len(kinds) == len(several) and kinds.sum() == len(size) == len(count), "the table sizes are not all there")
-    owner = np.repeat(several, kinds)
+    several = opened > 1
+    tables_fit = len(kinds) == np.count_nonzero(several) and kinds.sum() == len(size) == len(count)
+    _require(tables_fit, "the table sizes are not all there")
     _require((size > 0) & (count > 0), "a table is empty")
-    _require(_ascending(owner, size), "a table size is listed twice")
-    seats, at_tables = (
-        np.bincount(np.repeat(np.arange(len(several)), kinds), weights=each, minlength=len(several))
-        for each in (size.astype(np.int64) * count, count)
+    kinds = kinds.astype(np.int64)
+    kind, cell = np.cumsum(several) - 1, np.cumsum(kinds) - kinds
+    width = column.OPEN if one_table and not np.any(discount == 1.0) else column.CELL + 1
+    roots = [len(np.unique(dish[listed[expert][1]])) if len(opened) else 0 for expert in range(experts)]
+    root, inner = 0, sum(roots)
+    for expert, bound in enumerate(bounds):
+        own_tiers = slice(expert * (depth + 1), (expert + 1) * (depth + 1))
+        rows = np.empty((bound[-1], 6), dtype=np.int32)
+        rows[0], rows[1:, column.PARENT] = NONE, np.repeat(np.arange(len(rows)), families[expert])
+        rows[1:, column.SYMBOL] = symbol[begins[expert] - experts : begins[expert + 1] - experts]
+        rows[:, column.TIER] = np.repeat(np.arange(len(bound) - 1), np.diff(bound))
+        parent, deepest = rows[:, column.PARENT], bound[-2]
+        _require(_ascending(parent[1:], rows[1:, column.SYMBOL]), "two restaurants have the same context")
+        own, chosen = listed[expert]
+        place = np.repeat(np.arange(deepest, len(rows), dtype=np.int32), own)
+        _require(_ascending(place, dish[chosen]), "a restaurant serves a dish twice")
+        place, served_dish, above = _with_inner(place, dish[chosen].astype(np.int32), parent, alphabet)
+        served = np.empty((len(place), width), dtype=np.int32)
+        served[:, column.RESTAURANT], served[:, column.DISH], served[:, column.ABOVE] = place, served_dish, above
+        tables, customers = np.ones(len(place), dtype=np.int32), served[:, column.SERVED]
+        if len(opened):
+            # Where its servings are among all: those of roots come first.
+            at = np.arange(len(served)) + np.where(place == 0, root, inner - roots[expert])
+            root, inner = root + roots[expert], inner + len(served) - roots[expert]
+            _require(inner <= len(opened), "the servings are not all there")
+            tables[:] = opened[at]
+        sent = np.bincount(above[above != NONE], tables[above != NONE], len(served))
+        _require(sent < HIGHEST, "a restaurant has more customers than can be counted")
+        customers[:] = sent
+        customers[place >= deepest] = entered[chosen]
+        _require((1 <= tables) & (tables <= customers), "a serving has no table or more tables than customers")
+        # With a discount of 1 there is no choice.
+        no_choice = (discount[own_tiers] == 1.0)[rows[place, column.TIER]]
+        single = (tables == 1) | no_choice | (not one_table)
+        _require(single, "a restaurant has several tables for a dish: its seating was sampled")
+        alone = (tables == customers) | ~(own_tables | no_choice)
+        _require(alone, "customers share a table where raw counts or a discount of 1 give each one of his own")
+        shared = np.flatnonzero(tables > 1)
+        cells = np.empty((0, 3), dtype=np.int32)
+        if width > column.OPEN:
+            served[:, column.OPEN], served[:, column.CELL] = tables, NONE
+        if len(shared):
+            number = kind[at[shared]]
+            some = kinds[number]
+            first = np.cumsum(some) - some
+            chosen, owner = np.repeat(cell[number] - first, some) + np.arange(some.sum()), np.repeat(shared, some)
+            cells = np.column_stack([size[chosen], count[chosen], np.arange(1, len(chosen) + 1)]).astype(np.int32)
+            cells[_ends(owner), column.LINK] = NONE
+            served[shared, column.CELL] = first
+            _require(_ascending(owner, cells[:, column.SIZE]), "a table size is listed twice")
+            seats, at_tables = (
+                np.bincount(owner, each, len(served))[shared]
+                for each in (size[chosen].astype(np.int64) * count[chosen], count[chosen])
+            )
+            _require((seats == customers[shared]) & (at_tables == tables[shared]), "the table sizes do not add up")
+        franchise = new_franchise(columns[[expert]], alphabet, one_table=one_table, own_tables=own_tables)._replace(
+            discount=discount[own_tiers].copy(),
+            strength=strength[own_tiers].copy(),
+            used=np.array([len(rows), len(served), len(cells), NONE, 0], dtype=np.int64),
+            restaurants=rows,
+            servings=served,
+            cells=cells,
+        )
+        _require(_add_up(franchise) < HIGHEST, "a restaurant has more customers than can be counted")
+        yield franchise
+    _require(inner == len(opened), "the servings are not all there")
+
+
+def unpack(
+    packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool = False, own_tables: bool = False
+) -> Franchise:
+    """Rebuild a franchise from what `pack` made of it.
+
+    columns (int32[experts, depth]), alphabet (int), one_table, own_tables (bool): What the franchise has to fit, see
+        `Franchise`. With one table at most for each dish, or one for each customer, it is a seating that could have been sampled
+        too, but not the other way round.
+    RETURNS (Franchise): The seating; later draws from it are those of the original.
+    RAISES (ValueError): If the content is damaged or is no seating of such a franchise.
+    """
+    how = {"one_table": one_table, "own_tables": own_tables}
+    return joined(new_franchise(columns, alphabet, **how), unpack_experts(packed, columns, alphabet, **how))
+
+
+@giving_back
+def joined(franchise: Franchise, experts: Iterable[Franchise]) -> Franchise:
+    """A franchise, empty so far, with the seatings of its experts, see `unpack_experts`. There is room in it, which takes no memory."""
+    found = [*experts]
+    used = np.sum([franchise.used * 0, *(own.used for own in found)], axis=0)
+    used[column.FREE_CELL] = NONE
+    like = [franchise, *found][-1]
+    restaurants, servings, cells = (
+        np.empty((total + total // _SPARE, rows.shape[1]), dtype=np.int32)
+        for total, rows in zip(used.tolist(), (like.restaurants, like.servings, like.cells))
     )
-    _require((seats == customers[several]) & (at_tables == tables[several]), "the table sizes do not add up")
-    franchise = reserve_rows(franchise, 0, 0, len(size))
-    franchise.used[column.N_CELLS] = len(size)
-    served[:, column.CELL] = NONE
-    served[several, column.CELL] = np.cumsum(kinds) - kinds
-    cells = franchise.cells[: len(size)]
-    cells[:, column.SIZE], cells[:, column.COUNT] = size, count
-    cells[:, column.LINK] = np.where(_ends(owner), NONE, np.arange(1, len(size) + 1))
-    if indexed:
-        fill_index(franchise.restaurant_index, franchise.restaurants, n)
-        fill_index(franchise.serving_index, franchise.servings, len(served))
-    return franchise
+    tiers = len(franchise.path)
+    # Where what comes next begins: restaurants that are no roots, the servings of roots, others, and cells.
+    at, cell = len(found), 0
+    top, inner = 0, sum(np.count_nonzero(own.servings[:, column.RESTAURANT] == 0) for own in found)
+    for expert in range(len(found)):
+        # Each is let go when it has been entered.
+        own = found.pop(0)
+        first = np.count_nonzero(own.servings[:, column.RESTAURANT] == 0)
+        of_restaurants, of_servings, of_cells = (1, expert, at - 1), (first, top, inner - first), (0, 0, cell)
+        for table, links, moves in (
+            (own.restaurants, (column.PARENT,), of_restaurants),
+            (own.restaurants, (column.FIRST,), of_servings),
+            (own.servings, (column.RESTAURANT,), of_restaurants),
+            (own.servings, (column.ABOVE, column.NEXT), of_servings),
+            (own.servings, range(column.CELL, own.servings.shape[1]), of_cells),
+            (own.cells, (column.LINK,), of_cells),
+        ):
+            for link in links:
+                table[:, link] = _moved(table[:, link], *moves)
+        own.restaurants[:, column.TIER] += expert * tiers
+        restaurants[expert], restaurants[at : at + len(own.restaurants) - 1] = own.restaurants[0], own.restaurants[1:]
+        servings[top : top + first], servings[inner : inner + len(own.servings) - first] = np.split(
+            own.servings, [first]
+        )
+        cells[cell : cell + len(own.cells)] = own.cells
+        for name in ("discount", "strength"):
+            getattr(franchise, name)[expert * tiers : (expert + 1) * tiers] = getattr(own, name)
+        at, cell = at + len(own.restaurants) - 1, cell + len(own.cells)
+        top, inner = top + first, inner + len(own.servings) - first
+    used[column.N_INDEXED] = np.count_nonzero(servings[: used[column.N_SERVINGS], column.NEXT] != NONE)
+    # Indices are made for what is there.
+    rows = {"restaurants": restaurants, "servings": servings, "cells": cells}
+    none = {name: np.full(1, NONE, dtype=np.int32) for name in ("restaurant_index", "serving_index")}
+    return reserve_rows(franchise._replace(used=used, **rows, **none), 0, 0, 0)
+
+
+def _moved(numbers: np.ndarray, first: int, by_of_first: int, by: int) -> np.ndarray:
+    """The numbers of rows of one expert among those of all: so many of the first are raised by another number than the others."""
+    return np.where(numbers == NONE, NONE, numbers + np.where(numbers < first, by_of_first, by))
 
 
 def _is_deepest(tier: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -291,26 +373,18 @@ def _require(condition: bool | np.ndarray, problem: str) -> None:
         raise ValueError(problem)
 
 
-def _parents(children: np.ndarray, sizes: list[int], columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Parent and tier of every restaurant, from the numbers of children in breadth-first order."""
-    experts, depth = columns.shape
-    parent = np.full(len(children), NONE, dtype=np.int32)
-    tier = np.empty(len(children), dtype=np.int32)
-    start = experts
-    for expert, size in enumerate(sizes):
-        levels = int(np.sum(columns[expert] != NONE))
-        generation = np.array([expert])
-        tier[expert] = expert * (depth + 1)
-        end = start + size
-        for level in range(1, levels + 1):
-            born = int(children[generation].sum())
-            _require(start + born <= end, "there are more children than restaurants")
-            parent[start : start + born] = np.repeat(generation, children[generation])
-            generation = np.arange(start, start + born)
-            tier[generation] = expert * (depth + 1) + level
-            start += born
-        _require(start == end and not children[generation].any(), "the restaurants do not form a tree of contexts")
-    return parent, tier
+def _generations(children: np.ndarray, levels: int) -> list[int]:
+    """Where each generation of an expert's restaurants begins, the root's being the first, and where the last one ends.
+
+    children (int[*]): How many each restaurant has, in breadth-first order.
+    """
+    bounds = [0, 1]
+    for _ in range(levels):
+        bounds.append(bounds[-1] + int(children[bounds[-2] : bounds[-1]].sum()))
+        _require(bounds[-1] <= len(children), "there are more children than restaurants")
+    is_tree = bounds[-1] == len(children) and not children[bounds[-2] :].any()
+    _require(is_tree, "the restaurants do not form a tree of contexts")
+    return bounds
 
 
 def _ascending(group: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -347,5 +421,5 @@ def _add_up(franchise):
         customers += servings[serving, column.SERVED]
         highest = max(highest, customers)
         row[column.CUSTOMERS] = customers
-        row[column.TABLES] += servings[serving, column.OPEN]
+        row[column.TABLES] += tables_of(servings[serving])
     return highest

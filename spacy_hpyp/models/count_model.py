@@ -17,9 +17,9 @@ from thinc.api import Model
 
 from ..annotation.arrays import Sentences
 from ..annotation.documents import Encoder
-from ..hpyp.franchise import Franchise, copy_of, dish_counts, reserve
+from ..hpyp.franchise import Franchise, dish_counts, lent, reserve
 from ..hpyp.hyperparameters import resample
-from ..hpyp.storage import pack, unpack
+from ..hpyp.storage import joined, pack, unpack_experts
 from ..inference.gibbs import remove_sentences, visit_sentences
 from ..pools.conditional import Conditional
 from ..pools.pool import FrozenPool, SeatedPool, Weights
@@ -246,18 +246,21 @@ class CountModel(ClassedModel):
             if self._seated is None:
                 if self._packed is None:
                     raise ValueError(_UNTRAINED)
-                # What a seating is unpacked with takes as much memory as the seating: only two at a time.
+                # What a seating is unpacked with takes memory: only two at a time.
                 with ThreadPoolExecutor(2) as executor:
-                    self._seated = dict(zip(self.conditionals, executor.map(self._unpack, self.conditionals)))
+                    made = executor.map(
+                        lambda name: joined(self._new_franchise(name), self._unpack(name)), self.conditionals
+                    )
+                    self._seated = dict(zip(self.conditionals, made))
                 self._packed = None
             return self._seated
 
-    def _unpack(self, name: str, *, indexed: bool = True) -> Franchise:
-        """The seating of a distribution that was stored, see `hpyp.storage.unpack`."""
+    def _unpack(self, name: str) -> Iterator[Franchise]:
+        """The seating of a distribution that was stored, expert by expert, see `hpyp.storage.unpack_experts`."""
         assert self._packed is not None
         columns, how = self.conditionals[name].columns, {"one_table": self.one_table, "own_tables": self.own_tables}
         try:
-            return unpack(self._packed[name], columns, self.sizes[name], indexed=indexed, **how)
+            yield from unpack_experts(self._packed[name], columns, self.sizes[name], **how)
         except ValueError as error:
             raise ValueError(f"its {name} distribution is damaged: {error}") from error
 
@@ -299,14 +302,14 @@ class CountModel(ClassedModel):
         return self._views
 
     def views_of_stored(self) -> Iterator[tuple[str, View]]:
-        """The frozen view of each distribution, made of what was stored and has not been needed so far: each seating is let go again.
+        """The frozen view of each distribution, made of what was stored and has not been needed so far, expert by expert.
 
         RAISES (ValueError): If what was stored is damaged.
         """
-        conditionals = self.conditionals
+        all_of = self.conditionals
         with ThreadPoolExecutor(2) as executor:
-            made = executor.map(lambda name: conditionals[name].view(self._unpack(name, indexed=False)), conditionals)
-            yield from zip(conditionals, made)
+            made = executor.map(lambda name: all_of[name].view_of(self._unpack(name), self.sizes[name]), all_of)
+            yield from zip(all_of, made)
 
     @property
     def has_views(self) -> bool:
@@ -389,8 +392,7 @@ class CountModel(ClassedModel):
             are no weights to learn and the seating is sampled, it is predicted from everything else.
         RAISES (ValueError): If a sentence that should be seated is not.
         """
-        weights = dict(self.weights)
-        gradient = no_gradient(weights)
+        weights, gradient = dict(self.weights), no_gradient(self.weights)
         names = [*self.conditionals] if distributions is None else distributions
 
         def visit_one(name: str, generator: np.random.Generator) -> float:
@@ -424,8 +426,7 @@ class CountModel(ClassedModel):
         **how: What `draw` is told besides.
         RETURNS (tuple), RAISES (ValueError): As `visit`.
         """
-        weights = dict(self.weights)
-        gradient = no_gradient(weights)
+        weights, gradient = dict(self.weights), no_gradient(self.weights)
         totals = np.zeros(len(self.conditionals))
         for some, chunk in _chunks(sentences):
             # For each sentence there is what is proposed, besides what it has.
@@ -439,19 +440,18 @@ class CountModel(ClassedModel):
     def _views_without(
         self, sentences: Sentences, derivations: Any, rng: np.random.Generator, threads: int
     ) -> dict[str, View]:
-        """What there would be to predict by if some sentences were not seated, by distribution, without changing what is; see `visit`."""
-        weights = dict(self.weights)
-        gradient = no_gradient(weights)
+        """What there would be to predict by if some sentences were not seated, by distribution; see `visit`. They leave, and come back."""
+        weights, gradient, lengths = dict(self.weights), no_gradient(self.weights), np.diff(sentences.offsets)
 
         def view(name: str, generator: np.random.Generator) -> View:
             conditional = self.conditionals[name]
-            franchise = copy_of(self.franchises[name], conditional.events_of_word * _CHUNK)
-            for _, chunk in _chunks(sentences):
-                franchise = reserve(franchise, conditional.events_of_word * int(chunk.offsets[-1] - chunk.offsets[0]))
-                pool = conditional.seated(franchise, weights[name], gradient[name])
-                if not remove_sentences(pool, self.generated(name, chunk, derivations), generator):
+            # A sentence that should be seated and is not founds restaurants before that is seen.
+            self.reserve(lengths.max(initial=0), [name])
+            with lent(self.franchises[name], conditional.events_of_word * int(lengths.sum())) as rest:
+                pool = conditional.seated(rest, weights[name], gradient[name])
+                if not remove_sentences(pool, self.generated(name, sentences, derivations), generator):
                     raise ValueError(_NOT_SEATED)
-            return conditional.view(franchise)
+                return conditional.view(rest)
 
         # What a view is made with takes more memory than the view: only two at a time.
         with ThreadPoolExecutor(min(threads, 2)) as executor:

@@ -170,6 +170,7 @@ class HeadOutwardModel(CountModel):
             _FINER,
             one_table=self.one_table,
             own_tables=self.own_tables,
+            passes_on=True,
         )
         experts, depth = conditional.columns.shape
         level = np.tile(np.arange(depth + 1), experts)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import partial
 
 import numpy as np
 from spacy.tokens import Doc
@@ -34,7 +35,7 @@ from ..storage.schema import Message, arrays, copies, group, inside, integers, l
 from ..text.vocabulary import VocabularySettings
 from .count_model import CountModel
 from .frozen import TreeLogProbs, search_model, tree_log_probs
-from .guard import Guard
+from .guard import Guard, uninterrupted
 from .settings import PoolSettings
 from .spelling import Spelling, spell
 from .stored import Fixed
@@ -163,7 +164,9 @@ class JointModel(CountModel):
         RAISES (ValueError): If one is not seated.
         """
         derivations = static_derivations(sentences)
-        other, views = copy(self), self.guard.read(lambda: self._views_without(sentences, derivations, rng, threads))
+        # Nobody may see the model without them, not even after an interrupt.
+        leave_out = partial(self._views_without, sentences, derivations, rng, threads)
+        other, views = copy(self), uninterrupted(lambda: self.guard.read(leave_out))
         other.guard = Guard()
         other._seat({}, None)
         other.use_views(views)

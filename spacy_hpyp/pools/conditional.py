@@ -1,11 +1,12 @@
 """What a conditional distribution is: its name, what it reads, how its experts work together, what its outcomes are."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..hpyp.franchise import Franchise
-from .making import make_view
+from .making import make_view, view_of_experts
 from .pool import FrozenPool, SeatedPool, Weights
 from .view import BUCKETS, View
 
@@ -78,6 +79,10 @@ class Conditional:
     def view(self, franchise: Franchise) -> View:
         """The frozen view of a seating; it does not depend on weights."""
         return make_view(franchise, multiplied=not self.is_plain and not self.mixed)
+
+    def view_of(self, experts: Iterable[Franchise], alphabet: int) -> View:
+        """The frozen view of a seating that comes expert by expert, see `view_of_experts`."""
+        return view_of_experts(experts, self.columns, alphabet, multiplied=not self.is_plain and not self.mixed)
 
     def frozen(self, view: View, weights: Weights) -> FrozenPool:
         """The pool while it predicts.

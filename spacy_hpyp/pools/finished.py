@@ -15,7 +15,7 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, compiled
 from ..hpyp import franchise as column
-from ..hpyp.franchise import Franchise, deepest, restaurant_probability, serving_of
+from ..hpyp.franchise import Franchise, deepest, restaurant_probability, serving_of, tables_of
 
 
 @by_reference
@@ -54,7 +54,7 @@ def _finish(franchise):
             above = servings[serving, column.ABOVE]
             base = 1.0 / franchise.alphabet[0] if above == NONE else probability[above]
             probability[serving] = restaurant_probability(
-                franchise, restaurant, servings[serving, column.SERVED], servings[serving, column.OPEN], base
+                franchise, restaurant, servings[serving, column.SERVED], tables_of(servings[serving]), base
             )
             serving = servings[serving, column.NEXT]
     return probability, back_off

@@ -1,5 +1,6 @@
 """How a view is made of the finished probabilities of a seating."""
 
+from collections.abc import Iterable
 from math import log
 
 import numpy as np
@@ -27,6 +28,48 @@ def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
     multiplied (bool): Whether its experts are multiplied.
     RAISES (MemoryError): If there are more restaurants, or servings, than can be numbered.
     """
+    return _make_view(franchise, multiplied)
+
+
+@giving_back
+def view_of_experts(
+    experts: Iterable[Franchise], columns: np.ndarray, alphabet: int, *, multiplied: bool = False
+) -> View:
+    """The view of a seating whose experts come one after the other, each as a franchise of its own, see `make_view`.
+
+    columns (int32[experts, depth]), alphabet (int): As in `Franchise`.
+    """
+    made = [_make_view(each, multiplied) for each in experts]
+    restaurants, servings = (np.empty(sum(len(each[part]) for each in made), dtype=np.uint32) for part in (2, 4))
+    row = np.empty((sum(len(each.row) for each in made), alphabet if multiplied else 0), dtype=np.float32)
+    _check_room(max(len(restaurants), len(servings)))
+    # What roots have, of which each has a row if experts are multiplied and may have a list otherwise, comes before what others have.
+    lists = [PAIR * int(each.restaurants[offset.LENGTH]) * int(each.restaurants[offset.LIST] < SINGLE) for each in made]
+    at, top, listed, number = len(made) * WIDTH, 0, sum(lists), len(made)
+    for expert, first in enumerate(lists):
+        # Each is let go when it has been entered.
+        own = made.pop(0)
+        table = own.restaurants.reshape(-1, WIDTH)
+        there = table[:, offset.SYMBOL] != EMPTY
+        there[0] = True
+        table[there, offset.FIRST] += np.uint32(at - WIDTH)
+        if multiplied:
+            table[there, offset.ROW] += np.where(table[there, offset.ROW] == 0, expert, number - 1).astype(np.uint32)
+        there &= table[:, offset.LIST] < SINGLE
+        table[there, offset.LIST] += np.where(table[there, offset.LIST] < first, top, listed - first).astype(np.uint32)
+        for whole, of_root, of_others, part, of_first in (
+            (restaurants, expert * WIDTH, at, own.restaurants, WIDTH),
+            (servings, top, listed, own.servings, first),
+            (row, expert, number, own.row, int(multiplied)),
+        ):
+            whole[of_root : of_root + of_first] = part[:of_first]
+            whole[of_others : of_others + len(part) - of_first] = part[of_first:]
+        at, top = at + len(own.restaurants) - WIDTH, top + first
+        listed, number = listed + len(own.servings) - first, number + len(own.row) - 1
+    return view_of(columns, np.array([alphabet], dtype=np.int64), restaurants, servings, row)
+
+
+def _make_view(franchise: Franchise, multiplied: bool) -> View:
     # There are millions of restaurants and servings: what is noted of each has 32 bits, and is let go when it is not needed any more.
     children, served = _count(franchise)
     rooms = _room_for(children)

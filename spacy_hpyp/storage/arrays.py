@@ -31,12 +31,13 @@ def pack_integers(values: np.ndarray) -> dict[str, Any]:
     return {"width": width, "length": len(values), "data": data}
 
 
-def unpack_integers(packed: Any, most: int | None = None) -> np.ndarray:
+def unpack_integers(packed: Any, most: int | None = None, *, narrow: bool = False) -> np.ndarray:
     """Read what `pack_integers` wrote.
 
     most (int | None): How many there can be at most, if other parts of the file say it: not all files of earlier versions have
         `PER_BYTE` in a byte.
-    RETURNS (int32[length]): The integers, each below 2 ** 31 - 1. There are no more of them, so that sums in 64 bits, as NumPy
+    narrow (bool): Whether they may have the bits that they were stored with.
+    RETURNS (int32[length] | uint8[length] | uint16[length] | uint32[length]): The integers, each below 2 ** 31 - 1. There are no more of them, so that sums in 64 bits, as NumPy
         adds them up, do not overflow.
     RAISES (ValueError): If the bytes are not what they say they are.
     """
@@ -57,7 +58,7 @@ def unpack_integers(packed: Any, most: int | None = None) -> np.ndarray:
     values = np.ascontiguousarray(planes.T).view(f"<u{width}").ravel()
     if int(values.max(initial=0)) >= HIGHEST:
         raise ValueError("an array holds a number that is too large")
-    return values.astype(np.int32)
+    return values if narrow else values.astype(np.int32)
 
 
 def save_arrays(**arrays: np.ndarray) -> bytes:

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -32,8 +33,8 @@ from spacy_hpyp.hpyp.franchise import (
     TABLES,
     TIER,
     compact,
-    copy_of,
     dish_probability,
+    lent,
     new_franchise,
     reserve,
     restaurant_distribution,
@@ -538,22 +539,24 @@ def test_growing_in_small_steps_keeps_everything(customers, step):
     assert seating_of(small) == seating_of(large)
 
 
-def test_a_copy_has_the_same_seating_and_room_of_its_own():
-    rng, again = np.random.default_rng(0), np.random.default_rng(0)
-    franchise = franchise_for(120)
-    for _ in range(60):
-        add(franchise, 0, row_of(rng.integers(3, size=2)), int(rng.integers(ALPHABET)), rng)
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(st.lists(events, min_size=1, max_size=40), st.integers(1, 40), st.integers(0, 2**32))
+def test_who_leaves_a_franchise_that_is_lent_is_back_when_it_is_given_back(customers, leaving, seed):
+    rng = np.random.default_rng(seed)
+    franchise = franchise_for(2 * len(customers))
+    for context, dish in customers:
+        add(franchise, 0, row_of(context), dish, rng)
     before = seating_of(franchise)
-    copy = copy_of(franchise, 60)
-    assert seating_of(copy) == before
-
-    for _ in range(60):
-        add(copy, 0, row_of(again.integers(3, size=2)), int(again.integers(ALPHABET)), again)
+    with suppress(InterruptedError), lent(franchise, leaving) as rest:
+        for context, dish in customers[:leaving]:
+            assert remove(rest, 0, row_of(context), dish, rng)
+        assert_sound(rest, customers[leaving:])
+        raise InterruptedError
     assert seating_of(franchise) == before
-    again = np.random.default_rng(0)
-    for _ in range(60):
-        add(franchise, 0, row_of(again.integers(3, size=2)), int(again.integers(ALPHABET)), again)
-    assert seating_of(copy) == seating_of(franchise)
+    assert_sound(franchise, customers)
+    for context, dish in customers:
+        add(franchise, 0, row_of(context), dish, rng)
+    assert_sound(franchise, 2 * customers)
 
 
 def test_tables_of_ones_own_give_interpolated_counts_of_observations():
@@ -582,7 +585,7 @@ def test_tables_of_ones_own_give_interpolated_counts_of_observations():
 
 @pytest.mark.parametrize("one_table", [False, True])
 def test_a_discount_of_one_passes_on_what_is_above(one_table):
-    franchise = new_franchise(np.array([[0]]), 4, 1.0, 0.0, one_table=one_table)
+    franchise = new_franchise(np.array([[0]]), 4, 1.0, 0.0, one_table=one_table, passes_on=True)
     franchise.discount[1], franchise.strength[1] = 0.3, 0.7
     franchise = reserve(franchise, 40)
     rng = np.random.default_rng(0)

@@ -137,7 +137,8 @@ def test_lists_of_all_restaurants_that_earlier_versions_wrote_are_the_same_seati
     franchise = read(packed)
     servings = franchise.servings[: franchise.used[N_SERVINGS]]
     dishes = np.bincount(servings[:, RESTAURANT], minlength=franchise.used[N_RESTAURANTS])
-    columns = {"dish": servings[:, DISH], "customers": servings[:, SERVED], "tables": servings[:, OPEN]}
+    tables = servings[:, OPEN] if servings.shape[1] > OPEN else np.ones(len(servings), dtype=np.int32)
+    columns = {"dish": servings[:, DISH], "customers": servings[:, SERVED], "tables": tables}
     earlier = {name: pack_integers(column) for name, column in (columns | {"dishes": dishes}).items()}
     assert packed["dish"]["length"] < earlier["dish"]["length"]
     again = read({**packed, **earlier})

@@ -368,7 +368,7 @@ def test_what_is_no_model_is_refused(data):
     ids=lambda error: type(error).__name__,
 )
 @pytest.mark.parametrize(
-    "place", ["hpyp.storage.fill_index", "language_model.ngram.finish", "language_model.ngram.average"]
+    "place", ["hpyp.storage.reserve_rows", "language_model.ngram.finish", "language_model.ngram.average"]
 )
 def test_an_error_that_is_not_the_file_s_comes_through(model, monkeypatch, place, error):
     data = model.to_bytes()

@@ -89,7 +89,8 @@ class Reference:
             if here[CUSTOMERS]:
                 held = np.zeros(self.alphabet)
                 mine = self.servings[self.servings[:, RESTAURANT] == place]
-                held[mine[:, DISH]] = mine[:, SERVED] - d * mine[:, OPEN]
+                tables = mine[:, OPEN] if mine.shape[1] > OPEN else np.minimum(mine[:, SERVED], 1)
+                held[mine[:, DISH]] = mine[:, SERVED] - d * tables
                 out = (held + (theta + d * here[TABLES]) * out) / (theta + here[CUSTOMERS])
         return out, place
 

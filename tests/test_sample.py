@@ -144,6 +144,12 @@ def test_the_project_uses_a_config_that_is_tested_here():
     assert project["vars"]["config"] in QUICK
 
 
+def test_no_dependencies_or_outputs_of_the_project_become_one():
+    # As they do where one ends with a variable and the next one begins with one.
+    for command in load_project_config(PROJECT)["commands"]:
+        assert not [name for name in (*command.get("deps", ()), *command.get("outputs", ())) if "," in name]
+
+
 def test_training_writes_the_best_and_the_last_pipeline(trained):
     for name in ("model-best", "model-last"):
         nlp = spacy.load(trained / name)

@@ -52,10 +52,9 @@ class Timed(ParseTask):
         inner = super().process()
 
         def process(shard, documents):
-            before = time.process_time()
             found, words = inner(shard, documents)
             with Path(self.log).open("a") as file:
-                file.write(f"{os.getpid()} {words} {time.process_time() - before} {resident()}\n")
+                file.write(f"{os.getpid()} {words} {time.process_time()} {resident()}\n")
             return found, words
 
         return process
@@ -125,12 +124,13 @@ def workers_beside_one_process(given: argparse.Namespace) -> None:
         begun = time.perf_counter()
         with connected("local[2]"):
             started = time.perf_counter()
-            # Of each shard that is there: when, how many words there are then, what all cores have worked, and how many batches are in the log.
-            seen: list[tuple[float, int, float, int]] = []
+            # Of each shard that is there: when, how many words there are then, what all cores have worked and the driver, and how many
+            # batches are in the log.
+            seen: list[tuple[float, int, float, float, int]] = []
 
             def note(summary, seen=seen, log=log):
                 batches = len(log.read_text().splitlines()) if log.exists() else 0
-                seen.append((time.perf_counter(), summary.words, busy(), batches))
+                seen.append((time.perf_counter(), summary.words, busy(), time.process_time(), batches))
 
             settings = {"workers": number, "max_errors": 0, "progress": note}
             run_shards(task, folder, {"command": "parse"}, shards, **settings)
@@ -139,13 +139,17 @@ def workers_beside_one_process(given: argparse.Namespace) -> None:
         for row in rows:
             memory[row[0]].append(float(row[3]))
         # When each has had one, all are at work.
-        ready, before, cores, batches = seen[number]
-        end, total, all_cores, _ = seen[-1]
-        seconds = sum(float(row[2]) for row in rows[batches:])
+        ready, before, cores, driver_before, batches = seen[number]
+        end, total, all_cores, driver_, _ = seen[-1]
+        seconds, words = driver_ - driver_before, 0
+        worked = {row[0]: float(row[2]) for row in rows[:batches]}
+        for row in rows[batches:]:
+            seconds += float(row[2]) - worked[row[0]]
+            worked[row[0]], words = float(row[2]), words + int(row[1])
         print(
             f"{number} workers: {total:,} words in {len(shards)} shards; after {number}, {(total - before) / (end - ready):,.0f} words/s, "
-            f"{sum(int(row[1]) for row in rows[batches:]) / seconds:,.0f} a second of processor time, {total / sum(float(row[2]) for row in rows):,.0f} "
-            f"with the first ones; others and Ray took {(all_cores - cores - seconds) / (end - ready):.2f} cores; cluster {started - begun:.1f} s, "
+            f"{words / seconds:,.0f} a second of processor time, that of the driver ({driver_ - driver_before:.2f} s) with it; "
+            f"others and Ray took {(all_cores - cores - seconds) / (end - ready):.2f} cores; cluster {started - begun:.1f} s, "
             f"first shard {seen[1][0] - started:.1f} s; memory "
             + ", ".join(f"{own[1]:.0f} to {own[0]:.0f} MB (most {max(own):.0f})" for own in memory.values())
         )
@@ -217,7 +221,7 @@ def kill_and_compare(given: argparse.Namespace, cluster: Any, settings: dict) ->
         fresh(pids)
         begun = time.monotonic()
         due = begun + 20
-        node, workers, nodes, drivers, again = cluster.add_node(**settings), 0, 0, 0, 0
+        node, workers, nodes, drivers, again = another_node(cluster, settings), 0, 0, 0, 0
         # When so many shards are there, the driver is killed; in the middle the node leaves, and another one comes.
         ends = sorted(rng.integers(1, number, 2).tolist()) if run_ else []
         while True:
@@ -234,7 +238,7 @@ def kill_and_compare(given: argparse.Namespace, cluster: Any, settings: dict) ->
                         workers += 1
                 if run_ and not nodes and 2 * done >= number:
                     cluster.remove_node(node, allow_graceful=False)
-                    node, nodes = cluster.add_node(**settings), 1
+                    node, nodes = another_node(cluster, settings), 1
                 if ends and done >= ends[0]:
                     del ends[0]
                     process.kill()
@@ -253,6 +257,16 @@ def kill_and_compare(given: argparse.Namespace, cluster: Any, settings: dict) ->
         )
         cluster.remove_node(node)
         log.close()
+
+
+def another_node(cluster: Any, settings: dict) -> Any:
+    """A node of a cluster; Ray gives one half a minute to start, which where others have all cores may be too little."""
+    for _ in range(10):
+        try:
+            return cluster.add_node(**settings)
+        except Exception as error:
+            print(f"A node was not ready in time: {error}", file=sys.stderr)
+    raise TimeoutError("No node gets ready.")
 
 
 def started(process: int) -> str:

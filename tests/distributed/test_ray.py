@@ -154,6 +154,7 @@ def test_a_package_that_workers_do_not_have_is_named(undisturbed, tmp_path, monk
 
 
 def test_an_output_folder_that_a_node_does_not_share_is_named(tmp_path):
+    pytest.importorskip("pyarrow")
     worker = Worker(Words("", "", False, str(tmp_path), "conllu"), Folder(str(tmp_path), "txt"), {"command": "test"}, 0)
     with pytest.raises(ValueError, match=r"is another folder on the node .* on a file system that all nodes share"):
         worker.start()

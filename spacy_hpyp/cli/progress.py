@@ -63,7 +63,7 @@ class _Compilation(Listener):
         self.begun = self.begun or now
         if now - self.begun > _SHORT and self.tell is not None:
             tell, self.tell = self.tell, None
-            tell("Compiling the numerical core, which takes minutes, once: it is kept for the next time.")
+            tell("Compiling the numerical core, which takes half a minute or more, once: it is kept for the next time.")
 
     def on_end(self, event: Event) -> None:
         self.on_start(event)

@@ -12,6 +12,7 @@ from zipfile import ZipFile
 
 import srsly
 from jinja2 import Template
+from spacy.cli.package import generate_readme
 from spacy.cli.package import package as package_by_spacy
 from wasabi import MarkdownRenderer, msg
 
@@ -26,7 +27,6 @@ from .options import FILE, argument, option
 from .output import percent
 from .udeval import GIVEN, METRICS
 
-_UD = "https://github.com/UniversalDependencies/"
 # What the README of a treebank says of it: in UD between the lines of "machine-readable metadata".
 _FACT = re.compile(r"^(License|Contributors): *(.+?) *$", re.MULTILINE)
 _INDEX = Template(
@@ -59,6 +59,7 @@ def package(
     *,
     scores: Annotated[Path | None, option("What 'hpyp udeval' wrote: the card has its table", **FILE)] = None,
     version: Annotated[str, option("Of the package")] = "0.1.0",
+    author: Annotated[str, option("Who made it; otherwise who the pipeline says, or else this package")] = "",
 ) -> None:
     """Make a wheel of a pipeline, named after its treebank: ta_ttb_hpyp of ta_ttb-ud.
 
@@ -66,23 +67,24 @@ def package(
     are. It is built by 'spacy package', which fetches what building needs.
     """
     with TemporaryDirectory() as folder:
-        small, built = Path(folder, "pipeline"), Path(folder, "built")
+        small = Path(folder, "pipeline")
         compact(pipeline, small)
         meta = srsly.read_json(small / "meta.json")
-        # The card would show losses in percent.
-        kept = {name: score for name, score in meta.get("performance", {}).items() if not name.endswith("_loss")}
-        meta["performance"] = kept
+        # The card would show losses in percent, and link to an address that is empty.
+        meta["performance"] = {k: score for k, score in meta.get("performance", {}).items() if not k.endswith("_loss")}
+        meta["author"] = author or meta["author"] or f"spacy-hpyp {__version__}"
         meta |= {"name": package_name(treebank.name, meta["lang"]), "version": version, **_card(treebank, scores)}
+        card = generate_readme({name: value for name, value in meta.items() if value != ""})
+        (small / "README.md").write_text(card, encoding="utf8")
         srsly.write_json(small / "meta.json", meta)
         if (licence := treebank.with_name("LICENSE.txt")).is_file():
             shutil.copy(licence, small / "LICENSE")
-        built.mkdir()
-        package_by_spacy(small, built, create_sdist=False, create_wheel=True)
-        wheels = list(built.glob("*/dist/*.whl"))
+        package_by_spacy(small, Path(folder), create_sdist=False, create_wheel=True)
+        wheels = list(Path(folder).glob("*/dist/*.whl"))
         if not wheels:
             raise ValueError(f"No wheel of '{pipeline}' could be built: what is printed above says why.")
         prepare_folder(output)
-        for path in (*wheels, *built.glob("*/README.md")):
+        for path in (*wheels, small / "README.md"):
             replace_file(output / path.name, path.read_bytes())
     msg.good(f"Wrote {output / wheels[0].name}")
 
@@ -106,7 +108,7 @@ def _card(treebank: Path, scores: Path | None) -> dict[str, Any]:
         note(f"No line of '{readme}' begins with 'License:': the card has no name of it, '{facts['License']}'.")
     source = {"name": name, "license": facts["License"], "author": facts.get("Contributors", "")}
     if name.startswith("UD_"):
-        source["url"] = f"{_UD}{name}"
+        source["url"] = f"https://github.com/UniversalDependencies/{name}"
     card = MarkdownRenderer()
     card.add(card.title(3, "Training"))
     card.add(
@@ -138,8 +140,7 @@ def release(
     """
     prepare_folder(output)
     for path in sorted({path for folder in folders for path in folder.rglob("*.whl")}):
-        if path.parent.resolve() != output.resolve():
-            replace_file(output / path.name, path.read_bytes())
+        replace_file(output / path.name, path.read_bytes())
     wheels = []
     for path in sorted(output.glob("*.whl")):
         about, card = _about(path), ""

@@ -16,6 +16,7 @@ from command_line import run
 from spacy.cli import app
 from typer.main import get_command
 
+from spacy_hpyp.about import __version__
 from spacy_hpyp.cli.package import _card, package_name
 from spacy_hpyp.cli.udeval import GIVEN, METRICS
 
@@ -74,6 +75,28 @@ def test_a_model_card_says_what_was_learned_from_and_how_good_that_is(folder):
         "| raw text | 50.00 |",
     ):
         assert each in card
+
+
+def test_nothing_in_a_model_card_is_empty(folder):
+    card = (folder / "a" / "README.md").read_text(encoding="utf8")
+    assert f"| **Author** | spacy-hpyp {__version__} |" in card
+    assert not re.search(r"n/a|\(\)|``", card)
+    rows = [line.split("|")[1:-1] for line in card.splitlines() if line.startswith("| **")]
+    assert rows
+    assert all(cell.strip() for row in rows for cell in row)
+
+
+def test_a_model_card_says_who_made_the_pipeline(folder, tmp_path, monkeypatch):
+    cards = []
+
+    def build(small, *_, **__):
+        cards.append((small / "README.md").read_text(encoding="utf8"))
+
+    monkeypatch.setattr("spacy_hpyp.cli.package.package_by_spacy", build)
+    command = "hpyp", "package", folder / "pipeline", folder / "UD_English-Toy" / "en_toy-ud", tmp_path / "out"
+    # No wheel has been built.
+    run(*command, "--author", "Kim Žák", exit_code=1)
+    assert "| **Author** | Kim Žák |" in cards[0]
 
 
 def test_a_licence_that_has_no_name_is_not_guessed(folder, capsys):

@@ -98,7 +98,7 @@ MinClassCount = Annotated[int, option("Rarer classes give way to more general on
 Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "--output -o")]
 Punctuation = Annotated[bool, option("Count the arcs of punctuation", "--punctuation")]
 GoldTags = Annotated[bool, option("Give the gold tags to the parser", "--gold-tags")]
-PerLine = Annotated[bool, option("Each line of a text is one sentence", "--per-line -l")]
+PerLine = Annotated[bool, option("Each line of a text is one sentence, however long", "--per-line -l")]
 Tokenized = Annotated[
     bool,
     option(

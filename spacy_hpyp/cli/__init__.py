@@ -5,7 +5,7 @@ from inspect import signature
 
 import typer
 
-from .app import OfPapers, OfVoters, hpyp
+from .app import Listed, OfVoters, hpyp
 from .options import with_groups
 
 __all__ = ["hpyp"]
@@ -24,12 +24,12 @@ voters = typer.Typer(
     cls=OfVoters,
 )
 of_papers = typer.Typer(
-    help="Fill the tables of the papers, and do what only they need.", no_args_is_help=True, cls=OfPapers
+    help="Fill the tables of the papers, and do what only they need.", no_args_is_help=True, cls=Listed
 )
 
 
-def _add(group: typer.Typer, place: str, name: str = "", *, panel: str | None = None, hidden: bool = False) -> None:
-    """Add a command to a group, under a heading or hidden.
+def _add(group: typer.Typer, place: str, name: str = "", *, panel: str | None = None) -> None:
+    """Add a command to a group, perhaps under a heading.
 
     place (str): Its module, and behind a point its function, if that is not called as the module is.
     name (str): What it is called, if not as its function is.
@@ -39,9 +39,7 @@ def _add(group: typer.Typer, place: str, name: str = "", *, panel: str | None = 
     # What reads the context reads from it the settings of a config that are overridden.
     reads_others = "ctx" in signature(function).parameters
     others = {"allow_extra_args": True, "ignore_unknown_options": True} if reads_others else {}
-    group.command(name or own or module, rich_help_panel=panel, context_settings=others, hidden=hidden)(
-        with_groups(function)
-    )
+    group.command(name or own or module, rich_help_panel=panel, context_settings=others)(with_groups(function))
 
 
 for panel, places in _COMMANDS.items():
@@ -53,5 +51,3 @@ hpyp.add_typer(voters, name="combine", rich_help_panel=_TRAINING)
 for place in "tables convert_papers.convert-ptb convert_papers.convert-lm papers.head-outward papers.states papers.rerank".split():
     _add(of_papers, place)
 hpyp.add_typer(of_papers, name="papers", rich_help_panel=_PAPERS)
-for former in ("errors", "calibrate"):
-    _add(hpyp, f"evaluate.former-{former}", former, hidden=True)

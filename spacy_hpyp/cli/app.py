@@ -36,24 +36,6 @@ _PARSERS = HPYPParser, EasyFirstParser, HeadOutwardParser, VotingComponent
 _OTHERS = DependencyParser, Tagger, EasyFirstTagger
 
 
-#: What commands are called now that had other names in the version before. Of those that are options of another one, `former` has the
-#: old output.
-FORMER = {
-    "annotate": "guides",
-    "calibrate": "evaluate --calibration",
-    "convert-lm": "papers convert-lm",
-    "convert-ptb": "papers convert-ptb",
-    "errors": "evaluate --errors",
-    "head-outward": "papers head-outward",
-    "hold-out": "combine hold-out",
-    "keep": "combine keep",
-    "learn": "learn-text",
-    "rerank": "papers rerank",
-    "select": "select-contexts",
-    "states": "papers states",
-}
-
-
 class Listed(TyperGroup):
     """Commands that are listed under the headings of what they are for, each with a whole sentence."""
 
@@ -61,11 +43,8 @@ class Listed(TyperGroup):
         """List the commands, in the order in which they were added."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.commands.items():
-            if not command.hidden:
-                sentence = " ".join((command.help or "").split("\n\n")[0].split())
-                sections.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append(
-                    (name, sentence)
-                )
+            sentence = " ".join((command.help or "").split("\n\n")[0].split())
+            sections.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append((name, sentence))
         for heading, rows in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
@@ -79,13 +58,6 @@ class Commands(Listed):
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         """Read the options of the group; who has seen a message adds `--debug` at the end of the line."""
         return super().parse_args(ctx, sorted(args, key=lambda each: each != _DEBUG))
-
-    def resolve_command(self, ctx: typer.Context, args: list[str]) -> tuple:
-        """Find a command, by its name or by that which it had in the version before."""
-        if (name := args[0]) in FORMER:
-            _note_new_name(name, FORMER[name])
-            args = args if name in self.commands else [*FORMER[name].split(), *args[1:]]
-        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> Any:
         """Run a command."""
@@ -106,25 +78,11 @@ class Commands(Listed):
 class OfVoters(Listed):
     """How several parsers make one pipeline; what is no name of a command are arguments of the one that does it all."""
 
-    usual, former = "pipeline", ""
-
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         """Read the options of the group, of which there are none but `--help`."""
         if args and args[0] not in self.commands and args[0] != "--help":
-            if self.former:
-                _note_new_name(self.former, f"{self.former} {self.usual}")
-            args = [self.usual, *args]
+            args = ["pipeline", *args]
         return super().parse_args(ctx, args)
-
-
-class OfPapers(OfVoters):
-    """What only the papers need. In the version before, the name of the group was that of the command `tables`."""
-
-    usual, former = "tables", "papers"
-
-
-def _note_new_name(old: str, new: str) -> None:
-    note(f"'hpyp {old}' is called 'hpyp {new}' now; the old name goes on working in this version.")
 
 
 hpyp = typer.Typer(name="hpyp", help=HELP, no_args_is_help=True, cls=Commands)

@@ -6,7 +6,6 @@ from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
 
-import srsly
 from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.training import Example
@@ -24,13 +23,10 @@ from ..components.parse_combiner import VotingComponent
 from ..report.sections import error_tables
 from .app import load_pipeline, prepared
 from .options import (
-    AnyPipeline,
     Data,
     GoldTags,
     Json,
     Particles,
-    Pipeline,
-    Printed,
     Punctuation,
     Threads,
     argument,
@@ -49,17 +45,8 @@ _ROWS = {
     "MATCH": "complete_match",
 }
 
-Temperature = Annotated[float | None, option("Temperature, instead of the pipeline's setting", "--temperature -T")]
 # What is shown of a sentence on each side of a word that is marked in it.
 _WINDOW = 6
-
-TrainingWords = Annotated[
-    Path | None,
-    option("Training data in .spacy format, for --errors: words that it does not have are unknown", exists=True),
-]
-Rows = Annotated[int, option("How many confusions --errors shows", "--rows -n", least=1)]
-Examples = Annotated[int, option("How many examples of each confusion --errors shows", "--examples -e", least=0)]
-Bins = Annotated[int, option("How many bins of equal width --calibration has", "--bins", least=1, most=1000)]
 
 
 def evaluate(
@@ -76,7 +63,9 @@ def evaluate(
         int | None, option("Beam width of easy_first_parser, instead of the pipeline's setting", "--beam -b")
     ] = None,
     decoding: Annotated[str | None, option("best or mbr, instead of the pipeline's setting")] = None,
-    temperature: Temperature = None,
+    temperature: Annotated[
+        float | None, option("Temperature, instead of the pipeline's setting", "--temperature -T")
+    ] = None,
     threads: Threads = None,
     gold_tags: GoldTags = False,
     tags_from: Annotated[
@@ -84,13 +73,18 @@ def evaluate(
     ] = None,
     repeat: Annotated[int, option("Parse so many times, and take the speed of the fastest", least=1)] = 1,
     errors: Annotated[bool, option("Print what the parser gets wrong, too", "--errors")] = False,
-    train: TrainingWords = None,
-    rows: Rows = 15,
-    examples: Examples = 1,
+    train: Annotated[
+        Path | None,
+        option("Training data in .spacy format, for --errors: words that it does not have are unknown", exists=True),
+    ] = None,
+    rows: Annotated[int, option("How many confusions --errors shows", "--rows -n", least=1)] = 15,
+    examples: Annotated[
+        int, option("How many examples of each confusion --errors shows", "--examples -e", least=0)
+    ] = 1,
     calibration: Annotated[
         bool, option("Print how well probabilities of heads and tags are calibrated, too", "--calibration")
     ] = False,
-    bins: Bins = 10,
+    bins: Annotated[int, option("How many bins of equal width --calibration has", "--bins", least=1, most=1000)] = 10,
     punctuation: Punctuation = False,
 ) -> dict[str, Any]:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries, as parsers are compared in the literature.
@@ -153,51 +147,6 @@ def evaluate(
         scores["calibration"] = _figures(calibrated)
     save_json(output, scores, "results")
     return scores
-
-
-def former_errors(
-    model: AnyPipeline,
-    data_path: Data,
-    *,
-    output: Json = None,
-    train: TrainingWords = None,
-    rows: Rows = 15,
-    examples: Examples = 1,
-    punctuation: Punctuation = False,
-    threads: Threads = None,
-) -> None:
-    """Print what a parser gets wrong, as 'evaluate --errors' does."""
-    scores = evaluate(
-        model,
-        data_path,
-        errors=True,
-        train=train,
-        rows=rows,
-        examples=examples,
-        punctuation=punctuation,
-        threads=threads,
-    )
-    save_json(output, {"scores": scores, **scores.pop("errors")}, "the errors")
-
-
-def former_calibrate(
-    model: Pipeline,
-    data_path: Data,
-    *,
-    bins: Annotated[int, option("Bins of equal width", "--bins -b", least=1, most=1000)] = 10,
-    punctuation: Punctuation = False,
-    particles: Particles = None,
-    temperature: Temperature = None,
-    threads: Threads = None,
-    output: Printed = "table",
-) -> None:
-    """Print reliability tables, as 'evaluate --calibration' does."""
-    nlp, parsers = prepared(model, threads=threads, particles=particles, temperature=temperature)
-    found = calibrations(nlp, parsers, data_path, bins=bins, punctuation=punctuation)
-    if output == "json":
-        print(srsly.json_dumps(_figures(found), indent=2))
-    else:
-        _print_calibrations(found)
 
 
 def read_examples(nlp: Language, data_path: Path, *, gold_tags: bool = False, heads: bool = False) -> list[Example]:

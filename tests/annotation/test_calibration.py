@@ -1,4 +1,4 @@
-"""Reliability tables and expected calibration errors, by hand; and the command `hpyp calibrate`."""
+"""Reliability tables and expected calibration errors, by hand; and the command `hpyp evaluate --calibration`."""
 
 import json
 from functools import partial

@@ -96,7 +96,6 @@ def files_below(folder):
 WITH_PARSER = [
     "evaluate {} gold.spacy",
     "guides {} gold.spacy out.spacy",
-    "calibrate {} gold.spacy",
     "generate {}",
     "learn-text {} text.txt out",
     "perplexity {} text.txt",
@@ -113,10 +112,8 @@ PIPELINES = {
     "nothing": "nothing",
 }
 WITH_TREEBANK = [
-    "errors trained {}",
     "evaluate trained {}",
     "guides trained {} out.spacy",
-    "calibrate trained {}",
     "learning-curve config.cfg {} gold.spacy -o out",
     "select-contexts config.cfg {} out.cfg",
     "papers head-outward {} gold.spacy",
@@ -151,7 +148,6 @@ TEXTS = {
     "odd.spacy": "'odd.spacy' is not a .spacy file, or it is damaged",
 }
 WITH_OUTPUT = [
-    "errors trained gold.spacy -o {}",
     "evaluate trained gold.spacy -o {}",
     "generate trained -o {}",
     "papers head-outward gold.spacy gold.spacy -o {}",
@@ -164,8 +160,8 @@ WITH_OUTPUT = [
 ]
 WITH_NUMBERS = [
     "guides trained gold.spacy out.spacy --folds",
-    "errors trained gold.spacy --rows",
-    "errors trained gold.spacy --examples",
+    "evaluate trained gold.spacy --errors --rows",
+    "evaluate trained gold.spacy --errors --examples",
     "evaluate trained gold.spacy --repeat",
     "generate trained --best",
     "combine hold-out gold.spacy out --parts",
@@ -222,15 +218,14 @@ ROWS = [
     ("evaluate trained gold.spacy --algorithm nonsense", "component 'hpyp_parser': 'algorithm' must be"),
     ("evaluate unlexicalised gold.spacy", "has no tag"),
     ("evaluate model.ngram gold.spacy", "model.ngram"),
-    ("calibrate trained bare.spacy", "no token has a gold head"),
-    ("calibrate trained tagged.spacy", "no token has a gold head"),
-    ("calibrate trained gold.spacy -T 0", "'temperature' must be a number from"),
-    ("calibrate trained gold.spacy -T nan", "'temperature' must be a number from"),
-    ("calibrate trained gold.spacy -T 5e-324", "'temperature' must be a number from"),
-    ("calibrate trained gold.spacy -T 1e308", "'temperature' must be a number from"),
-    ("calibrate trained gold.spacy -b 0", "--bins", USAGE),
-    (f"calibrate trained gold.spacy -b {TOO_MANY}", "--bins", USAGE),
-    ("calibrate trained gold.spacy -o xml", "xml", USAGE),
+    ("evaluate --calibration trained tagged.spacy", "no token has a gold head"),
+    ("evaluate trained gold.spacy -T 0", "'temperature' must be a number from"),
+    ("evaluate trained gold.spacy -T nan", "'temperature' must be a number from"),
+    ("evaluate trained gold.spacy -T 5e-324", "'temperature' must be a number from"),
+    ("evaluate trained gold.spacy -T 1e308", "'temperature' must be a number from"),
+    ("evaluate trained gold.spacy --bins 0", "--bins", USAGE),
+    (f"evaluate trained gold.spacy --bins {TOO_MANY}", "--bins", USAGE),
+    ("perplexity trained text.txt -o xml", "xml", USAGE),
     ("generate unlexicalised", "generates tags only"),
     ("generate trained -n 0", "'count' must be"),
     ("generate trained -b 0", "--best", USAGE),

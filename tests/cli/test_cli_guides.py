@@ -1,4 +1,4 @@
-"""`hpyp annotate`: the training corpus with guides that have not seen it."""
+"""`hpyp guides`: the training corpus with guides that have not seen it."""
 
 import command_line
 import numpy as np

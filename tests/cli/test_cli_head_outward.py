@@ -54,16 +54,16 @@ def test_evaluation_with_gold_tags_takes_the_tagger_out(folder, tmp_path):
     assert "'particles' is a setting of hpyp_parser" in " ".join(done.output.split())
 
 
-def test_its_probabilities_can_be_calibrated(folder):
-    done = run("hpyp", "calibrate", folder / "trained", folder / "dev.spacy", "-o", "json", "-t", 2)
-    found = srsly.json_loads(done.stdout)
+def test_its_probabilities_can_be_calibrated(folder, tmp_path):
+    files, output = (folder / "trained", folder / "dev.spacy"), tmp_path / "scores.json"
+    table = run("hpyp", "evaluate", "--calibration", *files, "-o", output, "-t", 2).output
+    found = srsly.read_json(output)["calibration"]
     assert 0.0 <= found["heads"]["expected_calibration_error"] <= 1.0
     assert found["heads"]["tokens"] > 100
     assert found["tags"]["tokens"] == 0
-    table = run("hpyp", "calibrate", folder / "trained", folder / "dev.spacy").output
     assert "head_prob, gold sentences" in table
     assert "tag_prob" not in table
-    done = run("hpyp", "calibrate", folder / "trained", folder / "dev.spacy", "-T", 2, exit_code=1)
+    done = run("hpyp", "evaluate", *files, "-T", 2, exit_code=1)
     assert "'temperature' is a setting of hpyp_parser" in " ".join(done.output.split())
 
 

@@ -1,11 +1,8 @@
-"""How commands are listed, and what names they had in the version before."""
+"""How commands are listed, and what one of them does that others did."""
 
 import json
 
-import pytest
 from command_line import run
-
-from spacy_hpyp.cli.app import FORMER
 
 
 def test_commands_are_listed_by_what_they_are_for_the_common_ones_first():
@@ -16,25 +13,7 @@ def test_commands_are_listed_by_what_they_are_for_the_common_ones_first():
     assert places == sorted(places)
     assert places[2] < headings[1] < places[3]
     assert "..." not in shown.split("Every day:")[1]
-    assert not any(f"\n  {name} " in shown for name in FORMER)
     assert "as parsers are compared in the literature." in " ".join(shown.split())
-
-
-@pytest.mark.parametrize("name", FORMER)
-def test_an_old_name_goes_on_working_and_says_the_new_one(name):
-    old = run("hpyp", name, "--help")
-    assert f"'hpyp {name}' is called 'hpyp {FORMER[name]}' now" in old.stderr
-    if "--" in FORMER[name]:
-        assert FORMER[name] in old.stdout
-    else:
-        assert old.stdout == run("hpyp", *FORMER[name].split(), "--help").stdout
-
-
-def test_the_name_of_the_group_of_the_papers_was_that_of_the_tables(tmp_path):
-    wrong = run("hpyp", "papers", tmp_path / "no.cfg", "--list", exit_code=1)
-    assert "'hpyp papers' is called 'hpyp papers tables' now" in wrong.stderr
-    assert "There is no study" in wrong.stderr
-    assert "There is no study" in run("hpyp", "papers", "tables", tmp_path / "no.cfg", exit_code=1).stderr
 
 
 def test_errors_and_calibration_are_parts_of_an_evaluation(toy, trained, tmp_path):
@@ -51,10 +30,6 @@ def test_errors_and_calibration_are_parts_of_an_evaluation(toy, trained, tmp_pat
     assert {name: found[name] for name in ("dep_las", "tag_acc", "complete_match")} == {
         name: scores[name] for name in ("dep_las", "tag_acc", "complete_match")
     }
-    run("hpyp", "errors", *files, "-o", tmp_path / "errors.json")
-    own = json.loads((tmp_path / "errors.json").read_text())
-    assert {name: own[name] for name in found["errors"]} == found["errors"]
-    assert json.loads(run("hpyp", "calibrate", *files, "-b", 5, "-o", "json").stdout) == found["calibration"]
     for title in ("By label", "Reliability of head_prob"):
         assert title in done.stdout
         assert title not in plain

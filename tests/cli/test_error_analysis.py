@@ -1,4 +1,4 @@
-"""`hpyp errors`: what a parser gets wrong in a treebank."""
+"""`hpyp evaluate --errors`: what a parser gets wrong in a treebank."""
 
 import command_line
 import pytest
@@ -35,10 +35,11 @@ def files(toy, trained, tmp_path_factory):
     return folder
 
 
-def errors(folder, model, *options):
+def errors(folder, model, *options, data="dev.spacy"):
     output = folder / "errors.json"
-    done = command_line.run("hpyp", "errors", folder / model, folder / "dev.spacy", "-o", output, *options)
-    return srsly.read_json(output), done.stdout
+    done = command_line.run("hpyp", "evaluate", "--errors", folder / model, folder / data, "-o", output, *options)
+    scores = srsly.read_json(output)
+    return {**scores.pop("errors"), "scores": scores}, done.stdout
 
 
 def test_words_under_a_token_of_conllu_have_their_own_tags_in_all_tables(toy, folder):
@@ -52,8 +53,7 @@ def test_words_under_a_token_of_conllu_have_their_own_tags_in_all_tables(toy, fo
                 text += f"{i}\t{token}\t_\t_\t{token.tag_}\t_\t{head}\t{label}\t_\t_\n"
             text += "\n"
     path.write_text(text, encoding="utf8")
-    command_line.run("hpyp", "errors", folder / "pipeline", path, "-o", folder / "words.json")
-    of_words, expected = srsly.read_json(folder / "words.json"), errors(folder, "pipeline")[0]
+    of_words, expected = (errors(folder, "pipeline", data=name)[0] for name in ("dev.conllu", "dev.spacy"))
     for scores in (of_words, expected):
         del scores["scores"]
     assert of_words == expected
@@ -108,6 +108,6 @@ def test_unknown_words_are_those_of_the_vocabulary(folder):
     ],
 )
 def test_what_cannot_be_analysed_is_refused(folder, model, data, problem):
-    done = command_line.run("hpyp", "errors", folder / model, folder / data, exit_code=1)
+    done = command_line.run("hpyp", "evaluate", "--errors", folder / model, folder / data, exit_code=1)
     assert problem in " ".join(done.stderr.split())
     assert "Traceback" not in done.output

@@ -43,9 +43,7 @@ def check(
     lang: Annotated[
         str | None,
         option(
-            "See that spaCy has this language, and try the tokenizer that it has for it",
-            "--lang -l",
-            callback=check_language,
+            "See that spaCy has this language, and try the tokenizer that it has for it", "-l", callback=check_language
         ),
     ] = None,
 ) -> None:

@@ -33,7 +33,7 @@ def classes(
         ),
     ] = None,
     *,
-    output: Annotated[Path, option("File for the classes", "--output -o", **NEW_FILE)],
+    output: Annotated[Path, option("File for the classes", "-o", **NEW_FILE)],
     number: Annotated[int, option("How many classes there are to be", "--classes -n", least=2, most=100_000)] = 512,
     min_count: Annotated[int, option("Rarer words are known by what they look like", least=1)] = 5,
     iterations: Annotated[int, option("How often all words are looked at, at the most", least=1)] = 20,
@@ -45,14 +45,14 @@ def classes(
         ),
     ] = True,
     digits: Annotated[bool, option("All digits are one", "--one-digit/--digits")] = True,
-    lang: Annotated[str, option("Language of the tokenizer", "--lang -l")] = "en",
+    lang: Annotated[str, option("Language of the tokenizer", "-l")] = "en",
     tokenizer: Annotated[str | None, option("Name or path of a pipeline whose tokenizer finds the words")] = None,
     tokenized: Tokenized = False,
     every: Annotated[
         int, option("Every so manieth sentence alone, for a curve over how much text there is", least=1)
     ] = 1,
     vectors: Annotated[str | None, option("Instead of text: name or path of a pipeline with vectors of words")] = None,
-    threads: Annotated[int, option("Threads; the classes do not depend on it", "--threads -t", least=1)] = 2,
+    threads: Annotated[int, option("Threads; the classes do not depend on it", "-t", least=1)] = 2,
     seed: Annotated[int | None, option("Words begin in classes at random by it, instead of by their frequency")] = None,
     cluster: Cluster = Cluster(max_errors=0),
 ) -> list[WordClass]:

@@ -48,15 +48,14 @@ def combine(
     model: AnyPipeline,
     treebank: TrainData,
     *,
-    output: Annotated[Path, option("The pipeline to write, a folder", "--output -o", file_okay=False)],
+    output: Annotated[Path, option("The pipeline to write, a folder", "-o", file_okay=False)],
     rate: Annotated[
-        bool, option("Leave the trees of the parser as they are, and say how probable its arcs are", "--rate")
+        bool, option("Leave the trees of the parser as they are, and say how probable its arcs are")
     ] = False,
     nuclei: Annotated[
         bool,
         option(
-            "With --rate: prepositions and copulas head their phrases in the trees of the parser, whose labels may be others",
-            "--nuclei",
+            "With --rate: prepositions and copulas head their phrases in the trees of the parser, whose labels may be others"
         ),
     ] = False,
     others: Annotated[
@@ -227,7 +226,7 @@ def hold_out(
     corpus: Annotated[Path, argument("A .spacy file, or a directory of them", exists=True)],
     output: Annotated[Path, argument("The directory to write to", file_okay=False)],
     *,
-    parts: Annotated[int, option("How many parts the corpus is divided into", "--parts -n", least=2)] = 8,
+    parts: Annotated[int, option("How many parts the corpus is divided into", "-n", least=2)] = 8,
     first: Annotated[int, option("Hold out so many of the parts, one after the other", least=1)] = 1,
 ) -> None:
     """Divide a corpus into documents to train parsers on, and others that they have not seen.

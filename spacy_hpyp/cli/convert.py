@@ -33,17 +33,15 @@ def check_language(lang: str | None) -> str | None:
     return lang
 
 
-KnownLang = Annotated[str | None, option("See that spaCy has this language", "--lang -l", callback=check_language)]
+KnownLang = Annotated[str | None, option("See that spaCy has this language", "-l", callback=check_language)]
 
 
 def convert(
     treebanks: Annotated[list[Path], argument("Treebanks in CoNLL-U")],
     output: Annotated[Path, argument("Directory for the .spacy files", file_okay=False)],
     *,
-    n_sents: Annotated[int, option("Sentences to a document", "--n-sents -n", least=1)] = 10,
-    merge_subtokens: Annotated[
-        bool, option("Multiword tokens become one token, as they are written", "--merge-subtokens -T")
-    ] = False,
+    n_sents: Annotated[int, option("Sentences to a document", "-n", least=1)] = 10,
+    merge_subtokens: Annotated[bool, option("Multiword tokens become one token, as they are written", "-T")] = False,
     lang: KnownLang = None,
 ) -> None:
     """Convert treebanks as 'spacy convert --converter conllu' does, and say in which line something is wrong.

@@ -133,7 +133,7 @@ def convert_lm(
     vocab_size: Annotated[int, option("How many words there are at most", least=3)] = VOCABULARY_SIZE,
     lower: Annotated[bool, option("Write words in lower case", "--lower/--keep-case")] = True,
     drop_symbols: Annotated[
-        bool, option("Leave symbols out with punctuation, instead of writing them as numbers", "--drop-symbols")
+        bool, option("Leave symbols out with punctuation, instead of writing them as numbers")
     ] = False,
     number: Annotated[str, option("The word for numbers and symbols")] = "<num>",
     unknown: Annotated[str, option("The word for words that are not among the most frequent ones")] = "<unk>",

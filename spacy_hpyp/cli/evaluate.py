@@ -60,31 +60,25 @@ def evaluate(
         option("particles or beam, which keeps -K derivations after each word, instead of the pipeline's setting"),
     ] = None,
     beam: Annotated[
-        int | None, option("Beam width of easy_first_parser, instead of the pipeline's setting", "--beam -b")
+        int | None, option("Beam width of easy_first_parser, instead of the pipeline's setting", "-b")
     ] = None,
     decoding: Annotated[str | None, option("best or mbr, instead of the pipeline's setting")] = None,
-    temperature: Annotated[
-        float | None, option("Temperature, instead of the pipeline's setting", "--temperature -T")
-    ] = None,
+    temperature: Annotated[float | None, option("Temperature, instead of the pipeline's setting", "-T")] = None,
     threads: Threads = None,
     gold_tags: GoldTags = False,
     tags_from: Annotated[
         str | None, option("Give the parser the tags of this pipeline's tagger; its time is not measured")
     ] = None,
     repeat: Annotated[int, option("Parse so many times, and take the speed of the fastest", least=1)] = 1,
-    errors: Annotated[bool, option("Print what the parser gets wrong, too", "--errors")] = False,
+    errors: Annotated[bool, option("Print what the parser gets wrong, too")] = False,
     train: Annotated[
         Path | None,
         option("Training data in .spacy format, for --errors: words that it does not have are unknown", exists=True),
     ] = None,
-    rows: Annotated[int, option("How many confusions --errors shows", "--rows -n", least=1)] = 15,
-    examples: Annotated[
-        int, option("How many examples of each confusion --errors shows", "--examples -e", least=0)
-    ] = 1,
-    calibration: Annotated[
-        bool, option("Print how well probabilities of heads and tags are calibrated, too", "--calibration")
-    ] = False,
-    bins: Annotated[int, option("How many bins of equal width --calibration has", "--bins", least=1, most=1000)] = 10,
+    rows: Annotated[int, option("How many confusions --errors shows", "-n", least=1)] = 15,
+    examples: Annotated[int, option("How many examples of each confusion --errors shows", "-e", least=0)] = 1,
+    calibration: Annotated[bool, option("Print how well probabilities of heads and tags are calibrated, too")] = False,
+    bins: Annotated[int, option("How many bins of equal width --calibration has", least=1, most=1000)] = 10,
     punctuation: Punctuation = False,
 ) -> dict[str, Any]:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries, as parsers are compared in the literature.

@@ -84,7 +84,7 @@ def _describe(name: str) -> None:
 MB, GB = 1e6, 1e9
 
 
-def cache(empty: Annotated[bool, option("Remove it all", "--empty")] = False) -> None:
+def cache(empty: Annotated[bool, option("Remove it all")] = False) -> None:
     """Show what loaded pipelines keep for the next process, or remove it.
 
     What hpyp_parser predicts by is many times as large as its model, which it is made of when a pipeline is loaded for the first time. It
@@ -134,8 +134,7 @@ def warm(
     beside: Annotated[
         bool,
         option(
-            "Write what the pipeline predicts by beside its models, for images and where the user's cache cannot be written to",
-            "--beside",
+            "Write what the pipeline predicts by beside its models, for images and where the user's cache cannot be written to"
         ),
     ] = False,
 ) -> None:

@@ -36,19 +36,18 @@ def learn_text(
         Literal["words", "all"], option("What learns from the best parses: the word distribution, or all of them")
     ] = "words",
     running: Annotated[
-        bool,
-        option("The text is running text, whose sentences the parser finds; else a line is a sentence", "--running"),
+        bool, option("The text is running text, whose sentences the parser finds; else a line is a sentence")
     ] = False,
     tokenized: Annotated[
-        bool, option("Words are separated by spaces already, instead of by the pipeline's tokenizer", "--tokenized")
+        bool, option("Words are separated by spaces already, instead of by the pipeline's tokenizer")
     ] = False,
-    particles: Annotated[int, option("Particles that a sentence is parsed with", "--particles -K")] = 100,
+    particles: Annotated[int, option("Particles that a sentence is parsed with", "-K")] = 100,
     threads: Threads = None,
     batch_words: Annotated[int, option("Words that are parsed before what they say is added")] = _BATCH_WORDS,
     checkpoint_words: Annotated[
         int, option("Words between two checkpoints; with --ray, about so many are a round")
     ] = 1_000_000,
-    resume: Annotated[bool, option("Go on from the last checkpoint in the output directory", "--resume")] = False,
+    resume: Annotated[bool, option("Go on from the last checkpoint in the output directory")] = False,
     cluster: Cluster = Cluster(max_errors=0),
 ) -> None:
     """Let a pipeline learn from raw text: parse a batch, take the best parses for trees, and add them to the model.

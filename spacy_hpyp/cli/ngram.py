@@ -41,21 +41,19 @@ def ngram(
     ],
     output: Annotated[Path, argument("File for the model", **NEW_FILE)],
     *,
-    order: Annotated[int, option("Length of the longest n-gram", "--order -n")] = 5,
+    order: Annotated[int, option("Length of the longest n-gram", "-n")] = 5,
     sweeps: Annotated[int, option("Gibbs sweeps over the training data")] = 20,
     samples: Annotated[int, option("Samples to average over, from the second half of the sweeps")] = 10,
     min_count: MinCount = 2,
     min_class_count: MinClassCount = 5,
-    lang: Annotated[str, option("Language: of the tokenizer, and of the classes of rare words", "--lang -l")] = "en",
+    lang: Annotated[str, option("Language: of the tokenizer, and of the classes of rare words", "-l")] = "en",
     unknown_words: Annotated[
         str | None,
         option(
             "Registered function that maps rare words to classes, as spacy-hpyp.EnglishSignatures.v1; by default that of the language"
         ),
     ] = None,
-    spelling: Annotated[
-        bool, option("Spell rare words out in letters, so that the vocabulary is an open one", "--spelling")
-    ] = False,
+    spelling: Annotated[bool, option("Spell rare words out in letters, so that the vocabulary is an open one")] = False,
     seed: Annotated[int, option("Fixes the model bit for bit")] = 0,
     tokenized: Tokenized = False,
     segment_with: SegmentWith = None,

@@ -5,6 +5,7 @@ same values. What several commands have is declared here.
 """
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
 from inspect import Parameter, signature
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.models import OptionInfo
 
 from ..storage.files import prepare_folder
 
@@ -22,7 +24,7 @@ MOST = 1_000_000_000
 def option(meaning: str, names: str = "", *, least: int | None = None, most: int = MOST, **settings: Any) -> Any:
     """Declare an option by what it means.
 
-    names (str): Its names with a space between them, where the parameter's is not the only one.
+    names (str): Its names with a space between them, where the parameter's is not the only one; one with two hyphens is in its place.
     least, most (int): What it may be, if it is a whole number; without `least`, that is checked elsewhere.
     settings: Others of `typer.Option`.
     """
@@ -36,16 +38,18 @@ def argument(meaning: str, **settings: Any) -> Any:
 
 
 def with_groups(function: Callable) -> Callable:
-    """A command as it is typed: each field of a parameter whose default is a dataclass is an option of its own."""
+    """A command as it is typed: each field of a parameter whose default is a dataclass is an option of its own, and what has no long name has
+    that of its parameter, which is the only one of a switch.
+    """
     groups = {each.name: each.default for each in signature(function).parameters.values() if is_dataclass(each.default)}
     typed: list[Parameter] = []
     for parameter in signature(function).parameters.values():
         if parameter.name not in groups:
-            typed.append(parameter)
+            typed.append(_named(parameter))
             continue
         for field in fields(parameter.default):
             default = getattr(parameter.default, field.name)
-            typed.append(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type))
+            typed.append(_named(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type)))
 
     @wraps(function)
     def command(**given: Any) -> Any:
@@ -56,6 +60,17 @@ def with_groups(function: Callable) -> Callable:
     command.__signature__ = signature(function).replace(parameters=typed)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in typed}
     return command
+
+
+def _named(parameter: Parameter) -> Parameter:
+    for declared in getattr(parameter.annotation, "__metadata__", ()):
+        # Typer takes the first name for the default until it reads the command.
+        names = [name for name in (declared.default, *(declared.param_decls or ())) if isinstance(name, str)]
+        if isinstance(declared, OptionInfo) and not any(name.startswith("--") for name in names):
+            own = copy(declared)
+            own.default, own.param_decls = ..., [f"--{parameter.name.replace('_', '-')}", *names]
+            return parameter.replace(annotation=Annotated[parameter.annotation.__origin__, own])
+    return parameter
 
 
 def place(text: str) -> Any:
@@ -88,22 +103,19 @@ AnyModel = Annotated[
 ]
 TrainData = Annotated[Path, argument("Training data: .conllu or .spacy, or a directory", exists=True)]
 Data = Annotated[Path, argument("Evaluation data: .conllu or .spacy, or a directory", exists=True)]
-Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", **NEW_FILE)]
+Json = Annotated[Path | None, option("JSON file for the figures", "-o", **NEW_FILE)]
 DocsFile = Annotated[Path, argument("The .spacy file to write", dir_okay=False)]
-Particles = Annotated[int | None, option("Particles, instead of the pipeline's setting", "--particles -K")]
-Threads = Annotated[int | None, option("Threads, instead of the pipeline's setting", "--threads -t")]
-Lang = Annotated[str, option("Language of the data, for the classes of rare words", "--lang -l")]
+Particles = Annotated[int | None, option("Particles, instead of the pipeline's setting", "-K")]
+Threads = Annotated[int | None, option("Threads, instead of the pipeline's setting", "-t")]
+Lang = Annotated[str, option("Language of the data, for the classes of rare words", "-l")]
 MinCount = Annotated[int, option("Rarer words are known by their class only")]
 MinClassCount = Annotated[int, option("Rarer classes give way to more general ones")]
-Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "--output -o")]
-Punctuation = Annotated[bool, option("Count the arcs of punctuation", "--punctuation")]
-GoldTags = Annotated[bool, option("Give the gold tags to the parser", "--gold-tags")]
-PerLine = Annotated[bool, option("Each line of a text is one sentence, however long", "--per-line -l")]
+Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "-o")]
+Punctuation = Annotated[bool, option("Count the arcs of punctuation")]
+GoldTags = Annotated[bool, option("Give the gold tags to the parser")]
+PerLine = Annotated[bool, option("Each line of a text is one sentence, however long", "-l")]
 Tokenized = Annotated[
-    bool,
-    option(
-        "The words of text are separated by spaces already, instead of by the tokenizer of the language", "--tokenized"
-    ),
+    bool, option("The words of text are separated by spaces already, instead of by the tokenizer of the language")
 ]
 SegmentWith = Annotated[
     str | None, option("Pipeline that finds the words and sentences of running text, instead of one sentence a line")
@@ -116,7 +128,7 @@ Interpolate = Annotated[
     Path | None,
     option(
         "Mix the parser with this model of 'hpyp ngram', trained with --vocab-from and the pipeline: both need the same words",
-        "--interpolate -i",
+        "-i",
         **FILE,
     ),
 ]

@@ -132,7 +132,7 @@ def _card(treebank: Path, scores: Path | None) -> dict[str, Any]:
 
 def release(
     folders: Annotated[list[Path], argument("Folders with wheels in them or below", exists=True, file_okay=False)],
-    output: Annotated[Path, option("Folder for all of them", "--output -o", file_okay=False)],
+    output: Annotated[Path, option("Folder for all of them", "-o", file_okay=False)],
 ) -> None:
     """Gather wheels in one folder, with checksums (SHA256SUMS), model cards and a page that 'pip install --find-links' takes (index.html).
 

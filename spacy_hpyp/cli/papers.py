@@ -72,7 +72,7 @@ def head_outward(
         str | None, option("Parse with the tags of this pipeline's tagger, as the paper does, instead of gold tags")
     ] = None,
     seed: Annotated[int, option("Fixes the figures")] = 0,
-    threads: Annotated[int, option("Threads; the figures do not depend on it", "--threads -t")] = 1,
+    threads: Annotated[int, option("Threads; the figures do not depend on it", "-t")] = 1,
 ) -> list[Accuracy]:
     """Compare the estimators of Wallach, Sutton & McCallum (2008): Eisner's, and hierarchical Dirichlet and Pitman-Yor processes.
 
@@ -156,9 +156,7 @@ def states(
         Path | None, option("Other documents, with gold trees: what part of the heads is found", **FILE)
     ] = None,
     parser: Annotated[str | None, option("Pipeline that parses the corpus, instead of the trees that it has")] = None,
-    sample_trees: Annotated[
-        bool, option("Draw trees, too, and begin with those of the corpus", "--sample-trees")
-    ] = False,
+    sample_trees: Annotated[bool, option("Draw trees, too, and begin with those of the corpus")] = False,
     min_count: MinCount = 2,
     min_class_count: MinClassCount = 5,
     lang: Lang = "en",

@@ -73,20 +73,15 @@ def parse(
     ] = None,
     *,
     output: Annotated[
-        Path | None, option("CoNLL-U file, instead of stdout; with --ray a folder", "--output -o", parser=place)
+        Path | None, option("CoNLL-U file, instead of stdout; with --ray a folder", "-o", parser=place)
     ] = None,
-    conllu: Annotated[bool, option("All texts are CoNLL-U, whatever their names are", "--conllu -c")] = False,
-    keep: Annotated[
-        Given, option("Of CoNLL-U: keep words and sentences, or sentences, or the text alone", "--keep")
-    ] = "words",
-    keep_tags: Annotated[
-        bool, option("Of CoNLL-U: keep tags, features and lemmas, and parse with these tags", "--keep-tags")
-    ] = False,
+    conllu: Annotated[bool, option("All texts are CoNLL-U, whatever their names are", "-c")] = False,
+    keep: Annotated[Given, option("Of CoNLL-U: keep words and sentences, or sentences, or the text alone")] = "words",
+    keep_tags: Annotated[bool, option("Of CoNLL-U: keep tags, features and lemmas, and parse with these tags")] = False,
     per_line: PerLine = False,
-    n_process: Annotated[int, option("Processes", "--n-process -n", least=1)] = 1,
+    n_process: Annotated[int, option("Processes", "-n", least=1)] = 1,
     threads: Annotated[
-        int | None,
-        option("Threads of each process, instead of the pipeline's setting; 1 with several processes", "--threads -t"),
+        int | None, option("Threads of each process, instead of the pipeline's setting; 1 with several processes", "-t")
     ] = None,
     cluster: Cluster = Cluster(),
     output_format: Annotated[

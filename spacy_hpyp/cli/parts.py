@@ -41,13 +41,13 @@ def cross_validate(
     config_path: Annotated[Path, argument("Config of a pipeline", **FILE)],
     treebank: Annotated[Path, argument("Treebank in CoNLL-U, with trees", **FILE)],
     *,
-    output: Annotated[Path, option("Folder for the figures", "--output -o", file_okay=False)],
+    output: Annotated[Path, option("Folder for the figures", "-o", file_okay=False)],
     parser: Annotated[
         Path | None,
         option("Config of the generative parser that guides the pipeline, which is trained before it", exists=True),
     ] = None,
     folds: Annotated[int, option("How many parts are held out, one after the other", least=2)] = 5,
-    keep: Annotated[bool, option("Keep the trained pipelines", "--keep")] = False,
+    keep: Annotated[bool, option("Keep the trained pipelines")] = False,
     unless: Annotated[
         list[Path] | None, option("Do nothing if there is such a file, as a development part; may be repeated")
     ] = None,
@@ -140,12 +140,12 @@ def learning_curve(
     train_path: TrainData,
     dev_path: Data,
     *,
-    output: Annotated[Path, option("Folder for the figures", "--output -o", file_okay=False)],
+    output: Annotated[Path, option("Folder for the figures", "-o", file_okay=False)],
     parts: Annotated[list[str], option("A part of the treebank, as 1/3; may be repeated", "--part -p")] = list(PARTS),  # noqa: B006
-    unit: Annotated[Literal["documents", "sentences"], option("What the parts are made of", "--unit -u")] = "documents",
-    seed: Annotated[int, option("Fixes which documents or sentences these are", "--seed -s", least=0)] = 0,
+    unit: Annotated[Literal["documents", "sentences"], option("What the parts are made of", "-u")] = "documents",
+    seed: Annotated[int, option("Fixes which documents or sentences these are", "-s", least=0)] = 0,
     model: Annotated[Literal["best", "last"], option("Evaluate the best or the last model of a training")] = "best",
-    keep: Annotated[bool, option("Keep the trained pipelines and the parts", "--keep")] = False,
+    keep: Annotated[bool, option("Keep the trained pipelines and the parts")] = False,
     elsewhere: Elsewhere = Elsewhere(),
 ) -> None:
     """Train on parts of a treebank, each of which is in the next one, and evaluate each pipeline on gold tokens and sentences.

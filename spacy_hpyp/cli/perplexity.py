@@ -77,23 +77,17 @@ def perplexity(
         option(
             "Of a parser: 'beam' sums over the beam, which leaves derivations out, so that the perplexity is an upper bound; 'particles' "
             "estimates the whole sum of each sentence without bias, with a standard error",
-            "--method -m",
+            "-m",
         ),
     ] = None,
     particles: Annotated[
         int | None,
-        option(
-            f"Of a parser: by default the pipeline's setting for the beam, and {_PARTICLES} for the estimate",
-            "--particles -K",
-        ),
+        option(f"Of a parser: by default the pipeline's setting for the beam, and {_PARTICLES} for the estimate", "-K"),
     ] = None,
     replicates: Annotated[
-        int | None,
-        option(f"Independent particle filters for each sentence, by default {_REPLICATES}", "--replicates -R"),
+        int | None, option(f"Independent particle filters for each sentence, by default {_REPLICATES}", "-R")
     ] = None,
-    threads: Annotated[
-        int | None, option("Of a parser: threads, instead of the pipeline's setting", "--threads -t")
-    ] = None,
+    threads: Annotated[int | None, option("Of a parser: threads, instead of the pipeline's setting", "-t")] = None,
     seed: Annotated[int | None, option("Fixes the particle estimate; by default 0")] = None,
     interpolate: Interpolate = None,
     weights_from: WeightsFrom = None,

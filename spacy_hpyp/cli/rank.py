@@ -35,14 +35,14 @@ def rank(
         list[Path], argument("Text files in UTF-8, '-' for stdin, or .spacy or .conllu files", callback=existing)
     ],
     *,
-    output: Annotated[Path | None, option("File to write, instead of stdout", "--output -o", dir_okay=False)] = None,
-    top: Annotated[int | None, option("Only so many sentences", "--top -n", least=1)] = None,
+    output: Annotated[Path | None, option("File to write, instead of stdout", "-o", dir_okay=False)] = None,
+    top: Annotated[int | None, option("Only so many sentences", "-n", least=1)] = None,
     by: Annotated[
         Literal["arcs", "tags", "both", "rate"],
         option("Rank by expected wrong arcs, wrong tags, both together, or wrong arcs for each word"),
     ] = "arcs",
     surest: Annotated[
-        bool, option("Those with the fewest instead, for a parser to learn from as if they were annotated", "--surest")
+        bool, option("Those with the fewest instead, for a parser to learn from as if they were annotated")
     ] = False,
     form: Annotated[
         Literal["jsonl", "conllu"], option("A JSON object a line, or CoNLL-U with comments", "--format -f")

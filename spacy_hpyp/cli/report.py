@@ -50,7 +50,7 @@ def report(
     text: Annotated[
         Path | None, option("Text in UTF-8 to show the surprisal of, instead of the data's", **FILE)
     ] = None,
-    sentences: Annotated[int, option("How many of the worst sentences are shown", "--sentences -n", least=0)] = 5,
+    sentences: Annotated[int, option("How many of the worst sentences are shown", "-n", least=0)] = 5,
     resamples: Annotated[int, option("Bootstrap samples of the sentences", least=1)] = 1000,
     seed: Annotated[int, option("Of the bootstrap samples", least=0)] = 0,
     threads: Threads = None,

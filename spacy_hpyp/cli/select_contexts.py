@@ -46,19 +46,17 @@ def select_contexts(
         list[str] | None,
         option(
             "The most experts of every distribution, as 12, or of one, as tag=12; otherwise as many as the config has",
-            "--max-experts -m",
+            "-m",
         ),
     ] = None,
     min_gain: Annotated[
-        float, option("What another expert has to add to the log-likelihood, in nats for each word", "--min-gain -g")
+        float, option("What another expert has to add to the log-likelihood, in nats for each word", "-g")
     ] = 0.0005,
-    sentences: Annotated[
-        int, option("How many sentences are left out and predicted", "--sentences -n", least=1)
-    ] = 1000,
-    seed: Annotated[int, option("Fixes which sentences these are", "--seed -s", least=0)] = 0,
+    sentences: Annotated[int, option("How many sentences are left out and predicted", "-n", least=1)] = 1000,
+    seed: Annotated[int, option("Fixes which sentences these are", "-s", least=0)] = 0,
     only: Annotated[str | None, option("Select those of this distribution alone")] = None,
     threads: Annotated[
-        int, option("Threads; the result does not depend on it", "--threads -t", least=1, show_default=False)
+        int, option("Threads; the result does not depend on it", "-t", least=1, show_default=False)
     ] = os.cpu_count() or 1,
     elsewhere: Elsewhere = Elsewhere(),
 ) -> None:

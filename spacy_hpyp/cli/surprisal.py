@@ -59,12 +59,12 @@ def surprisal(
         Path | None,
         option(
             "File for the table, instead of stdout: .csv with commas, else (.tsv, .txt) with tabs; with --ray a folder for Parquet",
-            "--output -o",
+            "-o",
             parser=place,
         ),
     ] = None,
-    words: Annotated[bool, option("One row a word between white space: sums over its tokens", "--words -w")] = False,
-    regions: Annotated[bool, option("One row a region of a table of stimuli", "--regions -r")] = False,
+    words: Annotated[bool, option("One row a word between white space: sums over its tokens", "-w")] = False,
+    regions: Annotated[bool, option("One row a region of a table of stimuli", "-r")] = False,
     context: Annotated[
         str | None, option("Of a table of stimuli: the column of what is read before the text, and has no rows")
     ] = None,
@@ -81,34 +81,28 @@ def surprisal(
         ),
     ] = None,
     lags: Annotated[int, option("Columns of so many words before, too", least=0, most=_LAGS)] = 0,
-    no_punctuation: Annotated[
-        bool, option("Punctuation has no rows, and is no part of words and regions", "--no-punctuation")
-    ] = False,
+    no_punctuation: Annotated[bool, option("Punctuation has no rows, and is no part of words and regions")] = False,
     entropy: Annotated[
-        bool,
-        option("Columns of entropies over next words and analyses, and of what a word reduces them by", "--entropy -e"),
+        bool, option("Columns of entropies over next words and analyses, and of what a word reduces them by", "-e")
     ] = False,
     parses: Annotated[
         int | None,
         option("Write so many parses that the beam holds after each word, as JSONL, instead of a table", least=1),
     ] = None,
     escape: Annotated[
-        bool, option("Write an apostrophe before cells that a spreadsheet would take for formulas, as =A1", "--escape")
+        bool, option("Write an apostrophe before cells that a spreadsheet would take for formulas, as =A1")
     ] = False,
     per_line: Annotated[
-        bool, option("Each line of text, or each text of --text-by, is one sentence, without context", "--per-line -l")
+        bool, option("Each line of text, or each text of --text-by, is one sentence, without context", "-l")
     ] = False,
-    running: Annotated[
-        bool, option("A text in a table may have several sentences, which the parser finds", "--running")
-    ] = False,
+    running: Annotated[bool, option("A text in a table may have several sentences, which the parser finds")] = False,
     segment_with: Annotated[
         str | None,
         option("Of an n-gram model: name or path of a pipeline that finds words and sentences of running text"),
     ] = None,
     unknown_words: UnknownWords = None,
     particles: Annotated[
-        int | None,
-        option("Particles, instead of the pipeline's setting, or of 5,000 if that is less", "--particles -K"),
+        int | None, option("Particles, instead of the pipeline's setting, or of 5,000 if that is less", "-K")
     ] = None,
     threads: Threads = None,
     interpolate: Interpolate = None,

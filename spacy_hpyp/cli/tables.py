@@ -33,14 +33,14 @@ def tables(
     ] = None,
     *,
     show: Annotated[bool, option("Show the tables and how long each will take, and run nothing", "--list")] = False,
-    quick: Annotated[bool, option("Less of everything, for a first look", "--quick")] = False,
-    jobs: Annotated[int, option("Commands at a time; those that measure speed run alone", "--jobs -j", least=1)] = 1,
+    quick: Annotated[bool, option("Less of everything, for a first look")] = False,
+    jobs: Annotated[int, option("Commands at a time; those that measure speed run alone", "-j", least=1)] = 1,
     output: Annotated[
         Path | None,
-        option("Directory to write to, instead of the study's; --quick has one in it", "--output -o", file_okay=False),
+        option("Directory to write to, instead of the study's; --quick has one in it", "-o", file_okay=False),
     ] = None,
     any_version: Annotated[
-        bool, option("Keep what other versions of the program have made; the page says which", "--any-version")
+        bool, option("Keep what other versions of the program have made; the page says which")
     ] = False,
     ray: Annotated[
         str | None,

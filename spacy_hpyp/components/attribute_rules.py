@@ -1,20 +1,26 @@
-"""Universal parts of speech and morphological features, learned from a treebank for spaCy's `attribute_ruler`.
+"""Universal parts of speech and morphological features, by rules that are learned from a treebank: spaCy's `attribute_ruler` reads them,
+and so does the component `attribute_rules`, in less time.
 
 A tag of the treebank mostly says what part of speech a word is, and often its features: the rule for a tag gives what was most
 frequent with it. Where a word has something else more often ("is" among the verbs of the third person, "mes" among the determiners),
-a rule for the tag and the words says so. A rule holds all words of a tag that have the same, and each rule costs time for
-every token: few rules have nearly all of the gain.
+a rule for the tag and the words says so. A rule holds all words of a tag that have the same, and with `attribute_ruler` each rule costs
+time for every token: few rules have nearly all of the gain.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import spacy
+from spacy.attrs import LOWER, MORPH, POS, TAG
 from spacy.errors import Errors
+from spacy.language import Language
+from spacy.pipeline import AttributeRuler
 from spacy.tokens import Doc
 from spacy.util import logger, registry
+from spacy.vocab import Vocab
 
 from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import SPACE_TAG
@@ -27,6 +33,74 @@ _SPACE = {"POS": "SPACE", "MORPH": ""}
 
 #: A part of speech and features.
 _Value = tuple[str, str]
+
+
+class AttributeRules(AttributeRuler):
+    """SpaCy's `attribute_ruler` for no other rules than those of `create_attribute_rules`, which read a token's tag and its word: it need not
+    look for the words of all rules at each token. It is stored as that one is.
+    """
+
+    def __init__(self, vocab: Vocab, name: str = "attribute_rules", *, scorer: Callable | None = None) -> None:
+        super().__init__(vocab, name, scorer=scorer)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all rules."""
+        super().clear()
+        self._of_tag: dict[int, list[tuple[set[int] | None, dict[int, int]]]] = {}
+
+    def add(self, patterns: Iterable[list[dict[str, Any]]], attrs: dict[str, str], index: int = 0) -> None:
+        """Add a rule, see `AttributeRuler.add` of spaCy.
+
+        RAISES (ValueError): If it is another one than `create_attribute_rules` makes.
+        """
+        patterns, add, rules = list(patterns), self.vocab.strings.add, []
+        for pattern in patterns:
+            match pattern:
+                case [{"TAG": tag, **others}] if not others and attrs.keys() <= {"POS", "MORPH"}:
+                    rules.append((add(tag), None))
+                case [{"TAG": tag, "LOWER": {"IN": words}, **others}] if not others and attrs.keys() <= {
+                    "POS",
+                    "MORPH",
+                }:
+                    rules.append((add(tag), set(map(add, words))))
+                case _:
+                    raise ValueError(
+                        f"The component '{self.name}' has rules like those of 'spacy-hpyp.AttributeRules.v1' only, not {pattern} with {attrs}: "
+                        "use spaCy's 'attribute_ruler' for it."
+                    )
+        super().add(patterns, attrs, index)
+        for tag, words in rules:
+            self._of_tag.setdefault(tag, []).append((words, self.attrs[-1]))
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Set parts of speech and features by tags and words."""
+        rows = doc.to_array([TAG, LOWER, POS, MORPH])
+        pairs = [(tag, lower) for tag, lower, _, _ in rows.tolist()]
+        known = {pair: self._values(*pair) for pair in set(pairs)}
+        found = np.array([known[pair] for pair in pairs], dtype=np.uint64).reshape(len(doc), 2)
+        doc.from_array([POS, MORPH], np.where(found == 0, rows[:, 2:], found))
+        return doc
+
+    def _values(self, tag: int, word: int) -> tuple[int, int]:
+        """The part of speech and the features, 0 where no rule says anything."""
+        found: dict[int, int] = {}
+        for words, values in self._of_tag.get(tag, ()):
+            if words is None or word in words:
+                found.update(values)
+        return found.get(POS, 0), found.get(MORPH, 0)
+
+
+@Language.factory(
+    "attribute_rules",
+    assigns=["token.pos", "token.morph"],
+    requires=["token.tag"],
+    default_config={"scorer": {"@scorers": "spacy.morphologizer_scorer.v1"}},
+    default_score_weights={"pos_acc": 0.5, "morph_acc": 0.5, "morph_per_feat": None},
+)
+def make_attribute_rules(nlp: Language, name: str, scorer: Callable | None) -> AttributeRules:
+    """Make an `attribute_rules`, see `AttributeRules`."""
+    return AttributeRules(nlp.vocab, name, scorer=scorer)
 
 
 @registry.readers("spacy-hpyp.AttributeRules.v1")

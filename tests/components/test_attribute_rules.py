@@ -34,13 +34,44 @@ def treebank(vocab):
     return [doc_of(vocab, *[barks] * 20, *[small] * 8, *[large] * 4, *[dog] * 5, bark, ("has", "VBZ", AUX))]
 
 
-def test_a_tag_has_what_is_most_frequent_with_it_and_frequent_words_what_they_have_themselves(treebank):
+@pytest.mark.parametrize("factory", ["attribute_ruler", "attribute_rules"])
+def test_a_tag_has_what_is_most_frequent_with_it_and_frequent_words_what_they_have_themselves(treebank, factory):
     nlp = spacy.blank("en")
-    ruler = nlp.add_pipe("attribute_ruler")
+    ruler = nlp.add_pipe(factory)
     ruler.initialize(None, patterns=attribute_rules(treebank, 10))
     found = ruler(Doc(nlp.vocab, words=["barks", "IS", "has", "sits", "dog", "bark"], tags=["VBZ"] * 4 + ["NN"] * 2))
     # "has" is in the rule of "is"; "bark" alone would be right too seldom for a rule.
     assert [(token.pos_, str(token.morph)) for token in found] == [VERB, AUX, AUX, VERB, NOUN, NOUN]
+
+
+def test_the_component_says_what_that_of_spacy_says(treebank):
+    patterns = [*attribute_rules(treebank, 10), {"patterns": [[{"TAG": "UH"}]], "attrs": {"POS": "INTJ"}}]
+    words, tags = ["barks", "IS", "dog", "\n", "oh", "what", "is"], ["VBZ", "VBZ", "NN", "_SP", "UH", "WP", ""]
+    found = []
+    for factory in ("attribute_ruler", "attribute_rules"):
+        nlp = spacy.blank("en")
+        nlp.add_pipe(factory).initialize(None, patterns=patterns)
+        ruler = nlp.get_pipe(factory)
+        doc = Doc(nlp.vocab, words=words, tags=tags, pos=[*["X"] * 6, ""], morphs=[*["Number=Plur"] * 6, ""])
+        found.append(ruler.from_bytes(ruler.to_bytes())(doc).to_array(["POS", "MORPH"]).tolist())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ([{"ORTH": "is"}], {"POS": "AUX"}),
+        ([{"TAG": "VBZ", "LOWER": "is"}], {"POS": "AUX"}),
+        ([{"TAG": "VBZ", "LOWER": {"IN": ["is"]}, "OP": "?"}], {"POS": "AUX"}),
+        ([{"TAG": "VBZ"}, {"TAG": "NN"}], {"POS": "AUX"}),
+        ([{"TAG": "VBZ"}], {"LEMMA": "be"}),
+    ],
+)
+def test_the_component_takes_no_rules_that_read_or_say_anything_else(pattern, said):
+    ruler = spacy.blank("en").add_pipe("attribute_rules")
+    with pytest.raises(ValueError, match="use spaCy's 'attribute_ruler' for it"):
+        ruler.add([pattern], said)
+    assert ruler.patterns == []
 
 
 def test_the_rules_for_words_that_are_right_most_often_come_first(treebank):

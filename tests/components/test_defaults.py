@@ -18,6 +18,7 @@ DEFAULTS = {
     "arc_confidence": ("8c39935edb295ac3", "8c39935edb295ac3"),
     "parse_reranker": ("86d59d2d0c90e5e5", "de86220f3444d14b"),
     "transition_confidence": ("0294be8b6d8f8deb", "0294be8b6d8f8deb"),
+    "attribute_rules": ("c70ee964f94f7248", "c70ee964f94f7248"),
     "keep_parse": ("ffcc6590aeafd7b8", "ffcc6590aeafd7b8"),
 }
 

@@ -384,7 +384,7 @@ class TrainableComponent(TrainablePipe):
         loaded: list[Any] = []
 
         def read_settings(file: Path) -> None:
-            # Pipelines of earlier versions have no such file.
+            # They may have been left out.
             if file.exists():
                 with blaming(f"{self._unreadable} from {file}"):
                     settings.update(self._read_settings(file.read_bytes()))
@@ -418,12 +418,9 @@ class TrainableComponent(TrainablePipe):
             return None
         written = identity(self._write_model())
         try:
-            found = identity_of_file(self._source)
-            # An earlier version may have written the same model otherwise.
-            same = found == written or identity(_read_again(*self._sent_as(found))._write_model()) == written
+            return written if identity_of_file(self._source) == written else None
         except (OSError, ValueError):
             return None
-        return found if same else None
 
     def _sent_as(self, found: str) -> tuple:
         """What `_read_again` makes the same component of, if what identifies the file is still this."""

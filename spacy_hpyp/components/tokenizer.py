@@ -139,7 +139,6 @@ class LearnedTokenizer:
         with blaming("The tokenizer cannot be read"):
             message = unpack_message(bytes_data)
             learned, found = message["learned"], (None, _no_multiword_tokens())
-            # Files of earlier versions have both.
             rules = message["rules"] if learned is None else None
             if learned is not None:
                 found = Segmenter.from_dict(learned["characters"]), MultiwordTokens.from_dict(learned["words"])

@@ -376,7 +376,6 @@ def _read_vocabulary(message: dict[str, Any], given: UnknownWordRule | None) -> 
     rule = _rule_of_file(message["unknown_words"], given)
     rare = rare_from_message(message, names["words"], names["tags"])
     vocabulary = Vocabulary(**names, tag_offsets=np.arange(len(usual) + 1), candidate_tags=usual, rule=rule, rare=rare)
-    # Files of earlier versions do not have it.
     spelling = Spelling.from_message(message["spelling"], len(vocabulary.classes)) if "spelling" in message else None
     return NGramVocabulary(vocabulary, _stored_rule(message["unknown_words"]), message["lang"], spelling)
 

@@ -271,9 +271,6 @@ class CountModel(ClassedModel):
         """
         _ = self.franchises
 
-    # What has been unpacked is written anew: earlier versions wrote it at greater length.
-    compact = check
-
     def pack(self) -> dict[str, Any]:
         """The seating as dictionaries that srsly can write, by distribution."""
         return self._packed or {name: pack(franchise) for name, franchise in self.franchises.items()}

@@ -31,7 +31,7 @@ from ..hpyp.franchise import Franchise, new_franchise
 from ..inference.metropolis import visit_latent
 from ..pools.conditional import Conditional
 from ..pools.pool import FrozenPool, SeatedPool
-from ..storage.schema import Message, arrays, copies, group, inside, integers, later, number, numbers, part
+from ..storage.schema import Message, arrays, copies, group, inside, integers, number, numbers, part
 from ..text.vocabulary import VocabularySettings
 from .count_model import CountModel
 from .frozen import TreeLogProbs, search_model, tree_log_probs
@@ -65,16 +65,14 @@ class JointModel(CountModel):
     confidence (Confidence | None): How posterior probabilities are to be taken; None until it has been learned.
     """
 
-    #: Models of format 1 have not learned any confidence.
-    formats = (1, 2)
+    format = 2
     training = group(
         seated=copies("seated", "copies"),
         derivations=inside(
             "derivations",
             arrays("words", "paths", "the derivations of its sentences are damaged", keys="keys", times=3, shortest=1),
         ),
-        # Files of earlier versions do not have it.
-        sweep=later("sweep", inside("sweep", _SWEEP)),
+        sweep=inside("sweep", _SWEEP),
         **numbers("steps", "tokens", "sweeps"),
     )
     drawn = "derivation"
@@ -260,10 +258,9 @@ class JointModel(CountModel):
         own = {name: list(self.contexts.gates.get(name, usual)) for name, usual in GATES.items()}
         return {
             "contexts": Fixed({name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS}, contexts),
-            # Files of earlier versions do not name these: they had the usual ones, and ROOT came first.
-            "gates": Fixed(own, gates, {name: list(usual) for name, usual in GATES.items()}),
-            "gate_pace": Fixed(self.pools.gate_pace, gates, _USUAL.gate_pace),
-            "root_last": Fixed(self.root_last, root, False),
+            "gates": Fixed(own, gates),
+            "gate_pace": Fixed(self.pools.gate_pace, gates),
+            "root_last": Fixed(self.root_last, root),
         }
 
     def _write(self) -> Message:
@@ -280,16 +277,14 @@ class JointModel(CountModel):
     def _read(self, message: Message) -> None:
         super()._read(message)
         self._check_passages(self.progress.sweep.passages)
-        # Files of earlier versions do not have these, nor files of models whose rare words are not spelled out.
-        self.progress.awaits_contrast = message.get("awaits_contrast") is True
+        self.progress.awaits_contrast = part(message, "awaits_contrast", bool)
+        # One that was trained without goes on without.
         if self.spelled and "spelling" in message:
             self.spelling = Spelling.from_message(message["spelling"], len(self.vocabulary.classes))
             self._know_raw_text()
-        if message["format"] > 1:
-            heads = read_weights(part(message, "confidence", list), UNLEARNED)
-            # In files of earlier versions confidence in tags is their posterior probability.
-            tags = read_weights(message.get("tag_confidence", UNLEARNED_TAGS), UNLEARNED_TAGS)
-            self.confidence = None if np.array_equal(heads, UNLEARNED) else Confidence(heads, tags)
+        heads = read_weights(part(message, "confidence", list), UNLEARNED)
+        tags = read_weights(part(message, "tag_confidence", list), UNLEARNED_TAGS)
+        self.confidence = None if np.array_equal(heads, UNLEARNED) else Confidence(heads, tags)
 
     def _check_passages(self, passages: list[Passage]) -> None:
         sizes, labels = self.sizes, max(1, len(self.labels))

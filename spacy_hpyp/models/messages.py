@@ -107,7 +107,6 @@ def seen_from_message(msg: Message, tags: int, others: int | None = None) -> See
     others (int | None): How many things are seen, if these are no tags.
     RAISES (ValueError): If it is damaged.
     """
-    # Files of earlier versions do not have it: in them these tags tell classes apart.
     if "seen_tags" not in msg:
         return None
     pairs, weights = unpack_integers(part(msg, "seen_tags", dict)), part(msg, "seen_weights", list)
@@ -129,9 +128,6 @@ def rare_from_message(msg: Message, words: list[str], tags: list[str]) -> dict[s
     words, tags (list[str]): Those of the vocabulary.
     RAISES (ValueError): If it is damaged.
     """
-    # Files of earlier versions do not have them: their rare words are known by classes alone.
-    if "rare_words" not in msg:
-        return {}
     found = _RARE.read(msg, {"tags": len(tags)})
     if not set(found["words"]).isdisjoint(words):
         raise ValueError("the rare words do not fit the vocabulary")

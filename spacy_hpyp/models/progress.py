@@ -111,9 +111,7 @@ class Progress:
         drawn (str): What a derivation is called.
         RAISES (ValueError): If it does not.
         """
-        seated, (keys, paths) = values["seated"], values["derivations"]
-        # In files of earlier versions what is seated is all that there is, and a sweep is to begin.
-        sweep = values["sweep"] or {"visited": 0, "missing": {}}
+        seated, sweep, (keys, paths) = values["seated"], values["sweep"], values["derivations"]
         if any(count < seated.get(key, 0) for key, count in sweep["missing"].items()):
             raise ValueError("it has seated a sentence more often than the treebank has it")
         derivations: dict[bytes, list[np.ndarray]] = {}

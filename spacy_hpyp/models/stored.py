@@ -27,12 +27,10 @@ class Fixed(NamedTuple):
 
     value (Any): What it is in the model, as srsly reads it.
     problem (str): What is wrong with a file that has another one, which it may name: {}.
-    usual (Any): What it was in files of earlier versions, which do not say it; None if all of them do.
     """
 
     value: Any
     problem: str
-    usual: Any = None
 
 
 class StoredModel(ABC):
@@ -45,8 +43,8 @@ class StoredModel(ABC):
 
     #: What errors call it, with an article.
     called: ClassVar[str] = "a model"
-    #: The oldest format that is read, and the one that is written.
-    formats: ClassVar[tuple[int, int]] = (1, 1)
+    #: The format of its files.
+    format: ClassVar[int] = 1
     #: The part of a message that there is if there is anything to be read; none if there always is.
     learned: ClassVar[str] = ""
 
@@ -83,7 +81,7 @@ class StoredModel(ABC):
     def to_bytes(self) -> bytes:
         """The whole model, with all that training needs to go on."""
         fixed = {name: fixed.value for name, fixed in self._fixed().items()}
-        return srsly.msgpack_dumps({"format": self.formats[1], **fixed, **self._write()})
+        return srsly.msgpack_dumps({"format": self.format, **fixed, **self._write()})
 
     def from_bytes(self: _Stored, data: bytes) -> _Stored:
         """Read what `to_bytes` wrote. What is read is checked before anything compiled works on it.
@@ -92,11 +90,10 @@ class StoredModel(ABC):
         RAISES (ValueError): If the bytes are damaged or belong to a model with other settings.
         """
         message = unpack_message(data)
-        oldest, newest = self.formats
-        if type(message.get("format")) is not int or not oldest <= message["format"] <= newest:
+        if type(message.get("format")) is not int or message["format"] != self.format:
             raise ValueError(f"it is not {self.called} of this version of spacy-hpyp")
         for name, fixed in self._fixed().items():
-            if message.get(name, fixed.usual) != fixed.value:
+            if message.get(name) != fixed.value:
                 raise ValueError(fixed.problem.format(repr(message.get(name))))
         loaded = self.untrained()
         if not self.learned or self.learned in message:
@@ -204,10 +201,10 @@ class ClassedModel(StoredModel):
         return {"classed": True, "learned_with": self._learned_with} if self.is_classed else {}
 
     def _read_classed(self, message: Message) -> None:
-        """Learn what `_classed` has written; files of earlier versions do not have all of it."""
-        self._classes, given = None, message.get("learned_with")
-        self._learned_with = None if given is None else part(message, "learned_with", list)
-        self.is_classed = self._read_with(is_classed=message.get("classed") is True)
+        """Learn what `_classed` has written."""
+        self._classes, is_classed = None, message.get("classed") is True
+        self._learned_with = part(message, "learned_with", list) if is_classed else None
+        self.is_classed = self._read_with(is_classed=is_classed)
 
 
 def _size_of(classes: Classes | None) -> list[int] | None:

@@ -173,11 +173,6 @@ def inside(name: str, field: Field) -> Field:
     return Field(lambda value: {name: field.write(value)}, lambda msg, sizes: field.read(part(msg, name, dict), sizes))
 
 
-def later(name: str, field: Field) -> Field:
-    """What files of earlier versions do not have, in which there is no part with this name: it is None in them."""
-    return Field(field.write, lambda message, sizes: field.read(message, sizes) if name in message else None)
-
-
 def part(message: Message, name: str, kind: type) -> Any:
     """A part of a message.
 

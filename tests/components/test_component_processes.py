@@ -55,17 +55,6 @@ def test_a_started_process_maps_the_files_that_the_pipeline_was_loaded_from(load
     assert annotation(pickle.loads(spawn(again))(TEXT)) == annotation(loaded(TEXT))
 
 
-def test_a_model_that_an_earlier_version_has_written_is_mapped_too(loaded, toy, spawn, monkeypatch, annotation):
-    component = type(toy.parser(loaded))
-    write = component._write_model
-    monkeypatch.setattr(component, "_write_model", lambda parser: write(parser) + b"what is new")
-    monkeypatch.setattr("spacy_hpyp.components.base.identity", lambda data: str(hash(data)))
-    monkeypatch.setattr("spacy_hpyp.components.base.identity_of_file", lambda path: str(hash(path.read_bytes())))
-    sent = spawn(loaded)
-    assert len(pickle.dumps(loaded)) - len(sent) > len(write(toy.parser(loaded))) / 2
-    assert annotation(pickle.loads(sent)(TEXT)) == annotation(loaded(TEXT))
-
-
 @pytest.mark.parametrize("change", ["file", "model", "nothing"])
 def test_a_pickle_has_the_whole_model_where_no_file_has_it_or_it_may_go_anywhere(
     change, loaded, toy, spawn, tmp_path, annotation

@@ -459,9 +459,8 @@ def keys_of_the_model(model_file):
 
 def test_every_part_is_needed(victim, model_file):
     for key in keys_of_the_model(model_file):
-        # A model without distributions is one that has not been trained; earlier versions did not save how far a sweep was, nor what
-        # gates are, where ROOT stands, or how sure to be of tags.
-        if key not in ("distributions", "sweep", "gates", "gate_pace", "root_last", "tag_confidence"):
+        # A model without distributions is one that has not been trained.
+        if key != "distributions":
             assert victim.refuses(edited(model_file, edit=lambda inner, key=key: inner.pop(key) and None)), key
 
 

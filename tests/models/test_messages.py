@@ -68,12 +68,6 @@ def test_damaged_observations_are_refused(observing, name, part):
         vocabulary_from_message({**message, name: part}, RULE)
 
 
-def test_in_files_of_earlier_versions_no_rare_word_has_tags(vocabulary):
-    message = vocabulary_to_message(vocabulary)
-    earlier = {name: part for name, part in message.items() if not name.startswith("rare")}
-    assert vocabulary_from_message(earlier, RULE).rare == {}
-
-
 @pytest.mark.parametrize(
     ("name", "part"),
     [

@@ -5,7 +5,7 @@ from inspect import signature
 
 import typer
 
-from .app import Listed, OfVoters, hpyp
+from .app import OfPapers, OfVoters, hpyp
 from .options import with_groups
 
 __all__ = ["hpyp"]
@@ -24,7 +24,7 @@ voters = typer.Typer(
     cls=OfVoters,
 )
 of_papers = typer.Typer(
-    help="Fill the tables of the papers, and do what only they need.", no_args_is_help=True, cls=Listed
+    help="Fill the tables of the papers, and do what only they need.", no_args_is_help=True, cls=OfPapers
 )
 
 

@@ -36,6 +36,23 @@ _PARSERS = HPYPParser, EasyFirstParser, HeadOutwardParser, VotingComponent
 _OTHERS = DependencyParser, Tagger, EasyFirstTagger
 
 
+#: What commands are called now that had other names before.
+FORMER = {
+    "annotate": "guides",
+    "calibrate": "evaluate --calibration",
+    "convert-lm": "papers convert-lm",
+    "convert-ptb": "papers convert-ptb",
+    "errors": "evaluate --errors",
+    "head-outward": "papers head-outward",
+    "hold-out": "combine hold-out",
+    "keep": "combine keep",
+    "learn": "learn-text",
+    "rerank": "papers rerank",
+    "select": "select-contexts",
+    "states": "papers states",
+}
+
+
 class Listed(TyperGroup):
     """Commands that are listed under the headings of what they are for, each with a whole sentence."""
 
@@ -59,6 +76,13 @@ class Commands(Listed):
         """Read the options of the group; who has seen a message adds `--debug` at the end of the line."""
         return super().parse_args(ctx, sorted(args, key=lambda each: each != _DEBUG))
 
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> tuple:
+        """Find a command, by its name or by the one that it had before."""
+        if (name := args[0]) in FORMER:
+            _note_new_name(name, FORMER[name])
+            args = [*FORMER[name].split(), *args[1:]]
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: typer.Context) -> Any:
         """Run a command."""
         try:
@@ -78,11 +102,25 @@ class Commands(Listed):
 class OfVoters(Listed):
     """How several parsers make one pipeline; what is no name of a command are arguments of the one that does it all."""
 
+    usual, former = "pipeline", ""
+
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         """Read the options of the group, of which there are none but `--help`."""
         if args and args[0] not in self.commands and args[0] != "--help":
-            args = ["pipeline", *args]
+            if self.former:
+                _note_new_name(self.former, f"{self.former} {self.usual}")
+            args = [self.usual, *args]
         return super().parse_args(ctx, args)
+
+
+class OfPapers(OfVoters):
+    """What only the papers need. The name of the group was that of the command `tables` before."""
+
+    usual, former = "tables", "papers"
+
+
+def _note_new_name(old: str, new: str) -> None:
+    note(f"'hpyp {old}' is called 'hpyp {new}' now; the old name goes on working in this version.")
 
 
 hpyp = typer.Typer(name="hpyp", help=HELP, no_args_is_help=True, cls=Commands)

@@ -1,8 +1,11 @@
-"""How commands are listed, and what one of them does that others did."""
+"""How commands are listed, what names they had before, and what one of them does that others did."""
 
 import json
 
+import pytest
 from command_line import run
+
+from spacy_hpyp.cli.app import FORMER
 
 
 def test_commands_are_listed_by_what_they_are_for_the_common_ones_first():
@@ -14,6 +17,19 @@ def test_commands_are_listed_by_what_they_are_for_the_common_ones_first():
     assert places[2] < headings[1] < places[3]
     assert "..." not in shown.split("Every day:")[1]
     assert "as parsers are compared in the literature." in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_an_old_name_goes_on_working_and_says_the_new_one(name):
+    old = run("hpyp", name, "--help")
+    assert f"'hpyp {name}' is called 'hpyp {FORMER[name]}' now" in old.stderr
+    assert old.stdout == run("hpyp", *FORMER[name].split(), "--help").stdout
+
+
+def test_the_name_of_the_group_of_the_papers_was_that_of_the_tables(tmp_path):
+    wrong = run("hpyp", "papers", tmp_path / "no.cfg", "--list", exit_code=1)
+    assert "'hpyp papers' is called 'hpyp papers tables' now" in wrong.stderr
+    assert "There is no study" in wrong.stderr
 
 
 def test_errors_and_calibration_are_parts_of_an_evaluation(toy, trained, tmp_path):

@@ -66,7 +66,6 @@ def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSent
     tokens (str): Whose tokens, see `sentences_of`.
     RETURNS (tuple[Doc, list[RawSentence], list[int64[*]]]): A new document, its sentences, and where their words stand in it. A
         sentence that cannot be learned from is there, too.
-    RAISES (ValueError): If the two documents of the example have different texts.
     """
     if tokens == "gold" or _has_gold_tokens(example):
         sentences = list(raw_sentences(example.reference))

@@ -51,7 +51,6 @@ class TrainableComponent(TrainablePipe):
     * `_learn_from`, which `update` calls with its arguments: what has been lost `_count_loss` writes down, and it returns whether `_end_pass`
       is to be called; and `_loss_of`, which `get_loss` calls.
 
-    vocab (Vocab): The shared vocabulary.
     model (Model): A thinc Model of one layer.
     name (str): The name of the component instance; that of its factory if there is none.
     scorer (Callable | None): What `score` calls; if it is not given, the usual one.
@@ -183,7 +182,6 @@ class TrainableComponent(TrainablePipe):
         """Predict for documents, some at a time. What is read, and what something is found for, are their syntactic words.
 
         stream (Iterable[Doc]): The documents; they are changed and yielded.
-        batch_size (int): How many at a time.
         **options: What `predict` takes besides, as `component_cfg` of `nlp.pipe` has it.
         """
         for docs in util.minibatch(stream, size=batch_size):
@@ -239,16 +237,12 @@ class TrainableComponent(TrainablePipe):
         losses[self.name] = self._loss[0] / max(1, self._loss[1])
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Update the parameters of the model by the gradients that `update` has kept.
-
-        sgd (Optimizer): How.
-        """
+        """Update the parameters of the model by the gradients that `update` has kept."""
         self.guard.change(lambda: self.model.finish_update(sgd))
 
     def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, None]:
         """The mean loss of what was predicted. There is no gradient: what learns here has other ways.
 
-        examples (Iterable[Example]): Predicted and reference documents.
         scores (Any): What `predict` returned for the predicted ones.
         RETURNS (tuple[float, None]): The loss; what it is of, the class says.
         """
@@ -257,7 +251,6 @@ class TrainableComponent(TrainablePipe):
     def add_label(self, label: str) -> int:
         """Labels cannot be added to a model: they are fixed by `initialize`.
 
-        label (str): A tag or a label.
         RETURNS (int): 0 if the model has it already.
         RAISES (NotImplementedError): If it has not.
         """
@@ -300,7 +293,6 @@ class TrainableComponent(TrainablePipe):
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Compare predicted examples with their gold annotation, by the component's scorer.
 
-        examples (Iterable[Example]): Predicted and reference documents.
         RETURNS (dict[str, Any]): The scores; none without a scorer.
         RAISES (TypeError): If it is a Doc that is given.
         """
@@ -331,7 +323,6 @@ class TrainableComponent(TrainablePipe):
         """Serialize the component, with its settings and everything that training needs to go on.
 
         exclude (Sequence[str]): Names of parts to leave out: "vocab", "model", "cfg" (the settings).
-        RETURNS (bytes): The component.
         """
         parts = {
             "cfg": self._settings_to_bytes,

@@ -22,7 +22,6 @@ _PARAGRAPH = "\n\n"
 def reading(path: str | Path) -> Iterator[None]:
     """What is wrong with a `.spacy` file that is read here is an error that names the file.
 
-    path (str | Path): The file, or a directory of them.
     RAISES (ValueError): If it is damaged, or no such file.
     """
     if Path(path).is_file() and Path(path).suffix != SPACY:
@@ -40,7 +39,6 @@ def read_treebank(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[Do
     """The annotated documents of a treebank: of CoNLL-U as it is, or of `.spacy` files.
 
     path (Path): A file, or a directory of files that end with .conllu or .spacy.
-    vocab (Vocab): Of the Docs.
     n_sents (int): How many sentences are a document in CoNLL-U that does not say where documents and paragraphs begin.
     RAISES (ValueError): If a line is not one of CoNLL-U, with the line; if a .spacy file is damaged; or if there is neither.
     """

@@ -259,10 +259,7 @@ class EasyFirstParser(Parser):
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """The best trees of each sentence of a document, without changing it, see `k_best`.
 
-        doc (Doc): With tags and sentence boundaries.
-        k (int): How many, at least 1; there are fewer if a final beam has no more.
         RETURNS (list[Candidates]): Of each sentence, with the sums of the weights of the actions.
-        RAISES (ValueError): If k is not a whole number of at least 1.
         """
         k = whole("k", k, least=1)
         self._check_trained()

@@ -37,7 +37,6 @@ class EasyFirstSenter(WordClassifyingComponent):
         """Collect the words of the training data, and forget what was learned before.
 
         get_examples (Callable): Returns examples with gold sentence boundaries.
-        nlp (Language | None): The pipeline.
         RAISES (ValueError): If no document has sentence boundaries.
         """
         self._initialize(
@@ -47,7 +46,6 @@ class EasyFirstSenter(WordClassifyingComponent):
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray]:
         """Decide the words of documents without changing them.
 
-        docs (Iterable[Doc]): The documents.
         RETURNS (tuple[Words, int32[words]]): Their words, and whether each begins a sentence; `NONE` where that is not certain.
         RAISES (ValueError): If the component has not been trained.
         """

@@ -53,7 +53,6 @@ class EasyFirstTagger(LabellingComponent):
 
         The component is initialized, but it need not be trained, and stays as it is.
 
-        examples (Iterable[Example]): The training part.
         folds (int): Into how many parts it is divided, at least 2.
         epochs (int): How often each of the taggers sees the other parts.
         tokens (str | None): Whose tokens the sentences have, instead of the setting `tokens`.

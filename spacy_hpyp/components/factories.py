@@ -49,9 +49,6 @@ def shipped_config(name: str) -> Config:
 def default_config(settings: type[Settings], factory: str) -> Config:
     """What a component is made of that no config says anything about: its settings, and the scorer and the model of the config that comes
     with the package.
-
-    settings (type[Settings]): Those of the component.
-    factory (str): Its name.
     """
     if factory in _SHIPPED:
         component = shipped_config(_SHIPPED[factory])["components"][factory]
@@ -74,7 +71,6 @@ def register(
 
     What no config says anything about `default_config` does.
 
-    component (type[TrainableComponent]): Its class.
     assigns, requires, scores: As `Language.factory` takes them.
     english (bool): Whether it is registered for English once more. A default config cannot refer to the language, but what classes
         unknown words have depends on it: the rule for English is another one than that for all other languages.

@@ -171,10 +171,7 @@ class HeadOutwardParser(HeadOutwardComponent):
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """The most probable trees of each sentence of a document, without changing it, see `k_best`.
 
-        doc (Doc): With tags and sentence boundaries.
-        k (int): How many, at least 1; there are fewer if there are no more.
         RETURNS (list[Candidates]): Of each sentence, with the log-probabilities of words, tags and trees without labels in nats.
-        RAISES (ValueError): If k is not a whole number of at least 1.
         """
         k = whole("k", k, least=1, highest=1_000_000)
         self._check_chart()

@@ -60,7 +60,6 @@ class HeadOutwardStates(TrainableComponent):
         """Collect the words of the training data, and forget what was learned before.
 
         get_examples (Callable): Returns examples; the reference documents are parsed, if the model reads parents.
-        nlp (Language | None): The pipeline.
         RAISES (ValueError): If there is nothing to learn.
         """
         examples = self._initial_examples(get_examples)
@@ -137,8 +136,6 @@ class HeadOutwardStates(TrainableComponent):
     def top_words(self, count: int) -> list[list[StateWord]]:
         """What is typical of each state, see `LatentStates.top_words`.
 
-        count (int): How many words of each state.
-        RETURNS (list[list[StateWord]]): Of each state.
         RAISES (ValueError): If the component has not been trained.
         """
         self._check_trained()
@@ -147,7 +144,6 @@ class HeadOutwardStates(TrainableComponent):
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, float]:
         """The mean log-probability of a word of the predicted documents given the others of its document, in nats.
 
-        examples (Iterable[Example]): Predicted and reference documents.
         RETURNS (dict[str, float]): Under "words_log_prob".
         """
         scores = self.predict([example.predicted for example in self._examples(examples, "score")])

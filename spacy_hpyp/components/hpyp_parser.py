@@ -249,11 +249,7 @@ class HPYPParser(ViewedParser):
         return layout, with_letters(parses, model.spell_docs(docs, layout, blocks.words))
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Parses]) -> None:
-        """Write parses into documents.
-
-        docs (Iterable[Doc]): The documents that were parsed.
-        scores (tuple[Layout, Parses]): What `predict` returned for them.
-        """
+        """Write parses into documents."""
         docs, (layout, parses) = list(docs), scores
         model = self.learned
         write_parses(docs, layout, parses, model.encoder)
@@ -295,11 +291,7 @@ class HPYPParser(ViewedParser):
     def candidates(self, doc: Doc, k: int, *, labels_per_arc: int | None = None) -> list[Candidates]:
         """The best parses of each sentence of a document, without changing it, see `k_best`.
 
-        doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them.
-        k (int): How many, at least 1; there are fewer if the final beam has no more.
-        labels_per_arc (int | None): How many labels of an arc are tried, instead of the setting.
         RETURNS (list[Candidates]): Of each sentence, with log-probabilities in nats.
-        RAISES (ValueError): If k or `labels_per_arc` is not a whole number of at least 1.
         """
         k = whole("k", k, least=1)
         model, doc = self._initialized(), words_as_tokens(doc)
@@ -424,7 +416,6 @@ class HPYPParser(ViewedParser):
         exist. Spaces follow common rules of punctuation. `_.log_prob` and surprisals are those of the words, as after parsing:
         they do not depend on which of their derivations was drawn.
 
-        count (int): How many sentences.
         begin_with (Sequence[str] | str): Words that all of them begin with; a string is divided at white space. What a
             word is attached to and tagged as is drawn by a particle filter with the component's number of particles.
         max_length (int): The most words of a sentence.
@@ -473,9 +464,7 @@ class HPYPParser(ViewedParser):
     def sentence_log_probs(self, doc: Doc) -> TreeLogProbs:
         """How probable the words of each sentence are together with its tags and its tree, see `tree_log_prob`.
 
-        doc (Doc): With a tag for every word, and complete trees.
         RETURNS (TreeLogProbs): In nats, and for which sentences it is an exact sum.
-        RAISES (ValueError): If a sentence has not all tags and a tree, or some that the model does not have.
         """
         return self.joint.tree_log_probs(self._encoded(doc), seed=self.seed)
 

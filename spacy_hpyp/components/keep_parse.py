@@ -42,8 +42,6 @@ class KeepParse(Pipe):
     It stands after each parser but the last one before a `parse_combiner`. Tags stay, for parsers that need them. Where a Doc has not
     been parsed, it notes which sentence boundaries are set: before the first parser, that is what `boundaries = "given"` needs.
 
-    vocab (Vocab): The shared vocabulary.
-    name (str): The name of the component instance.
     name_of_parse (str): The name of the parse. In a config, "" is the name of the component before this one; where one is put at another
         place than the end of a pipeline (`add_pipe(..., before=...)`), it has to be given.
     boundaries (str): Which sentence boundaries the next parser finds: "all", those of this parse, or "given", those that were set
@@ -61,7 +59,6 @@ class KeepParse(Pipe):
     def __call__(self, doc: Doc) -> Doc:
         """Keep the parse of a Doc: that of its syntactic words.
 
-        doc (Doc): The Doc, which is changed and returned.
         RAISES (ValueError): If there are to be the boundaries that were given, and nobody has noted them.
         """
         words = words_as_tokens(doc)

@@ -22,8 +22,6 @@ def components_before(component: Any, components: Sequence[tuple[str, Any]]) -> 
 class Place:
     """Where a component stands.
 
-    nlp (Language): The pipeline.
-    component (NeighbouringComponent): The component.
     others (Mapping[str, Any]): Those that it works with in the place of the pipeline's, by their names.
     """
 
@@ -32,10 +30,7 @@ class Place:
     others: Mapping[str, Any] = field(default_factory=dict)
 
     def before(self, *, disabled: bool = False) -> list[tuple[str, Any]]:
-        """The names of the components before it, and these.
-
-        disabled (bool): Whether those are among them that are disabled.
-        """
+        """The names of the components before it, and these; perhaps with those that are disabled."""
         return [
             (name, self.others.get(name, component))
             for name, component in components_before(self.component, self.nlp.components)

@@ -78,9 +78,6 @@ class VotingComponent(TrainableComponent):
     ) -> None:
         """Find out who votes, collect tags and labels, and forget what was learned before.
 
-        get_examples (Callable): Returns examples with gold annotation.
-        nlp (Language | None): The pipeline.
-        labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
         RAISES (ValueError): If there are fewer than two voters, or no labels.
         """
         examples = self._initial_examples(get_examples)

@@ -153,9 +153,6 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
     ) -> None:
         """Hold sentences out, collect the vocabulary, the tags and the labels of the others, and forget what was learned before.
 
-        get_examples (Callable): Returns examples with gold annotation.
-        nlp (Language | None): The pipeline.
-        labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
         held_out (str | Path | None): A .spacy file, or a directory of them, with sentences that the source was not trained on, to learn
             weights from, instead of the last ones of the examples. If there are more than `held_out`, of so many of them.
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.

@@ -79,7 +79,6 @@ class Parser(TrainableComponent):
         """Collect the vocabulary, the tags and the labels of the training data, and forget what was learned before.
 
         get_examples (Callable): Returns examples with gold annotation.
-        nlp (Language | None): The pipeline.
         labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """

@@ -12,7 +12,6 @@ from spacy.util import registry
 def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
     """Score tags, heads, labels and sentences.
 
-    examples (Iterable[Example]): Predicted and reference documents.
     RETURNS (dict[str, Any]): tag_acc, dep_uas, dep_las (without punctuation), dep_las_per_type, sents_p, sents_r,
         sents_f, and token_log_prob, the mean of `token._.log_prob` in nats, white space left out.
     """

@@ -121,7 +121,6 @@ class ParserReader:
         """Parse passages and say how surprising their words are, which are the tokens of the Docs.
 
         running (bool): Whether the parser finds the sentences.
-        entropy (bool): Whether to find entropies.
         """
         docs, mixed = _docs(self.nlp, passages, running=running), {}
         if self.mixture is not None:
@@ -192,7 +191,6 @@ class ParserReader:
 class NGramReader:
     """Reads passages with an n-gram model.
 
-    model (NGramModel): The model.
     segmenter (Language | None): Finds the sentences of running text.
     """
 

@@ -52,7 +52,6 @@ def spacy_tokenizer(vocab: Vocab, lang: str) -> Tokenizer:
 class LearnedTokenizer:
     """Cuts a text into tokens as a treebank does, and tokens into words. `doc.text` is the text, character for character.
 
-    vocab (Vocab): The shared vocabulary.
     lang (str): The language code. spaCy's tokenizer for that language, `rules`, is used until something has been learned.
     sentences (str): Which sentence boundaries to set, see `create_learned_tokenizer`. How probable it is that a sentence ends with a
         token is `token._.sent_end_prob` in any case.
@@ -73,10 +72,7 @@ class LearnedTokenizer:
         return spacy_tokenizer(self.vocab, self.lang)
 
     def __call__(self, text: str) -> Doc:
-        """Make a Doc of a text.
-
-        text (str): The text.
-        """
+        """Make a Doc of a text."""
         if self.segmenter is None:
             return self.rules(text)
         segments = self.segmenter.segment(text)
@@ -98,11 +94,7 @@ class LearnedTokenizer:
         return doc
 
     def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:
-        """Make a Doc of each text.
-
-        texts (Iterable[str]): The texts.
-        batch_size (int): Is not needed: texts are tokenized one by one.
-        """
+        """Make a Doc of each text."""
         return map(self, texts)
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
@@ -110,7 +102,6 @@ class LearnedTokenizer:
 
         get_examples (Callable): Returns the training examples. Those of which it is not known how they are written are left out, if
             there are others.
-        nlp (Language | None): The pipeline.
         RAISES (ValueError): If they have no tokens.
         """
         found = [example.reference for example in get_examples()]

@@ -21,7 +21,6 @@ class TransitionConfidence(NeighbouringComponent):
     It stands behind that parser, before what keeps its parse or has it vote. Nobody has calibrated what it says, and roots have none: a
     `parse_combiner` learns what it is worth.
 
-    name (str): The name of the component instance.
     parser (str): The name of spaCy's parser.
     """
 
@@ -33,7 +32,6 @@ class TransitionConfidence(NeighbouringComponent):
     def __call__(self, doc: Doc) -> Doc:
         """Write into a parsed Doc how probable its arcs are.
 
-        doc (Doc): The Doc, which is changed and returned.
         RAISES (ValueError): If there is no parser of spaCy's under the name.
         """
         return next(self.pipe([doc]))

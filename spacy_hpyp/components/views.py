@@ -30,7 +30,6 @@ class ViewedParser(GibbsParser):
     def save_views(self) -> Path:
         """Write the frozen views of the model beside the file that it was loaded from, where all who load that find them.
 
-        RETURNS (Path): The file.
         RAISES (ValueError): If the model was not loaded from a file, or is another one by now.
         RAISES (OSError): If it cannot be written.
         """

@@ -95,7 +95,6 @@ class WordClassifyingComponent(TrainableComponent):
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray]:
         """Decide the words of documents without changing them.
 
-        docs (Iterable[Doc]): The documents.
         RETURNS (tuple[Words, int32[words]]): Their words, and the outcome of each.
         RAISES (ValueError): If the component has not been trained, or its features read guides and a document has none.
         """
@@ -132,8 +131,6 @@ class LabellingComponent(WordClassifyingComponent):
     ) -> None:
         """Collect the words and the outcomes of the training data, and forget what was learned before.
 
-        get_examples (Callable): Returns examples with gold annotation.
-        nlp (Language | None): The pipeline.
         labels (Sequence[str] | None): The outcomes; without them, those of the examples.
         RAISES (ValueError): If there is nothing to learn, or no word has one of `labels`.
         """

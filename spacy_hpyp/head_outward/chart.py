@@ -215,7 +215,6 @@ def best_chart(scores):
     """The best score of each item (the Viterbi algorithm in Eisner's chart).
 
     scores (ChartScores): Of a sentence of at least one word.
-    RETURNS (Chart): The best scores.
     """
     return _fill(scores, highest)
 
@@ -248,7 +247,6 @@ def sample_tree(scores, chart, rng):
 
     scores (ChartScores): Of a sentence of at least one word.
     chart (Chart): What `inside` gives for them.
-    rng (numpy.random.Generator): The source of randomness.
     RETURNS (int32[n]): The heads, as positions, `NONE` for the root's child. If no tree is possible, any projective one.
     """
     return _descend(scores, chart, rng)

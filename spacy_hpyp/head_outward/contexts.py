@@ -90,7 +90,6 @@ class Alphabets(NamedTuple):
 
     tags (int): Tags, with one behind them for those that are not known.
     words (int): Words and word classes.
-    labels (int): Labels of arcs.
     """
 
     tags: int
@@ -114,7 +113,6 @@ def compile_contexts(
     """Translate context lists into what compiled code reads.
 
     experts (Sequence[Sequence[str]]): One list of element names for each expert, most important first.
-    distribution (str): The name of the distribution that the lists are for.
     gates (Sequence[str]): Names of elements that are read besides.
     RETURNS (tuple): elements (int32[elements, 8]), up to four pairs of rows of `ELEMENTS`, `NONE` past the last; columns
         (int32[experts, depth]), each expert's positions in the context row, `NONE` past its end; and the positions of the gates

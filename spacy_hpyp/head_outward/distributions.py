@@ -64,7 +64,6 @@ class HeadOutwardContexts:
 class HeadOutwardDistributions(NamedTuple):
     """What trees are generated from, frozen (`FrozenPool`) or while it learns (`SeatedPool`).
 
-    tag, word, case, children, distance, label: The pools.
     sizes (int32[3]): How many symbols of tags, words and cases contexts have.
     generated (bool[6]): Which of them have experts.
     reads_sibling (bool[6]): Which of them are conditioned on the sibling.
@@ -127,9 +126,7 @@ def make_distributions(
 ) -> HeadOutwardDistributions:
     """Pools together, with what compiled code needs to know of them.
 
-    conditionals (dict[str, Conditional]): What they are.
     pools (Mapping[str, FrozenPool | SeatedPool]): By their names.
-    alphabets (Alphabets): How many outcomes there are.
     """
     elements = [conditionals[name].elements for name in DISTRIBUTIONS]
     return HeadOutwardDistributions(

@@ -175,7 +175,6 @@ def events_of(pool, distribution, words, tags, heads, labels, sizes):
     distribution (int): `TAG`, `WORD`, `CASE`, `CHILDREN`, `DISTANCE` or `LABEL`.
     words, tags, heads, labels (int32[n]): The sentence; words are cased.
     sizes (int32[3]): How many symbols of tags, words and cases contexts have.
-    RETURNS (Events): The events.
     """
     n = len(words)
     events = new_events(pool, 3 * n if distribution == TAG else n)

@@ -103,11 +103,8 @@ class Dependents(NamedTuple):
 def new_model(kind: str, states: int, vocabulary: int, back_off: str = "state") -> StateModel:
     """A model of one of the `KINDS` that has seen no words.
 
-    kind (str): Which.
-    back_off (str): One of `BACK_OFFS`.
     states (int): The number of states; 1 for `DEPENDENCIES`.
     vocabulary (int): The number of words.
-    RETURNS (StateModel): The model.
     """
     of_states, of_words = columns_of(kind, back_off)
     return StateModel(
@@ -211,10 +208,8 @@ def visit_words(model, dependents, first, last, state, rng, probability):
     """A Gibbs step for the state of each of some words, in order.
 
     model (StateModel): With room for so many events.
-    dependents (Dependents): The words.
     first, last (int): Those from the one to before the other are visited.
     state (int32[n]): Their states, overwritten; what is `NONE` is not seated yet, and is.
-    rng (numpy.random.Generator): The source of randomness.
     probability (float64[n]): Overwritten with the probability of each visited word given all others that are seated.
     RETURNS (int): The first word that was not visited: one before `last` if that is not seated as it should be.
     """
@@ -252,7 +247,6 @@ def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
     model (StateModel): The model, which is only read.
     word, parent (int32[n]): The numbers of the words and of their parents.
     sweeps (int): How many, at least 2.
-    rng (numpy.random.Generator): The source of randomness.
     belief (float64[n, states]): Overwritten with the probabilities.
     log_probability (float64[n]): Overwritten with that of each word given the others, in nats.
     """

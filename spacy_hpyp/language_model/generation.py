@@ -29,7 +29,6 @@ _BATCH = 50
 def check_drawing(count: int, begin_with: Sequence[str], max_length: int, seed: int) -> tuple[int, int, int]:
     """How many sentences are to be drawn, how many words one has at the most, and what fixes them.
 
-    begin_with (Sequence[str]): The words that all of them begin with.
     RAISES (ValueError): If a number is out of its range, or these words are too many.
     """
     count, max_length = whole("count", count), whole("max_length", max_length, highest=_LONGEST)
@@ -53,12 +52,9 @@ def generate_docs(
 ) -> Iterator[Doc]:
     """Sentences drawn from a model, each as a Doc.
 
-    model (JointModel): A trained model that generates words.
     begin_with (Sequence[str]): The words that all of them begin with, no more than `max_length`.
-    max_length (int): The most words of a sentence.
     seed (int): Fixes them. The first sentences are the same for every count.
     search (Search): How the sentences' probabilities are summed up, and how many particles there are for `begin_with`.
-    threads (int): How many threads do so; the result does not depend on it.
     YIELDS (Doc): With the tags and the tree that were drawn, and probabilities as after parsing.
     RAISES (ValueError): If no sentence that is short enough is found.
     """

@@ -73,8 +73,6 @@ def find_increments(
     model (JointModel): Trained, and lexicalised.
     docs (Sequence[Doc]): With sentence boundaries.
     k (int): How many parses and next words of each word are wanted.
-    threads (int): How many threads share the sentences; the result does not depend on it.
-    given_tags (bool): Whether the tags of the words are given.
     """
     blocks, layout = _encode(model, docs, given_tags)
     words: list[Increment] = []

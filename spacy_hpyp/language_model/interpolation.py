@@ -134,8 +134,6 @@ def _ascend(predictions: PairedPredictions, shares: np.ndarray, steps: int) -> n
 class Interpolation:
     """A parser and an n-gram model, and the shares that they have in their mixture.
 
-    model (JointModel): The parser's, trained.
-    ngrams (NGramModel): With the same vocabulary.
     shares (Sequence[float]): The parser's share at each k, `LEVELS` of them.
     RAISES (ValueError): If the models cannot be mixed, or the shares are not so many numbers from 0 to 1.
     """

@@ -59,7 +59,6 @@ class NGramVocabulary(NamedTuple):
     unknown_words (dict[str, Any]): Its rule as a block of a config, {"@misc": name, ...}. Of a rule that is not one of this
         package, a file has the name alone.
     lang (str): The language code of the tokenizer that the words come from.
-    spelling (Spelling | None): How rare words are spelled out, if they are.
     """
 
     vocabulary: Vocabulary
@@ -137,13 +136,11 @@ def collect_vocabulary(
     """The vocabulary of a text: its frequent words, and the classes of the others by a rule.
 
     sentences (Iterable[Sequence[str]]): The words of each sentence, in any order.
-    lang (str): The language code.
     unknown_words (str | None): The name of the rule, a function in `spacy.registry.misc` that can be called without arguments,
         or "spacy-hpyp.UnknownWords.v1"; by default the latter, and for English "spacy-hpyp.EnglishSignatures.v1".
     min_count (int): Words seen less often are known by their class only.
     min_class_count (int): Classes seen less often give way to more general ones.
     spelling (bool): Whether to learn how rare words are spelled, so that the vocabulary is an open one.
-    seed (int): Fixes the spelling.
     RAISES (ValueError): If a threshold is not a whole number of at least 1, there is no such rule, or there are no sentences.
     """
     whole("min_count", min_count)
@@ -200,7 +197,6 @@ class NGramModel:
     def log_probs(self, words: Sequence[str]) -> np.ndarray:
         """The log-probabilities of a sentence's words and of its end.
 
-        words (Sequence[str]): The n words of a sentence.
         RETURNS (float64[n + 1]): In nats, of each word given those before it, and of the end. A word that is not in the
             vocabulary has the probability of its class, times that of its letters if it is spelled out.
         """
@@ -212,7 +208,6 @@ class NGramModel:
     def next_words(self, words: Sequence[str]) -> np.ndarray:
         """The distributions of the next word, or the end, after each prefix of a sentence.
 
-        words (Sequence[str]): The n words of a sentence.
         RETURNS (float64[n + 1, outcomes]): Probabilities of all words and classes of the vocabulary by their numbers, and in the last
             column of the end; before the first word and after each.
         """
@@ -251,7 +246,6 @@ class NGramModel:
     def perplexity(self, sentences: Iterable[Sequence[str]]) -> Perplexity:
         """The perplexity of a text, see `spacy_hpyp.language_model.scoring`.
 
-        sentences (Iterable[Sequence[str]]): The words of each sentence.
         RAISES (ValueError): If there are none.
         """
         return perplexity_of(self.score(sentences))
@@ -264,11 +258,8 @@ class NGramModel:
         They are drawn from its distribution given that they have a word and are not too long. Rare words are spelled out where the
         model does that, and else written as the name of their class in angle brackets.
 
-        count (int): How many sentences.
-        begin_with (Sequence[str]): Words that all of them begin with.
         max_length (int): The most words of a sentence.
         seed (int): Fixes the sentences. The first ones are the same for every count.
-        RETURNS (Iterator[DrawnSentence]): The sentences.
         RAISES (ValueError): If a setting is out of its range, or no sentence that is short enough is found.
         """
         count, max_length, seed = check_drawing(count, begin_with, max_length, seed)
@@ -322,7 +313,6 @@ class NGramModel:
     def from_bytes(cls, data: bytes, *, unknown_words: UnknownWordRule | None = None) -> "NGramModel":
         """Read what `to_bytes` wrote.
 
-        data (bytes): The model.
         unknown_words (UnknownWordRule | None): The rule for unknown words that it was trained with, if that is not one of this
             package: which code is run is not for a file to say.
         RAISES (ValueError): If the bytes are damaged or are no n-gram model, or the rule is not given, or one too many is.
@@ -348,7 +338,6 @@ class NGramModel:
     def from_disk(cls, path: str | Path, *, unknown_words: UnknownWordRule | None = None) -> "NGramModel":
         """Load a model from a file.
 
-        path (str | Path): The file.
         unknown_words (UnknownWordRule | None), RAISES (ValueError): As `from_bytes`.
         """
         try:

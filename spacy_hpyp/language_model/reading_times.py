@@ -69,8 +69,6 @@ def predict_times(
 
     table (DataFrame): One word a row, the rows of a text in their order, with columns of numbers as of `hpyp surprisal --text-by`. Rows
         where a predictor is missing, or the time is missing or 0, are left out.
-    time (str): The column of times.
-    text_by (str): That of texts.
     predictors, baseline (Sequence[str]): The columns whose gain is asked for, and those that are there without them, too.
     RAISES (ValueError): If a column is not there or has something else than numbers, or there are less than two texts with enough words.
     RAISES (ImportError): If there is no statsmodels.

@@ -127,7 +127,6 @@ def search_for_sums(search: Search, *, predictive: bool = False) -> Search:
     narrowed down to the best derivation, more labels and tags are tried, derivations are divided more finely, and none is preferred
     for what its tags promise of the words to come. It is slower.
 
-    search (Search): How parses are searched for.
     predictive (bool): Whether the probabilities of words are those given the derivations that are kept, see `Search`; else their
         products are lower bounds of those of sentences.
     """
@@ -150,7 +149,6 @@ def search_for_reading(search: Search, particles: int | None = None) -> Search:
     """The search by which texts are read for the surprisals of their words: each is predicted from the words before it alone, and where
     sentences are to be found, the sum goes over all places where they may end, see `inference.running_text`.
 
-    search (Search): How parses are searched for.
     particles (int | None): How many particles, instead of those that parses are searched with, or 5,000 if these are fewer.
     """
     return search._replace(
@@ -169,7 +167,6 @@ def score_by_beam(
 
     model (JointModel): A trained model that generates words.
     sentences (Iterable[Sequence[str]]): The words of each sentence, at least one; some are held in memory at a time.
-    threads (int): How many threads share the sentences; the result does not depend on it.
     RAISES (ValueError): If a sentence has no words.
     """
     for batch, blocks, parses in decoded(model, sentences, search, threads):
@@ -205,7 +202,6 @@ def score_by_particles(
     model, sentences, threads: As for `score_by_beam`.
     particles (int): How many particles a filter has.
     replicates (int): How many filters there are for each sentence, at least 2.
-    seed (int): Fixes the estimates.
     RAISES (ValueError): If a sentence has no words, there are too few filters, or a setting is out of its range.
     """
     whole("particles", particles, highest=HIGHEST_PARTICLES)

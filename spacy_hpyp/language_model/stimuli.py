@@ -48,7 +48,6 @@ def read_stimuli(path: Path, context: str | None = None) -> list[TextPassage]:
 
     path (Path): A file in UTF-8, perhaps with a byte order mark. A `.tsv` file has tabs between its columns; a `.csv` file what its first
         line says, as "sep=;", or commas, semicolons or tabs, whichever its header has.
-    context (str | None): The column of what is read before each text.
     RAISES (ValueError): If it is not in UTF-8, has not the columns, or no rows, if a row has more or fewer fields than the header, no
         item or condition, those of another row, or an empty text or region. The message says in which line.
     """
@@ -115,7 +114,6 @@ def _rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
 def read_word_table(path: Path, text_by: str, word: str) -> list[TextPassage]:
     """The texts of a table with one word a row.
 
-    path (Path): A file as for `read_stimuli`.
     text_by (str): The column that says which text a word belongs to.
     word (str): The column of the words, without white space around them. A row may have none.
     RAISES (ValueError): If it is no such table, see `texts_of_words`. The message says in which line.
@@ -136,7 +134,6 @@ def texts_of_words(
     """The texts of rows with one word each: the words with a space between two. Each is a region.
 
     rows (Iterable[tuple[str, Mapping[str, Any]]]): What each row is called in errors, and its columns.
-    text_by (str), word (str): See `read_word_table`.
     columns (Mapping[str, Any]): What there is to say of all of them.
     RAISES (ValueError): If a column is not there or a word is no string, a row does not say its text, the rows of a text do not stand
         together, or a text has no words.
@@ -201,7 +198,6 @@ def _no_string(what: str, name: str, content: Any) -> str:
 def read_counts(path: Path) -> dict[str, int]:
     """How often words were seen, of a table with the columns `word` and `count`.
 
-    path (Path): A file as for `read_stimuli`.
     RAISES (ValueError): If there is no such column, or a count is no whole number.
     """
     found: dict[str, int] = {}
@@ -218,8 +214,6 @@ def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str, cont
 
     columns (Mapping[str, Any]): Columns that are to come first.
     row (Mapping[str, Any]): The row, with the text as `text` or its regions as `regions`: a string with `|`, or a list of strings.
-    name (str): What it is called in errors.
-    context (str | None): The column of what is read before the text.
     RAISES (ValueError): If the text or a region is empty or no string, or a column has the name of one of the table of surprisals.
     """
     texts = [key for key in row if key in _TEXTS]
@@ -261,8 +255,6 @@ def _after(context: str, passage: TextPassage) -> TextPassage:
 def check_prose(file: Iterable[bytes], path: Path) -> None:
     """See that a text is no table: that not all of its lines have the same separators.
 
-    file (Iterable[bytes]): Its lines.
-    path (Path): Its name, for errors.
     RAISES (ValueError): If it looks like one, or is not in UTF-8.
     """
     # A file that is open for bytes has a line where one ends in "\n", and there may be some that end in "\r".

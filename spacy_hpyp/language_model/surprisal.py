@@ -45,7 +45,6 @@ class TableRow(NamedTuple):
 class TextPassage(NamedTuple):
     """A text that is read by itself: nothing before it is context of its words.
 
-    text (str): The text.
     columns (dict[str, Any]): What all of its rows say of it, such as its file, or its item and condition.
     name (str): What it is called in errors.
     offset (int): How many characters of the file come before it.
@@ -99,18 +98,13 @@ class Frequencies:
     def of_training(cls, vocabulary: Vocabulary, seen: np.ndarray) -> "Frequencies":
         """Those of what a model has learned from. Words that it knows by their class alone were not seen, for all that it remembers.
 
-        vocabulary (Vocabulary): Its words.
         seen (int64[words + classes]): How often each number of the vocabulary was seen.
         """
         rare = {word: len(tags) for word, tags in vocabulary.rare.items()}
         return cls({**rare, **dict(zip(vocabulary.words, seen.tolist()))}, int(seen.sum()))
 
     def of(self, word: str, tokens: Sequence[str]) -> float:
-        """The frequency of a word: without the punctuation around it, or if it was not seen like this, that of its rarest token.
-
-        word (str): The word, as "table,".
-        tokens (Sequence[str]): Its tokens but for punctuation.
-        """
+        """The frequency of a word: without the punctuation around it, or if it was not seen like this, that of its rarest token."""
         places = [i for i, letter in enumerate(word) if letter.isalnum()]
         bare = word[places[0] : places[-1] + 1].lower() if places else word
         parts = [token.lower() for token in tokens] or [bare]
@@ -152,9 +146,7 @@ def passage_rows(
 def carried(columns: Row, taken: Container[str], name: str) -> Row:
     """Columns as they are carried through to a table that has some of its own.
 
-    columns (dict[str, Any]): The columns of a row.
     taken (Container[str]): What the table calls its own.
-    name (str): What the row is called in errors.
     RAISES (ValueError): If two would have the same name.
     """
     found = {f"{_INPUT}{column}" if column in taken else column: value for column, value in columns.items()}

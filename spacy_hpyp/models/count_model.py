@@ -50,15 +50,10 @@ class CountModel(ClassedModel):
     stands in messages. With classes of words it knows those by them that its treebank has seldom or not at all, but raw text has. What
     learns asks for a `pool` or for `resample`, and both drop the frozen views.
 
-    conditionals (dict[str, Conditional]): The distributions, by their names.
-    vocabulary_settings (VocabularySettings): How its vocabulary is made.
-    pools (PoolSettings): How the weights of pools begin and how they are learned.
     one_table, own_tables (bool): How its customers sit, see `Franchise`.
     resampled (bool): Whether discounts and strengths are sampled.
 
     tags, labels (list[str]): The alphabets, empty until `initialize` has been called or the model has been read from a file.
-    progress (Progress): How far training is.
-    guard (Guard): Lets one thread at a time read the seating and what else is learned, or change it.
     weights (Mapping[str, Weights]): The weights of the pools. Inside a thinc Model they are its parameters.
     draws (int64[2]): How many latent derivations were proposed that differ from those before, and how many of them were
         accepted.
@@ -341,7 +336,6 @@ class CountModel(ClassedModel):
     def pool(self, name: str, weights: Mapping[str, Weights], gradient: Mapping[str, Weights]) -> SeatedPool:
         """A distribution to be learned from now.
 
-        name (str): Its name.
         weights, gradient (Mapping[str, Weights]): By distribution, see `SeatedPool`.
         """
         self._drop_frozen()
@@ -378,10 +372,7 @@ class CountModel(ClassedModel):
     ) -> tuple[dict[str, float], dict[str, Weights]]:
         """One Gibbs step for each customer of some sentences; a sentence that is not seated is added.
 
-        sentences (Sentences): The sentences.
-        derivations (Any): How they are derived.
         seated (bool[sentences]): Which of them are seated.
-        rng (numpy.random.Generator): The source of randomness.
         threads (int): How many threads share the distributions; the result does not depend on it.
         distributions (Sequence[str] | None): Which distributions learn, if not all of them.
         RETURNS (tuple): By distribution, the sum of the log-probabilities of its events in nats, and the gradient of it with

@@ -35,8 +35,6 @@ def search_model(pools: Sequence[FrozenPool], vocabulary: Vocabulary, root_tag: 
     """Pools as what a search goes by, with what they say of each word and of the tags that it may have.
 
     pools (Sequence[FrozenPool]): Of the transitions, labels, tags and words.
-    vocabulary (Vocabulary): The words.
-    root_tag (int): See `Distributions`.
     """
     transition, label, tag, word = pools
     tags = vocabulary.tag_offsets, vocabulary.candidate_tags
@@ -75,7 +73,6 @@ def tree_log_probs(parser: SearchModel, sentences: Sentences, *, seed: int = 0) 
 
     sentences (Sentences): Projective trees.
     seed (int): Fixes the estimates.
-    RETURNS (TreeLogProbs): The log-probabilities, and which of them are exact.
     """
     queries = new_queries(parser, _REMEMBERED)
     rng = np.random.default_rng(seed)

@@ -81,11 +81,8 @@ def case_of(word: str) -> int:
 class HeadOutwardModel(CountModel):
     """A distribution over sentences with their tags and trees (Eisner 1996; Wallach, Sutton & McCallum 2008).
 
-    contexts (HeadOutwardContexts): What each distribution is conditioned on.
     vocabulary_settings (VocabularySettings): How its vocabulary is made, of uncased words.
-    settings (EstimatorSettings): How probabilities are estimated from counts.
 
-    alphabets (Alphabets): How many outcomes there are.
     progress (Progress): How far training is. The derivations in it are trees that have been drawn: heads and labels.
     """
 

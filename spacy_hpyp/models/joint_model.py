@@ -53,13 +53,9 @@ _SWEEP = group(visited=number("visited"), missing=copies("keys", "copies"), pass
 class JointModel(CountModel):
     """A distribution over sentences with their tags, trees and derivations.
 
-    contexts (ContextLists): What each distribution is conditioned on.
-    vocabulary_settings (VocabularySettings): How its vocabulary is made.
-    one_table (bool): Whether dishes have one table in each restaurant at most, see `Franchise`.
     labelled (bool): Whether it tells the labels of arcs apart; else all arcs have the same one.
     root_last (bool): Whether ROOT ends a sentence, as a tag, and does not precede it, see `root_tag_of`.
     spelled (bool): Whether rare words are spelled out, see `spacy_hpyp.models.spelling`.
-    pools (PoolSettings): How the weights of pools begin and how they are learned.
 
     spelling (Spelling | None): How rare words are spelled, if they are. No derivation depends on it.
     confidence (Confidence | None): How posterior probabilities are to be taken; None until it has been learned.
@@ -199,7 +195,6 @@ class JointModel(CountModel):
         """See `CountModel` and `arc_standard.latent`.
 
         given_trees (bool): Whether tags and trees are given; else only the words are.
-        particles (int): How many particles there are.
         """
         candidates = self.vocabulary.tag_offsets, self.vocabulary.candidate_tags
         model = Distributions(*pools.values(), *candidates, self.root_tag)
@@ -237,7 +232,6 @@ class JointModel(CountModel):
     def spell_docs(self, docs: Sequence[Doc], layout: Layout, numbers: np.ndarray) -> np.ndarray:
         """`spell` of the words of Docs.
 
-        layout (Layout): Where the words stand.
         numbers (int32[words]): Their numbers in the vocabulary.
         """
         found = np.zeros(len(numbers))

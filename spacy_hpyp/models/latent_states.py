@@ -87,15 +87,11 @@ class LatentStates(StoredModel):
     """A model of words with latent states (Wallach, Sutton & McCallum 2008), see `spacy_hpyp.head_outward.states`.
 
     kind (str): One of the `KINDS` of models.
-    states (int): How many states there are.
     back_off (str): One of the `BACK_OFFS`.
-    vocabulary_settings (VocabularySettings): How its vocabulary is made.
     RAISES (ValueError): If the model is to have states that its kind does not have.
 
     vocabulary (Vocabulary | None), seating (StateModel | None): The words, and the seating of words and states; none until `initialize` has
         been called or the model has been read from a file.
-    training (StateTraining): How far training is.
-    guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
     learned = "of_words"
@@ -149,7 +145,6 @@ class LatentStates(StoredModel):
         """A Gibbs step for every word of some documents; documents that are not seated yet are, with the trees that they have.
 
         texts (Sequence[tuple[bytes, UncasedWords]]): Documents that differ from each other, and what identifies each.
-        rng (numpy.random.Generator): The source of randomness.
         draw_trees (bool): Whether there is a step for the tree of every sentence, too, if all documents are seated.
         RETURNS (float64[words]): The probability of each word given all others that are seated.
         RAISES (ValueError): If a document is not seated as it should be.
@@ -187,10 +182,7 @@ class LatentStates(StoredModel):
         self.training.draws[:] = 0
 
     def encode(self, texts: Sequence[UncasedWords], numbers: Sequence[int]) -> Dependents:
-        """Some documents as arrays.
-
-        numbers (Sequence[int]): Their numbers.
-        """
+        """Some documents as arrays."""
         sizes = [len(words.forms) for words in texts]
         starts = np.cumsum([0, *sizes]).tolist()
         empty = np.empty(0, dtype=np.int32)
@@ -209,7 +201,6 @@ class LatentStates(StoredModel):
 
         words (UncasedWords): The words; all their parents are known if the model reads them.
         sweeps (int): Gibbs sweeps where states depend on the document, at least 2.
-        rng (numpy.random.Generator): The source of randomness.
         RETURNS (tuple[int64[n], float64[n]]): The states, and the log-probability of each word given the others of the document,
             in nats.
         """

@@ -1,4 +1,4 @@
-"""Vocabularies and labels as parts of messages."""
+"""Vocabularies and labels as parts of messages. What reads them raises a ValueError if they are damaged."""
 
 from typing import Any
 
@@ -76,10 +76,7 @@ def rare_to_message(vocabulary: Vocabulary) -> Message:
 
 
 def vocabulary_from_message(msg: Message, rule: UnknownWordRule) -> Vocabulary:
-    """Read what `vocabulary_to_message` wrote.
-
-    RAISES (ValueError): If it is damaged.
-    """
+    """Read what `vocabulary_to_message` wrote."""
     found: dict[str, Any] = _WORDS.read(msg, {})
     values, offsets = found.pop("candidates")
     if len(offsets) == 1:
@@ -103,9 +100,7 @@ def seen_to_message(seen: SeenTags | None) -> Message:
 def seen_from_message(msg: Message, tags: int, others: int | None = None) -> SeenTags | None:
     """Read what `seen_to_message` wrote.
 
-    tags (int): How many tags the vocabulary has.
     others (int | None): How many things are seen, if these are no tags.
-    RAISES (ValueError): If it is damaged.
     """
     if "seen_tags" not in msg:
         return None
@@ -123,11 +118,7 @@ def seen_from_message(msg: Message, tags: int, others: int | None = None) -> See
 
 
 def rare_from_message(msg: Message, words: list[str], tags: list[str]) -> dict[str, list[int]]:
-    """Read what `rare_to_message` wrote.
-
-    words, tags (list[str]): Those of the vocabulary.
-    RAISES (ValueError): If it is damaged.
-    """
+    """Read what `rare_to_message` wrote."""
     found = _RARE.read(msg, {"tags": len(tags)})
     if not set(found["words"]).isdisjoint(words):
         raise ValueError("the rare words do not fit the vocabulary")
@@ -143,11 +134,7 @@ def candidates_to_message(candidates: WordOutcomes | None) -> Message:
 
 
 def candidates_from_message(msg: Message, outcomes: int) -> WordOutcomes:
-    """Read what `candidates_to_message` wrote.
-
-    outcomes (int): How many there are.
-    RAISES (ValueError): If it is damaged.
-    """
+    """Read what `candidates_to_message` wrote."""
     found = _CANDIDATES.read(msg, {"outcomes": outcomes})
     values, offsets = found.pop("outcomes")
     if not set(found["endings"]) >= set(ANY_ENDING):
@@ -156,10 +143,7 @@ def candidates_from_message(msg: Message, outcomes: int) -> WordOutcomes:
 
 
 def labels_from_message(msg: Message) -> list[str]:
-    """The labels of arcs.
-
-    RAISES (ValueError): If they are damaged.
-    """
+    """The labels of arcs."""
     labels = different_names("labels").read(msg, {})
     if any(label.count(nonproj.DELIMITER) > 1 for label in labels):
         raise ValueError("a label is decorated twice")

@@ -56,8 +56,6 @@ def set_pooled(model: Model, attribute: str, pooled: "CountModel") -> Model:
 def weights_from(pooled: "CountModel", parameters: dict[str, Any]) -> dict[str, Weights]:
     """The weights that parameters read from a file stand for.
 
-    pooled (CountModel): What they are for.
-    parameters (dict[str, Any]): As thinc stores them, by name.
     RAISES (KeyError | TypeError | ValueError): If one is missing or of the wrong kind.
     """
     return {name: _weights(pooled, name, parameters.__getitem__) for name in pooled.conditionals}
@@ -74,7 +72,6 @@ def add_gradients(model: Model, attribute: str, gradient: Mapping[str, Weights],
 
     model (Model), attribute (str): See `Parameters`.
     gradient (Mapping[str, Weights]): The gradient of the log-likelihood of a batch.
-    tokens (int): The number of tokens in the batch.
     """
     pooled: CountModel = model.attrs[attribute]
     seated = max(pooled.progress.tokens, 1)
@@ -92,7 +89,6 @@ def add_gradients(model: Model, attribute: str, gradient: Mapping[str, Weights],
 def check_weights(pooled: "CountModel", weights: Mapping[str, Weights]) -> None:
     """See that weights fit the pools.
 
-    weights (Mapping[str, Weights]): By the name of the distribution.
     RAISES (ValueError): If they are not of the right shape, or one is beyond all reason.
     """
     for name, first in pooled.first_weights().items():

@@ -108,7 +108,6 @@ class Progress:
         """Read what `values` gives, and check that it belongs together.
 
         is_derivation (Callable): Whether an array is a derivation.
-        drawn (str): What a derivation is called.
         RAISES (ValueError): If it does not.
         """
         seated, sweep, (keys, paths) = values["seated"], values["sweep"], values["derivations"]

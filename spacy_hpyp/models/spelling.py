@@ -46,10 +46,7 @@ _PART = 1 << 30
 
 
 class Characters:
-    """Characters as numbers: those that are known, one number for all others, and one for the end of a word.
-
-    known (Iterable[str]): The known characters.
-    """
+    """Characters as numbers: those that are known, one number for all others, and one for the end of a word."""
 
     def __init__(self, known: Iterable[str]) -> None:
         #: In the order of their numbers.
@@ -167,10 +164,8 @@ class Spelling:
     ) -> "Spelling":
         """Learn how words are spelled that a vocabulary knows by their class only.
 
-        vocabulary (Vocabulary): The vocabulary.
         words (Iterable[str]): The words of the training data; how often each occurs does not matter. All of their characters are
             known from then on.
-        rng (numpy.random.Generator): The source of randomness.
         classes (Classes | None): Those of raw text, if the vocabulary knows words by them.
         """
         types = sorted(set(words))
@@ -220,7 +215,6 @@ class Spelling:
 
         class_number (int): The class, counted from the vocabulary's first.
         fits (Callable[[str], bool]): Whether a word is one of this class; others are drawn again.
-        rng (numpy.random.Generator): The source of randomness.
         RETURNS (str | None): The word; none if no such word was found in `ATTEMPTS` draws.
         """
         symbols = np.empty(LONGEST, dtype=np.int32)
@@ -271,11 +265,6 @@ class Spelling:
 def write_out(vocabulary: Vocabulary, spelling: Spelling | None, number: int, rng: np.random.Generator) -> str:
     """A word with a number: itself, or one that is drawn from its class; the name of the class where rare words are not spelled
     out, or no word is found that belongs to it.
-
-    vocabulary (Vocabulary): The words.
-    spelling (Spelling | None): How rare words are spelled out, if they are.
-    number (int): The number in the vocabulary.
-    rng (numpy.random.Generator): The source of randomness.
     """
     rare, raw = number - len(vocabulary.words), None if spelling is None else spelling.raw
     if spelling is None or rare < 0:
@@ -292,9 +281,7 @@ def write_out(vocabulary: Vocabulary, spelling: Spelling | None, number: int, rn
 def spell(spelling: Spelling | None, known: int, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
     """What words have in log-probability besides that of what a vocabulary knows them by.
 
-    spelling (Spelling | None): How words are spelled out, if they are.
     known (int): How many words the vocabulary knows.
-    words (Sequence[str]): n words.
     numbers (int32[n]): Their numbers in the vocabulary.
     RETURNS (float64[n]): The log-probability of the letters given the class, in nats; 0 for known words, and for all if none are
         spelled out.

@@ -187,7 +187,6 @@ class ClassedModel(StoredModel):
     def check_classes(self, called: str = "model") -> None:
         """See that it has classes, if it has learned with some: compiled code would read them behind the end of what has none.
 
-        called (str): What errors call it.
         RAISES (ValueError): If it has not.
         """
         if self.is_classed and self._classes is None:

@@ -171,11 +171,8 @@ class TreeModel(ClassedModel):
     """Scores of actions that join partial trees, and of labels of the arcs that they make.
 
     arc_templates, label_templates (Sequence[Sequence[str]]): See `spacy_hpyp.easy_first.arcs` and `labels`.
-    vocabulary_settings (VocabularySettings): How its vocabulary is made.
     arc_places, label_places (int): The sizes of their tables of weights, powers of two.
     RAISES (ValueError): If a template names what is not known, or a number is out of its range.
-
-    guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
     arc_perceptron, label_perceptron = Unpacked(), Unpacked()
@@ -225,7 +222,6 @@ class TreeModel(ClassedModel):
     def initialize(self, vocabulary: Vocabulary, labels: Sequence[str], *, empty: bool = False) -> None:
         """Give the model its alphabets, and forget what it has learned.
 
-        vocabulary (Vocabulary): Words and tags.
         labels (Sequence[str]): The labels of arcs; none if there is no arc in the training data.
         empty (bool): Whether the perceptrons are going to be put in from elsewhere.
         """
@@ -304,7 +300,6 @@ class TreeModel(ClassedModel):
         """The words of Docs as what is parsed: a sentence goes from one boundary that is set to the next.
 
         docs (Sequence[Doc]): With tags; one that is not known is read as none.
-        reader (str): The name of the component, for errors.
         RAISES (ValueError): If features read guides, and a Doc has none.
         """
         words = read_words(docs)
@@ -347,10 +342,6 @@ class TreeModel(ClassedModel):
     def learn(self, lessons: Lessons, learning: Learning, rng: np.random.Generator) -> Report:
         """Learn from some sentences.
 
-        lessons (Lessons): The sentences.
-        learning (Learning): How to.
-        rng (numpy.random.Generator): The source of randomness.
-        RETURNS (Report): How much was changed.
         RAISES (ValueError): After `compact`.
         """
         check_can_learn(self.arc_perceptron)
@@ -464,9 +455,7 @@ def guide_rows(guides: Guides | None, offsets: np.ndarray) -> tuple[np.ndarray, 
 def confidence_features(trees: EasyFirstTrees, offsets: np.ndarray, *, guided: bool) -> np.ndarray:
     """What confidence in arcs is learned from.
 
-    trees (EasyFirstTrees): The arcs.
     offsets (int64[sentences + 1]): Where each sentence begins.
-    guided (bool): Whether there is a guide.
     RETURNS (float64[words, 6]): 1; how much easier the arc was than others; the log-odds of its share of the beam, and of its
         probability to a guide; log(1 + its length in words); whether it is a root's.
     """

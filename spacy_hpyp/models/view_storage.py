@@ -43,7 +43,6 @@ class _Stored(NamedTuple):
 def write_views(path: Path, views: Iterable[tuple[str, View]], model: str) -> None:
     """Write views to a file, in the place of what was there.
 
-    path (Path): The file.
     views (Iterable[tuple[str, View]]): All distributions in their order; each is needed only until it is written.
     model (str): What identifies the file of the model.
     """
@@ -72,7 +71,6 @@ def read_views(
 ) -> tuple[dict[str, View], MappedFile] | None:
     """Map the views of a file into memory.
 
-    path (Path): The file.
     conditionals (Mapping[str, Conditional]), alphabets (Mapping[str, int]), packed (Mapping[str, Any]): What they have to fit; the
         last as `hpyp.storage.pack` makes it.
     model (str): What identifies the file of the model.

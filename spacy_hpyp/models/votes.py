@@ -195,12 +195,9 @@ def log_likelihood(groups: Groups, right: np.ndarray, weights: np.ndarray, *, or
 class Votes(StoredModel):
     """What has been learned about some voters.
 
-    voters (Sequence[str]): Their names.
     tags, labels (Sequence[str]): What it was learned for; others have no features of their own.
     weights (Mapping[str, float64[*]] | None): For heads, labels and tags; 0 without them.
     RAISES (ValueError): If there is a wrong number of weights.
-
-    guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
     def __init__(
@@ -251,7 +248,6 @@ class Votes(StoredModel):
         """Learn from words whose annotation is known.
 
         longest (int), kept (int | None): See `elect`.
-        root (int): The label of roots.
         """
         tags = self._tag_groups(ballots)
         self.weights["tags"] = _learn_known(tags, gold.tags)

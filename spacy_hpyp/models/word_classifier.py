@@ -62,16 +62,11 @@ class Pass:
 class WordClassifier(ClassedModel):
     """A model that decides words, the easiest first.
 
-    task (ClassificationTask): What is decided about them.
-    templates (Sequence[Sequence[str]]): What its features read.
-    vocabulary_settings (VocabularySettings): How its vocabulary is made.
     places (int): The size of its table of weights, a power of two.
     RAISES (ValueError): If a template names what is not known, or the size is no power of two.
 
     lexicon (Lexicon | None), perceptron (Perceptron | None): The symbols of words, and what has been learned; none until `initialize` has
         been called or the model has been read from a file.
-    training (Pass): How far a pass over the training part is.
-    guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
     perceptron = Unpacked()
@@ -151,7 +146,6 @@ class WordClassifier(ClassedModel):
 
         Tags are found sentence by sentence where sentence boundaries are set, boundaries in whole Docs.
 
-        reader (str): The name of the component, for errors.
         RAISES (ValueError): If features read guides, and a Doc has none.
         """
         words = read_words(docs)
@@ -167,8 +161,6 @@ class WordClassifier(ClassedModel):
     def symbols(self, docs: Sequence[Doc], words: Words, *, reader: str) -> dict[str, np.ndarray]:
         """What is read of the words of Docs besides their forms, by attribute.
 
-        words (Words): What `read_words` has made of them.
-        reader (str): The name of the component, for errors.
         RETURNS (dict[str, int32[words]]): The symbols.
         RAISES (ValueError): If features read guides, and a Doc has none.
         """

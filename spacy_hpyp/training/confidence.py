@@ -97,9 +97,6 @@ def learn_confidence(
 
     model (JointModel): Without such passages nothing is learned.
     search (Search): How they are parsed, with `marginals`.
-    rng (numpy.random.Generator): The source of randomness.
-    threads (int): How many threads share the work.
-    given_tags (bool): Whether they are parsed with the gold tags.
     """
     passages = _kept_passages(model)
     if not passages:
@@ -168,10 +165,7 @@ def is_cross_fitted(progress: ParserProgress) -> bool:
 
 
 def is_held_out(progress: ParserProgress, key: bytes) -> bool:
-    """Whether nothing but confidence is learned from a sentence.
-
-    key (bytes): What identifies it.
-    """
+    """Whether nothing but confidence is learned from a sentence."""
     if is_cross_fitted(progress):
         return False
     every = max(_LEAST_PARTS, progress.sentences // _HELD_OUT)
@@ -179,11 +173,7 @@ def is_held_out(progress: ParserProgress, key: bytes) -> bool:
 
 
 def learn_from_held_out(parser: TreeModel, learning: Learning, *, threads: int) -> None:
-    """Let a parser learn how sure to be of arcs from the sentences that nothing else is learned from.
-
-    learning (Learning): How it learns, and searches.
-    threads (int): How many threads parse.
-    """
+    """Let a parser learn how sure to be of arcs from the sentences that nothing else is learned from."""
     held_out = parser.progress.held_out
     if held_out:
         lessons = joined([held_out[key] for key in sorted(held_out)])
@@ -196,9 +186,6 @@ def learn_from_all(
     """Let a parser learn how sure to be of arcs from all sentences, each of which another one finds that has learned from others.
 
     lessons (Mapping[bytes, Lessons]): The sentences, by what identifies them.
-    learning (Learning): How the others learn and search.
-    seed (int): Fixes what they learn.
-    threads (int): How many threads parse.
     """
     found = []
     for fold, own in enumerate(deal_out(list(lessons), _FOLDS)):

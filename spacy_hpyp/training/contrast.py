@@ -56,9 +56,7 @@ def learn_contrasts(
         identifies them. They are taken out in stretches, as new text is not from among what was learned either.
     weights (Mapping[str, Weights]): What to begin with, by distribution.
     search (Search): How to search; with few particles, as what is a little less probable than the right derivation matters most.
-    rng (numpy.random.Generator): The source of randomness.
     threads (int): How many threads share the work; the result does not depend on it.
-    given_tags (bool): Whether sentences are parsed with the gold tags.
     RETURNS (tuple): The mean of the weights over all steps, by distribution; and the mean log-likelihood of a right derivation, in nats.
     """
     search = search._replace(particles=min(search.particles, _PARTICLES), marginals=True)

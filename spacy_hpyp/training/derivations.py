@@ -22,8 +22,6 @@ def initialize(model: JointModel, corpus: GoldCorpus, label_data: dict[str, list
     """Give a model its alphabets: tags and labels, and the vocabulary of the sentences that have no other tags.
 
     If rare words are to be spelled out, their spelling is learned.
-
-    seed (int): Fixes the spelling.
     """
     vocabulary = corpus.vocabulary(label_data["tags"], model.own_settings)
     model.initialize(label_data["labels"] if model.labelled else [UNLABELLED], vocabulary)
@@ -136,8 +134,6 @@ def visit(
     A sentence has the derivation of the static oracle until another one has been drawn.
 
     latent (str): "nothing"; "derivations", given the trees and tags; or "parses", given the words.
-    particles (int): How many particles a derivation is drawn with.
-    threads (int): How many threads share the distributions where nothing is latent.
     RETURNS (tuple): See `CountModel.visit`.
     RAISES (ValueError): If the model has not seated the sentences as it says.
     """

@@ -79,7 +79,6 @@ class Corpus:
     def teach_words(self, model: WordClassifier, outcomes: Sequence[str], left_out: Iterable[int] = ()) -> None:
         """Let a model know the words, and what they may be.
 
-        outcomes (Sequence[str]): The names of the outcomes.
         left_out (Iterable[int]): Sequences that it is to know nothing of.
         """
         dropped = set(left_out)
@@ -122,9 +121,6 @@ def jackknife(
     trust it too much. Sequences of the same content are in the same fold.
 
     model (WordClassifier): What the models are to be like; it stays as it is.
-    sequences (Sequence[GoldWords]): Those of the training part.
-    search (EasyFirstSearch): How to search.
-    margin (float): By how much right outcomes are to be ahead of wrong ones.
     folds (int): Into how many parts they are divided, at least 2.
     epochs (int): How often each model sees what it is trained on.
     threads (int): How many folds are worked on at once; the result does not depend on it.

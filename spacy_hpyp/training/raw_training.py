@@ -108,8 +108,6 @@ def parse_texts(
     """Parse texts, each batch with the model as it is then.
 
     texts (Iterable[Sequence[str]]): The words of each text. Where learning goes on from a checkpoint, those that come after it.
-    search (Search): How they are parsed.
-    threads (int): How many threads parse; the result does not depend on it.
     segmented (bool): Whether each text is one sentence; else the parser finds the sentences.
     batch_words (int): About how many words are parsed with the same view of the model.
     RAISES (ValueError): If that is less than 1.
@@ -167,13 +165,10 @@ def learn_from_trees(
     If the output directory has a checkpoint, learning goes on from there: the model has to be the checkpoint's (see
     `last_checkpoint`), and the texts the same as before.
 
-    model (JointModel): The model.
     parsed (Iterable[ParsedText]): What comes after the checkpoint, if there is one; of each part the model has learned when the next one is
         asked for.
     output (Path): Gets `model-last` in the end, and checkpoints before that.
     save (Callable[[Path], None]): Saves the pipeline to a directory: its `to_disk`.
-    seed (int): Fixes what is learned.
-    threads (int): How many threads learn; the result does not depend on it.
     learning (str): "words" or "all", see `LEARNING`.
     checkpoint_words (int): After how many words the pipeline is saved; besides, it is after each round.
     YIELDS (RawTextProgress): After each part, what has been learned since the beginning.

@@ -59,7 +59,6 @@ def _given(distribution: str) -> Expert:
 def first_candidates(distribution: str, experts: Iterable[Sequence[str]]) -> list[Expert]:
     """The candidates of the first round.
 
-    distribution (str): The name of the distribution.
     experts (Iterable[Sequence[str]]): Context lists to consider besides those of two elements of `CORE`.
     """
     given = _given(distribution)
@@ -92,12 +91,9 @@ class Step:
 class Selection:
     """The experts selected for one distribution.
 
-    distribution (str): Its name.
     own_log_likelihood (float): Of the model's own pool: leave-one-out, in nats for each event, as that of each step.
     events (int): How many events were predicted.
     experts (list[Expert]): The pool, in the order in which the experts or what they extend were selected.
-    steps (list[Step]): How it was found.
-    considered (int): The number of candidates.
     weights (float64[experts, depths]): Of the pool.
     candidates (list[Expert]): Those that are still in the running, the pool's own among them.
     """
@@ -156,17 +152,13 @@ def select_experts(
 
     model (JointModel): Initialised for the treebank; its own experts are the first candidates. It is not changed.
     sentences (Sentences): The treebank: projective trees.
-    distribution (str): One of those that the model generates.
     max_experts (int): The most experts that a pool may have, at least 1.
     min_gain (float): What a round has to add to the log-likelihood, in nats for each word of the sample, above 0.
     sample (int): How many sentences, drawn at random, are left out in turn to be predicted; all if there are fewer.
-    seed (int): Fixes the selection bit for bit.
-    threads (int): How many threads predict; the result does not depend on it.
     begun (Selection | None): A selection with the same settings that `report` was called with, to go on from: what comes out is
         the same.
     report (Callable | None): Called with the selection so far, at the beginning and after each step.
     progress (Callable | None): Called with how many of the new candidates have been seated, and how many there are.
-    RETURNS (Selection): The experts, and how they were found.
     RAISES (ValueError): If a setting is out of range, the model does not generate the distribution, or nothing happens in it.
     """
     if max_experts < 1 or sample < 1 or not 0.0 < min_gain < np.inf:

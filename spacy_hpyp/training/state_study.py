@@ -57,11 +57,8 @@ def study_states(
     texts (Sequence[tuple[bytes, UncasedWords]]): Different documents with complete trees, and what identifies each.
     dev (Sequence[UncasedWords]): Other documents with complete trees.
     sweeps (int): Gibbs sweeps, at least 2.
-    seed (int): Fixes the figures.
-    top_words (int): How many words of each state.
     sample_trees (bool): Whether the trees of `texts` are only what sampling begins with.
     progress (Callable[[float], None]): Called after each sweep with its bits a word.
-    RETURNS (StateFigures): The figures.
     """
     rng = np.random.default_rng(seed)
     words = sum(len(text.forms) for _, text in texts)

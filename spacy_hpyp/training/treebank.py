@@ -83,12 +83,7 @@ class GoldCorpus(Seen[GoldSentence]):
         return {"tags": sorted(tags), "labels": sorted(labels)}
 
     def vocabulary(self, tags: Sequence[str], settings: VocabularySettings, *, uncased: bool = False) -> Vocabulary:
-        """The vocabulary of the sentences that have no other tags.
-
-        tags (Sequence[str]): The tags.
-        settings (VocabularySettings): How it is made.
-        uncased (bool): Whether words are in lower case.
-        """
+        """The vocabulary of the sentences that have no other tags."""
         numbers = {tag: number for number, tag in enumerate(tags)}
 
         def words() -> Iterator[tuple[list[str], list[int]]]:
@@ -148,7 +143,6 @@ def deal_out(order: Sequence[bytes], folds: int) -> list[list[bytes]]:
     """Which sentences are left out together, if any are: stretches of them are dealt out to the folds in turn.
 
     order (Sequence[bytes]): What identifies the sentences, in their order in the treebank.
-    folds (int): How many there are.
     """
     stretches = folds * -(-len(order) // (folds * _STRETCH))
     fold_of: dict[bytes, int] = {}

@@ -45,8 +45,6 @@ def visit(
 
     batch (list[tuple[bytes, int32[4, *]]]): See `Treebank.rows`.
     drawn (str): Which trees are drawn now, one of `LATENT`. Sentences without trees are left for later if it is "nothing".
-    longest (int): Trees of longer sentences are not drawn.
-    threads (int): How many threads share the distributions where no tree is drawn.
     RETURNS (tuple): The log-probabilities and gradients, see `HeadOutwardModel.visit`; how many tokens were visited; and whether
         all of them had been seated before.
     """

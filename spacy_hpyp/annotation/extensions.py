@@ -1,7 +1,7 @@
 """Extension attributes: probabilities of tokens, and of the sentences and documents that they make up."""
 
 import warnings
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from functools import partial
 from math import log
 from typing import Any
@@ -10,10 +10,10 @@ import numpy as np
 from spacy.attrs import IDX
 from spacy.tokens import Doc, Span, Token
 
-from ..compat.spacy import attribute_key
+from ..compat.spacy import attribute_key, attribute_keys
 from ..text.word_classes import classes_in, path_of
 from .syntactic_words import words_of_doc, words_of_token
-from .written import SENTENCE, TOGETHER, WRITTEN, is_of_token, kept_parses, value_at, write_entries
+from .written import SENTENCE, TOGETHER, WRITTEN, kept_parses, take, value_at, write_entries
 
 # A Doc of so many tokens has one entry for each of them, see `TOGETHER`.
 _LONG = 100_000
@@ -176,8 +176,8 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
     offsets = doc.to_array(IDX).tolist()
     if len(doc) < _LONG:
         for name, column in zip(WRITTEN, columns):
-            found = zip(offsets, column)
-            doc.user_data.update({attribute_key(name, at): value for at, value in found if value is not None})
+            found = zip(attribute_keys(name, offsets), column)
+            doc.user_data.update((key, value) for key, value in found if value is not None)
         return
     for offset, row in zip(offsets, zip(*columns)):
         if any(value is not None for value in row):
@@ -212,7 +212,7 @@ def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarra
     starts (int64[sentences]): The first token of each; white space belongs to the sentence before it.
     values (float64[sentences]): In nats.
     """
-    _forget(doc, _OF_PARSERS - {"head_prob", "tag_prob", _UNCALIBRATED})
+    take(doc.user_data, _OF_PARSERS - {"head_prob", "tag_prob", _UNCALIBRATED})
     lengths = np.diff(np.append(starts, len(doc))).tolist()
     for start, length, value in zip(starts.tolist(), lengths, values.tolist()):
         doc.user_data[attribute_key(SENTENCE, doc[start].idx)] = (value, length)
@@ -223,27 +223,22 @@ def write_states(doc: Doc, token: np.ndarray, states: np.ndarray) -> None:
 
     token (int64[words]): The positions of the words among the tokens.
     """
-    _forget(doc, {"state"})
+    take(doc.user_data, {"state"})
     write_entries(doc, "state", states.tolist(), token)
 
 
 def forget_all(doc: Doc) -> None:
     """Take back all that parsers have said of the probabilities of tokens and sentences."""
-    _forget(doc, _OF_PARSERS)
+    take(doc.user_data, _OF_PARSERS)
 
 
 def forget_probabilities(doc: Doc, *names: str) -> None:
     """Take back what the parser has said of its arcs and its tags, or of some of that: others have been written."""
     names = names or (*_PROBABILITIES, _UNCALIBRATED)
-    _forget(doc, names)
-    for key, values in doc.user_data.items():
-        if is_of_token(key) and key[1] == TOGETHER:
-            doc.user_data[key] = tuple(None if name in names else value for name, value in zip(WRITTEN, values))
-
-
-def _forget(doc: Doc, names: Container[str]) -> None:
-    for key in [key for key in doc.user_data if is_of_token(key) and key[1] in names]:
-        del doc.user_data[key]
+    for name, offset, values in take(doc.user_data, {TOGETHER, *names}):
+        if name == TOGETHER:
+            left = tuple(None if each in names else value for each, value in zip(WRITTEN, values))
+            doc.user_data[attribute_key(TOGETHER, offset)] = left
 
 
 def bits(nats: np.ndarray) -> np.ndarray:

@@ -16,12 +16,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from spacy.attrs import DEP, HEAD, IDX, LEMMA, LENGTH, MORPH, POS, SENT_START, SPACY, TAG
+from spacy.attrs import DEP, HEAD, IDX, LEMMA, LENGTH, MORPH, ORTH, POS, SENT_START, SPACY, TAG
 from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
 from ..compat.spacy import attribute_key
-from .written import SENTENCE, TOGETHER, WRITTEN, by_attribute
+from .written import SENTENCE, TOGETHER, WRITTEN, entries_of, take
 
 # The words of a token that is several; what components have written about each of them; and which word of the head a token hangs on.
 _WORDS, _ABOUT_WORDS, _HEAD_WORD = _OWN = "multiword", "about_words", "head_word"
@@ -130,9 +130,8 @@ def multiword_tokens(doc: Doc) -> Iterator[tuple[Token, list[Analysis]]]:
 
 def _several(doc: Doc) -> dict[int, list[Analysis]]:
     """The words of the tokens that are several, by their positions, in order."""
-    places, data = enumerate(doc.to_array(IDX).tolist()), doc.user_data
-    found = {token: data.get(attribute_key(_WORDS, idx)) for token, idx in places} if data else {}
-    return {token: [Analysis(*each) for each in words] for token, words in found.items() if words}
+    found = entries_of(doc, _WORDS) if doc.user_data else []
+    return {token: [Analysis(*each) for each in words] for token, words in enumerate(found) if words}
 
 
 def has_multiword_tokens(doc: Doc) -> bool:
@@ -168,11 +167,13 @@ def words_as_tokens(doc: Doc) -> Doc:
     if not several:
         return doc
     count, first, own = _word_counts(doc, several)
-    texts = [each.form for i, token in enumerate(doc) for each in several.get(i, [Analysis(token.text)])]
+    strings, morphology = doc.vocab.strings, doc.vocab.morphology
     rows = doc.to_array([*_STRINGS, HEAD, SENT_START, SPACY]).view(np.int64)[own]
     spaces = np.zeros(len(own), dtype=bool)
     spaces[first + count - 1] = rows[first, 7] == 1
-    words = Doc(doc.vocab, words=texts, spaces=spaces.tolist())
+    orths = doc.to_array(ORTH)[own]
+    orths[count[own] > 1] = [strings.add(each.form) for analyses in several.values() for each in analyses]
+    words = Doc(doc.vocab, words=orths.tolist(), spaces=spaces.tolist())
     # Of several words only the first may begin a sentence.
     rows[np.diff(own, prepend=-1) == 0, 6] = -1
     heads = own + rows[:, 5]
@@ -181,7 +182,6 @@ def words_as_tokens(doc: Doc) -> Doc:
         head = int(heads[at])
         number = doc.user_data.get(attribute_key(_HEAD_WORD, doc[int(own[at])].idx))
         rows[at, 5] = first[head] + (highest_word(doc[head]) if number is None else number) - at
-    strings, morphology = doc.vocab.strings, doc.vocab.morphology
     for token, analyses in several.items():
         for i, each in enumerate(analyses):
             at = first[token] + i
@@ -192,19 +192,22 @@ def words_as_tokens(doc: Doc) -> Doc:
     place = words.to_array(IDX)
     offsets = doc.to_array(IDX).tolist()
     # Where the last word of each token stands in the text, and those of tokens with several.
-    last = dict(zip(offsets, place[first + count - 1].tolist()))
+    last = place[first + count - 1].tolist()
+    moved = {idx: at for idx, at in zip(offsets, last) if idx != at}
     places = {offsets[i]: place[first[i] : first[i] + count[i]].tolist() for i in several}
-    found, others = by_attribute(doc.user_data)
     data = words.user_data
-    data.update(others)
-    for name, values in found.items():
-        if name not in _OWN:
+    data.update(doc.user_data)
+    about = []
+    for name, idx, value in take(data, _OWN, moved):
+        if name == _ABOUT_WORDS:
+            about.append((places[idx], value))
+        elif name not in _OWN:
             # The tokenizer has written about a token what is true of its end.
-            data.update({attribute_key(name, last[idx]): value for idx, value in values.items()})
-    for idx, about in found.get(_ABOUT_WORDS, {}).items():
-        for name in {name for known in about for name in known}:
-            data.pop(attribute_key(name, last[idx]), None)
-        for at, known in zip(places[idx], about):
+            data[attribute_key(name, moved[idx])] = value
+    for begins, of_words in about:
+        for name in {name for known in of_words for name in known}:
+            data.pop(attribute_key(name, begins[-1]), None)
+        for at, known in zip(begins, of_words):
             data.update({attribute_key(name, at): value for name, value in known.items()})
     return words
 
@@ -253,7 +256,7 @@ def write_back(words: Doc, doc: Doc) -> None:
     order = np.lexsort((np.arange(len(words)), depth, own))
     highest = order[np.searchsorted(own[order], np.arange(len(doc)))]
     strings = words.vocab.strings
-    found, data = by_attribute(words.user_data)
+    data: dict[Any, Any] = {}
     for token in np.flatnonzero(count > 1).tolist():
         places = range(first[token], first[token] + count[token])
         analyses = []
@@ -268,23 +271,26 @@ def write_back(words: Doc, doc: Doc) -> None:
             data[attribute_key(_HEAD_WORD, offsets[own[at]])] = int(head[at] - first[own[head[at]]])
     begins = {idx: at for at, idx in enumerate(words.to_array(IDX).tolist())}
     tokens, counts = own.tolist(), count.tolist()
+    # What is about other words stays as it is.
+    moved = {idx for idx, token in zip(begins, tokens) if counts[token] > 1 or offsets[token] != idx}
+    others = dict(words.user_data)
     about: dict[int, list[dict[str, Any]]] = {}
-    for name, values in found.items():
-        for idx, value in values.items():
-            at = begins[idx]
-            token = tokens[at]
-            if name == SENTENCE:
-                value = value[0], tokens[at + value[1] - 1] - token + 1
-            key = attribute_key(name, offsets[token])
-            if counts[token] > 1:
-                of_words = about.setdefault(token, [{} for _ in range(counts[token])])
-                of_words[at - first[token]][name] = values[idx]
-                _put(data, key, value, bool(at == highest[token]))
-            else:
-                data[key] = value
+    for name, idx, written in take(others, {SENTENCE}, moved):
+        at, value = begins[idx], written
+        token = tokens[at]
+        if name == SENTENCE:
+            value = value[0], tokens[at + value[1] - 1] - token + 1
+        key = attribute_key(name, offsets[token])
+        if counts[token] > 1:
+            of_words = about.setdefault(token, [{} for _ in range(counts[token])])
+            of_words[at - first[token]][name] = written
+            _put(data, key, value, bool(at == highest[token]))
+        else:
+            data[key] = value
     for token, known in about.items():
         data[attribute_key(_ABOUT_WORDS, offsets[token])] = known
     doc.user_data.clear()
+    doc.user_data.update(others)
     doc.user_data.update(data)
     chosen = rows[highest]
     chosen[:, 5] = own[head[highest]] - np.arange(len(doc))

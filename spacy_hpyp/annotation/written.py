@@ -10,14 +10,14 @@ moves such entries with their tokens: into `span.as_doc(copy_user_data=True)`, `
 processes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IDX, SENT_START, TAG
 from spacy.tokens import Doc
 
-from ..compat.spacy import attribute_key
+from ..compat.spacy import attribute_key, attribute_keys
 
 #: What is written for each token; see `spacy_hpyp.annotation.extensions.register_extensions`.
 WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
@@ -38,16 +38,14 @@ def is_of_token(key: Any) -> bool:
     return type(key) is tuple and len(key) == 4 and key[3] is None and key[2] is not None and key[0] == "._."
 
 
-def by_attribute(data: Mapping[Any, Any]) -> tuple[dict[str, dict[int, Any]], dict[Any, Any]]:
-    """What user data have about tokens, by the names of attributes and where tokens begin; and what they have besides."""
-    found: dict[str, dict[int, Any]] = {}
-    others = {}
-    for key, value in data.items():
-        if is_of_token(key):
-            found.setdefault(key[1], {})[key[2]] = value
-        else:
-            others[key] = value
-    return found, others
+def take(data: dict[Any, Any], names: Container[str], offsets: Container[int] = ()) -> list[tuple[str, int, Any]]:
+    """Take out of user data what they have about tokens under some names, or of the tokens that begin at some offsets.
+
+    RETURNS (list[tuple[str, int, Any]]): The name, where the token begins, and the value.
+    """
+    # Most keys are of neither, which is asked first as there are several of each token.
+    keys = [key for key in data if type(key) is tuple and len(key) == 4 and (key[1] in names or key[2] in offsets)]
+    return [(key[1], key[2], data.pop(key)) for key in keys if is_of_token(key)]
 
 
 def value_at(data: Mapping[Any, Any], name: str, offset: int) -> Any:
@@ -66,7 +64,7 @@ def values_of(doc: Doc, name: str) -> list[Any]:
 
 def entries_of(doc: Doc, name: str) -> list[Any]:
     """What the user data of a Doc have for each token, None where there is nothing."""
-    return [doc.user_data.get(attribute_key(name, offset)) for offset in doc.to_array(IDX).tolist()]
+    return list(map(doc.user_data.get, attribute_keys(name, doc.to_array(IDX).tolist())))
 
 
 def write_entries(doc: Doc, name: str, values: Iterable[Any], token: np.ndarray | None = None) -> None:
@@ -76,7 +74,7 @@ def write_entries(doc: Doc, name: str, values: Iterable[Any], token: np.ndarray 
     token (int64[*] | None): Which tokens they are about, if not all.
     """
     offsets = doc.to_array(IDX) if token is None else doc.to_array(IDX)[token]
-    doc.user_data.update({attribute_key(name, at): value for at, value in zip(offsets.tolist(), values)})
+    doc.user_data.update(zip(attribute_keys(name, offsets.tolist()), values))
 
 
 class KeptParse(NamedTuple):

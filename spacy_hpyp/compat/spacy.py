@@ -3,8 +3,9 @@
 Checked with spaCy 3.8.2 on Python 3.10, and 3.8.18 on 3.10 to 3.13.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import wraps
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,15 @@ from spacy.pipeline._edit_tree_internals.edit_trees import EditTrees
 from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
-__all__ = ["EditTrees", "PipelineMember", "attribute_key", "beam_parses", "nonproj", "transition_probabilities"]
+__all__ = [
+    "EditTrees",
+    "PipelineMember",
+    "attribute_key",
+    "attribute_keys",
+    "beam_parses",
+    "nonproj",
+    "transition_probabilities",
+]
 
 
 class PipelineMember:
@@ -50,6 +59,11 @@ Language._link_components = _link_and_tell
 def attribute_key(name: str, offset: int) -> tuple[str, str, int, None]:
     """The key that a Doc's user data have for an extension attribute of a token. spaCy tells of a token by where it begins, `token.idx`."""
     return "._.", name, offset, None
+
+
+def attribute_keys(name: str, offsets: Iterable[int]) -> Iterator[tuple[str, str, int, None]]:
+    """The keys of an attribute of some tokens, see `attribute_key`."""
+    return zip(repeat("._."), repeat(name), offsets, repeat(None))
 
 
 def beam_parses(parser: Any, docs: Sequence[Doc], width: int) -> list[list[tuple[float, list[tuple[int, int, str]]]]]:

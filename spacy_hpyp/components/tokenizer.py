@@ -76,7 +76,8 @@ class LearnedTokenizer:
         if self.segmenter is None:
             return self.rules(text)
         segments = self.segmenter.segment(text)
-        doc = Doc(self.vocab, *_words_and_spaces(text, segments))
+        texts, spaces = _words_and_spaces(text, segments)
+        doc = Doc(self.vocab, texts, spaces)
         token = np.flatnonzero(doc.to_array(IS_SPACE) == 0)
         write_probability(doc, token, "sent_end_prob", segments.probability)
         sure = _SURE[self.sentences]
@@ -87,8 +88,8 @@ class LearnedTokenizer:
             starts[0] = 1
             doc.from_array([SENT_START], starts.view(np.uint64))
         if self.multiword_tokens.rules:
-            forms = [doc[i].text for i in token.tolist()]
-            for i, words in zip(token.tolist(), self.multiword_tokens.words(forms)):
+            places = token.tolist()
+            for i, words in zip(places, self.multiword_tokens.words([texts[i] for i in places])):
                 if len(words) > 1:
                     write_words(doc, i, [Analysis(word) for word in words])
         return doc

@@ -26,6 +26,8 @@ _NEGLIGIBLE = 1e-3
 _LONGEST_SUFFIX, _LONGEST_PREFIX = 7, 4
 # A token that was seen so often, and always as one word, is one.
 _OFTEN = 3
+# Of so many forms it is remembered which rules they allow.
+_KEPT_FORMS = 1 << 16
 #: In the place of a rule: the token is one word.
 _WHOLE = -1
 
@@ -99,6 +101,8 @@ class MultiwordTokens:
         for number, rule in enumerate(self.rules):
             self._by_end.setdefault(rule.suffix if rule.stem >= 0 else rule.prefix, []).append(number)
         self._lengths = sorted(set(map(len, self._by_end)))
+        self._hashes = np.array([string_number(repr(rule)) for rule in self.rules], dtype=np.int64)
+        self._known: dict[str, list[int]] = {}
 
     @classmethod
     def learn(cls, sentences: Iterable[Sequence[tuple[str, Sequence[str]]]], *, seed: int = 0) -> "MultiwordTokens":
@@ -141,8 +145,12 @@ class MultiwordTokens:
     def words(self, tokens: Sequence[str]) -> list[list[str]]:
         """The words of each token of running text; of one that is one word, that is the token."""
         found = [[token] for token in tokens]
+        if len(self._known) > _KEPT_FORMS:
+            self._known = {}
         for i, token in enumerate(tokens):
-            possible = self._possible(token) if token.lower() not in self.whole else ()
+            possible = self._known.get(token)
+            if possible is None:
+                possible = self._known[token] = [] if token.lower() in self.whole else self._possible(token)
             if possible:
                 scores = self.weights[self._places(tokens, i, possible)].sum(axis=1)
                 # That the token is one word counts 0.
@@ -160,10 +168,8 @@ class MultiwordTokens:
     def _places(self, tokens: Sequence[str], i: int, possible: Sequence[int]) -> np.ndarray:
         """The places of the features of a token together with each rule (int64[rules, features]): each by itself, and for all rules."""
         features = np.array([string_number(each) for each in _features(tokens, i)])
-        for_all = features & (_PLACES - 1)
-        rules = [string_number(repr(self.rules[number])) for number in possible]
-        own = [(features ^ rule) * 0x9E3779B1 >> 7 & (_PLACES - 1) for rule in rules]
-        return np.array([np.append(for_all, each) for each in own])
+        own = (features ^ self._hashes[possible, None]) * 0x9E3779B1 >> 7
+        return np.hstack([np.broadcast_to(features, own.shape), own]) & (_PLACES - 1)
 
     def to_dict(self) -> dict[str, Any]:
         """What has been learned, by name."""
